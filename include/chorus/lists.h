@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chorus/lists.h: the one list of everything that is enumerable in the API.
+ *
+ * Enum values, declarations, definitions, dispatch tables, the test matrix and the tools'
+ * output are all expansions of these. Add a row here and nowhere else; values are ABI, so
+ * append only.
+ */
+#ifndef CHORUS_LISTS_H
+#define CHORUS_LISTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Storage of the two 16-bit floating types: IEEE binary16 and bfloat16 bit patterns. */
+typedef struct chorus_half {
+    uint16_t bits;
+} chorus_half;
+typedef struct chorus_bfloat16 {
+    uint16_t bits;
+} chorus_bfloat16;
+
+/* clang-format off */
+
+/* Element types as the machine sees them: suffix, C type, class, bytes. */
+#define CHORUS_TYPE_LIST(X)               \
+    X(i8, int8_t, INT, 1)                 \
+    X(i16, int16_t, INT, 2)               \
+    X(i32, int32_t, INT, 4)               \
+    X(i64, int64_t, INT, 8)               \
+    X(u8, uint8_t, UINT, 1)               \
+    X(u16, uint16_t, UINT, 2)             \
+    X(u32, uint32_t, UINT, 4)             \
+    X(u64, uint64_t, UINT, 8)             \
+    X(f16, chorus_half, HALF, 2)          \
+    X(bf16, chorus_bfloat16, HALF, 2)     \
+    X(f32, float, FLOAT, 4)               \
+    X(f64, double, FLOAT, 8)              \
+    X(f80, long double, FLOAT, 16)        \
+    X(c64, float _Complex, COMPLEX, 8)    \
+    X(c128, double _Complex, COMPLEX, 16)
+
+typedef enum chorus_type {
+#define X(T, ctype, class, bytes) CHORUS_TYPE_##T,
+    CHORUS_TYPE_LIST(X)
+#undef X
+    CHORUS_TYPE_COUNT
+} chorus_type;
+
+#ifdef __CHAR_UNSIGNED__
+#define CHORUS_TYPE_char CHORUS_TYPE_u8
+#else
+#define CHORUS_TYPE_char CHORUS_TYPE_i8
+#endif
+
+/* Reduction operators. */
+#define CHORUS_OP_LIST(X) X(and) X(or) X(xor) X(min) X(max) X(sum) X(prod)
+
+typedef enum chorus_op {
+#define X(OP) CHORUS_OP_##OP,
+    CHORUS_OP_LIST(X)
+#undef X
+    CHORUS_OP_COUNT
+} chorus_op;
+
+/* Collectives as rules, tools and logs name them (sync is a barrier without the quiet). */
+#define CHORUS_COLL_LIST(X) \
+    X(barrier) X(broadcast) X(fcollect) X(alltoall) X(reduce) X(reducescatter)
+
+typedef enum chorus_coll {
+#define X(COLL) CHORUS_COLL_##COLL,
+    CHORUS_COLL_LIST(X)
+#undef X
+    CHORUS_COLL_COUNT
+} chorus_coll;
+
+/* API type names: name in function names, C type, element type above. */
+#define CHORUS_REDUCE_BITWISE_TYPES(X)                                  \
+    X(uchar, unsigned char, CHORUS_TYPE_u8)                             \
+    X(ushort, unsigned short, CHORUS_TYPE_u16)                          \
+    X(uint, unsigned int, CHORUS_TYPE_u32)                              \
+    X(ulong, unsigned long, CHORUS_TYPE_u64)                            \
+    X(ulonglong, unsigned long long, CHORUS_TYPE_u64)                   \
+    X(int8, int8_t, CHORUS_TYPE_i8)                                     \
+    X(int16, int16_t, CHORUS_TYPE_i16)                                  \
+    X(int32, int32_t, CHORUS_TYPE_i32)                                  \
+    X(int64, int64_t, CHORUS_TYPE_i64)                                  \
+    X(uint8, uint8_t, CHORUS_TYPE_u8)                                   \
+    X(uint16, uint16_t, CHORUS_TYPE_u16)                                \
+    X(uint32, uint32_t, CHORUS_TYPE_u32)                                \
+    X(uint64, uint64_t, CHORUS_TYPE_u64)                                \
+    X(size, size_t, CHORUS_TYPE_u64)
+
+#define CHORUS_REDUCE_ORDERED_TYPES(X)                                  \
+    CHORUS_REDUCE_BITWISE_TYPES(X)                                      \
+    X(char, char, CHORUS_TYPE_char)                                     \
+    X(schar, signed char, CHORUS_TYPE_i8)                               \
+    X(short, short, CHORUS_TYPE_i16)                                    \
+    X(int, int, CHORUS_TYPE_i32)                                        \
+    X(long, long, CHORUS_TYPE_i64)                                      \
+    X(longlong, long long, CHORUS_TYPE_i64)                             \
+    X(ptrdiff, ptrdiff_t, CHORUS_TYPE_i64)                              \
+    X(half, chorus_half, CHORUS_TYPE_f16)                               \
+    X(bfloat16, chorus_bfloat16, CHORUS_TYPE_bf16)                      \
+    X(float, float, CHORUS_TYPE_f32)                                    \
+    X(double, double, CHORUS_TYPE_f64)                                  \
+    X(longdouble, long double, CHORUS_TYPE_f80)
+
+#define CHORUS_COMPLEX_TYPES(X)                                         \
+    X(complexf, float _Complex, CHORUS_TYPE_c64)                        \
+    X(complexd, double _Complex, CHORUS_TYPE_c128)
+
+#define CHORUS_REDUCE_ARITHMETIC_TYPES(X) \
+    CHORUS_REDUCE_ORDERED_TYPES(X)        \
+    CHORUS_COMPLEX_TYPES(X)
+
+/* Which types each operator takes: op, list. Expanded as Y(op, list). */
+#define CHORUS_REDUCE_LIST(Y)                 \
+    Y(and, CHORUS_REDUCE_BITWISE_TYPES)       \
+    Y(or, CHORUS_REDUCE_BITWISE_TYPES)        \
+    Y(xor, CHORUS_REDUCE_BITWISE_TYPES)       \
+    Y(min, CHORUS_REDUCE_ORDERED_TYPES)       \
+    Y(max, CHORUS_REDUCE_ORDERED_TYPES)       \
+    Y(sum, CHORUS_REDUCE_ARITHMETIC_TYPES)    \
+    Y(prod, CHORUS_REDUCE_ARITHMETIC_TYPES)
+
+/* Types of put, get, p, g and of the typed collectives that only move data. */
+#define CHORUS_RMA_TYPES(X) CHORUS_REDUCE_ORDERED_TYPES(X)
+
+/* Sized transfers: bits, bytes. */
+#define CHORUS_SIZES(X) X(8, 1) X(16, 2) X(32, 4) X(64, 8) X(128, 16)
+
+/* Atomics. */
+#define CHORUS_AMO_BITWISE_TYPES(X)                                     \
+    X(uint, unsigned int, CHORUS_TYPE_u32)                              \
+    X(ulong, unsigned long, CHORUS_TYPE_u64)                            \
+    X(ulonglong, unsigned long long, CHORUS_TYPE_u64)                   \
+    X(int32, int32_t, CHORUS_TYPE_i32)                                  \
+    X(int64, int64_t, CHORUS_TYPE_i64)                                  \
+    X(uint32, uint32_t, CHORUS_TYPE_u32)                                \
+    X(uint64, uint64_t, CHORUS_TYPE_u64)
+
+#define CHORUS_AMO_STANDARD_TYPES(X)                                    \
+    CHORUS_AMO_BITWISE_TYPES(X)                                         \
+    X(int, int, CHORUS_TYPE_i32)                                        \
+    X(long, long, CHORUS_TYPE_i64)                                      \
+    X(longlong, long long, CHORUS_TYPE_i64)                             \
+    X(size, size_t, CHORUS_TYPE_u64)                                    \
+    X(ptrdiff, ptrdiff_t, CHORUS_TYPE_i64)
+
+#define CHORUS_AMO_EXTENDED_TYPES(X)                                    \
+    CHORUS_AMO_STANDARD_TYPES(X)                                        \
+    X(float, float, CHORUS_TYPE_f32)                                    \
+    X(double, double, CHORUS_TYPE_f64)
+
+/* Point-to-point synchronization. */
+#define CHORUS_WAIT_TYPES(X)                                            \
+    X(short, short, CHORUS_TYPE_i16)                                    \
+    X(int, int, CHORUS_TYPE_i32)                                        \
+    X(long, long, CHORUS_TYPE_i64)                                      \
+    X(longlong, long long, CHORUS_TYPE_i64)                             \
+    X(ushort, unsigned short, CHORUS_TYPE_u16)                          \
+    X(uint, unsigned int, CHORUS_TYPE_u32)                              \
+    X(ulong, unsigned long, CHORUS_TYPE_u64)                            \
+    X(ulonglong, unsigned long long, CHORUS_TYPE_u64)                   \
+    X(int32, int32_t, CHORUS_TYPE_i32)                                  \
+    X(int64, int64_t, CHORUS_TYPE_i64)                                  \
+    X(uint32, uint32_t, CHORUS_TYPE_u32)                                \
+    X(uint64, uint64_t, CHORUS_TYPE_u64)                                \
+    X(size, size_t, CHORUS_TYPE_u64)                                    \
+    X(ptrdiff, ptrdiff_t, CHORUS_TYPE_i64)
+
+/* Comparisons of the wait and test families: name, C operator. */
+#define CHORUS_CMP_LIST(X) X(EQ, ==) X(NE, !=) X(GT, >) X(GE, >=) X(LT, <) X(LE, <=)
+
+/* clang-format on */
+
+#endif /* CHORUS_LISTS_H */

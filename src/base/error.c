@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
+
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { MESSAGE_BYTES = 1024 };
+
+static _Thread_local char message[MESSAGE_BYTES];
+
+chorus_status ch_error_set(chorus_status code, const char *file, int line, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    CH_LOG(DEBUG, "%s:%d: %s: %s", file, line, ch_status_text(code), message);
+    return code;
+}
+
+const char *ch_error_message(void)
+{
+    return message;
+}
+
+const char *ch_status_text(int code)
+{
+    switch (code) {
+#define X(name, value, text) \
+    case value:              \
+        return text;
+        CHORUS_STATUS_LIST(X)
+#undef X
+    default:
+        return "unknown status";
+    }
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* error.h: the first function to notice a failure says why; callers pass the code up. */
+#ifndef CH_ERROR_H
+#define CH_ERROR_H
+
+#include "chorus/status.h"
+
+#define CH_MUST_CHECK __attribute__((warn_unused_result))
+
+/*
+ * Record code and message for this thread, log it once at level debug, return code.
+ * A message says what was asked, what was found and what to do.
+ */
+chorus_status ch_error_set(chorus_status code, const char *file, int line, const char *format, ...)
+    __attribute__((cold, format(printf, 4, 5)));
+
+#define CH_FAIL(code, ...) ch_error_set((code), __FILE__, __LINE__, __VA_ARGS__)
+
+/* Pass a callee's failure up: as it is, or by way of a cleanup label. */
+#define CH_TRY(call)                                    \
+    do {                                                \
+        const chorus_status try_status = (call);        \
+        if (try_status != CHORUS_OK) return try_status; \
+    } while (0)
+
+#define CH_TRY_GOTO(status, call, label)       \
+    do {                                       \
+        (status) = (call);                     \
+        if ((status) != CHORUS_OK) goto label; \
+    } while (0)
+
+/* This thread's last message, or "" when nothing failed. Valid until the next failure here. */
+const char *ch_error_message(void);
+
+/* The fixed text of a code; "unknown status" for any other number. */
+const char *ch_status_text(int code);
+
+#endif /* CH_ERROR_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exec.h: the only header that knows which machine an algorithm runs on.
+ *
+ * An algorithm is a CH_FN function of C that C++17 accepts too, over the primitives that the
+ * halves below define with one contract (stated in exec_host.h). A body runs on `width` lanes
+ * that act for one PE: one CPU thread (width 1), one fiber of the simulator (width 1), one
+ * thread block.
+ */
+#ifndef CH_EXEC_H
+#define CH_EXEC_H
+
+#if defined(CH_SIM)
+#include "base/exec_sim.h"
+#else
+#include "base/exec_host.h"
+#endif
+
+#endif /* CH_EXEC_H */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exec_host.h: the host machine, and the contract of every primitive.
+ *
+ * Memory that other PEs reach is touched by these alone. Words, packets and lines are shared;
+ * plain data is handed over by them. Ordering is C11's: a release store makes all earlier
+ * accesses of this PE visible to whoever acquires its value.
+ */
+#ifndef CH_EXEC_HOST_H
+#define CH_EXEC_HOST_H
+
+#include "base/door.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define CH_FN static inline __attribute__((always_inline, unused))
+
+/* The bytes a lane combines at a time: a batch of accumulators that stays in the L1 cache.
+ * A multiple of 16 (the widest element) and of 120 (the data of an LL128 line). */
+#define CH_UNIT_BYTES 960u
+
+struct ch_lanes {
+    uint32_t lane;  /* this lane, 0 <= lane < width */
+    uint32_t width; /* lanes that run the body together */
+};
+
+/* What a store tells the peer: that data is there (a step of the algorithm), or that it may
+ * write or reuse something (not a step). The host does not care; the simulator counts. */
+enum ch_sense { CH_DATA, CH_CREDIT };
+
+/* A packet (LL): 8 data bytes and a flag, stored so that a reader who sees the flag sees the
+ * data. 16-byte aligned. */
+struct ch_packet {
+    uint64_t data, flag;
+};
+
+/* A line (LL128): 120 data bytes and a flag, likewise. 128-byte aligned. */
+#define CH_LINE_DATA 120u
+struct ch_line {
+    unsigned char data[CH_LINE_DATA];
+    uint64_t flag;
+};
+
+/* All lanes reach this before any goes on. */
+CH_FN void ch_lanes_sync(struct ch_lanes g)
+{
+    (void)g; /* width is 1: a lane is always in step with itself */
+}
+
+/* Sync, and give every lane the same answer: was `flag` set on any of them? */
+CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
+{
+    (void)g;
+    return flag;
+}
+
+/* Store `value`, release: pairs with ch_word_load that returns it or a later value. */
+CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
+{
+    (void)sense;
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* Load, acquire. */
+CH_FN uint64_t ch_word_load(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+CH_FN void ch_packet_store(struct ch_packet *p, uint64_t data, uint64_t flag)
+{
+    __atomic_store_n(&p->data, data, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->flag, flag, __ATOMIC_RELEASE);
+}
+
+/* Is the packet with this flag here? Then its data is in *data_out. */
+CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *data_out)
+{
+    if (__atomic_load_n(&p->flag, __ATOMIC_ACQUIRE) != flag) return 0;
+    *data_out = __atomic_load_n(&p->data, __ATOMIC_RELAXED);
+    return 1;
+}
+
+/* bytes <= CH_LINE_DATA; `data` is this PE's private memory. */
+CH_FN void ch_line_store(struct ch_line *line, const void *data, size_t bytes, uint64_t flag)
+{
+    memcpy(line->data, data, bytes);
+    __atomic_store_n(&line->flag, flag, __ATOMIC_RELEASE);
+}
+
+/* Is the line with this flag here? Then its first `bytes` data bytes are copied to data_out. */
+CH_FN int ch_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, void *data_out)
+{
+    if (__atomic_load_n(&line->flag, __ATOMIC_ACQUIRE) != flag) return 0;
+    memcpy(data_out, line->data, bytes);
+    return 1;
+}
+
+/* Copy plain data, any PE's to any PE's, with all lanes. The same place to itself is fine. */
+CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
+{
+    (void)g;
+    if (bytes != 0 && dst != src) memcpy(dst, src, bytes);
+}
+
+/*
+ * Read plain data without copying where the machine can: a pointer to `bytes` readable bytes,
+ * which is `memory` itself or `scratch` (private, at least `bytes`).
+ */
+CH_FN const void *ch_view(const void *memory, void *scratch, size_t bytes)
+{
+    (void)scratch, (void)bytes;
+    return memory;
+}
+
+/* Write plain data likewise: fill what ch_stage returns, then ch_commit puts it in place. */
+CH_FN void *ch_stage(void *memory, void *scratch)
+{
+    (void)scratch;
+    return memory;
+}
+
+CH_FN void ch_commit(void *memory, const void *staged, size_t bytes)
+{
+    (void)memory, (void)staged, (void)bytes;
+}
+
+/* After stores to a PE's memory: wake it if it sleeps. */
+CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
+{
+    if (mine->is_shared) __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ch_wait_slow's */
+    if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_ring(theirs);
+}
+
+/* Wait until *word >= least. Compared so that a peer which is already further is no surprise. */
+CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word, uint64_t least)
+{
+    struct ch_wait w = {0, 0, 0, 0};
+    chorus_status st = CHORUS_OK;
+
+    while (ch_word_load(word) < least && st == CHORUS_OK) st = ch_wait_slow(p, &w);
+    ch_wait_end(p, &w);
+    return st;
+}
+
+#endif /* CH_EXEC_HOST_H */

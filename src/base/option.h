@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * option.h: everything the environment can say to the library, in one list.
+ *
+ * Read once, at init. chorus-info prints the list with the values in force, and the
+ * README's table is made from it.
+ */
+#ifndef CH_OPTION_H
+#define CH_OPTION_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* clang-format off */
+/* Environment name after CHORUS_, field, kind, default, text. Kinds: STRING, BYTES (suffix K, M,
+ * G), COUNT, SECONDS (fractions allowed; kept in ns). */
+#define CH_OPTION_LIST(X)                                                                        \
+    X(LOG, log, STRING, "warn", "highest level logged: none error warn info debug trace")        \
+    X(HEAP_MAX, heap_max, BYTES, "0", "most bytes the symmetric heap of a PE may grow to; 0: the machine's memory") \
+    X(HEAP_STEP, heap_step, BYTES, "4M", "bytes the heap grows by at the least")                 \
+    X(TIMEOUT, timeout_ns, SECONDS, "300", "seconds a wait may last before it is an error; 0: for ever") \
+    X(ALGO, algo, STRING, "", "force algorithms: coll:algo[:proto[:ctas]][,...]")                \
+    X(TUNING, tuning, STRING, "", "rule table file to use before the user's and the shipped ones") \
+    X(CTAS, ctas, COUNT, "2", "duplicates of sync memory a team owns: the most CTAs a call can use") \
+    X(SLOT, slot, BYTES, "16K", "data bytes in a slot of a simple ring; LL slots are a quarter of it")
+/* clang-format on */
+
+#define CH_OPTION_TYPE_STRING const char *
+#define CH_OPTION_TYPE_BYTES uint64_t
+#define CH_OPTION_TYPE_COUNT uint64_t
+#define CH_OPTION_TYPE_SECONDS uint64_t
+
+struct ch_options {
+#define X(NAME, field, KIND, initial, text) CH_OPTION_TYPE_##KIND field;
+    CH_OPTION_LIST(X)
+#undef X
+};
+
+/* Fill *out from the environment. ERR_ARG names the variable, its value and the form expected. */
+CH_MUST_CHECK chorus_status ch_options_read(struct ch_options *out);
+
+/* Parse "64", "64K", "2M", "1G" (powers of 1024) and, if inf is allowed, "inf" as UINT64_MAX.
+ * Returns 0, or -1 if text is not of that form or does not fit. */
+int ch_parse_bytes(const char *text, int inf_allowed, uint64_t *out);
+
+#endif /* CH_OPTION_H */

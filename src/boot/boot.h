@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * boot.h: who am I, how many are we, and exchange of small blobs before there is a heap.
+ *
+ * One static const table per way of starting. All calls of a boot are collective over the
+ * job and slow; nothing on the data path comes here.
+ */
+#ifndef CH_BOOT_H
+#define CH_BOOT_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ch_boot;
+
+/* All functions set *_out only when they return CHORUS_OK. */
+struct ch_boot_ops {
+    const char *name; /* "alone", "launcher" or "threads" */
+
+    /*
+     * Every PE gives `bytes` bytes and, if fd >= 0, a descriptor; every PE gets all of them in
+     * PE order: blobs_out has room for n * bytes, fds_out (may be null if fd < 0) for n.
+     * Received descriptors are close-on-exec and belong to the caller; the own entry is the
+     * caller's fd duplicated. `bytes` and whether a descriptor is given are the same on all PEs.
+     * Returns when all have called: it is a barrier too. ERR_ABORTED when the job is ending,
+     * ERR_TIMEOUT when a PE does not come.
+     */
+    chorus_status (*exchange)(struct ch_boot *boot, const void *blob, size_t bytes, int fd,
+                              void *blobs_out, int *fds_out);
+
+    /* Leave the job: the launcher no longer treats this PE's exit as a failure. Frees boot. */
+    void (*close)(struct ch_boot *boot);
+
+    /* Tell the launcher that the whole job must end with this status. Null: nobody to tell. */
+    void (*abort_job)(struct ch_boot *boot, int status);
+};
+
+/* Head of every boot; the ways of starting extend it. */
+struct ch_boot {
+    const struct ch_boot_ops *ops;
+    uint32_t me, n;      /* this PE, and PEs of the job */
+    uint32_t n_cores;    /* cores that all PEs of this node may use together */
+    uint64_t timeout_ns; /* how long exchange waits for the slowest PE; 0: for ever */
+};
+
+/* The job this process was started into: by chorusrun, or alone as a job of one PE. */
+CH_MUST_CHECK chorus_status ch_boot_open(uint64_t timeout_ns, struct ch_boot **boot_out);
+
+/*
+ * PEs as threads of this process: makes `n` connected boots, boots_out[0..n). Each belongs to
+ * the thread that runs that PE and is closed by it; the last close frees what they share.
+ */
+CH_MUST_CHECK chorus_status ch_boot_threads(uint32_t n, uint64_t timeout_ns,
+                                            struct ch_boot **boots_out);
+
+#endif /* CH_BOOT_H */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algorithm.h"
+
+#include "coll/shape.h"
+
+/* The formulas of the list, as functions of the shape. */
+#define X(coll, name, proto, fn, needs, radix, steps, wire)                       \
+    static uint64_t steps_##fn(const struct ch_shape *shape)                      \
+    {                                                                             \
+        const uint64_t n = shape->n, k = shape->k, m = shape->m, s = shape->s,    \
+                       c = shape->c;                                              \
+        (void)n, (void)k, (void)m, (void)s, (void)c;                              \
+        return (steps);                                                           \
+    }                                                                             \
+    static uint64_t wire_##fn(const struct ch_shape *shape)                       \
+    {                                                                             \
+        const uint64_t n = shape->n, k = shape->k, m = shape->m, s = shape->s,    \
+                       c = shape->c;                                              \
+        (void)n, (void)k, (void)m, (void)s, (void)c;                              \
+        return n == 1 ? 0 : (wire);                                               \
+    }
+CH_ALGO_LIST(X)
+#undef X
+
+const struct ch_algo ch_algos[CH_ALGO_COUNT] = {
+#define X(COLL, NAME, PROTO, FN, NEEDS, RADIX, STEPS, WIRE) \
+    {                                                       \
+        .id = CH_ALGO_##FN,                                 \
+        .coll = CHORUS_COLL_##COLL,                         \
+        .name = #NAME,                                      \
+        .proto = CH_PROTO_##PROTO,                          \
+        .needs = (NEEDS),                                   \
+        .takes_radix = (RADIX),                             \
+        .steps_text = #STEPS,                               \
+        .wire_text = #WIRE,                                 \
+        .steps = steps_##FN,                                \
+        .wire = wire_##FN,                                  \
+    },
+    CH_ALGO_LIST(X)
+#undef X
+};
+
+const char *const ch_proto_names[CH_PROTO_COUNT] = {
+#define X(proto) #proto,
+    CH_PROTO_LIST(X)
+#undef X
+};
+
+const char *const ch_coll_names[CHORUS_COLL_COUNT] = {
+#define X(COLL) #COLL,
+    CHORUS_COLL_LIST(X)
+#undef X
+};
+
+const char *const ch_type_names[CHORUS_TYPE_COUNT] = {
+#define X(T, ctype, class, bytes) #T,
+    CHORUS_TYPE_LIST(X)
+#undef X
+};
+
+const char *const ch_op_names[CHORUS_OP_COUNT] = {
+#define X(OP) #OP,
+    CHORUS_OP_LIST(X)
+#undef X
+};
+
+const size_t ch_type_bytes[CHORUS_TYPE_COUNT] = {
+#define X(T, ctype, class, bytes) bytes,
+    CHORUS_TYPE_LIST(X)
+#undef X
+};
+
+bool ch_op_takes(chorus_op op, chorus_type type)
+{
+#define X(name, ctype, kind) \
+    if (type == (kind)) return true;
+#define Y(OP, TYPES)              \
+    if (op == CHORUS_OP_##OP) {   \
+        TYPES(X) return false;    \
+    }
+    CHORUS_REDUCE_LIST(Y)
+#undef Y
+#undef X
+    return false;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * algorithm.h: what there is to choose from. One list; names are what users write in tables
+ * and see in logs, indices never leave the process.
+ */
+#ifndef CH_ALGORITHM_H
+#define CH_ALGORITHM_H
+
+#include "chorus/lists.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* clang-format off */
+/* How data travels. signal: none does. simple: plain stores, then a signal. ll: packets of 8
+ * data bytes and a flag. ll128: lines of 120 data bytes and a flag. */
+#define CH_PROTO_LIST(X) X(signal) X(simple) X(ll) X(ll128)
+
+/* What an algorithm requires of a request: name, bit, text. */
+#define CH_NEED_LIST(X)                                                             \
+    X(map, 1u, "loads and stores reach every peer")                                 \
+    X(whole, 2u, "partial results keep the type's precision: not half, bfloat16")   \
+    X(apart, 4u, "source and dest do not overlap")
+
+/*
+ * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire.
+ *
+ * Steps are signals that publish data (in a barrier: arrival) one behind another; permission
+ * to write or to reuse a buffer is not a step. Wire is the most data bytes that any PE sends
+ * or fetches, flags left out; in a barrier, the signals it sends. Formulas, in C: n PEs, k
+ * radix, m bytes of a PE's message, s bytes of its largest slice (m / n in whole elements),
+ * c chunks that a message goes through a ring in (1 where there is no ring).
+ */
+#define CH_ALGO_LIST(X)                                                                                 \
+    X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_map, 1, ch_rounds(n, k), ch_fan(n, k)) \
+    X(broadcast, put_to_all, simple, ch_broadcast_put_to_all, CH_NEED_map, 0, 1, (n - 1) * m)           \
+    X(broadcast, pull, simple, ch_broadcast_pull, CH_NEED_map, 0, 1, m)                                 \
+    X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m) \
+    X(broadcast, tree, ll, ch_broadcast_tree_ll, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m)  \
+    X(broadcast, tree, ll128, ch_broadcast_tree_ll128, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m) \
+    X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_map, 0, 1, (n - 1) * m)                   \
+    X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
+    X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
+    X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_map, 0, 1, (n - 1) * m)                   \
+    X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
+    X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
+    X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_map, 0, c, (n - 1) * m)              \
+    X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
+    X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
+    X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map, 0, 2, 2 * (n - 1) * s)                 \
+    X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
+    X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
+    X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_map, 0, c, (n - 1) * s)    \
+    X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_map, 0, c, (n - 1) * s)            \
+    X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_map, 0, c, (n - 1) * s)      \
+    X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s)
+/* clang-format on */
+
+enum ch_proto {
+#define X(proto) CH_PROTO_##proto,
+    CH_PROTO_LIST(X)
+#undef X
+        CH_PROTO_COUNT
+};
+
+enum {
+#define X(need, bit, text) CH_NEED_##need = (bit),
+    CH_NEED_LIST(X)
+#undef X
+};
+
+enum ch_algo_id {
+#define X(coll, name, proto, fn, needs, radix, steps, wire) CH_ALGO_##fn,
+    CH_ALGO_LIST(X)
+#undef X
+        CH_ALGO_COUNT
+};
+
+/* What the formulas are evaluated for; see CH_ALGO_LIST. */
+struct ch_shape {
+    uint64_t n, k, m, s, c;
+};
+
+struct ch_algo {
+    enum ch_algo_id id;
+    chorus_coll coll;
+    const char *name; /* with proto, unique within its collective */
+    enum ch_proto proto;
+    uint32_t needs; /* CH_NEED_ bits */
+    bool takes_radix;
+    const char *steps_text, *wire_text; /* the formulas as written in the list */
+    uint64_t (*steps)(const struct ch_shape *shape);
+    uint64_t (*wire)(const struct ch_shape *shape);
+};
+
+/* In the order of CH_ALGO_LIST. */
+extern const struct ch_algo ch_algos[CH_ALGO_COUNT];
+
+extern const char *const ch_proto_names[CH_PROTO_COUNT];
+extern const char *const ch_coll_names[CHORUS_COLL_COUNT];
+extern const char *const ch_type_names[CHORUS_TYPE_COUNT];
+extern const char *const ch_op_names[CHORUS_OP_COUNT];
+extern const size_t ch_type_bytes[CHORUS_TYPE_COUNT];
+
+/* May `op` be applied to `type`? */
+bool ch_op_takes(chorus_op op, chorus_type type);
+
+#define CH_RADIX_MIN 2u
+#define CH_RADIX_DEFAULT 2u
+#define CH_RADIX_MAX 64u
+
+#endif /* CH_ALGORITHM_H */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shape.h: the arithmetic of rounds and slices, shared by algorithms and their formulas. */
+#ifndef CH_SHAPE_H
+#define CH_SHAPE_H
+
+#include "base/exec.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+CH_FN uint64_t ch_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+CH_FN uint64_t ch_divide_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* The least r with k^r >= n: rounds of a dissemination over n PEs. */
+CH_FN uint64_t ch_rounds(uint64_t n, uint64_t k)
+{
+    uint64_t r = 0;
+
+    for (uint64_t span = 1; span < n; span *= k) r++;
+    return r;
+}
+
+/* Signals a PE sends in a dissemination: (k - 1) * ch_rounds(n, k), less the targets past n. */
+CH_FN uint64_t ch_fan(uint64_t n, uint64_t k)
+{
+    uint64_t targets = 0;
+
+    for (uint64_t span = 1; span < n; span *= k) targets += ch_min(k - 1, (n - 1) / span);
+    return targets;
+}
+
+/* Levels below the root of a k-ary tree of n PEs, filled level by level. */
+CH_FN uint64_t ch_depth(uint64_t n, uint64_t k)
+{
+    uint64_t depth = 0;
+
+    for (uint64_t last = n - 1; last > 0; last = (last - 1) / k) depth++;
+    return depth;
+}
+
+/* The largest power of k that is at most n. */
+CH_FN uint64_t ch_power(uint64_t n, uint64_t k)
+{
+    uint64_t p = 1;
+
+    while (p <= n / k) p *= k;
+    return p;
+}
+
+/* Rounds of a recursive exchange: log_k of the power, and 2 to fold the remainder in and out. */
+CH_FN uint64_t ch_exchanges(uint64_t n, uint64_t k)
+{
+    const uint64_t p = ch_power(n, k);
+
+    return ch_rounds(p, k) + (p == n ? 0 : 2);
+}
+
+/* Messages that the busiest PE of a recursive exchange sends. */
+CH_FN uint64_t ch_exchange_fan(uint64_t n, uint64_t k)
+{
+    const uint64_t p = ch_power(n, k);
+
+    return (k - 1) * ch_rounds(p, k) + ch_divide_up(n - p, p);
+}
+
+/* Elements [first, first + count) of a vector that PE `pe` of n owns. */
+struct ch_slice {
+    size_t first, count;
+};
+
+CH_FN struct ch_slice ch_slice_of(size_t count, uint32_t n, uint32_t pe)
+{
+    const size_t base = count / n, extra = count % n;
+    struct ch_slice s;
+
+    s.first = pe * base + (pe < extra ? pe : extra);
+    s.count = base + (pe < extra ? 1 : 0);
+    return s;
+}
+
+#endif /* CH_SHAPE_H */

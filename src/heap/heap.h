@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heap.h: the symmetric heap of a PE and the mappings of everyone else's.
+ *
+ * A PE's segment is one memfd, reserved at its largest size by every PE at start and
+ * committed on demand:
+ *
+ *     | door, one page | local part: sync memory of teams | symmetric part: user's objects |
+ *
+ * The same offset in the symmetric part of every PE is the same object. The local part is
+ * not symmetric: each PE allocates there alone and tells the others where.
+ * PEs that share a process share one mapping of each segment.
+ */
+#ifndef CH_HEAP_H
+#define CH_HEAP_H
+
+#include "base/door.h"
+#include "base/error.h"
+#include "base/option.h"
+#include "boot/boot.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ch_heap;
+
+struct ch_heap_info {
+    size_t reserved_bytes;      /* most the symmetric part can grow to */
+    size_t committed_bytes;     /* backed by memory now */
+    size_t used_bytes;          /* in blocks handed out, rounding included */
+    size_t free_bytes;          /* reserved_bytes - used_bytes */
+    size_t largest_free_bytes;  /* the largest block that can be allocated now, growth included */
+    size_t high_water_bytes;    /* most used_bytes has ever been */
+    size_t blocks;              /* handed out now */
+    size_t local_used_bytes;    /* sync memory of this PE's teams */
+};
+
+/* Reserve, exchange descriptors, map all peers. Collective over the job. */
+CH_MUST_CHECK chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *options,
+                                         struct ch_heap **heap_out);
+void ch_heap_close(struct ch_heap *heap); /* undoes open; null is a no-op; not collective */
+
+/*
+ * Allocate in the symmetric part. Collective: the same calls in the same order on every PE,
+ * so every PE computes the same offset without asking. Only growth asks (boot's exchange).
+ * align is a power of two; bytes 0 gives null and CHORUS_OK. ERR_NOMEM on all PEs or on none,
+ * message with requested, free and largest block; the heap is then as it was.
+ */
+CH_MUST_CHECK chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes,
+                                          void **ptr_out);
+/* Contents kept up to the smaller of both; null ptr allocates; bytes 0 frees and gives null. */
+CH_MUST_CHECK chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes,
+                                            void **ptr_out);
+/* Null is a no-op. ERR_NOT_SYMMETRIC: outside the heap; ERR_ARG: not the start of a block
+ * (an inner pointer, or freed already). The heap is then as it was. */
+CH_MUST_CHECK chorus_status ch_heap_free(struct ch_heap *heap, void *ptr);
+
+/* Allocate in the local part: this PE alone, zeroed, aligned to CH_LINE_BYTES or more. */
+CH_MUST_CHECK chorus_status ch_heap_local_alloc(struct ch_heap *heap, size_t bytes, void **ptr_out);
+void ch_heap_local_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
+
+/* Is [ptr, ptr + bytes) inside committed symmetric memory of this PE? On the data path. */
+bool ch_heap_contains(const struct ch_heap *heap, const void *ptr, size_t bytes);
+
+/* Where PE pe's segment begins in this address space (its door). Any local address of this
+ * PE's segment plus (base of pe - base of me) is the same place on pe. */
+char *ch_heap_base(const struct ch_heap *heap, uint32_t pe);
+struct ch_door *ch_heap_door(const struct ch_heap *heap, uint32_t pe);
+bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe);
+
+void ch_heap_info_get(const struct ch_heap *heap, struct ch_heap_info *out);
+
+/* Walk every structure and check the invariants; ERR_STATE with a message at the first broken. */
+CH_MUST_CHECK chorus_status ch_heap_check(const struct ch_heap *heap);
+
+#endif /* CH_HEAP_H */

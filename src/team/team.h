@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * team.h: groups of PEs, and the sync memory their collectives run on.
+ *
+ * A team's sync memory lies in the local part of each member's segment, at an address that the
+ * members tell each other when the team is made. It holds, per duplicate, the words and rings
+ * of sync.h. A duplicate serves one CTA; one more duplicate serves the library itself
+ * (team creation, malloc's barrier), so that those never meet a user's call in flight.
+ */
+#ifndef CH_TEAM_H
+#define CH_TEAM_H
+
+#include "base/door.h"
+#include "base/error.h"
+#include "base/option.h"
+#include "boot/boot.h"
+#include "heap/heap.h"
+#include "team/sync.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A team's handle as users hold it: slot and generation, see chorus_team_t. */
+typedef int32_t ch_team_handle;
+
+struct ch_team {
+    uint32_t me, n;
+    uint64_t id; /* never used again in this process */
+    struct ch_peer *peers; /* [n], in the team's order */
+    struct ch_sync_layout layout;
+    uint32_t n_dups;        /* for CTAs */
+    struct ch_dup *dups;    /* [n_dups + 1]; the last is the library's own */
+    const struct ch_patience *patience;
+    void *sync;             /* this PE's sync memory, owned */
+    int num_contexts;       /* of the config the team was made with */
+    uint32_t is_mapped;     /* every peer is reached by loads and stores */
+    uint32_t n_nodes;       /* hosts that its PEs are on */
+    int status;             /* a chorus_status: not OK once a collective failed; then unusable */
+    /* Calls on a team run one at a time, in the order they were made. */
+    uint64_t ticket_next, ticket_serving;
+};
+
+struct ch_teams; /* all teams of a PE, by handle */
+
+/* Make WORLD, SHARED and NODE. Collective over the job. */
+CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
+                                          const struct ch_options *options,
+                                          const struct ch_patience *patience,
+                                          struct ch_teams **teams_out);
+void ch_teams_close(struct ch_teams *teams); /* null is a no-op; not collective */
+
+/* The team behind a handle. ERR_ARG: never one, CHORUS_TEAM_INVALID, or destroyed (says which). */
+CH_MUST_CHECK chorus_status ch_team_get(const struct ch_teams *teams, ch_team_handle handle,
+                                        struct ch_team **team_out);
+
+/*
+ * A new team of pes[0..n), numbers in `parent`, in that order. Collective over parent: every
+ * PE of it calls with the same list; those not in the list get CHORUS_TEAM_INVALID. ERR_ARG for
+ * a PE outside parent or listed twice; ERR_NOMEM on all or on none.
+ */
+CH_MUST_CHECK chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent,
+                                           const uint32_t pes[], uint32_t n, int num_contexts,
+                                           ch_team_handle *handle_out);
+
+/* Collective over the team: returns its sync memory once all members are here. */
+CH_MUST_CHECK chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle);
+
+/* PE of `team` whose number in the job is `world`; -1 if there is none. */
+int ch_team_find(const struct ch_team *team, uint32_t world);
+
+/* Wait until it is this call's turn on the team, in the order of ch_team_ticket. */
+uint64_t ch_team_ticket(struct ch_team *team);
+CH_MUST_CHECK chorus_status ch_team_enter(struct ch_team *team, uint64_t ticket);
+void ch_team_leave(struct ch_team *team);
+
+#endif /* CH_TEAM_H */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transport.h: the one-sided operations a link offers, as a table per transport.
+ *
+ * A null entry means "cannot": the matching CH_CAP_ bit must then be clear (checked once, at
+ * registration). The data path neither allocates, locks nor logs. `ctx` is an ordering and
+ * completion domain; CH_CTX_DEFAULT is the only one yet. Every address called symmetric is this PE's own address
+ * of the object. All functions set *_out only when they return CHORUS_OK.
+ */
+#ifndef CH_TRANSPORT_H
+#define CH_TRANSPORT_H
+
+#include "base/error.h"
+#include "heap/heap.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ch_transport;
+
+enum {
+    CH_CAP_MAP = 1u << 0, /* peers' segments can be loaded and stored directly */
+    CH_CAP_PUT = 1u << 1, /* put, get, fence and quiet work */
+    CH_CAP_AMO = 1u << 2, /* amo works */
+};
+
+enum ch_amo {
+    CH_AMO_SET,
+    CH_AMO_ADD,
+    CH_AMO_AND,
+    CH_AMO_OR,
+    CH_AMO_XOR,
+    CH_AMO_FETCH,
+    CH_AMO_SWAP,
+    CH_AMO_COMPARE_SWAP,
+};
+
+#define CH_CTX_DEFAULT 0u
+
+struct ch_transport_ops {
+    const char *name; /* as users see it: "mapped" */
+    uint32_t caps;
+
+    chorus_status (*open)(struct ch_heap *heap, struct ch_transport **self_out);
+    void (*close)(struct ch_transport *self); /* undoes open; null self is a no-op */
+
+    /* cap MAP: this PE's address of PE pe's copy of the symmetric object at `symmetric`. */
+    void *(*map)(struct ch_transport *self, const void *symmetric, uint32_t pe);
+
+    /* cap PUT. put: source may be reused on return. */
+    chorus_status (*put)(struct ch_transport *self, uint32_t ctx, void *symmetric_dest,
+                         const void *source, size_t bytes, uint32_t pe);
+    chorus_status (*get)(struct ch_transport *self, uint32_t ctx, void *dest,
+                         const void *symmetric_source, size_t bytes, uint32_t pe);
+    chorus_status (*fence)(struct ch_transport *self, uint32_t ctx);
+    chorus_status (*quiet)(struct ch_transport *self, uint32_t ctx);
+
+    /* cap AMO: bytes is 4 or 8; operands and result are bit patterns; float adds have no amo.
+     * fetched_out may be null for the forms that do not fetch. */
+    chorus_status (*amo)(struct ch_transport *self, uint32_t ctx, enum ch_amo op, void *symmetric,
+                         size_t bytes, uint64_t value, uint64_t compare, uint32_t pe,
+                         uint64_t *fetched_out);
+};
+
+extern const struct ch_transport_ops ch_transport_mapped;
+
+CH_MUST_CHECK chorus_status ch_transport_check(const struct ch_transport_ops *ops);
+
+#endif /* CH_TRANSPORT_H */
