@@ -4,20 +4,18 @@
 #include "coll/shape.h"
 
 /* The formulas of the list, as functions of the shape. */
-#define X(coll, name, proto, fn, needs, radix, steps, wire)                       \
-    static uint64_t steps_##fn(const struct ch_shape *shape)                      \
-    {                                                                             \
-        const uint64_t n = shape->n, k = shape->k, m = shape->m, s = shape->s,    \
-                       c = shape->c;                                              \
-        (void)n, (void)k, (void)m, (void)s, (void)c;                              \
-        return (steps);                                                           \
-    }                                                                             \
-    static uint64_t wire_##fn(const struct ch_shape *shape)                       \
-    {                                                                             \
-        const uint64_t n = shape->n, k = shape->k, m = shape->m, s = shape->s,    \
-                       c = shape->c;                                              \
-        (void)n, (void)k, (void)m, (void)s, (void)c;                              \
-        return n == 1 ? 0 : (wire);                                               \
+#define X(coll, name, proto, fn, needs, radix, steps, wire)                                  \
+    static uint64_t steps_##fn(const struct ch_shape *shape)                                 \
+    {                                                                                        \
+        const uint64_t n = shape->n, k = shape->k, m = shape->m, s = shape->s, c = shape->c; \
+        (void)n, (void)k, (void)m, (void)s, (void)c;                                         \
+        return (steps);                                                                      \
+    }                                                                                        \
+    static uint64_t wire_##fn(const struct ch_shape *shape)                                  \
+    {                                                                                        \
+        const uint64_t n = shape->n, k = shape->k, m = shape->m, s = shape->s, c = shape->c; \
+        (void)n, (void)k, (void)m, (void)s, (void)c;                                         \
+        return n == 1 ? 0 : (wire);                                                          \
     }
 CH_ALGO_LIST(X)
 #undef X
@@ -74,9 +72,9 @@ bool ch_op_takes(chorus_op op, chorus_type type)
 {
 #define X(name, ctype, kind) \
     if (type == (kind)) return true;
-#define Y(OP, TYPES)              \
-    if (op == CHORUS_OP_##OP) {   \
-        TYPES(X) return false;    \
+#define Y(OP, TYPES)            \
+    if (op == CHORUS_OP_##OP) { \
+        TYPES(X) return false;  \
     }
     CHORUS_REDUCE_LIST(Y)
 #undef Y

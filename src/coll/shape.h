@@ -23,7 +23,8 @@ CH_FN uint64_t ch_rounds(uint64_t n, uint64_t k)
 {
     uint64_t r = 0;
 
-    for (uint64_t span = 1; span < n; span *= k) r++;
+    for (uint64_t span = 1; span < n; span *= k)
+        r++;
     return r;
 }
 
@@ -32,7 +33,8 @@ CH_FN uint64_t ch_fan(uint64_t n, uint64_t k)
 {
     uint64_t targets = 0;
 
-    for (uint64_t span = 1; span < n; span *= k) targets += ch_min(k - 1, (n - 1) / span);
+    for (uint64_t span = 1; span < n; span *= k)
+        targets += ch_min(k - 1, (n - 1) / span);
     return targets;
 }
 
@@ -41,7 +43,8 @@ CH_FN uint64_t ch_depth(uint64_t n, uint64_t k)
 {
     uint64_t depth = 0;
 
-    for (uint64_t last = n - 1; last > 0; last = (last - 1) / k) depth++;
+    for (uint64_t last = n - 1; last > 0; last = (last - 1) / k)
+        depth++;
     return depth;
 }
 
@@ -50,11 +53,13 @@ CH_FN uint64_t ch_power(uint64_t n, uint64_t k)
 {
     uint64_t p = 1;
 
-    while (p <= n / k) p *= k;
+    while (p <= n / k)
+        p *= k;
     return p;
 }
 
-/* Rounds of a recursive exchange: log_k of the power, and 2 to fold the remainder in and out. */
+/* Rounds of a recursive exchange: log_k of the power, and 2 to fold the remainder in and out.
+ */
 CH_FN uint64_t ch_exchanges(uint64_t n, uint64_t k)
 {
     const uint64_t p = ch_power(n, k);

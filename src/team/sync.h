@@ -26,18 +26,18 @@
 enum ch_ring { CH_RING_simple, CH_RING_ll, CH_RING_ll128, CH_RING_COUNT };
 
 enum ch_word {
-    CH_WORD_BARRIER,  /* epoch: the peer reached the barrier of that epoch */
-    CH_WORD_READY,    /* epoch: the peer is in the call: its dest may be written, source read */
-    CH_WORD_DONE,     /* epoch: the peer wrote and read all that it will in the call */
-    CH_WORD_FILLED,   /* slots of the simple ring that the peer filled here */
-    CH_WORD_TAKEN,    /* [CH_RING_COUNT]: slots of our ring there that the peer freed */
+    CH_WORD_BARRIER, /* epoch: the peer reached the barrier of that epoch */
+    CH_WORD_READY,   /* epoch: the peer is in the call: its dest may be written, source read */
+    CH_WORD_DONE,    /* epoch: the peer wrote and read all that it will in the call */
+    CH_WORD_FILLED,  /* slots of the simple ring that the peer filled here */
+    CH_WORD_TAKEN,   /* [CH_RING_COUNT]: slots of the ring to the peer that it has freed */
     CH_WORD_COUNT = CH_WORD_TAKEN + CH_RING_COUNT
 };
 
 /* The same on every PE of the team. Offsets are from the start of the duplicate. */
 struct ch_sync_layout {
-    size_t slot_data_bytes[CH_RING_COUNT]; /* what a chunk can carry; a multiple of CH_UNIT_BYTES
-                                              where it is not smaller */
+    size_t slot_data_bytes[CH_RING_COUNT]; /* a chunk; a multiple of 16, and of CH_UNIT_BYTES
+                                              where it is not smaller than that */
     size_t slot_bytes[CH_RING_COUNT];
     size_t ring_offset[CH_RING_COUNT];
     size_t dup_bytes; /* one duplicate, a multiple of 128 */

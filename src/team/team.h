@@ -25,17 +25,18 @@ typedef int32_t ch_team_handle;
 
 struct ch_team {
     uint32_t me, n;
-    uint64_t id; /* never used again in this process */
+    uint64_t id;           /* never used again in this process */
     struct ch_peer *peers; /* [n], in the team's order */
     struct ch_sync_layout layout;
-    uint32_t n_dups;        /* for CTAs */
-    struct ch_dup *dups;    /* [n_dups + 1]; the last is the library's own */
+    uint32_t n_dups;     /* the most CTAs of a call */
+    struct ch_dup *dups; /* [n_dups] */
+    uint64_t mail_epoch; /* of the last ch_team_exchange */
     const struct ch_patience *patience;
-    void *sync;             /* this PE's sync memory, owned */
-    int num_contexts;       /* of the config the team was made with */
-    uint32_t is_mapped;     /* every peer is reached by loads and stores */
-    uint32_t n_nodes;       /* hosts that its PEs are on */
-    int status;             /* a chorus_status: not OK once a collective failed; then unusable */
+    void *sync;       /* this PE's sync memory, owned */
+    int num_contexts; /* of the config the team was made with */
+    bool is_mapped;   /* every peer is reached by loads and stores */
+    uint32_t n_nodes; /* hosts that its PEs are on */
+    int status;       /* a chorus_status: not OK once a collective failed; then unusable */
     /* Calls on a team run one at a time, in the order they were made. */
     uint64_t ticket_next, ticket_serving;
 };
@@ -49,7 +50,8 @@ CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *
                                           struct ch_teams **teams_out);
 void ch_teams_close(struct ch_teams *teams); /* null is a no-op; not collective */
 
-/* The team behind a handle. ERR_ARG: never one, CHORUS_TEAM_INVALID, or destroyed (says which). */
+/* The team behind a handle. ERR_ARG: never one, CHORUS_TEAM_INVALID, or destroyed (says which).
+ */
 CH_MUST_CHECK chorus_status ch_team_get(const struct ch_teams *teams, ch_team_handle handle,
                                         struct ch_team **team_out);
 
@@ -65,10 +67,23 @@ CH_MUST_CHECK chorus_status ch_team_create(struct ch_teams *teams, ch_team_handl
 /* Collective over the team: returns its sync memory once all members are here. */
 CH_MUST_CHECK chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle);
 
+/*
+ * Every PE of the team gives a number and gets all of them, all_out[0..n). A barrier too: what
+ * each PE wrote before is visible to all after. The library's own; uses no duplicate.
+ */
+CH_MUST_CHECK chorus_status ch_team_exchange(struct ch_team *team, uint64_t mine,
+                                             uint64_t *all_out);
+
+/* ch_team_exchange of nothing. */
+CH_MUST_CHECK chorus_status ch_team_meet(struct ch_team *team);
+
 /* PE of `team` whose number in the job is `world`; -1 if there is none. */
 int ch_team_find(const struct ch_team *team, uint32_t world);
 
-/* Wait until it is this call's turn on the team, in the order of ch_team_ticket. */
+/*
+ * Turns: draw a ticket when the call is made, enter when it is to run (waits until all calls
+ * with earlier tickets have left), leave in any case once the ticket was drawn and entered.
+ */
 uint64_t ch_team_ticket(struct ch_team *team);
 CH_MUST_CHECK chorus_status ch_team_enter(struct ch_team *team, uint64_t ticket);
 void ch_team_leave(struct ch_team *team);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * broadcast, the root writes into every dest.
+ *
+ *   needs    map
+ *   steps    1
+ *   wire     (n - 1) * m
+ *   scratch  two words per PE
+ *   inplace  safe: dest may be source
+ *   result   a copy
+ *   source   NVSHMEM, put to all; here the root waits for each peer to enter
+ */
+#ifndef CH_BROADCAST_PUT_TO_ALL_H
+#define CH_BROADCAST_PUT_TO_ALL_H
+
+#include "coll/vocab.h"
+
+CH_FN chorus_status ch_broadcast_from_root(const struct ch_coll *c, uint64_t epoch,
+                                           struct ch_lanes g)
+{
+    ch_copy(c->dst, c->src, ch_bytes(c), g);
+    for (uint32_t k = 1; k < c->n; k++) {
+        const uint32_t peer = ch_after(c, k);
+        const chorus_status st =
+            ch_hear(c, peer, CH_WORD_READY, epoch, g); /* dest may be written */
+
+        if (st != CHORUS_OK) return st;
+        ch_copy(ch_on_peer(c, peer, c->dst), c->src, ch_bytes(c), g);
+        ch_tell(c, peer, CH_WORD_DONE, epoch, CH_DATA, g);
+    }
+    return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_broadcast_put_to_all(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+
+    if (c->me == c->root) return ch_broadcast_from_root(c, epoch, g);
+    ch_tell(c, c->root, CH_WORD_READY, epoch, CH_CREDIT, g);
+    return ch_hear(c, c->root, CH_WORD_DONE, epoch, g);
+}
+
+#endif /* CH_BROADCAST_PUT_TO_ALL_H */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * broadcast down a k-ary tree, a chunk at a time, through rings.
+ *
+ *   needs    map
+ *   steps    ch_depth(n, k)
+ *   wire     ch_min(k, n - 1) * m
+ *   scratch  rings to the children
+ *   inplace  safe: dest may be source
+ *   result   a copy
+ *   source   NVSHMEM, k-ary flat tree in LL; here for any message, chunk by chunk
+ */
+#ifndef CH_BROADCAST_TREE_H
+#define CH_BROADCAST_TREE_H
+
+#include "coll/ring.h"
+
+/* Positions count from the root: its children are 1 .. k, theirs k + 1 .. and so on. */
+CH_FN uint32_t ch_tree_pe(const struct ch_coll *c, uint64_t position)
+{
+    return (uint32_t)((c->root + position) % c->n);
+}
+
+CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_ring ring, uint64_t position,
+                                 const char *from, size_t bytes, struct ch_lanes g)
+{
+    const uint64_t first = position * c->radix + 1, end = ch_min(first + c->radix, c->n);
+
+    for (uint64_t child = first; child < end; child++) {
+        const chorus_status st = ch_send(c, ring, ch_tree_pe(c, child), from, bytes, g);
+
+        if (st != CHORUS_OK) return st;
+    }
+    return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_ring ring,
+                                      struct ch_lanes g)
+{
+    const uint64_t position = (c->me + c->n - c->root) % c->n;
+    const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
+    const char *from = c->me == c->root ? c->src : c->dst;
+    chorus_status st = CHORUS_OK;
+
+    for (size_t at = 0; at < bytes; at += chunk) {
+        const size_t part = ch_min(chunk, bytes - at);
+
+        if (c->me != c->root) {
+            const uint32_t parent = ch_tree_pe(c, (position - 1) / c->radix);
+
+            st = ch_recv(c, ring, parent, c->dst + at, part, g);
+            if (st != CHORUS_OK) return st;
+            ch_lanes_sync(g); /* other lanes' share of dst is sent below */
+        }
+        st = ch_tree_send(c, ring, position, from + at, part, g);
+        if (st != CHORUS_OK) return st;
+    }
+    if (c->me == c->root) ch_copy(c->dst, c->src, bytes, g);
+    return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_broadcast_tree_simple(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_broadcast_tree(c, CH_RING_simple, g);
+}
+
+CH_FN chorus_status ch_broadcast_tree_ll(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_broadcast_tree(c, CH_RING_ll, g);
+}
+
+CH_FN chorus_status ch_broadcast_tree_ll128(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_broadcast_tree(c, CH_RING_ll128, g);
+}
+
+#endif /* CH_BROADCAST_TREE_H */

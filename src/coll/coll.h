@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * coll.h: what an algorithm is given: one CTA's part of one call.
+ *
+ * Where a call has several CTAs, each gets a part of every block and a duplicate of its own, so
+ * an algorithm never knows: it sees a smaller `count` and an unchanged `stride`.
+ */
+#ifndef CH_COLL_H
+#define CH_COLL_H
+
+#include "base/exec.h"
+#include "chorus/status.h"
+#include "coll/reduce.h"
+#include "team/sync.h"
+
+struct ch_coll {
+    uint32_t me, n;
+    uint32_t root, radix; /* of the algorithms that have one */
+    size_t count;         /* elements of a block (of the vector, where there is one) */
+    size_t elem_bytes;    /* a divisor of 16 */
+    size_t stride;        /* bytes from one PE's block to the next, in the buffer of n blocks */
+    char *dst;            /* this PE's */
+    const char *src;
+    const struct ch_reduce *reduce; /* of reduce and reducescatter */
+    const struct ch_peer *peers;    /* [n] */
+    const struct ch_patience *patience;
+    const struct ch_sync_layout *layout;
+    size_t sync_offset; /* of this CTA's duplicate in everyone's sync memory */
+    struct ch_dup *dup;
+    uint32_t *late_peer; /* [out] whom a wait that failed was for */
+};
+
+CH_FN size_t ch_bytes(const struct ch_coll *c)
+{
+    return c->count * c->elem_bytes;
+}
+
+/* A symmetric object's address on a peer, from this PE's address of it. */
+CH_FN char *ch_on_peer(const struct ch_coll *c, uint32_t peer, const void *mine)
+{
+    return (char *)(uintptr_t)mine + c->peers[peer].shift;
+}
+
+/* The k-th PE after this one, so that not all PEs turn to the same peer first. */
+CH_FN uint32_t ch_after(const struct ch_coll *c, uint64_t k)
+{
+    return (uint32_t)((c->me + k) % c->n);
+}
+
+#endif /* CH_COLL_H */

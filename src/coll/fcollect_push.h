@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fcollect, all push, through rings in packets or lines.
+ *
+ *   needs    map
+ *   steps    c
+ *   wire     (n - 1) * m
+ *   scratch  a ring to each peer
+ *   inplace  safe: source may be this PE's block of dest
+ *   result   a copy
+ *   source   NVSHMEM, all push in LL and LL128; here for any message, chunk by chunk
+ */
+#ifndef CH_FCOLLECT_PUSH_H
+#define CH_FCOLLECT_PUSH_H
+
+#include "coll/ring.h"
+
+CH_FN chorus_status ch_fcollect_push(const struct ch_coll *c, enum ch_ring ring,
+                                     struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
+
+    ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
+    for (size_t at = 0; at < bytes; at += chunk) {
+        const size_t part = ch_min(chunk, bytes - at);
+
+        for (uint32_t k = 1; k < c->n; k++) {
+            const uint32_t peer = ch_after(c, k);
+            const chorus_status st = ch_send(c, ring, peer, c->src + at, part, g);
+
+            if (st != CHORUS_OK) return st;
+        }
+        for (uint32_t k = 1; k < c->n; k++) {
+            const uint32_t peer = ch_after(c, k);
+            const chorus_status st =
+                ch_recv(c, ring, peer, c->dst + peer * c->stride + at, part, g);
+
+            if (st != CHORUS_OK) return st;
+        }
+    }
+    return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_fcollect_push_ll(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_fcollect_push(c, CH_RING_ll, g);
+}
+
+CH_FN chorus_status ch_fcollect_push_ll128(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_fcollect_push(c, CH_RING_ll128, g);
+}
+
+#endif /* CH_FCOLLECT_PUSH_H */

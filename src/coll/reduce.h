@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reduce.h: element-wise combination, one table entry per (type, operator).
+ *
+ * A combination of n sources is first(src 0), next(src 1) ... next(src n - 1), last: the
+ * accumulator is the type itself, or float for the 16-bit floating types, which are thus
+ * rounded once however many PEs there are.
+ */
+#ifndef CH_REDUCE_H
+#define CH_REDUCE_H
+
+#include "base/exec.h"
+#include "chorus/lists.h"
+
+#include <stddef.h>
+
+/* An accumulator is at most this many times wider than its element. */
+#define CH_ACC_FACTOR 2u
+
+struct ch_reduce {
+    void (*first)(void *acc, const void *in, size_t count); /* acc = in */
+    void (*next)(void *acc, const void *in, size_t count);  /* acc = acc op in */
+    void (*last)(void *out, const void *acc, size_t count); /* out = acc */
+};
+
+/* Null functions where the operator does not take the type (ch_op_takes). */
+extern const struct ch_reduce ch_reduce_table[CHORUS_TYPE_COUNT][CHORUS_OP_COUNT];
+
+#endif /* CH_REDUCE_H */

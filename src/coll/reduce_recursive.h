@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reduce by recursive exchange, radix k, any n.
+ *
+ *   needs    map, whole
+ *   steps    c * ch_exchanges(n, k)
+ *   wire     ch_exchange_fan(n, k) * m
+ *   scratch  a ring to each partner
+ *   inplace  safe: a chunk is sent before it is overwritten
+ *   result   combined in one order on all PEs, digit by digit of the PE number in
+ *            base k: bitwise equal on every PE
+ *   source   NVSHMEM, recursive exchange; here for any team and any n, the remainder
+ *            folded as by Thakur, Rabenseifner and Gropp (2005)
+ *
+ * The p = k^r <= n first PEs exchange in r rounds; each of the others hands its vector to one
+ * of these before, and is handed the result after.
+ */
+#ifndef CH_REDUCE_RECURSIVE_H
+#define CH_REDUCE_RECURSIVE_H
+
+#include "coll/ring.h"
+
+/* One chunk among the first p PEs: round by round, groups of k that are `span` apart. */
+CH_FN chorus_status ch_exchange(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
+                                char *acc, size_t bytes, struct ch_lanes g)
+{
+    for (uint32_t span = 1; span < p; span *= c->radix) {
+        const uint32_t digit = c->me / span % c->radix;
+        const struct ch_sources group = {c->me - digit * span, span, c->radix};
+        chorus_status st = CHORUS_OK;
+
+        ch_lanes_sync(g); /* other lanes' share of acc is sent below */
+        for (uint32_t j = 1; j < c->radix && st == CHORUS_OK; j++)
+            st = ch_send(c, ring, ch_source(group, (digit + j) % c->radix), acc, bytes, g);
+        if (st == CHORUS_OK) st = ch_fold(c, ring, group, acc, acc, bytes, g);
+        if (st != CHORUS_OK) return st;
+    }
+    return CHORUS_OK;
+}
+
+/* One chunk on one of the first p PEs, which stands in for me + p, me + 2 p, ... too. */
+CH_FN chorus_status ch_exchange_inner(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
+                                      char *dst, const char *src, size_t bytes,
+                                      struct ch_lanes g)
+{
+    const struct ch_sources folded = {c->me, p, (c->n - c->me - 1) / p + 1};
+    chorus_status st = ch_fold(c, ring, folded, dst, src, bytes, g);
+
+    if (st == CHORUS_OK) st = ch_exchange(c, ring, p, dst, bytes, g);
+    ch_lanes_sync(g); /* other lanes' share of dst is sent below */
+    for (uint32_t i = 1; i < folded.count && st == CHORUS_OK; i++)
+        st = ch_send(c, ring, ch_source(folded, i), dst, bytes, g);
+    return st;
+}
+
+CH_FN chorus_status ch_exchange_outer(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
+                                      char *dst, const char *src, size_t bytes,
+                                      struct ch_lanes g)
+{
+    const chorus_status st = ch_send(c, ring, c->me % p, src, bytes, g);
+
+    return st == CHORUS_OK ? ch_recv(c, ring, c->me % p, dst, bytes, g) : st;
+}
+
+CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_ring ring,
+                                        struct ch_lanes g)
+{
+    const uint32_t p = (uint32_t)ch_power(c->n, c->radix);
+    const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
+
+    for (size_t at = 0; at < bytes; at += chunk) {
+        const size_t part = ch_min(chunk, bytes - at);
+        const chorus_status st =
+            c->me < p ? ch_exchange_inner(c, ring, p, c->dst + at, c->src + at, part, g)
+                      : ch_exchange_outer(c, ring, p, c->dst + at, c->src + at, part, g);
+
+        if (st != CHORUS_OK) return st;
+    }
+    return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_reduce_recursive_simple(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_reduce_recursive(c, CH_RING_simple, g);
+}
+
+CH_FN chorus_status ch_reduce_recursive_ll(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_reduce_recursive(c, CH_RING_ll, g);
+}
+
+#endif /* CH_REDUCE_RECURSIVE_H */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vocab.h: the words algorithms are written in, over the primitives of exec.h.
+ *
+ * Signals: ch_epoch numbers the calls of a duplicate; ch_tell stores an epoch in a peer's word,
+ * ch_hear waits for one. Control flow around any of these is the same on all lanes.
+ * Every wait returns a status that is the same on all lanes; after one that is not CHORUS_OK
+ * the team is unusable, so an algorithm just returns it.
+ */
+#ifndef CH_VOCAB_H
+#define CH_VOCAB_H
+
+#include "coll/coll.h"
+#include "coll/shape.h"
+
+/* The number of this call on the duplicate: 1, 2, ... the same on every PE. */
+CH_FN uint64_t ch_epoch(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = c->dup->epoch + 1;
+
+    ch_lanes_sync(g); /* all lanes have read it */
+    if (g.lane == 0) c->dup->epoch = epoch;
+    return epoch;
+}
+
+CH_FN uint64_t *ch_word_at(const struct ch_coll *c, uint32_t owner, uint32_t word,
+                           uint32_t writer)
+{
+    return ch_sync_word(c->peers[owner].sync + c->sync_offset, c->n, (enum ch_word)word,
+                        writer);
+}
+
+/* One lane: say `value` in this PE's `word` on `peer`. Pairs with ch_hear there. */
+CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
+                  enum ch_sense sense)
+{
+    ch_word_store(ch_word_at(c, peer, word, c->me), value, sense);
+    ch_notify(c->patience, c->peers[peer].door);
+}
+
+/* All lanes: what all of them did before is visible to the peer that hears this. */
+CH_FN void ch_tell(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
+                   enum ch_sense sense, struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* other lanes' accesses precede the store */
+    if (g.lane == 0) ch_say(c, peer, word, value, sense);
+}
+
+/* ch_tell to every other PE. */
+CH_FN void ch_tell_all(const struct ch_coll *c, uint32_t word, uint64_t value,
+                       enum ch_sense sense, struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* other lanes' accesses precede the stores */
+    for (uint32_t k = 1 + g.lane; k < c->n; k += g.width)
+        ch_say(c, ch_after(c, k), word, value, sense);
+}
+
+/* One lane: wait until `peer` has said at least `least` here. */
+CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t word,
+                              uint64_t least)
+{
+    const chorus_status st = ch_word_wait(c->patience, ch_word_at(c, c->me, word, peer), least);
+
+    if (st != CHORUS_OK) *c->late_peer = peer;
+    return st;
+}
+
+/* The same status for all lanes, from one of each; a sync. */
+CH_FN chorus_status ch_agree(chorus_status st, struct ch_lanes g)
+{
+    if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
+    return ch_lanes_any(g, st == CHORUS_ERR_ABORTED) ? CHORUS_ERR_ABORTED : CHORUS_ERR_TIMEOUT;
+}
+
+/* All lanes: go on once `peer` has told `least`. */
+CH_FN chorus_status ch_hear(const struct ch_coll *c, uint32_t peer, uint32_t word,
+                            uint64_t least, struct ch_lanes g)
+{
+    return ch_agree(g.lane == 0 ? ch_listen(c, peer, word, least) : CHORUS_OK, g);
+}
+
+/* ch_hear from every other PE. */
+CH_FN chorus_status ch_hear_all(const struct ch_coll *c, uint32_t word, uint64_t least,
+                                struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t k = 1 + g.lane; k < c->n && st == CHORUS_OK; k += g.width)
+        st = ch_listen(c, ch_after(c, k), word, least);
+    return ch_agree(st, g);
+}
+
+/*
+ * dst = src of sources[0] op src of sources[1] ..., read where they lie: `src` is this PE's
+ * address of the vector, and every PE of the team is a source, in PE order.
+ */
+CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
+                          struct ch_lanes g)
+{
+    for (size_t at = g.lane * CH_UNIT_BYTES; at < bytes; at += g.width * CH_UNIT_BYTES) {
+        unsigned char acc[CH_ACC_FACTOR * CH_UNIT_BYTES] __attribute__((aligned(16)));
+        unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
+        const size_t unit = ch_min(CH_UNIT_BYTES, bytes - at), count = unit / c->elem_bytes;
+        void *out;
+
+        c->reduce->first(acc, ch_view(ch_on_peer(c, 0, src + at), scratch, unit), count);
+        for (uint32_t pe = 1; pe < c->n; pe++)
+            c->reduce->next(acc, ch_view(ch_on_peer(c, pe, src + at), scratch, unit), count);
+        out = ch_stage(dst + at, scratch);
+        c->reduce->last(out, acc, count);
+        ch_commit(dst + at, out, unit);
+    }
+}
+
+#endif /* CH_VOCAB_H */

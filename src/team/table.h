@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table.h: the teams of a PE by handle; private to this room. */
+#ifndef CH_TEAM_TABLE_H
+#define CH_TEAM_TABLE_H
+
+#include "team/team.h"
+
+/* A handle is generation << SLOT_BITS | slot, so that a destroyed team's is recognised. */
+#define CH_TEAM_SLOT_BITS 12
+#define CH_TEAM_SLOTS (1 << CH_TEAM_SLOT_BITS)
+#define CH_TEAM_GENERATIONS (1 << 18)
+
+struct ch_team_slot {
+    struct ch_team *team; /* null: free */
+    uint32_t generation;  /* of the team here, or of the next one */
+};
+
+struct ch_teams {
+    struct ch_heap *heap; /* borrowed, as is patience */
+    const struct ch_patience *patience;
+    uint32_t me_world, n_world;
+    uint32_t n_dups;
+    size_t slot_bytes;
+    uint64_t last_id;
+    struct ch_team_slot slots[CH_TEAM_SLOTS];
+};
+
+/* A team of n with memory of its own and no peers yet. */
+CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
+                                          struct ch_team **team_out);
+void ch_team_free(struct ch_heap *heap, struct ch_team *team); /* null is a no-op */
+
+/* Where the team's sync memory begins in this PE's segment: what peers must know. */
+uint64_t ch_team_sync_offset(const struct ch_teams *teams, const struct ch_team *team);
+
+void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
+                      uint32_t world, uint64_t sync_offset);
+
+#endif /* CH_TEAM_TABLE_H */

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* team.c: a team's memory, its making and its end. */
+#include "team/team.h"
+
+#include "team/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The mailbox: two sets of packets, so that a PE one exchange ahead overwrites nothing unread.
+ */
+static struct ch_packet *mail(const struct ch_team *team, const struct ch_peer *peer,
+                              uint64_t epoch)
+{
+    char *box = peer->sync + (size_t)team->n_dups * team->layout.dup_bytes;
+
+    return (struct ch_packet *)(void *)box + (epoch % 2) * team->n;
+}
+
+static size_t sync_bytes(const struct ch_team *team)
+{
+    return (size_t)team->n_dups * team->layout.dup_bytes +
+           2 * team->n * sizeof(struct ch_packet);
+}
+
+static void free_dups(struct ch_team *team)
+{
+    if (team->dups == NULL) return;
+    for (uint32_t d = 0; d < team->n_dups; d++)
+        free(team->dups[d].links);
+    free(team->dups);
+}
+
+static chorus_status alloc_dups(struct ch_team *team)
+{
+    team->dups = calloc(team->n_dups, sizeof(*team->dups));
+    if (team->dups == NULL) return CHORUS_ERR_SYSTEM;
+    for (uint32_t d = 0; d < team->n_dups; d++) {
+        team->dups[d].links = calloc((size_t)CH_RING_COUNT * team->n, sizeof(struct ch_link));
+        if (team->dups[d].links == NULL) return CHORUS_ERR_SYSTEM;
+    }
+    return CHORUS_OK;
+}
+
+void ch_team_free(struct ch_heap *heap, struct ch_team *team)
+{
+    if (team == NULL) return;
+    ch_heap_local_free(heap, team->sync);
+    free_dups(team);
+    free(team->peers);
+    free(team);
+}
+
+chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team **team_out)
+{
+    struct ch_team *team = calloc(1, sizeof(*team));
+    chorus_status status = CHORUS_OK;
+
+    if (team == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", n);
+    team->n = n;
+    team->id = ++teams->last_id;
+    team->n_dups = teams->n_dups;
+    team->patience = teams->patience;
+    team->n_nodes = 1;
+    ch_sync_layout_init(&team->layout, n, teams->slot_bytes);
+    team->peers = calloc(n, sizeof(*team->peers));
+    if (team->peers == NULL || alloc_dups(team) != CHORUS_OK)
+        status = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", n);
+    else
+        status = ch_heap_local_alloc(teams->heap, sync_bytes(team), &team->sync);
+    if (status != CHORUS_OK) {
+        ch_team_free(teams->heap, team);
+        return status;
+    }
+    *team_out = team;
+    return CHORUS_OK;
+}
+
+uint64_t ch_team_sync_offset(const struct ch_teams *teams, const struct ch_team *team)
+{
+    return (uint64_t)((char *)team->sync - ch_heap_base(teams->heap, teams->me_world));
+}
+
+void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
+                      uint32_t world, uint64_t sync_offset)
+{
+    struct ch_peer *peer = &team->peers[pe];
+    char *base = ch_heap_base(teams->heap, world);
+
+    if (world == teams->me_world) team->me = pe;
+    peer->world = world;
+    peer->shift = base - ch_heap_base(teams->heap, teams->me_world);
+    peer->sync = base + sync_offset;
+    peer->door = ch_heap_door(teams->heap, world);
+    team->is_mapped = (pe == 0 || team->is_mapped) && ch_heap_is_mapped(teams->heap, world);
+}
+
+int ch_team_find(const struct ch_team *team, uint32_t world)
+{
+    for (uint32_t pe = 0; pe < team->n; pe++)
+        if (team->peers[pe].world == world) return (int)pe;
+    return -1;
+}
+
+static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
+                                   uint64_t *value_out)
+{
+    const struct ch_packet *packet =
+        &mail(team, &team->peers[team->me], team->mail_epoch)[from];
+    struct ch_wait w = {0, 0, 0, 0};
+    chorus_status status = CHORUS_OK;
+
+    while (!ch_packet_load(packet, team->mail_epoch, value_out) && status == CHORUS_OK)
+        status = ch_wait_slow(team->patience, &w);
+    ch_wait_end(team->patience, &w);
+    if (status == CHORUS_OK) return CHORUS_OK;
+    return CH_FAIL(status,
+                   "PE %u waited for PE %u, which did not come to a collective call on memory "
+                   "or teams; all PEs must make these calls in the same order",
+                   team->peers[team->me].world, team->peers[from].world);
+}
+
+static void send_mail(struct ch_team *team, uint64_t mine)
+{
+    team->mail_epoch++;
+    for (uint32_t k = 1; k <= team->n; k++) {
+        const struct ch_peer *peer = &team->peers[(team->me + k) % team->n];
+
+        ch_packet_store(&mail(team, peer, team->mail_epoch)[team->me], mine, team->mail_epoch);
+        ch_notify(team->patience, peer->door);
+    }
+}
+
+chorus_status ch_team_exchange(struct ch_team *team, uint64_t mine, uint64_t *all_out)
+{
+    send_mail(team, mine);
+    for (uint32_t pe = 0; pe < team->n; pe++)
+        CH_TRY(wait_for_mail(team, pe, &all_out[pe]));
+    return CHORUS_OK;
+}
+
+chorus_status ch_team_meet(struct ch_team *team)
+{
+    uint64_t nothing;
+
+    send_mail(team, 0);
+    for (uint32_t pe = 0; pe < team->n; pe++)
+        CH_TRY(wait_for_mail(team, pe, &nothing));
+    return CHORUS_OK;
+}
+
+uint64_t ch_team_ticket(struct ch_team *team)
+{
+    return __atomic_fetch_add(&team->ticket_next, 1, __ATOMIC_RELAXED);
+}
+
+chorus_status ch_team_enter(struct ch_team *team, uint64_t ticket)
+{
+    const chorus_status status = ch_word_wait(team->patience, &team->ticket_serving, ticket);
+
+    if (status == CHORUS_OK) return CHORUS_OK;
+    return CH_FAIL(status, "an earlier call on the same team has not finished");
+}
+
+void ch_team_leave(struct ch_team *team)
+{
+    ch_word_store(&team->ticket_serving, team->ticket_serving + 1, CH_CREDIT);
+    ch_notify(team->patience, team->patience->door);
+}
