@@ -10,7 +10,7 @@ enum { MESSAGE_BYTES = 1024 };
 
 static _Thread_local char message[MESSAGE_BYTES];
 
-chorus_status ch_error_set(chorus_status code, const char *file, int line, const char *format, ...)
+void ch_error_set(chorus_status code, const char *file, int line, const char *format, ...)
 {
     va_list args;
 
@@ -18,7 +18,6 @@ chorus_status ch_error_set(chorus_status code, const char *file, int line, const
     (void)vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     CH_LOG(DEBUG, "%s:%d: %s: %s", file, line, ch_status_text(code), message);
-    return code;
 }
 
 const char *ch_error_message(void)

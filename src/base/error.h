@@ -8,13 +8,14 @@
 #define CH_MUST_CHECK __attribute__((warn_unused_result))
 
 /*
- * Record code and message for this thread, log it once at level debug, return code.
+ * Record code and message for this thread and log it once at level debug.
  * A message says what was asked, what was found and what to do.
  */
-chorus_status ch_error_set(chorus_status code, const char *file, int line, const char *format, ...)
+void ch_error_set(chorus_status code, const char *file, int line, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
 
-#define CH_FAIL(code, ...) ch_error_set((code), __FILE__, __LINE__, __VA_ARGS__)
+/* The code again, where the compiler can see that it is not CHORUS_OK. */
+#define CH_FAIL(code, ...) (ch_error_set((code), __FILE__, __LINE__, __VA_ARGS__), (code))
 
 /* Pass a callee's failure up: as it is, or by way of a cleanup label. */
 #define CH_TRY(call)                                    \

@@ -130,17 +130,21 @@ CH_FN void ch_commit(void *memory, const void *staged, size_t bytes)
 /* After stores to a PE's memory: wake it if it sleeps. */
 CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
 {
-    if (mine->is_shared) __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ch_wait_slow's */
+    if (mine->is_shared)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ch_wait_slow's */
     if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_ring(theirs);
 }
 
-/* Wait until *word >= least. Compared so that a peer which is already further is no surprise. */
-CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word, uint64_t least)
+/* Wait until *word >= least. Compared so that a peer which is already further is no surprise.
+ */
+CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
+                                 uint64_t least)
 {
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
 
-    while (ch_word_load(word) < least && st == CHORUS_OK) st = ch_wait_slow(p, &w);
+    while (ch_word_load(word) < least && st == CHORUS_OK)
+        st = ch_wait_slow(p, &w);
     ch_wait_end(p, &w);
     return st;
 }

@@ -45,7 +45,8 @@ static void to_stderr(enum ch_log_level level, const char *line)
     if (thread_pe < 0)
         bytes = snprintf(out, sizeof(out), "chorus %s: %s\n", level_names[level], line);
     else
-        bytes = snprintf(out, sizeof(out), "chorus %d %s: %s\n", thread_pe, level_names[level], line);
+        bytes = snprintf(out, sizeof(out), "chorus %d %s: %s\n", thread_pe, level_names[level],
+                         line);
     if (bytes < 0) return;
     if ((size_t)bytes >= sizeof(out)) bytes = (int)sizeof(out) - 1;
     if (write(STDERR_FILENO, out, (size_t)bytes) < 0) return; /* nowhere left to complain */

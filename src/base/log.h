@@ -35,9 +35,9 @@ void ch_log_write(enum ch_log_level level, const char *format, ...)
     __attribute__((cold, format(printf, 2, 3)));
 
 /* Level test first: arguments of a silent line cost nothing. */
-#define CH_LOG(LEVEL, ...)                                                                        \
-    do {                                                                                          \
-        if (CH_LOG_##LEVEL <= ch_log_level_max) ch_log_write(CH_LOG_##LEVEL, __VA_ARGS__);        \
+#define CH_LOG(LEVEL, ...)                                                                 \
+    do {                                                                                   \
+        if (CH_LOG_##LEVEL <= ch_log_level_max) ch_log_write(CH_LOG_##LEVEL, __VA_ARGS__); \
     } while (0)
 
 #endif /* CH_LOG_H */

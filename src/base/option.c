@@ -43,8 +43,9 @@ static chorus_status parse_STRING(const char *name, const char *text, const char
 static chorus_status parse_BYTES(const char *name, const char *text, uint64_t *out)
 {
     if (ch_parse_bytes(text, 0, out) == 0) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected bytes such as 4096, 64K, 16M or 2G",
-                   name, text);
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "CHORUS_%s is \"%s\"; expected bytes such as 4096, 64K, 16M or 2G", name,
+                   text);
 }
 
 static chorus_status parse_COUNT(const char *name, const char *text, uint64_t *out)
@@ -64,8 +65,8 @@ static chorus_status parse_SECONDS(const char *name, const char *text, uint64_t 
     const int valid = end != text && *end == '\0' && seconds >= 0.0 && seconds < 1e9;
 
     if (!valid)
-        return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected seconds such as 30 or 0.5", name,
-                       text);
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "CHORUS_%s is \"%s\"; expected seconds such as 30 or 0.5", name, text);
     *out = (uint64_t)(seconds * (double)CH_NS_PER_S);
     return CHORUS_OK;
 }

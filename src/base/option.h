@@ -38,7 +38,8 @@ struct ch_options {
 #undef X
 };
 
-/* Fill *out from the environment. ERR_ARG names the variable, its value and the form expected. */
+/* Fill *out from the environment. ERR_ARG names the variable, its value and the form expected.
+ */
 CH_MUST_CHECK chorus_status ch_options_read(struct ch_options *out);
 
 /* Parse "64", "64K", "2M", "1G" (powers of 1024) and, if inf is allowed, "inf" as UINT64_MAX.
