@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A room includes from itself, from rooms before it and from chorus/; one header knows the machine."""
+import re
+
+import style
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+CONDITION = re.compile(r"^\s*#\s*(?:el)?if.*$", re.M)
+STANDARD = {"stddef.h", "stdint.h", "stdbool.h"}
+
+
+def include_problem(path, quote, target):
+    parts, to = path.split("/"), target.split("/")
+    if path.startswith("src/") and quote == '"':
+        room = parts[1]
+        if to[0] == "chorus":
+            return None
+        if to[0] not in style.ROOMS or len(to) < 2:
+            return f"include \"{target}\"; write it from src/, as \"{room}/{target}\""
+        if style.ROOMS.index(to[0]) > style.ROOMS.index(room):
+            return f"{room}/ includes {target}; rooms go {' < '.join(style.ROOMS)}"
+    if path.startswith("include/") and path.endswith(".h"):
+        if to[0] != "chorus" and target not in STANDARD and not path.startswith("include/compat/"):
+            return f"include {target}; public headers need {', '.join(sorted(STANDARD))} alone"
+        if to[0] in style.ROOMS:
+            return f"include {target}; the public headers know nothing of src/"
+    if path.startswith("examples/") and quote == '"' and to[0] != "chorus":
+        return f"include \"{target}\"; an example sees what users see"
+    return None
+
+
+def condition_problem(path, line):
+    if "__CUDACC__" in line and not re.match(r"src/base/exec\w*\.h$", path):
+        if not path.endswith((".cu", ".cuh")):
+            return "__CUDACC__ outside base/exec.h; give exec.h a primitive"
+    if re.search(r"\bHAVE_", line):
+        return "#if HAVE_; let meson choose a file with the same symbols"
+    return None
+
+
+def problems(root, files):
+    for path in files:
+        if not path.endswith((".c", ".h", ".cu", ".cuh")):
+            continue
+        text = style.blank(style.read(root, path), strings=False)
+        for match in INCLUDE.finditer(text):
+            problem = include_problem(path, *match.groups())
+            if problem:
+                yield f"{path}:{style.line_of(text, match.start(2))}: {problem}"
+        for match in CONDITION.finditer(text):
+            problem = condition_problem(path, match.group(0))
+            if problem:
+                yield f"{path}:{style.line_of(text, match.start())}: {problem}"
+
+
+style.run(
+    problems,
+    bad=[
+        ("base/ includes team/team.h", {"src/base/x.c": '#include "team/team.h"\n'}),
+        ("x.c:2: include", {"src/base/x.c": '\n#include "log.h"\n'}),
+        ("public headers", {"include/chorus/x.h": "#include <stdio.h>\n"}),
+        ("know nothing", {"include/compat/x.h": '#include "base/log.h"\n'}),
+        ("users see", {"examples/x.c": '#include "base/log.h"\n'}),
+        ("give exec.h", {"src/coll/x.h": "#ifdef __CUDACC__\n#endif\n"}),
+        ("same symbols", {"src/boot/x.c": "#if defined(HAVE_PMIX)\n#endif\n"}),
+    ],
+    good=[
+        {"src/team/x.c": '#include "team/x.h"\n#include "base/log.h"\n#include "chorus/lists.h"\n'
+                         '#include <stdio.h>\n/* #include "api/context.h" */\n'},
+        {"src/base/exec.h": "#ifdef __CUDACC__\n#endif\n"},
+        {"include/compat/shmem.h": '#include <stdio.h>\n#include "chorus/chorus.h"\n'},
+    ],
+)
