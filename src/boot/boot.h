@@ -23,9 +23,9 @@ struct ch_boot_ops {
      * Every PE gives `bytes` bytes and, if fd >= 0, a descriptor; every PE gets all of them in
      * PE order: blobs_out has room for n * bytes, fds_out (may be null if fd < 0) for n.
      * Received descriptors are close-on-exec and belong to the caller; the own entry is the
-     * caller's fd duplicated. `bytes` and whether a descriptor is given are the same on all PEs.
-     * Returns when all have called: it is a barrier too. ERR_ABORTED when the job is ending,
-     * ERR_TIMEOUT when a PE does not come.
+     * caller's fd duplicated. `bytes` and whether a descriptor is given are the same on all
+     * PEs. Returns when all have called: it is a barrier too. ERR_ABORTED when the job is
+     * ending, ERR_TIMEOUT when a PE does not come.
      */
     chorus_status (*exchange)(struct ch_boot *boot, const void *blob, size_t bytes, int fd,
                               void *blobs_out, int *fds_out);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alone.c: a process that no launcher started is a job of one PE. */
+#include "boot/place.h"
+#include "boot/ways.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static chorus_status alone_exchange(struct ch_boot *boot, const void *blob, size_t bytes,
+                                    int fd, void *blobs_out, int *fds_out)
+{
+    (void)boot;
+    if (fd >= 0) CH_TRY(ch_fd_dup(fd, fds_out));
+    if (bytes != 0) memcpy(blobs_out, blob, bytes);
+    return CHORUS_OK;
+}
+
+static void alone_close(struct ch_boot *boot)
+{
+    free(boot);
+}
+
+static const struct ch_boot_ops alone_ops = {
+    .name = "alone",
+    .exchange = alone_exchange,
+    .close = alone_close,
+    .abort_job = NULL,
+};
+
+chorus_status ch_boot_alone(uint64_t timeout_ns, struct ch_boot **boot_out)
+{
+    struct ch_boot *boot = malloc(sizeof(*boot));
+
+    if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
+    *boot = (struct ch_boot){&alone_ops, 0, 1, ch_place_count_cores(), timeout_ns};
+    *boot_out = boot;
+    return CHORUS_OK;
+}

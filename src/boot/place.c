@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "boot/place.h"
+
+#include <hwloc.h>
+#include <stdlib.h>
+
+struct ch_place {
+    hwloc_topology_t topology;
+    hwloc_bitmap_t allowed; /* hardware threads this process may use */
+    hwloc_obj_type_t unit;  /* cores, or hardware threads where hwloc knows no cores */
+};
+
+static uint32_t count_units(const struct ch_place *place)
+{
+    uint32_t count = 0;
+
+    for (hwloc_obj_t o = NULL;
+         (o = hwloc_get_next_obj_by_type(place->topology, place->unit, o)) != NULL;)
+        if (hwloc_bitmap_intersects(o->cpuset, place->allowed)) count++;
+    return count;
+}
+
+/* Cores alone: looking for caches, devices and memory would take most of the time. */
+static int load_cores(hwloc_topology_t topology)
+{
+    if (hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE) != 0)
+        return -1;
+    if (hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) !=
+        0)
+        return -1;
+    return hwloc_topology_load(topology);
+}
+
+struct ch_place *ch_place_open(void)
+{
+    struct ch_place *place = calloc(1, sizeof(*place));
+
+    if (place == NULL) return NULL;
+    place->allowed = hwloc_bitmap_alloc();
+    if (place->allowed == NULL) goto out_free;
+    if (hwloc_topology_init(&place->topology) != 0) goto out_bitmap;
+    if (load_cores(place->topology) != 0) goto out_topology;
+    if (hwloc_get_cpubind(place->topology, place->allowed, HWLOC_CPUBIND_PROCESS) != 0)
+        goto out_topology;
+    place->unit = HWLOC_OBJ_CORE;
+    if (count_units(place) == 0) place->unit = HWLOC_OBJ_PU;
+    return place;
+
+out_topology:
+    hwloc_topology_destroy(place->topology);
+out_bitmap:
+    hwloc_bitmap_free(place->allowed);
+out_free:
+    free(place);
+    return NULL;
+}
+
+void ch_place_close(struct ch_place *place)
+{
+    if (place == NULL) return;
+    hwloc_topology_destroy(place->topology);
+    hwloc_bitmap_free(place->allowed);
+    free(place);
+}
+
+uint32_t ch_place_cores(const struct ch_place *place)
+{
+    const uint32_t count = count_units(place);
+
+    return count > 0 ? count : 1;
+}
+
+int ch_place_bind(const struct ch_place *place, uint32_t i)
+{
+    hwloc_obj_t o = NULL;
+    hwloc_bitmap_t set;
+    int rc;
+
+    while ((o = hwloc_get_next_obj_by_type(place->topology, place->unit, o)) != NULL)
+        if (hwloc_bitmap_intersects(o->cpuset, place->allowed) && i-- == 0) break;
+    if (o == NULL) return -1;
+    set = hwloc_bitmap_alloc();
+    if (set == NULL) return -1;
+    rc = hwloc_bitmap_and(set, o->cpuset, place->allowed);
+    if (rc == 0) rc = hwloc_set_cpubind(place->topology, set, HWLOC_CPUBIND_PROCESS);
+    hwloc_bitmap_free(set);
+    return rc;
+}
+
+uint32_t ch_place_count_cores(void)
+{
+    struct ch_place *place = ch_place_open();
+    const uint32_t cores = place != NULL ? ch_place_cores(place) : 1;
+
+    ch_place_close(place);
+    return cores;
+}

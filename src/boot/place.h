@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place.h: the cores this process may use, and binding to one of them. */
+#ifndef CH_PLACE_H
+#define CH_PLACE_H
+
+#include <stdint.h>
+
+struct ch_place;
+
+/* Look at the machine. Null if hwloc cannot; nobody is then bound. */
+struct ch_place *ch_place_open(void);
+void ch_place_close(struct ch_place *place); /* null is a no-op */
+
+/* Cores of which this process may use at least one hardware thread; at least 1. */
+uint32_t ch_place_cores(const struct ch_place *place);
+
+/* Bind the calling process to core i of those, 0 <= i < ch_place_cores. Returns 0, or -1 if
+ * the system refuses. */
+int ch_place_bind(const struct ch_place *place, uint32_t i);
+
+/* ch_place_cores, without keeping the place. */
+uint32_t ch_place_count_cores(void);
+
+#endif /* CH_PLACE_H */
