@@ -162,13 +162,13 @@ static void room_free(struct room *room)
 static void threads_close(struct ch_boot *boot)
 {
     struct room *room = ((struct threads_boot *)boot)->room;
-    uint32_t n_left;
+    int is_last;
 
     (void)pthread_mutex_lock(&room->lock);
     room_break(room, "left the job", boot->me);
-    n_left = ++room->n_left;
+    is_last = ++room->n_left == room->n;
     (void)pthread_mutex_unlock(&room->lock);
-    if (n_left == room->n) room_free(room);
+    if (is_last) room_free(room);
     free(boot);
 }
 
