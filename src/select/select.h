@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "coll/algorithm.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,19 +22,30 @@ enum {
     CH_REACH_LIST(X)
 #undef X
 };
+enum {
+#define X(name, bit) +1
+    CH_REACH_COUNT = 0 CH_REACH_LIST(X)
+#undef X
+};
+extern const char *const ch_reach_names[CH_REACH_COUNT]; /* the name of bit i */
+
+/* Needs that every request meets while every peer is mapped: a last rule may have these. */
+#define CH_NEEDS_ALWAYS_MET ((uint32_t)CH_NEED_map)
 
 /* A call, seen as values that all PEs of the team agree on. */
 struct ch_request {
     chorus_coll coll;
-    uint64_t bytes; /* of the whole message: count * bytes of an element, of one PE's contribution
-                       for fcollect, one block for alltoall, the whole vector for the others */
+    uint64_t
+        bytes; /* of the whole message: count * bytes of an element, of one PE's contribution
+                  for fcollect, one block for alltoall, the whole vector for the others */
     uint32_t pes, nodes;
     uint32_t reach;   /* one CH_REACH_ bit */
     chorus_type type; /* barrier: CHORUS_TYPE_u8 */
     chorus_op op;     /* reduce, reducescatter; else CHORUS_OP_sum */
     uint32_t offers;  /* CH_NEED_ bits that hold for this request */
     uint32_t ctas_max;
-    const char *machine, *gpu; /* "host" and "" without a GPU; compared as written in the rule */
+    const char *machine,
+        *gpu; /* "host" and "" without a GPU; compared as written in the rule */
 };
 
 /* Half-open ranges: lo <= x < hi; UINT64_MAX as hi is inf and includes everything. */
@@ -44,22 +56,23 @@ struct ch_range {
 struct ch_rule {
     chorus_coll coll;
     struct ch_range bytes, pes, nodes;
-    uint32_t reach;          /* CH_REACH_ bits accepted */
-    uint32_t types;          /* bit per chorus_type accepted */
-    uint32_t ops;            /* bit per chorus_op accepted */
+    uint32_t reach;            /* CH_REACH_ bits accepted */
+    uint32_t types;            /* bit per chorus_type accepted */
+    uint32_t ops;              /* bit per chorus_op accepted */
     const char *machine, *gpu; /* null: any */
     const struct ch_algo *algo;
-    uint32_t ctas, radix; /* at least 1; CH_RADIX_MIN and more */
-    const char *from;     /* "file.csv:line" or "fallback" */
-    uint32_t line;        /* in its table */
+    uint32_t ctas, radix;  /* at least 1; CH_RADIX_MIN and more */
+    const char *from;      /* "file.csv:line" or "fallback" */
+    uint32_t line, column; /* in its table, from 1 */
 };
 
 struct ch_table {
-    const char *path; /* as shown to users; "built-in" for the table compiled in */
-    const char *machine, *measured;
+    const char *path;               /* as shown to users */
+    const char *machine, *measured; /* for readers: what was measured, when and how */
     const struct ch_rule *rules;
     size_t n_rules;
-    uint64_t digest; /* of the file's bytes: equal digests are equal tables */
+    const char *text; /* the file */
+    size_t bytes;     /* of text */
 };
 
 /* What a call will do. algo is never null in a plan that was returned. */
@@ -70,26 +83,32 @@ struct ch_plan {
     const struct ch_rule *rule;   /* null: forced */
 };
 
+/* The CH_NEED_ bits a request of this type offers, on a team of this reach; `is_apart`: source
+ * and dest do not overlap on any PE. */
+uint32_t ch_offers(chorus_type type, uint32_t reach, bool is_apart);
+
 /* Tables in force, most specific first, and forced choices. Owned by the caller; made once. */
 struct ch_select;
 
 /*
- * Read the tables: CHORUS_TUNING's file, the user's ($XDG_CONFIG_HOME/chorus/tuning.yaml), the
- * system's (/etc/chorus/tuning.yaml), the built-in one; only the first that exists serves,
- * except that a collective a table does not mention falls to the next.
- * `algo` and `tuning` are the options' strings ("" for none).
+ * Read the tables: `tuning`, the user's ($XDG_CONFIG_HOME/chorus/tuning.yaml, or under
+ * $HOME/.config), the system's (/etc/chorus/tuning.yaml), the shipped one of this machine, the
+ * built-in one. The first that mentions a collective serves it. `algo` and `tuning` are the
+ * values of the options of these names ("" for none).
  * ERR_TABLE: a message with file:line:column for a table; ERR_ARG for a bad forced choice.
  */
 CH_MUST_CHECK chorus_status ch_select_open(const char *algo, const char *tuning,
                                            struct ch_select **select_out);
 void ch_select_close(struct ch_select *select); /* null is a no-op */
 
-/* Of everything that decides: PEs compare it at start. */
+/* Of everything that decides, tables and forced choices: PEs compare it at start. */
 uint64_t ch_select_digest(const struct ch_select *select);
 
 /*
- * The plan for a request. ERR_UNSUPPORTED when no rule's algorithm has its needs met; for a
- * forced algorithm whose needs are not met too (never another in its place).
+ * The plan for a request: ctas are at most ctas_max, the radix at most pes (and at least
+ * CH_RADIX_MIN). The first plan of a shape is logged at debug level, with the rules passed
+ * over. ERR_UNSUPPORTED when no rule's algorithm has its needs met; for a forced algorithm
+ * whose needs are not met too (never another in its place).
  */
 CH_MUST_CHECK chorus_status ch_select_plan(const struct ch_select *select,
                                            const struct ch_request *request,
@@ -98,6 +117,10 @@ CH_MUST_CHECK chorus_status ch_select_plan(const struct ch_select *select,
 /* Write the plan, its rule and why each earlier rule did not apply. */
 CH_MUST_CHECK chorus_status ch_select_explain(const struct ch_select *select,
                                               const struct ch_request *request, FILE *out);
+
+/* The algorithm of `coll` that "name" or "name:proto" stands for; ERR_ARG lists the choices. */
+CH_MUST_CHECK chorus_status ch_algo_find(chorus_coll coll, const char *text,
+                                         const struct ch_algo **algo_out);
 
 /* Read one table. ERR_TABLE with "file:line:column: what; expected what". */
 CH_MUST_CHECK chorus_status ch_table_read(const char *path, struct ch_table **table_out);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* named.h: the algorithm that a name, or a name and a protocol, stand for. */
+#ifndef CH_NAMED_H
+#define CH_NAMED_H
+
+#include "coll/algorithm.h"
+#include "select/name.h"
+
+/* Is `name` an algorithm of `coll`? If not, *why_out lists those there are. */
+CH_MUST_CHECK bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_why *why_out);
+
+/*
+ * The algorithm `name` of `coll` in protocol `proto`; null proto: the only one it has. `name`
+ * is known to be of `coll`, so what is wrong on false is the protocol.
+ */
+CH_MUST_CHECK bool ch_algo_with(chorus_coll coll, const char *name, const char *proto,
+                                const struct ch_algo **algo_out, struct ch_why *why_out);
+
+#endif /* CH_NAMED_H */

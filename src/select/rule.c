@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select/table.h"
+
+#include "base/option.h"
+#include "select/named.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The keys of a rule. */
+/* clang-format off */
+#define KEY_LIST(X) \
+    X(coll) X(bytes) X(pes) X(nodes) X(reach) X(dtype) X(op) X(machine) X(gpu) \
+    X(algo) X(proto) X(ctas) X(radix) X(from)
+/* clang-format on */
+
+enum {
+#define X(key) KEY_##key,
+    KEY_LIST(X)
+#undef X
+        KEY_COUNT
+};
+
+static const char *const key_names[KEY_COUNT] = {
+#define X(key) #key,
+    KEY_LIST(X)
+#undef X
+};
+
+/* A rule being read: its node, and the values of its keys. */
+struct row {
+    const struct ch_reader *reader;
+    const yaml_node_t *node;
+    yaml_node_t *values[KEY_COUNT];
+};
+
+/* The text of a key that must be there. */
+static chorus_status text_of(const struct row *row, int key, const char *expected,
+                             const char **text_out)
+{
+    const yaml_node_t *value = row->values[key];
+
+    if (value == NULL)
+        return CH_REFUSE(row->reader, row->node, "rule without %s; expected %s", key_names[key],
+                         expected);
+    *text_out = ch_node_text(value);
+    if (*text_out == NULL || **text_out == '\0')
+        return CH_REFUSE(row->reader, value, "%s is not a word; expected %s", key_names[key],
+                         expected);
+    return CHORUS_OK;
+}
+
+/* A filter that is compared as written; null if it is not there. */
+static chorus_status read_word(const struct row *row, int key, const char *expected,
+                               const char **word_out)
+{
+    *word_out = NULL;
+    return row->values[key] == NULL ? CHORUS_OK : text_of(row, key, expected, word_out);
+}
+
+/* "lo..hi", or one number. Returns 0, or -1 if the text has neither form. */
+static int parse_range(const char *text, struct ch_range *out)
+{
+    const char *dots = strstr(text, "..");
+    char lo[32];
+    size_t chars;
+
+    if (dots == NULL) {
+        if (ch_parse_bytes(text, 0, &out->lo) != 0 || out->lo == UINT64_MAX) return -1;
+        out->hi = out->lo + 1;
+        return 0;
+    }
+    chars = (size_t)(dots - text);
+    if (chars >= sizeof(lo)) return -1;
+    memcpy(lo, text, chars);
+    lo[chars] = '\0';
+    return ch_parse_bytes(lo, 0, &out->lo) != 0 ? -1 : ch_parse_bytes(dots + 2, 1, &out->hi);
+}
+
+static chorus_status read_range(const struct row *row, int key, struct ch_range *out)
+{
+    const char *expected = "lo..hi or one number, such as 0..16K, 1M..inf or 8";
+    const char *text;
+
+    out->lo = 0;
+    out->hi = UINT64_MAX;
+    if (row->values[key] == NULL) return CHORUS_OK;
+    CH_TRY(text_of(row, key, expected, &text));
+    if (parse_range(text, out) != 0)
+        return CH_REFUSE(row->reader, row->values[key], "%s \"%s\" is not a range; expected %s",
+                         key_names[key], text, expected);
+    if (out->lo >= out->hi)
+        return CH_REFUSE(row->reader, row->values[key],
+                         "%s %s %s; expected lo below hi, which is the first value not covered",
+                         key_names[key], text, out->lo > out->hi ? "is inverted" : "is empty");
+    return CHORUS_OK;
+}
+
+/* One name as a bit; names[i] is bit i. */
+static chorus_status read_bit(const struct row *row, const char *kind, const yaml_node_t *value,
+                              const char *const names[], size_t count, uint32_t *bits)
+{
+    const char *text = ch_node_text(value);
+    struct ch_why why;
+    size_t index;
+
+    if (text == NULL)
+        return CH_REFUSE(row->reader, value, "%s is not a name; expected one or a list of them",
+                         kind);
+    if (!ch_name_find(kind, names, count, text, &index, &why))
+        return CH_REFUSE(row->reader, value, "%s", why.text);
+    *bits |= 1u << index;
+    return CHORUS_OK;
+}
+
+/* One name or a list of names, as bits; all bits if the key is not there. */
+static chorus_status read_bits(const struct row *row, int key, const char *const names[],
+                               size_t count, uint32_t *bits_out)
+{
+    const yaml_node_t *value = row->values[key];
+    const yaml_node_item_t *item;
+
+    *bits_out = (1u << count) - 1;
+    if (value == NULL) return CHORUS_OK;
+    *bits_out = 0;
+    if (value->type != YAML_SEQUENCE_NODE)
+        return read_bit(row, key_names[key], value, names, count, bits_out);
+    item = value->data.sequence.items.start;
+    if (item == value->data.sequence.items.top)
+        return CH_REFUSE(row->reader, value, "%s is an empty list; expected at least one name",
+                         key_names[key]);
+    for (; item < value->data.sequence.items.top; item++)
+        CH_TRY(read_bit(row, key_names[key],
+                        yaml_document_get_node(row->reader->document, *item), names, count,
+                        bits_out));
+    return CHORUS_OK;
+}
+
+/* A whole number in lo..hi, both included; `initial` if the key is not there. */
+static chorus_status read_count(const struct row *row, int key, uint32_t lo, uint32_t hi,
+                                uint32_t initial, uint32_t *out)
+{
+    const char *text;
+    uint64_t value;
+
+    *out = initial;
+    if (row->values[key] == NULL) return CHORUS_OK;
+    CH_TRY(text_of(row, key, "a whole number", &text));
+    if (ch_parse_bytes(text, 0, &value) != 0 || value < lo || value > hi)
+        return CH_REFUSE(row->reader, row->values[key],
+                         "%s is \"%s\"; expected a whole number from %u to %u", key_names[key],
+                         text, lo, hi);
+    *out = (uint32_t)value;
+    return CHORUS_OK;
+}
+
+static chorus_status read_coll(const struct row *row, chorus_coll *out)
+{
+    const char *text;
+    struct ch_why why;
+    size_t index;
+
+    CH_TRY(text_of(row, KEY_coll, "the collective the rule is for", &text));
+    if (!ch_name_find("collective", ch_coll_names, CHORUS_COLL_COUNT, text, &index, &why))
+        return CH_REFUSE(row->reader, row->values[KEY_coll], "%s", why.text);
+    *out = (chorus_coll)index;
+    return CHORUS_OK;
+}
+
+static chorus_status read_algo(const struct row *row, chorus_coll coll,
+                               const struct ch_algo **out)
+{
+    const yaml_node_t *algo_node = row->values[KEY_algo], *proto_node = row->values[KEY_proto];
+    const char *name, *proto;
+    struct ch_why why;
+
+    CH_TRY(text_of(row, KEY_algo, "the algorithm to use", &name));
+    if (!ch_algo_is_of(coll, name, &why))
+        return CH_REFUSE(row->reader, algo_node, "%s", why.text);
+    CH_TRY(read_word(row, KEY_proto, "a protocol", &proto));
+    if (!ch_algo_with(coll, name, proto, out, &why))
+        return CH_REFUSE(row->reader, proto_node != NULL ? proto_node : algo_node, "%s",
+                         why.text);
+    return CHORUS_OK;
+}
+
+static chorus_status read_radix(const struct row *row, const struct ch_algo *algo,
+                                uint32_t *out)
+{
+    if (row->values[KEY_radix] != NULL && !algo->takes_radix)
+        return CH_REFUSE(row->reader, row->values[KEY_radix],
+                         "radix for %s, which takes none; expected a rule without it",
+                         algo->name);
+    return read_count(row, KEY_radix, CH_RADIX_MIN, CH_RADIX_MAX, CH_RADIX_DEFAULT, out);
+}
+
+/* "name.csv:line" or "fallback". That the line is there is for the tests of shipped tables. */
+static bool is_evidence(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    char *end;
+
+    if (strcmp(text, "fallback") == 0) return true;
+    if (colon == NULL || colon - text < 5 || strncmp(colon - 4, ".csv", 4) != 0) return false;
+    return colon[1] >= '1' && colon[1] <= '9' && (strtoul(colon + 1, &end, 10), *end == '\0');
+}
+
+static chorus_status read_from(const struct row *row, const char **out)
+{
+    const char *expected = "the measurement it rests on, \"file.csv:line\", or fallback";
+
+    CH_TRY(text_of(row, KEY_from, expected, out));
+    if (!is_evidence(*out))
+        return CH_REFUSE(row->reader, row->values[KEY_from], "from is \"%s\"; expected %s",
+                         *out, expected);
+    return CHORUS_OK;
+}
+
+chorus_status ch_rule_read(const struct ch_reader *reader, yaml_node_t *node,
+                           struct ch_rule *rule_out)
+{
+    struct row row = {.reader = reader, .node = node};
+    struct ch_rule rule = {.line = (uint32_t)node->start_mark.line + 1,
+                           .column = (uint32_t)node->start_mark.column + 1};
+
+    CH_TRY(ch_node_keys(reader, node, "rule", key_names, KEY_COUNT, row.values));
+    CH_TRY(read_coll(&row, &rule.coll));
+    CH_TRY(read_range(&row, KEY_bytes, &rule.bytes));
+    CH_TRY(read_range(&row, KEY_pes, &rule.pes));
+    CH_TRY(read_range(&row, KEY_nodes, &rule.nodes));
+    CH_TRY(read_bits(&row, KEY_reach, ch_reach_names, CH_REACH_COUNT, &rule.reach));
+    CH_TRY(read_bits(&row, KEY_dtype, ch_type_names, CHORUS_TYPE_COUNT, &rule.types));
+    CH_TRY(read_bits(&row, KEY_op, ch_op_names, CHORUS_OP_COUNT, &rule.ops));
+    CH_TRY(read_word(&row, KEY_machine, "a machine class, such as host", &rule.machine));
+    CH_TRY(read_word(&row, KEY_gpu, "a GPU's name", &rule.gpu));
+    CH_TRY(read_algo(&row, rule.coll, &rule.algo));
+    CH_TRY(read_count(&row, KEY_ctas, 1, UINT32_MAX, 1, &rule.ctas));
+    CH_TRY(read_radix(&row, rule.algo, &rule.radix));
+    CH_TRY(read_from(&row, &rule.from));
+    *rule_out = rule;
+    return CHORUS_OK;
+}

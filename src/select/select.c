@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select/select.h"
+
+#include "base/log.h"
+#include "select/force.h"
+#include "select/inside.h"
+#include "select/match.h"
+#include "select/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Tables compiled in, see tuning/shipped.S: name there, machine class, path. The first of this
+ * machine's class serves, then the one for all. */
+/* clang-format off */
+#define SHIPPED_LIST(X)                       \
+    X(host, "host", "tuning/host.yaml")       \
+    X(builtin, NULL, "tuning/builtin.yaml")
+/* clang-format on */
+#define X(name, machine, path) extern const char ch_shipped_##name[], ch_shipped_##name##_end[];
+SHIPPED_LIST(X)
+#undef X
+
+static chorus_status add_shipped(struct ch_select *s)
+{
+    struct ch_table_file *file;
+
+#define X(name, class, path)                                                              \
+    CH_TRY(ch_table_parse((path), ch_shipped_##name,                                      \
+                          (size_t)(ch_shipped_##name##_end - ch_shipped_##name), &file)); \
+    s->sources[s->n_sources++] = (struct ch_source){&file->table, (class)};
+    SHIPPED_LIST(X)
+#undef X
+    return CHORUS_OK;
+}
+
+static chorus_status add_file(struct ch_select *s, const char *path)
+{
+    struct ch_table *table;
+
+    CH_TRY(ch_table_read(path, &table));
+    s->sources[s->n_sources++] = (struct ch_source){table, NULL};
+    return CHORUS_OK;
+}
+
+/* A file that need not be there; but if it is, it must be good. */
+static chorus_status add_if_there(struct ch_select *s, const char *path)
+{
+    if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return CHORUS_OK;
+    return add_file(s, path);
+}
+
+static chorus_status add_users(struct ch_select *s)
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const bool has_config = config != NULL && *config != '\0';
+    chorus_status status;
+    char *path;
+
+    if (!has_config && (home == NULL || *home == '\0')) return CHORUS_OK;
+    if (asprintf(&path, "%s%s/chorus/tuning.yaml", has_config ? config : home,
+                 has_config ? "" : "/.config") < 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the path of the user's rule table");
+    status = add_if_there(s, path);
+    free(path);
+    return status;
+}
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): small, and equal tables are all it must tell. */
+static uint64_t fnv1a(uint64_t hash, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* A zero byte after each part keeps "a", "bc" and "ab", "c" apart. */
+static uint64_t digest_of(const struct ch_select *s, const char *algo)
+{
+    uint64_t hash = fnv1a(0xcbf29ce484222325u, algo, strlen(algo) + 1);
+
+    for (size_t i = 0; i < s->n_sources; i++) {
+        hash = fnv1a(hash, s->sources[i].table->text, s->sources[i].table->bytes);
+        hash = fnv1a(hash, "", 1);
+    }
+    return hash;
+}
+
+chorus_status ch_select_open(const char *algo, const char *tuning,
+                             struct ch_select **select_out)
+{
+    struct ch_select *s = calloc(1, sizeof(*s));
+    chorus_status status;
+
+    if (s == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the rule tables");
+    CH_TRY_GOTO(status, ch_force_read(algo, s->forced), out_close);
+    if (*tuning != '\0') CH_TRY_GOTO(status, add_file(s, tuning), out_close);
+    CH_TRY_GOTO(status, add_users(s), out_close);
+    CH_TRY_GOTO(status, add_if_there(s, CH_SYSTEM_TABLE), out_close);
+    CH_TRY_GOTO(status, add_shipped(s), out_close);
+    s->digest = digest_of(s, algo);
+    *select_out = s;
+    return CHORUS_OK;
+
+out_close:
+    ch_select_close(s);
+    return status;
+}
+
+void ch_select_close(struct ch_select *s)
+{
+    if (s == NULL) return;
+    for (size_t i = 0; i < s->n_sources; i++)
+        ch_table_free(s->sources[i].table);
+    free(s);
+}
+
+uint64_t ch_select_digest(const struct ch_select *s)
+{
+    return s->digest;
+}
+
+static bool mentions(const struct ch_table *table, chorus_coll coll)
+{
+    for (size_t i = 0; i < table->n_rules; i++)
+        if (table->rules[i].coll == coll) return true;
+    return false;
+}
+
+const struct ch_table *ch_select_table(const struct ch_select *s,
+                                       const struct ch_request *request)
+{
+    for (size_t i = 0; i < s->n_sources; i++) {
+        const char *class = s->sources[i].class;
+
+        if (class != NULL && strcmp(class, request->machine) != 0) continue;
+        if (mentions(s->sources[i].table, request->coll)) return s->sources[i].table;
+    }
+    return NULL;
+}
+
+static uint32_t clamp(uint32_t value, uint32_t lo, uint32_t hi)
+{
+    return value > hi ? (hi > lo ? hi : lo) : value < lo ? lo : value;
+}
+
+static chorus_status plan_forced(const struct ch_forced *forced,
+                                 const struct ch_request *request, struct ch_plan *plan_out)
+{
+    struct ch_why why;
+
+    if ((forced->algo->needs & ~request->offers) != 0) {
+        ch_needs_text(forced->algo->needs, request->offers, &why);
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "%s of %s is forced to %s:%s, which %s; force another or none",
+                       ch_coll_names[request->coll], ch_type_names[request->type],
+                       forced->algo->name, ch_proto_names[forced->algo->proto], why.text);
+    }
+    *plan_out = (struct ch_plan){.algo = forced->algo,
+                                 .ctas = clamp(forced->ctas, 1, request->ctas_max),
+                                 .radix = CH_RADIX_DEFAULT};
+    return CHORUS_OK;
+}
+
+chorus_status ch_select_find(const struct ch_select *s, const struct ch_request *request,
+                             struct ch_plan *plan_out)
+{
+    const struct ch_table *table;
+
+    if (s->forced[request->coll].algo != NULL)
+        return plan_forced(&s->forced[request->coll], request, plan_out);
+    table = ch_select_table(s, request);
+    for (size_t i = 0; table != NULL && i < table->n_rules; i++) {
+        const struct ch_rule *rule = &table->rules[i];
+
+        if (rule->coll != request->coll || ch_rule_miss(rule, request) != CH_MISS_NONE)
+            continue;
+        *plan_out = (struct ch_plan){
+            .algo = rule->algo,
+            .ctas = clamp(rule->ctas, 1, request->ctas_max),
+            .radix = clamp(rule->radix, CH_RADIX_MIN, request->pes),
+            .table = table,
+            .rule = rule,
+        };
+        return CHORUS_OK;
+    }
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "no rule for %s of %s serves %u PEs that are reached by %s; give a table "
+                   "that does in CHORUS_TUNING",
+                   ch_coll_names[request->coll], ch_type_names[request->type], request->pes,
+                   ch_reach_names[__builtin_ctz(request->reach)]);
+}
+
+chorus_status ch_select_plan(const struct ch_select *s, const struct ch_request *request,
+                             struct ch_plan *plan_out)
+{
+    CH_TRY(ch_select_find(s, request, plan_out));
+    return CHORUS_OK;
+}

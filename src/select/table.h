@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.h: from bytes to a checked table, inside this room.
+ *
+ * libyaml loads the document as a tree whose nodes know where they stand, so that the first
+ * pass over it and every later check can say file:line:column. (libcyaml, which loads into
+ * structs over libyaml, keeps no positions and has no "one name or a list of names".)
+ */
+#ifndef CH_TABLE_H
+#define CH_TABLE_H
+
+#include "select/select.h"
+
+#include <yaml.h>
+
+/* A table, and what its strings point into. */
+struct ch_table_file {
+    struct ch_table table; /* first, so that a table can be freed as what it is */
+    struct ch_rule *rules;
+    yaml_document_t document;
+    char *path, *text; /* null where the table is compiled in and owns neither */
+};
+
+/* A table being read. */
+struct ch_reader {
+    const char *path;
+    yaml_document_t *document;
+};
+
+/* Refuse the table at a node: what was found; what is expected. */
+#define CH_REFUSE(reader, node, format, ...)                         \
+    CH_FAIL(CHORUS_ERR_TABLE, "%s:%zu:%zu: " format, (reader)->path, \
+            (node)->start_mark.line + 1, (node)->start_mark.column + 1, __VA_ARGS__)
+
+/* The value of a scalar; null if the node is a mapping or a sequence. */
+const char *ch_node_text(const yaml_node_t *node);
+
+/*
+ * Fill values[0, count) with the values of a mapping's keys, null for those it does not have.
+ * Refuses other keys, and a key given twice. `kind` says whose keys they are: "rule".
+ */
+CH_MUST_CHECK chorus_status ch_node_keys(const struct ch_reader *reader, yaml_node_t *mapping,
+                                         const char *kind, const char *const keys[],
+                                         size_t count, yaml_node_t *values[]);
+
+/* One rule. Its strings point into the document. */
+CH_MUST_CHECK chorus_status ch_rule_read(const struct ch_reader *reader, yaml_node_t *node,
+                                         struct ch_rule *rule_out);
+
+/* Refuse a rule that no request can reach, and a collective without an unconditional last row.
+ */
+CH_MUST_CHECK chorus_status ch_table_check(const struct ch_table *table);
+
+/* Read a table from memory; `text` and `path` outlive it. */
+CH_MUST_CHECK chorus_status ch_table_parse(const char *path, const char *text, size_t bytes,
+                                           struct ch_table_file **file_out);
+
+#endif /* CH_TABLE_H */
