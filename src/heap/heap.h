@@ -26,20 +26,24 @@
 struct ch_heap;
 
 struct ch_heap_info {
-    size_t reserved_bytes;      /* most the symmetric part can grow to */
-    size_t committed_bytes;     /* backed by memory now */
-    size_t used_bytes;          /* in blocks handed out, rounding included */
-    size_t free_bytes;          /* reserved_bytes - used_bytes */
-    size_t largest_free_bytes;  /* the largest block that can be allocated now, growth included */
-    size_t high_water_bytes;    /* most used_bytes has ever been */
-    size_t blocks;              /* handed out now */
-    size_t local_used_bytes;    /* sync memory of this PE's teams */
+    size_t reserved_bytes;  /* most the symmetric part can grow to */
+    size_t committed_bytes; /* backed by memory now */
+    size_t used_bytes;      /* in blocks handed out, rounding included */
+    size_t free_bytes;      /* reserved_bytes - used_bytes */
+    size_t
+        largest_free_bytes;  /* the largest block that can be allocated now, growth included */
+    size_t high_water_bytes; /* most used_bytes has ever been */
+    size_t blocks;           /* handed out now */
+    size_t local_used_bytes; /* sync memory of this PE's teams */
 };
 
 /* Reserve, exchange descriptors, map all peers. Collective over the job. */
 CH_MUST_CHECK chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *options,
                                          struct ch_heap **heap_out);
 void ch_heap_close(struct ch_heap *heap); /* undoes open; null is a no-op; not collective */
+
+/* The largest alignment an allocation may ask for. */
+#define CH_HEAP_ALIGN_MAX ((size_t)1 << 30)
 
 /*
  * Allocate in the symmetric part. Collective: the same calls in the same order on every PE,
@@ -56,12 +60,17 @@ CH_MUST_CHECK chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, siz
  * (an inner pointer, or freed already). The heap is then as it was. */
 CH_MUST_CHECK chorus_status ch_heap_free(struct ch_heap *heap, void *ptr);
 
-/* Allocate in the local part: this PE alone, zeroed, aligned to CH_LINE_BYTES or more. */
-CH_MUST_CHECK chorus_status ch_heap_local_alloc(struct ch_heap *heap, size_t bytes, void **ptr_out);
+/* Allocate in the local part: this PE alone, from any of its threads; zeroed, aligned to two
+ * cache lines (a struct ch_line). */
+CH_MUST_CHECK chorus_status ch_heap_local_alloc(struct ch_heap *heap, size_t bytes,
+                                                void **ptr_out);
 void ch_heap_local_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
 
 /* Is [ptr, ptr + bytes) inside committed symmetric memory of this PE? On the data path. */
 bool ch_heap_contains(const struct ch_heap *heap, const void *ptr, size_t bytes);
+
+uint32_t ch_heap_me(const struct ch_heap *heap);
+uint32_t ch_heap_n_pes(const struct ch_heap *heap);
 
 /* Where PE pe's segment begins in this address space (its door). Any local address of this
  * PE's segment plus (base of pe - base of me) is the same place on pe. */
@@ -71,7 +80,8 @@ bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe);
 
 void ch_heap_info_get(const struct ch_heap *heap, struct ch_heap_info *out);
 
-/* Walk every structure and check the invariants; ERR_STATE with a message at the first broken. */
+/* Walk every structure and check the invariants; ERR_STATE with a message at the first broken.
+ */
 CH_MUST_CHECK chorus_status ch_heap_check(const struct ch_heap *heap);
 
 #endif /* CH_HEAP_H */

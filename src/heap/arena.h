@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arena.h: a first-fit allocator over the offsets [0, limit). It touches no memory but its own
+ * bookkeeping, and the same calls give the same offsets on every PE.
+ *
+ * Blocks, in use or free, tile the range and stand in one array by offset: a block is found by
+ * bisection, its neighbours are the entries beside it, and two free blocks are never
+ * neighbours. An insertion moves the tail of the array, 16 bytes a block, which is cheap for
+ * the thousands of blocks a symmetric heap holds.
+ */
+#ifndef CH_ARENA_H
+#define CH_ARENA_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Offsets and sizes are multiples of this: two blocks never share a cache line. */
+#define CH_ARENA_GRANULE ((size_t)64)
+
+/* A block reaches to the next one's offset. */
+struct ch_arena_block {
+    size_t offset;
+    bool is_used;
+};
+
+struct ch_arena {
+    struct ch_arena_block *blocks; /* [n_blocks + 1], owned; the last stands at limit, "used" */
+    size_t n_blocks, capacity;     /* capacity counts the last one too */
+    size_t limit;
+    size_t n_used, used_bytes, high_water_bytes;
+};
+
+/* An empty arena, limit 0. */
+CH_MUST_CHECK chorus_status ch_arena_init(struct ch_arena *a);
+void ch_arena_clear(struct ch_arena *a); /* undoes init; a zeroed arena is a no-op */
+
+/* Make room in the array for one ch_arena_grow and one ch_arena_alloc. ERR_SYSTEM if not. */
+CH_MUST_CHECK chorus_status ch_arena_reserve(struct ch_arena *a);
+
+/* Raise the limit, a multiple of the granule. After ch_arena_reserve. */
+void ch_arena_grow(struct ch_arena *a, size_t limit);
+
+/*
+ * The lowest place that fits. align is a power of two; bytes is not 0 and far from SIZE_MAX.
+ * False if there is none, or no room in the array: raise the limit to ch_arena_limit_for,
+ * reserve, and call again.
+ */
+bool ch_arena_alloc(struct ch_arena *a, size_t align, size_t bytes, size_t *offset_out);
+size_t ch_arena_limit_for(const struct ch_arena *a, size_t align, size_t bytes);
+
+/* What is at an offset below limit? In all cases *start_out and *bytes_out describe the block
+ * that holds it. */
+enum ch_arena_place { CH_PLACE_BLOCK, CH_PLACE_INNER, CH_PLACE_FREE };
+enum ch_arena_place ch_arena_find(const struct ch_arena *a, size_t offset, size_t *start_out,
+                                  size_t *bytes_out);
+
+/* offset must be a CH_PLACE_BLOCK. Resize is in place, false where that cannot be. */
+void ch_arena_free(struct ch_arena *a, size_t offset);
+bool ch_arena_resize(struct ch_arena *a, size_t offset, size_t bytes);
+
+/* The largest free block if the limit were raised to `ceiling`. */
+size_t ch_arena_largest(const struct ch_arena *a, size_t ceiling);
+
+/* Walk all blocks: tiling, order, granule, coalescing, counts. ERR_STATE at the first broken.
+ */
+CH_MUST_CHECK chorus_status ch_arena_check(const struct ch_arena *a);
+
+#endif /* CH_ARENA_H */

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heap.c: the symmetric part, and the questions that all parts answer. */
+#include "heap/heap_state.h"
+
+#include <string.h>
+
+chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, void **ptr_out)
+{
+    const size_t most = heap->layout.symmetric_bytes;
+    size_t offset = 0;
+
+    if (align == 0 || (align & (align - 1)) != 0 || align > CH_HEAP_ALIGN_MAX)
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "alignment %zu asked of the symmetric heap; it must be a power of two, at "
+            "most %zu",
+            align, CH_HEAP_ALIGN_MAX);
+    if (bytes == 0) {
+        *ptr_out = NULL;
+        return CHORUS_OK;
+    }
+    if (bytes > most) return ch_heap_no_room(heap, bytes, "raise CHORUS_HEAP_MAX");
+    while (!ch_arena_alloc(&heap->arena, align, bytes, &offset)) {
+        const size_t limit = ch_arena_limit_for(&heap->arena, align, bytes);
+
+        if (limit > most)
+            return ch_heap_no_room(heap, bytes, "free some, or raise CHORUS_HEAP_MAX");
+        CH_TRY(ch_heap_grow(heap, limit, bytes));
+    }
+    *ptr_out = heap->symmetric + offset;
+    return CHORUS_OK;
+}
+
+/* Is ptr a block that is handed out? Then where and how long. */
+static chorus_status find_block(const struct ch_heap *heap, const void *ptr, size_t *offset_out,
+                                size_t *bytes_out)
+{
+    const size_t offset = (uintptr_t)ptr - (uintptr_t)heap->symmetric;
+    size_t start, bytes;
+
+    if (offset >= heap->arena.limit)
+        return CH_FAIL(
+            CHORUS_ERR_NOT_SYMMETRIC,
+            "%p is not in the symmetric heap, which is [%p, %p); pass what an allocation "
+            "returned",
+            ptr, (void *)heap->symmetric, (void *)(heap->symmetric + heap->arena.limit));
+    switch (ch_arena_find(&heap->arena, offset, &start, &bytes)) {
+    case CH_PLACE_FREE:
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%p is in free memory of the symmetric heap; was it freed "
+                       "already?",
+                       ptr);
+    case CH_PLACE_INNER:
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "%p is %zu bytes inside the block at %p, of %zu bytes; pass the block's start", ptr,
+            offset - start, (void *)(heap->symmetric + start), bytes);
+    case CH_PLACE_BLOCK:
+        break;
+    }
+    *offset_out = offset;
+    *bytes_out = bytes;
+    return CHORUS_OK;
+}
+
+chorus_status ch_heap_free(struct ch_heap *heap, void *ptr)
+{
+    size_t offset, bytes;
+
+    if (ptr == NULL) return CHORUS_OK;
+    CH_TRY(find_block(heap, ptr, &offset, &bytes));
+    ch_arena_free(&heap->arena, offset);
+    return CHORUS_OK;
+}
+
+chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes, void **ptr_out)
+{
+    size_t offset, old_bytes;
+    void *moved;
+
+    if (ptr == NULL) return ch_heap_alloc(heap, CH_ARENA_GRANULE, bytes, ptr_out);
+    CH_TRY(find_block(heap, ptr, &offset, &old_bytes));
+    if (bytes == 0) {
+        ch_arena_free(&heap->arena, offset);
+        *ptr_out = NULL;
+        return CHORUS_OK;
+    }
+    if (bytes > heap->layout.symmetric_bytes)
+        return ch_heap_no_room(heap, bytes, "raise CHORUS_HEAP_MAX");
+    if (ch_arena_resize(&heap->arena, offset, bytes)) {
+        *ptr_out = ptr;
+        return CHORUS_OK;
+    }
+    CH_TRY(ch_heap_alloc(heap, CH_ARENA_GRANULE, bytes, &moved));
+    memcpy(moved, ptr, old_bytes); /* a block that can stay is resized above: this one grows */
+    ch_arena_free(&heap->arena, offset);
+    *ptr_out = moved;
+    return CHORUS_OK;
+}
+
+bool ch_heap_contains(const struct ch_heap *heap, const void *ptr, size_t bytes)
+{
+    const size_t offset = (uintptr_t)ptr - (uintptr_t)heap->symmetric;
+    const size_t end = __atomic_load_n(&heap->committed_bytes, __ATOMIC_RELAXED);
+
+    return offset <= end && bytes <= end - offset;
+}
+
+uint32_t ch_heap_me(const struct ch_heap *heap)
+{
+    return heap->me;
+}
+
+uint32_t ch_heap_n_pes(const struct ch_heap *heap)
+{
+    return heap->n;
+}
+
+char *ch_heap_base(const struct ch_heap *heap, uint32_t pe)
+{
+    return heap->segments[pe].base;
+}
+
+struct ch_door *ch_heap_door(const struct ch_heap *heap, uint32_t pe)
+{
+    return (struct ch_door *)(void *)heap->segments[pe].base;
+}
+
+bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe)
+{
+    return heap->segments[pe].base != NULL;
+}
+
+void ch_heap_info_get(const struct ch_heap *heap, struct ch_heap_info *out)
+{
+    const size_t reserved = heap->layout.symmetric_bytes;
+
+    *out = (struct ch_heap_info){
+        .reserved_bytes = reserved,
+        .committed_bytes = heap->arena.limit,
+        .used_bytes = heap->arena.used_bytes,
+        .free_bytes = reserved - heap->arena.used_bytes,
+        .largest_free_bytes = ch_arena_largest(&heap->arena, reserved),
+        .high_water_bytes = heap->arena.high_water_bytes,
+        .blocks = heap->arena.n_used,
+        .local_used_bytes = heap->local.used_bytes,
+    };
+}
+
+chorus_status ch_heap_check(const struct ch_heap *heap)
+{
+    CH_TRY(ch_arena_check(&heap->arena));
+    CH_TRY(ch_arena_check(&heap->local));
+    if (heap->arena.limit != heap->committed_bytes ||
+        heap->arena.limit > heap->layout.symmetric_bytes ||
+        heap->local.limit > heap->layout.local_bytes)
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "heap limits %zu and %zu do not fit %zu committed, %zu and %zu reserved",
+                       heap->arena.limit, heap->local.limit, heap->committed_bytes,
+                       heap->layout.symmetric_bytes, heap->layout.local_bytes);
+    return CHORUS_OK;
+}

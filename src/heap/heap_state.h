@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heap_state.h: what a heap is made of; for the files of this room alone. */
+#ifndef CH_HEAP_STATE_H
+#define CH_HEAP_STATE_H
+
+#include "heap/arena.h"
+#include "heap/heap.h"
+#include "heap/segment.h"
+
+#include <pthread.h>
+
+struct ch_heap {
+    char *symmetric;             /* where this PE's symmetric part begins */
+    size_t committed_bytes;      /* of it; read by any thread, so atomic */
+    struct ch_segment *segments; /* [n], owned */
+    uint32_t me, n;
+    struct ch_boot *boot; /* borrowed */
+    struct ch_layout layout;
+    size_t step_bytes;     /* least growth of the symmetric part */
+    struct ch_arena arena; /* of the symmetric part; limit is committed_bytes */
+
+    pthread_mutex_t local_lock; /* guards local */
+    struct ch_arena local;      /* of the local part; limit is what is committed */
+};
+
+/* Growth is in multiples of this, which every host's page divides. */
+#define CH_HEAP_PAGE_BYTES ((size_t)65536)
+
+/* Raise the symmetric part's limit to at least `limit`, on all PEs or on none. Collective. */
+CH_MUST_CHECK chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit,
+                                         size_t bytes_asked);
+
+/* The message of every ERR_NOMEM. */
+chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, const char *why);
+
+#endif /* CH_HEAP_STATE_H */

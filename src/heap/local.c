@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* local.c: the part of the segment that this PE manages alone. */
+#include "heap/heap_state.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LOCAL_ALIGN ((size_t)128) /* of a struct ch_line */
+
+/* Raise the limit of the local part so that `limit` is inside. */
+static chorus_status grow_local(struct ch_heap *heap, size_t limit, size_t bytes_asked)
+{
+    const struct ch_layout *const layout = &heap->layout;
+    const size_t old = heap->local.limit;
+    size_t next = (limit + CH_HEAP_PAGE_BYTES - 1) / CH_HEAP_PAGE_BYTES * CH_HEAP_PAGE_BYTES;
+    int error;
+
+    if (next > layout->local_bytes) next = layout->local_bytes;
+    if (limit > next)
+        return CH_FAIL(
+            CHORUS_ERR_NOMEM,
+            "%zu bytes of sync memory asked; %zu of %zu are in use; destroy teams, lower "
+            "CHORUS_CTAS or CHORUS_SLOT, or raise CHORUS_HEAP_MAX",
+            bytes_asked, heap->local.used_bytes, layout->local_bytes);
+    CH_TRY(ch_arena_reserve(&heap->local));
+    error = next - old > ch_memory_available()
+                ? ENOMEM
+                : ch_segment_commit(&heap->segments[heap->me], layout->local_offset + old,
+                                    layout->local_offset + next);
+    if (error != 0)
+        return CH_FAIL(CHORUS_ERR_NOMEM, "%zu bytes of sync memory asked of the machine: %s",
+                       bytes_asked, strerror(error));
+    ch_arena_grow(&heap->local, next);
+    return CHORUS_OK;
+}
+
+static chorus_status alloc_locked(struct ch_heap *heap, size_t bytes, size_t *offset_out)
+{
+    if (bytes == 0 || bytes > heap->layout.local_bytes)
+        return CH_FAIL(bytes == 0 ? CHORUS_ERR_ARG : CHORUS_ERR_NOMEM,
+                       "%zu bytes of sync memory asked; 1 to %zu can be had", bytes,
+                       heap->layout.local_bytes);
+    while (!ch_arena_alloc(&heap->local, LOCAL_ALIGN, bytes, offset_out)) {
+        const size_t limit = ch_arena_limit_for(&heap->local, LOCAL_ALIGN, bytes);
+
+        CH_TRY(grow_local(heap, limit, bytes));
+    }
+    return CHORUS_OK;
+}
+
+chorus_status ch_heap_local_alloc(struct ch_heap *heap, size_t bytes, void **ptr_out)
+{
+    char *const local = heap->segments[heap->me].base + heap->layout.local_offset;
+    size_t offset = 0;
+    chorus_status st;
+
+    (void)pthread_mutex_lock(&heap->local_lock);
+    st = alloc_locked(heap, bytes, &offset);
+    (void)pthread_mutex_unlock(&heap->local_lock);
+    CH_TRY(st);
+    memset(local + offset, 0, bytes);
+    *ptr_out = local + offset;
+    return CHORUS_OK;
+}
+
+void ch_heap_local_free(struct ch_heap *heap, void *ptr)
+{
+    char *const local = heap->segments[heap->me].base + heap->layout.local_offset;
+
+    if (ptr == NULL) return;
+    (void)pthread_mutex_lock(&heap->local_lock);
+    ch_arena_free(&heap->local, (size_t)((char *)ptr - local));
+    (void)pthread_mutex_unlock(&heap->local_lock);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * open.c: from n processes or threads to n heaps that see each other.
+ *
+ * Every step that can fail on one PE is followed by an exchange, so that all open or none.
+ */
+#include "heap/heap_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What each PE tells all others first. */
+struct greeting {
+    uint64_t pid, pid_space; /* together name a process, also across containers */
+    uint64_t symmetric_bytes;
+    uint64_t base; /* of the own segment, for PEs of the same process */
+    int64_t status;
+};
+
+static struct greeting greeting_of(const struct ch_heap *heap, chorus_status st)
+{
+    struct stat space = {0};
+    struct greeting g;
+
+    (void)stat("/proc/self/ns/pid", &space);
+    g.pid = (uint64_t)getpid();
+    g.pid_space = (uint64_t)space.st_ino;
+    g.symmetric_bytes = heap->layout.symmetric_bytes;
+    g.base = (uint64_t)(uintptr_t)heap->segments[heap->me].base;
+    g.status = st;
+    return g;
+}
+
+static bool same_process(const struct greeting *a, const struct greeting *b)
+{
+    return a->pid == b->pid && a->pid_space == b->pid_space;
+}
+
+static chorus_status check_greetings(const struct ch_heap *heap, const struct greeting *all)
+{
+    if (all[heap->me].status != CHORUS_OK)
+        return (chorus_status)all[heap->me].status; /* its message is set */
+    for (uint32_t pe = 0; pe < heap->n; pe++)
+        if (all[pe].status != CHORUS_OK)
+            return CH_FAIL((chorus_status)all[pe].status, "PE %u could not open its heap: %s",
+                           pe, ch_status_text((int)all[pe].status));
+    for (uint32_t pe = 1; pe < heap->n; pe++)
+        if (all[pe].symmetric_bytes != all[0].symmetric_bytes)
+            return CH_FAIL(
+                CHORUS_ERR_ARG,
+                "the heap may grow to %llu bytes on PE 0 and %llu on PE %u; give every "
+                "PE the same CHORUS_HEAP_MAX",
+                (unsigned long long)all[0].symmetric_bytes,
+                (unsigned long long)all[pe].symmetric_bytes, pe);
+    return CHORUS_OK;
+}
+
+/* Map the peers of other processes from their descriptors. */
+static chorus_status map_peers(struct ch_heap *heap, const struct greeting *all, const int *fds)
+{
+    for (uint32_t pe = 0; pe < heap->n; pe++)
+        if (!same_process(&all[pe], &all[heap->me]))
+            CH_TRY(ch_segment_map(&heap->layout, fds[pe], &heap->segments[pe]));
+    return CHORUS_OK;
+}
+
+/* Peers of this process are used where they are; descriptors travel only if there are others.
+ */
+static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *all)
+{
+    struct ch_boot *const boot = heap->boot;
+    uint32_t n_here = 0;
+    chorus_status st;
+    char nothing = 0, *nothings;
+    int *fds;
+
+    for (uint32_t pe = 0; pe < heap->n; pe++) {
+        if (!same_process(&all[pe], &all[heap->me])) continue;
+        n_here++;
+        if (pe != heap->me)
+            ch_segment_share(&heap->layout, (char *)(uintptr_t)all[pe].base,
+                             &heap->segments[pe]);
+    }
+    ch_segment_disclaim(&heap->segments[heap->me], heap->n - n_here);
+    /* All PEs come to the same answer: one process holds all PEs, or none does. */
+    if (n_here == heap->n) return CHORUS_OK;
+
+    fds = malloc(heap->n * (sizeof(*fds) + sizeof(*nothings)));
+    if (fds == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u descriptors", heap->n);
+    nothings = (char *)(fds + heap->n);
+    CH_TRY_GOTO(st,
+                boot->ops->exchange(boot, &nothing, sizeof(nothing),
+                                    heap->segments[heap->me].fd, nothings, fds),
+                out_fds);
+    st = map_peers(heap, all, fds);
+    for (uint32_t pe = 0; pe < heap->n; pe++)
+        (void)close(fds[pe]);
+
+out_fds:
+    free(fds);
+    return st;
+}
+
+/* Everything that needs no peer. */
+static chorus_status make_own(struct ch_heap *heap)
+{
+    struct ch_segment *const own = &heap->segments[heap->me];
+
+    CH_TRY(ch_arena_init(&heap->arena));
+    CH_TRY(ch_arena_init(&heap->local));
+    CH_TRY(ch_segment_create(&heap->layout, heap->n, own));
+    heap->symmetric = own->base + heap->layout.symmetric_offset;
+    return CHORUS_OK;
+}
+
+static chorus_status meet(struct ch_heap *heap)
+{
+    struct ch_boot *const boot = heap->boot;
+    struct greeting mine, *all = malloc(heap->n * sizeof(*all));
+    chorus_status st;
+
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to meet %u PEs", heap->n);
+    st = make_own(heap);
+    mine = greeting_of(heap, st);
+    st = boot->ops->exchange(boot, &mine, sizeof(mine), -1, all, NULL);
+    if (st == CHORUS_OK) st = check_greetings(heap, all);
+    if (st != CHORUS_OK) {
+        ch_segment_disclaim(&heap->segments[heap->me], heap->n - 1); /* no PE shares it */
+        goto out_all;
+    }
+    mine.status = connect_peers(heap, all);
+    CH_TRY_GOTO(st, boot->ops->exchange(boot, &mine, sizeof(mine), -1, all, NULL), out_all);
+    st = check_greetings(heap, all);
+
+out_all:
+    free(all);
+    return st;
+}
+
+chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *options,
+                           struct ch_heap **heap_out)
+{
+    struct ch_heap *const heap = calloc(1, sizeof(*heap));
+    chorus_status st;
+
+    if (heap == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a heap's bookkeeping");
+    heap->boot = boot;
+    heap->me = boot->me;
+    heap->n = boot->n;
+    heap->step_bytes = options->heap_step;
+    ch_layout_init(&heap->layout, options->heap_max, boot->n);
+    (void)pthread_mutex_init(&heap->local_lock, NULL);
+    heap->segments = calloc(boot->n, sizeof(*heap->segments));
+    st = heap->segments != NULL ? meet(heap)
+                                : CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", boot->n);
+    if (st != CHORUS_OK) {
+        ch_heap_close(heap);
+        return st;
+    }
+    *heap_out = heap;
+    return CHORUS_OK;
+}
+
+void ch_heap_close(struct ch_heap *heap)
+{
+    if (heap == NULL) return;
+    for (uint32_t pe = 0; heap->segments != NULL && pe < heap->n; pe++)
+        ch_segment_close(&heap->segments[pe]);
+    free(heap->segments);
+    ch_arena_clear(&heap->local);
+    ch_arena_clear(&heap->arena);
+    (void)pthread_mutex_destroy(&heap->local_lock);
+    free(heap);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "heap/segment.h"
+
+#include "base/door.h"
+#include "heap/heap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What stands in the first page. */
+struct head {
+    struct ch_door door;
+    uint32_t users; /* PEs of the owner's process that hold the mapping */
+};
+
+#define DOOR_BYTES ((size_t)4096)
+#define PAGE_MAX_BYTES ((size_t)65536) /* a multiple of the page of every host we know */
+#define LOCAL_MIN_BYTES ((size_t)64 << 20)
+
+/* All segments of a job in one address space of 47 bits, with room for everything else. */
+#define ADDRESSES_MAX ((size_t)1 << 45)
+
+/* Committed at a time: a signal undoes an fallocate in progress, so that pieces longer than
+ * a timer's period would never be done. */
+#define COMMIT_BYTES ((size_t)2 << 20)
+
+/* Memory left to others: one part in so many. */
+enum { SPARE_PARTS = 32 };
+
+static size_t round_up(size_t value, size_t multiple)
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+static size_t memory_of_machine(void)
+{
+    return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, uint32_t n_pes)
+{
+    const size_t share = ADDRESSES_MAX / n_pes;
+    size_t symmetric = symmetric_bytes != 0 ? symmetric_bytes : memory_of_machine();
+    size_t local;
+
+    if (symmetric > share) symmetric = share;
+    symmetric = round_up(symmetric, PAGE_MAX_BYTES);
+    local = symmetric / 8 > LOCAL_MIN_BYTES ? symmetric / 8 : LOCAL_MIN_BYTES;
+    layout->local_offset = DOOR_BYTES;
+    layout->symmetric_offset = round_up(DOOR_BYTES + local, PAGE_MAX_BYTES);
+    layout->local_bytes = layout->symmetric_offset - DOOR_BYTES;
+    layout->symmetric_bytes = symmetric;
+    layout->total_bytes = layout->symmetric_offset + symmetric;
+}
+
+/* Map fd so that the symmetric part is aligned: reserve more, keep the part that is. */
+static char *map_aligned(const struct ch_layout *layout, int fd)
+{
+    const size_t span = layout->total_bytes + CH_HEAP_ALIGN_MAX;
+    char *const all =
+        mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const uintptr_t symmetric = (uintptr_t)all + layout->symmetric_offset;
+    const size_t before = round_up(symmetric, CH_HEAP_ALIGN_MAX) - symmetric;
+    const size_t after = span - before - layout->total_bytes;
+    char *base;
+
+    if (all == MAP_FAILED) return NULL;
+    if (before != 0) (void)munmap(all, before);
+    if (after != 0) (void)munmap(all + span - after, after);
+    base = mmap(all + before, layout->total_bytes, PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
+    if (base != MAP_FAILED) return base;
+    (void)munmap(all + before, layout->total_bytes);
+    return NULL;
+}
+
+chorus_status ch_segment_map(const struct ch_layout *layout, int fd,
+                             struct ch_segment *segment_out)
+{
+    char *const base = map_aligned(layout, fd);
+
+    if (base == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "cannot reserve %zu bytes of address space for the heap of a PE: %s; "
+                       "lower CHORUS_HEAP_MAX or raise the limit (ulimit -v)",
+                       layout->total_bytes, strerror(errno));
+    *segment_out = (struct ch_segment){base, layout->total_bytes, -1, 0};
+    return CHORUS_OK;
+}
+
+chorus_status ch_segment_create(const struct ch_layout *layout, uint32_t users,
+                                struct ch_segment *segment_out)
+{
+    const int fd = memfd_create("chorus", MFD_CLOEXEC);
+    struct ch_segment made;
+    chorus_status st;
+    int error;
+
+    if (fd < 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "memfd_create for the heap failed: %s",
+                       strerror(errno));
+    CH_TRY_GOTO(st, ch_segment_map(layout, fd, &made), out_fd);
+    made.fd = fd;
+    made.is_shared = 1;
+    error = ch_segment_commit(&made, 0, DOOR_BYTES);
+    if (error != 0) {
+        st = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the first page of the heap: %s",
+                     strerror(error));
+        goto out_map;
+    }
+    ((struct head *)(void *)made.base)->users = users;
+    *segment_out = made;
+    return CHORUS_OK;
+
+out_map:
+    (void)munmap(made.base, made.bytes);
+out_fd:
+    (void)close(fd);
+    return st;
+}
+
+/* One user is this PE: the count does not reach 0 here. */
+void ch_segment_disclaim(const struct ch_segment *segment, uint32_t users)
+{
+    if (segment->base == NULL) return;
+    __atomic_fetch_sub(&((struct head *)(void *)segment->base)->users, users, __ATOMIC_RELAXED);
+}
+
+void ch_segment_share(const struct ch_layout *layout, char *base,
+                      struct ch_segment *segment_out)
+{
+    *segment_out = (struct ch_segment){base, layout->total_bytes, -1, 1};
+}
+
+void ch_segment_close(struct ch_segment *segment)
+{
+    if (segment->base == NULL) return;
+    /* A peer's thread may still ring this door after the last barrier. */
+    if (!segment->is_shared ||
+        __atomic_sub_fetch(&((struct head *)(void *)segment->base)->users, 1,
+                           __ATOMIC_ACQ_REL) == 0)
+        (void)munmap(segment->base, segment->bytes);
+    if (segment->fd >= 0) (void)close(segment->fd);
+    memset(segment, 0, sizeof(*segment));
+}
+
+int ch_segment_commit(const struct ch_segment *segment, size_t lo, size_t hi)
+{
+    for (size_t at = lo; at < hi;) {
+        const size_t bytes = hi - at < COMMIT_BYTES ? hi - at : COMMIT_BYTES;
+
+        if (fallocate(segment->fd, 0, (off_t)at, (off_t)bytes) == 0) {
+            at += bytes;
+        } else if (errno != EINTR) {
+            const int error = errno;
+
+            ch_segment_decommit(segment, lo, at);
+            return error;
+        }
+    }
+    return 0;
+}
+
+void ch_segment_decommit(const struct ch_segment *segment, size_t lo, size_t hi)
+{
+    if (lo == hi) return;
+    (void)fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)lo,
+                    (off_t)(hi - lo));
+}
+
+/* Linux commits more than it has and then kills: so ask before. */
+size_t ch_memory_available(void)
+{
+    const size_t spare = memory_of_machine() / SPARE_PARTS;
+    FILE *const info = fopen("/proc/meminfo", "re");
+    size_t kib = 0;
+    char line[128];
+
+    if (info == NULL) return SIZE_MAX; /* nobody to ask */
+    while (fgets(line, sizeof(line), info) != NULL)
+        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1) break;
+    (void)fclose(info);
+    return kib * 1024 > spare ? kib * 1024 - spare : 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment.h: the memory a PE shares: a memfd without a name, mapped at its largest size, with
+ * pages behind it only where they were committed.
+ */
+#ifndef CH_SEGMENT_H
+#define CH_SEGMENT_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Offsets in a segment; the same for all PEs of a job. */
+struct ch_layout {
+    size_t local_offset, local_bytes;         /* behind the door's page */
+    size_t symmetric_offset, symmetric_bytes; /* mapped at a multiple of CH_HEAP_ALIGN_MAX */
+    size_t total_bytes;
+};
+
+/* A mapping of one PE's segment in this process. Zeroed: none. */
+struct ch_segment {
+    char *base; /* the door */
+    size_t bytes;
+    int fd;        /* of this PE's own segment; else -1 */
+    int is_shared; /* PEs of this process use the mapping too: the last of them unmaps it */
+};
+
+/* symmetric_bytes is the wish: what CHORUS_HEAP_MAX says, or 0 for the machine's memory. */
+void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, uint32_t n_pes);
+
+/* This PE's own segment: its door is committed and zero. `users` PEs of this process will
+ * close the mapping: this one and those that share it. Disclaim what is too many. */
+CH_MUST_CHECK chorus_status ch_segment_create(const struct ch_layout *layout, uint32_t users,
+                                              struct ch_segment *segment_out);
+void ch_segment_disclaim(const struct ch_segment *segment, uint32_t users);
+
+/* A peer's, from its descriptor, which the caller keeps. */
+CH_MUST_CHECK chorus_status ch_segment_map(const struct ch_layout *layout, int fd,
+                                           struct ch_segment *segment_out);
+/* A peer's in the same process, at its own address; one of the peer's `users`. */
+void ch_segment_share(const struct ch_layout *layout, char *base,
+                      struct ch_segment *segment_out);
+void ch_segment_close(struct ch_segment *segment); /* undoes all three; zeroed is a no-op */
+
+/* Back [lo, hi) of the own segment with memory, or none of it. 0 or an errno. */
+int ch_segment_commit(const struct ch_segment *segment, size_t lo, size_t hi);
+void ch_segment_decommit(const struct ch_segment *segment, size_t lo, size_t hi);
+
+/* Bytes that this machine could commit now without running out of memory. */
+size_t ch_memory_available(void);
+
+#endif /* CH_SEGMENT_H */
