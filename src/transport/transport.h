@@ -4,12 +4,15 @@
  *
  * A null entry means "cannot": the matching CH_CAP_ bit must then be clear (checked once, at
  * registration). The data path neither allocates, locks nor logs. `ctx` is an ordering and
- * completion domain; CH_CTX_DEFAULT is the only one yet. Every address called symmetric is this PE's own address
- * of the object. All functions set *_out only when they return CHORUS_OK.
+ * completion domain; CH_CTX_DEFAULT is the only one yet. Every address called symmetric is this
+ * PE's own address of the object; callers have checked it and pe. Whatever stores to a peer's
+ * memory looks at the peer's door afterwards. All functions set *_out only when they return
+ * CHORUS_OK.
  */
 #ifndef CH_TRANSPORT_H
 #define CH_TRANSPORT_H
 
+#include "base/door.h"
 #include "base/error.h"
 #include "heap/heap.h"
 
@@ -41,7 +44,9 @@ struct ch_transport_ops {
     const char *name; /* as users see it: "mapped" */
     uint32_t caps;
 
-    chorus_status (*open)(struct ch_heap *heap, struct ch_transport **self_out);
+    /* heap and patience are kept, and must outlive self. */
+    chorus_status (*open)(struct ch_heap *heap, const struct ch_patience *patience,
+                          struct ch_transport **self_out);
     void (*close)(struct ch_transport *self); /* undoes open; null self is a no-op */
 
     /* cap MAP: this PE's address of PE pe's copy of the symmetric object at `symmetric`. */
@@ -57,13 +62,14 @@ struct ch_transport_ops {
 
     /* cap AMO: bytes is 4 or 8; operands and result are bit patterns; float adds have no amo.
      * fetched_out may be null for the forms that do not fetch. */
-    chorus_status (*amo)(struct ch_transport *self, uint32_t ctx, enum ch_amo op, void *symmetric,
-                         size_t bytes, uint64_t value, uint64_t compare, uint32_t pe,
-                         uint64_t *fetched_out);
+    chorus_status (*amo)(struct ch_transport *self, uint32_t ctx, enum ch_amo op,
+                         void *symmetric, size_t bytes, uint64_t value, uint64_t compare,
+                         uint32_t pe, uint64_t *fetched_out);
 };
 
 extern const struct ch_transport_ops ch_transport_mapped;
 
+/* Do null entries and capability bits agree? ERR_STATE names the entry if not. */
 CH_MUST_CHECK chorus_status ch_transport_check(const struct ch_transport_ops *ops);
 
 #endif /* CH_TRANSPORT_H */
