@@ -68,6 +68,12 @@ const size_t ch_type_bytes[CHORUS_TYPE_COUNT] = {
 #undef X
 };
 
+const size_t ch_type_align[CHORUS_TYPE_COUNT] = {
+#define X(T, ctype, class, bytes) _Alignof(ctype),
+    CHORUS_TYPE_LIST(X)
+#undef X
+};
+
 bool ch_op_takes(chorus_op op, chorus_type type)
 {
 #define X(name, ctype, kind) \

@@ -101,7 +101,7 @@ extern const char *const ch_proto_names[CH_PROTO_COUNT];
 extern const char *const ch_coll_names[CHORUS_COLL_COUNT];
 extern const char *const ch_type_names[CHORUS_TYPE_COUNT];
 extern const char *const ch_op_names[CHORUS_OP_COUNT];
-extern const size_t ch_type_bytes[CHORUS_TYPE_COUNT];
+extern const size_t ch_type_bytes[CHORUS_TYPE_COUNT], ch_type_align[CHORUS_TYPE_COUNT];
 
 /* May `op` be applied to `type`? */
 bool ch_op_takes(chorus_op op, chorus_type type);

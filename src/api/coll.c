@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll.c: a collective call: check, select, launch. */
+#include "api/coll.h"
+
+#include <string.h>
+
+/* Plans of the last few shapes, per thread: selection is a pure function of digest and request.
+ */
+enum { CACHED_PLANS = 16 };
+
+struct cached_plan {
+    uint64_t digest; /* 0: empty */
+    struct ch_request request;
+    const struct ch_algo *algo;
+    uint32_t ctas, radix;
+};
+
+static _Thread_local struct cached_plan cached_plans[CACHED_PLANS];
+
+struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *call,
+                                bool is_apart)
+{
+    const size_t block = call->count * ch_type_bytes[call->type];
+    struct ch_request request;
+
+    memset(&request, 0, sizeof(request)); /* padding too: requests are compared as bytes */
+    request.coll = call->coll;
+    request.bytes = call->coll == CHORUS_COLL_reducescatter ? block * team->n : block;
+    request.pes = team->n;
+    request.nodes = team->n_nodes;
+    request.reach = team->n == 1      ? CH_REACH_self
+                    : team->is_mapped ? CH_REACH_mapped
+                                      : CH_REACH_network;
+    request.type = call->type;
+    request.op = call->op;
+    request.ctas_max = team->n_dups;
+    request.machine = "host";
+    request.gpu = "";
+    if (team->is_mapped) request.offers |= CH_NEED_map;
+    if (is_apart) request.offers |= CH_NEED_apart;
+    if (call->type != CHORUS_TYPE_f16 && call->type != CHORUS_TYPE_bf16)
+        request.offers |= CH_NEED_whole;
+    return request;
+}
+
+static chorus_status select_plan(const struct ch_context *context,
+                                 const struct ch_request *request, struct ch_call *out)
+{
+    const uint64_t digest = ch_select_digest(context->select);
+    const size_t at =
+        (size_t)(request->coll * 5 + (uint64_t)__builtin_popcountll(request->bytes) +
+                 (uint64_t)__builtin_ctzll(request->bytes | 1ull << 63)) %
+        CACHED_PLANS;
+    struct cached_plan *cached = &cached_plans[at];
+
+    if (cached->digest != digest || memcmp(&cached->request, request, sizeof(*request)) != 0) {
+        struct ch_plan plan;
+
+        CH_TRY(ch_select_plan(context->select, request, &plan));
+        *cached = (struct cached_plan){digest, *request, plan.algo, plan.ctas, plan.radix};
+        memcpy(&cached->request, request, sizeof(*request));
+    }
+    out->algo = cached->algo;
+    out->ctas = cached->ctas;
+    out->radix = cached->radix;
+    return CHORUS_OK;
+}
+
+/* The caller chose: its needs must be met, nothing is put in its place. */
+static chorus_status force_plan(const struct ch_args *args, const struct ch_request *request,
+                                struct ch_call *out)
+{
+    const chorusx_call *call = &args->call;
+    uint32_t unmet;
+
+    CH_TRY(ch_algo_find(call->coll, call->algo, &out->algo));
+    unmet = out->algo->needs & ~request->offers;
+#define X(need, bit, text)                                                                     \
+    if (unmet & CH_NEED_##need)                                                                \
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,                                                 \
+                       "%s: algorithm %s cannot serve this call: it needs %s", args->function, \
+                       call->algo, text);
+    CH_NEED_LIST(X)
+#undef X
+    out->ctas = call->ctas > 0 ? (uint32_t)call->ctas : 1;
+    out->radix = call->radix > 0 ? (uint32_t)call->radix : CH_RADIX_DEFAULT;
+    if (out->ctas > request->ctas_max)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: %u CTAs were asked for, a team has %u; raise CHORUS_CTAS",
+                       args->function, out->ctas, request->ctas_max);
+    if (out->radix < CH_RADIX_MIN || out->radix > CH_RADIX_MAX)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: radix is %u; expected %u to %u", args->function,
+                       out->radix, CH_RADIX_MIN, CH_RADIX_MAX);
+    return CHORUS_OK;
+}
+
+/* Blocking calls of several CTAs share one crew, made by the first of them. */
+static chorus_status crew_for(struct ch_context *context, uint32_t ctas,
+                              struct ch_crew **crew_out)
+{
+    *crew_out = NULL;
+    if (ctas == 1) return CHORUS_OK;
+    if (context->crew == NULL)
+        CH_TRY(ch_crew_create((uint32_t)context->options.ctas, (int)context->boot->me,
+                              &context->crew));
+    *crew_out = context->crew;
+    return CHORUS_OK;
+}
+
+static chorus_status launch(struct ch_context *context, const struct ch_call *call,
+                            chorus_stream_t stream)
+{
+    struct ch_crew *crew;
+
+    if (stream != NULL) {
+        ch_stream_push(stream, call);
+        return CHORUS_OK;
+    }
+    CH_TRY(crew_for(context, call->ctas, &crew));
+    return ch_call_run(call, ch_team_ticket(call->team), crew);
+}
+
+chorus_status ch_collective(const struct ch_args *args)
+{
+    const chorusx_call *asked = &args->call;
+    struct ch_context *context;
+    struct ch_team *team;
+    struct ch_request request;
+    struct ch_call call;
+    bool is_apart;
+
+    CH_TRY(ch_context_require(args->function, &context));
+    CH_TRY(ch_team_get(context->teams, asked->team, &team));
+    if (__atomic_load_n(&team->status, __ATOMIC_ACQUIRE) != CHORUS_OK)
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "%s: the team is unusable since an earlier call on it failed (%s)",
+                       args->function, ch_status_text(team->status));
+    CH_TRY(ch_check_call(context, args, team, &is_apart));
+    if (asked->count == 0 && asked->coll != CHORUS_COLL_barrier) return CHORUS_OK;
+    call = (struct ch_call){
+        .team = team,
+        .root = (uint32_t)asked->root,
+        .dst = asked->dest,
+        .src = asked->source,
+        .count = asked->count,
+        .type = asked->type,
+        .op = asked->op,
+    };
+    request = ch_request_of(team, asked, is_apart);
+    if (asked->algo != NULL)
+        CH_TRY(force_plan(args, &request, &call));
+    else
+        CH_TRY(select_plan(context, &request, &call));
+    return launch(context, &call, args->stream);
+}

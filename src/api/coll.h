@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll.h: a collective call on its way from the API to a launch. */
+#ifndef CH_API_COLL_H
+#define CH_API_COLL_H
+
+#include "api/context.h"
+#include "chorus/chorusx.h"
+#include "coll/launch.h"
+
+/* What the user asked for. */
+struct ch_args {
+    const char *function; /* as the user wrote it, for messages */
+    chorusx_call call;
+    chorus_stream_t stream; /* null: blocking */
+};
+
+/* Check, select, launch. */
+CH_MUST_CHECK chorus_status ch_collective(const struct ch_args *args);
+
+/* The values that selection sees. is_apart: dest and source do not overlap. */
+struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *call,
+                                bool is_apart);
+
+/* CHORUS_OK, or ERR_ARG with a message about what of the call is wrong. */
+CH_MUST_CHECK chorus_status ch_check_call(const struct ch_context *context,
+                                          const struct ch_args *args,
+                                          const struct ch_team *team, bool *is_apart_out);
+
+#endif /* CH_API_COLL_H */

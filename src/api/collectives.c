@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collectives.c: every public collective, blocking and on a stream, as rows of the lists. */
+#include "api/coll.h"
+
+static int run(const char *function, chorusx_call call, chorus_stream_t stream)
+{
+    const struct ch_args args = {.function = function, .call = call, .stream = stream};
+
+    return ch_collective(&args);
+}
+
+/* A stream call without a stream would block: refuse it, it is a slip. */
+static int run_on(const char *function, chorusx_call call, chorus_stream_t stream)
+{
+    if (stream == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: stream is null; make one with chorusx_stream_create", function);
+    return run(function, call, stream);
+}
+
+static chorusx_call barrier(chorus_team_t team)
+{
+    return (chorusx_call){.coll = CHORUS_COLL_barrier, .team = team, .type = CHORUS_TYPE_u8};
+}
+
+static chorusx_call move(chorus_coll coll, chorus_team_t team, void *dest, const void *source,
+                         size_t count)
+{
+    return (chorusx_call){.coll = coll,
+                          .team = team,
+                          .dest = dest,
+                          .source = source,
+                          .count = count,
+                          .type = CHORUS_TYPE_u8};
+}
+
+static chorusx_call of_type(chorusx_call call, chorus_type type)
+{
+    call.type = type;
+    return call;
+}
+
+static chorusx_call from_root(chorusx_call call, int root)
+{
+    call.root = root;
+    return call;
+}
+
+static chorusx_call with_op(chorusx_call call, chorus_op op)
+{
+    call.op = op;
+    return call;
+}
+
+/* What a barrier adds to a sync: the calling PE's own earlier operations are complete. */
+static int quiet(const char *function)
+{
+    struct ch_context *context;
+
+    CH_TRY(ch_context_require(function, &context));
+    return context->link->quiet(context->transport, CH_CTX_DEFAULT);
+}
+
+int chorus_team_sync(chorus_team_t team)
+{
+    return run(__func__, barrier(team), NULL);
+}
+
+void chorus_sync_all(void)
+{
+    ch_report(run(__func__, barrier(CHORUS_TEAM_WORLD), NULL));
+}
+
+int chorus_barrier(chorus_team_t team)
+{
+    const int status = quiet(__func__);
+
+    return status == CHORUS_OK ? run(__func__, barrier(team), NULL) : status;
+}
+
+void chorus_barrier_all(void)
+{
+    const int status = quiet(__func__);
+
+    ch_report(status == CHORUS_OK ? run(__func__, barrier(CHORUS_TEAM_WORLD), NULL) : status);
+}
+
+int chorusx_team_sync_on_stream(chorus_team_t team, chorus_stream_t stream)
+{
+    return run_on(__func__, barrier(team), stream);
+}
+
+int chorusx_sync_all_on_stream(chorus_stream_t stream)
+{
+    return run_on(__func__, barrier(CHORUS_TEAM_WORLD), stream);
+}
+
+int chorusx_barrier_on_stream(chorus_team_t team, chorus_stream_t stream)
+{
+    const int status = quiet(__func__);
+
+    return status == CHORUS_OK ? run_on(__func__, barrier(team), stream) : status;
+}
+
+int chorusx_barrier_all_on_stream(chorus_stream_t stream)
+{
+    const int status = quiet(__func__);
+
+    return status == CHORUS_OK ? run_on(__func__, barrier(CHORUS_TEAM_WORLD), stream) : status;
+}
+
+/* clang-format off */
+#define MOVE(COLL, N) move(CHORUS_COLL_##COLL, team, dest, source, N)
+
+/* NAME: prefix of the function; T: element type; TYPE: its enum; N: name of the count. */
+#define DEFINE_MOVES(NAME, mem, T, TYPE)                                                            \
+    int chorus_##NAME##broadcast##mem(chorus_team_t team, T *dest, const T *source, size_t n, int root) \
+    {                                                                                               \
+        return run(__func__, from_root(of_type(MOVE(broadcast, n), TYPE), root), NULL);             \
+    }                                                                                               \
+    int chorusx_##NAME##broadcast##mem##_on_stream(chorus_team_t team, T *dest, const T *source,    \
+                                                   size_t n, int root, chorus_stream_t stream)      \
+    {                                                                                               \
+        return run_on(__func__, from_root(of_type(MOVE(broadcast, n), TYPE), root), stream);        \
+    }                                                                                               \
+    DEFINE_MOVE(NAME, mem, T, TYPE, fcollect)                                                       \
+    DEFINE_MOVE(NAME, mem, T, TYPE, alltoall)
+
+#define DEFINE_MOVE(NAME, mem, T, TYPE, COLL)                                                       \
+    int chorus_##NAME##COLL##mem(chorus_team_t team, T *dest, const T *source, size_t n)            \
+    {                                                                                               \
+        return run(__func__, of_type(MOVE(COLL, n), TYPE), NULL);                                   \
+    }                                                                                               \
+    int chorusx_##NAME##COLL##mem##_on_stream(chorus_team_t team, T *dest, const T *source,         \
+                                              size_t n, chorus_stream_t stream)                     \
+    {                                                                                               \
+        return run_on(__func__, of_type(MOVE(COLL, n), TYPE), stream);                              \
+    }
+
+DEFINE_MOVES(, mem, void, CHORUS_TYPE_u8)
+#define X(NAME, T, TYPE) DEFINE_MOVES(NAME##_, , T, TYPE)
+CHORUS_RMA_TYPES(X)
+#undef X
+
+#define DEFINE_REDUCTION(NAME, T, TYPE, OP, COLL)                                                   \
+    int chorus_##NAME##_##OP##_##COLL(chorus_team_t team, T *dest, const T *source, size_t nreduce) \
+    {                                                                                               \
+        return run(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP_##OP), NULL);    \
+    }                                                                                               \
+    int chorusx_##NAME##_##OP##_##COLL##_on_stream(chorus_team_t team, T *dest, const T *source,    \
+                                                   size_t nreduce, chorus_stream_t stream)          \
+    {                                                                                               \
+        return run_on(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP_##OP), stream); \
+    }
+#define DEFINE_REDUCTIONS(NAME, T, TYPE, OP)        \
+    DEFINE_REDUCTION(NAME, T, TYPE, OP, reduce)     \
+    DEFINE_REDUCTION(NAME, T, TYPE, OP, reducescatter)
+#define REDUCE_and(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, and)
+#define REDUCE_or(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, or)
+#define REDUCE_xor(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, xor)
+#define REDUCE_min(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, min)
+#define REDUCE_max(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, max)
+#define REDUCE_sum(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, sum)
+#define REDUCE_prod(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, prod)
+#define REDUCE(OP, TYPES) TYPES(REDUCE_##OP)
+CHORUS_REDUCE_LIST(REDUCE)
+/* clang-format on */
+
+static chorus_status check_enums(const chorusx_call *call)
+{
+    if ((unsigned)call->coll >= CHORUS_COLL_COUNT)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "chorusx_collective: collective %d is not one; expected 0 to %d",
+                       (int)call->coll, CHORUS_COLL_COUNT - 1);
+    if ((unsigned)call->type >= CHORUS_TYPE_COUNT)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "chorusx_collective: type %d is not one; expected 0 to %d",
+                       (int)call->type, CHORUS_TYPE_COUNT - 1);
+    if ((unsigned)call->op >= CHORUS_OP_COUNT)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "chorusx_collective: operator %d is not one; expected 0 to %d",
+                       (int)call->op, CHORUS_OP_COUNT - 1);
+    return CHORUS_OK;
+}
+
+int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)
+{
+    CH_TRY(check_enums(call));
+    return run(__func__, *call, stream);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/launch.h"
+
+#include "base/clock.h"
+#include "coll/host.h"
+#include "coll/shape.h"
+
+/* CTAs' parts begin at multiples of this, so that no two of them write to one cache line. */
+#define PART_BYTES CH_LINE_BYTES
+
+struct run {
+    const struct ch_call *call;
+    int status; /* the first failure of any CTA; guarded by compare and swap */
+    uint32_t late_peer;
+};
+
+static struct ch_slice part_of(const struct ch_call *call, size_t elem_bytes, uint32_t cta)
+{
+    const size_t grain = PART_BYTES / elem_bytes;
+    struct ch_slice part = ch_slice_of(ch_divide_up(call->count, grain), call->ctas, cta);
+
+    part.first *= grain;
+    part.count *= grain;
+    if (part.first >= call->count)
+        part.count = 0;
+    else if (part.count > call->count - part.first)
+        part.count = call->count - part.first;
+    return part;
+}
+
+static void run_cta(void *arg, uint32_t cta)
+{
+    struct run *run = arg;
+    const struct ch_call *call = run->call;
+    struct ch_team *team = call->team;
+    const size_t elem_bytes = ch_type_bytes[call->type];
+    const struct ch_slice part = part_of(call, elem_bytes, cta);
+    uint32_t late_peer = team->me;
+    const struct ch_coll coll = {
+        .me = team->me,
+        .n = team->n,
+        .root = call->root,
+        .radix = call->radix,
+        .count = part.count,
+        .elem_bytes = elem_bytes,
+        .stride = call->count * elem_bytes,
+        .dst = (char *)call->dst + part.first * elem_bytes,
+        .src = (const char *)call->src + part.first * elem_bytes,
+        .reduce = &ch_reduce_table[call->type][call->op],
+        .peers = team->peers,
+        .patience = team->patience,
+        .layout = &team->layout,
+        .sync_offset = cta * team->layout.dup_bytes,
+        .dup = &team->dups[cta],
+        .late_peer = &late_peer,
+    };
+    const chorus_status status = ch_host_entries[call->algo->id](&coll);
+    int none = CHORUS_OK;
+
+    if (status != CHORUS_OK && __atomic_compare_exchange_n(&run->status, &none, status, 0,
+                                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        run->late_peer = late_peer;
+}
+
+static chorus_status describe(const struct run *run)
+{
+    const struct ch_call *call = run->call;
+    const struct ch_team *team = call->team;
+    const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
+    const unsigned me = team->peers[team->me].world, late = team->peers[run->late_peer].world;
+
+    if (run->status == CHORUS_ERR_ABORTED)
+        return CH_FAIL(CHORUS_ERR_ABORTED,
+                       "%s %s: PE %u stopped waiting for PE %u: the job is ending", coll, algo,
+                       me, late);
+    return CH_FAIL(
+        CHORUS_ERR_TIMEOUT,
+        "%s %s: PE %u waited %.3g s for PE %u, which did not come; all PEs of the team must "
+        "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
+        coll, algo, me, (double)team->patience->timeout_ns / (double)CH_NS_PER_S, late);
+}
+
+chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch_crew *crew)
+{
+    struct run run = {.call = call, .status = CHORUS_OK};
+    chorus_status status = ch_team_enter(call->team, ticket);
+
+    if (status == CHORUS_OK) {
+        ch_crew_run(crew, call->ctas, run_cta, &run);
+        if (run.status != CHORUS_OK) status = describe(&run);
+    }
+    if (status != CHORUS_OK)
+        __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
+    ch_team_leave(call->team);
+    return status;
+}
