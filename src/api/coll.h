@@ -5,7 +5,7 @@
 
 #include "api/context.h"
 #include "chorus/chorusx.h"
-#include "coll/launch.h"
+#include "coll/stream.h"
 
 /* What the user asked for. */
 struct ch_args {
