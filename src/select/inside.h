@@ -15,12 +15,19 @@ struct ch_source {
     const char *class;      /* the machine class it is for; null: any */
 };
 
+enum { CH_SEEN_WORDS = 64 }; /* 4096 shapes; two that share a bit share a line of the log */
+
 struct ch_select {
     struct ch_forced forced[CHORUS_COLL_COUNT];
     struct ch_source sources[CH_SOURCES_MAX]; /* most specific first */
     size_t n_sources;
     uint64_t digest;
+    uint64_t *seen; /* a bit per shape that was logged */
 };
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
+#define CH_FNV1A_START 0xcbf29ce484222325ull
+uint64_t ch_fnv1a(uint64_t hash, const void *bytes, size_t count);
 
 /* The table that decides for a request: the first for its machine that mentions its collective.
  */
@@ -31,5 +38,9 @@ const struct ch_table *ch_select_table(const struct ch_select *select,
 CH_MUST_CHECK chorus_status ch_select_find(const struct ch_select *select,
                                            const struct ch_request *request,
                                            struct ch_plan *plan_out);
+
+/* Log a plan and the rules passed over, if its like was not logged yet. */
+void ch_select_log(const struct ch_select *select, const struct ch_request *request,
+                   const struct ch_plan *plan);
 
 #endif /* CH_INSIDE_H */

@@ -68,22 +68,23 @@ static chorus_status add_users(struct ch_select *s)
     return status;
 }
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): small, and equal tables are all it must tell. */
-static uint64_t fnv1a(uint64_t hash, const char *text, size_t bytes)
+uint64_t ch_fnv1a(uint64_t hash, const void *bytes, size_t count)
 {
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+    const unsigned char *at = bytes;
+
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3ull;
     return hash;
 }
 
 /* A zero byte after each part keeps "a", "bc" and "ab", "c" apart. */
 static uint64_t digest_of(const struct ch_select *s, const char *algo)
 {
-    uint64_t hash = fnv1a(0xcbf29ce484222325u, algo, strlen(algo) + 1);
+    uint64_t hash = ch_fnv1a(CH_FNV1A_START, algo, strlen(algo) + 1);
 
     for (size_t i = 0; i < s->n_sources; i++) {
-        hash = fnv1a(hash, s->sources[i].table->text, s->sources[i].table->bytes);
-        hash = fnv1a(hash, "", 1);
+        hash = ch_fnv1a(hash, s->sources[i].table->text, s->sources[i].table->bytes);
+        hash = ch_fnv1a(hash, "", 1);
     }
     return hash;
 }
@@ -94,7 +95,11 @@ chorus_status ch_select_open(const char *algo, const char *tuning,
     struct ch_select *s = calloc(1, sizeof(*s));
     chorus_status status;
 
-    if (s == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the rule tables");
+    if (s != NULL) s->seen = calloc(CH_SEEN_WORDS, sizeof(*s->seen));
+    if (s == NULL || s->seen == NULL) {
+        free(s);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the rule tables");
+    }
     CH_TRY_GOTO(status, ch_force_read(algo, s->forced), out_close);
     if (*tuning != '\0') CH_TRY_GOTO(status, add_file(s, tuning), out_close);
     CH_TRY_GOTO(status, add_users(s), out_close);
@@ -114,6 +119,7 @@ void ch_select_close(struct ch_select *s)
     if (s == NULL) return;
     for (size_t i = 0; i < s->n_sources; i++)
         ch_table_free(s->sources[i].table);
+    free(s->seen);
     free(s);
 }
 
@@ -197,5 +203,6 @@ chorus_status ch_select_plan(const struct ch_select *s, const struct ch_request 
                              struct ch_plan *plan_out)
 {
     CH_TRY(ch_select_find(s, request, plan_out));
+    if (CH_LOG_DEBUG <= ch_log_level_max) ch_select_log(s, request, plan_out);
     return CHORUS_OK;
 }

@@ -44,6 +44,8 @@ struct ch_request {
     chorus_op op;     /* reduce, reducescatter; else CHORUS_OP_sum */
     uint32_t offers;  /* CH_NEED_ bits that hold for this request */
     uint32_t ctas_max;
+    uint64_t
+        slot_bytes; /* option CHORUS_SLOT; for the formulas alone. 0: any message is a chunk */
     const char *machine,
         *gpu; /* "host" and "" without a GPU; compared as written in the rule */
 };
@@ -117,6 +119,10 @@ CH_MUST_CHECK chorus_status ch_select_plan(const struct ch_select *select,
 /* Write the plan, its rule and why each earlier rule did not apply. */
 CH_MUST_CHECK chorus_status ch_select_explain(const struct ch_select *select,
                                               const struct ch_request *request, FILE *out);
+
+/* What the formulas of a plan's algorithm are evaluated for. */
+void ch_shape_of(const struct ch_request *request, const struct ch_plan *plan,
+                 struct ch_shape *shape_out);
 
 /* The algorithm of `coll` that "name" or "name:proto" stands for; ERR_ARG lists the choices. */
 CH_MUST_CHECK chorus_status ch_algo_find(chorus_coll coll, const char *text,

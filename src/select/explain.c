@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+#include "select/inside.h"
+#include "select/match.h"
+#include "team/sync.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The ring a protocol sends through, if its algorithm uses one. */
+static enum ch_ring ring_of(enum ch_proto proto)
+{
+    return proto == CH_PROTO_ll      ? CH_RING_ll
+           : proto == CH_PROTO_ll128 ? CH_RING_ll128
+                                     : CH_RING_simple;
+}
+
+void ch_shape_of(const struct ch_request *request, const struct ch_plan *plan,
+                 struct ch_shape *shape_out)
+{
+    const size_t element = ch_type_bytes[request->type];
+    const uint32_t n = request->pes;
+    struct ch_sync_layout layout;
+    uint64_t chunk, message;
+
+    shape_out->n = n;
+    shape_out->k = plan->radix;
+    shape_out->m = request->bytes;
+    shape_out->s = (request->bytes / element + n - 1) / n * element;
+    shape_out->c = 1;
+    if (request->slot_bytes == 0) return;
+    ch_sync_layout_init(&layout, n, request->slot_bytes);
+    chunk = layout.slot_data_bytes[ring_of(plan->algo->proto)];
+    message = request->coll == CHORUS_COLL_reducescatter ? shape_out->s : shape_out->m;
+    if (message > chunk) shape_out->c = (message + chunk - 1) / chunk;
+}
+
+/* A line of a table, from 1, without what makes it an item of a list. */
+static void write_line(const struct ch_table *table, uint32_t line, FILE *out)
+{
+    const char *at = table->text, *end = table->text + table->bytes;
+
+    for (uint32_t i = 1; i < line && at < end; i++) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+
+        at = next == NULL ? end : next + 1;
+    }
+    while (at < end && (*at == ' ' || *at == '-'))
+        at++;
+    while (at < end && *at != '\n' && *at != '\r')
+        (void)fputc(*at++, out);
+}
+
+static void write_request(const struct ch_request *r, FILE *out)
+{
+    const bool has_op = r->coll == CHORUS_COLL_reduce || r->coll == CHORUS_COLL_reducescatter;
+
+    (void)fprintf(out, "%s", ch_coll_names[r->coll]);
+    if (r->coll != CHORUS_COLL_barrier)
+        (void)fprintf(out, ", %" PRIu64 " bytes of %s%s%s", r->bytes, ch_type_names[r->type],
+                      has_op ? ", " : "", has_op ? ch_op_names[r->op] : "");
+    (void)fprintf(out, ", %u PEs on %u node%s, reach %s, machine %s%s%s\n", r->pes, r->nodes,
+                  r->nodes == 1 ? "" : "s", ch_reach_names[__builtin_ctz(r->reach)], r->machine,
+                  *r->gpu == '\0' ? "" : ", gpu ", r->gpu);
+}
+
+static void write_plan(const struct ch_request *request, const struct ch_plan *plan, FILE *out)
+{
+    const struct ch_algo *algo = plan->algo;
+    struct ch_shape shape;
+
+    ch_shape_of(request, plan, &shape);
+    (void)fprintf(out, "plan   %s:%s, ctas %u", algo->name, ch_proto_names[algo->proto],
+                  plan->ctas);
+    if (algo->takes_radix) (void)fprintf(out, ", radix %u", plan->radix);
+    (void)fprintf(out, "\nrule   ");
+    if (plan->rule == NULL) {
+        (void)fprintf(out, "forced by CHORUS_ALGO");
+    } else {
+        (void)fprintf(out, "%s:%u: ", plan->table->path, plan->rule->line);
+        write_line(plan->table, plan->rule->line, out);
+    }
+    (void)fprintf(out, "\nsteps  %" PRIu64 " = %s\n", algo->steps(&shape), algo->steps_text);
+    (void)fprintf(out, "wire   %" PRIu64 " %s = %s\n", algo->wire(&shape),
+                  request->coll == CHORUS_COLL_barrier ? "signals" : "bytes", algo->wire_text);
+}
+
+/* The tables and rules that were asked before `until` (null: all), and why they did not serve.
+ */
+static void write_passed(const struct ch_select *s, const struct ch_request *request,
+                         const struct ch_rule *until, FILE *out)
+{
+    const struct ch_table *table = ch_select_table(s, request);
+    struct ch_why why;
+
+    for (size_t i = 0; i < s->n_sources && s->sources[i].table != table; i++)
+        (void)fprintf(out, "passed %s: no rule for %s\n", s->sources[i].table->path,
+                      ch_coll_names[request->coll]);
+    for (size_t i = 0; table != NULL && i < table->n_rules && &table->rules[i] != until; i++) {
+        const struct ch_rule *rule = &table->rules[i];
+
+        if (rule->coll != request->coll) continue;
+        ch_miss_text(ch_rule_miss(rule, request), rule, request, &why);
+        (void)fprintf(out, "passed %s:%u: %s\n", table->path, rule->line, why.text);
+    }
+}
+
+static void write_all(const struct ch_select *s, const struct ch_request *request,
+                      const struct ch_plan *plan, FILE *out)
+{
+    write_request(request, out);
+    if (plan != NULL) write_plan(request, plan, out);
+    if (s->forced[request->coll].algo == NULL)
+        write_passed(s, request, plan == NULL ? NULL : plan->rule, out);
+}
+
+chorus_status ch_select_explain(const struct ch_select *s, const struct ch_request *request,
+                                FILE *out)
+{
+    struct ch_plan plan;
+    const chorus_status status = ch_select_find(s, request, &plan);
+
+    write_all(s, request, status == CHORUS_OK ? &plan : NULL, out);
+    return status;
+}
+
+/* Requests that look alike in a log: the same rule, with bytes of the same magnitude. */
+static uint64_t shape_hash(const struct ch_request *r, const struct ch_plan *plan)
+{
+    const uint64_t magnitude = r->bytes == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(r->bytes);
+    const uint64_t parts[] = {
+        r->coll,   magnitude,      r->pes,
+        r->nodes,  r->type,        r->op,
+        r->offers, plan->algo->id, plan->rule == NULL ? 0 : plan->rule->line};
+
+    return ch_fnv1a(CH_FNV1A_START, parts, sizeof(parts));
+}
+
+void ch_select_log(const struct ch_select *s, const struct ch_request *request,
+                   const struct ch_plan *plan)
+{
+    const uint64_t bit = shape_hash(request, plan) % (CH_SEEN_WORDS * 64);
+    char *text = NULL;
+    size_t bytes;
+    FILE *out;
+
+    if ((__atomic_fetch_or(&s->seen[bit / 64], 1ull << bit % 64, __ATOMIC_RELAXED) >> bit % 64 &
+         1) != 0)
+        return;
+    out = open_memstream(&text, &bytes);
+    if (out == NULL) return; /* a line of a log less */
+    write_all(s, request, plan, out);
+    if (fclose(out) == 0)
+        for (char *line = text, *end; *line != '\0'; line = end + 1) {
+            end = strchr(line, '\n');
+            *end = '\0';
+            CH_LOG(DEBUG, "%s", line);
+        }
+    free(text);
+}
