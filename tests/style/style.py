@@ -6,8 +6,10 @@ project owns, relative to root; it yields "path:line: what is wrong; what to do"
 tries it on snippets, written to a folder of their own: each bad one must give a problem that
 contains the text named, each good one none. Then it tries the tree.
 """
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# The build folder, for checks of what the compiler made; the build gives it.
+BUILD = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build"
 SKIP = 77
 ROOMS = ["base", "boot", "heap", "transport", "team", "coll", "select", "api"]
 PUBLIC = "include/chorus/"
@@ -64,6 +68,19 @@ def tool(*command, root=ROOT):
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, errors="replace",
                           stdin=subprocess.DEVNULL, check=False)
     return done.returncode, done.stdout + done.stderr
+
+
+def compile_commands(build):
+    """What the build compiles in this tree: source path -> its command, less output and -c."""
+    listed = json.loads((build / "compile_commands.json").read_text())
+    for entry in listed:
+        source = (Path(entry["directory"]) / entry["file"]).resolve()
+        if ROOT not in source.parents or source.suffix != ".c":
+            continue
+        words = shlex.split(entry["command"])
+        kept = [w for i, w in enumerate(words) if w.startswith(("-D", "-I", "-std=", "-isystem"))
+                or i > 0 and words[i - 1] == "-isystem"]
+        yield str(source.relative_to(ROOT)), kept, entry["directory"]
 
 
 def try_snippet(problems, snippet):

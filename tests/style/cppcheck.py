@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cppcheck's warnings about what compiles but is likely wrong."""
+import re
+
+import style
+
+FLAGS = ["--enable=warning,portability", "--std=c11", "--language=c", "--inline-suppr", "--quiet",
+         "-j2", "--max-configs=1", "--template={file}:{line}: {id}: {message}", "-D_GNU_SOURCE",
+         "-Iinclude", "-Isrc"]
+
+
+def problems(root, files):
+    sources = [f for f in files if f.endswith(".c") and not f.startswith("tests/")]
+    if not sources:
+        return
+    _, out = style.tool("cppcheck", *FLAGS, *sources, root=root)
+    yield from re.findall(r"^\S+:\d+: .*$", out, re.M)
+
+
+style.run(
+    problems,
+    bad=[("uninitvar", {"x.c": "int f(void)\n{\n    int x;\n    return x;\n}\n"})],
+    good=[{"x.c": "int f(void)\n{\n    int x = 1;\n    return x;\n}\n"}],
+    needs=["cppcheck"],
+)
