@@ -29,18 +29,55 @@ struct ch_context {
     struct ch_select *select;
     struct ch_crew *crew; /* of blocking calls */
     int thread_level;
+    uint64_t n_scans; /* wait and test calls so far: where the next one begins to look */
 };
+
+/* What chorusx_init_status says. */
+enum ch_phase { CH_PHASE_BEFORE, CH_PHASE_RUNNING, CH_PHASE_AFTER };
 
 /* The context of the PE this thread runs for; null before init and after finalize. */
 struct ch_context *ch_context_get(void);
+enum ch_phase ch_context_phase(void);
 
-/* Say which PE this thread runs for (workers of streams and crews, PEs as threads). */
+/* Say which PE this thread runs for (workers of streams and crews, PEs as threads); null: the
+ * process's again. */
 void ch_context_set_thread(struct ch_context *context);
+
+/* The process's context from now on. */
+void ch_context_set_process(struct ch_context *context);
+
+/* Finalised: forget the context, of this thread if it has its own, else of the process. */
+void ch_context_retire(void);
 
 /* ERR_STATE "chorus_reduce called before chorus_init" and the like; gives the context. */
 CH_MUST_CHECK chorus_status ch_context_require(const char *function, struct ch_context **out);
 
-/* A failure in a function that returns nothing: hand code and message to the handler. */
+/*
+ * Make everything a PE has, from the heap to the teams. Collective over the job. Takes boot:
+ * closes it on failure, as ch_context_close does later. options is copied.
+ */
+CH_MUST_CHECK chorus_status ch_context_open(const struct ch_options *options,
+                                            struct ch_boot *boot, int thread_level,
+                                            struct ch_context **context_out);
+/* Not collective; a PE that others may still write to must meet them first. */
+void ch_context_close(struct ch_context *context); /* null is a no-op */
+
+/* Complete this PE's puts and meet all PEs of the job: what malloc and free promise. */
+CH_MUST_CHECK chorus_status ch_context_meet(struct ch_context *context);
+
+/* Compare over boot what all PEs must have alike; `mine` is this PE's state so far, and a
+ * failure of any PE fails all, with its message. Collective over the job. */
+CH_MUST_CHECK chorus_status ch_agree(struct ch_boot *boot, const struct ch_options *options,
+                                     uint64_t select_digest, chorus_status mine);
+
+/* Obey CHORUS_LOG; once per process, before threads log. */
+CH_MUST_CHECK chorus_status ch_log_start(const struct ch_options *options);
+
+/* What chorus_finalize does, for the PE this thread runs for. */
+CH_MUST_CHECK chorus_status ch_finish(const char *function);
+
+/* A failure in a function that returns nothing: hand code and message to the handler.
+ * CHORUS_OK is a no-op. */
 void ch_report(chorus_status status);
 
 #endif /* CH_CONTEXT_H */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agree.c: what must be alike on all PEs is compared before anything is built on it. */
+#include "api/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+/* Options that decide the layout of shared memory: name, field. */
+#define AGREED_OPTIONS(X) X(HEAP_MAX, heap_max) X(HEAP_STEP, heap_step) X(CTAS, ctas) X(SLOT, slot)
+/* clang-format on */
+
+enum { MESSAGE_BYTES = 256 };
+
+/* What a PE tells the others. */
+struct claim {
+#define X(NAME, field) uint64_t field;
+    AGREED_OPTIONS(X)
+#undef X
+    uint64_t select_digest;
+    int64_t status; /* of the PE so far, with its message if that is a failure */
+    char message[MESSAGE_BYTES];
+};
+
+static void fill(struct claim *claim, const struct ch_options *options, uint64_t select_digest,
+                 chorus_status mine)
+{
+    memset(claim, 0, sizeof(*claim));
+#define X(NAME, field) claim->field = options->field;
+    AGREED_OPTIONS(X)
+#undef X
+    claim->select_digest = select_digest;
+    claim->status = mine;
+    if (mine != CHORUS_OK) strncpy(claim->message, ch_error_message(), MESSAGE_BYTES - 1);
+}
+
+static chorus_status compare(const struct claim *claims, uint32_t n)
+{
+    for (uint32_t pe = 1; pe < n; pe++) {
+#define X(NAME, field)                                                                         \
+    if (claims[pe].field != claims[0].field)                                                   \
+        return CH_FAIL(CHORUS_ERR_ARG,                                                         \
+                       "CHORUS_" #NAME " is %llu on PE %u and %llu on PE 0; set it alike for " \
+                       "all PEs",                                                              \
+                       (unsigned long long)claims[pe].field, pe,                               \
+                       (unsigned long long)claims[0].field);
+        AGREED_OPTIONS(X)
+#undef X
+        if (claims[pe].select_digest != claims[0].select_digest)
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "PE %u would choose other algorithms than PE 0: its rule tables or "
+                           "CHORUS_ALGO differ; give all PEs the same CHORUS_ALGO and "
+                           "CHORUS_TUNING, and the same files in the user's and the system's "
+                           "folder",
+                           pe);
+    }
+    return CHORUS_OK;
+}
+
+static chorus_status judge(const struct claim *claims, uint32_t n, uint32_t me)
+{
+    /* The own failure's code and message stand already. */
+    if (claims[me].status != CHORUS_OK) return (chorus_status)claims[me].status;
+    for (uint32_t pe = 0; pe < n; pe++)
+        if (claims[pe].status != CHORUS_OK)
+            return CH_FAIL((chorus_status)claims[pe].status, "PE %u could not start: %s", pe,
+                           claims[pe].message);
+    return compare(claims, n);
+}
+
+chorus_status ch_agree(struct ch_boot *boot, const struct ch_options *options,
+                       uint64_t select_digest, chorus_status mine)
+{
+    struct claim claim;
+    struct claim *claims = calloc(boot->n, sizeof(*claims));
+    chorus_status status;
+
+    if (claims == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to compare the options of %u PEs",
+                       boot->n);
+    fill(&claim, options, select_digest, mine);
+    status = boot->ops->exchange(boot, &claim, sizeof(claim), -1, claims, NULL);
+    if (status == CHORUS_OK) status = judge(claims, boot->n, boot->me);
+    free(claims);
+    return status;
+}

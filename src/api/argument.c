@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/argument.h"
+
+#include <stdint.h>
+
+chorus_status ch_check_pe(const struct ch_context *context, const char *function, int pe)
+{
+    if (pe >= 0 && (uint32_t)pe < context->boot->n) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "%s: pe is %d; expected 0 to %u, for the job has %u PEs",
+                   function, pe, context->boot->n - 1, context->boot->n);
+}
+
+chorus_status ch_check_bytes(const char *function, size_t count, size_t element_bytes,
+                             size_t *bytes_out)
+{
+    if (__builtin_mul_overflow(count, element_bytes, bytes_out))
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: %zu elements of %zu bytes are more than an address can reach",
+                       function, count, element_bytes);
+    return CHORUS_OK;
+}
+
+chorus_status ch_check_symmetric(const struct ch_context *context, const char *function,
+                                 const char *name, const void *address, size_t bytes)
+{
+    if (bytes == 0 || ch_heap_contains(context->heap, address, bytes)) return CHORUS_OK;
+    if (ch_heap_contains(context->heap, address, 1))
+        return CH_FAIL(CHORUS_ERR_NOT_SYMMETRIC,
+                       "%s: %s is %p, in the symmetric heap, but the %zu bytes there end past "
+                       "the heap's end; allocate them with chorus_malloc",
+                       function, name, address, bytes);
+    return CH_FAIL(CHORUS_ERR_NOT_SYMMETRIC,
+                   "%s: %s is %p, which is not in the symmetric heap; allocate it with "
+                   "chorus_malloc",
+                   function, name, address);
+}
+
+chorus_status ch_check_aligned(const char *function, const char *name, const void *address,
+                               size_t bytes)
+{
+    if (((uintptr_t)address & (bytes - 1)) == 0) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is %p; expected a multiple of %zu, its type's size",
+                   function, name, address, bytes);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* init.c: setup and end of a PE, and who it is. */
+#include "chorus/chorus.h"
+
+#include "api/context.h"
+#include "base/log.h"
+
+#include <string.h>
+
+chorus_status ch_log_start(const struct ch_options *options)
+{
+    const int level = ch_log_level_of(options->log);
+
+    if (level < 0)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "CHORUS_LOG is \"%s\"; expected none, error, warn, info, debug or trace",
+                       options->log);
+    ch_log_configure((enum ch_log_level)level, NULL);
+    return CHORUS_OK;
+}
+
+static chorus_status require_fresh(const char *function)
+{
+    switch (ch_context_phase()) {
+    case CH_PHASE_RUNNING:
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "%s called twice: this PE runs already; initialise it once", function);
+    case CH_PHASE_AFTER:
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "%s called after chorus_finalize; a process joins its job once",
+                       function);
+    case CH_PHASE_BEFORE:
+        break;
+    }
+    return CHORUS_OK;
+}
+
+static chorus_status start(const char *function, int level)
+{
+    struct ch_options options;
+    struct ch_context *context;
+    struct ch_boot *boot;
+
+    CH_TRY(require_fresh(function));
+    CH_TRY(ch_options_read(&options));
+    CH_TRY(ch_log_start(&options));
+    CH_TRY(ch_boot_open(options.timeout_ns, &boot));
+    ch_log_name_pe((int)boot->me);
+    CH_TRY(ch_context_open(&options, boot, level, &context));
+    ch_context_set_process(context);
+    return CHORUS_OK;
+}
+
+int chorus_init(void)
+{
+    return start(__func__, CHORUS_THREAD_SINGLE);
+}
+
+int chorus_init_thread(int requested, int *provided)
+{
+    if (requested < CHORUS_THREAD_SINGLE || requested > CHORUS_THREAD_MULTIPLE)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: requested is %d; expected a CHORUS_THREAD_ constant, %d to %d",
+                       __func__, requested, CHORUS_THREAD_SINGLE, CHORUS_THREAD_MULTIPLE);
+    CH_TRY(start(__func__, requested));
+    *provided = requested;
+    return CHORUS_OK;
+}
+
+void chorus_query_thread(int *provided)
+{
+    struct ch_context *context;
+    const chorus_status status = ch_context_require(__func__, &context);
+
+    if (status != CHORUS_OK)
+        ch_report(status);
+    else
+        *provided = context->thread_level;
+}
+
+/* Boot's barrier, not the team's: after it, nobody is on the way to this PE's door. */
+chorus_status ch_finish(const char *function)
+{
+    struct ch_context *context;
+    struct ch_boot *boot;
+
+    CH_TRY(ch_context_require(function, &context));
+    boot = context->boot;
+    CH_TRY(context->link->quiet(context->transport, CH_CTX_DEFAULT));
+    CH_TRY(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL));
+    ch_context_retire();
+    ch_context_close(context);
+    ch_log_name_pe(-1);
+    return CHORUS_OK;
+}
+
+void chorus_finalize(void)
+{
+    ch_report(ch_finish(__func__));
+}
+
+int chorus_my_pe(void)
+{
+    struct ch_context *context;
+    const chorus_status status = ch_context_require(__func__, &context);
+
+    if (status == CHORUS_OK) return (int)context->boot->me;
+    ch_report(status);
+    return -1;
+}
+
+int chorus_n_pes(void)
+{
+    struct ch_context *context;
+    const chorus_status status = ch_context_require(__func__, &context);
+
+    if (status == CHORUS_OK) return (int)context->boot->n;
+    ch_report(status);
+    return -1;
+}
+
+int chorus_pe_accessible(int pe)
+{
+    const struct ch_context *context = ch_context_get();
+
+    return context != NULL && pe >= 0 && (uint32_t)pe < context->boot->n;
+}
+
+int chorus_addr_accessible(const void *addr, int pe)
+{
+    return chorus_pe_accessible(pe) && ch_heap_contains(ch_context_get()->heap, addr, 1);
+}
+
+void chorus_info_get_version(int *major, int *minor)
+{
+    *major = CHORUS_MAJOR_VERSION;
+    *minor = CHORUS_MINOR_VERSION;
+}
+
+void chorus_info_get_name(char *name)
+{
+    _Static_assert(sizeof(CHORUS_VENDOR_STRING) <= CHORUS_MAX_NAME_LEN, "the name must fit");
+    memcpy(name, CHORUS_VENDOR_STRING, sizeof(CHORUS_VENDOR_STRING));
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c: the symmetric heap as the standard sees it: with a barrier where it demands one. */
+#include "chorus/chorus.h"
+
+#include "api/argument.h"
+
+#include <string.h>
+
+/* Objects of different calls share no cache line, so PEs that poll one do not slow another. */
+#define ALIGN_DEFAULT ((size_t)CH_LINE_BYTES)
+
+/* The new block is met for once all PEs have it, filled with zeros first if asked. */
+static chorus_status allocate(const char *function, size_t align, size_t bytes, bool zeroed,
+                              void **ptr_out)
+{
+    struct ch_context *context;
+    void *ptr;
+
+    CH_TRY(ch_context_require(function, &context));
+    CH_TRY(ch_heap_alloc(context->heap, align, bytes, &ptr));
+    if (zeroed) memset(ptr, 0, bytes);
+    CH_TRY(ch_context_meet(context));
+    *ptr_out = ptr;
+    return CHORUS_OK;
+}
+
+/* A full heap is told by the null pointer; what else went wrong, to the handler. */
+static void *null_for(chorus_status status)
+{
+    if (status != CHORUS_ERR_NOMEM) ch_report(status);
+    return NULL;
+}
+
+void *chorus_malloc(size_t bytes)
+{
+    void *ptr = NULL;
+    chorus_status status;
+
+    if (bytes == 0) return NULL;
+    status = allocate(__func__, ALIGN_DEFAULT, bytes, false, &ptr);
+    return status == CHORUS_OK ? ptr : null_for(status);
+}
+
+void *chorus_calloc(size_t count, size_t bytes)
+{
+    void *ptr = NULL;
+    size_t total;
+    chorus_status status = ch_check_bytes(__func__, count, bytes, &total);
+
+    if (status != CHORUS_OK || total == 0) return NULL;
+    status = allocate(__func__, ALIGN_DEFAULT, total, true, &ptr);
+    return status == CHORUS_OK ? ptr : null_for(status);
+}
+
+static chorus_status check_alignment(const char *function, size_t alignment)
+{
+    const bool is_power = alignment != 0 && (alignment & (alignment - 1)) == 0;
+
+    if (is_power && alignment <= CH_HEAP_ALIGN_MAX) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "%s: alignment is %zu; expected a power of two up to %zu",
+                   function, alignment, CH_HEAP_ALIGN_MAX);
+}
+
+void *chorus_align(size_t alignment, size_t bytes)
+{
+    void *ptr = NULL;
+    chorus_status status;
+
+    if (check_alignment(__func__, alignment) != CHORUS_OK || bytes == 0) return NULL;
+    status = allocate(__func__, alignment, bytes, false, &ptr);
+    return status == CHORUS_OK ? ptr : null_for(status);
+}
+
+/* Meet first: a peer may still write to the block until it is here. */
+static chorus_status release(const char *function, void *ptr)
+{
+    struct ch_context *context;
+
+    CH_TRY(ch_context_require(function, &context));
+    CH_TRY(ch_context_meet(context));
+    return ch_heap_free(context->heap, ptr);
+}
+
+static chorus_status resize(const char *function, void *ptr, size_t bytes, void **ptr_out)
+{
+    struct ch_context *context;
+
+    CH_TRY(ch_context_require(function, &context));
+    CH_TRY(ch_context_meet(context));
+    CH_TRY(ch_heap_realloc(context->heap, ptr, bytes, ptr_out));
+    return ch_context_meet(context);
+}
+
+void *chorus_realloc(void *ptr, size_t bytes)
+{
+    void *moved = NULL;
+    chorus_status status;
+
+    if (ptr == NULL && bytes == 0) return NULL;
+    if (ptr == NULL)
+        status = allocate(__func__, ALIGN_DEFAULT, bytes, false, &moved);
+    else if (bytes == 0)
+        status = release(__func__, ptr);
+    else
+        status = resize(__func__, ptr, bytes, &moved);
+    return status == CHORUS_OK ? moved : null_for(status);
+}
+
+void chorus_free(void *ptr)
+{
+    if (ptr != NULL) ch_report(release(__func__, ptr));
+}
+
+void *chorus_ptr(const void *addr, int pe)
+{
+    struct ch_context *context;
+    const chorus_status status = ch_context_require(__func__, &context);
+
+    if (status != CHORUS_OK) {
+        ch_report(status);
+        return NULL;
+    }
+    if (ch_check_pe(context, __func__, pe) != CHORUS_OK ||
+        ch_check_symmetric(context, __func__, "addr", addr, 1) != CHORUS_OK ||
+        !ch_heap_is_mapped(context->heap, (uint32_t)pe) || context->link->map == NULL)
+        return NULL;
+    return context->link->map(context->transport, addr, (uint32_t)pe);
+}

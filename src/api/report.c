@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.c: the one place that prints and ends the process.
+ *
+ * Functions that return nothing hand their failures to a handler; unless the program set its
+ * own, that one says on standard error what happened, wakes and ends the other PEs, and exits.
+ */
+#include "chorus/chorusx.h"
+
+#include "api/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 1200, EXIT_FAILED = 1 };
+
+static chorusx_error_handler_t current_handler; /* null: the default */
+static int is_ending;                           /* a thread of this process is in end_job */
+
+/* Their waits end with ERR_ABORTED, and the launcher ends those that do not wait. */
+static void end_peers(struct ch_context *context, int status)
+{
+    struct ch_boot *boot = context->boot;
+
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        if (pe != boot->me && ch_heap_is_mapped(context->heap, pe))
+            ch_door_abort(ch_heap_door(context->heap, pe));
+    if (boot->ops->abort_job != NULL) boot->ops->abort_job(boot, status);
+}
+
+/* PEs that are threads fail together; the first of them ends the process, which takes the
+ * others with it. */
+static _Noreturn void end_job(int status)
+{
+    struct ch_context *context = ch_context_get();
+
+    while (__atomic_exchange_n(&is_ending, 1, __ATOMIC_ACQ_REL))
+        (void)pause();
+    if (context != NULL) end_peers(context, status);
+    exit(status);
+}
+
+static void say(const char *message)
+{
+    const struct ch_context *context = ch_context_get();
+    char line[LINE_BYTES];
+    int bytes;
+
+    if (context == NULL)
+        bytes = snprintf(line, sizeof(line), "chorus: %s\n", message);
+    else
+        bytes = snprintf(line, sizeof(line), "chorus: PE %u: %s\n", context->boot->me, message);
+    if (bytes < 0) return;
+    if ((size_t)bytes >= sizeof(line)) bytes = (int)sizeof(line) - 1;
+    if (write(STDERR_FILENO, line, (size_t)bytes) < 0) return; /* nowhere left to complain */
+}
+
+void ch_report(chorus_status status)
+{
+    const chorusx_error_handler_t handler = __atomic_load_n(&current_handler, __ATOMIC_ACQUIRE);
+
+    if (status == CHORUS_OK) return;
+    if (handler != NULL) {
+        handler(status, ch_error_message());
+        return;
+    }
+    /* A PE that was only told to end adds nothing to what the failed one said. */
+    if (status != CHORUS_ERR_ABORTED) say(ch_error_message());
+    end_job(EXIT_FAILED);
+}
+
+chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handler)
+{
+    return __atomic_exchange_n(&current_handler, handler, __ATOMIC_ACQ_REL);
+}
+
+void chorus_global_exit(int status)
+{
+    end_job(status);
+}

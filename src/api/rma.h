@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rma.h: the checked one-sided operations that every typed and sized name comes down to.
+ *
+ * `function` is the public name, for messages. Failures go to ch_report, the call then has no
+ * effect. Elements are counted, `element_bytes` is what one has.
+ */
+#ifndef CH_RMA_H
+#define CH_RMA_H
+
+#include "api/context.h"
+
+/* A checked place on a peer. */
+struct ch_target {
+    struct ch_context *context;
+    size_t bytes; /* of all elements */
+    uint32_t pe;
+};
+
+/* `name` is the symmetric argument's; count 0 takes any address. */
+CH_MUST_CHECK chorus_status ch_target_check(const char *function, const char *name,
+                                            const void *symmetric, size_t count,
+                                            size_t element_bytes, int pe,
+                                            struct ch_target *target_out);
+
+/* On return the source may be reused and, where the peer is mapped, the data is there. */
+void ch_rma_put(const char *function, void *dest, const void *source, size_t count,
+                size_t element_bytes, int pe);
+/* On failure a `count` of 1 leaves zeros in dest, more leave dest alone. */
+void ch_rma_get(const char *function, void *dest, const void *source, size_t count,
+                size_t element_bytes, int pe);
+
+/* Element i of source to element i * dst of dest, from i * sst. Strides are 1 or more. */
+void ch_rma_iput(const char *function, void *dest, const void *source, ptrdiff_t dst,
+                 ptrdiff_t sst, size_t count, size_t element_bytes, int pe);
+void ch_rma_iget(const char *function, void *dest, const void *source, ptrdiff_t dst,
+                 ptrdiff_t sst, size_t count, size_t element_bytes, int pe);
+
+/* What a put_signal does once its data is on the way. */
+struct ch_signal_update {
+    uint64_t *address;
+    uint64_t value;
+    int op; /* a CHORUS_SIGNAL_ constant */
+};
+void ch_rma_put_signal(const char *function, void *dest, const void *source, size_t count,
+                       size_t element_bytes, struct ch_signal_update update, int pe);
+
+#endif /* CH_RMA_H */

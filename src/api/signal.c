@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* signal.c: data and a word that says it is there. Waiting for a signal is in wait.c. */
+#include "api/argument.h"
+#include "api/rma.h"
+#include "chorus/chorus.h"
+
+static chorus_status check_signal(const struct ch_context *context, const char *function,
+                                  const struct ch_signal_update *update)
+{
+    if (update->op != CHORUS_SIGNAL_SET && update->op != CHORUS_SIGNAL_ADD)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: sig_op is %d; expected CHORUS_SIGNAL_SET or CHORUS_SIGNAL_ADD",
+                       function, update->op);
+    CH_TRY(ch_check_symmetric(context, function, "sig_addr", update->address,
+                              sizeof(*update->address)));
+    return ch_check_aligned(function, "sig_addr", update->address, sizeof(*update->address));
+}
+
+static chorus_status put_signal(const char *function, void *dest, const void *source,
+                                size_t count, size_t element_bytes,
+                                const struct ch_signal_update *update, int pe)
+{
+    const enum ch_amo op = update->op == CHORUS_SIGNAL_ADD ? CH_AMO_ADD : CH_AMO_SET;
+    const struct ch_transport_ops *link;
+    struct ch_transport *transport;
+    struct ch_target t;
+
+    CH_TRY(ch_target_check(function, "dest", dest, count, element_bytes, pe, &t));
+    CH_TRY(check_signal(t.context, function, update));
+    link = t.context->link;
+    transport = t.context->transport;
+    if (t.bytes != 0) CH_TRY(link->put(transport, CH_CTX_DEFAULT, dest, source, t.bytes, t.pe));
+    CH_TRY(link->fence(transport, CH_CTX_DEFAULT));
+    return link->amo(transport, CH_CTX_DEFAULT, op, update->address, sizeof(*update->address),
+                     update->value, 0, t.pe, NULL);
+}
+
+void ch_rma_put_signal(const char *function, void *dest, const void *source, size_t count,
+                       size_t element_bytes, struct ch_signal_update update, int pe)
+{
+    ch_report(put_signal(function, dest, source, count, element_bytes, &update, pe));
+}
+
+#define DEFINE_PUT_SIGNAL(NAME, T, kind)                                                     \
+    void chorus_##NAME##_put_signal(T *dest, const T *source, size_t nelems,                 \
+                                    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
+    {                                                                                        \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op};                   \
+        ch_rma_put_signal(__func__, dest, source, nelems, sizeof(T), update, pe);            \
+    }                                                                                        \
+    void chorus_##NAME##_put_signal_nbi(T *dest, const T *source, size_t nelems,             \
+                                        uint64_t *sig_addr, uint64_t signal, int sig_op,     \
+                                        int pe)                                              \
+    {                                                                                        \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op};                   \
+        ch_rma_put_signal(__func__, dest, source, nelems, sizeof(T), update, pe);            \
+    }
+CHORUS_RMA_TYPES(DEFINE_PUT_SIGNAL)
+
+void chorus_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                          uint64_t signal, int sig_op, int pe)
+{
+    const struct ch_signal_update update = {sig_addr, signal, sig_op};
+
+    ch_rma_put_signal(__func__, dest, source, bytes, 1, update, pe);
+}
+
+void chorus_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                              uint64_t signal, int sig_op, int pe)
+{
+    const struct ch_signal_update update = {sig_addr, signal, sig_op};
+
+    ch_rma_put_signal(__func__, dest, source, bytes, 1, update, pe);
+}
+
+static chorus_status fetch(const char *function, const uint64_t *sig_addr, uint64_t *value_out)
+{
+    struct ch_context *context;
+
+    CH_TRY(ch_context_require(function, &context));
+    CH_TRY(ch_check_symmetric(context, function, "sig_addr", sig_addr, sizeof(*sig_addr)));
+    CH_TRY(ch_check_aligned(function, "sig_addr", sig_addr, sizeof(*sig_addr)));
+    *value_out = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+    return CHORUS_OK;
+}
+
+uint64_t chorus_signal_fetch(const uint64_t *sig_addr)
+{
+    uint64_t value = 0;
+    const chorus_status status = fetch(__func__, sig_addr, &value);
+
+    ch_report(status);
+    return value;
+}

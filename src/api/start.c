@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* start.c: making and unmaking everything a PE has, room by room. */
+#include "api/context.h"
+
+#include "coll/crew.h"
+
+#include <stdlib.h>
+
+static chorus_status open_link(struct ch_context *context)
+{
+    context->link = &ch_transport_mapped;
+    CH_TRY(ch_transport_check(context->link));
+    return context->link->open(context->heap, &context->patience, &context->transport);
+}
+
+/* Select first: it needs nobody, and what it read is compared before memory is laid out. */
+static chorus_status open_rooms(struct ch_context *context)
+{
+    const struct ch_options *options = &context->options;
+    struct ch_boot *boot = context->boot;
+    const chorus_status mine = ch_select_open(options->algo, options->tuning, &context->select);
+    const uint64_t digest = mine == CHORUS_OK ? ch_select_digest(context->select) : 0;
+
+    CH_TRY(ch_agree(boot, options, digest, mine));
+    CH_TRY(ch_heap_open(boot, options, &context->heap));
+    ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n,
+                     boot->n_cores, options->timeout_ns);
+    CH_TRY(open_link(context));
+    return ch_teams_open(boot, context->heap, options, &context->patience, &context->teams);
+}
+
+chorus_status ch_context_open(const struct ch_options *options, struct ch_boot *boot,
+                              int thread_level, struct ch_context **context_out)
+{
+    struct ch_context *context = calloc(1, sizeof(*context));
+    chorus_status status;
+
+    if (context == NULL) {
+        boot->ops->close(boot);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a PE's %zu bytes", sizeof(*context));
+    }
+    context->options = *options;
+    context->boot = boot;
+    context->thread_level = thread_level;
+    status = open_rooms(context);
+    if (status != CHORUS_OK) {
+        ch_context_close(context);
+        return status;
+    }
+    *context_out = context;
+    return CHORUS_OK;
+}
+
+void ch_context_close(struct ch_context *context)
+{
+    if (context == NULL) return;
+    ch_crew_destroy(context->crew);
+    ch_teams_close(context->teams);
+    if (context->transport != NULL) context->link->close(context->transport);
+    ch_heap_close(context->heap);
+    ch_select_close(context->select);
+    context->boot->ops->close(context->boot);
+    free(context);
+}

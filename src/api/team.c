@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* team.c: the standard's view of teams: handles in, lists of PEs made from triplets and grids.
+ */
+#include "chorus/chorusx.h"
+
+#include "api/context.h"
+
+#include <stdlib.h>
+
+static chorus_status find(const char *function, chorus_team_t handle,
+                          struct ch_context **context_out, struct ch_team **team_out)
+{
+    CH_TRY(ch_context_require(function, context_out));
+    return ch_team_get((*context_out)->teams, handle, team_out);
+}
+
+int chorus_team_my_pe(chorus_team_t team)
+{
+    struct ch_context *context;
+    struct ch_team *found;
+
+    return find(__func__, team, &context, &found) == CHORUS_OK ? (int)found->me : -1;
+}
+
+int chorus_team_n_pes(chorus_team_t team)
+{
+    struct ch_context *context;
+    struct ch_team *found;
+
+    return find(__func__, team, &context, &found) == CHORUS_OK ? (int)found->n : -1;
+}
+
+static chorus_status check_mask(const char *function, long mask, const void *config)
+{
+    if ((mask & ~CHORUS_TEAM_NUM_CONTEXTS) != 0)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: config_mask is 0x%lx; expected 0 or CHORUS_TEAM_NUM_CONTEXTS",
+                       function, (unsigned long)mask);
+    if (mask != 0 && config == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: config is null, but config_mask is 0x%lx", function,
+                       (unsigned long)mask);
+    return CHORUS_OK;
+}
+
+/* The field that the mask selects, or its default, 0. */
+static chorus_status read_config(const char *function, const chorus_team_config_t *config,
+                                 long mask, int *num_contexts_out)
+{
+    CH_TRY(check_mask(function, mask, config));
+    *num_contexts_out = mask == 0 ? 0 : config->num_contexts;
+    if (*num_contexts_out >= 0) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "%s: num_contexts is %d; expected 0 or more", function,
+                   *num_contexts_out);
+}
+
+int chorus_team_get_config(chorus_team_t team, long config_mask, chorus_team_config_t *config)
+{
+    struct ch_context *context;
+    struct ch_team *found;
+
+    CH_TRY(find(__func__, team, &context, &found));
+    CH_TRY(check_mask(__func__, config_mask, config));
+    if (config_mask != 0) config->num_contexts = found->num_contexts;
+    return CHORUS_OK;
+}
+
+int chorus_team_translate_pe(chorus_team_t src_team, int src_pe, chorus_team_t dest_team)
+{
+    struct ch_context *context;
+    struct ch_team *from, *to;
+
+    if (find(__func__, src_team, &context, &from) != CHORUS_OK ||
+        find(__func__, dest_team, &context, &to) != CHORUS_OK)
+        return -1;
+    if (src_pe < 0 || (uint32_t)src_pe >= from->n) return -1;
+    return ch_team_find(to, from->peers[src_pe].world);
+}
+
+/* A list of PEs in the making; freed by its maker. */
+static chorus_status list_alloc(const char *function, uint32_t n, uint32_t **pes_out)
+{
+    *pes_out = malloc(n * sizeof(**pes_out));
+    if (*pes_out != NULL) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory for a list of %u PEs", function, n);
+}
+
+static chorus_status check_triplet(const char *function, int start, int stride, int count,
+                                   uint32_t n)
+{
+    const long long last = start + (long long)stride * ((long long)count - 1);
+
+    if (count < 1 || (uint32_t)count > n)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: the count of PEs is %d; expected 1 to %u, the parent's", function,
+                       count, n);
+    if (start < 0 || (uint32_t)start >= n)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: start is %d; expected 0 to %u, the parent's PEs",
+                       function, start, n - 1);
+    if (stride == 0 && count > 1)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: stride is 0 for %d PEs; expected another, so that no "
+                       "PE is listed twice",
+                       function, count);
+    if (last < 0 || last >= (long long)n)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: start %d, stride %d and count %d end at PE %lld; expected 0 to %u, "
+                       "the parent's PEs",
+                       function, start, stride, count, last, n - 1);
+    return CHORUS_OK;
+}
+
+static chorus_status split_strided(struct ch_context *context, const char *function,
+                                   chorus_team_t parent, const int triplet[3], int num_contexts,
+                                   chorus_team_t *new_team)
+{
+    const int start = triplet[0], stride = triplet[1], count = triplet[2];
+    uint32_t *pes;
+    struct ch_team *from;
+    chorus_status status;
+
+    CH_TRY(ch_team_get(context->teams, parent, &from));
+    CH_TRY(check_triplet(function, start, stride, count, from->n));
+    CH_TRY(list_alloc(function, (uint32_t)count, &pes));
+    for (int i = 0; i < count; i++)
+        pes[i] = (uint32_t)(start + stride * i);
+    status =
+        ch_team_create(context->teams, parent, pes, (uint32_t)count, num_contexts, new_team);
+    free(pes);
+    return status;
+}
+
+int chorus_team_split_strided(chorus_team_t parent, int start, int stride, int count,
+                              const chorus_team_config_t *config, long config_mask,
+                              chorus_team_t *new_team)
+{
+    const int triplet[3] = {start, stride, count};
+    struct ch_context *context;
+    int num_contexts;
+
+    *new_team = CHORUS_TEAM_INVALID;
+    CH_TRY(ch_context_require(__func__, &context));
+    CH_TRY(read_config(__func__, config, config_mask, &num_contexts));
+    return split_strided(context, __func__, parent, triplet, num_contexts, new_team);
+}
+
+/* One axis of a grid: PE number of point i of line k is k * line_step + i * point_step. */
+struct axis {
+    uint32_t n_lines, n_points; /* points that are past the parent's last PE do not exist */
+    uint32_t line_step, point_step;
+};
+
+static chorus_status create_line(struct ch_context *context, chorus_team_t parent,
+                                 const struct axis *axis, uint32_t line, uint32_t n,
+                                 int num_contexts, uint32_t *pes, chorus_team_t *new_team)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < axis->n_points; i++) {
+        const uint32_t pe = line * axis->line_step + i * axis->point_step;
+        if (pe < n) pes[count++] = pe;
+    }
+    return ch_team_create(context->teams, parent, pes, count, num_contexts, new_team);
+}
+
+/* A team for each line, of which this PE is in one. All lines or none: when a line cannot be
+ * made, members of earlier ones give theirs back. */
+static chorus_status split_axis(struct ch_context *context, const char *function,
+                                chorus_team_t parent, const struct axis *axis, uint32_t n,
+                                int num_contexts, chorus_team_t *new_team)
+{
+    chorus_status status = CHORUS_OK;
+    uint32_t *pes;
+
+    CH_TRY(list_alloc(function, axis->n_points, &pes));
+    for (uint32_t line = 0; line < axis->n_lines && status == CHORUS_OK; line++) {
+        chorus_team_t made = CHORUS_TEAM_INVALID;
+
+        status = create_line(context, parent, axis, line, n, num_contexts, pes, &made);
+        if (made != CHORUS_TEAM_INVALID) *new_team = made;
+    }
+    free(pes);
+    if (status == CHORUS_OK || *new_team == CHORUS_TEAM_INVALID) return status;
+    CH_TRY(ch_team_destroy(context->teams, *new_team));
+    *new_team = CHORUS_TEAM_INVALID;
+    return status;
+}
+
+int chorus_team_split_2d(chorus_team_t parent, int xrange,
+                         const chorus_team_config_t *xaxis_config, long xaxis_mask,
+                         chorus_team_t *xaxis_team, const chorus_team_config_t *yaxis_config,
+                         long yaxis_mask, chorus_team_t *yaxis_team)
+{
+    struct ch_context *context;
+    struct ch_team *from;
+    int x_contexts, y_contexts;
+    uint32_t width, height;
+
+    *xaxis_team = *yaxis_team = CHORUS_TEAM_INVALID;
+    CH_TRY(find(__func__, parent, &context, &from));
+    if (xrange < 1)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: xrange is %d; expected 1 or more", __func__,
+                       xrange);
+    CH_TRY(read_config(__func__, xaxis_config, xaxis_mask, &x_contexts));
+    CH_TRY(read_config(__func__, yaxis_config, yaxis_mask, &y_contexts));
+
+    width = (uint32_t)xrange < from->n ? (uint32_t)xrange : from->n;
+    height = (from->n + width - 1) / width;
+    CH_TRY(split_axis(context, __func__, parent, &(struct axis){height, width, width, 1},
+                      from->n, x_contexts, xaxis_team));
+    return split_axis(context, __func__, parent, &(struct axis){width, height, 1, width},
+                      from->n, y_contexts, yaxis_team);
+}
+
+static chorus_status destroy(const char *function, chorus_team_t team)
+{
+    struct ch_context *context;
+    struct ch_team *found;
+
+    CH_TRY(find(function, team, &context, &found));
+    if (team == CHORUS_TEAM_WORLD || team == CHORUS_TEAM_SHARED || team == CHORUS_TEAM_NODE)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: team %d is predefined and lives as long as the job; destroy only "
+                       "teams you made",
+                       function, (int)team);
+    return ch_team_destroy(context->teams, team);
+}
+
+void chorus_team_destroy(chorus_team_t team)
+{
+    ch_report(destroy(__func__, team));
+}
+
+int chorusx_team_create(chorus_team_t parent, const int pes[], int n, chorus_team_t *new_team)
+{
+    struct ch_context *context;
+    struct ch_team *from;
+    uint32_t *list;
+    chorus_status status = CHORUS_OK;
+
+    *new_team = CHORUS_TEAM_INVALID;
+    CH_TRY(find(__func__, parent, &context, &from));
+    if (n < 1 || (uint32_t)n > from->n)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: n is %d; expected 1 to %u, the parent's PEs",
+                       __func__, n, from->n);
+    CH_TRY(list_alloc(__func__, (uint32_t)n, &list));
+    for (int i = 0; i < n && status == CHORUS_OK; i++) {
+        list[i] = (uint32_t)pes[i];
+        if (pes[i] < 0 || (uint32_t)pes[i] >= from->n)
+            status =
+                CH_FAIL(CHORUS_ERR_ARG, "%s: pes[%d] is %d; expected 0 to %u, the parent's PEs",
+                        __func__, i, pes[i], from->n - 1);
+    }
+    if (status == CHORUS_OK)
+        status = ch_team_create(context->teams, parent, list, (uint32_t)n, 0, new_team);
+    free(list);
+    return status;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wait.c: wait and test on words of this PE that others store to.
+ *
+ * Every call is a query: a scan over the words of the set, done once by the test family and
+ * until it succeeds by the wait family. Words and values of all types are compared as keys,
+ * unsigned numbers in the order of the type's values.
+ */
+#include "api/argument.h"
+#include "base/clock.h"
+#include "chorus/chorus.h"
+
+#include <stdio.h>
+
+#define SIGN_BIT (UINT64_C(1) << 63)
+
+enum { NUMBER_BYTES = 24 };
+
+struct query {
+    const char *function;
+    chorus_type type;
+    const char *ivars;
+    size_t count;
+    const int *status; /* elements not 0 are left out; null: none is */
+    int cmp;
+    const char *values; /* to compare with */
+    size_t values_step; /* bytes from one to the next; 0: one for all */
+    size_t *indices;    /* [out] of scan_some */
+    size_t start;       /* where scan_any begins */
+    size_t n_done;      /* by scan_all: words before this one have been met */
+    size_t found;       /* [out] of scan_any: index or SIZE_MAX; of scan_some: how many */
+    uint64_t key;       /* of the word that was looked at last */
+};
+
+typedef bool (*scan_fn)(struct query *q);
+
+/* The word's key; acquire: what its writer wrote before is visible. */
+static uint64_t load_key(chorus_type type, const void *word)
+{
+    switch (type) {
+#define LOAD_INT(T, ctype)                                                                 \
+    case CHORUS_TYPE_##T:                                                                  \
+        return (uint64_t)(int64_t)__atomic_load_n((const ctype *)word, __ATOMIC_ACQUIRE) ^ \
+               SIGN_BIT;
+#define LOAD_UINT(T, ctype) \
+    case CHORUS_TYPE_##T:   \
+        return __atomic_load_n((const ctype *)word, __ATOMIC_ACQUIRE);
+#define LOAD_HALF(T, ctype)
+#define LOAD_FLOAT(T, ctype)
+#define LOAD_COMPLEX(T, ctype)
+#define X(T, ctype, class, bytes) LOAD_##class(T, ctype)
+        CHORUS_TYPE_LIST(X)
+#undef X
+    default:
+        return 0;
+    }
+}
+
+static bool is_signed(chorus_type type)
+{
+#define X(T, ctype, class, bytes) \
+    if (type == CHORUS_TYPE_##T) return #class[0] == 'I';
+    CHORUS_TYPE_LIST(X)
+#undef X
+    return false;
+}
+
+static bool compare(int cmp, uint64_t a, uint64_t b)
+{
+    switch (cmp) {
+#define X(name, operator)   \
+    case CHORUS_CMP_##name: \
+        return a operator b;
+        CHORUS_CMP_LIST(X)
+#undef X
+    default:
+        return false;
+    }
+}
+
+static bool is_in_set(const struct query *q, size_t i)
+{
+    return q->status == NULL || q->status[i] == 0;
+}
+
+static bool is_met(struct query *q, size_t i)
+{
+    q->key = load_key(q->type, q->ivars + i * ch_type_bytes[q->type]);
+    return compare(q->cmp, q->key, load_key(q->type, q->values + i * q->values_step));
+}
+
+/* True once every word of the set has been met; words met before are not looked at again. */
+static bool scan_all(struct query *q)
+{
+    while (q->n_done < q->count && (!is_in_set(q, q->n_done) || is_met(q, q->n_done)))
+        q->n_done++;
+    return q->n_done == q->count;
+}
+
+static bool scan_any(struct query *q)
+{
+    for (size_t k = 0; k < q->count; k++) {
+        const size_t i = k < q->count - q->start ? q->start + k : k - (q->count - q->start);
+
+        if (!is_in_set(q, i) || !is_met(q, i)) continue;
+        q->found = i;
+        return true;
+    }
+    q->found = SIZE_MAX;
+    return false;
+}
+
+static bool scan_some(struct query *q)
+{
+    q->found = 0;
+    for (size_t i = 0; i < q->count; i++)
+        if (is_in_set(q, i) && is_met(q, i)) q->indices[q->found++] = i;
+    return q->found != 0;
+}
+
+static bool is_empty(const struct query *q)
+{
+    for (size_t i = 0; i < q->count; i++)
+        if (is_in_set(q, i)) return false;
+    return true;
+}
+
+/* Each call begins elsewhere, so that a word which stays met cannot hide the others: a series
+ * of calls must return every index that is met (OpenSHMEM 1.5, shmem_wait_until_any). A step
+ * that is not a constant keeps callers that alternate between sets from always meeting the
+ * same half of the words. */
+static size_t pick_start(struct ch_context *context, size_t count)
+{
+    uint64_t x = __atomic_add_fetch(&context->n_scans, 1, __ATOMIC_RELAXED);
+
+    x *= UINT64_C(0x9e3779b97f4a7c15); /* 2^64 over the golden ratio: spreads consecutive x */
+    x ^= x >> 32;
+    return count == 0 ? 0 : (size_t)(x % count);
+}
+
+static chorus_status prepare(struct query *q, struct ch_context **context_out)
+{
+    const size_t element_bytes = ch_type_bytes[q->type];
+    size_t bytes;
+
+    CH_TRY(ch_context_require(q->function, context_out));
+    if (q->cmp < CHORUS_CMP_EQ || q->cmp > CHORUS_CMP_LE)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: cmp is %d; expected a CHORUS_CMP_ constant, %d to %d", q->function,
+                       q->cmp, CHORUS_CMP_EQ, CHORUS_CMP_LE);
+    CH_TRY(ch_check_bytes(q->function, q->count, element_bytes, &bytes));
+    CH_TRY(ch_check_symmetric(*context_out, q->function, "ivar", q->ivars, bytes));
+    CH_TRY(ch_check_aligned(q->function, "ivar", q->ivars, element_bytes));
+    q->start = pick_start(*context_out, q->count);
+    return CHORUS_OK;
+}
+
+static const char *number(chorus_type type, uint64_t key, char text[NUMBER_BYTES])
+{
+    if (is_signed(type))
+        (void)snprintf(text, NUMBER_BYTES, "%lld", (long long)(key ^ SIGN_BIT));
+    else
+        (void)snprintf(text, NUMBER_BYTES, "%llu", (unsigned long long)key);
+    return text;
+}
+
+/* Says which word is missing, of all that are the first. */
+static chorus_status gave_up(const struct ch_context *context, struct query *q,
+                             chorus_status status)
+{
+    static const char *const operators[] = {
+#define X(name, operator) #operator,
+        CHORUS_CMP_LIST(X)
+#undef X
+    };
+    char is[NUMBER_BYTES], wanted[NUMBER_BYTES];
+    size_t i = 0;
+
+    if (status != CHORUS_ERR_TIMEOUT)
+        return CH_FAIL(status, "%s: the job is ending because another PE failed", q->function);
+    while (i + 1 < q->count && (!is_in_set(q, i) || is_met(q, i)))
+        i++;
+    (void)is_met(q, i); /* for its key */
+    return CH_FAIL(
+        CHORUS_ERR_TIMEOUT,
+        "%s: PE %u waited %.3g s for element %zu of %zu at %p to be %s %s, but it is %s; "
+        "the PE that should have set it did not, or CHORUS_TIMEOUT is too short",
+        q->function, context->boot->me,
+        (double)context->patience.timeout_ns / (double)CH_NS_PER_S, i, q->count,
+        (const void *)(q->ivars + i * ch_type_bytes[q->type]), operators[q->cmp],
+        number(q->type, load_key(q->type, q->values + i * q->values_step), wanted),
+        number(q->type, q->key, is));
+}
+
+static chorus_status wait_for(struct query *q, scan_fn scan)
+{
+    struct ch_wait w = {0, 0, 0, 0};
+    struct ch_context *context;
+    chorus_status status = CHORUS_OK;
+
+    CH_TRY(prepare(q, &context));
+    while (!scan(q) && !is_empty(q) && status == CHORUS_OK)
+        status = ch_wait_slow(&context->patience, &w);
+    ch_wait_end(&context->patience, &w);
+    return status == CHORUS_OK ? CHORUS_OK : gave_up(context, q, status);
+}
+
+/* What the scan found; `nothing` when the wait failed. */
+static size_t wait_until(struct query q, scan_fn scan, size_t nothing)
+{
+    const chorus_status status = wait_for(&q, scan);
+
+    if (status == CHORUS_OK) return q.found;
+    ch_report(status);
+    return nothing;
+}
+
+/* Whether the scan succeeded; what it found is in q->found, `nothing` if it could not run. */
+static bool test(struct query *q, scan_fn scan, size_t nothing)
+{
+    struct ch_context *context;
+    const chorus_status status = prepare(q, &context);
+
+    if (status == CHORUS_OK) return scan(q);
+    q->found = nothing;
+    ch_report(status);
+    return false;
+}
+
+static size_t test_found(struct query q, scan_fn scan, size_t nothing)
+{
+    (void)test(&q, scan, nothing);
+    return q.found;
+}
+
+/* The members that depend on the call; the rest is 0. */
+#define QUERY(KIND, IVARS, COUNT, STATUS, CMP, VALUES, STEP, INDICES)                         \
+    (struct query)                                                                            \
+    {                                                                                         \
+        .function = __func__, .type = (KIND), .ivars = (const char *)(IVARS),                 \
+        .count = (COUNT), .status = (STATUS), .cmp = (CMP), .values = (const char *)(VALUES), \
+        .values_step = (STEP), .indices = (INDICES),                                          \
+    }
+
+#define DEFINE_ONE(NAME, T, kind)                                                            \
+    void chorus_##NAME##_wait_until(T *ivar, int cmp, T cmp_value)                           \
+    {                                                                                        \
+        (void)wait_until(QUERY(kind, ivar, 1, NULL, cmp, &cmp_value, 0, NULL), scan_all, 0); \
+    }                                                                                        \
+    int chorus_##NAME##_test(T *ivar, int cmp, T cmp_value)                                  \
+    {                                                                                        \
+        struct query q = QUERY(kind, ivar, 1, NULL, cmp, &cmp_value, 0, NULL);               \
+        return test(&q, scan_all, 0);                                                        \
+    }
+CHORUS_WAIT_TYPES(DEFINE_ONE)
+
+/* The set families, once with a value for all (nothing after the name) and once with a value
+ * for each (_vector). */
+#define DEFINE_SETS(NAME, T, kind, SUFFIX, VALUE, VALUES, STEP)                               \
+    void chorus_##NAME##_wait_until_all##SUFFIX(T *ivars, size_t nelems, const int *status,   \
+                                                int cmp, VALUE)                               \
+    {                                                                                         \
+        (void)wait_until(QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, NULL),         \
+                         scan_all, 0);                                                        \
+    }                                                                                         \
+    size_t chorus_##NAME##_wait_until_any##SUFFIX(T *ivars, size_t nelems, const int *status, \
+                                                  int cmp, VALUE)                             \
+    {                                                                                         \
+        return wait_until(QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, NULL),        \
+                          scan_any, SIZE_MAX);                                                \
+    }                                                                                         \
+    size_t chorus_##NAME##_wait_until_some##SUFFIX(T *ivars, size_t nelems, size_t *indices,  \
+                                                   const int *status, int cmp, VALUE)         \
+    {                                                                                         \
+        return wait_until(QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, indices),     \
+                          scan_some, 0);                                                      \
+    }                                                                                         \
+    int chorus_##NAME##_test_all##SUFFIX(T *ivars, size_t nelems, const int *status, int cmp, \
+                                         VALUE)                                               \
+    {                                                                                         \
+        struct query q = QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, NULL);         \
+        return test(&q, scan_all, 0);                                                         \
+    }                                                                                         \
+    size_t chorus_##NAME##_test_any##SUFFIX(T *ivars, size_t nelems, const int *status,       \
+                                            int cmp, VALUE)                                   \
+    {                                                                                         \
+        return test_found(QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, NULL),        \
+                          scan_any, SIZE_MAX);                                                \
+    }                                                                                         \
+    size_t chorus_##NAME##_test_some##SUFFIX(T *ivars, size_t nelems, size_t *indices,        \
+                                             const int *status, int cmp, VALUE)               \
+    {                                                                                         \
+        return test_found(QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, indices),     \
+                          scan_some, 0);                                                      \
+    }
+#define DEFINE_SCALAR(NAME, T, kind) DEFINE_SETS(NAME, T, kind, , T cmp_value, &cmp_value, 0)
+#define DEFINE_VECTOR(NAME, T, kind) \
+    DEFINE_SETS(NAME, T, kind, _vector, const T *cmp_values, cmp_values, sizeof(T))
+CHORUS_WAIT_TYPES(DEFINE_SCALAR)
+CHORUS_WAIT_TYPES(DEFINE_VECTOR)
+
+uint64_t chorus_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value)
+{
+    struct query q = QUERY(CHORUS_TYPE_u64, sig_addr, 1, NULL, cmp, &cmp_value, 0, NULL);
+    const chorus_status status = wait_for(&q, scan_all);
+
+    ch_report(status);
+    return q.key; /* an unsigned word is its own key */
+}
