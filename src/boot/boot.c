@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "boot/ways.h"
+#include "boot/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 chorus_status ch_boot_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
-    return ch_boot_alone(timeout_ns, boot_out);
+    if (getenv(CH_WIRE_ENV_FD) == NULL) return ch_boot_alone(timeout_ns, boot_out);
+    return ch_boot_launcher(timeout_ns, boot_out);
 }
 
 chorus_status ch_fd_dup(int fd, int *fd_out)

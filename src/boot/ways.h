@@ -8,6 +8,10 @@
 /* A job of one PE: this process. */
 CH_MUST_CHECK chorus_status ch_boot_alone(uint64_t timeout_ns, struct ch_boot **boot_out);
 
+/* A PE of a job that chorusrun started. ERR_ARG: the environment is not as chorusrun sets it.
+ */
+CH_MUST_CHECK chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out);
+
 /* Duplicate, close-on-exec. ERR_SYSTEM says what the system refused. */
 CH_MUST_CHECK chorus_status ch_fd_dup(int fd, int *fd_out);
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launcher.c: a PE that chorusrun started. Everything goes through the socket pair whose end
+ * this process inherited.
+ */
+#include "base/clock.h"
+#include "boot/ways.h"
+#include "boot/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { REASON_BYTES = 512 };
+
+struct launcher_boot {
+    struct ch_boot base;
+    int sock;
+    int is_broken; /* an exchange failed half way: what comes next on the socket is unknown */
+};
+
+static struct ch_wire_head head_of(enum ch_wire_kind kind)
+{
+    return (struct ch_wire_head){.magic = CH_WIRE_MAGIC, .kind = kind};
+}
+
+static chorus_status recv_failure(int sock, const struct ch_wire_head *head,
+                                  uint64_t deadline_ns)
+{
+    char reason[REASON_BYTES];
+
+    if (head->bytes >= sizeof(reason))
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "chorusrun sent a reason of %llu bytes",
+                       (unsigned long long)head->bytes);
+    CH_TRY(ch_wire_recv(sock, reason, (size_t)head->bytes, deadline_ns));
+    reason[head->bytes] = '\0';
+    return CH_FAIL((chorus_status)head->code, "exchange at start: %s", reason);
+}
+
+static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int with_fds,
+                                 void *blobs_out, int *fds_out, uint64_t deadline_ns)
+{
+    const uint32_t n_fds = with_fds ? boot->base.n : 0;
+    struct ch_wire_head head;
+
+    CH_TRY(ch_wire_recv(boot->sock, &head, sizeof(head), deadline_ns));
+    if (head.magic == CH_WIRE_MAGIC && head.kind == CH_WIRE_FAIL) {
+        boot->is_broken = 0; /* an answer in full */
+        return recv_failure(boot->sock, &head, deadline_ns);
+    }
+    if (head.magic != CH_WIRE_MAGIC || head.kind != CH_WIRE_RESULT ||
+        head.bytes != bytes * boot->base.n || head.n_fds != n_fds)
+        return CH_FAIL(
+            CHORUS_ERR_SYSTEM,
+            "chorusrun sent an answer of another form; use the chorusrun of this library");
+    CH_TRY(ch_wire_recv(boot->sock, blobs_out, (size_t)head.bytes, deadline_ns));
+    return ch_wire_recv_fds(boot->sock, n_fds, fds_out, deadline_ns);
+}
+
+static chorus_status swap_with_launcher(struct launcher_boot *boot, const void *blob,
+                                        size_t bytes, int fd, void *blobs_out, int *fds_out)
+{
+    const uint64_t timeout_ns = boot->base.timeout_ns;
+    const uint64_t deadline_ns = timeout_ns == 0 ? 0 : ch_clock_ns() + timeout_ns;
+    struct ch_wire_head head = head_of(CH_WIRE_EXCHANGE);
+
+    head.bytes = bytes;
+    head.n_fds = fd >= 0;
+    CH_TRY(ch_wire_send(boot->sock, &head, sizeof(head), fd, deadline_ns));
+    CH_TRY(ch_wire_send(boot->sock, blob, bytes, -1, deadline_ns));
+    return recv_result(boot, bytes, fd >= 0, blobs_out, fds_out, deadline_ns);
+}
+
+static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, size_t bytes,
+                                       int fd, void *blobs_out, int *fds_out)
+{
+    struct launcher_boot *boot = (struct launcher_boot *)base;
+    chorus_status st;
+
+    if (bytes > CH_WIRE_BLOB_MAX)
+        return CH_FAIL(CHORUS_ERR_ARG, "exchange at start: %zu bytes given; at most %d go",
+                       bytes, CH_WIRE_BLOB_MAX);
+    if (boot->is_broken)
+        return CH_FAIL(CHORUS_ERR_ABORTED, "exchange at start: an earlier one failed half way");
+    boot->is_broken = 1;
+    st = swap_with_launcher(boot, blob, bytes, fd, blobs_out, fds_out);
+    if (st == CHORUS_OK) boot->is_broken = 0;
+    if (st == CHORUS_ERR_TIMEOUT)
+        return CH_FAIL(CHORUS_ERR_TIMEOUT,
+                       "exchange at start: not all of %u PEs came within %.3g s", base->n,
+                       (double)base->timeout_ns / (double)CH_NS_PER_S);
+    return st;
+}
+
+/* One message without an answer. It fails only when chorusrun is gone, and the job with it. */
+static void tell(const struct launcher_boot *boot, enum ch_wire_kind kind, int code)
+{
+    struct ch_wire_head head = head_of(kind);
+
+    head.code = code;
+    if (ch_wire_send(boot->sock, &head, sizeof(head), -1, 0) != CHORUS_OK) return;
+}
+
+static void launcher_abort_job(struct ch_boot *boot, int status)
+{
+    tell((struct launcher_boot *)boot, CH_WIRE_ABORT, status);
+}
+
+static void launcher_close(struct ch_boot *base)
+{
+    struct launcher_boot *boot = (struct launcher_boot *)base;
+
+    tell(boot, CH_WIRE_LEAVE, 0);
+    (void)close(boot->sock);
+    free(boot);
+}
+
+static const struct ch_boot_ops launcher_ops = {
+    .name = "launcher",
+    .exchange = launcher_exchange,
+    .close = launcher_close,
+    .abort_job = launcher_abort_job,
+};
+
+/* The whole number lo..hi in an environment variable that chorusrun sets. */
+static chorus_status number_from(const char *name, long lo, long hi, long *out)
+{
+    const char *text = getenv(name);
+    char *end;
+
+    if (text == NULL)
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "%s is set but %s is not; start the program with chorusrun, or unset both",
+            CH_WIRE_ENV_FD, name);
+    errno = 0;
+    *out = strtol(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || *out < lo || *out > hi)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s is \"%s\"; expected a whole number from %ld to %ld, which "
+                       "chorusrun sets",
+                       name, text, lo, hi);
+    return CHORUS_OK;
+}
+
+/* A number alone proves little: the descriptor may be closed, or another file by now. */
+static chorus_status check_socket(int sock)
+{
+    socklen_t bytes = sizeof(int);
+    int domain = -1;
+
+    if (getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX)
+        return CHORUS_OK;
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "%s is %d, which is not a socket of chorusrun here; a program started by a PE "
+        "runs alone if %s is unset",
+        CH_WIRE_ENV_FD, sock, CH_WIRE_ENV_FD);
+}
+
+chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out)
+{
+    const struct ch_wire_head join = head_of(CH_WIRE_JOIN);
+    struct launcher_boot *boot;
+    long n, me, n_cores, sock;
+    chorus_status st;
+
+    CH_TRY(number_from(CH_WIRE_ENV_FD, 0, INT_MAX, &sock));
+    CH_TRY(number_from(CH_WIRE_ENV_N_PES, 1, CH_WIRE_PES_MAX, &n));
+    CH_TRY(number_from(CH_WIRE_ENV_PE, 0, n - 1, &me));
+    CH_TRY(number_from(CH_WIRE_ENV_N_CORES, 1, INT_MAX, &n_cores));
+    CH_TRY(check_socket((int)sock));
+    boot = malloc(sizeof(*boot));
+    if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
+    *boot = (struct launcher_boot){
+        {&launcher_ops, (uint32_t)me, (uint32_t)n, (uint32_t)n_cores, timeout_ns},
+        (int)sock,
+        0};
+    /* What this PE starts is not the PE. */
+    (void)fcntl(boot->sock, F_SETFD, FD_CLOEXEC);
+    st = ch_wire_send(boot->sock, &join, sizeof(join), -1, 0);
+    if (st != CHORUS_OK) {
+        free(boot);
+        return st;
+    }
+    *boot_out = &boot->base;
+    return CHORUS_OK;
+}

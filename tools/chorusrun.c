@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chorusrun: start the PEs of a job on this machine, connect them, and end them together. */
+#include "chorusrun.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What poll watches: the signals, then a socket and two streams of each PE. */
+enum { FDS_PER_PE = 3 };
+
+/* Milliseconds before a refused send is tried again. */
+enum { RETRY_MS = 1 };
+
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+static void die(const char *what)
+{
+    (void)fprintf(stderr, "chorusrun: %s: %s\n", what, strerror(errno));
+    exit(STATUS_CANNOT_RUN);
+}
+
+/* PEs' numbers must not land on the standard three. */
+static void fill_standard_files(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDWR);
+        if (fd < 0) die("cannot open /dev/null");
+    } while (fd <= STDERR_FILENO);
+    (void)close(fd);
+}
+
+/* Signals come by the descriptor returned; the mask before that is for PEs. */
+static int take_signals(sigset_t *old_out)
+{
+    sigset_t mask;
+    int fd;
+
+    (void)sigemptyset(&mask);
+    (void)sigaddset(&mask, SIGCHLD);
+    for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+        (void)sigaddset(&mask, forwarded[i]);
+    (void)sigprocmask(SIG_BLOCK, &mask, old_out);
+    fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0) die("cannot receive signals");
+    return fd;
+}
+
+/* Reap all who ended before judging any: each verdict looks at who else is still there, and at
+ * what a PE said last. */
+static void reap(struct job *job)
+{
+    int *statuses = calloc(job->args->n, sizeof(int));
+    int status;
+    pid_t pid;
+
+    if (statuses == NULL) die("cannot reap PEs");
+    for (uint32_t i = 0; i < job->n_started; i++)
+        statuses[i] = -1;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        for (uint32_t i = 0; i < job->n_started; i++) {
+            struct pe *pe = &job->pes[i];
+            if (!pe->is_alive || pe->pid != pid) continue;
+            pe->is_alive = false;
+            job->n_alive--;
+            statuses[i] = status;
+        }
+    }
+    for (uint32_t i = 0; i < job->n_started; i++)
+        mail_receive(job, &job->pes[i]);
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        if (statuses[i] == -1) continue;
+        mail_close(job, &job->pes[i].mail);
+        job_judge(job, &job->pes[i], statuses[i]);
+    }
+    free(statuses);
+}
+
+static void handle_signals(struct job *job, int signals)
+{
+    struct signalfd_siginfo info;
+
+    while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGCHLD)
+            reap(job);
+        else if (info.ssi_code != SI_KERNEL)
+            signal_all(job, (int)info.ssi_signo);
+        /* else it is the terminal's, which sent it to PEs as well. */
+    }
+}
+
+/* For poll: until --timeout, SIGKILL or a retry, whichever is first; -1 if none is due. */
+static int poll_ms(const struct job *job)
+{
+    uint64_t at = job->is_ending ? job->kill_at_ns : job->end_at_ns;
+    const uint64_t now = ch_clock_ns();
+    uint64_t ms;
+
+    if (job->must_retry) return RETRY_MS;
+    if (job->is_killed || at == UINT64_MAX) return -1;
+    if (at <= now) return 0;
+    ms = (at - now + CH_NS_PER_MS - 1) / CH_NS_PER_MS;
+    return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+static void watch(const struct job *job, int signals, struct pollfd *fds)
+{
+    fds[0] = (struct pollfd){signals, POLLIN, 0};
+    for (uint32_t i = 0; i < job->args->n; i++) {
+        const struct pe *pe = &job->pes[i];
+        struct pollfd *p = &fds[1 + i * FDS_PER_PE];
+        p[0] = (struct pollfd){pe->mail.sock, mail_events(&pe->mail), 0};
+        p[1] = (struct pollfd){pe->out.fd, POLLIN, 0};
+        p[2] = (struct pollfd){pe->err.fd, POLLIN, 0};
+    }
+}
+
+static void handle_events(struct job *job, int signals, const struct pollfd *fds)
+{
+    const bool must_retry = job->must_retry;
+
+    job->must_retry = false;
+    for (uint32_t i = 0; i < job->args->n; i++) {
+        struct pe *pe = &job->pes[i];
+        const struct pollfd *p = &fds[1 + i * FDS_PER_PE];
+        if (p[1].revents != 0) stream_forward(&pe->out, i);
+        if (p[2].revents != 0) stream_forward(&pe->err, i);
+        if (p[0].revents & ~POLLOUT) mail_receive(job, pe);
+        if (p[0].revents != 0 || must_retry) mail_send(job, pe);
+    }
+    if (fds[0].revents != 0) handle_signals(job, signals);
+}
+
+static void run_job(struct job *job, int signals)
+{
+    struct pollfd *fds = calloc(1 + FDS_PER_PE * (size_t)job->args->n, sizeof(*fds));
+
+    if (fds == NULL) die("cannot watch PEs");
+    while (job->n_alive > 0) {
+        const uint64_t now = ch_clock_ns();
+        if (!job->is_ending && now >= job->end_at_ns) job_end_late(job);
+        if (job->is_ending && !job->is_killed && now >= job->kill_at_ns) job_kill(job);
+        watch(job, signals, fds);
+        if (poll(fds, 1 + FDS_PER_PE * (nfds_t)job->args->n, poll_ms(job)) > 0 ||
+            job->must_retry)
+            handle_events(job, signals, fds);
+    }
+    free(fds);
+    if (job->is_ending) job_sweep();
+    for (uint32_t i = 0; i < job->args->n; i++) {
+        /* What is in the pipes; a process that a PE left behind may hold them open. */
+        stream_forward(&job->pes[i].out, i);
+        stream_forward(&job->pes[i].err, i);
+        stream_close(&job->pes[i].out, i);
+        stream_close(&job->pes[i].err, i);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct args args;
+    struct job job = {.args = &args, .exec_errors = -1, .end_at_ns = UINT64_MAX};
+    sigset_t mask;
+    int signals;
+
+    fill_standard_files();
+    args_read(argc, argv, &args);
+    job.pes = calloc(args.n, sizeof(*job.pes));
+    if (job.pes == NULL) die("cannot make a job");
+    for (uint32_t i = 0; i < args.n; i++)
+        job.pes[i].mail.sock = job.pes[i].out.fd = job.pes[i].err.fd = -1;
+    signals = take_signals(&mask);
+    /* What dead PEs started becomes a child of chorusrun, which can then end it too. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    spawn_all(&job, &mask);
+    if (args.timeout_ns != 0) job.end_at_ns = ch_clock_ns() + args.timeout_ns;
+    run_job(&job, signals);
+    free(job.pes);
+    return job.status;
+}

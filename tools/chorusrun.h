@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chorusrun.h: the launcher, one thread around one poll.
+ *
+ * chorusrun.c waits and hands out events; args reads the command line; spawn starts PEs; mail
+ * and
+ * reply answer what they say over their sockets; output forwards lines under --tag; end decides
+ * that the job is over, and ends it.
+ */
+#ifndef CHORUSRUN_H
+#define CHORUSRUN_H
+
+#include "boot/wire.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* Exit statuses of chorusrun's own; a PE's status otherwise, 128 + signal if one killed it. */
+enum {
+    STATUS_NOT_LEFT = 1, /* a PE exited with 0 inside the job, or broke the protocol */
+    STATUS_USAGE = 2,
+    STATUS_TIMEOUT = 124, /* these three as env, nohup and timeout have them */
+    STATUS_CANNOT_RUN = 126,
+    STATUS_NOT_FOUND = 127,
+    STATUS_SIGNAL = 128
+};
+
+enum { REASON_BYTES = 512 };
+
+struct args {
+    uint32_t n;
+    uint64_t timeout_ns; /* 0: none */
+    bool is_tagged;
+    char **command; /* null-terminated, borrowed from main's argv */
+};
+
+/* An answer on its way to one PE or to all; freed by the last. */
+struct reply {
+    uint32_t refs;
+    uint32_t n_fds; /* owned; sent after the data, CH_WIRE_FDS at a time */
+    int *fds;
+    size_t bytes; /* of data: the head and what follows it */
+    char data[];
+};
+
+/* A PE's half-read message, and its half-sent answer. */
+struct mail {
+    int sock; /* this end, not blocking; -1 when closed */
+    struct ch_wire_head head;
+    size_t head_got;
+    char *blob; /* head.bytes bytes; owned until the round's reply is made */
+    size_t blob_got;
+    int fd;          /* the descriptor given; -1 if none */
+    bool is_waiting; /* gave all of an exchange, has no answer yet */
+    struct reply *reply;
+    size_t bytes_sent;
+    uint32_t fds_sent;
+};
+
+/* Lines of a PE on their way to stdout or stderr. */
+struct stream {
+    int fd; /* read end, not blocking; -1 when closed */
+    FILE *to;
+    char *line; /* an unfinished line */
+    size_t used;
+};
+
+struct pe {
+    pid_t pid;
+    bool is_alive;
+    bool has_joined, has_left;
+    struct mail mail;
+    struct stream out, err;
+};
+
+struct job {
+    const struct args *args;
+    struct pe *pes; /* args->n of them */
+    uint32_t n_started;
+    uint32_t n_alive;
+    uint32_t n_waiting;
+    int exec_errors;    /* read end of the pipe on which PEs report a failed exec */
+    bool must_retry;    /* a send was refused for now and poll will not say when to go on */
+    bool is_ending;     /* the first reason has been given */
+    bool is_killed;     /* SIGKILL has been sent too */
+    int status;         /* what chorusrun will exit with */
+    uint64_t end_at_ns; /* --timeout; UINT64_MAX: never */
+    uint64_t kill_at_ns;
+    char reason[REASON_BYTES]; /* why exchanges fail from now on; "" while they do not */
+};
+
+/* args: returns only if all is well. */
+void args_read(int argc, char **argv, struct args *out);
+
+/* spawn: starts all PEs or ends the job. `mask` is the signal mask for PEs. */
+void spawn_all(struct job *job, const sigset_t *mask);
+
+/* mail: whatever can be read and written now. May end the job. */
+void mail_open(struct mail *mail, int sock);
+void mail_receive(struct job *job, struct pe *pe);
+void mail_close(struct job *job, struct mail *mail);
+/* From now on every exchange fails for this reason; the first reason stays. */
+void mail_fail_all(struct job *job, const char *reason);
+
+/* reply */
+/* Room for `bytes` after the head and for n_fds, which the caller adds; null: no memory. */
+struct reply *reply_make(enum ch_wire_kind kind, int code, uint32_t n_fds, size_t bytes);
+void reply_release(struct reply *reply); /* null is a no-op */
+void mail_send(struct job *job, struct pe *pe);
+short mail_events(const struct mail *mail); /* what to poll for */
+
+/* output */
+void stream_open(struct stream *stream, int fd, FILE *to);
+void stream_forward(struct stream *stream, uint32_t pe);
+void stream_close(struct stream *stream, uint32_t pe);
+
+/* end: the first reason wins; says it on stderr unless `text` is null. */
+void job_end(struct job *job, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void job_end_late(struct job *job);                              /* --timeout has passed */
+void job_kill(struct job *job);                                  /* SIGTERM has had its time */
+void job_judge(struct job *job, struct pe *pe, int wait_status); /* after its mail is read */
+void job_sweep(void); /* kill what dead PEs left behind; after all PEs are dead */
+void signal_all(const struct job *job, int signo);
+
+#endif /* CHORUSRUN_H */

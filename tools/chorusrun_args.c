@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "chorusrun.h"
+
+#include "base/clock.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum { KEY_TIMEOUT = 256, KEY_TAG };
+
+const char *argp_program_version = "chorusrun (chorus) " CHORUS_VERSION;
+
+static const struct argp_option options[] = {
+    {NULL, 'n', "N", 0, "Start N PEs", 0},
+    {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with status 124", 0},
+    {"tag", KEY_TAG, NULL, 0, "Begin each line of output with the number of its PE: [3]", 0},
+    {0}};
+
+static uint32_t pes_of(struct argp_state *state, const char *text)
+{
+    char *end;
+    long n;
+
+    errno = 0;
+    n = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || n < 1 || n > CH_WIRE_PES_MAX)
+        argp_error(state, "-n is \"%s\"; expected a whole number from 1 to %d", text,
+                   CH_WIRE_PES_MAX);
+    return (uint32_t)n;
+}
+
+static uint64_t seconds_of(struct argp_state *state, const char *text)
+{
+    char *end;
+    const double seconds = strtod(text, &end);
+    const bool is_valid = end != text && *end == '\0' && seconds > 0.0 && seconds < 1e9;
+
+    if (!is_valid)
+        argp_error(state, "--timeout is \"%s\"; expected seconds above 0, such as 30 or 0.5",
+                   text);
+    return (uint64_t)(seconds * (double)CH_NS_PER_S);
+}
+
+static error_t read_option(int key, char *text, struct argp_state *state)
+{
+    struct args *args = state->input;
+
+    switch (key) {
+    case 'n':
+        args->n = pes_of(state, text);
+        return 0;
+    case KEY_TIMEOUT:
+        args->timeout_ns = seconds_of(state, text);
+        return 0;
+    case KEY_TAG:
+        args->is_tagged = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        /* The program; what follows is its own. */
+        args->command = &state->argv[state->next - 1];
+        state->next = state->argc;
+        return 0;
+    case ARGP_KEY_END:
+        if (args->n == 0)
+            argp_error(state,
+                       "the number of PEs is missing; give it as in: chorusrun -n 4 program");
+        if (args->command == NULL)
+            argp_error(state, "the program is missing; give it as in: chorusrun -n 4 program");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+void args_read(int argc, char **argv, struct args *out)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = read_option,
+        .args_doc = "PROGRAM [ARGUMENT...]",
+        .doc = "Start a Chorus job: N PEs on this machine, each running PROGRAM.\v"
+               "When a PE fails, the job ends with its status."};
+
+    *out = (struct args){0};
+    argp_err_exit_status = STATUS_USAGE;
+    (void)argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
+}

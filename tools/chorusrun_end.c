@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "chorusrun.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* From SIGTERM to SIGKILL. */
+#define GRACE_NS (500 * CH_NS_PER_MS)
+
+/* PEs that the message of --timeout names. */
+enum { NAMED_MAX = 16 };
+
+void signal_all(const struct job *job, int signo)
+{
+    for (uint32_t i = 0; i < job->n_started; i++)
+        if (job->pes[i].is_alive) (void)kill(job->pes[i].pid, signo);
+}
+
+void job_end(struct job *job, int status, const char *format, ...)
+{
+    char reason[REASON_BYTES] = "the job is ending";
+    va_list args;
+
+    if (job->is_ending) return;
+    job->is_ending = true;
+    job->status = status;
+    job->kill_at_ns = ch_clock_ns() + GRACE_NS;
+    if (format != NULL) {
+        va_start(args, format);
+        (void)vsnprintf(reason, sizeof(reason), format, args);
+        va_end(args);
+        (void)fprintf(stderr, "chorusrun: %s\n", reason);
+    }
+    mail_fail_all(job, reason);
+    signal_all(job, SIGTERM);
+}
+
+void job_kill(struct job *job)
+{
+    job->is_killed = true;
+    signal_all(job, SIGKILL);
+}
+
+void job_end_late(struct job *job)
+{
+    const double seconds = (double)job->args->timeout_ns / (double)CH_NS_PER_S;
+    char named[REASON_BYTES / 2] = "";
+    uint32_t n_named = 0;
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < job->n_started && n_named < NAMED_MAX; i++) {
+        const struct pe *pe = &job->pes[i];
+        if (!pe->is_alive || used >= sizeof(named)) continue;
+        used += (size_t)snprintf(named + used, sizeof(named) - used, "%sPE %u (pid %d)",
+                                 n_named > 0 ? ", " : "", i, (int)pe->pid);
+        n_named++;
+    }
+    if (n_named < job->n_alive)
+        job_end(job, STATUS_TIMEOUT,
+                "after %.3g s, %u PEs are still running: %s and %u more; ending the job",
+                seconds, job->n_alive, named, job->n_alive - n_named);
+    else
+        job_end(job, STATUS_TIMEOUT, "after %.3g s, %u PE%s still running: %s; ending the job",
+                seconds, job->n_alive, job->n_alive == 1 ? " is" : "s are", named);
+}
+
+/* Did this PE's program not start? Its errno is then in the pipe. */
+static bool cannot_run(struct job *job)
+{
+    const char *program = job->args->command[0];
+    int error;
+
+    if (read(job->exec_errors, &error, sizeof(error)) != (ssize_t)sizeof(error)) return false;
+    if (error == ENOENT && strchr(program, '/') != NULL && access(program, F_OK) == 0)
+        job_end(job, STATUS_NOT_FOUND, "cannot run %s: the interpreter it names does not exist",
+                program);
+    else
+        job_end(job, error == ENOENT || error == ENOTDIR ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN,
+                "cannot run %s: %s", program, strerror(error));
+    return true;
+}
+
+static bool others_are_inside(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        const struct pe *pe = &job->pes[i];
+        if (pe->is_alive && pe->has_joined && !pe->has_left) return true;
+    }
+    return false;
+}
+
+void job_judge(struct job *job, struct pe *pe, int wait_status)
+{
+    const unsigned me = (unsigned)(pe - job->pes);
+    const int signo = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    const int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
+    char reason[REASON_BYTES];
+
+    if (signo != 0) {
+        job_end(job, STATUS_SIGNAL + signo,
+                "PE %u (pid %d) was killed by signal %d (%s); ending the job", me, (int)pe->pid,
+                signo, strsignal(signo));
+    } else if (status != 0) {
+        if (!cannot_run(job))
+            job_end(job, status, "PE %u (pid %d) exited with status %d; ending the job", me,
+                    (int)pe->pid, status);
+    } else if (pe->has_joined && !pe->has_left && others_are_inside(job)) {
+        job_end(job, STATUS_NOT_LEFT,
+                "PE %u (pid %d) exited with status 0 without leaving the job "
+                "(chorus_finalize); ending the job",
+                me, (int)pe->pid);
+    } else if (!pe->has_left) {
+        (void)snprintf(reason, sizeof(reason), "PE %u exited with status 0%s", me,
+                       pe->has_joined ? "" : " before it joined the job");
+        mail_fail_all(job, reason);
+    }
+}
+
+/* Kill the children of this process; was there any? */
+static bool sweep_once(const char *path)
+{
+    FILE *children = fopen(path, "re");
+    bool was_any = false;
+    int pid;
+
+    if (children == NULL) return false; /* a system without this list */
+    while (fscanf(children, "%d", &pid) == 1) {
+        if (kill(pid, SIGKILL) != 0) continue;
+        (void)waitpid(pid, NULL, 0);
+        was_any = true;
+    }
+    (void)fclose(children);
+    return was_any;
+}
+
+void job_sweep(void)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    /* The dead leave children to this process in their turn. */
+    while (sweep_once(path))
+        continue;
+}

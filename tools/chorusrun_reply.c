@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chorusrun_reply.c: answers to PEs, sent as far as their sockets take them.
+ */
+#include "chorusrun.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct reply *reply_make(enum ch_wire_kind kind, int code, uint32_t n_fds, size_t bytes)
+{
+    const struct ch_wire_head head = {CH_WIRE_MAGIC, kind, code, n_fds, bytes};
+    struct reply *reply = calloc(1, sizeof(*reply) + sizeof(head) + bytes);
+
+    if (reply == NULL) return NULL;
+    reply->bytes = sizeof(head) + bytes;
+    memcpy(reply->data, &head, sizeof(head));
+    if (n_fds == 0) return reply;
+    reply->fds = calloc(n_fds, sizeof(int));
+    if (reply->fds == NULL) {
+        free(reply);
+        return NULL;
+    }
+    return reply;
+}
+
+void reply_release(struct reply *reply)
+{
+    if (reply == NULL || --reply->refs > 0) return;
+    for (uint32_t i = 0; i < reply->n_fds; i++)
+        (void)close(reply->fds[i]);
+    free(reply->fds);
+    free(reply);
+}
+
+/* The next descriptors of the reply, with one byte. As send(2). */
+static ssize_t send_fds(const struct mail *mail, uint32_t n)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(CH_WIRE_FDS * sizeof(int))];
+    } control = {.room = ""};
+    char byte = 0;
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+
+    m.msg_control = &control;
+    m.msg_controllen = CMSG_SPACE(n * sizeof(int));
+    control.head.cmsg_level = SOL_SOCKET;
+    control.head.cmsg_type = SCM_RIGHTS;
+    control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+    memcpy(CMSG_DATA(&control.head), mail->reply->fds + mail->fds_sent, n * sizeof(int));
+    return sendmsg(mail->sock, &m, MSG_NOSIGNAL);
+}
+
+/* Returns false when the socket takes no more now. */
+static bool send_some(struct mail *mail)
+{
+    const struct reply *reply = mail->reply;
+    const uint32_t fds_left = reply->n_fds - mail->fds_sent;
+    ssize_t n;
+
+    if (mail->bytes_sent < reply->bytes) {
+        n = send(mail->sock, reply->data + mail->bytes_sent, reply->bytes - mail->bytes_sent,
+                 MSG_NOSIGNAL);
+        if (n > 0) mail->bytes_sent += (size_t)n;
+        return n > 0;
+    }
+    n = send_fds(mail, fds_left < CH_WIRE_FDS ? fds_left : CH_WIRE_FDS);
+    if (n > 0) mail->fds_sent += fds_left < CH_WIRE_FDS ? fds_left : CH_WIRE_FDS;
+    return n > 0;
+}
+
+void mail_send(struct job *job, struct pe *pe)
+{
+    struct mail *mail = &pe->mail;
+
+    while (mail->reply != NULL) {
+        if (mail->bytes_sent == mail->reply->bytes && mail->fds_sent == mail->reply->n_fds) {
+            reply_release(mail->reply);
+            mail->reply = NULL;
+        } else if (!send_some(mail)) {
+            if (errno == EINTR) continue;
+            /* Descriptors under way are limited per user; others must take theirs first. */
+            if (errno == ETOOMANYREFS)
+                job->must_retry = true;
+            else if (errno != EAGAIN)
+                mail_close(job, mail);
+            return;
+        }
+    }
+}
+
+short mail_events(const struct mail *mail)
+{
+    return (short)(mail->reply != NULL ? POLLIN | POLLOUT : POLLIN);
+}

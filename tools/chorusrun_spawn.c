@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "chorusrun.h"
+
+#include "boot/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What a new process needs to become a PE. */
+struct start {
+    uint32_t pe;
+    int sock;       /* its end of the pair */
+    int out, err;   /* write ends of its pipes; -1: inherits */
+    int exec_error; /* where to write errno if exec fails */
+    pid_t launcher;
+    uint32_t n_cores;
+    const struct ch_place *place; /* null: not bound */
+    const sigset_t *mask;
+    struct rlimit files;
+};
+
+/* In a child, before exec: nothing can be said but by the pipe. */
+static void child_fail(const struct start *s)
+{
+    const int error = errno;
+
+    if (write(s->exec_error, &error, sizeof(error)) < 0) _exit(STATUS_CANNOT_RUN);
+    _exit(error == ENOENT || error == ENOTDIR ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
+}
+
+static void set_number(const char *name, long value)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof(text), "%ld", value);
+    (void)setenv(name, text, 1);
+}
+
+static void child_files(const struct start *s)
+{
+    int null;
+
+    (void)fcntl(s->sock, F_SETFD, 0);
+    if (s->out >= 0) (void)dup2(s->out, STDOUT_FILENO);
+    if (s->err >= 0) (void)dup2(s->err, STDERR_FILENO);
+    if (s->pe == 0) return;
+    null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0) child_fail(s);
+    (void)dup2(null, STDIN_FILENO);
+}
+
+static void child_run(const struct start *s, const struct args *args)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != s->launcher) _exit(STATUS_CANNOT_RUN); /* it died before the line above */
+    child_files(s);
+    (void)setrlimit(RLIMIT_NOFILE, &s->files);
+    set_number(CH_WIRE_ENV_PE, s->pe);
+    set_number(CH_WIRE_ENV_N_PES, args->n);
+    set_number(CH_WIRE_ENV_N_CORES, s->n_cores);
+    set_number(CH_WIRE_ENV_FD, s->sock);
+    if (s->place != NULL) (void)ch_place_bind(s->place, s->pe); /* an unbound PE works too */
+    (void)sigprocmask(SIG_SETMASK, s->mask, NULL);
+    (void)execvp(args->command[0], args->command);
+    child_fail(s);
+}
+
+static void close_if(int fd)
+{
+    if (fd >= 0) (void)close(fd);
+}
+
+/* A pipe whose read end does not block; {-1, -1} if `is_wanted` is not. */
+static int make_pipe(bool is_wanted, int ends[2])
+{
+    ends[0] = ends[1] = -1;
+    if (!is_wanted) return 0;
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK);
+}
+
+static int spawn(struct job *job, struct start *s)
+{
+    struct pe *pe = &job->pes[s->pe];
+    int pair[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
+    int rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair);
+
+    if (rc == 0) rc = fcntl(pair[0], F_SETFL, O_NONBLOCK);
+    if (rc == 0) rc = make_pipe(job->args->is_tagged, out);
+    if (rc == 0) rc = make_pipe(job->args->is_tagged, err);
+    s->sock = pair[1];
+    s->out = out[1];
+    s->err = err[1];
+    if (rc == 0) rc = pe->pid = fork();
+    if (rc == 0) child_run(s, job->args);
+    const int error = errno;
+    close_if(pair[1]);
+    close_if(out[1]);
+    close_if(err[1]);
+    if (rc < 0) {
+        close_if(pair[0]);
+        close_if(out[0]);
+        close_if(err[0]);
+        errno = error;
+        return -1;
+    }
+    mail_open(&pe->mail, pair[0]);
+    if (job->args->is_tagged) stream_open(&pe->out, out[0], stdout);
+    if (job->args->is_tagged) stream_open(&pe->err, err[0], stderr);
+    pe->is_alive = true;
+    job->n_alive++;
+    job->n_started++;
+    return 0;
+}
+
+/* A socket, a descriptor in an exchange and two pipes for each PE may be more than the limit
+ * meant for ordinary programs. PEs get the old limit back. */
+static struct rlimit raise_files(void)
+{
+    struct rlimit old, most;
+
+    (void)getrlimit(RLIMIT_NOFILE, &old);
+    most = old;
+    most.rlim_cur = most.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &most);
+    return old;
+}
+
+void spawn_all(struct job *job, const sigset_t *mask)
+{
+    struct ch_place *place = ch_place_open();
+    const uint32_t n_cores = place != NULL ? ch_place_cores(place) : 1;
+    struct start s = {.launcher = getpid(), .n_cores = n_cores, .mask = mask};
+    int ends[2];
+
+    s.files = raise_files();
+    if (n_cores >= job->args->n) s.place = place;
+    if (make_pipe(true, ends) != 0) {
+        job_end(job, STATUS_CANNOT_RUN, "cannot make a pipe: %s", strerror(errno));
+        return;
+    }
+    job->exec_errors = ends[0];
+    s.exec_error = ends[1];
+    for (s.pe = 0; s.pe < job->args->n; s.pe++) {
+        if (spawn(job, &s) == 0) continue;
+        job_end(job, STATUS_CANNOT_RUN, "cannot start PE %u of %u: %s", s.pe, job->args->n,
+                strerror(errno));
+        break;
+    }
+    (void)close(ends[1]);
+    ch_place_close(place);
+}
