@@ -40,6 +40,22 @@ struct ch_options pes_options(uint64_t heap_max)
     return options;
 }
 
+struct ch_heap *pes_open_heap(struct ch_boot *boot, uint64_t heap_max)
+{
+    const struct ch_options options = pes_options(heap_max);
+    struct ch_heap *heap = NULL;
+
+    EXPECT(ch_heap_open(boot, &options, &heap) == CHORUS_OK);
+    return heap;
+}
+
+void pes_meet(struct ch_boot *boot)
+{
+    char one = 0, all[PES_MAX];
+
+    EXPECT(boot->ops->exchange(boot, &one, 1, -1, all, NULL) == CHORUS_OK);
+}
+
 struct pe {
     pthread_t thread;
     struct ch_boot *boot;

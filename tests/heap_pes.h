@@ -8,6 +8,7 @@
 
 #include "base/option.h"
 #include "boot/boot.h"
+#include "heap/heap.h"
 
 #include <stdint.h>
 
@@ -22,6 +23,10 @@ int pes_message_has(const char *text);
 
 /* The options in force where the environment says nothing, but for the heap's largest size. */
 struct ch_options pes_options(uint64_t heap_max);
+
+/* What a PE of a job does at first, and between steps of a test. */
+struct ch_heap *pes_open_heap(struct ch_boot *boot, uint64_t heap_max);
+void pes_meet(struct ch_boot *boot);
 
 typedef void (*pes_main)(struct ch_boot *boot);
 
