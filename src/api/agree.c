@@ -7,7 +7,7 @@
 
 /* clang-format off */
 /* Options that decide the layout of shared memory: name, field. */
-#define AGREED_OPTIONS(X) X(HEAP_MAX, heap_max) X(HEAP_STEP, heap_step) X(CTAS, ctas) X(SLOT, slot)
+#define AGREED_OPTIONS(X) X(HEAP_MAX, heap_max) X(HEAP_STEP, heap_step) X(CTAS, ctas) X(CHUNK, chunk)
 /* clang-format on */
 
 enum { MESSAGE_BYTES = 256 };

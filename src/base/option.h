@@ -24,7 +24,7 @@
     X(ALGO, algo, STRING, "", "force algorithms: coll:algo[:proto[:ctas]][,...]")                \
     X(TUNING, tuning, STRING, "", "rule table file to use before the user's and the shipped ones") \
     X(CTAS, ctas, COUNT, "2", "duplicates of sync memory a team owns: the most CTAs a call can use") \
-    X(SLOT, slot, BYTES, "16K", "data bytes in a slot of a simple ring; LL slots are a quarter of it")
+    X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple ring at a time; packets and lines: a quarter")
 /* clang-format on */
 
 #define CH_OPTION_TYPE_STRING const char *

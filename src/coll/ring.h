@@ -2,11 +2,10 @@
 /*
  * ring.h: messages through the rings of sync.h, in one of three protocols.
  *
- * ch_send fills a slot of the ring to a peer; ch_recv and ch_fold empty one. Landing in sync
+ * ch_send fills cells of the ring to a peer; ch_recv and ch_fold take them. Landing in sync
  * memory is what makes these safe before the peer has entered the call. A message is at most
- * ch_chunk bytes; at most CH_SLOTS messages are under way, and a sender waits for a free slot,
- * so a PE must not send a peer more than CH_SLOTS / 2 messages that the peer cannot take
- * before it has sent its own.
+ * ch_chunk bytes. A sender waits for room, so a PE must not send a peer more than two chunks
+ * that the peer cannot take before it has sent its own.
  * `ring` is a constant at every call, so only its branch is left after inlining.
  */
 #ifndef CH_RING_H
@@ -14,13 +13,9 @@
 
 #include "coll/vocab.h"
 
-/* Tell a sender about freed slots this often: seldom enough to cost nothing, often enough that
- * it never stops while one message is being taken. */
-#define CH_TELL_SLOTS (CH_SLOTS / 2)
-
 CH_FN size_t ch_chunk(const struct ch_coll *c, enum ch_ring ring)
 {
-    return c->layout->slot_data_bytes[ring];
+    return c->layout->chunk_bytes[ring];
 }
 
 CH_FN struct ch_link *ch_link_of(const struct ch_coll *c, enum ch_ring ring, uint32_t peer)
@@ -28,21 +23,32 @@ CH_FN struct ch_link *ch_link_of(const struct ch_coll *c, enum ch_ring ring, uin
     return &c->dup->links[(size_t)ring * c->n + peer];
 }
 
-/* Slot `slot` of the ring from `writer` to `owner`. */
-CH_FN char *ch_slot_at(const struct ch_coll *c, enum ch_ring ring, uint32_t owner,
-                       uint32_t writer, uint64_t slot)
+/* The message of `bytes` that this PE sends `peer` next. */
+CH_FN struct ch_message ch_outgoing(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+                                    size_t bytes)
 {
-    return ch_sync_slot(c->peers[owner].sync + c->sync_offset, c->layout, ring, writer, slot);
+    return ch_message_after(c->peers[peer].sync + c->sync_offset, c->layout, ring, c->me,
+                            ch_link_of(c, ring, peer)->sent, bytes);
 }
 
-/* Until the slot that is next to be filled is free. */
-CH_FN chorus_status ch_wait_for_slot(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
-                                     struct ch_link *link, struct ch_lanes g)
+/* The message of `bytes` that is next from `peer`. */
+CH_FN struct ch_message ch_incoming(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+                                    size_t bytes)
 {
+    return ch_message_after(c->peers[c->me].sync + c->sync_offset, c->layout, ring, peer,
+                            ch_link_of(c, ring, peer)->taken, bytes);
+}
+
+/* Until the cells up to `end` may be filled. */
+CH_FN chorus_status ch_wait_for_room(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+                                     uint64_t end, struct ch_lanes g)
+{
+    struct ch_link *link = ch_link_of(c, ring, peer);
+    const uint64_t cells = (uint64_t)1 << c->layout->cells_log2[ring];
     chorus_status st;
 
-    if (link->sent - link->freed < CH_SLOTS) return CHORUS_OK;
-    st = ch_hear(c, peer, CH_WORD_TAKEN + ring, link->sent - CH_SLOTS + 1, g);
+    if (end - link->freed <= cells) return CHORUS_OK;
+    st = ch_hear(c, peer, CH_WORD_TAKEN + ring, end - cells, g);
     if (g.lane == 0)
         link->freed = ch_word_load(ch_word_at(c, c->me, CH_WORD_TAKEN + ring, peer));
     return st;
@@ -67,8 +73,8 @@ CH_FN void ch_unpack(unsigned char *to, uint64_t data, size_t bytes)
         memcpy(to, &data, bytes);
 }
 
-CH_FN void ch_send_packets(struct ch_packet *slot, const char *src, size_t bytes, uint64_t flag,
-                           struct ch_lanes g)
+CH_FN void ch_send_packets(struct ch_packet *cells, const char *src, size_t bytes,
+                           uint64_t flag, struct ch_lanes g)
 {
     for (size_t at = g.lane * CH_UNIT_BYTES; at < bytes; at += g.width * CH_UNIT_BYTES) {
         unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
@@ -76,11 +82,11 @@ CH_FN void ch_send_packets(struct ch_packet *slot, const char *src, size_t bytes
         const unsigned char *from = (const unsigned char *)ch_view(src + at, scratch, unit);
 
         for (size_t i = 0; i < unit; i += 8)
-            ch_packet_store(&slot[(at + i) / 8], ch_pack(from + i, unit - i), flag);
+            ch_packet_store(&cells[(at + i) / 8], ch_pack(from + i, unit - i), flag);
     }
 }
 
-CH_FN void ch_send_lines(struct ch_line *slot, const char *src, size_t bytes, uint64_t flag,
+CH_FN void ch_send_lines(struct ch_line *cells, const char *src, size_t bytes, uint64_t flag,
                          struct ch_lanes g)
 {
     for (size_t at = g.lane * CH_UNIT_BYTES; at < bytes; at += g.width * CH_UNIT_BYTES) {
@@ -89,7 +95,7 @@ CH_FN void ch_send_lines(struct ch_line *slot, const char *src, size_t bytes, ui
         const unsigned char *from = (const unsigned char *)ch_view(src + at, scratch, unit);
 
         for (size_t i = 0; i < unit; i += CH_LINE_DATA)
-            ch_line_store(&slot[(at + i) / CH_LINE_DATA], from + i,
+            ch_line_store(&cells[(at + i) / CH_LINE_DATA], from + i,
                           ch_min(CH_LINE_DATA, unit - i), flag);
     }
 }
@@ -98,34 +104,32 @@ CH_FN void ch_send_lines(struct ch_line *slot, const char *src, size_t bytes, ui
 CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
                             const char *src, size_t bytes, struct ch_lanes g)
 {
-    struct ch_link *link = ch_link_of(c, ring, peer);
-    const chorus_status st = ch_wait_for_slot(c, ring, peer, link, g);
-    const uint64_t slot = link->sent;
-    char *to = ch_slot_at(c, ring, peer, c->me, slot);
+    const struct ch_message m = ch_outgoing(c, ring, peer, bytes);
+    const chorus_status st = ch_wait_for_room(c, ring, peer, m.end, g);
 
     if (st != CHORUS_OK) return st;
     if (ring == CH_RING_simple) {
-        ch_copy(to, src, bytes, g);
-        ch_tell(c, peer, CH_WORD_FILLED, slot + 1, CH_DATA, g); /* pairs with ch_arrived */
+        ch_copy(m.memory, src, bytes, g);
+        ch_tell(c, peer, CH_WORD_FILLED, m.end, CH_DATA, g); /* pairs with ch_arrived */
     } else if (ring == CH_RING_ll) {
-        ch_send_packets((struct ch_packet *)(void *)to, src, bytes, slot + 1, g);
+        ch_send_packets((struct ch_packet *)(void *)m.memory, src, bytes, m.flag, g);
     } else {
-        ch_send_lines((struct ch_line *)(void *)to, src, bytes, slot + 1, g);
+        ch_send_lines((struct ch_line *)(void *)m.memory, src, bytes, m.flag, g);
     }
     ch_lanes_sync(g); /* all lanes have read `sent` and stored their share */
     if (g.lane == 0) {
-        link->sent = slot + 1;
+        ch_link_of(c, ring, peer)->sent = m.end;
         if (ring != CH_RING_simple) ch_notify(c->patience, c->peers[peer].door);
     }
     return CHORUS_OK;
 }
 
-/* Before ch_arriving: the simple protocol waits for the slot as a whole. */
+/* Before ch_arriving: the simple protocol waits for the message as a whole. */
 CH_FN chorus_status ch_arrived(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
-                               struct ch_lanes g)
+                               size_t bytes, struct ch_lanes g)
 {
     if (ring != CH_RING_simple) return CHORUS_OK;
-    return ch_hear(c, peer, CH_WORD_FILLED, ch_link_of(c, ring, peer)->taken + 1, g);
+    return ch_hear(c, peer, CH_WORD_FILLED, ch_incoming(c, ring, peer, bytes).end, g);
 }
 
 CH_FN chorus_status ch_take_packet(const struct ch_coll *c, uint32_t peer,
@@ -156,75 +160,76 @@ CH_FN chorus_status ch_take_line(const struct ch_coll *c, uint32_t peer,
 }
 
 /*
- * One lane: [at, at + unit) of the message that is next from `peer`; waits for it. The result
- * is scratch or, in the simple protocol on the host, the slot itself. *st keeps the first
- * failure; once it is set nothing waits any more.
+ * One lane: [at, at + unit) of message m from `peer`; waits for it. The result is scratch or,
+ * in the simple protocol on the host, the cells themselves. *st keeps the first failure; once
+ * it is set nothing waits any more.
  */
 CH_FN const void *ch_arriving(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
-                              size_t at, size_t unit, void *scratch, chorus_status *st)
+                              struct ch_message m, size_t at, size_t unit, void *scratch,
+                              chorus_status *st)
 {
-    const uint64_t slot = ch_link_of(c, ring, peer)->taken, flag = slot + 1;
-    const char *from = ch_slot_at(c, ring, c->me, peer, slot);
     unsigned char *to = (unsigned char *)scratch;
 
-    if (ring == CH_RING_simple) return ch_view(from + at, scratch, unit);
+    if (ring == CH_RING_simple) return ch_view(m.memory + at, scratch, unit);
     if (ring == CH_RING_ll) {
-        const struct ch_packet *packets = (const struct ch_packet *)(const void *)from;
+        const struct ch_packet *packets = (const struct ch_packet *)(const void *)m.memory;
 
         for (size_t i = 0; i < unit && *st == CHORUS_OK; i += 8) {
             uint64_t data = 0;
 
-            *st = ch_take_packet(c, peer, &packets[(at + i) / 8], flag, &data);
+            *st = ch_take_packet(c, peer, &packets[(at + i) / 8], m.flag, &data);
             ch_unpack(to + i, data, unit - i);
         }
     } else {
-        const struct ch_line *lines = (const struct ch_line *)(const void *)from;
+        const struct ch_line *lines = (const struct ch_line *)(const void *)m.memory;
 
         for (size_t i = 0; i < unit && *st == CHORUS_OK; i += CH_LINE_DATA)
             *st = ch_take_line(c, peer, &lines[(at + i) / CH_LINE_DATA],
-                               ch_min(CH_LINE_DATA, unit - i), flag, to + i);
+                               ch_min(CH_LINE_DATA, unit - i), m.flag, to + i);
     }
     return scratch;
 }
 
-/* The message that was next from `peer` is done with; its slot may be filled again. */
-CH_FN void ch_taken(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+/* The message that was next from `peer` is done with; its cells may be filled again. The sender
+ * is told after a quarter of a ring: seldom enough to cost nothing, often enough for two chunks
+ * to be under way. */
+CH_FN void ch_taken(const struct ch_coll *c, enum ch_ring ring, uint32_t peer, size_t bytes,
                     struct ch_lanes g)
 {
     struct ch_link *link = ch_link_of(c, ring, peer);
+    const struct ch_message m = ch_incoming(c, ring, peer, bytes);
 
-    ch_lanes_sync(g); /* all lanes have read the slot */
+    ch_lanes_sync(g); /* all lanes have read the cells and `taken` */
     if (g.lane != 0) return;
-    link->taken++;
-    if (link->taken - link->told < CH_TELL_SLOTS) return;
-    link->told = link->taken;
-    ch_say(c, peer, CH_WORD_TAKEN + ring, link->taken,
-           CH_CREDIT); /* pairs with ch_wait_for_slot */
+    link->taken = m.end;
+    if (m.end - link->told < ((uint64_t)1 << c->layout->cells_log2[ring]) / 4) return;
+    link->told = m.end;
+    ch_say(c, peer, CH_WORD_TAKEN + ring, m.end, CH_CREDIT); /* pairs with ch_wait_for_room */
 }
 
 /* Receive the message of `bytes` that is next from `peer` into dst, this PE's. */
 CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
                             char *dst, size_t bytes, struct ch_lanes g)
 {
-    chorus_status st = ch_arrived(c, ring, peer, g);
+    const struct ch_message m = ch_incoming(c, ring, peer, bytes);
+    chorus_status st = ch_arrived(c, ring, peer, bytes, g);
 
     if (st != CHORUS_OK) return st;
     if (ring == CH_RING_simple) {
-        ch_copy(dst, ch_slot_at(c, ring, c->me, peer, ch_link_of(c, ring, peer)->taken), bytes,
-                g);
+        ch_copy(dst, m.memory, bytes, g);
     } else {
         for (size_t at = g.lane * CH_UNIT_BYTES; at < bytes; at += g.width * CH_UNIT_BYTES) {
             unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
             const size_t unit = ch_min(CH_UNIT_BYTES, bytes - at);
             void *out = ch_stage(dst + at, scratch);
 
-            (void)ch_arriving(c, ring, peer, at, unit, out, &st);
+            (void)ch_arriving(c, ring, peer, m, at, unit, out, &st);
             ch_commit(dst + at, out, unit);
         }
         st = ch_agree(st, g);
         if (st != CHORUS_OK) return st;
     }
-    ch_taken(c, ring, peer, g);
+    ch_taken(c, ring, peer, bytes, g);
     return CHORUS_OK;
 }
 
@@ -249,7 +254,7 @@ CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_ring ring, struct c
     chorus_status st = CHORUS_OK;
 
     for (uint32_t i = 0; i < from.count && st == CHORUS_OK; i++)
-        if (ch_source(from, i) != c->me) st = ch_arrived(c, ring, ch_source(from, i), g);
+        if (ch_source(from, i) != c->me) st = ch_arrived(c, ring, ch_source(from, i), bytes, g);
     if (st != CHORUS_OK) return st;
     for (size_t at = g.lane * CH_UNIT_BYTES; at < bytes; at += g.width * CH_UNIT_BYTES) {
         unsigned char acc[CH_ACC_FACTOR * CH_UNIT_BYTES] __attribute__((aligned(16)));
@@ -259,8 +264,10 @@ CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_ring ring, struct c
 
         for (uint32_t i = 0; i < from.count && st == CHORUS_OK; i++) {
             const uint32_t pe = ch_source(from, i);
-            const void *in = pe == c->me ? ch_view(own + at, scratch, unit)
-                                         : ch_arriving(c, ring, pe, at, unit, scratch, &st);
+            const void *in = pe == c->me
+                                 ? ch_view(own + at, scratch, unit)
+                                 : ch_arriving(c, ring, pe, ch_incoming(c, ring, pe, bytes), at,
+                                               unit, scratch, &st);
 
             if (i == 0)
                 c->reduce->first(acc, in, count);
@@ -274,7 +281,7 @@ CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_ring ring, struct c
     }
     st = ch_agree(st, g);
     for (uint32_t i = 0; i < from.count && st == CHORUS_OK; i++)
-        if (ch_source(from, i) != c->me) ch_taken(c, ring, ch_source(from, i), g);
+        if (ch_source(from, i) != c->me) ch_taken(c, ring, ch_source(from, i), bytes, g);
     return st;
 }
 

@@ -29,9 +29,9 @@ void ch_shape_of(const struct ch_request *request, const struct ch_plan *plan,
     shape_out->m = request->bytes;
     shape_out->s = (request->bytes / element + n - 1) / n * element;
     shape_out->c = 1;
-    if (request->slot_bytes == 0) return;
-    ch_sync_layout_init(&layout, n, request->slot_bytes);
-    chunk = layout.slot_data_bytes[ring_of(plan->algo->proto)];
+    if (request->chunk_bytes == 0) return;
+    ch_sync_layout_init(&layout, n, request->chunk_bytes);
+    chunk = layout.chunk_bytes[ring_of(plan->algo->proto)];
     message = request->coll == CHORUS_COLL_reducescatter ? shape_out->s : shape_out->m;
     if (message > chunk) shape_out->c = (message + chunk - 1) / chunk;
 }

@@ -45,7 +45,7 @@ struct ch_request {
     uint32_t offers;  /* CH_NEED_ bits that hold for this request */
     uint32_t ctas_max;
     uint64_t
-        slot_bytes; /* option CHORUS_SLOT; for the formulas alone. 0: any message is a chunk */
+        chunk_bytes; /* option CHORUS_CHUNK; for the formulas alone. 0: any message is a chunk */
     const char *machine,
         *gpu; /* "host" and "" without a GPU; compared as written in the rule */
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team/sync.h"
 
-/* Rings of one duplicate take at most this; with more peers, slots shrink. */
-#define RINGS_BYTES_MAX ((size_t)8 << 20)
+/* A duplicate takes about this at most; with more peers, chunks shrink. */
+#define DUP_BYTES_MAX ((size_t)8 << 20)
 
-/* A chunk is a multiple of the widest element, so that no element lies in two chunks. */
+/* A chunk is a multiple of the widest element, so that no element lies in two. */
 #define CHUNK_BYTES_MIN ((size_t)16)
 
-/* An LL slot carries a quarter of a simple one: small messages are what packets are for. */
+/* A chunk of packets or lines is a quarter of a simple one: they are for small messages. */
 enum { LL_FRACTION = 4 };
 
 static size_t round_up(size_t value, size_t to)
@@ -15,38 +15,45 @@ static size_t round_up(size_t value, size_t to)
     return (value + to - 1) / to * to;
 }
 
-static size_t chunk_bytes(size_t wanted)
+static size_t chunk_of(enum ch_ring ring, size_t wanted)
 {
-    const size_t grain = wanted >= CH_UNIT_BYTES ? CH_UNIT_BYTES : CHUNK_BYTES_MIN;
+    const size_t bytes = ring == CH_RING_simple ? wanted : wanted / LL_FRACTION;
+    const size_t grain = bytes >= CH_UNIT_BYTES ? CH_UNIT_BYTES : CHUNK_BYTES_MIN;
 
-    return wanted < grain ? grain : wanted / grain * grain;
+    return bytes < grain ? grain : bytes / grain * grain;
 }
 
-static size_t rings_init(struct ch_sync_layout *layout, uint32_t n, size_t slot_bytes)
+static uint32_t log2_up(uint64_t value)
 {
-    const size_t simple = chunk_bytes(slot_bytes), ll = chunk_bytes(slot_bytes / LL_FRACTION);
+    uint32_t log2 = 0;
+
+    while (((uint64_t)1 << log2) < value)
+        log2++;
+    return log2;
+}
+
+static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes)
+{
     size_t offset = round_up((size_t)CH_WORD_COUNT * n * CH_LINE_BYTES, sizeof(struct ch_line));
 
-    layout->slot_data_bytes[CH_RING_simple] = simple;
-    layout->slot_bytes[CH_RING_simple] = round_up(simple, CH_LINE_BYTES);
-    layout->slot_data_bytes[CH_RING_ll] = ll;
-    layout->slot_bytes[CH_RING_ll] = round_up(ll, 8) / 8 * sizeof(struct ch_packet);
-    layout->slot_data_bytes[CH_RING_ll128] = ll;
-    layout->slot_bytes[CH_RING_ll128] =
-        (ll + CH_LINE_DATA - 1) / CH_LINE_DATA * sizeof(struct ch_line);
-    for (int ring = 0; ring < CH_RING_COUNT; ring++) {
+    for (int i = 0; i < CH_RING_COUNT; i++) {
+        const enum ch_ring ring = (enum ch_ring)i;
+        const size_t chunk = chunk_of(ring, chunk_bytes);
+
+        layout->chunk_bytes[ring] = chunk;
+        layout->cells_log2[ring] = log2_up(CH_RING_CHUNKS * ch_cells(ring, chunk));
+        layout->ring_bytes[ring] = ch_cell_bytes(ring) << layout->cells_log2[ring];
         layout->ring_offset[ring] = offset;
-        offset += (size_t)n * CH_SLOTS * layout->slot_bytes[ring];
-        offset = round_up(offset, sizeof(struct ch_line));
+        offset = round_up(offset + n * layout->ring_bytes[ring], sizeof(struct ch_line));
     }
-    return offset;
+    layout->dup_bytes = offset;
 }
 
-void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t slot_bytes)
+void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes)
 {
-    layout->dup_bytes = rings_init(layout, n, slot_bytes);
-    while (layout->dup_bytes > RINGS_BYTES_MAX && slot_bytes > CH_UNIT_BYTES) {
-        slot_bytes /= 2;
-        layout->dup_bytes = rings_init(layout, n, slot_bytes);
+    layout_init(layout, n, chunk_bytes);
+    while (layout->dup_bytes > DUP_BYTES_MAX && chunk_bytes > CH_UNIT_BYTES) {
+        chunk_bytes /= 2;
+        layout_init(layout, n, chunk_bytes);
     }
 }

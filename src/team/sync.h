@@ -5,13 +5,16 @@
  * Per duplicate and PE:
  *
  *     words   [CH_WORD_COUNT][n], a cache line each: word w of peer p is written by p alone
- *     rings   [CH_RING_COUNT][n]: ring r of peer p is written by p alone, CH_SLOTS slots
+ *     rings   [CH_RING_COUNT][n]: ring r of peer p is written by p alone
  *
- * A ring is a FIFO from one PE to another. Its slots are numbered from 0 for ever; slot i lies
- * at i % CH_SLOTS. The writer fills slot i once the reader has said (CH_WORD_TAKEN) that slot
- * i - CH_SLOTS is free. Packets and lines carry flag i + 1, so no flag is ever used twice and
- * none needs clearing; simple slots are announced by a word (CH_WORD_FILLED).
- * All counters only grow, so waits compare with "at least" and nothing is reset between calls.
+ * A ring is a FIFO of cells from one PE to another: packets, lines, or 64 plain bytes. A
+ * message takes the cells it needs, side by side; where the rest of the ring is too short for
+ * it, it begins at the start. Cells are numbered for ever, those left out too; cell i lies at
+ * i % cells. The writer fills a cell once the reader has said (CH_WORD_TAKEN) that what lay
+ * there is taken. Packets and lines carry the number of the lap through the ring, i / cells +
+ * 1, so no flag is used twice in one place and none needs clearing; plain cells are announced
+ * by a word (CH_WORD_FILLED). All counters only grow, so waits compare with "at least" and
+ * nothing is reset between calls.
  */
 #ifndef CH_SYNC_H
 #define CH_SYNC_H
@@ -20,8 +23,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-#define CH_SLOTS 8u
 
 enum ch_ring { CH_RING_simple, CH_RING_ll, CH_RING_ll128, CH_RING_COUNT };
 
@@ -34,11 +35,24 @@ enum ch_word {
     CH_WORD_COUNT = CH_WORD_TAKEN + CH_RING_COUNT
 };
 
+/* Bytes of a cell, and of the data in it. */
+/* clang-format off */
+#define CH_RING_LIST(X)                                            \
+    X(simple, CH_LINE_BYTES, CH_LINE_BYTES)                        \
+    X(ll, sizeof(struct ch_packet), 8u)                            \
+    X(ll128, sizeof(struct ch_line), CH_LINE_DATA)
+/* clang-format on */
+
+/* A ring holds at least this many chunks: one being sent, one being taken, and as much again
+ * before the sender must hear that anything was taken. */
+#define CH_RING_CHUNKS 8u
+
 /* The same on every PE of the team. Offsets are from the start of the duplicate. */
 struct ch_sync_layout {
-    size_t slot_data_bytes[CH_RING_COUNT]; /* a chunk; a multiple of 16, and of CH_UNIT_BYTES
-                                              where it is not smaller than that */
-    size_t slot_bytes[CH_RING_COUNT];
+    size_t chunk_bytes[CH_RING_COUNT]; /* the longest message; a multiple of 16, and of
+                                          CH_UNIT_BYTES where it is not smaller than that */
+    uint32_t cells_log2[CH_RING_COUNT];
+    size_t ring_bytes[CH_RING_COUNT];
     size_t ring_offset[CH_RING_COUNT];
     size_t dup_bytes; /* one duplicate, a multiple of 128 */
 };
@@ -51,11 +65,11 @@ struct ch_peer {
     struct ch_door *door; /* where it sleeps */
 };
 
-/* Positions in the rings of one pair. */
+/* Positions in the rings of one pair, in cells. */
 struct ch_link {
-    uint64_t sent;  /* slots filled there */
-    uint64_t freed; /* of those, freed, as last read from CH_WORD_TAKEN */
-    uint64_t taken; /* slots taken here */
+    uint64_t sent;  /* filled there */
+    uint64_t freed; /* of those, taken, as last read from CH_WORD_TAKEN */
+    uint64_t taken; /* taken here */
     uint64_t told;  /* of those, as last told in the peer's CH_WORD_TAKEN */
 };
 
@@ -66,19 +80,55 @@ struct ch_dup {
     struct ch_link *links; /* [CH_RING_COUNT * n] */
 };
 
-/* For a team of n, from the option CHORUS_SLOT; slots shrink as n grows. */
-void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t slot_bytes);
+/* For a team of n, from the option CHORUS_CHUNK; chunks shrink as n grows. */
+void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes);
 
 CH_FN uint64_t *ch_sync_word(char *dup, uint32_t n, enum ch_word word, uint32_t writer)
 {
     return (uint64_t *)(void *)(dup + ((size_t)word * n + writer) * CH_LINE_BYTES);
 }
 
-CH_FN char *ch_sync_slot(char *dup, const struct ch_sync_layout *layout, enum ch_ring ring,
-                         uint32_t writer, uint64_t slot)
+CH_FN size_t ch_cell_bytes(enum ch_ring ring)
 {
-    return dup + layout->ring_offset[ring] +
-           ((size_t)writer * CH_SLOTS + slot % CH_SLOTS) * layout->slot_bytes[ring];
+#define X(name, cell, data) \
+    if (ring == CH_RING_##name) return (cell);
+    CH_RING_LIST(X)
+#undef X
+    return 0;
+}
+
+/* Cells that a message of `bytes` takes. */
+CH_FN uint64_t ch_cells(enum ch_ring ring, size_t bytes)
+{
+#define X(name, cell, data) \
+    if (ring == CH_RING_##name) return (bytes + (data)-1) / (data);
+    CH_RING_LIST(X)
+#undef X
+    return 0;
+}
+
+/* A message in a ring: cells [begin, end), `memory` is where the first lies. */
+struct ch_message {
+    uint64_t begin, end;
+    uint64_t flag; /* of its packets or lines */
+    char *memory;
+};
+
+/* The message of `bytes` that comes after cell `position` of the ring from `writer`. */
+CH_FN struct ch_message ch_message_after(char *dup, const struct ch_sync_layout *layout,
+                                         enum ch_ring ring, uint32_t writer, uint64_t position,
+                                         size_t bytes)
+{
+    const uint64_t cells = (uint64_t)1 << layout->cells_log2[ring];
+    const uint64_t needed = ch_cells(ring, bytes), at = position & (cells - 1);
+    struct ch_message m;
+
+    m.begin = at + needed <= cells ? position : position - at + cells;
+    m.end = m.begin + needed;
+    m.flag = (m.begin >> layout->cells_log2[ring]) + 1;
+    m.memory = dup + layout->ring_offset[ring] + writer * layout->ring_bytes[ring] +
+               (m.begin & (cells - 1)) * ch_cell_bytes(ring);
+    return m;
 }
 
 #endif /* CH_SYNC_H */

@@ -207,7 +207,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
     teams->me_world = boot->me;
     teams->n_world = boot->n;
     teams->n_dups = options->ctas == 0 ? 1 : (uint32_t)options->ctas;
-    teams->slot_bytes = options->slot;
+    teams->chunk_bytes = options->chunk;
     status = make_predefined(teams, boot);
     if (status != CHORUS_OK) {
         ch_teams_close(teams);

@@ -20,7 +20,7 @@ struct ch_teams {
     const struct ch_patience *patience;
     uint32_t me_world, n_world;
     uint32_t n_dups;
-    size_t slot_bytes;
+    size_t chunk_bytes;
     uint64_t last_id;
     struct ch_team_slot slots[CH_TEAM_SLOTS];
 };

@@ -62,7 +62,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
     team->n_dups = teams->n_dups;
     team->patience = teams->patience;
     team->n_nodes = 1;
-    ch_sync_layout_init(&team->layout, n, teams->slot_bytes);
+    ch_sync_layout_init(&team->layout, n, teams->chunk_bytes);
     team->peers = calloc(n, sizeof(*team->peers));
     if (team->peers == NULL || alloc_dups(team) != CHORUS_OK)
         status = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", n);
