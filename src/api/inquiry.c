@@ -2,7 +2,9 @@
 /* inquiry.c: what happened, what is here, and what a call would do. */
 #include "chorus/chorusx.h"
 
-#include "api/context.h"
+#include "api/coll.h"
+
+#include <stdio.h>
 
 const char *chorusx_strerror(int code)
 {
@@ -46,5 +48,50 @@ int chorusx_heap_info(chorusx_heap_info_t *info_out)
         .blocks = info.blocks,
         .local_used_bytes = info.local_used_bytes,
     };
+    return CHORUS_OK;
+}
+
+static chorus_status check_question(const char *function, chorus_coll coll, chorus_type type,
+                                    chorus_op op)
+{
+    const bool reduces = coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter;
+
+    if ((unsigned)coll >= CHORUS_COLL_COUNT)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: coll is %d; expected a CHORUS_COLL_ constant",
+                       function, (int)coll);
+    if ((unsigned)type >= CHORUS_TYPE_COUNT)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: type is %d; expected a CHORUS_TYPE_ constant",
+                       function, (int)type);
+    if (reduces && ((unsigned)op >= CHORUS_OP_COUNT || !ch_op_takes(op, type)))
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: op is %d; expected a CHORUS_OP_ constant that takes type %s",
+                       function, (int)op, ch_type_names[type]);
+    return CHORUS_OK;
+}
+
+int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chorus_op op,
+                    size_t bytes, chorusx_plan *plan_out)
+{
+    const chorusx_call call = {.coll = coll, .team = team, .type = type, .op = op};
+    struct ch_context *context;
+    struct ch_team *found;
+    struct ch_request request;
+    struct ch_plan plan;
+
+    CH_TRY(ch_context_require(__func__, &context));
+    CH_TRY(ch_team_get(context->teams, team, &found));
+    CH_TRY(check_question(__func__, coll, type, op));
+    request = ch_request_of(found, &call, true);
+    request.bytes = bytes;
+    CH_TRY(ch_select_plan(context->select, &request, &plan));
+    *plan_out = (chorusx_plan){.ctas = (int)plan.ctas, .radix = (int)plan.radix};
+    (void)snprintf(plan_out->algo, sizeof(plan_out->algo), "%s", plan.algo->name);
+    (void)snprintf(plan_out->proto, sizeof(plan_out->proto), "%s",
+                   ch_proto_names[plan.algo->proto]);
+    if (plan.rule == NULL)
+        (void)snprintf(plan_out->rule, sizeof(plan_out->rule), "forced");
+    else
+        (void)snprintf(plan_out->rule, sizeof(plan_out->rule), "%s:%u", plan.table->path,
+                       plan.rule->line);
     return CHORUS_OK;
 }
