@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * backend.h: what a program must offer to be swept: chorus-sweep, and its peers.
+ *
+ * Everything but call, flush and served is outside of what is timed. A failure that is not a
+ * matter of one row (a PE lost, memory gone) is the backend's to report; it ends the job.
+ */
+#ifndef CH_BACKEND_H
+#define CH_BACKEND_H
+
+#include "bench/options.h"
+#include "bench/sweep.h"
+#include "chorus/status.h"
+
+struct ch_backend {
+    const char *program, *version;
+    uint32_t me, pes;   /* in the team that is swept; me >= pes: outside, to allocate only */
+    bool root_gets;     /* broadcast writes the root's destination too */
+    bool chooses_algos; /* --algo, --ctas, --radix, --team and --mode mean something */
+    const char *const *algos[CH_SWEEP_COUNT]; /* "name:proto", null at the end; or null */
+
+    /* Buffers of this PE that calls may use; page-aligned. Null: reported, all PEs alike. */
+    void *(*allocate)(size_t bytes);
+
+    /* Wait for all PEs. */
+    void (*sync)(void);
+
+    /* Give `bytes`, at most CH_GATHER_MAX; get those of all PEs in their order. */
+    void (*gather)(const void *mine, size_t bytes, void *all_out);
+
+    /*
+     * One collective. 0; CHORUS_ERR_UNSUPPORTED, on all PEs alike, when the work cannot be done
+     * in that way: then the row is left out; CHORUS_ERR_ARG, on all PEs alike, for a value that
+     * no row can have.
+     */
+    int (*call)(const struct ch_work *work, void *dest, const void *source, uint32_t root);
+    /* Wait for the calls that are under way on a stream. */
+    void (*flush)(void);
+
+    /* One barrier or sync, with stores before and loads after it; PEs that it did not wait for.
+     */
+    uint64_t (*meet)(const struct ch_work *work);
+
+    /* How calls of this work are served. */
+    void (*served)(const struct ch_work *work, struct ch_served *served_out);
+
+    /* Why the last call returned what it did. */
+    const char *(*reason)(void);
+};
+
+#define CH_GATHER_MAX 64u
+
+/* The whole sweep: measure, print, write files. The exit status: 0, 1 for wrong data or a file
+ * that could not be written, 2 for a request that has no rows. Collective. */
+int ch_sweep_run(const struct ch_backend *backend, const struct ch_sweep_options *options,
+                 int argc, char **argv);
+
+#endif /* CH_BACKEND_H */

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chorus-sweep: time and check the collectives of this library. */
+#include "bench/backend.h"
+
+#include "chorus/chorusx.h"
+#include "coll/algorithm.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAGE_BYTES 4096u
+/* How often a PE outside of the team looks whether the sweep is over. */
+#define LOOK_NS 10000000
+
+/* One program, one sweep: what the backend's functions work on. */
+static struct {
+    const struct ch_sweep_options *options;
+    chorus_team_t team;
+    chorus_stream_t stream; /* null: blocking */
+    uint32_t me, pes;
+    int world[CH_SWEEP_PES_MAX]; /* the team's PEs in the world */
+    char *exchange;              /* symmetric: what this PE gives to a gather */
+    uint64_t *meetings;          /* symmetric: checked barriers that this PE has come to */
+    uint64_t *over;              /* symmetric: not 0 once the sweep is over */
+} job;
+
+static void require(int code, const char *what)
+{
+    if (code == CHORUS_OK) return;
+    (void)fprintf(stderr, "chorus-sweep: %s: %s\n", what, chorusx_last_error());
+    chorus_global_exit(1);
+}
+
+/* --- the backend -------------------------------------------------------------------------- */
+
+static void *allocate(size_t bytes)
+{
+    return chorus_align(PAGE_BYTES, bytes);
+}
+
+static void meet_all(void)
+{
+    require(chorus_team_sync(job.team), "sync");
+}
+
+static void gather(const void *mine, size_t bytes, void *all_out)
+{
+    memcpy(job.exchange, mine, bytes);
+    meet_all();
+    for (uint32_t pe = 0; pe < job.pes; pe++)
+        chorus_getmem((char *)all_out + pe * bytes, job.exchange, bytes, job.world[pe]);
+    meet_all();
+}
+
+static int call_barrier(const struct ch_work *work)
+{
+    const bool is_sync = work->coll == CH_SWEEP_sync;
+
+    if (job.stream != NULL)
+        return is_sync ? chorusx_team_sync_on_stream(job.team, job.stream)
+                       : chorusx_barrier_on_stream(job.team, job.stream);
+    return is_sync ? chorus_team_sync(job.team) : chorus_barrier(job.team);
+}
+
+static int call(const struct ch_work *work, void *dest, const void *source, uint32_t root)
+{
+    const chorusx_call values = {
+        .coll = (chorus_coll)work->coll, /* sync is never forced, so never comes here */
+        .team = job.team,
+        .dest = dest,
+        .source = source,
+        .count = work->count,
+        .type = work->type,
+        .op = work->op,
+        .root = (int)root,
+        .algo = work->algo,
+        .ctas = job.options->ctas,
+        .radix = job.options->radix,
+    };
+    int code;
+
+    if (!ch_work_moves(work) && work->algo == NULL)
+        code = call_barrier(work);
+    else
+        code = chorusx_collective(&values, job.stream);
+    if (code != CHORUS_ERR_UNSUPPORTED && code != CHORUS_ERR_ARG)
+        require(code, ch_sweep_names[work->coll]);
+    return code;
+}
+
+static void flush(void)
+{
+    if (job.stream != NULL) require(chorusx_stream_synchronize(job.stream), "stream");
+}
+
+static uint64_t meet(const struct ch_work *work)
+{
+    const uint64_t meeting = *job.meetings + 1;
+    uint64_t missed = 0;
+
+    chorus_uint64_p(job.meetings, meeting, job.world[job.me]);
+    require(call(work, NULL, NULL, 0), "barrier");
+    flush();
+    for (uint32_t pe = 0; pe < job.pes; pe++)
+        if (chorus_uint64_g(job.meetings, job.world[pe]) < meeting) missed++;
+    return missed;
+}
+
+static void served(const struct ch_work *work, struct ch_served *served_out)
+{
+    const bool moves = ch_work_moves(work);
+    const size_t name_length = work->algo != NULL ? strcspn(work->algo, ":") : 0;
+    chorusx_plan plan;
+
+    if (work->algo != NULL) {
+        (void)snprintf(served_out->algo, sizeof(served_out->algo), "%.*s", (int)name_length,
+                       work->algo);
+        (void)snprintf(served_out->proto, sizeof(served_out->proto), "%s",
+                       work->algo + name_length + 1);
+        (void)snprintf(served_out->rule, sizeof(served_out->rule), "forced");
+        served_out->ctas = job.options->ctas > 0 ? job.options->ctas : 1;
+        return;
+    }
+    require(chorusx_explain(job.team, moves ? (chorus_coll)work->coll : CHORUS_COLL_barrier,
+                            moves ? work->type : CHORUS_TYPE_u8, work->op,
+                            ch_work_bytes(work, job.pes), &plan),
+            "explain");
+    (void)snprintf(served_out->algo, sizeof(served_out->algo), "%s", plan.algo);
+    (void)snprintf(served_out->proto, sizeof(served_out->proto), "%s", plan.proto);
+    (void)snprintf(served_out->rule, sizeof(served_out->rule), "%s", plan.rule);
+    served_out->ctas = plan.ctas;
+}
+
+/* --- algorithms to force ------------------------------------------------------------------ */
+
+/* All algorithms as "name:proto", each in the place of its collective's row. */
+static const struct {
+    enum ch_sweep_coll coll;
+    const char *name;
+} algos[] = {
+#define X(coll, name, proto, fn, needs, radix, steps, wire) {CH_SWEEP_##coll, #name ":" #proto},
+    CH_ALGO_LIST(X)
+#undef X
+};
+
+enum { ALGO_COUNT = sizeof(algos) / sizeof(algos[0]) };
+
+static void list_algos(struct ch_backend *backend)
+{
+    static const char *names[ALGO_COUNT + CH_SWEEP_COUNT]; /* a null after each collective's */
+    size_t n = 0;
+
+    for (unsigned coll = 0; coll < CH_SWEEP_COUNT; coll++) {
+        backend->algos[coll] = &names[n];
+        for (size_t k = 0; k < ALGO_COUNT; k++)
+            if (algos[k].coll == coll) names[n++] = algos[k].name;
+        n++;
+    }
+}
+
+/* --- the job ------------------------------------------------------------------------------ */
+
+/* Join the team to sweep. A PE that is not of it gets a number past the team's. */
+static void join_team(int stride)
+{
+    const int n = chorus_n_pes(), step = stride > 0 ? stride : 1;
+    const int count = (n + step - 1) / step;
+
+    job.team = CHORUS_TEAM_WORLD;
+    if (stride > 0)
+        require(
+            chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, stride, count, NULL, 0, &job.team),
+            "team");
+    job.pes = (uint32_t)count;
+    job.me = job.team != CHORUS_TEAM_INVALID ? (uint32_t)chorus_team_my_pe(job.team) : job.pes;
+    for (int k = 0; k < count && k < (int)CH_SWEEP_PES_MAX; k++)
+        job.world[k] = k * step;
+}
+
+/* The team tells the others that it is done. They sleep: in a barrier they would take cores
+ * from it. */
+static void part(void)
+{
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+
+    for (int pe = 0; job.me == 0 && pe < chorus_n_pes(); pe++)
+        chorus_uint64_p(job.over, 1, pe);
+    while (job.me >= job.pes && chorus_signal_fetch(job.over) == 0)
+        (void)nanosleep(&look, NULL);
+}
+
+static int sweep(const struct ch_sweep_options *options, int argc, char **argv)
+{
+    struct ch_backend backend = {
+        .program = "chorus-sweep",
+        .version = CH_VERSION,
+        .me = job.me,
+        .pes = job.pes,
+        .root_gets = true,
+        .chooses_algos = true,
+        .allocate = allocate,
+        .sync = meet_all,
+        .gather = gather,
+        .call = call,
+        .flush = flush,
+        .meet = meet,
+        .served = served,
+        .reason = chorusx_last_error,
+    };
+
+    list_algos(&backend);
+    return ch_sweep_run(&backend, options, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    static struct ch_sweep_options options;
+    int status;
+
+    (void)ch_sweep_options_read(argc, argv, &options);
+    if (chorus_init() != CHORUS_OK) {
+        (void)fprintf(stderr, "chorus-sweep: %s\n", chorusx_last_error());
+        return 1;
+    }
+    job.options = &options;
+    job.exchange = chorus_calloc(1, CH_GATHER_MAX);
+    job.meetings = chorus_calloc(1, sizeof(*job.meetings));
+    job.over = chorus_calloc(1, sizeof(*job.over));
+    if (job.exchange == NULL || job.meetings == NULL || job.over == NULL)
+        require(CHORUS_ERR_NOMEM, "start");
+    if (options.is_on_stream) require(chorusx_stream_create(&job.stream), "stream");
+    join_team(options.stride);
+    status = sweep(&options, argc, argv);
+    part();
+    if (job.stream != NULL) require(chorusx_stream_destroy(job.stream), "stream");
+    chorus_finalize();
+    return status;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "data.h"
+
+#include "random.h"
+#include "terms.h"
+
+#include <complex.h>
+#include <string.h>
+
+#define POISON 0xdb
+
+/* --- moved data: random bytes ------------------------------------------------------------- */
+
+/* The stream that `from` sends to `to`; of the collectives here only alltoall tells PEs apart.
+ */
+static uint64_t stream_seed(const struct ch_data *data, uint32_t from, uint32_t to)
+{
+    const uint64_t target = data->work->coll == CH_SWEEP_alltoall ? to : 0;
+
+    return ch_random(data->seed, ((uint64_t)from << 32) | target);
+}
+
+static void fill_bytes(void *at, size_t bytes, uint64_t seed)
+{
+    const size_t words = bytes / sizeof(uint64_t);
+    const uint64_t last = ch_random(seed, words);
+    unsigned char *out = at;
+
+    for (size_t i = 0; i < words; i++) {
+        const uint64_t word = ch_random(seed, i);
+
+        memcpy(out + i * sizeof(word), &word, sizeof(word));
+    }
+    memcpy(out + words * sizeof(last), &last, bytes % sizeof(last));
+}
+
+/* Elements in `at` that differ from the stream, in pieces that a stack holds. */
+static uint64_t wrong_bytes(const unsigned char *at, size_t bytes, size_t element,
+                            uint64_t seed)
+{
+    unsigned char want[512];
+    uint64_t wrong = 0;
+
+    for (size_t lo = 0; lo < bytes; lo += sizeof(want)) {
+        const size_t piece = bytes - lo < sizeof(want) ? bytes - lo : sizeof(want);
+        const uint64_t first = lo / sizeof(uint64_t);
+
+        fill_bytes(want, piece, seed + first * CH_RANDOM_STEP);
+        if (memcmp(want, at + lo, piece) == 0) continue;
+        for (size_t i = 0; i < piece; i += element)
+            if (memcmp(want + i, at + lo + i, element) != 0) wrong++;
+    }
+    return wrong;
+}
+
+/* --- reduced data: terms as elements of each type ----------------------------------------- */
+
+/* A 16-bit float of a whole number with no more digits than it has. */
+static uint16_t bits16(int64_t value, unsigned fraction_bits, unsigned bias)
+{
+    const uint64_t magnitude = (uint64_t)(value < 0 ? -value : value);
+    const unsigned sign = value < 0 ? 0x8000u : 0u;
+    unsigned exponent, fraction;
+
+    if (magnitude == 0) return 0;
+    exponent = 63u - (unsigned)__builtin_clzll(magnitude);
+    fraction =
+        (unsigned)((magnitude << fraction_bits) >> exponent) & ((1u << fraction_bits) - 1);
+    return (uint16_t)(sign | ((exponent + bias) << fraction_bits) | fraction);
+}
+
+#define BITS_f16(value) bits16(value, 10, 15)
+#define BITS_bf16(value) bits16(value, 7, 127)
+
+#define MAKE_INT(T, ctype, number) ((ctype)(number).re)
+#define MAKE_UINT(T, ctype, number) ((ctype)(number).re)
+#define MAKE_FLOAT(T, ctype, number) ((ctype)(number).re)
+#define MAKE_HALF(T, ctype, number) ((ctype){.bits = BITS_##T((number).re)})
+#define MAKE_COMPLEX(T, ctype, number) \
+    ((ctype)((double)(number).re + (double)(number).im * _Complex_I))
+
+#define SAME_INT(a, b) ((a) == (b))
+#define SAME_UINT(a, b) ((a) == (b))
+#define SAME_FLOAT(a, b) ((a) == (b))
+#define SAME_HALF(a, b) ((a).bits == (b).bits)
+#define SAME_COMPLEX(a, b) ((a) == (b))
+
+#define X(T, ctype, class, bytes)                                                           \
+    static void fill_##T(const struct ch_terms *terms, uint32_t me, size_t count, void *at) \
+    {                                                                                       \
+        ctype *const out = at;                                                              \
+        uint32_t turn = me;                                                                 \
+                                                                                            \
+        for (size_t i = 0; i < count; i++) {                                                \
+            const struct ch_number number = ch_terms_in(terms, i, turn);                    \
+            out[i] = MAKE_##class(T, ctype, number);                                        \
+            if (++turn == terms->pes) turn = 0;                                             \
+        }                                                                                   \
+    }                                                                                       \
+    static uint64_t wrong_##T(const struct ch_terms *terms, size_t first, size_t count,     \
+                              const void *at)                                               \
+    {                                                                                       \
+        const ctype *const got = at;                                                        \
+        uint64_t wrong = 0;                                                                 \
+                                                                                            \
+        for (size_t i = 0; i < count; i++) {                                                \
+            const struct ch_number number = ch_terms_out(terms, first + i);                 \
+            const ctype want = MAKE_##class(T, ctype, number);                              \
+            if (!SAME_##class(got[i], want)) wrong++;                                       \
+        }                                                                                   \
+        return wrong;                                                                       \
+    }
+CHORUS_TYPE_LIST(X)
+#undef X
+
+static const struct {
+    void (*fill)(const struct ch_terms *terms, uint32_t me, size_t count, void *at);
+    uint64_t (*wrong)(const struct ch_terms *terms, size_t first, size_t count, const void *at);
+} typed[CHORUS_TYPE_COUNT] = {
+#define X(T, ctype, class, bytes) {fill_##T, wrong_##T},
+    CHORUS_TYPE_LIST(X)
+#undef X
+};
+
+/* --- calls -------------------------------------------------------------------------------- */
+
+void ch_data_fill(const struct ch_data *data, void *source)
+{
+    const struct ch_work *const work = data->work;
+    const size_t block = work->count * ch_sweep_type_bytes[work->type];
+    const uint32_t blocks = work->coll == CH_SWEEP_alltoall ? data->pes : 1;
+    struct ch_terms terms;
+
+    if (work->coll == CH_SWEEP_broadcast && data->me != data->root) return;
+    if (!ch_work_moves(work)) return;
+    if (ch_work_reduces(work)) {
+        const size_t count =
+            ch_work_source_bytes(work, data->pes) / ch_sweep_type_bytes[work->type];
+
+        ch_terms_make(&terms, work->type, work->op, data->pes, data->seed);
+        typed[work->type].fill(&terms, data->me, count, source);
+        return;
+    }
+    for (uint32_t to = 0; to < blocks; to++)
+        fill_bytes((char *)source + to * block, block, stream_seed(data, data->me, to));
+}
+
+void ch_data_poison(const struct ch_data *data, void *dest)
+{
+    memset(dest, POISON, ch_work_dest_bytes(data->work, data->pes));
+}
+
+uint64_t ch_data_wrong(const struct ch_data *data, const void *dest)
+{
+    const struct ch_work *const work = data->work;
+    const size_t element = ch_sweep_type_bytes[work->type];
+    const size_t block = work->count * element;
+    const uint32_t blocks = work->coll == CH_SWEEP_broadcast ? 1 : data->pes;
+    const size_t first = work->coll == CH_SWEEP_reducescatter ? data->me * work->count : 0;
+    struct ch_terms terms;
+    uint64_t wrong = 0;
+
+    if (!ch_work_moves(work)) return 0;
+    if (ch_work_reduces(work)) {
+        ch_terms_make(&terms, work->type, work->op, data->pes, data->seed);
+        return typed[work->type].wrong(&terms, first, work->count, dest);
+    }
+    for (uint32_t k = 0; k < blocks; k++) {
+        const uint32_t from = work->coll == CH_SWEEP_broadcast ? data->root : k;
+
+        wrong += wrong_bytes((const unsigned char *)dest + k * block, block, element,
+                             stream_seed(data, from, data->me));
+    }
+    return wrong;
+}

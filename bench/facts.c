@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/report.h"
+
+#include "commit.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+static char *add(struct ch_facts *facts, const char *name)
+{
+    facts->fact[facts->n].name = name;
+    return facts->fact[facts->n++].text;
+}
+
+#define ADD(facts, name, ...) \
+    (void)snprintf(add((facts), (name)), sizeof((facts)->fact[0].text), __VA_ARGS__)
+
+/* The processor's name; its architecture where the system does not tell the name. */
+static void machine(struct ch_facts *facts, const char *architecture)
+{
+    char *const out = add(facts, "machine");
+    FILE *const file = fopen("/proc/cpuinfo", "r");
+    char line[512];
+
+    (void)snprintf(out, sizeof(facts->fact[0].text), "%s", architecture);
+    if (file == NULL) return;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        const char *const value = strstr(line, ": ");
+
+        if (strncmp(line, "model name", 10) != 0 || value == NULL) continue;
+        (void)snprintf(out, sizeof(facts->fact[0].text), "%.*s", (int)strcspn(value + 2, "\n"),
+                       value + 2);
+        break;
+    }
+    (void)fclose(file);
+}
+
+static void cores(struct ch_facts *facts)
+{
+    cpu_set_t mine;
+
+    CPU_ZERO(&mine);
+    (void)sched_getaffinity(0, sizeof(mine), &mine);
+    ADD(facts, "cores", "%ld, of which PE 0 may use %d", sysconf(_SC_NPROCESSORS_ONLN),
+        CPU_COUNT(&mine));
+}
+
+static void date(struct ch_facts *facts)
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+
+    (void)strftime(add(facts, "date"), sizeof(facts->fact[0].text), "%Y-%m-%dT%H:%M:%SZ",
+                   gmtime_r(&now, &utc));
+}
+
+static void command(struct ch_facts *facts, int argc, char **argv)
+{
+    const size_t bytes = sizeof(facts->fact[0].text);
+    char *const out = add(facts, "command");
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < argc && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s", i > 0 ? " " : "", argv[i]);
+}
+
+void ch_facts_gather(struct ch_facts *facts, const char *program, const char *version, int argc,
+                     char **argv)
+{
+    struct utsname kernel = {0};
+
+    facts->n = 0;
+    (void)uname(&kernel);
+    ADD(facts, "program", "%s %s", program, version);
+    machine(facts, kernel.machine);
+    cores(facts);
+    ADD(facts, "kernel", "%s %s", kernel.sysname, kernel.release);
+    ADD(facts, "compiler", "%s", CH_COMPILER);
+    ADD(facts, "commit", "%s", CH_COMMIT);
+    date(facts);
+    command(facts, argc, argv);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.h: the command line of a sweep. Letters mean what they mean in nccl-tests. */
+#ifndef CH_SWEEP_OPTIONS_H
+#define CH_SWEEP_OPTIONS_H
+
+#include "bench/sweep.h"
+
+#include <stdio.h>
+
+struct ch_sweep_options {
+    uint64_t bytes_min, bytes_max;
+    uint64_t factor, step; /* one of them is 0: the next message is as many times, or more */
+    uint32_t iterations, warmup;
+    bool checks;
+    uint32_t types, ops, colls; /* a bit per value of the enum */
+    int root;                   /* -1: PEs take turns */
+    const char *algos;          /* list of "auto", "all", "name" or "name:proto" */
+    int ctas, radix;            /* 0: the default */
+    int stride;                 /* of the team in the world; 0: the world */
+    bool is_on_stream;
+    const char *csv, *json, *plot; /* file names; null: none */
+    enum { CH_SWEEP_RUN, CH_SWEEP_HELP, CH_SWEEP_VERSION } ask;
+    char error[900]; /* why the command line is refused */
+};
+
+/* Read the command line; false with a message in `error`. Prints nothing: of many PEs that
+ * read the same words, one shall speak. Keeps pointers into argv. */
+bool ch_sweep_options_read(int argc, char **argv, struct ch_sweep_options *options_out);
+
+/* The text of --help. */
+void ch_sweep_options_help(FILE *out, const char *program);
+
+#endif /* CH_SWEEP_OPTIONS_H */

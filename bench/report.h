@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.h: where rows go: a table on standard output, CSV, JSON lines, a plot. One PE's. */
+#ifndef CH_REPORT_H
+#define CH_REPORT_H
+
+#include "bench/options.h"
+#include "bench/sweep.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Columns: name, kind, width in the table. Names and order of CSV, table and JSON alike. */
+/* clang-format off */
+#define CH_COLUMN_LIST(X)       \
+    X(coll, TEXT, -13)          \
+    X(algo, TEXT, -18)          \
+    X(proto, TEXT, -7)          \
+    X(ctas, NUMBER, 4)          \
+    X(dtype, TEXT, 5)           \
+    X(op, TEXT, 5)              \
+    X(pes, NUMBER, 4)           \
+    X(bytes, NUMBER, 11)        \
+    X(count, NUMBER, 11)        \
+    X(time_us_min, NUMBER, 12)  \
+    X(time_us_p50, NUMBER, 12)  \
+    X(time_us_p99, NUMBER, 12)  \
+    X(algbw_GBps, NUMBER, 10)   \
+    X(busbw_GBps, NUMBER, 10)   \
+    X(wrong, NUMBER, 6)         \
+    X(rule, TEXT, -1)
+/* clang-format on */
+
+enum ch_column {
+#define X(name, kind, width) CH_COLUMN_##name,
+    CH_COLUMN_LIST(X)
+#undef X
+        CH_COLUMN_COUNT
+};
+
+/* A row in words, as all outputs show it; a number that does not apply is "". */
+struct ch_cells {
+    char text[CH_COLUMN_COUNT][260];
+};
+void ch_report_cells(const struct ch_row *row, struct ch_cells *cells_out);
+
+/* What a measurement must be seen with: machine, compiler, commit, date, command. */
+enum { CH_FACTS_MAX = 12 };
+struct ch_facts {
+    struct {
+        const char *name;
+        char text[512];
+    } fact[CH_FACTS_MAX];
+    size_t n;
+};
+void ch_facts_gather(struct ch_facts *facts, const char *program, const char *version, int argc,
+                     char **argv);
+
+struct ch_report {
+    const struct ch_sweep_options *options;
+    struct ch_facts facts;
+    FILE *csv;
+    FILE *json;
+    struct ch_row *rows; /* all so far, owned */
+    size_t n_rows, rows_max;
+    uint64_t wrong;
+    bool failed; /* a file could not be written: said on standard error */
+};
+
+/* Open the files that options ask for and write their heads. False: said on standard error. */
+bool ch_report_open(struct ch_report *report, const struct ch_sweep_options *options,
+                    const char *program, const char *version, int argc, char **argv);
+void ch_report_row(struct ch_report *report, const struct ch_row *row);
+/* Finish the files, plot, and print the last line. */
+void ch_report_close(struct ch_report *report);
+
+/* Draw latency and bus bandwidth by bytes with gnuplot into a file that ends in .svg or .png.
+ * False: said on standard error. */
+bool ch_plot_draw(const char *path, const struct ch_row *rows, size_t n_rows);
+
+#endif /* CH_REPORT_H */

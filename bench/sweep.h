@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sweep.h: what a sweep is made of: the work of one row, and the row.
+ *
+ * Everything here and in the files around it is shared by chorus-sweep and by its peer in MPI,
+ * so that both fill, time, check and count in the same way; they differ in their backend only.
+ */
+#ifndef CH_SWEEP_H
+#define CH_SWEEP_H
+
+#include "chorus/lists.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The library's collectives, and sync: a barrier that completes no puts. */
+#define CH_SWEEP_LIST(X) CHORUS_COLL_LIST(X) X(sync)
+
+enum ch_sweep_coll {
+#define X(COLL) CH_SWEEP_##COLL,
+    CH_SWEEP_LIST(X)
+#undef X
+        CH_SWEEP_COUNT
+};
+
+/* PEs that a sweep is made for. */
+#define CH_SWEEP_PES_MAX 1024u
+
+/* One collective on one amount of data: what a row measures. */
+struct ch_work {
+    enum ch_sweep_coll coll;
+    chorus_type type;
+    chorus_op op;
+    size_t count;     /* elements, as chorusx_call has it */
+    const char *algo; /* "name:proto"; null: the program under test chooses */
+};
+
+/* What is done for a call of `work` by itself on each of `pes` PEs. */
+bool ch_work_moves(const struct ch_work *work);   /* it has buffers: neither barrier nor sync */
+bool ch_work_reduces(const struct ch_work *work); /* its op matters */
+size_t ch_work_source_bytes(const struct ch_work *work, uint32_t pes);
+size_t ch_work_dest_bytes(const struct ch_work *work, uint32_t pes);
+
+/* Bytes of the whole message: one PE's contribution for fcollect, one block for alltoall, the
+ * whole vector for broadcast, reduce and reducescatter; 0 if none is moved. */
+uint64_t ch_work_bytes(const struct ch_work *work, uint32_t pes);
+
+/* The count that makes a message of at most `bytes`; 0 if not even one element fits. */
+size_t ch_work_count(enum ch_sweep_coll coll, chorus_type type, uint64_t bytes, uint32_t pes);
+
+extern const char *const ch_sweep_names[CH_SWEEP_COUNT];
+extern const char *const ch_sweep_types[CHORUS_TYPE_COUNT];
+extern const char *const ch_sweep_ops[CHORUS_OP_COUNT];
+extern const size_t ch_sweep_type_bytes[CHORUS_TYPE_COUNT];
+
+/* How the call was served, in words. */
+struct ch_served {
+    char algo[40], proto[16], rule[256];
+    int ctas;
+};
+
+struct ch_row {
+    struct ch_work work;
+    struct ch_served served;
+    uint32_t pes;
+    uint64_t bytes;
+    double us_min, us_p50, us_p99;
+    double algbw, busbw; /* GB/s, from us_p50 */
+    bool checked;
+    uint64_t wrong; /* elements, of all PEs and all timed calls */
+};
+
+#endif /* CH_SWEEP_H */

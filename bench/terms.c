@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "terms.h"
+
+#include <string.h>
+
+/* Seeds of the shares' sequences differ from those of the elements by this. */
+#define SHARES 0x5348415245u
+
+/* Whole numbers up to `largest`, and all sums and products up to there, are exact. Enough for
+ * every type: 2^24. */
+#define ENOUGH (INT64_C(1) << 24)
+#define BITS_f16 11
+#define BITS_bf16 8
+
+struct precision {
+    int64_t largest;
+    bool is_integer, is_signed, is_complex;
+};
+
+#define PRECISION_INT(T, bytes)                                         \
+    {                                                                   \
+        (bytes) > 3 ? ENOUGH : (1 << (8 * (bytes)-1) % 32) - 1, 1, 1, 0 \
+    }
+#define PRECISION_UINT(T, bytes)                                    \
+    {                                                               \
+        (bytes) > 3 ? ENOUGH : (1 << 8 * (bytes) % 32) - 1, 1, 0, 0 \
+    }
+#define PRECISION_HALF(T, bytes) \
+    {                            \
+        1 << BITS_##T, 0, 1, 0   \
+    }
+#define PRECISION_FLOAT(T, bytes) \
+    {                             \
+        ENOUGH, 0, 1, 0           \
+    }
+#define PRECISION_COMPLEX(T, bytes) \
+    {                               \
+        ENOUGH / 4, 0, 1, 1         \
+    } /* its imaginary part is thrice the real */
+
+static const struct precision precisions[CHORUS_TYPE_COUNT] = {
+#define X(T, ctype, class, bytes) PRECISION_##class(T, bytes),
+    CHORUS_TYPE_LIST(X)
+#undef X
+};
+
+/* Integers wrap, so they are exact whatever they count to. */
+bool ch_terms_are_exact(chorus_type type, uint32_t pes)
+{
+    return precisions[type].is_integer || 2 * (int64_t)pes <= precisions[type].largest;
+}
+
+/* Whole shares in [1, half]; total is what the operator makes of them. */
+static void share_numbers(struct ch_terms *terms)
+{
+    for (uint32_t k = 0; k < terms->pes; k++) {
+        const uint64_t number = ch_random(terms->seed ^ SHARES, k);
+        const int64_t share = 1 + (int64_t)(number % (uint64_t)terms->half);
+        const bool is_first = k == 0;
+
+        terms->share[k] = share;
+        if (terms->op == CHORUS_OP_sum) terms->total += share;
+        if (terms->op == CHORUS_OP_min && (is_first || share < terms->total))
+            terms->total = share;
+        if (terms->op == CHORUS_OP_max && (is_first || share > terms->total))
+            terms->total = share;
+    }
+}
+
+/* Each of the 64 bits belongs to one share: a PE that is left out leaves its bits wrong. */
+static void share_bits(struct ch_terms *terms)
+{
+    for (uint32_t bit = 0; bit < 64; bit++) {
+        const uint64_t owner = ch_random(terms->seed ^ SHARES, bit) % terms->pes;
+
+        terms->share[owner] |= (int64_t)(UINT64_C(1) << bit);
+    }
+}
+
+void ch_terms_make(struct ch_terms *terms, chorus_type type, chorus_op op, uint32_t pes,
+                   uint64_t seed)
+{
+    const struct precision precision = precisions[type];
+    const int64_t part = precision.largest / (2 * (int64_t)pes);
+
+    terms->op = op;
+    terms->pes = pes;
+    terms->seed = seed;
+    terms->half = part > 0 ? part : 1;
+    terms->factors = 99;
+    terms->is_signed = precision.is_signed;
+    terms->is_complex = precision.is_complex;
+    terms->units = precision.is_complex ? 4 : precision.is_signed ? 2 : 1;
+    terms->total = 0;
+    memset(terms->share, 0, pes * sizeof(terms->share[0]));
+    if (op == CHORUS_OP_and || op == CHORUS_OP_or || op == CHORUS_OP_xor)
+        share_bits(terms);
+    else if (op == CHORUS_OP_prod)
+        terms->share[ch_random(seed ^ SHARES, 0) % pes] =
+            1; /* it multiplies; the others' are 1 */
+    else
+        share_numbers(terms);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * terms.h: the numbers that a checked reduction combines, before they take a type.
+ *
+ * Numbers are whole and so small that every partial result is exact in the type; bitwise
+ * operators take all 64 bits and a narrow type keeps its low ones.
+ */
+#ifndef CH_TERMS_H
+#define CH_TERMS_H
+
+#include "random.h"
+#include "sweep.h"
+
+struct ch_number {
+    int64_t re, im;
+};
+
+struct ch_terms {
+    chorus_op op;
+    uint32_t pes;
+    uint64_t seed;
+    int64_t half;    /* sum, min, max: bases are at most this, shares too */
+    int64_t factors; /* prod: how many factors to choose from, 2 and up */
+    int units;       /* prod: of 1, -1, i and -i, as many as the type has: 1, 2 or 4 */
+    bool is_signed, is_complex;
+    int64_t share[CH_SWEEP_PES_MAX];
+    int64_t total; /* of the shares, combined */
+};
+
+/* Terms of a reduction of `type` over `pes` PEs. */
+void ch_terms_make(struct ch_terms *terms, chorus_type type, chorus_op op, uint32_t pes,
+                   uint64_t seed);
+
+/* Can reductions of `type` over `pes` PEs have exact terms? bf16 counts to 256 only. */
+bool ch_terms_are_exact(chorus_type type, uint32_t pes);
+
+/* What a PE contributes to element i; `turn` is (PE + i) % pes. */
+static inline struct ch_number ch_terms_in(const struct ch_terms *terms, uint64_t i,
+                                           uint32_t turn);
+
+/* What element i must be after the reduction. */
+static inline struct ch_number ch_terms_out(const struct ch_terms *terms, uint64_t i);
+
+/* --- bodies, here so that the loops over elements inline them --------------------------- */
+
+/* A base for element i in [-half, half], or [0, half] without a sign. */
+static inline int64_t ch_terms_base(const struct ch_terms *terms, uint64_t i)
+{
+    const uint64_t span = (uint64_t)terms->half * (terms->is_signed ? 2 : 1) + 1;
+    const uint64_t spot = ((ch_random(terms->seed, i) >> 32) * span) >> 32;
+
+    return (int64_t)spot - (terms->is_signed ? terms->half : 0);
+}
+
+/* `magnitude` times the unit of element i, to the power of `times`. */
+static inline struct ch_number ch_terms_turned(const struct ch_terms *terms, uint64_t i,
+                                               int64_t magnitude, uint32_t times)
+{
+    const uint64_t quarter = 4 / (uint64_t)terms->units;
+    const uint64_t turns = (ch_random(terms->seed, i) & 3) * quarter * times % 4;
+    struct ch_number n = {0, 0};
+
+    if (turns == 0) n.re = magnitude;
+    if (turns == 1) n.im = magnitude;
+    if (turns == 2) n.re = -magnitude;
+    if (turns == 3) n.im = -magnitude;
+    return n;
+}
+
+static inline int64_t ch_terms_factor(const struct ch_terms *terms, uint64_t i)
+{
+    return 2 + (int64_t)((ch_random(terms->seed, i) >> 32) % (uint64_t)terms->factors);
+}
+
+static inline struct ch_number ch_terms_whole(const struct ch_terms *terms, int64_t value)
+{
+    const struct ch_number n = {value, terms->is_complex ? 3 * value : 0};
+
+    return n;
+}
+
+/* Per operator: what a PE with this share gives to element i, and what becomes of it. `bits`
+ * are random bits of the element. */
+/* clang-format off */
+#define CH_TERM_and(terms, i, bits, share) ch_terms_whole(terms, (bits) | ~(share))
+#define CH_TERM_or(terms, i, bits, share) ch_terms_whole(terms, (bits) & (share))
+#define CH_TERM_xor(terms, i, bits, share) ch_terms_whole(terms, ((bits) & (share)) ^ ((bits) >> 7))
+#define CH_TERM_min(terms, i, bits, share) ch_terms_whole(terms, ch_terms_base(terms, i) + (share))
+#define CH_TERM_max CH_TERM_min
+#define CH_TERM_sum CH_TERM_min
+#define CH_TERM_prod(terms, i, bits, share) \
+    ch_terms_turned(terms, i, (share) != 0 ? ch_terms_factor(terms, i) : 1, 1)
+
+#define CH_RESULT_and(terms, i, bits) ch_terms_whole(terms, bits)
+#define CH_RESULT_or CH_RESULT_and
+#define CH_RESULT_xor(terms, i, bits) \
+    ch_terms_whole(terms, (terms)->pes % 2 != 0 ? (bits) ^ ((bits) >> 7) : (bits))
+#define CH_RESULT_min(terms, i, bits) ch_terms_whole(terms, ch_terms_base(terms, i) + (terms)->total)
+#define CH_RESULT_max CH_RESULT_min
+#define CH_RESULT_sum(terms, i, bits) \
+    ch_terms_whole(terms, (terms)->pes * ch_terms_base(terms, i) + (terms)->total)
+#define CH_RESULT_prod(terms, i, bits) \
+    ch_terms_turned(terms, i, ch_terms_factor(terms, i), (terms)->pes)
+/* clang-format on */
+
+static inline struct ch_number ch_terms_in(const struct ch_terms *terms, uint64_t i,
+                                           uint32_t turn)
+{
+    const int64_t share = terms->share[turn], bits = (int64_t)ch_random(terms->seed, i);
+
+    switch (terms->op) {
+#define X(OP)            \
+    case CHORUS_OP_##OP: \
+        return CH_TERM_##OP(terms, i, bits, share);
+        CHORUS_OP_LIST(X)
+#undef X
+    default:
+        return ch_terms_whole(terms, 0);
+    }
+}
+
+static inline struct ch_number ch_terms_out(const struct ch_terms *terms, uint64_t i)
+{
+    const int64_t bits = (int64_t)ch_random(terms->seed, i);
+
+    switch (terms->op) {
+#define X(OP)            \
+    case CHORUS_OP_##OP: \
+        return CH_RESULT_##OP(terms, i, bits);
+        CHORUS_OP_LIST(X)
+#undef X
+    default:
+        return ch_terms_whole(terms, 0);
+    }
+}
+
+#endif /* CH_TERMS_H */
