@@ -5,7 +5,9 @@ import re
 
 import style
 
-HOMES = {"include/chorus/lists.h", "include/chorus/status.h", "src/coll/algorithm.h"}
+# Where the lists stand; rings, in sync.h, are not protocols but what three of them use.
+HOMES = {"include/chorus/lists.h", "include/chorus/status.h", "src/coll/algorithm.h",
+         "src/team/sync.h"}
 WINDOW = 20  # lines that count as side by side
 
 
@@ -20,7 +22,7 @@ def list_members(root, path, name):
 
 
 def lists(root, files):
-    """What each list's members look like in code: description -> set of tokens."""
+    """Each list's name, prefix in code and members."""
     known = [
         ("include/chorus/lists.h", "CHORUS_TYPE_LIST", "CHORUS_TYPE_"),
         ("include/chorus/lists.h", "CHORUS_OP_LIST", "CHORUS_OP_"),
@@ -32,23 +34,39 @@ def lists(root, files):
     for path, name, prefix in known:
         members = list_members(root, path, name) if path in files else []
         if members:
-            yield name, {prefix + m for m in members}
-            yield name, {f'"{m}"' for m in members}
+            yield name, prefix, members
 
 
-TOKEN = re.compile(r'"[^"\n]*"|\w+')
-
-
-def crowded(text, tokens):
-    """The first line of a window that names more than half of the tokens, or None."""
-    places = []
-    for match in TOKEN.finditer(text):
-        if match.group(0) in tokens:
-            places.append((style.line_of(text, match.start()), match.group(0)))
-    least = max(3, len(tokens) // 2 + 1)
+def crowded(places, names):
+    """The first line of a window in which more than half of the names occur, or None."""
+    least = max(3, len(names) // 2 + 1)
     for i, (first, _) in enumerate(places):
-        if len({t for line, t in places[i:] if line < first + WINDOW}) >= least:
+        if len({name for line, name in places[i:] if line < first + WINDOW}) >= least:
             return first
+    return None
+
+
+def listings(text):
+    """Where data is listed: braces around no statement, and bodies of macros."""
+    yield from re.finditer(r"\{[^{};]*(?:\{[^{};]*\}[^{};]*)*\}", text)
+    yield from re.finditer(r"^#define(?:[^\n]*\\\n)*[^\n]*", text, re.M)
+
+
+def second_list(text, prefix, members):
+    """Names as strings, anywhere side by side; names in code, in one listing."""
+    strings = {f'"{m}"' for m in members}
+    places = [(style.line_of(text, m.start()), m.group(0))
+              for m in re.finditer(r'"[^"\n]*"', text) if m.group(0) in strings]
+    found = crowded(places, members)
+    if found is not None:
+        return found
+    words = {prefix + m for m in members}
+    for listing in listings(text):
+        rows = [f"{prefix}{name}" for name in re.findall(r"\bX\((\w+)", listing.group(0))]
+        named = re.findall(r"\w+", listing.group(0)) + rows
+        at = style.line_of(text, listing.start())
+        if crowded([(at, name) for name in named if name in words], members) is not None:
+            return at
     return None
 
 
@@ -58,8 +76,8 @@ def problems(root, files):
         if not style.is_c(path) or path in HOMES:
             continue
         text = style.blank(style.read(root, path), strings=False)
-        for name, tokens in known:
-            line = crowded(text, tokens)
+        for name, prefix, members in known:
+            line = second_list(text, prefix, members)
             if line is not None:
                 yield f"{path}:{line}: a second list of what {name} lists; expand {name}"
 
@@ -74,9 +92,12 @@ style.run(
                              '\nconst char *n[] = {"and", "or",\n "xor", "min", "max", "sum"};\n'}),
         ("a second", {**LISTS, "tools/x.c": "int n[] = {CHORUS_OP_and, CHORUS_OP_or, CHORUS_OP_xor,"
                                             " CHORUS_OP_max};\n"}),
+        ("x.h:1: a second", {**LISTS, "src/x.h": "#define OPS(X) X(and) X(or) X(xor) \\\n X(min)\n"}),
     ],
     good=[
         {**LISTS, "src/x.c": '#define X(op) #op,\nconst char *n[] = {CHORUS_OP_LIST(X)};\n'},
+        {**LISTS, "src/x.c": "switch (op) {\ncase CHORUS_OP_and: f();\ncase CHORUS_OP_or:\n"
+                             "case CHORUS_OP_xor: g();\ncase CHORUS_OP_max: h();\n}\n"},
         {**LISTS, "src/x.c": "int n[] = {CHORUS_OP_and, CHORUS_OP_or};\n/* and or xor min */\n"},
     ],
 )

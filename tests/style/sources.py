@@ -8,15 +8,14 @@ import style
 STATEMENT = re.compile(r"^[\s*/]*(return\b.*|[\w\[\].>-]+ [-+*/|&]?= .*|[\w.>-]+\(.*\));\s*(\*/)?$")
 
 
-def is_named(path, meson):
-    name = path.split("/")[-1]
-    return re.search(rf"['/]{re.escape(name)}'|'{re.escape(name.rsplit('.', 1)[0])}'", meson)
-
-
 def unnamed(root, files):
+    """Sources that this build does not compile and that no meson.build names for another."""
+    build = style.BUILD if root == style.ROOT else root
+    built = {source for source, _, _ in style.compile_commands(build, root)}
     meson = "\n".join(style.read(root, f) for f in files if f.endswith("meson.build"))
     for path in files:
-        if path.endswith((".c", ".cu")) and not is_named(path, meson):
+        name = path.split("/")[-1]
+        if path.endswith((".c", ".cu")) and path not in built and f"'{name}'" not in meson:
             yield f"{path}:1: in no meson.build; build it or remove it"
 
 
@@ -47,20 +46,23 @@ def problems(root, files):
             yield from (f"{path}:{style.line_of(text, at)}: {what}" for at, what in dead(text))
 
 
+NONE = {"compile_commands.json": "[]"}
+
 style.run(
     problems,
     bad=[
-        ("in no meson.build", {"src/x.c": "int x;\n", "meson.build": "files('xx.c')\n"}),
-        ("x.h:2: code", {"src/x.h": "/* Was:\n * x = f(1);\n */\n"}),
-        ("x.h:1: code", {"src/x.h": "/* ch_word_store(word, 1); */\n"}),
-        ("x.h:1: a //", {"src/x.h": "int x; // one\n"}),
-        ("x.h:1: TODO", {"src/x.h": "/* TODO: the rest. */\n"}),
-        ("x.h:2: #if 0", {"src/x.h": "int x;\n#if 0\n#endif\n"}),
+        ("in no meson.build", {"src/x.c": "int x;\n", "meson.build": "files('xx.c')\n", **NONE}),
+        ("x.h:2: code", {"src/x.h": "/* Was:\n * x = f(1);\n */\n", **NONE}),
+        ("x.h:1: code", {"src/x.h": "/* ch_word_store(word, 1); */\n", **NONE}),
+        ("x.h:1: a //", {"src/x.h": "int x; // one\n", **NONE}),
+        ("x.h:1: TODO", {"src/x.h": "/* TODO: the rest. */\n", **NONE}),
+        ("x.h:2: #if 0", {"src/x.h": "int x;\n#if 0\n#endif\n", **NONE}),
     ],
     good=[
         {"src/x.c": 'const char *url = "http://x"; /* waits; then x = 1 */\n',
-         "src/meson.build": "files('x.c')\n"},
-        {"src/x.h": "/*\n * one line ends here;\n * x = 1 holds after f(x); then more\n */\n"},
-        {"tests/test_x.c": "int x;\n", "tests/meson.build": "foreach t : ['test_x']\n"},
+         "src/meson.build": "files('x.c')\n", **NONE},
+        {"src/x.h": "/*\n * one line ends here;\n * x = 1 holds after f(x); then more\n */\n", **NONE},
+        {"x.c": "int x;\n", "compile_commands.json":
+         '[{"directory": ".", "file": "x.c", "command": "cc -c x.c"}]'},
     ],
 )

@@ -70,17 +70,17 @@ def tool(*command, root=ROOT):
     return done.returncode, done.stdout + done.stderr
 
 
-def compile_commands(build):
-    """What the build compiles in this tree: source path -> its command, less output and -c."""
-    listed = json.loads((build / "compile_commands.json").read_text())
-    for entry in listed:
-        source = (Path(entry["directory"]) / entry["file"]).resolve()
-        if ROOT not in source.parents or source.suffix != ".c":
-            continue
+def compile_commands(build, root=ROOT):
+    """What a build compiles of root: source, its flags for the preprocessor and the language,
+    and the folder they hold in."""
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        source = (root / entry["directory"] / entry["file"]).resolve()
         words = shlex.split(entry["command"])
-        kept = [w for i, w in enumerate(words) if w.startswith(("-D", "-I", "-std=", "-isystem"))
-                or i > 0 and words[i - 1] == "-isystem"]
-        yield str(source.relative_to(ROOT)), kept, entry["directory"]
+        flags = [w for w in words if w.startswith(("-D", "-I", "-std="))]
+        flags += [w for i, word in enumerate(words[:-1]) if word == "-isystem"
+                  for w in (word, words[i + 1])]
+        if root.resolve() in source.parents and source.suffix == ".c":
+            yield str(source.relative_to(root.resolve())), flags, entry["directory"]
 
 
 def try_snippet(problems, snippet):

@@ -6,8 +6,8 @@ import style
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 CODE = (".c", ".h", ".cu", ".cuh", ".py", ".sh", ".build", ".gp")
-# Words of the trade that codespell takes for slips.
-WORDS = "te,fo,ba,nd,inout,ther,ans,ot,ue,hist,numer,crate,mut"
+# A misspelling that a test needs, a name, and a macro of mandoc.
+WORDS = "maped,upto,nd"
 
 
 def lines_of(path, text):
