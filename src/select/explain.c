@@ -46,10 +46,13 @@ static void write_line(const struct ch_table *table, uint32_t line, FILE *out)
 
         at = next == NULL ? end : next + 1;
     }
-    while (at < end && (*at == ' ' || *at == '-'))
+    if (at < end && memchr(at, '\n', (size_t)(end - at)) != NULL)
+        end = memchr(at, '\n', (size_t)(end - at));
+    while (at < end && strchr(" -", *at) != NULL)
         at++;
-    while (at < end && *at != '\n' && *at != '\r')
-        (void)fputc(*at++, out);
+    while (at < end && strchr(" \r", end[-1]) != NULL)
+        end--;
+    (void)fprintf(out, "%.*s", (int)(end - at), at);
 }
 
 static void write_request(const struct ch_request *r, FILE *out)
@@ -81,9 +84,9 @@ static void write_plan(const struct ch_request *request, const struct ch_plan *p
         (void)fprintf(out, "%s:%u: ", plan->table->path, plan->rule->line);
         write_line(plan->table, plan->rule->line, out);
     }
-    (void)fprintf(out, "\nsteps  %" PRIu64 " = %s\n", algo->steps(&shape), algo->steps_text);
-    (void)fprintf(out, "wire   %" PRIu64 " %s = %s\n", algo->wire(&shape),
-                  request->coll == CHORUS_COLL_barrier ? "signals" : "bytes", algo->wire_text);
+    (void)fprintf(out, "\nsteps  %s = %" PRIu64 "\n", algo->steps_text, algo->steps(&shape));
+    (void)fprintf(out, "wire   %s = %" PRIu64 " %s\n", algo->wire_text, algo->wire(&shape),
+                  request->coll == CHORUS_COLL_barrier ? "signals" : "bytes");
 }
 
 /* The tables and rules that were asked before `until` (null: all), and why they did not serve.

@@ -44,8 +44,8 @@ struct ch_request {
     chorus_op op;     /* reduce, reducescatter; else CHORUS_OP_sum */
     uint32_t offers;  /* CH_NEED_ bits that hold for this request */
     uint32_t ctas_max;
-    uint64_t
-        chunk_bytes; /* option CHORUS_CHUNK; for the formulas alone. 0: any message is a chunk */
+    uint64_t chunk_bytes; /* option CHORUS_CHUNK; for the formulas alone. 0: any message is a
+                             chunk */
     const char *machine,
         *gpu; /* "host" and "" without a GPU; compared as written in the rule */
 };

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which rule decides: the match, needs, clamps and the order of the sources. */
+#include "select_fixture.h"
+
+#include <sys/stat.h>
+
+/* The line of the rule that decides; 0 if none does. */
+static uint32_t line_of(const struct ch_select *select, const struct ch_request *request)
+{
+    struct ch_plan plan;
+
+    return ch_select_plan(select, request, &plan) == CHORUS_OK ? plan.rule->line : 0;
+}
+
+START_TEST(match__bound_of_a_range__is_the_next_rules)
+{
+    static const struct {
+        uint64_t bytes;
+        uint32_t pes, line;
+    } cases[] = {
+        {63, 4, 7},  {64, 4, 5},  {1023, 4, 5}, {1024, 4, 7}, {512, 1, 7},        {512, 2, 5},
+        {512, 7, 5}, {512, 8, 7}, {4096, 4, 6}, {4095, 4, 7}, {UINT64_MAX, 4, 6},
+    };
+    struct ch_select *select = open_with("", THREE_RULES);
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct ch_request r = reduce_of(cases[i].bytes, cases[i].pes);
+
+        ck_assert_uint_eq(line_of(select, &r), cases[i].line);
+    }
+    ch_select_close(select);
+}
+END_TEST
+
+START_TEST(match__type_or_op_not_in_the_set__falls_through)
+{
+    struct ch_select *select = open_with("", THREE_RULES);
+    struct ch_request r = reduce_of(8192, 4);
+
+    ck_assert_uint_eq(line_of(select, &r), 6);
+    r.type = CHORUS_TYPE_i32;
+    ck_assert_uint_eq(line_of(select, &r), 7);
+    r.type = CHORUS_TYPE_f64;
+    ck_assert_uint_eq(line_of(select, &r), 6);
+    r.op = CHORUS_OP_max;
+    ck_assert_uint_eq(line_of(select, &r), 7);
+    ch_select_close(select);
+}
+END_TEST
+
+START_TEST(match__machine_gpu_nodes_reach__compared_as_written)
+{
+    struct ch_select *select = open_with(
+        "", "  - {coll: reduce, machine: hosts, algo: one_shot, proto: ll, from: fallback}\n"
+            "  - {coll: reduce, gpu: H200, algo: one_shot, proto: ll, from: fallback}\n"
+            "  - {coll: reduce, nodes: 2..inf, algo: one_shot, proto: ll, from: fallback}\n"
+            "  - {coll: reduce, reach: [self, network], algo: one_shot, proto: ll, from: "
+            "fallback}\n"
+            "  - {coll: reduce, algo: two_shot, from: fallback}\n");
+    struct ch_request r = reduce_of(8, 4);
+
+    ck_assert_uint_eq(line_of(select, &r), 9);
+    r.machine = "hosts";
+    ck_assert_uint_eq(line_of(select, &r), 5);
+    r.machine = "host";
+    r.gpu = "H200";
+    ck_assert_uint_eq(line_of(select, &r), 6);
+    r.gpu = "";
+    r.nodes = 2;
+    ck_assert_uint_eq(line_of(select, &r), 7);
+    r.nodes = 1;
+    r.reach = CH_REACH_self;
+    ck_assert_uint_eq(line_of(select, &r), 8);
+    ch_select_close(select);
+}
+END_TEST
+
+/* Needs are part of the match. Without this the rule wins and its algorithm degrades inside:
+ * Open MPI PR 8186, 10 times the latency at 128 ranks. */
+START_TEST(match__need_not_offered__falls_through)
+{
+    struct ch_select *select = open_with(
+        "", "  - {coll: reduce, algo: recursive_exchange, proto: ll, from: fallback}\n"
+            "  - {coll: reduce, algo: two_shot, from: fallback}\n");
+    struct ch_request r = reduce_of(64, 4);
+    struct ch_plan plan = {0};
+
+    ck_assert_uint_eq(line_of(select, &r), 5);
+    r.type = CHORUS_TYPE_f16;
+    r.offers = ch_offers(r.type, r.reach, true);
+    ck_assert_uint_eq(line_of(select, &r), 6);
+    r.reach = CH_REACH_network;
+    r.offers = ch_offers(r.type, r.reach, true);
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_ERR_UNSUPPORTED);
+    ck_assert_str_eq(ch_error_message(),
+                     "no rule for reduce of f16 serves 4 PEs that are reached "
+                     "by network; give a table that does in CHORUS_TUNING");
+    ck_assert_ptr_null(plan.algo);
+    ch_select_close(select);
+}
+END_TEST
+
+START_TEST(offers__follow_type_reach_and_place)
+{
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f32, CH_REACH_self, true),
+                      CH_NEED_map | CH_NEED_whole | CH_NEED_apart);
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f32, CH_REACH_mapped, false),
+                      CH_NEED_map | CH_NEED_whole);
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_bf16, CH_REACH_mapped, false), CH_NEED_map);
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_network, false), 0);
+}
+END_TEST
+
+START_TEST(plan__ctas_and_radix__held_to_what_there_is)
+{
+    struct ch_select *select =
+        open_with("", "  - {coll: reduce, algo: recursive_exchange, proto: ll, ctas: 64, "
+                      "radix: 8, from: fallback}\n"
+                      "  - {coll: reduce, algo: two_shot, from: fallback}\n");
+    struct ch_request r = reduce_of(64, 4);
+    struct ch_plan plan;
+
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_uint_eq(plan.ctas, 4);
+    ck_assert_uint_eq(plan.radix, 4);
+    r.pes = 1;
+    r.ctas_max = 100;
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_uint_eq(plan.ctas, 64);
+    ck_assert_uint_eq(plan.radix, CH_RADIX_MIN);
+    r.pes = 100;
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_uint_eq(plan.radix, 8);
+    ch_select_close(select);
+}
+END_TEST
+
+START_TEST(order__option_then_user_then_shipped__a_collective_at_a_time)
+{
+    struct ch_select *select;
+    struct ch_request r = reduce_of(64, 4);
+    struct ch_plan plan;
+
+    ck_assert_int_eq(mkdir(user_folder, 0700), 0);
+    write_file(user_path, HEAD "  - {coll: reduce, algo: two_shot, from: fallback}\n"
+                               "  - {coll: broadcast, algo: pull, from: fallback}\n");
+    select =
+        open_with("", "  - {coll: reduce, algo: one_shot, proto: simple, from: fallback}\n");
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_str_eq(plan.table->path, table_path);
+    r.coll = CHORUS_COLL_broadcast;
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_str_eq(plan.table->path, user_path);
+    r.coll = CHORUS_COLL_barrier;
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_str_eq(plan.table->path, "tuning/host.yaml");
+    r.machine = "elsewhere";
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_str_eq(plan.table->path, "tuning/builtin.yaml");
+    ch_select_close(select);
+}
+END_TEST
+
+START_TEST(order__users_table_bad__refused)
+{
+    struct ch_select *select = NULL;
+    char expected[256];
+
+    ck_assert_int_eq(mkdir(user_folder, 0700), 0);
+    write_file(user_path, "");
+    ck_assert_int_eq(ch_select_open("", "", &select), CHORUS_ERR_TABLE);
+    (void)snprintf(expected, sizeof(expected),
+                   "%s:1:1: the file is empty; expected a mapping with "
+                   "version, machine, measured and rules",
+                   user_path);
+    ck_assert_str_eq(ch_error_message(), expected);
+    ck_assert_ptr_null(select);
+}
+END_TEST
+
+START_TEST(order__option_names_no_file__refused)
+{
+    struct ch_select *select;
+
+    ck_assert_int_eq(ch_select_open("", "/nonexistent/t.yaml", &select), CHORUS_ERR_TABLE);
+    ck_assert_str_eq(ch_error_message(),
+                     "/nonexistent/t.yaml: cannot be opened: No such file or "
+                     "directory; expected a rule table");
+}
+END_TEST
+
+/* Without tables of anyone's own, every collective is served, whatever the request. */
+START_TEST(shipped__any_request__served)
+{
+    struct ch_select *select = open_with("", NULL);
+
+    for (int coll = 0; coll < CHORUS_COLL_COUNT; coll++)
+        for (uint32_t pes = 1; pes < 100; pes += 3)
+            for (uint64_t bytes = 0; bytes < 1ull << 40; bytes = bytes * 4 + 4) {
+                struct ch_request r = reduce_of(bytes, pes);
+                struct ch_plan plan;
+
+                r.coll = (chorus_coll)coll;
+                r.offers = CH_NEED_map;
+                ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+                ck_assert_int_eq(plan.algo->coll, coll);
+                ck_assert_uint_eq(plan.algo->needs & ~CH_NEEDS_ALWAYS_MET, 0);
+            }
+    ch_select_close(select);
+}
+END_TEST
+
+static uint64_t digest_with(const char *algo, const char *rules)
+{
+    struct ch_select *select = open_with(algo, rules);
+    const uint64_t digest = ch_select_digest(select);
+
+    ch_select_close(select);
+    return digest;
+}
+
+START_TEST(digest__anything_that_decides__changes_it)
+{
+    const char *rule = "  - {coll: reduce, algo: two_shot, from: fallback}\n";
+    const char *other = "  - {coll: reduce, algo: two_shot, from: fallback}\n\n";
+
+    ck_assert_uint_eq(digest_with("", NULL), digest_with("", NULL));
+    ck_assert_uint_eq(digest_with("", rule), digest_with("", rule));
+    ck_assert_uint_ne(digest_with("", NULL), digest_with("", rule));
+    ck_assert_uint_ne(digest_with("", rule), digest_with("", other));
+    ck_assert_uint_ne(digest_with("", rule), digest_with("reduce:two_shot", rule));
+}
+END_TEST
+
+START_TEST(select__close_null__is_nothing)
+{
+    ch_select_close(NULL);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, match__bound_of_a_range__is_the_next_rules);
+    tcase_add_test(tests, match__type_or_op_not_in_the_set__falls_through);
+    tcase_add_test(tests, match__machine_gpu_nodes_reach__compared_as_written);
+    tcase_add_test(tests, match__need_not_offered__falls_through);
+    tcase_add_test(tests, offers__follow_type_reach_and_place);
+    tcase_add_test(tests, plan__ctas_and_radix__held_to_what_there_is);
+    tcase_add_test(tests, order__option_then_user_then_shipped__a_collective_at_a_time);
+    tcase_add_test(tests, order__users_table_bad__refused);
+    tcase_add_test(tests, order__option_names_no_file__refused);
+    tcase_add_test(tests, shipped__any_request__served);
+    tcase_add_test(tests, digest__anything_that_decides__changes_it);
+    tcase_add_test(tests, select__close_null__is_nothing);
+}
+
+int main(void)
+{
+    return run_tests("select plan", add);
+}

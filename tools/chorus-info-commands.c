@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "chorus-info.h"
+
+#include "base/option.h"
+#include "select/name.h"
+#include "select/select.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static chorus_status find_name(const char *kind, const char *const names[], size_t count,
+                               const char *text, uint32_t *out)
+{
+    struct ch_why why;
+    size_t index;
+
+    if (!ch_name_find(kind, names, count, text, &index, &why))
+        return CH_FAIL(CHORUS_ERR_ARG, "%s", why.text);
+    *out = (uint32_t)index;
+    return CHORUS_OK;
+}
+
+static chorus_status parse_number(const char *option, const char *text, uint64_t lo,
+                                  uint64_t hi, uint64_t *out)
+{
+    if (text == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "explain needs --%s; expected a number, such as 64K",
+                       option);
+    if (ch_parse_bytes(text, 0, out) != 0 || *out < lo || *out > hi)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "--%s is \"%s\"; expected a number from %" PRIu64
+                       ", with K, M or G for powers of 1024",
+                       option, text, lo);
+    return CHORUS_OK;
+}
+
+/* The call that the command line describes, on the PEs of one host. */
+static chorus_status request_of(const struct info_args *args, const struct ch_options *options,
+                                struct ch_request *r)
+{
+    uint32_t coll, type = CHORUS_TYPE_f32, op = CHORUS_OP_sum;
+    uint64_t pes;
+
+    *r = (struct ch_request){.nodes = 1,
+                             .ctas_max = (uint32_t)options->ctas,
+                             .machine = "host",
+                             .gpu = "",
+                             .chunk_bytes = options->chunk};
+    CH_TRY(find_name("collective", ch_coll_names, CHORUS_COLL_COUNT, args->operand, &coll));
+    if (args->dtype != NULL)
+        CH_TRY(find_name("dtype", ch_type_names, CHORUS_TYPE_COUNT, args->dtype, &type));
+    if (args->op != NULL) CH_TRY(find_name("op", ch_op_names, CHORUS_OP_COUNT, args->op, &op));
+    CH_TRY(parse_number("pes", args->pes, 1, UINT32_MAX, &pes));
+    r->coll = (chorus_coll)coll;
+    r->pes = (uint32_t)pes;
+    r->reach = pes == 1 ? CH_REACH_self : CH_REACH_mapped;
+    r->type = r->coll == CHORUS_COLL_barrier ? CHORUS_TYPE_u8 : (chorus_type)type;
+    r->op = (chorus_op)op;
+    r->offers = ch_offers(r->type, r->reach, !args->is_in_place);
+    if (r->coll == CHORUS_COLL_barrier) return CHORUS_OK;
+    CH_TRY(parse_number("bytes", args->bytes, 0, UINT64_MAX, &r->bytes));
+    if (r->bytes % ch_type_bytes[type] != 0)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "--bytes is %" PRIu64
+                       ", which is not whole %s; expected a multiple of %zu",
+                       r->bytes, ch_type_names[type], ch_type_bytes[type]);
+    if (!ch_op_takes(r->op, r->type))
+        return CH_FAIL(CHORUS_ERR_ARG, "--op %s does not take %s; expected an integer type",
+                       ch_op_names[op], ch_type_names[type]);
+    return CHORUS_OK;
+}
+
+chorus_status info_explain(const struct info_args *args)
+{
+    struct ch_options options;
+    struct ch_request request;
+    struct ch_select *select;
+    chorus_status status;
+
+    CH_TRY(ch_options_read(&options));
+    CH_TRY(request_of(args, &options, &request));
+    CH_TRY(ch_select_open(options.algo, options.tuning, &select));
+    status = ch_select_explain(select, &request, stdout);
+    ch_select_close(select);
+    return status;
+}
+
+static void print_needs(uint32_t needs)
+{
+    char text[64] = "";
+    size_t used = 0;
+
+#define X(need, bit, meaning)                                              \
+    if ((needs & (bit)) != 0)                                              \
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", \
+                                 used == 0 ? "" : ",", #need);
+    CH_NEED_LIST(X)
+#undef X
+    (void)printf("%-10s ", text);
+}
+
+chorus_status info_algorithms(const struct info_args *args)
+{
+    (void)args;
+    (void)printf("%-13s %-18s %-8s %-10s %-26s %s\n", "coll", "algo", "proto", "needs", "steps",
+                 "wire");
+    for (size_t i = 0; i < CH_ALGO_COUNT; i++) {
+        const struct ch_algo *a = &ch_algos[i];
+
+        (void)printf("%-13s %-18s %-8s ", ch_coll_names[a->coll], a->name,
+                     ch_proto_names[a->proto]);
+        print_needs(a->needs);
+        (void)printf("%-26s %s\n", a->steps_text, a->wire_text);
+    }
+    return CHORUS_OK;
+}
+
+static void print_option(const char *name, const char *initial, const char *text)
+{
+    char variable[64];
+    const char *set;
+
+    (void)snprintf(variable, sizeof(variable), "CHORUS_%s", name);
+    set = getenv(variable);
+    (void)printf("%s=%s%s\n    %s\n", variable, set != NULL ? set : initial,
+                 set != NULL ? "  (from the environment)" : "", text);
+}
+
+chorus_status info_options(const struct info_args *args)
+{
+    struct ch_options options;
+
+    (void)args;
+    CH_TRY(ch_options_read(&options)); /* refuses a value that is not one */
+#define X(NAME, field, KIND, initial, text) print_option(#NAME, initial, text);
+    CH_OPTION_LIST(X)
+#undef X
+    return CHORUS_OK;
+}
+
+chorus_status info_version(const struct info_args *args)
+{
+    (void)args;
+    (void)printf("chorus %s\n", CHORUS_VERSION);
+    return CHORUS_OK;
+}
+
+chorus_status info_check(const struct info_args *args)
+{
+    struct ch_table *table;
+
+    CH_TRY(ch_table_read(args->operand, &table));
+    (void)printf("%s: %zu rules for %s, measured %s\n", table->path, table->n_rules,
+                 table->machine, table->measured);
+    for (uint32_t coll = 0; coll < CHORUS_COLL_COUNT; coll++) {
+        size_t rules = 0;
+
+        for (size_t i = 0; i < table->n_rules; i++)
+            rules += table->rules[i].coll == coll;
+        (void)printf("    %-13s %zu\n", ch_coll_names[coll], rules);
+    }
+    ch_table_free(table);
+    return CHORUS_OK;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chorus-info: what this library has, and why a call would choose what. Needs no job. */
+#include "chorus-info.h"
+
+#include "select/name.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_UNSERVED = 1, EXIT_BAD_INPUT = 2 };
+enum { KEY_BYTES = 0x100, KEY_PES, KEY_DTYPE, KEY_OP, KEY_IN_PLACE }; /* no short options */
+
+/* clang-format off */
+/* Commands: name, takes an operand. */
+#define COMMAND_LIST(X) \
+    X(explain, true) X(algorithms, false) X(options, false) X(version, false) X(check, true)
+
+static const struct argp_option options[] = {
+    {"bytes", KEY_BYTES, "BYTES", 0, "explain: bytes of the message, such as 64K", 0},
+    {"pes", KEY_PES, "PES", 0, "explain: PEs of the team", 0},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "explain: element type (f32)", 0},
+    {"op", KEY_OP, "OP", 0, "explain: operator of a reduction (sum)", 0},
+    {"in-place", KEY_IN_PLACE, NULL, 0, "explain: source and dest are the same memory", 0},
+    {0},
+};
+/* clang-format on */
+
+static const char *const command_names[] = {
+#define X(name, has_operand) #name,
+    COMMAND_LIST(X)
+#undef X
+};
+
+static const bool command_has_operand[] = {
+#define X(name, has_operand) has_operand,
+    COMMAND_LIST(X)
+#undef X
+};
+
+static chorus_status (*const command_runs[])(const struct info_args *args) = {
+#define X(name, has_operand) info_##name,
+    COMMAND_LIST(X)
+#undef X
+};
+
+enum { COMMANDS = sizeof(command_names) / sizeof(command_names[0]) };
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct info_args *args = state->input;
+
+    switch (key) {
+    case KEY_BYTES:
+        args->bytes = text;
+        return 0;
+    case KEY_PES:
+        args->pes = text;
+        return 0;
+    case KEY_DTYPE:
+        args->dtype = text;
+        return 0;
+    case KEY_OP:
+        args->op = text;
+        return 0;
+    case KEY_IN_PLACE:
+        args->is_in_place = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (state->arg_num > 1)
+            argp_failure(state, EXIT_BAD_INPUT, 0, "\"%s\" is one word too many; see --help",
+                         text);
+        *(state->arg_num == 0 ? &args->command : &args->operand) = text;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* argp says that an option is unknown, but neither which there are nor the nearest. */
+static bool knows_option(const char *word, struct ch_why *why)
+{
+    const char *names[sizeof(options) / sizeof(options[0]) + 2] = {"--help", "--usage"};
+    char dashed[sizeof(options) / sizeof(options[0])][32], found[64];
+    size_t count = 2, index;
+
+    for (size_t i = 0; options[i].name != NULL; i++) {
+        (void)snprintf(dashed[i], sizeof(dashed[i]), "--%s", options[i].name);
+        names[count++] = dashed[i];
+    }
+    (void)snprintf(found, sizeof(found), "%.*s", (int)strcspn(word, "="), word);
+    return ch_name_find("option", names, count, found, &index, why);
+}
+
+static int fail(const char *message)
+{
+    (void)fprintf(stderr, "chorus-info: %s\n", message);
+    return EXIT_BAD_INPUT;
+}
+
+static int run(const struct info_args *args)
+{
+    chorus_status status;
+    struct ch_why why;
+    size_t i;
+
+    if (args->command == NULL) {
+        ch_why_set(&why, "no command; expected ");
+        ch_why_list(&why, command_names, COMMANDS);
+        return fail(why.text);
+    }
+    if (!ch_name_find("command", command_names, COMMANDS, args->command, &i, &why))
+        return fail(why.text);
+    if (command_has_operand[i] != (args->operand != NULL)) {
+        ch_why_set(&why, "%s %s; see --help", args->command,
+                   args->operand == NULL ? "needs a word after it" : "takes no word after it");
+        return fail(why.text);
+    }
+    status = command_runs[i](args);
+    if (status == CHORUS_OK) return EXIT_SUCCESS;
+    (void)fflush(stdout); /* what explain found comes before what it lacks */
+    (void)fail(ch_error_message());
+    return status == CHORUS_ERR_UNSUPPORTED ? EXIT_UNSERVED : EXIT_BAD_INPUT;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        options,
+        parse_option,
+        "explain COLL | algorithms | options | version | check FILE",
+        "What Chorus has, and why a call would choose what.\v"
+        "explain COLL   the plan for a call, its rule, and why the rules before it did not "
+        "apply\n"
+        "algorithms     every algorithm, with what it needs and costs\n"
+        "options        the environment variables, with the values in force\n"
+        "version        the version\n"
+        "check FILE     read a rule table and say what is in it",
+        NULL,
+        NULL,
+        NULL};
+    struct info_args args = {0};
+    struct ch_why why;
+    int code;
+
+    argp_err_exit_status = EXIT_BAD_INPUT;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (argv[i][0] == '-' && !knows_option(argv[i], &why)) return fail(why.text);
+    if (argp_parse(&argp, argc, argv, 0, NULL, &args) != 0) return EXIT_BAD_INPUT;
+    code = run(&args);
+    if (fclose(stdout) != 0 && code == EXIT_SUCCESS) return fail("cannot write the answer");
+    return code;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chorus-info.h: what was asked on the command line, and the commands that answer. */
+#ifndef CHORUS_INFO_H
+#define CHORUS_INFO_H
+
+#include "base/error.h"
+#include "chorus/lists.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Null texts were not given. */
+struct info_args {
+    const char *command, *operand; /* operand: explain's collective, check's file */
+    const char *bytes, *pes, *dtype, *op;
+    bool is_in_place;
+};
+
+/* Each prints to standard output. A code other than CHORUS_OK comes with a message. */
+CH_MUST_CHECK chorus_status info_explain(const struct info_args *args);
+CH_MUST_CHECK chorus_status info_algorithms(const struct info_args *args);
+CH_MUST_CHECK chorus_status info_options(const struct info_args *args);
+CH_MUST_CHECK chorus_status info_version(const struct info_args *args);
+CH_MUST_CHECK chorus_status info_check(const struct info_args *args);
+
+#endif /* CHORUS_INFO_H */
