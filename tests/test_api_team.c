@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Teams through the public calls: who is in, who is who, and what is refused. */
+#include "api_pes.h"
+
+#include <string.h>
+
+#define WORLD CHORUS_TEAM_WORLD
+
+static void predefined__each__holds_all_pes(void)
+{
+    static const chorus_team_t teams[] = {WORLD, CHORUS_TEAM_SHARED, CHORUS_TEAM_NODE};
+
+    for (int i = 0; i < 3; i++) {
+        EXPECT(chorus_team_my_pe(teams[i]) == api_me());
+        EXPECT(chorus_team_n_pes(teams[i]) == api_n());
+        EXPECT(chorusx_team_status(teams[i]) == CHORUS_OK);
+        EXPECT(chorus_team_sync(teams[i]) == CHORUS_OK);
+    }
+}
+
+/* Make the team of a triplet, and compare each PE's place in it with the formula. */
+static void check_triplet(int start, int stride, int count)
+{
+    chorus_team_t team = 77;
+    int number = -1;
+
+    for (int i = 0; i < count; i++)
+        if (start + i * stride == api_me()) number = i;
+    EXPECT(chorus_team_split_strided(WORLD, start, stride, count, NULL, 0, &team) == CHORUS_OK);
+    EXPECT((team == CHORUS_TEAM_INVALID) == (number < 0));
+    EXPECT(chorus_team_my_pe(team) == number);
+    EXPECT(chorus_team_n_pes(team) == (number < 0 ? -1 : count));
+    if (number < 0) return;
+    for (int i = 0; i < count; i++) {
+        EXPECT(chorus_team_translate_pe(team, i, WORLD) == start + i * stride);
+        EXPECT(chorus_team_translate_pe(WORLD, start + i * stride, team) == i);
+    }
+    EXPECT(chorus_team_translate_pe(team, count, WORLD) == -1);
+    EXPECT(chorus_team_translate_pe(team, -1, WORLD) == -1);
+    EXPECT(chorus_team_sync(team) == CHORUS_OK);
+    chorus_team_destroy(team);
+}
+
+/* Every triplet that the standard allows: also strides below 0, and 0 for one PE. */
+static void split_strided__every_valid_triplet__gives_its_pes(void)
+{
+    const int n = api_n() < 4 ? api_n() : 4;
+
+    for (int start = 0; start < n; start++)
+        for (int stride = -n; stride <= n; stride++)
+            for (int count = 1; count <= n; count++) {
+                const int last = start + stride * (count - 1);
+                const bool valid = last >= 0 && last < n && (stride != 0 || count == 1);
+
+                if (valid) check_triplet(start, stride, count);
+            }
+}
+
+static void split_strided__invalid_triplet__says_what_is_wrong(void)
+{
+    chorus_team_t team = 77;
+    const int n = api_n();
+
+    EXPECT_FAILS(chorus_team_split_strided(WORLD, -1, 1, 1, NULL, 0, &team), CHORUS_ERR_ARG,
+                 "chorus_team_split_strided: start is -1");
+    EXPECT(team == CHORUS_TEAM_INVALID);
+    EXPECT_FAILS(chorus_team_split_strided(WORLD, n, 1, 1, NULL, 0, &team), CHORUS_ERR_ARG,
+                 "start is");
+    EXPECT_FAILS(chorus_team_split_strided(WORLD, 0, 1, 0, NULL, 0, &team), CHORUS_ERR_ARG,
+                 "count of PEs is 0");
+    EXPECT_FAILS(chorus_team_split_strided(WORLD, 0, 1, n + 1, NULL, 0, &team), CHORUS_ERR_ARG,
+                 "count of PEs is");
+    if (n > 1) {
+        EXPECT_FAILS(chorus_team_split_strided(WORLD, 0, 0, 2, NULL, 0, &team), CHORUS_ERR_ARG,
+                     "stride is 0 for 2 PEs");
+        EXPECT_FAILS(chorus_team_split_strided(WORLD, 0, -1, 2, NULL, 0, &team), CHORUS_ERR_ARG,
+                     "end at PE -1");
+        EXPECT_FAILS(chorus_team_split_strided(WORLD, 0, 2147483647, 2, NULL, 0, &team),
+                     CHORUS_ERR_ARG, "end at PE 2147483647");
+    }
+    EXPECT_FAILS(chorus_team_split_strided(WORLD, 0, 1, n, NULL, 6, &team), CHORUS_ERR_ARG,
+                 "config_mask is 0x6");
+    EXPECT_FAILS(
+        chorus_team_split_strided(WORLD, 0, 1, n, NULL, CHORUS_TEAM_NUM_CONTEXTS, &team),
+        CHORUS_ERR_ARG, "config is null");
+    EXPECT_FAILS(chorus_team_split_strided(CHORUS_TEAM_INVALID, 0, 1, 1, NULL, 0, &team),
+                 CHORUS_ERR_ARG, "CHORUS_TEAM_INVALID");
+    EXPECT(chorus_team_sync(WORLD) == CHORUS_OK);
+}
+
+static void check_grid(int xrange)
+{
+    const int width = xrange < api_n() ? xrange : api_n();
+    const int x = api_me() % xrange, y = api_me() / xrange;
+    const int row = api_n() - y * width < width ? api_n() - y * width : width;
+    const int column = (api_n() - x + width - 1) / width;
+    chorus_team_t xteam, yteam;
+
+    EXPECT(chorus_team_split_2d(WORLD, xrange, NULL, 0, &xteam, NULL, 0, &yteam) == CHORUS_OK);
+    EXPECT(chorus_team_my_pe(xteam) == x && chorus_team_n_pes(xteam) == row);
+    EXPECT(chorus_team_my_pe(yteam) == y && chorus_team_n_pes(yteam) == column);
+    EXPECT(chorus_team_translate_pe(xteam, 0, WORLD) == y * width);
+    EXPECT(chorus_team_translate_pe(yteam, 0, WORLD) == x);
+    chorus_team_destroy(yteam);
+    chorus_team_destroy(xteam);
+}
+
+static void split_2d__every_width__rows_and_columns(void)
+{
+    chorus_team_t xteam, yteam;
+
+    for (int xrange = 1; xrange <= api_n() + 1; xrange++)
+        check_grid(xrange);
+    EXPECT_FAILS(chorus_team_split_2d(WORLD, 0, NULL, 0, &xteam, NULL, 0, &yteam),
+                 CHORUS_ERR_ARG, "chorus_team_split_2d: xrange is 0");
+    EXPECT(xteam == CHORUS_TEAM_INVALID && yteam == CHORUS_TEAM_INVALID);
+}
+
+/* Every PE but one in reverse, then its own parent reversed again. */
+static void team_create__nested_lists_in_any_order__number_as_listed(void)
+{
+    const int n = api_n() < API_PES_MAX ? api_n() : API_PES_MAX;
+    int down[API_PES_MAX], up[API_PES_MAX];
+    chorus_team_t outer, inner;
+
+    for (int i = 0; i < n; i++) {
+        down[i] = n - 1 - i;
+        up[i] = n - 1 - i; /* in numbers of outer */
+    }
+    EXPECT(chorusx_team_create(WORLD, down, n, &outer) == CHORUS_OK);
+    if (api_me() >= n) return;
+    EXPECT(chorus_team_my_pe(outer) == n - 1 - api_me());
+    EXPECT(chorusx_team_create(outer, up, n, &inner) == CHORUS_OK);
+    EXPECT(chorus_team_my_pe(inner) == api_me());
+    EXPECT(chorus_team_translate_pe(inner, 0, outer) == n - 1);
+    chorus_team_destroy(outer); /* a child outlives its parent */
+    EXPECT(chorus_team_sync(inner) == CHORUS_OK);
+    chorus_team_destroy(inner);
+}
+
+static void team_create__bad_lists__say_what_is_wrong(void)
+{
+    const int outside[1] = {-1}, twice[2] = {0, 0};
+    chorus_team_t team = 77;
+
+    EXPECT_FAILS(chorusx_team_create(WORLD, outside, 1, &team), CHORUS_ERR_ARG,
+                 "PE -1 of the list is not in the parent team");
+    EXPECT(team == CHORUS_TEAM_INVALID);
+    EXPECT_FAILS(chorusx_team_create(WORLD, outside, 0, &team), CHORUS_ERR_ARG,
+                 "chorusx_team_create: n is 0");
+    EXPECT_FAILS(chorusx_team_create(WORLD, outside, -4, &team), CHORUS_ERR_ARG, "n is -4");
+    if (api_n() > 1)
+        EXPECT_FAILS(chorusx_team_create(WORLD, twice, 2, &team), CHORUS_ERR_ARG,
+                     "PE 0 is in the list twice");
+    EXPECT(chorus_team_sync(WORLD) == CHORUS_OK);
+}
+
+static void config__number_of_contexts__is_kept_and_given_back(void)
+{
+    const chorus_team_config_t wanted = {.num_contexts = 5}, negative = {.num_contexts = -1};
+    chorus_team_config_t got = {.num_contexts = 99};
+    chorus_team_t team;
+
+    EXPECT(chorus_team_get_config(WORLD, CHORUS_TEAM_NUM_CONTEXTS, &got) == CHORUS_OK);
+    EXPECT(got.num_contexts == 0);
+    EXPECT(chorus_team_split_strided(WORLD, 0, 1, api_n(), &wanted, CHORUS_TEAM_NUM_CONTEXTS,
+                                     &team) == CHORUS_OK);
+    EXPECT(chorus_team_get_config(team, 0, &got) == CHORUS_OK && got.num_contexts == 0);
+    EXPECT(chorus_team_get_config(team, CHORUS_TEAM_NUM_CONTEXTS, &got) == CHORUS_OK);
+    EXPECT(got.num_contexts == 5);
+    chorus_team_destroy(team);
+    EXPECT_FAILS(chorus_team_get_config(team, CHORUS_TEAM_NUM_CONTEXTS, &got), CHORUS_ERR_ARG,
+                 "was destroyed");
+    EXPECT_FAILS(
+        chorus_team_split_strided(WORLD, 0, 1, 1, &negative, CHORUS_TEAM_NUM_CONTEXTS, &team),
+        CHORUS_ERR_ARG, "num_contexts is -1");
+}
+
+static void destroyed_handle__every_call__is_refused(void)
+{
+    chorus_team_t team, other;
+
+    EXPECT(chorus_team_split_strided(WORLD, 0, 1, api_n(), NULL, 0, &team) == CHORUS_OK);
+    chorus_team_destroy(team);
+    EXPECT(chorus_team_my_pe(team) == -1 && chorus_team_n_pes(team) == -1);
+    EXPECT(strstr(chorusx_last_error(), "of a team that was destroyed") != NULL);
+    EXPECT(chorus_team_translate_pe(team, 0, WORLD) == -1);
+    EXPECT(chorus_team_translate_pe(WORLD, 0, team) == -1);
+    EXPECT_FAILS(chorusx_team_status(team), CHORUS_ERR_ARG, "was destroyed");
+    EXPECT_FAILS(chorus_team_sync(team), CHORUS_ERR_ARG, "was destroyed");
+    EXPECT_FAILS(chorus_team_split_strided(team, 0, 1, 1, NULL, 0, &other), CHORUS_ERR_ARG,
+                 "was destroyed");
+    chorus_team_destroy(team);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "was destroyed");
+    EXPECT(chorus_team_my_pe(4000) == -1);
+    EXPECT(strstr(chorusx_last_error(), "was never given out") != NULL);
+}
+
+static void destroy__predefined_team__is_refused(void)
+{
+    chorus_team_destroy(WORLD);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "predefined");
+    chorus_team_destroy(CHORUS_TEAM_SHARED);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "predefined");
+    chorus_team_destroy(CHORUS_TEAM_NODE);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "predefined");
+    chorus_team_destroy(CHORUS_TEAM_INVALID);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "CHORUS_TEAM_INVALID");
+    EXPECT(chorus_team_n_pes(WORLD) == api_n());
+}
+
+/* More teams one after another than there are slots: each gives all back. */
+static void destroy__many_teams__memory_comes_back(void)
+{
+    chorusx_heap_info_t before, after;
+    chorus_team_t team;
+
+    EXPECT(chorusx_heap_info(&before) == CHORUS_OK);
+    for (int i = 0; i < 4200; i++) {
+        if (chorus_team_split_strided(WORLD, 0, 1, api_n(), NULL, 0, &team) != CHORUS_OK) {
+            EXPECT(!"a team could not be made");
+            break;
+        }
+        chorus_team_destroy(team);
+    }
+    EXPECT(chorusx_heap_info(&after) == CHORUS_OK);
+    EXPECT(after.local_used_bytes == before.local_used_bytes);
+}
+
+#define TESTS(X)                                                \
+    X(predefined__each__holds_all_pes)                          \
+    X(split_strided__every_valid_triplet__gives_its_pes)        \
+    X(split_strided__invalid_triplet__says_what_is_wrong)       \
+    X(split_2d__every_width__rows_and_columns)                  \
+    X(team_create__nested_lists_in_any_order__number_as_listed) \
+    X(team_create__bad_lists__say_what_is_wrong)                \
+    X(config__number_of_contexts__is_kept_and_given_back)       \
+    X(destroyed_handle__every_call__is_refused)                 \
+    X(destroy__predefined_team__is_refused)                     \
+    X(destroy__many_teams__memory_comes_back)
+API_MAIN(TESTS)
