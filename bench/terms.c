@@ -67,14 +67,30 @@ static void share_numbers(struct ch_terms *terms)
     }
 }
 
-/* Each of the 64 bits belongs to one share: a PE that is left out leaves its bits wrong. */
+/* Each of the 64 bits belongs to one share, or for and and or every other one to a second too:
+ * a PE that is left out leaves its bits wrong, and so does xor or sum in place of or. */
 static void share_bits(struct ch_terms *terms)
 {
-    for (uint32_t bit = 0; bit < 64; bit++) {
-        const uint64_t owner = ch_random(terms->seed ^ SHARES, bit) % terms->pes;
+    const uint32_t owners = terms->op == CHORUS_OP_xor ? 64 : 96;
 
-        terms->share[owner] |= (int64_t)(UINT64_C(1) << bit);
+    for (uint32_t k = 0; k < owners; k++) {
+        const uint64_t owner = ch_random(terms->seed ^ SHARES, k) % terms->pes;
+
+        terms->share[owner] |= (int64_t)(UINT64_C(1) << (k < 64 ? k : 2 * (k - 64)));
     }
+}
+
+/* One share multiplies by one factor, another by a second; the rest are ones. */
+static void share_factors(struct ch_terms *terms)
+{
+    const uint32_t pes = terms->pes;
+    const uint32_t first = (uint32_t)(ch_random(terms->seed ^ SHARES, 0) % pes);
+    const uint32_t second =
+        pes > 1 ? (first + 1 + (uint32_t)(terms->seed % (pes - 1))) % pes : 0;
+
+    terms->share[first] |= 1;
+    if (pes > 1) terms->share[second] |= 2;
+    terms->total = pes > 1 ? 3 : 1;
 }
 
 void ch_terms_make(struct ch_terms *terms, chorus_type type, chorus_op op, uint32_t pes,
@@ -87,7 +103,6 @@ void ch_terms_make(struct ch_terms *terms, chorus_type type, chorus_op op, uint3
     terms->pes = pes;
     terms->seed = seed;
     terms->half = part > 0 ? part : 1;
-    terms->factors = 99;
     terms->is_signed = precision.is_signed;
     terms->is_complex = precision.is_complex;
     terms->units = precision.is_complex ? 4 : precision.is_signed ? 2 : 1;
@@ -96,8 +111,7 @@ void ch_terms_make(struct ch_terms *terms, chorus_type type, chorus_op op, uint3
     if (op == CHORUS_OP_and || op == CHORUS_OP_or || op == CHORUS_OP_xor)
         share_bits(terms);
     else if (op == CHORUS_OP_prod)
-        terms->share[ch_random(seed ^ SHARES, 0) % pes] =
-            1; /* it multiplies; the others' are 1 */
+        share_factors(terms);
     else
         share_numbers(terms);
 }

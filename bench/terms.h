@@ -19,9 +19,8 @@ struct ch_terms {
     chorus_op op;
     uint32_t pes;
     uint64_t seed;
-    int64_t half;    /* sum, min, max: bases are at most this, shares too */
-    int64_t factors; /* prod: how many factors to choose from, 2 and up */
-    int units;       /* prod: of 1, -1, i and -i, as many as the type has: 1, 2 or 4 */
+    int64_t half; /* sum, min, max: bases are at most this, shares too */
+    int units;    /* prod: of 1, -1, i and -i, as many as the type has: 1, 2 or 4 */
     bool is_signed, is_complex;
     int64_t share[CH_SWEEP_PES_MAX];
     int64_t total; /* of the shares, combined */
@@ -67,9 +66,14 @@ static inline struct ch_number ch_terms_turned(const struct ch_terms *terms, uin
     return n;
 }
 
-static inline int64_t ch_terms_factor(const struct ch_terms *terms, uint64_t i)
+/* The product of the factors of element i that a share says: bit 0 one, bit 1 another, each
+ * from 2 to 10, so that every type has room for both. */
+static inline int64_t ch_terms_factor(const struct ch_terms *terms, uint64_t i, int64_t share)
 {
-    return 2 + (int64_t)((ch_random(terms->seed, i) >> 32) % (uint64_t)terms->factors);
+    const uint64_t bits = ch_random(terms->seed, i);
+    const int64_t one = 2 + (int64_t)((bits >> 8) % 9), other = 2 + (int64_t)((bits >> 32) % 9);
+
+    return ((share & 1) != 0 ? one : 1) * ((share & 2) != 0 ? other : 1);
 }
 
 static inline struct ch_number ch_terms_whole(const struct ch_terms *terms, int64_t value)
@@ -89,7 +93,7 @@ static inline struct ch_number ch_terms_whole(const struct ch_terms *terms, int6
 #define CH_TERM_max CH_TERM_min
 #define CH_TERM_sum CH_TERM_min
 #define CH_TERM_prod(terms, i, bits, share) \
-    ch_terms_turned(terms, i, (share) != 0 ? ch_terms_factor(terms, i) : 1, 1)
+    ch_terms_turned(terms, i, ch_terms_factor(terms, i, share), 1)
 
 #define CH_RESULT_and(terms, i, bits) ch_terms_whole(terms, bits)
 #define CH_RESULT_or CH_RESULT_and
@@ -100,7 +104,7 @@ static inline struct ch_number ch_terms_whole(const struct ch_terms *terms, int6
 #define CH_RESULT_sum(terms, i, bits) \
     ch_terms_whole(terms, (terms)->pes * ch_terms_base(terms, i) + (terms)->total)
 #define CH_RESULT_prod(terms, i, bits) \
-    ch_terms_turned(terms, i, ch_terms_factor(terms, i), (terms)->pes)
+    ch_terms_turned(terms, i, ch_terms_factor(terms, i, (terms)->total), (terms)->pes)
 /* clang-format on */
 
 static inline struct ch_number ch_terms_in(const struct ch_terms *terms, uint64_t i,

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# chorus-sweep as users start it. usage: test_bench_sweep.sh CHORUSRUN CHORUS-SWEEP CASE
+set -u
+chorusrun=$1 sweep=$2 case=$3
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+
+fail() {
+    echo "test_bench_sweep: $1" >&2
+    exit 1
+}
+
+# Run on $1 PEs; standard output and error go to files of the folder, the status to $status.
+run() {
+    pes=$1
+    shift
+    "$chorusrun" -n "$pes" "$sweep" "$@" >"$folder/out" 2>"$folder/err"
+    status=$?
+}
+
+# Run on 2 PEs what must be refused: status 2, and the message once.
+refused() {
+    says=$1
+    shift
+    run 2 "$@"
+    [ "$status" -eq 2 ] || fail "'$*' exits $status; expected 2"
+    count=$(grep -cF -e "$says" "$folder/err")
+    [ "$count" -eq 1 ] || fail "'$*' says \"$says\" $count times: $(cat "$folder/err")"
+}
+
+# Columns of the CSV file without its comments, from the row after the names.
+column() {
+    grep -v '^#' "$folder/rows.csv" | tail -n +2 | cut -d, -f"$1"
+}
+
+# The columns, as every output names them.
+names=coll,algo,proto,ctas,dtype,op,pes,bytes,count,time_us_min,time_us_p50,time_us_p99
+names=$names,algbw_GBps,busbw_GBps,wrong,rule
+
+every_algorithm() {
+    run "$1" -b 4 -e 9K -f 13 -d i16,f32 -o sum,max -n 3 -w 1 -r -1 --algo auto,all \
+        --csv "$folder/rows.csv"
+    [ "$status" -eq 0 ] || fail "exits $status: $(cat "$folder/err")"
+    [ "$(grep -v '^#' "$folder/rows.csv" | head -n 1)" = "$names" ] || fail "wrong columns"
+    rows=$(column 1 | wc -l)
+    [ "$(tail -n 1 "$folder/out")" = "$rows rows, 0 wrong" ] || fail "wrong last line"
+    [ "$(column 7 | sort -u)" = "$1" ] || fail "wrong count of PEs"
+    [ "$(column 15 | sort -u)" = 0 ] || fail "wrong data"
+    for coll in barrier sync broadcast fcollect alltoall reduce reducescatter; do
+        column 1 | grep -qx "$coll" || fail "no row of $coll"
+    done
+    column 16 | grep -qx forced || fail "no row of a forced algorithm"
+    column 16 | grep -qvx forced || fail "no row of a rule"
+}
+
+case $case in
+every_algorithm_2 | every_algorithm_3)
+    every_algorithm "${case##*_}"
+    ;;
+
+stream)
+    run 2 -b 8 -e 4K -f 512 -n 3 -w 1 --mode stream --csv "$folder/rows.csv"
+    [ "$status" -eq 0 ] || fail "exits $status: $(cat "$folder/err")"
+    [ "$(column 1 | wc -l)" -eq 12 ] || fail "not 12 rows"
+    ;;
+
+team)
+    run 3 -b 8 -e 8 -n 3 -w 1 --team strided:2 --csv "$folder/rows.csv"
+    [ "$status" -eq 0 ] || fail "exits $status: $(cat "$folder/err")"
+    [ "$(column 7 | sort -u)" = 2 ] || fail "the team of every second PE of 3 has not 2 PEs"
+    ;;
+
+alone)
+    "$sweep" -b 8 -e 8 -n 3 -w 1 >"$folder/out" || fail "exits $?"
+    [ "$(tail -n 1 "$folder/out")" = "7 rows, 0 wrong" ] || fail "wrong last line"
+    ;;
+
+files)
+    run 2 -b 8 -e 1K -f 2 -n 3 -w 1 --coll barrier,reduce --algo auto,one_shot \
+        --csv "$folder/rows.csv" --json "$folder/rows.json" --plot "$folder/it's.svg"
+    [ "$status" -eq 0 ] || fail "exits $status: $(cat "$folder/err")"
+    for fact in program machine cores kernel compiler commit date command; do
+        grep -q "^# $fact: ." "$folder/rows.csv" || fail "CSV does not tell the $fact"
+    done
+    grep -q '</svg>' "$folder/it's.svg" || fail "no whole plot"
+    python3 - "$folder/rows.csv" "$folder/rows.json" <<'END' || fail "CSV and JSON differ"
+import csv, json, sys
+
+with open(sys.argv[1]) as file:
+    rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+with open(sys.argv[2]) as file:
+    head, *objects = map(json.loads, file)
+assert "chorus-sweep" in head["command"], head
+assert len(rows) == len(objects) == 1 + 8 + 3 * 8, (len(rows), len(objects))
+for row, row_object in zip(rows, objects):
+    assert list(row) == list(row_object), row
+    for name, text in row.items():
+        value = row_object[name]
+        assert value == (text if isinstance(value, str) else type(value)(text)), (name, row)
+END
+    run 2 -b 8 -e 16 -n 3 --coll broadcast -c 0 --csv "$folder/rows.csv" --plot "$folder/p.png"
+    [ "$status" -eq 0 ] || fail "exits $status: $(cat "$folder/err")"
+    [ "$(column 15 | sort -u)" = "" ] || fail "wrong elements counted without a check"
+    [ -s "$folder/p.png" ] || fail "no plot"
+    ;;
+
+refusals)
+    refused 'unknown option "--bogus"' --bogus
+    refused 'did you mean "reduce"?' --coll reduse
+    refused 'did you mean "one_shot"?' --algo oneshot
+    refused '"two_shot" serves none of the collectives' --algo two_shot --coll fcollect
+    refused '-r 2: expected -1, or a PE from 0 to 1' -r 2
+    refused 'no rows' --coll reduce -d f32 -o xor
+    refused 'cannot write' --csv "$folder/none/rows.csv"
+    refused 'CTAs were asked for' --coll reduce --algo one_shot:ll --ctas 1000
+    refused 'left out' --coll reduce --algo recursive_exchange:ll -d bf16 -e 8
+    run 2 --coll barrier -n 3 --plot "$folder/p.svg"
+    [ "$status" -eq 1 ] || fail "a plot of nothing exits $status; expected 1"
+    run 2 --help
+    [ "$status" -eq 0 ] || fail "--help exits $status"
+    [ "$(grep -c '^Usage: chorus-sweep' "$folder/out")" -eq 1 ] || fail "no help, or twice"
+    ;;
+
+*) fail "no case '$case'" ;;
+esac
