@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Setup and end of a PE: the order of calls, refusals, and what is said when a job ends badly.
+ * Every test has a process of its own, which Check forks.
+ */
+#include "chorus/chorusx.h"
+
+#include <check.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TEXT_BYTES = 4096 };
+
+static int reported;
+static char report[TEXT_BYTES];
+
+static void keep_report(int code, const char *message)
+{
+    reported = code;
+    strncpy(report, message, sizeof(report) - 1);
+}
+
+#define ASSERT_MESSAGE(text, part) \
+    ck_assert_msg(strstr((text), (part)) != NULL, "\"%s\" is not in \"%s\"", (part), (text))
+
+#define ASSERT_FAILS(call, code, part)                \
+    do {                                              \
+        ck_assert_int_eq((call), (code));             \
+        ASSERT_MESSAGE(chorusx_last_error(), (part)); \
+    } while (0)
+
+#define ASSERT_REPORT(code, part)           \
+    do {                                    \
+        ck_assert_int_eq(reported, (code)); \
+        ASSERT_MESSAGE(report, (part));     \
+        reported = 0;                       \
+    } while (0)
+
+START_TEST(init__twice__is_refused_and_the_first_stands)
+{
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    ASSERT_FAILS(chorus_init(), CHORUS_ERR_STATE, "chorus_init called twice");
+    ck_assert_int_eq(chorus_n_pes(), 1);
+    chorus_finalize();
+    ASSERT_FAILS(chorus_init(), CHORUS_ERR_STATE, "chorus_init called after chorus_finalize");
+}
+END_TEST
+
+/* Calls of each kind: with a result that says no, with a code, with nothing. */
+static void assert_refused(const char *when)
+{
+    int provided = 7, word = 0;
+    chorus_team_t team;
+    chorusx_heap_info_t info;
+
+    (void)chorusx_set_error_handler(keep_report);
+    ck_assert_int_eq(chorus_my_pe(), -1);
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    ASSERT_MESSAGE(report, "chorus_my_pe called ");
+    ck_assert_int_eq(chorus_n_pes(), -1);
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    ck_assert_ptr_null(chorus_malloc(8));
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    chorus_free(&word);
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    chorus_int_p(&word, 1, 0);
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    ck_assert_int_eq(chorus_int_atomic_fetch(&word, 0), 0);
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    chorus_int_wait_until(&word, CHORUS_CMP_EQ, 1);
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    chorus_quiet();
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    chorus_barrier_all();
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    chorus_query_thread(&provided);
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    ck_assert_int_eq(provided, 7);
+    chorus_finalize();
+    ASSERT_REPORT(CHORUS_ERR_STATE, when);
+    ASSERT_FAILS(chorus_team_sync(CHORUS_TEAM_WORLD), CHORUS_ERR_STATE, when);
+    ASSERT_FAILS(chorus_team_my_pe(CHORUS_TEAM_WORLD), -1, when);
+    ASSERT_FAILS(chorusx_team_create(CHORUS_TEAM_WORLD, &word, 1, &team), CHORUS_ERR_STATE,
+                 when);
+    ASSERT_FAILS(chorusx_heap_info(&info), CHORUS_ERR_STATE, when);
+    ck_assert_int_eq(chorus_pe_accessible(0), 0);
+    ck_assert_int_eq(chorus_addr_accessible(&word, 0), 0);
+    ck_assert_int_eq(reported, 0);
+}
+
+START_TEST(calls__before_init__are_refused)
+{
+    ck_assert_int_eq(chorusx_init_status(), 0);
+    assert_refused("before chorus_init");
+}
+END_TEST
+
+START_TEST(calls__after_finalize__are_refused)
+{
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    ck_assert_int_eq(chorusx_init_status(), 1);
+    chorus_finalize();
+    ck_assert_int_eq(chorusx_init_status(), 2);
+    assert_refused("after chorus_finalize");
+}
+END_TEST
+
+START_TEST(init_thread__each_level__is_granted)
+{
+    int provided = -1, queried = -1;
+
+    ck_assert_int_eq(chorus_init_thread(_i, &provided), CHORUS_OK);
+    ck_assert_int_eq(provided, _i);
+    chorus_query_thread(&queried);
+    ck_assert_int_eq(queried, _i);
+    chorus_finalize();
+}
+END_TEST
+
+START_TEST(init_thread__no_such_level__is_refused)
+{
+    int provided = -1;
+
+    ASSERT_FAILS(chorus_init_thread(4, &provided), CHORUS_ERR_ARG,
+                 "chorus_init_thread: requested is 4");
+    ck_assert_int_eq(provided, -1);
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    chorus_finalize();
+}
+END_TEST
+
+/* What went wrong is said; once it is put right, the same process can start. */
+START_TEST(init__bad_environment__is_undone)
+{
+    static const struct {
+        const char *name, *value;
+        int code;
+        const char *part;
+    } bad[] = {
+        {"CHORUS_LOG", "loud", CHORUS_ERR_ARG, "CHORUS_LOG is \"loud\"; expected none, error"},
+        {"CHORUS_TIMEOUT", "soon", CHORUS_ERR_ARG, "CHORUS_TIMEOUT is \"soon\""},
+        {"CHORUS_TUNING", "/no/such/table.yaml", CHORUS_ERR_TABLE, "/no/such/table.yaml"},
+        {"CHORUS_ALGO", "reduce:no_such", CHORUS_ERR_ARG, "no_such"},
+    };
+
+    ck_assert_int_eq(setenv(bad[_i].name, bad[_i].value, 1), 0);
+    ASSERT_FAILS(chorus_init(), bad[_i].code, bad[_i].part);
+    ck_assert_int_eq(chorusx_init_status(), 0);
+    ck_assert_int_eq(unsetenv(bad[_i].name), 0);
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    chorus_finalize();
+}
+END_TEST
+
+START_TEST(info__version_and_name__are_the_header_s)
+{
+    char name[CHORUS_MAX_NAME_LEN];
+    int major = -1, minor = -1;
+
+    chorus_info_get_version(&major, &minor);
+    ck_assert_int_eq(major, CHORUS_MAJOR_VERSION);
+    ck_assert_int_eq(minor, CHORUS_MINOR_VERSION);
+    chorus_info_get_name(name);
+    ck_assert_str_eq(name, CHORUS_VENDOR_STRING);
+    ck_assert_str_eq(chorusx_strerror(CHORUS_ERR_TIMEOUT),
+                     "a peer did not arrive within the time set");
+    ck_assert_str_eq(chorusx_strerror(-77), "unknown status");
+}
+END_TEST
+
+static void count_in(void *arg)
+{
+    (void)__atomic_fetch_add((int *)arg, 1 << (8 * chorus_my_pe()), __ATOMIC_RELAXED);
+    if (chorus_init() != CHORUS_ERR_STATE)
+        (void)__atomic_fetch_add((int *)arg, 100, __ATOMIC_RELAXED);
+}
+
+START_TEST(run_threads__again_and_beside_a_process_pe__each_is_a_job)
+{
+    int seen = 0;
+
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    for (int i = 1; i <= 5; i++) {
+        ck_assert_int_eq(chorusx_run_threads(3, count_in, &seen), CHORUS_OK);
+        ck_assert_int_eq(seen, i * 0x010101);
+    }
+    ck_assert_int_eq(chorus_n_pes(), 1); /* this thread's PE is the process's still */
+    chorus_finalize();
+    ck_assert_int_eq(chorusx_run_threads(1, count_in, &seen), CHORUS_OK);
+}
+END_TEST
+
+static void leave_early(void *arg)
+{
+    (void)arg;
+    chorus_barrier_all();
+    chorus_finalize();
+}
+
+START_TEST(run_threads__pe_finalizes_itself__is_fine)
+{
+    ck_assert_int_eq(chorusx_run_threads(3, leave_early, NULL), CHORUS_OK);
+    ck_assert_int_eq(chorusx_init_status(), 0);
+}
+END_TEST
+
+START_TEST(run_threads__no_pes__is_refused)
+{
+    ASSERT_FAILS(chorusx_run_threads(0, leave_early, NULL), CHORUS_ERR_ARG,
+                 "chorusx_run_threads: n_pes is 0");
+    ASSERT_FAILS(chorusx_run_threads(-3, leave_early, NULL), CHORUS_ERR_ARG, "n_pes is -3");
+}
+END_TEST
+
+START_TEST(run_threads__start_fails__says_why)
+{
+    ck_assert_int_eq(setenv("CHORUS_TUNING", "/no/such/table.yaml", 1), 0);
+    ASSERT_FAILS(chorusx_run_threads(3, leave_early, NULL), CHORUS_ERR_TABLE,
+                 "/no/such/table.yaml");
+}
+END_TEST
+
+/* A wait whose word is never set ends after the time set, and says which word it was. */
+START_TEST(wait__nobody_sets_the_word__times_out_with_who_and_what)
+{
+    long *words;
+    size_t indices[3];
+    const int mask[3] = {1, 0, 0};
+
+    ck_assert_int_eq(setenv("CHORUS_TIMEOUT", "0.05", 1), 0);
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    (void)chorusx_set_error_handler(keep_report);
+    words = chorus_calloc(3, sizeof(*words));
+    words[1] = -4;
+    chorus_long_wait_until(&words[1], CHORUS_CMP_GE, 7);
+    ASSERT_REPORT(CHORUS_ERR_TIMEOUT,
+                  "chorus_long_wait_until: PE 0 waited 0.05 s for element 0 of 1");
+    ASSERT_MESSAGE(report, "to be >= 7, but it is -4");
+    chorus_long_wait_until_all(words, 3, mask, CHORUS_CMP_EQ, -4);
+    ASSERT_REPORT(CHORUS_ERR_TIMEOUT, "for element 2 of 3");
+    ASSERT_MESSAGE(report, "to be == -4, but it is 0");
+    ck_assert_uint_eq(chorus_long_wait_until_any(words, 3, mask, CHORUS_CMP_GT, 0), SIZE_MAX);
+    ASSERT_REPORT(CHORUS_ERR_TIMEOUT, "chorus_long_wait_until_any:");
+    ck_assert_uint_eq(chorus_long_wait_until_some(words, 3, indices, mask, CHORUS_CMP_GT, 0),
+                      0);
+    ASSERT_REPORT(CHORUS_ERR_TIMEOUT, "chorus_long_wait_until_some:");
+    ck_assert_uint_eq(chorus_signal_wait_until((uint64_t *)words, CHORUS_CMP_EQ, 1), 0);
+    ASSERT_REPORT(CHORUS_ERR_TIMEOUT, "chorus_signal_wait_until:");
+    chorus_finalize();
+}
+END_TEST
+
+/* Run `body` in a child; its standard error and its exit status. */
+static int run_child(void (*body)(void), char error_out[TEXT_BYTES])
+{
+    size_t got = 0;
+    ssize_t bytes;
+    int ends[2], status;
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        (void)dup2(ends[1], STDERR_FILENO);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        body();
+        _exit(99);
+    }
+    (void)close(ends[1]);
+    while ((bytes = read(ends[0], error_out + got, TEXT_BYTES - 1 - got)) > 0)
+        got += (size_t)bytes;
+    error_out[got] = '\0';
+    (void)close(ends[0]);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void put_to_nowhere(void *arg)
+{
+    int *word = chorus_malloc(sizeof(*word));
+
+    (void)arg;
+    if (chorus_my_pe() == 1) chorus_int_p(word, 1, -1);
+    chorus_int_wait_until(word, CHORUS_CMP_EQ, 77); /* the others are woken and end quietly */
+}
+
+static void one_thread_fails(void)
+{
+    (void)chorusx_run_threads(3, put_to_nowhere, NULL);
+}
+
+static void call_too_early(void)
+{
+    (void)chorus_my_pe();
+}
+
+static void exit_seven(void *arg)
+{
+    (void)arg;
+    if (chorus_my_pe() == 2) chorus_global_exit(7);
+    chorus_barrier_all();
+}
+
+static void one_thread_exits(void)
+{
+    (void)chorusx_run_threads(3, exit_seven, NULL);
+}
+
+START_TEST(default_handler__one_pe_fails__names_it_and_ends_the_job)
+{
+    char error[TEXT_BYTES];
+
+    ck_assert_int_eq(run_child(one_thread_fails, error), 1);
+    ck_assert_str_eq(error,
+                     "chorus: PE 1: chorus_int_p: pe is -1; expected 0 to 2, for the job has "
+                     "3 PEs\n");
+}
+END_TEST
+
+START_TEST(default_handler__before_init__names_no_pe)
+{
+    char error[TEXT_BYTES];
+
+    ck_assert_int_eq(run_child(call_too_early, error), 1);
+    ck_assert_str_eq(error, "chorus: chorus_my_pe called before chorus_init; the library works "
+                            "between the two\n");
+}
+END_TEST
+
+START_TEST(global_exit__one_pe__gives_the_status)
+{
+    char error[TEXT_BYTES];
+
+    ck_assert_int_eq(run_child(one_thread_exits, error), 7);
+    ck_assert_str_eq(error, "");
+}
+END_TEST
+
+START_TEST(set_error_handler__again__gives_the_one_before)
+{
+    ck_assert(chorusx_set_error_handler(keep_report) == NULL);
+    ck_assert(chorusx_set_error_handler(NULL) == keep_report);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("api_init");
+    TCase *tcase = tcase_create("process");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, init__twice__is_refused_and_the_first_stands);
+    tcase_add_test(tcase, calls__before_init__are_refused);
+    tcase_add_test(tcase, calls__after_finalize__are_refused);
+    tcase_add_loop_test(tcase, init_thread__each_level__is_granted, 0, 4);
+    tcase_add_test(tcase, init_thread__no_such_level__is_refused);
+    tcase_add_loop_test(tcase, init__bad_environment__is_undone, 0, 4);
+    tcase_add_test(tcase, info__version_and_name__are_the_header_s);
+    tcase_add_test(tcase, run_threads__again_and_beside_a_process_pe__each_is_a_job);
+    tcase_add_test(tcase, run_threads__pe_finalizes_itself__is_fine);
+    tcase_add_test(tcase, run_threads__no_pes__is_refused);
+    tcase_add_test(tcase, run_threads__start_fails__says_why);
+    tcase_add_test(tcase, wait__nobody_sets_the_word__times_out_with_who_and_what);
+    tcase_add_test(tcase, default_handler__one_pe_fails__names_it_and_ends_the_job);
+    tcase_add_test(tcase, default_handler__before_init__names_no_pe);
+    tcase_add_test(tcase, global_exit__one_pe__gives_the_status);
+    tcase_add_test(tcase, set_error_handler__again__gives_the_one_before);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a job of processes ends when one PE goes wrong: the others do not hang, and what is said
+ * names the PE that failed. The program starts itself under chorusrun, whose path it is given;
+ * with a second argument it is a PE that behaves so.
+ */
+#include "chorus/chorusx.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TEXT_BYTES = 8192 };
+
+static const char *launcher, *self; /* paths */
+
+static int pe_from_environment(void)
+{
+    const char *text = getenv("CHORUS_PE");
+
+    return text == NULL ? -1 : (int)strtol(text, NULL, 10);
+}
+
+static int start_or_say(void)
+{
+    const int status = chorus_init();
+
+    if (status != CHORUS_OK) (void)fprintf(stderr, "init said: %s\n", chorusx_last_error());
+    return status == CHORUS_OK ? EXIT_SUCCESS : 3;
+}
+
+static void wait_for_ever(void)
+{
+    chorus_int_wait_until(chorus_calloc(1, sizeof(int)), CHORUS_CMP_NE, 0);
+}
+
+static int put_to_nowhere(void)
+{
+    static int word;
+
+    (void)start_or_say();
+    if (chorus_my_pe() == 1) chorus_int_p(&word, 1, -1);
+    wait_for_ever();
+    return EXIT_SUCCESS;
+}
+
+static int exit_seven(void)
+{
+    (void)start_or_say();
+    if (chorus_my_pe() == 2) chorus_global_exit(7);
+    wait_for_ever();
+    return EXIT_SUCCESS;
+}
+
+static int leave_without_finalize(void)
+{
+    (void)start_or_say();
+    if (chorus_my_pe() != 0) chorus_barrier_all();
+    return EXIT_SUCCESS;
+}
+
+static int differ_in_an_option(void)
+{
+    if (pe_from_environment() == 1) (void)setenv("CHORUS_CTAS", "5", 1);
+    return start_or_say();
+}
+
+/* No address space for the heap. */
+static int start_without_memory(void)
+{
+    const struct rlimit little = {64 << 20, 64 << 20};
+
+    if (pe_from_environment() == 1) (void)setrlimit(RLIMIT_AS, &little);
+    return start_or_say();
+}
+
+static const struct {
+    const char *name;
+    int (*main)(void);
+} behaviours[] = {
+    {"put_to_nowhere", put_to_nowhere},
+    {"exit_seven", exit_seven},
+    {"leave_without_finalize", leave_without_finalize},
+    {"differ_in_an_option", differ_in_an_option},
+    {"start_without_memory", start_without_memory},
+};
+
+static int behave(const char *name)
+{
+    for (size_t i = 0; i < sizeof(behaviours) / sizeof(behaviours[0]); i++)
+        if (strcmp(name, behaviours[i].name) == 0) return behaviours[i].main();
+    return 98;
+}
+
+/* Run a job of 3; its exit status, and what it wrote to standard error. */
+static int run_job(const char *behaviour, char error_out[TEXT_BYTES])
+{
+    size_t got = 0;
+    ssize_t bytes;
+    int ends[2], status;
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        (void)dup2(ends[1], STDERR_FILENO);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        (void)execl(launcher, launcher, "-n", "3", "--timeout", "50", self, "-", behaviour,
+                    (char *)NULL);
+        _exit(97);
+    }
+    (void)close(ends[1]);
+    while ((bytes = read(ends[0], error_out + got, TEXT_BYTES - 1 - got)) > 0)
+        got += (size_t)bytes;
+    error_out[got] = '\0';
+    (void)close(ends[0]);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_job(const char *behaviour, int status, const char *part)
+{
+    char error[TEXT_BYTES];
+    const int got = run_job(behaviour, error);
+
+    ck_assert_msg(got == status, "%s ended with status %d and \"%s\"", behaviour, got, error);
+    ck_assert_msg(strstr(error, part) != NULL, "\"%s\" is not in \"%s\"", part, error);
+}
+
+START_TEST(report__one_pe_fails__ends_the_job_and_names_it)
+{
+    assert_job("put_to_nowhere", 1, "chorus: PE 1: chorus_int_p: pe is -1");
+}
+END_TEST
+
+START_TEST(global_exit__one_pe__ends_the_job_with_its_status)
+{
+    assert_job("exit_seven", 7, "");
+}
+END_TEST
+
+START_TEST(exit_without_finalize__others_in_a_barrier__do_not_hang)
+{
+    assert_job("leave_without_finalize", 1, "PE 0");
+}
+END_TEST
+
+START_TEST(init__an_option_differs__fails_everywhere)
+{
+    assert_job("differ_in_an_option", 3, "init said: CHORUS_CTAS is 5 on PE 1 and 2 on PE 0");
+}
+END_TEST
+
+START_TEST(init__one_pe_has_no_memory__others_do_not_hang)
+{
+    assert_job("start_without_memory", 3, "init said: ");
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    Suite *suite = suite_create("api_job");
+    TCase *tcase = tcase_create("processes");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+
+    if (argc == 3) return behave(argv[2]);
+    if (argc != 2) return 96;
+    launcher = argv[1];
+    self = argv[0];
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, report__one_pe_fails__ends_the_job_and_names_it);
+    tcase_add_test(tcase, global_exit__one_pe__ends_the_job_with_its_status);
+    tcase_add_test(tcase, exit_without_finalize__others_in_a_barrier__do_not_hang);
+    tcase_add_test(tcase, init__an_option_differs__fails_everywhere);
+    tcase_add_test(tcase, init__one_pe_has_no_memory__others_do_not_hang);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
