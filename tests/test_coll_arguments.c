@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a collective refuses, and that the team works on afterwards. */
+#include "api_pes.h"
+
+#include <string.h>
+
+static void arguments__outside_their_range__are_named(void)
+{
+    int *dest = chorus_calloc(64, sizeof(int)), *source = chorus_calloc(64, sizeof(int));
+    int mine[4] = {0};
+
+    EXPECT_FAILS(chorus_int_broadcast(CHORUS_TEAM_WORLD, dest, source, 1, -1), CHORUS_ERR_ARG,
+                 "chorus_int_broadcast: root is -1; expected a PE of the team, 0 to");
+    EXPECT_FAILS(chorus_int_broadcast(CHORUS_TEAM_WORLD, dest, source, 1, api_n()),
+                 CHORUS_ERR_ARG, "chorus_int_broadcast: root is");
+    EXPECT_FAILS(chorus_int_fcollect(CHORUS_TEAM_WORLD, dest, source, SIZE_MAX / 2),
+                 CHORUS_ERR_ARG, "overflow");
+    EXPECT_FAILS(chorus_int_sum_reduce(CHORUS_TEAM_WORLD, mine, source, 4),
+                 CHORUS_ERR_NOT_SYMMETRIC, "chorus_int_sum_reduce: dest");
+    EXPECT_FAILS(chorus_int_sum_reduce(CHORUS_TEAM_WORLD, dest, mine, 4),
+                 CHORUS_ERR_NOT_SYMMETRIC, "chorus_malloc");
+    EXPECT_FAILS(
+        chorus_int_sum_reduce(CHORUS_TEAM_WORLD, (int *)(void *)((char *)dest + 1), source, 4),
+        CHORUS_ERR_ARG, "not aligned to the 4 bytes");
+    EXPECT_FAILS(chorus_int_sum_reduce(CHORUS_TEAM_WORLD, dest + 1, dest, 4), CHORUS_ERR_ARG,
+                 "overlap");
+    EXPECT_FAILS(chorus_int_alltoall(CHORUS_TEAM_WORLD, dest, dest, 4), CHORUS_ERR_ARG,
+                 "overlap");
+    EXPECT_FAILS(chorus_int_sum_reduce(CHORUS_TEAM_INVALID, dest, source, 4), CHORUS_ERR_ARG,
+                 "CHORUS_TEAM_INVALID");
+    EXPECT_FAILS(chorus_barrier(77), CHORUS_ERR_ARG, "team handle 77 was never given out");
+    EXPECT(chorus_int_sum_reduce(CHORUS_TEAM_WORLD, dest, source, 4) == CHORUS_OK);
+    chorus_free(source);
+    chorus_free(dest);
+}
+
+static void count__zero__touches_nothing(void)
+{
+    int *dest = chorus_calloc(1, sizeof(int));
+
+    EXPECT(chorus_int_sum_reduce(CHORUS_TEAM_WORLD, NULL, NULL, 0) == CHORUS_OK);
+    EXPECT(chorus_int_alltoall(CHORUS_TEAM_WORLD, dest, dest, 0) == CHORUS_OK);
+    EXPECT(*dest == 0);
+    chorus_free(dest);
+}
+
+static void team__destroyed__is_recognised(void)
+{
+    chorus_team_t team, next;
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, api_n(), NULL, 0, &team) ==
+           CHORUS_OK);
+    EXPECT(chorus_barrier(team) == CHORUS_OK);
+    chorus_team_destroy(team);
+    EXPECT_FAILS(chorus_barrier(team), CHORUS_ERR_ARG, "of a team that was destroyed");
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, api_n(), NULL, 0, &next) ==
+           CHORUS_OK);
+    EXPECT(next != team);
+    EXPECT_FAILS(chorus_barrier(team), CHORUS_ERR_ARG, "of a team that was destroyed");
+    chorus_team_destroy(next);
+}
+
+static void values__unknown__are_named(void)
+{
+    int *dest = chorus_calloc(64, sizeof(int)), *source = chorus_calloc(64, sizeof(int));
+    chorusx_call call = {.coll = CHORUS_COLL_reduce,
+                         .team = CHORUS_TEAM_WORLD,
+                         .dest = dest,
+                         .source = source,
+                         .count = 4,
+                         .type = CHORUS_TYPE_f32,
+                         .op = CHORUS_OP_xor};
+
+    EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG,
+                 "operator xor does not take type f32");
+    call.type = CHORUS_TYPE_i32;
+    call.algo = "two_shots";
+    EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG, "two_shot");
+    call.algo = "two_shot";
+    call.ctas = 4096;
+    EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG, "CHORUS_CTAS");
+    call.ctas = 1;
+    call.radix = 1;
+    EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG, "radix is 1");
+    call.coll = (chorus_coll)99;
+    EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG, "collective 99");
+    call.coll = CHORUS_COLL_reduce;
+    call.type = (chorus_type)-1;
+    EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG, "type");
+    call.type = CHORUS_TYPE_f16;
+    call.op = CHORUS_OP_sum;
+    call.algo = "recursive_exchange:ll";
+    call.radix = 2;
+    EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_UNSUPPORTED, "precision");
+    EXPECT_FAILS(chorusx_int_sum_reduce_on_stream(CHORUS_TEAM_WORLD, dest, source, 4, NULL),
+                 CHORUS_ERR_ARG, "stream is null");
+    chorus_free(source);
+    chorus_free(dest);
+}
+
+#define TESTS(X)                                 \
+    X(arguments__outside_their_range__are_named) \
+    X(count__zero__touches_nothing)              \
+    X(team__destroyed__is_recognised)            \
+    X(values__unknown__are_named)
+API_MAIN(TESTS)

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls on one team from several streams, a PE that does not come, and many teams. */
+#include "api_pes.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CALLS = 50, TEAMS = 10000 };
+
+/* Each call needs the result of the one before it, which another stream (or none) runs. */
+static void calls__on_several_streams__run_as_they_were_made(void)
+{
+    int *value = chorus_calloc(CALLS + 1, sizeof(int));
+    chorus_stream_t streams[3] = {NULL};
+
+    EXPECT(chorusx_stream_create(&streams[1]) == CHORUS_OK);
+    EXPECT(chorusx_stream_create(&streams[2]) == CHORUS_OK);
+    value[0] = 1;
+    for (int i = 0; i < CALLS; i++) {
+        const chorusx_call call = {.coll = CHORUS_COLL_reduce,
+                                   .team = CHORUS_TEAM_WORLD,
+                                   .dest = &value[i + 1],
+                                   .source = &value[i],
+                                   .count = 1,
+                                   .type = CHORUS_TYPE_i32,
+                                   .op = CHORUS_OP_max};
+
+        EXPECT(chorusx_collective(&call, streams[i % 3]) == CHORUS_OK);
+    }
+    for (int s = 1; s < 3; s++)
+        EXPECT(chorusx_stream_synchronize(streams[s]) == CHORUS_OK);
+    EXPECT(value[CALLS] == 1);
+    for (int s = 1; s < 3; s++)
+        EXPECT(chorusx_stream_destroy(streams[s]) == CHORUS_OK);
+    chorus_free(value);
+}
+
+static size_t local_used(void)
+{
+    chorusx_heap_info_t info;
+
+    EXPECT(chorusx_heap_info(&info) == CHORUS_OK);
+    return info.local_used_bytes;
+}
+
+static void teams__made_and_destroyed_many_times__leak_nothing(void)
+{
+    const size_t before = local_used();
+
+    for (int i = 0; i < TEAMS; i++) {
+        chorus_team_t team = CHORUS_TEAM_INVALID;
+
+        EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, i % api_n(), 1,
+                                         api_n() - i % api_n(), NULL, 0, &team) == CHORUS_OK);
+        if (team != CHORUS_TEAM_INVALID && i % 100 == 0)
+            EXPECT(chorus_team_sync(team) == CHORUS_OK);
+        if (team != CHORUS_TEAM_INVALID) chorus_team_destroy(team);
+    }
+    EXPECT(local_used() == before);
+}
+
+/* Last: it leaves the team unusable. */
+static void peer__does_not_come__wait_ends_and_says_who(void)
+{
+    chorus_team_t team;
+    const int last = api_n() - 1;
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, api_n(), NULL, 0, &team) ==
+           CHORUS_OK);
+    if (api_n() > 1 && api_me() != last) {
+        int status = chorus_barrier(team);
+
+        EXPECT(status == CHORUS_ERR_TIMEOUT);
+        EXPECT(strstr(chorusx_last_error(), "waited 0.5 s for PE") != NULL);
+        EXPECT(chorusx_team_status(team) == CHORUS_ERR_TIMEOUT);
+        EXPECT_FAILS(chorus_barrier(team), CHORUS_ERR_STATE,
+                     "unusable since an earlier call on it failed");
+    } else {
+        (void)usleep(
+            700000); /* the end of the job is a meeting too: be later than the others' limit */
+    }
+}
+
+#define TESTS(X)                                          \
+    X(calls__on_several_streams__run_as_they_were_made)   \
+    X(teams__made_and_destroyed_many_times__leak_nothing) \
+    X(peer__does_not_come__wait_ends_and_says_who)
+API_MAIN(TESTS)
