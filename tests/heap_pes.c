@@ -174,15 +174,3 @@ int pes_count_fds(void)
     (void)closedir(dir);
     return count;
 }
-
-int pes_count_maps(void)
-{
-    FILE *const maps = fopen("/proc/self/maps", "re");
-    int count = 0, c;
-
-    ck_assert_ptr_nonnull(maps);
-    while ((c = fgetc(maps)) != EOF)
-        count += c == '\n';
-    (void)fclose(maps);
-    return count;
-}

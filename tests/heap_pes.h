@@ -34,8 +34,7 @@ typedef void (*pes_main)(struct ch_boot *boot);
 void pes_run_threads(uint32_t n, pes_main pe_main);
 void pes_run_processes(uint32_t n, pes_main pe_main);
 
-/* Open descriptors, and mappings, of this process. */
+/* Open descriptors of this process. */
 int pes_count_fds(void);
-int pes_count_maps(void);
 
 #endif /* CH_TEST_HEAP_PES_H */

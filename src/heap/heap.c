@@ -65,7 +65,7 @@ static chorus_status find_block(const struct ch_heap *heap, const void *ptr, siz
 
 chorus_status ch_heap_free(struct ch_heap *heap, void *ptr)
 {
-    size_t offset, bytes;
+    size_t offset = 0, bytes = 0;
 
     if (ptr == NULL) return CHORUS_OK;
     CH_TRY(find_block(heap, ptr, &offset, &bytes));
@@ -75,8 +75,8 @@ chorus_status ch_heap_free(struct ch_heap *heap, void *ptr)
 
 chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes, void **ptr_out)
 {
-    size_t offset, old_bytes;
-    void *moved;
+    size_t offset = 0, old_bytes = 0;
+    void *moved = NULL;
 
     if (ptr == NULL) return ch_heap_alloc(heap, CH_ARENA_GRANULE, bytes, ptr_out);
     CH_TRY(find_block(heap, ptr, &offset, &old_bytes));
