@@ -50,7 +50,6 @@ CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_ring ring
 
             st = ch_recv(c, ring, parent, c->dst + at, part, g);
             if (st != CHORUS_OK) return st;
-            ch_lanes_sync(g); /* other lanes' share of dst is sent below */
         }
         st = ch_tree_send(c, ring, position, from + at, part, g);
         if (st != CHORUS_OK) return st;

@@ -29,7 +29,6 @@ CH_FN chorus_status ch_exchange(const struct ch_coll *c, enum ch_ring ring, uint
         const struct ch_sources group = {c->me - digit * span, span, c->radix};
         chorus_status st = CHORUS_OK;
 
-        ch_lanes_sync(g); /* other lanes' share of acc is sent below */
         for (uint32_t j = 1; j < c->radix && st == CHORUS_OK; j++)
             st = ch_send(c, ring, ch_source(group, (digit + j) % c->radix), acc, bytes, g);
         if (st == CHORUS_OK) st = ch_fold(c, ring, group, acc, acc, bytes, g);
@@ -47,7 +46,6 @@ CH_FN chorus_status ch_exchange_inner(const struct ch_coll *c, enum ch_ring ring
     chorus_status st = ch_fold(c, ring, folded, dst, src, bytes, g);
 
     if (st == CHORUS_OK) st = ch_exchange(c, ring, p, dst, bytes, g);
-    ch_lanes_sync(g); /* other lanes' share of dst is sent below */
     for (uint32_t i = 1; i < folded.count && st == CHORUS_OK; i++)
         st = ch_send(c, ring, ch_source(folded, i), dst, bytes, g);
     return st;

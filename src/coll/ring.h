@@ -7,6 +7,9 @@
  * ch_chunk bytes. A sender waits for room, so a PE must not send a peer more than two chunks
  * that the peer cannot take before it has sent its own.
  * `ring` is a constant at every call, so only its branch is left after inlining.
+ *
+ * Each of the three begins with a sync: what other lanes left in src, dst and the positions of
+ * the ring is there. None ends with one.
  */
 #ifndef CH_RING_H
 #define CH_RING_H
@@ -104,9 +107,12 @@ CH_FN void ch_send_lines(struct ch_line *cells, const char *src, size_t bytes, u
 CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
                             const char *src, size_t bytes, struct ch_lanes g)
 {
-    const struct ch_message m = ch_outgoing(c, ring, peer, bytes);
-    const chorus_status st = ch_wait_for_room(c, ring, peer, m.end, g);
+    struct ch_message m;
+    chorus_status st;
 
+    ch_lanes_sync(g); /* lane 0 has stored `sent`, other lanes their share of src */
+    m = ch_outgoing(c, ring, peer, bytes);
+    st = ch_wait_for_room(c, ring, peer, m.end, g);
     if (st != CHORUS_OK) return st;
     if (ring == CH_RING_simple) {
         ch_copy(m.memory, src, bytes, g);
@@ -211,9 +217,12 @@ CH_FN void ch_taken(const struct ch_coll *c, enum ch_ring ring, uint32_t peer, s
 CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
                             char *dst, size_t bytes, struct ch_lanes g)
 {
-    const struct ch_message m = ch_incoming(c, ring, peer, bytes);
-    chorus_status st = ch_arrived(c, ring, peer, bytes, g);
+    struct ch_message m;
+    chorus_status st;
 
+    ch_lanes_sync(g); /* lane 0 has stored `taken` */
+    m = ch_incoming(c, ring, peer, bytes);
+    st = ch_arrived(c, ring, peer, bytes, g);
     if (st != CHORUS_OK) return st;
     if (ring == CH_RING_simple) {
         ch_copy(dst, m.memory, bytes, g);
@@ -253,6 +262,7 @@ CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_ring ring, struct c
 {
     chorus_status st = CHORUS_OK;
 
+    ch_lanes_sync(g); /* lane 0 has stored `taken` */
     for (uint32_t i = 0; i < from.count && st == CHORUS_OK; i++)
         if (ch_source(from, i) != c->me) st = ch_arrived(c, ring, ch_source(from, i), bytes, g);
     if (st != CHORUS_OK) return st;

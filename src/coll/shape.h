@@ -58,13 +58,15 @@ CH_FN uint64_t ch_power(uint64_t n, uint64_t k)
     return p;
 }
 
-/* Rounds of a recursive exchange: log_k of the power, and 2 to fold the remainder in and out.
- */
+/* Rounds of a recursive exchange: log_k of the power p, and those of folding the remainder in
+ * and out. Folding in delays PEs whose numbers differ from the folding one's in every digit;
+ * where such a PE has a remainder itself (p / k - 1 and p / k are the first two), folding out
+ * comes on top. */
 CH_FN uint64_t ch_exchanges(uint64_t n, uint64_t k)
 {
     const uint64_t p = ch_power(n, k);
 
-    return ch_rounds(p, k) + (p == n ? 0 : 2);
+    return ch_rounds(p, k) + (p == n ? 0 : n - p > p / k ? 2 : 1);
 }
 
 /* Messages that the busiest PE of a recursive exchange sends. */
