@@ -10,6 +10,7 @@
 #define CH_EXEC_HOST_H
 
 #include "base/door.h"
+#include "base/exec_types.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,28 +21,6 @@
 /* The bytes a lane combines at a time: a batch of accumulators that stays in the L1 cache.
  * A multiple of 16 (the widest element) and of 120 (the data of an LL128 line). */
 #define CH_UNIT_BYTES 960u
-
-struct ch_lanes {
-    uint32_t lane;  /* this lane, 0 <= lane < width */
-    uint32_t width; /* lanes that run the body together */
-};
-
-/* What a store tells the peer: that data is there (a step of the algorithm), or that it may
- * write or reuse something (not a step). The host does not care; the simulator counts. */
-enum ch_sense { CH_DATA, CH_CREDIT };
-
-/* A packet (LL): 8 data bytes and a flag, stored so that a reader who sees the flag sees the
- * data. 16-byte aligned. */
-struct ch_packet {
-    uint64_t data, flag;
-};
-
-/* A line (LL128): 120 data bytes and a flag, likewise. 128-byte aligned. */
-#define CH_LINE_DATA 120u
-struct ch_line {
-    unsigned char data[CH_LINE_DATA];
-    uint64_t flag;
-};
 
 /* All lanes reach this before any goes on. */
 CH_FN void ch_lanes_sync(struct ch_lanes g)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exec_sim.h: the simulator, a machine whose PEs and lanes are fibers of one thread.
+ *
+ * The contract is exec_host.h's, taken at its weakest: only words order other accesses, packets
+ * and lines carry nothing but themselves, and whatever need not be visible may stay unseen for
+ * a while. The ch_sim_ functions are the engine's (tests/sim); docs/simulator.md explains them.
+ */
+#ifndef CH_EXEC_SIM_H
+#define CH_EXEC_SIM_H
+
+#include "base/door.h"
+#include "base/exec_types.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define CH_FN static inline __attribute__((always_inline, unused))
+
+/* The least that exec_host.h allows, so that short messages have several units. */
+#define CH_UNIT_BYTES 240u
+
+enum ch_sim_order { CH_SIM_RELAXED, CH_SIM_ACQUIRE, CH_SIM_RELEASE };
+
+int ch_sim_lanes_any(int flag);
+void ch_sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense,
+                       enum ch_sim_order order);
+uint64_t ch_sim_word_load(const uint64_t *word, enum ch_sim_order order);
+chorus_status ch_sim_word_wait(const uint64_t *word, uint64_t least, enum ch_sim_order order);
+void ch_sim_packet_store(struct ch_packet *packet, uint64_t data, uint64_t flag);
+int ch_sim_packet_load(const struct ch_packet *packet, uint64_t flag, uint64_t *data_out);
+void ch_sim_line_store(struct ch_line *line, const void *data, size_t bytes, uint64_t flag);
+int ch_sim_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, void *data_out);
+void ch_sim_copy(void *dst, const void *src, size_t bytes);
+void ch_sim_notify(const struct ch_door *theirs);
+
+CH_FN void ch_lanes_sync(struct ch_lanes g)
+{
+    if (g.width > 1) (void)ch_sim_lanes_any(0);
+}
+
+CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
+{
+    return g.width > 1 ? ch_sim_lanes_any(flag) : flag;
+}
+
+CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
+{
+    ch_sim_word_store(word, value, sense, CH_SIM_RELEASE);
+}
+
+CH_FN uint64_t ch_word_load(const uint64_t *word)
+{
+    return ch_sim_word_load(word, CH_SIM_ACQUIRE);
+}
+
+CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
+                                 uint64_t least)
+{
+    (void)p;
+    return ch_sim_word_wait(word, least, CH_SIM_ACQUIRE);
+}
+
+CH_FN void ch_packet_store(struct ch_packet *p, uint64_t data, uint64_t flag)
+{
+    ch_sim_packet_store(p, data, flag);
+}
+
+CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *data_out)
+{
+    return ch_sim_packet_load(p, flag, data_out);
+}
+
+CH_FN void ch_line_store(struct ch_line *line, const void *data, size_t bytes, uint64_t flag)
+{
+    ch_sim_line_store(line, data, bytes, flag);
+}
+
+CH_FN int ch_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, void *data_out)
+{
+    return ch_sim_line_load(line, bytes, flag, data_out);
+}
+
+/* Lanes take turns of 16 bytes, so that a sync that is missing between them shows. */
+CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
+{
+    const size_t turn = g.width > 1 ? 16 : bytes;
+
+    if (dst == src) return;
+    for (size_t at = g.lane * turn; at < bytes; at += g.width * turn)
+        ch_sim_copy((char *)dst + at, (const char *)src + at,
+                    turn < bytes - at ? turn : bytes - at);
+}
+
+/* Shared memory has no address that can be read: everything goes by way of scratch. */
+CH_FN const void *ch_view(const void *memory, void *scratch, size_t bytes)
+{
+    ch_sim_copy(scratch, memory, bytes);
+    return scratch;
+}
+
+CH_FN void *ch_stage(void *memory, void *scratch)
+{
+    (void)memory;
+    return scratch;
+}
+
+CH_FN void ch_commit(void *memory, const void *staged, size_t bytes)
+{
+    ch_sim_copy(memory, staged, bytes);
+}
+
+CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
+{
+    (void)mine;
+    ch_sim_notify(theirs);
+}
+
+#endif /* CH_EXEC_SIM_H */

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * atomic.c: words, packets and lines, the values that a PE may read while another stores.
+ *
+ * A store adds a version. A load returns the latest, or, as the adversary likes, an older one
+ * that this PE does not know to be replaced. Words release and acquire what their writer knows;
+ * packets and lines carry nothing but themselves.
+ */
+#include "sim/engine.h"
+
+#include "base/exec.h"
+
+#include <string.h>
+
+static size_t cell_of(const void *address)
+{
+    return (uintptr_t)address % SIM_BLOCK_BYTES / 8;
+}
+
+/* The unit at `address`, whose cells must never have been anything else. */
+static struct sim_block *unit_at(const void *address, enum sim_kind kind, size_t alignment)
+{
+    struct sim_block *b;
+    const size_t at = (uintptr_t)address % SIM_BLOCK_BYTES;
+
+    if (!sim_is_shared(address) || (uintptr_t)address % alignment != 0)
+        sim_fail("PE %u uses %p, in %s, as a word, packet or line", sim.now->pe, address,
+                 sim_place(address));
+    b = sim_block_at(address);
+    if (b->kind[at / 8] == kind) return b;
+    for (size_t i = at; i < at + alignment; i++)
+        if (b->kind[i / 8] != SIM_PLAIN || b->wrote[i] != 0 || b->read[i] != 0)
+            sim_fail("PE %u uses %s in two ways", sim.now->pe, sim_place(address));
+    memset(&b->kind[at / 8], (int)kind, alignment / 8);
+    return b;
+}
+
+/* A new version of the unit. It is visible from now on; who must see it, the clocks say. */
+static void publish(struct sim_block *b, const void *address, struct sim_version *v)
+{
+    struct sim_fiber *self = sim.now;
+
+    v->before = b->latest[cell_of(address)];
+    v->stamp = sim_stamp_now(self);
+    v->taken = 0;
+    v->call = self->call;
+    v->depth = self->cost.depth + 1;
+    b->latest[cell_of(address)] = v;
+    if (sim_owner(address) != self->pe) self->owes[sim_owner(address)] = true;
+    sim_wake(address);
+}
+
+/* The latest version, or one before it. Null is the zero that memory starts with. */
+static const struct sim_version *observe(const struct sim_block *b, const void *address)
+{
+    const struct sim_version *v = b->latest[cell_of(address)];
+
+    while (v != NULL && !sim_knows(sim.now, v->stamp) && sim_chance(sim.lag))
+        v = v->before;
+    return v;
+}
+
+/* About to sleep: everyone whose memory this PE stored to must have been told. With several
+ * lanes one of them tells for all, perhaps later than another sleeps. */
+static void sleep_on(const void *address, uint64_t wants)
+{
+    const struct sim_fiber *self = sim.now;
+
+    for (uint32_t pe = 0; pe < sim.setup.n && sim.setup.width == 1; pe++)
+        if (self->owes[pe])
+            sim_fail("PE %u waits for %s, but has not notified PE %u of its stores", self->pe,
+                     sim_place(address), pe);
+    sim_sleep(address, wants);
+}
+
+static void arrive(const struct sim_version *v)
+{
+    struct sim_fiber *self = sim.now;
+
+    if (v->is_data && v->call == self->call && v->depth > self->cost.depth)
+        self->cost.depth = v->depth;
+}
+
+/* --- words
+ * ------------------------------------------------------------------------------------- */
+
+void ch_sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense,
+                       enum ch_sim_order order)
+{
+    struct sim_version *v = sim_alloc(sizeof(*v));
+    struct sim_block *b = unit_at(word, SIM_WORD, 8);
+    const struct sim_version *old;
+
+    sim_yield();
+    old = b->latest[cell_of(word)];
+    if (old != NULL && (old->value > value || !sim_knows(sim.now, old->stamp)))
+        sim_fail("PE %u stores %llu in %s, where there was %llu, perhaps another PE's",
+                 sim.now->pe, (unsigned long long)value, sim_place(word),
+                 (unsigned long long)old->value);
+    v->value = value;
+    v->is_data = sense == CH_DATA;
+    v->clock = NULL;
+    publish(b, word, v);
+    if (order == CH_SIM_RELEASE) v->clock = sim_release(sim.now);
+    if (v->is_data && sim_owner(word) != sim.now->pe) sim.now->cost.signals++;
+    sim_yield();
+}
+
+static uint64_t acquire(const struct sim_version *v, enum ch_sim_order order)
+{
+    if (v == NULL) return 0;
+    if (order == CH_SIM_ACQUIRE && v->clock != NULL) sim_join(sim.now, v->clock);
+    return v->value;
+}
+
+uint64_t ch_sim_word_load(const uint64_t *word, enum ch_sim_order order)
+{
+    const struct sim_block *b = unit_at(word, SIM_WORD, 8);
+
+    sim_yield();
+    return acquire(observe(b, word), order);
+}
+
+/* What was waited for is the first value that would do, however late it is seen. */
+static void arrive_first(const struct sim_version *v, uint64_t least)
+{
+    if (v == NULL) return;
+    while (v->before != NULL && v->before->value >= least)
+        v = v->before;
+    arrive(v);
+}
+
+chorus_status ch_sim_word_wait(const uint64_t *word, uint64_t least, enum ch_sim_order order)
+{
+    const struct sim_block *b = unit_at(word, SIM_WORD, 8);
+
+    for (;;) {
+        const struct sim_version *v, *latest;
+
+        sim_yield();
+        v = observe(b, word);
+        if ((v != NULL ? v->value : 0) >= least) {
+            arrive_first(v, least);
+            (void)acquire(v, order);
+            return CHORUS_OK;
+        }
+        latest = b->latest[cell_of(word)];
+        if (latest == NULL || latest->value < least) sleep_on(word, least);
+    }
+}
+
+/* --- packets and lines
+ * ------------------------------------------------------------------------- */
+
+static void store_flagged(void *unit, enum sim_kind kind, size_t unit_bytes, const void *data,
+                          size_t bytes, uint64_t flag)
+{
+    struct sim_version *v = sim_alloc(sizeof(*v) + CH_LINE_DATA);
+    struct sim_block *b = unit_at(unit, kind, unit_bytes);
+    const struct sim_version *old;
+
+    sim_yield();
+    old = b->latest[cell_of(unit)];
+    if (old != NULL && (old->taken == 0 || !sim_knows(sim.now, old->taken)))
+        sim_fail(
+            "PE %u, call %llu, stores %s again, flag %llu, not knowing whether flag %llu was "
+            "taken%s",
+            sim.now->pe, (unsigned long long)sim.now->call, sim_place(unit),
+            (unsigned long long)flag, (unsigned long long)old->value,
+            old->taken == 0 ? "; it was not" : "");
+    v->value = flag;
+    v->is_data = true;
+    v->clock = NULL;
+    memset(v->data, 0xa5, CH_LINE_DATA);
+    memcpy(v->data, data, bytes);
+    publish(b, unit, v);
+    if (sim_owner(unit) != sim.now->pe) sim.now->cost.bytes += bytes;
+}
+
+static int load_flagged(const void *unit, enum sim_kind kind, size_t unit_bytes, size_t bytes,
+                        uint64_t flag, void *out)
+{
+    struct sim_block *b = unit_at(unit, kind, unit_bytes);
+    struct sim_version *latest;
+
+    sim_yield();
+    latest = b->latest[cell_of(unit)];
+    if (latest == NULL || latest->value != flag || observe(b, unit) != latest) {
+        if (sim.now->missed != NULL && sim.now->missed != unit)
+            sim_fail("PE %u polls two packets or lines in one wait", sim.now->pe);
+        sim.now->missed = unit;
+        sim.now->missed_flag = flag;
+        return 0;
+    }
+    memcpy(out, latest->data, bytes);
+    latest->taken = sim_stamp_now(sim.now);
+    sim.now->missed = NULL;
+    arrive(latest);
+    return 1;
+}
+
+void ch_sim_packet_store(struct ch_packet *packet, uint64_t data, uint64_t flag)
+{
+    store_flagged(packet, SIM_PACKET, sizeof(*packet), &data, sizeof(data), flag);
+}
+
+int ch_sim_packet_load(const struct ch_packet *packet, uint64_t flag, uint64_t *data_out)
+{
+    return load_flagged(packet, SIM_PACKET, sizeof(*packet), sizeof(*data_out), flag, data_out);
+}
+
+void ch_sim_line_store(struct ch_line *line, const void *data, size_t bytes, uint64_t flag)
+{
+    store_flagged(line, SIM_LINE, sizeof(*line), data, bytes, flag);
+}
+
+int ch_sim_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, void *data_out)
+{
+    return load_flagged(line, SIM_LINE, sizeof(*line), bytes, flag, data_out);
+}
+
+/* The machine's pause between polls. It never runs out of patience: the engine sees a deadlock.
+ */
+chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
+{
+    const void *unit = sim.now->missed;
+    const struct sim_version *latest;
+
+    (void)p, (void)w;
+    if (unit == NULL) sim_fail("PE %u waits without having polled", sim.now->pe);
+    latest = sim_block_at(unit)->latest[cell_of(unit)];
+    if (latest == NULL || latest->value != sim.now->missed_flag)
+        sleep_on(unit, sim.now->missed_flag);
+    return CHORUS_OK;
+}
+
+void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
+{
+    (void)p, (void)w;
+}
+
+/* --- doors
+ * ------------------------------------------------------------------------------------- */
+
+static struct ch_door doors[SIM_FIBERS_MAX];
+
+struct ch_door *sim_door(uint32_t pe)
+{
+    return &doors[pe];
+}
+
+void ch_sim_notify(const struct ch_door *theirs)
+{
+    const size_t pe = (size_t)(theirs - doors);
+
+    for (uint32_t lane = 0; lane < sim.setup.width; lane++)
+        sim.fiber[sim.now->pe * sim.setup.width + lane].owes[pe] = false;
+}

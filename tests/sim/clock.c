@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.c: who knows what: vector clocks, and the lanes of a PE that meet. */
+#include "sim/engine.h"
+
+#include "base/exec.h"
+
+#include <string.h>
+
+static void join(uint32_t *into, const uint32_t *from)
+{
+    for (uint32_t f = 0; f < sim.fibers; f++)
+        if (into[f] < from[f]) into[f] = from[f];
+}
+
+void sim_join(struct sim_fiber *f, const uint32_t *clock)
+{
+    join(f->clock, clock);
+}
+
+static void new_event(struct sim_fiber *f)
+{
+    if (++f->clock[f->id] == SIM_EVENTS_MAX) sim_fail("a fiber had %u events", SIM_EVENTS_MAX);
+}
+
+const uint32_t *sim_release(struct sim_fiber *f)
+{
+    const size_t bytes = sim.fibers * sizeof(f->clock[0]);
+    uint32_t *copy = sim_alloc(bytes);
+
+    memcpy(copy, f->clock, bytes);
+    new_event(f);
+    return copy;
+}
+
+int ch_sim_lanes_any(int flag)
+{
+    struct sim_fiber *self = sim.now;
+    struct sim_meeting *m = &sim.meetings[self->pe];
+    const uint32_t turn = m->turn % 2;
+
+    if (m->arrived == 0) memset(&m->set[turn], 0, sizeof(m->set[turn]));
+    join(m->set[turn].clock, self->clock);
+    if (m->set[turn].depth < self->cost.depth) m->set[turn].depth = self->cost.depth;
+    m->set[turn].flag |= flag;
+    new_event(self);
+    if (++m->arrived < sim.setup.width) {
+        sim_sleep(&m->set[turn], 0);
+    } else {
+        m->arrived = 0;
+        m->turn++;
+        sim_wake(&m->set[turn]);
+        sim_yield();
+    }
+    sim_join(self, m->set[turn].clock);
+    self->cost.depth = m->set[turn].depth;
+    return m->set[turn].flag;
+}
+
+void sim_meet(void)
+{
+    if (sim.setup.width > 1) (void)ch_sim_lanes_any(0);
+}
+
+void sim_call_begin(uint64_t call)
+{
+    sim.now->call = call;
+    memset(&sim.now->cost, 0, sizeof(sim.now->cost));
+}
+
+/* All lanes have met: the PE's stores are the sum of its lanes'. */
+struct sim_cost sim_call_end(void)
+{
+    const struct sim_fiber *self = sim.now, *lanes = &sim.fiber[self->pe * sim.setup.width];
+    struct sim_cost sum = {self->cost.depth, 0, 0};
+
+    for (uint32_t lane = 0; lane < sim.setup.width; lane++) {
+        sum.bytes += lanes[lane].cost.bytes;
+        sum.signals += lanes[lane].cost.signals;
+        for (uint32_t pe = 0; pe < sim.setup.n; pe++)
+            if (lanes[lane].owes[pe])
+                sim_fail("PE %u lane %u ends call %llu without notifying PE %u, whose memory "
+                         "it stored to",
+                         self->pe, lane, (unsigned long long)self->call, pe);
+    }
+    return sum;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * drive.c: the application that every simulated PE runs.
+ *
+ * Before a call a PE poisons its buffers and fills its source; it reads dest the moment the
+ * call returns and then scribbles over both. These are plain writes of its own, so a peer that
+ * touches a buffer too early or too late meets one it cannot know of, and the run fails.
+ * PEs meet nowhere but in the calls: they run as far ahead of each other as those let them.
+ */
+#include "sim/drive.h"
+
+#include "ref/ref_coll.h"
+#include "sim/instance.h"
+#include "sim/sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A PE between calls. */
+struct pe {
+    struct ch_peer peers[PLAN_PES_MAX];
+    struct ch_dup dup;
+    struct ch_link links[CH_RING_COUNT * PLAN_PES_MAX];
+    uint32_t late_peer;
+};
+
+static struct {
+    const struct plan *plan;
+    struct ch_patience patience;
+    struct sim_cost costs[PLAN_CALLS_MAX]; /* the most of any PE */
+    struct pe pes[PLAN_PES_MAX];
+} drive;
+
+static unsigned char image[PLAN_BUFFER_BYTES],
+    got[PLAN_BUFFER_BYTES] __attribute__((aligned(16)));
+
+/* --- messages --------------------------------------------------------------------------------
+ */
+
+static void describe_sync(size_t offset, char *text, size_t text_bytes)
+{
+    static const char *const words[] = {"BARRIER", "READY",      "DONE",         "FILLED",
+                                        "TAKEN",   "TAKEN (LL)", "TAKEN (LL128)"};
+    static const char *const rings[] = {"simple", "LL", "LL128"};
+    const struct plan *plan = drive.plan;
+    const size_t word = offset / CH_LINE_BYTES / plan->n;
+    int ring = CH_RING_COUNT - 1;
+
+    if (word < CH_WORD_COUNT) {
+        (void)snprintf(text, text_bytes, "word %s of %zu", words[word],
+                       offset / CH_LINE_BYTES % plan->n);
+        return;
+    }
+    while (offset < plan->layout.ring_offset[ring])
+        ring--;
+    offset -= plan->layout.ring_offset[ring];
+    (void)snprintf(text, text_bytes, "%s ring from %zu + %zu", rings[ring],
+                   offset / plan->layout.ring_bytes[ring],
+                   offset % plan->layout.ring_bytes[ring]);
+}
+
+static void describe(size_t offset, char *text, size_t text_bytes)
+{
+    if (offset < drive.plan->layout.dup_bytes)
+        describe_sync(offset, text, text_bytes);
+    else
+        (void)snprintf(text, text_bytes, "buffers + %zu",
+                       offset - drive.plan->layout.dup_bytes);
+}
+
+/* --- buffers
+ * ---------------------------------------------------------------------------------- */
+
+/* What the call may touch and what must stay around it: [lo, hi) of the PE's shared memory. */
+struct span {
+    size_t lo, hi;
+};
+
+static struct span span_of(const struct plan_call *call)
+{
+    const size_t source_end =
+        call->source.offset + (call->source.blocks - 1) * call->stride + call->bytes;
+    const size_t dest_end =
+        call->dest.offset + (call->dest.blocks - 1) * call->stride + call->bytes;
+    const bool source_first = call->source.offset < call->dest.offset;
+    struct span span;
+
+    span.lo = (source_first ? call->source.offset : call->dest.offset) - PLAN_GUARD_BYTES;
+    span.hi = (source_end > dest_end ? source_end : dest_end) + PLAN_GUARD_BYTES;
+    return span;
+}
+
+/* The span as it is when the call begins: poison, and the PE's contribution. */
+static struct span draw_image(const struct plan_call *call, uint32_t pe)
+{
+    const struct span span = span_of(call);
+    const size_t source = plan_source_offset(drive.plan, call, pe) - span.lo;
+
+    ref_poison(image, span.hi - span.lo);
+    for (size_t b = 0; b < call->source.blocks && call->bytes != 0; b++)
+        memcpy(image + source + b * call->stride, call->sources[pe] + b * call->bytes,
+               call->bytes);
+    return span;
+}
+
+static void prepare(const struct plan_call *call, uint32_t pe)
+{
+    const struct span span = draw_image(call, pe);
+
+    sim_write(sim_memory(pe) + span.lo, image, span.hi - span.lo);
+}
+
+static void fail_call(const struct plan_call *call, uint32_t pe, const char *what)
+{
+    sim_fail("PE %u, call %d: %s", pe, (int)(call - drive.plan->calls) + 1, what);
+}
+
+/* dest is as expected, all else as it was. Ends with the PE's memory reused. */
+static void check(const struct plan_call *call, uint32_t pe)
+{
+    const unsigned char *want = plan_expected(drive.plan, call, pe);
+    const struct span span = draw_image(call, pe);
+    const size_t dest = plan_dest_offset(drive.plan, call, pe) - span.lo;
+    char *memory = sim_memory(pe) + span.lo;
+
+    sim_read(memory, span.hi - span.lo, got);
+    for (size_t b = 0; b < call->dest.blocks && call->bytes != 0; b++) {
+        unsigned char *block = got + dest + b * call->stride;
+        const ptrdiff_t wrong = ref_compare(call->algo->coll, call->type, block,
+                                            want + b * call->bytes, call->count);
+
+        if (wrong >= 0)
+            sim_fail("PE %u, call %d: element %td of block %zu of dest is wrong", pe,
+                     (int)(call - drive.plan->calls) + 1, wrong, b);
+        memcpy(image + dest + b * call->stride, block, call->bytes);
+    }
+    if (memcmp(image, got, span.hi - span.lo) != 0)
+        fail_call(call, pe, "bytes outside dest changed");
+    memset(got, 0x5b, span.hi - span.lo);
+    sim_write(memory, got, span.hi - span.lo);
+}
+
+/* --- the application
+ * --------------------------------------------------------------------------- */
+
+static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
+{
+    const struct plan *plan = drive.plan;
+    struct pe *mine = &drive.pes[pe];
+    const struct ch_coll c = {
+        .me = pe,
+        .n = plan->n,
+        .root = call->root,
+        .radix = call->radix,
+        .count = call->count,
+        .elem_bytes = ch_type_bytes[call->type],
+        .stride = call->stride,
+        .dst = sim_memory(pe) + plan_dest_offset(plan, call, pe),
+        .src = sim_memory(pe) + plan_source_offset(plan, call, pe),
+        .reduce = &ch_reduce_table[call->type][call->op],
+        .peers = mine->peers,
+        .patience = &drive.patience,
+        .layout = &plan->layout,
+        .sync_offset = 0,
+        .dup = &mine->dup,
+        .late_peer = &mine->late_peer,
+    };
+
+    return c;
+}
+
+static void keep_most(struct sim_cost *most, struct sim_cost cost)
+{
+    if (most->depth < cost.depth) most->depth = cost.depth;
+    if (most->bytes < cost.bytes) most->bytes = cost.bytes;
+    if (most->signals < cost.signals) most->signals = cost.signals;
+}
+
+static void application(uint32_t pe, uint32_t lane)
+{
+    const struct ch_lanes lanes = {lane, drive.plan->width};
+
+    for (uint32_t i = 0; i < drive.plan->n_calls; i++) {
+        const struct plan_call *call = &drive.plan->calls[i];
+        const struct ch_coll c = coll_of(call, pe);
+
+        if (lane == 0) prepare(call, pe);
+        sim_meet();
+        sim_call_begin(i + 1);
+        if (sim_entries[call->algo->id](&c, lanes) != CHORUS_OK)
+            fail_call(call, pe, "returned an error");
+        sim_meet();
+        if (lane != 0) continue;
+        keep_most(&drive.costs[i], sim_call_end());
+        check(call, pe);
+    }
+}
+
+/* --- a run
+ * ------------------------------------------------------------------------------------- */
+
+static void pe_open(uint32_t me)
+{
+    struct pe *pe = &drive.pes[me];
+
+    memset(pe, 0, sizeof(*pe));
+    pe->dup.links = pe->links;
+    for (uint32_t p = 0; p < drive.plan->n; p++) {
+        pe->peers[p].world = p;
+        pe->peers[p].shift = sim_memory(p) - sim_memory(me);
+        pe->peers[p].sync = sim_memory(p);
+        pe->peers[p].door = sim_door(p);
+    }
+}
+
+/* The formulas of the algorithm list against what was counted. Null: they agree. */
+static const char *check_costs(uint32_t i, char *text, size_t text_bytes)
+{
+    const struct plan_call *call = &drive.plan->calls[i];
+    const struct ch_shape shape = plan_shape(drive.plan, call);
+    const bool is_barrier = call->algo->coll == CHORUS_COLL_barrier;
+    const uint64_t wire = is_barrier ? drive.costs[i].signals : drive.costs[i].bytes;
+    const uint64_t steps = drive.plan->n == 1 ? 0 : call->algo->steps(&shape);
+
+    if (wire != call->algo->wire(&shape)) {
+        (void)snprintf(text, text_bytes, "call %u: wire is %llu, by the formula %s it is %llu",
+                       i + 1, (unsigned long long)wire, call->algo->wire_text,
+                       (unsigned long long)call->algo->wire(&shape));
+        return text;
+    }
+    if (!is_barrier && call->count == 0) return NULL; /* the formulas speak of messages */
+    if (drive.costs[i].depth != steps) {
+        (void)snprintf(text, text_bytes,
+                       "call %u: steps are %llu, by the formula %s they are %llu", i + 1,
+                       (unsigned long long)drive.costs[i].depth, call->algo->steps_text,
+                       (unsigned long long)steps);
+        return text;
+    }
+    return NULL;
+}
+
+const char *drive_run(const struct plan *plan, uint64_t seed)
+{
+    static char text[8192];
+    const struct sim_setup setup = {plan->n, plan->width, plan_pe_bytes(plan), seed, describe};
+    char wrong[256];
+    const char *message = NULL;
+    size_t used;
+
+    drive.plan = plan;
+    memset(drive.costs, 0, sizeof(drive.costs));
+    sim_open(&setup);
+    for (uint32_t pe = 0; pe < plan->n; pe++)
+        pe_open(pe);
+    if (!sim_run(application)) message = sim_message();
+    for (uint32_t i = 0; i < plan->n_calls && message == NULL; i++)
+        message = check_costs(i, wrong, sizeof(wrong));
+    if (message == NULL) return NULL;
+
+    used = (size_t)snprintf(text, sizeof(text), "%s\n%u PEs of %u lanes, one after another:\n",
+                            message, plan->n, plan->width);
+    for (uint32_t i = 0; i < plan->n_calls; i++) {
+        char call[400];
+        plan_describe(plan, &plan->calls[i], call, sizeof(call));
+        used +=
+            (size_t)snprintf(text + used, sizeof(text) - used, "  call %u: %s\n", i + 1, call);
+    }
+    return text;
+}

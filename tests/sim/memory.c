@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.c: shared memory, byte by byte, and what makes an access of plain data legal.
+ *
+ * Each byte remembers who wrote it last and who has read it since. An access must know (by its
+ * clock) of the write, and a write also of the reads: else the run fails, whatever the value
+ * would have been and however lucky the schedule was. So plain data has one possible value
+ * whenever a run goes on.
+ */
+#include "sim/engine.h"
+
+#include "base/exec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Address space, touched as far as it is used. A stamp can name every 8 bytes of it. */
+#define POOL_BYTES ((size_t)8 << (32 - SIM_STAMP_BITS))
+#define SPACE_BYTES ((size_t)64 << 20)
+
+static struct {
+    char *space; /* addresses of shared memory: reserved, never accessible */
+    char *pool;
+    size_t pool_used, stride;
+    struct sim_block *blocks;
+} memory;
+
+static void *reserve(size_t bytes, int protection)
+{
+    void *at =
+        mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (at != MAP_FAILED) return at;
+    perror("the simulator's memory");
+    exit(EXIT_FAILURE);
+}
+
+void sim_memory_open(void)
+{
+    if (memory.space == NULL) {
+        memory.space = reserve(SPACE_BYTES, PROT_NONE);
+        memory.pool = reserve(POOL_BYTES, PROT_READ | PROT_WRITE);
+        memory.blocks = reserve(SPACE_BYTES / SIM_BLOCK_BYTES * sizeof(struct sim_block),
+                                PROT_READ | PROT_WRITE);
+    }
+    memory.stride =
+        (sim.setup.pe_bytes + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
+    memory.pool_used = 0;
+    if (memory.stride * sim.setup.n > SPACE_BYTES) {
+        fprintf(stderr, "the simulator has no room for %u PEs of %zu bytes\n", sim.setup.n,
+                sim.setup.pe_bytes);
+        exit(EXIT_FAILURE);
+    }
+}
+
+void *sim_alloc(size_t bytes)
+{
+    void *at = memory.pool + memory.pool_used;
+
+    memory.pool_used += (bytes + 7) / 8 * 8;
+    if (memory.pool_used > POOL_BYTES) sim_fail("the run is too long for the simulator's pool");
+    return at;
+}
+
+char *sim_memory(uint32_t pe)
+{
+    return memory.space + pe * memory.stride;
+}
+
+bool sim_is_shared(const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)memory.space < memory.stride * sim.setup.n;
+}
+
+uint32_t sim_owner(const void *address)
+{
+    return (uint32_t)(((uintptr_t)address - (uintptr_t)memory.space) / memory.stride);
+}
+
+struct sim_block *sim_block_at(const void *address)
+{
+    struct sim_block *b =
+        &memory.blocks[((uintptr_t)address - (uintptr_t)memory.space) / SIM_BLOCK_BYTES];
+
+    if (b->run != sim.run) {
+        memset(b, 0, sizeof(*b));
+        b->run = sim.run;
+    }
+    return b;
+}
+
+const char *sim_place(const void *address)
+{
+    static char texts[4][96];
+    static unsigned turn;
+    char *text = texts[turn++ % 4], what[64];
+
+    if (!sim_is_shared(address)) return "private memory";
+    const uint32_t pe = sim_owner(address);
+    sim.setup.describe((size_t)((const char *)address - sim_memory(pe)), what, sizeof(what));
+    (void)snprintf(text, sizeof(texts[0]), "%s of PE %u", what, pe);
+    return text;
+}
+
+/* --- races
+ * ------------------------------------------------------------------------------------ */
+
+static const sim_stamp *shared_set(sim_stamp r)
+{
+    return (const sim_stamp *)(const void *)(memory.pool + (size_t)(r >> SIM_STAMP_BITS) * 8);
+}
+
+static __attribute__((noinline, noreturn)) void fail_race(const char *does, const void *address,
+                                                          const char *other, sim_stamp stamp)
+{
+    const struct sim_fiber *self = sim.now;
+    const uint32_t f = stamp & ((1u << SIM_STAMP_BITS) - 1);
+
+    sim_fail("PE %u lane %u, call %llu, %s %s, not knowing whether PE %u lane %u (now in call "
+             "%llu) has %s it: that was its event %u, the last known is %u",
+             self->pe, self->lane, (unsigned long long)self->call, does, sim_place(address),
+             sim.fiber[f].pe, sim.fiber[f].lane, (unsigned long long)sim.fiber[f].call, other,
+             stamp >> SIM_STAMP_BITS, self->clock[f]);
+}
+
+static void check_reads(sim_stamp r, const void *address)
+{
+    if ((r & SIM_SHARED) != SIM_SHARED) {
+        if (!sim_knows(sim.now, r)) fail_race("writes", address, "read", r);
+        return;
+    }
+    for (uint32_t f = 0; f < sim.fibers; f++)
+        if (!sim_knows(sim.now, shared_set(r)[f]))
+            fail_race("writes", address, "read", shared_set(r)[f]);
+}
+
+/* The set `r` and this fiber's stamp. Sets never change: other bytes may have them too. */
+static sim_stamp add_reader(sim_stamp r)
+{
+    const sim_stamp mine = sim_stamp_now(sim.now);
+    sim_stamp *set;
+
+    if (r == 0 || (r & SIM_SHARED) == sim.now->id) return mine;
+    if ((r & SIM_SHARED) != SIM_SHARED && sim_knows(sim.now, r)) return mine;
+    if ((r & SIM_SHARED) == SIM_SHARED && shared_set(r)[sim.now->id] == mine) return r;
+    set = sim_alloc(sim.fibers * sizeof(*set));
+    if ((r & SIM_SHARED) == SIM_SHARED) {
+        memcpy(set, shared_set(r), sim.fibers * sizeof(*set));
+    } else {
+        memset(set, 0, sim.fibers * sizeof(*set));
+        set[r & SIM_SHARED] = r;
+    }
+    set[sim.now->id] = mine;
+    return (sim_stamp)((size_t)((char *)set - memory.pool) / 8) << SIM_STAMP_BITS | SIM_SHARED;
+}
+
+static void check_plain(const struct sim_block *b, size_t lo, size_t hi, const char *at)
+{
+    for (size_t u = lo / 8; u <= (hi - 1) / 8; u++)
+        if (b->kind[u] != SIM_PLAIN)
+            sim_fail("PE %u accesses %s as plain data", sim.now->pe, sim_place(at));
+}
+
+/* Bytes [lo, hi) of the block at `at - lo`. Neighbours mostly have the same history. */
+static void write_block(struct sim_block *b, size_t lo, size_t hi, const char *at,
+                        const unsigned char *data)
+{
+    const sim_stamp mine = sim_stamp_now(sim.now);
+    sim_stamp w = 0, r = 0;
+
+    check_plain(b, lo, hi, at);
+    for (size_t i = lo; i < hi; i++) {
+        if (b->wrote[i] != w) {
+            w = b->wrote[i];
+            if (!sim_knows(sim.now, w)) fail_race("writes", at + i - lo, "written", w);
+        }
+        if (b->read[i] != r) {
+            r = b->read[i];
+            check_reads(r, at + i - lo);
+        }
+        b->wrote[i] = mine;
+        b->read[i] = 0;
+    }
+    memcpy(b->value + lo, data, hi - lo);
+}
+
+static void read_block(struct sim_block *b, size_t lo, size_t hi, const char *at,
+                       unsigned char *out)
+{
+    sim_stamp w = 0, old = 0, new = add_reader(0);
+
+    check_plain(b, lo, hi, at);
+    for (size_t i = lo; i < hi; i++) {
+        if (b->wrote[i] != w) {
+            w = b->wrote[i];
+            if (!sim_knows(sim.now, w)) fail_race("reads", at + i - lo, "written", w);
+        }
+        if (b->read[i] != old) {
+            old = b->read[i];
+            new = add_reader(old);
+        }
+        b->read[i] = new;
+    }
+    memcpy(out, b->value + lo, hi - lo);
+}
+
+void sim_write(void *to, const void *data, size_t bytes)
+{
+    const unsigned char *from = data;
+
+    for (size_t at = 0; at < bytes;) {
+        const char *p = (const char *)to + at;
+        const size_t lo = (uintptr_t)p % SIM_BLOCK_BYTES;
+        const size_t hi = SIM_BLOCK_BYTES - lo < bytes - at ? SIM_BLOCK_BYTES : lo + bytes - at;
+
+        write_block(sim_block_at(p), lo, hi, p, from + at);
+        at += hi - lo;
+    }
+}
+
+void sim_read(const void *from, size_t bytes, void *out)
+{
+    unsigned char *to = out;
+
+    for (size_t at = 0; at < bytes;) {
+        const char *p = (const char *)from + at;
+        const size_t lo = (uintptr_t)p % SIM_BLOCK_BYTES;
+        const size_t hi = SIM_BLOCK_BYTES - lo < bytes - at ? SIM_BLOCK_BYTES : lo + bytes - at;
+
+        read_block(sim_block_at(p), lo, hi, p, to + at);
+        at += hi - lo;
+    }
+}
+
+/* --- the primitive
+ * ----------------------------------------------------------------------------- */
+
+static bool is_remote(const void *address)
+{
+    return sim_is_shared(address) && sim_owner(address) != sim.now->pe;
+}
+
+void ch_sim_copy(void *dst, const void *src, size_t bytes)
+{
+    unsigned char through[512];
+
+    if (bytes == 0) return;
+    sim_yield();
+    if (is_remote(dst) || is_remote(src)) sim.now->cost.bytes += bytes;
+    for (size_t at = 0; at < bytes; at += sizeof(through)) {
+        const size_t part = bytes - at < sizeof(through) ? bytes - at : sizeof(through);
+        const void *from = (const char *)src + at;
+
+        if (sim_is_shared(src)) {
+            sim_read(from, part, through);
+            from = through;
+        }
+        if (sim_is_shared(dst))
+            sim_write((char *)dst + at, from, part);
+        else
+            memmove((char *)dst + at, from, part);
+    }
+}

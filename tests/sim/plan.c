@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/plan.h"
+
+#include "coll/shape.h"
+#include "ref/ref_coll.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POOL_BYTES ((size_t)64 << 20)
+
+static struct plan made;
+static struct {
+    unsigned char *bytes;
+    size_t used;
+} pool;
+static struct {
+    uint64_t seed, drawn;
+} dice;
+
+static uint32_t draw(uint32_t below)
+{
+    return (uint32_t)(ref_hash(dice.seed, dice.drawn++, 1) % below);
+}
+
+static unsigned char *take(size_t bytes)
+{
+    unsigned char *at = pool.bytes + pool.used;
+
+    pool.used += (bytes + 63) / 64 * 64;
+    if (pool.used > POOL_BYTES) abort(); /* the caps below are wrong */
+    return at;
+}
+
+/* --- what a call is -------------------------------------------------------------------------
+ */
+
+static bool takes(const struct ch_algo *algo, chorus_type type, chorus_op op)
+{
+    const bool is_half = type == CHORUS_TYPE_f16 || type == CHORUS_TYPE_bf16;
+
+    if (!ref_reduces(algo->coll)) return true;
+    return ch_op_takes(op, type) && !((algo->needs & CH_NEED_whole) != 0 && is_half);
+}
+
+static void choose_type(struct plan_call *call)
+{
+    if (call->algo->coll == CHORUS_COLL_barrier) return;
+    do {
+        call->type = (chorus_type)draw(CHORUS_TYPE_COUNT);
+        call->op = (chorus_op)draw(CHORUS_OP_COUNT);
+    } while (!takes(call->algo, call->type, call->op));
+}
+
+/* Bytes that a chunk of this algorithm carries, or the unit where there is no ring. */
+static size_t chunk_bytes(const struct plan *plan, const struct ch_algo *algo)
+{
+    switch (algo->proto) {
+    case CH_PROTO_ll:
+        return plan->layout.chunk_bytes[CH_RING_ll];
+    case CH_PROTO_ll128:
+        return plan->layout.chunk_bytes[CH_RING_ll128];
+    default:
+        return plan->layout.chunk_bytes[CH_RING_simple];
+    }
+}
+
+/* Most bytes of a block: enough for several rounds of a ring where there are few PEs. */
+static size_t cap_bytes(uint32_t n)
+{
+    if (n <= 3) return 8192;
+    return n <= 8 ? 1600 : 96;
+}
+
+static size_t choose_count(const struct plan *plan, const struct plan_call *call)
+{
+    static const size_t primes[] = {7, 13, 31, 61};
+    const size_t element = ch_type_bytes[call->type], chunk = chunk_bytes(plan, call->algo);
+    const size_t cap = cap_bytes(plan->n) / element;
+    size_t count;
+
+    switch (draw(16)) {
+    case 0:
+        return draw(2);
+    case 1:
+        count = plan->n + draw(3) - 1;
+        break;
+    case 2:
+        count = primes[draw(4)];
+        break;
+    case 3:
+        count = (chunk + element) / element - draw(3) % (chunk / element);
+        break;
+    case 4:
+        count = (1 + draw(3 * CH_RING_CHUNKS)) * (chunk / element) + draw(8);
+        break;
+    case 5:
+        count = plan->n <= 3 ? cap - draw(16) : 1 + draw(100);
+        break;
+    default:
+        count = 1 + draw(24);
+        break;
+    }
+    return count < cap ? count : cap;
+}
+
+static enum plan_place choose_place(const struct ch_algo *algo)
+{
+    if ((algo->needs & CH_NEED_apart) != 0 || draw(2) == 0) return PLAN_APART;
+    switch (algo->coll) {
+    case CHORUS_COLL_broadcast:
+    case CHORUS_COLL_reduce:
+        return PLAN_SAME;
+    case CHORUS_COLL_fcollect:
+        return PLAN_OWN_BLOCK;
+    case CHORUS_COLL_reducescatter:
+        return draw(2) == 0 ? PLAN_SAME : PLAN_OWN_BLOCK;
+    default:
+        return PLAN_APART;
+    }
+}
+
+static size_t span_bytes(const struct plan_call *call, const struct plan_buffer *buffer)
+{
+    return (buffer->blocks - 1) * call->stride + call->bytes;
+}
+
+/* Anywhere, as odd as the type allows, the two in either order. */
+static void choose_offsets(const struct plan *plan, struct plan_call *call)
+{
+    const size_t element = ch_type_bytes[call->type];
+    struct plan_buffer *first = draw(2) == 0 ? &call->source : &call->dest;
+    struct plan_buffer *second = first == &call->source ? &call->dest : &call->source;
+
+    first->offset = plan->layout.dup_bytes + PLAN_GUARD_BYTES + draw(64) / element * element;
+    second->offset = first->offset + span_bytes(call, first) + (size_t)2 * PLAN_GUARD_BYTES +
+                     draw(64) / element * element;
+    second->offset = second->offset / element * element;
+    if (call->place == PLAN_APART) return;
+    first->offset = second->offset; /* the PE's own block counts from here */
+}
+
+static void make_call(struct plan *plan, struct plan_call *call, const struct ch_algo *algo,
+                      uint64_t seed)
+{
+    const uint32_t n = plan->n, radixes[] = {2, 3, 4, n < 2 ? 2 : n};
+    const chorus_coll coll = algo->coll;
+
+    memset(call, 0, sizeof(*call));
+    call->algo = algo;
+    call->root = draw(n);
+    call->radix = radixes[draw(4)];
+    choose_type(call);
+    call->count = coll == CHORUS_COLL_barrier ? 0 : choose_count(plan, call);
+    call->bytes = call->count * ch_type_bytes[call->type];
+    call->stride = call->bytes + (draw(4) == 0 ? draw(5) * ch_type_bytes[call->type] : 0);
+    call->place = choose_place(algo);
+    call->source.blocks = ref_source_count(coll, n, 1);
+    call->dest.blocks = ref_dest_count(coll, n, 1);
+    choose_offsets(plan, call);
+    for (uint32_t pe = 0; pe < n; pe++) {
+        call->sources[pe] = take(call->source.blocks * call->bytes);
+        ref_fill(coll, call->type, call->op, seed, pe, call->source.blocks * call->count,
+                 call->sources[pe]);
+    }
+    if (coll == CHORUS_COLL_alltoall || coll == CHORUS_COLL_reducescatter) return;
+    call->expected = take(call->dest.blocks * call->bytes);
+    ref_expect(coll, call->type, call->op, n, call->root, call->count,
+               (const void *const *)call->sources, 0, call->expected);
+}
+
+const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, uint64_t seed)
+{
+    static const size_t chunks[] = {64, 192, 960};
+
+    if (pool.bytes == NULL) pool.bytes = malloc(POOL_BYTES);
+    if (pool.bytes == NULL) abort();
+    pool.used = 0;
+    dice.seed = seed;
+    dice.drawn = 0;
+    made.n = n;
+    made.width = n <= 8 && draw(8) == 0 ? 2 + draw(2) : 1;
+    ch_sync_layout_init(&made.layout, n, chunks[draw(3)]);
+    made.n_calls = 3 + draw(2);
+    for (uint32_t i = 0; i < made.n_calls; i++) {
+        const bool is_guest = i != 0 && draw(4) == 0;
+        make_call(&made, &made.calls[i], is_guest ? &ch_algos[draw(CH_ALGO_COUNT)] : algo,
+                  ref_hash(seed, i, 2));
+    }
+    return &made;
+}
+
+/* --- where and what
+ * ---------------------------------------------------------------------------- */
+
+/* In place in the PE's own block: which of the two buffers is that block? */
+static bool is_own_block(const struct plan *plan, const struct plan_call *call,
+                         const struct plan_buffer *buffer)
+{
+    return call->place == PLAN_OWN_BLOCK && buffer->blocks == 1 && plan->n > 1;
+}
+
+size_t plan_source_offset(const struct plan *plan, const struct plan_call *call, uint32_t pe)
+{
+    const size_t shift = is_own_block(plan, call, &call->source) ? pe * call->stride : 0;
+
+    return call->source.offset + shift;
+}
+
+size_t plan_dest_offset(const struct plan *plan, const struct plan_call *call, uint32_t pe)
+{
+    const size_t shift = is_own_block(plan, call, &call->dest) ? pe * call->stride : 0;
+
+    return call->dest.offset + shift;
+}
+
+const unsigned char *plan_expected(const struct plan *plan, const struct plan_call *call,
+                                   uint32_t pe)
+{
+    static unsigned char own[PLAN_BUFFER_BYTES] __attribute__((aligned(16)));
+
+    if (call->expected != NULL) return call->expected;
+    ref_expect(call->algo->coll, call->type, call->op, plan->n, call->root, call->count,
+               (const void *const *)call->sources, pe, own);
+    return own;
+}
+
+struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call)
+{
+    const size_t chunk = chunk_bytes(plan, call->algo);
+    struct ch_shape shape = {plan->n, call->radix, call->bytes, 0, 0};
+
+    shape.s = call->algo->coll == CHORUS_COLL_reducescatter
+                  ? call->bytes
+                  : ch_slice_of(call->count, plan->n, 0).count * ch_type_bytes[call->type];
+    shape.c = ch_divide_up(call->bytes, chunk);
+    if (call->algo->proto == CH_PROTO_ll) { /* a packet always carries 8 bytes */
+        shape.m = ch_divide_up(shape.m, 8) * 8;
+        shape.s = ch_divide_up(shape.s, 8) * 8;
+    }
+    return shape;
+}
+
+size_t plan_pe_bytes(const struct plan *plan)
+{
+    return plan->layout.dup_bytes + PLAN_BUFFER_BYTES;
+}
+
+void plan_describe(const struct plan *plan, const struct plan_call *call, char *text_out,
+                   size_t text_bytes)
+{
+    static const char *const places[] = {"apart", "in place", "in place in the own block"};
+
+    (void)snprintf(
+        text_out, text_bytes,
+        "%s:%s:%s of %zu %s (%s), root %u, radix %u, chunks of %zu and %zu, source +%zu, "
+        "dest +%zu, stride %zu, %s",
+        ch_coll_names[call->algo->coll], call->algo->name, ch_proto_names[call->algo->proto],
+        call->count, ch_type_names[call->type], ch_op_names[call->op], call->root, call->radix,
+        plan->layout.chunk_bytes[CH_RING_simple], plan->layout.chunk_bytes[CH_RING_ll],
+        call->source.offset - plan->layout.dup_bytes,
+        call->dest.offset - plan->layout.dup_bytes, call->stride, places[call->place]);
+}

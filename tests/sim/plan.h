@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.h: what the PEs of a run do: a few calls, one behind the other on one duplicate, made
+ * from a seed. Everything here is the same for all PEs and made before they start.
+ */
+#ifndef SIM_PLAN_H
+#define SIM_PLAN_H
+
+#include "coll/algorithm.h"
+#include "team/sync.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLAN_CALLS_MAX 4u
+#define PLAN_PES_MAX 64u
+
+/* Buffers: at most this many bytes a PE, both together. */
+#define PLAN_BUFFER_BYTES ((size_t)64 << 10)
+/* What lies before, between and behind the blocks of a buffer, and must stay as it is. */
+#define PLAN_GUARD_BYTES 16u
+
+/* A buffer of a PE: `blocks` blocks of the call's `bytes`, `stride` apart. */
+struct plan_buffer {
+    size_t offset; /* in the PE's shared memory, of the first block */
+    size_t blocks;
+};
+
+enum plan_place {
+    PLAN_APART,
+    PLAN_SAME,      /* dest is source */
+    PLAN_OWN_BLOCK, /* the buffer of one block is the PE's own block of the other */
+};
+
+struct plan_call {
+    const struct ch_algo *algo;
+    uint32_t root, radix;
+    chorus_type type;
+    chorus_op op;
+    size_t count;
+    size_t bytes, stride; /* of a block, and to the next */
+    enum plan_place place;
+    struct plan_buffer source, dest;      /* as PE 0 has them, if they depend on the PE */
+    unsigned char *sources[PLAN_PES_MAX]; /* what each PE contributes, blocks packed */
+    unsigned char *expected;              /* where it is the same on every PE; else null */
+};
+
+struct plan {
+    uint32_t n, width;
+    struct ch_sync_layout layout;
+    uint32_t n_calls;
+    struct plan_call calls[PLAN_CALLS_MAX];
+};
+
+/* The same seed, algorithm and number of PEs give the same plan. Kept until the next. */
+const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, uint64_t seed);
+
+/* Where PE `pe` has the buffers of a call. */
+size_t plan_source_offset(const struct plan *plan, const struct plan_call *call, uint32_t pe);
+size_t plan_dest_offset(const struct plan *plan, const struct plan_call *call, uint32_t pe);
+
+/* What PE `pe` must have in dest, blocks packed. */
+const unsigned char *plan_expected(const struct plan *plan, const struct plan_call *call,
+                                   uint32_t pe);
+
+/* What the formulas of the call's algorithm are evaluated for. */
+struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call);
+
+size_t plan_pe_bytes(const struct plan *plan);
+
+/* "reduce:two_shot:simple" and the rest of it, in one line. */
+void plan_describe(const struct plan *plan, const struct plan_call *call, char *text_out,
+                   size_t text_bytes);
+
+#endif /* SIM_PLAN_H */

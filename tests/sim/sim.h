@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sim.h: the engine of the simulated machine, for the program that drives it.
+ *
+ * One run at a time: sim_open, sim_run, and sim_message if that failed. Within sim_run the body
+ * runs once per lane, as a fiber; the functions of the second half are for it.
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include "base/door.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_FIBERS_MAX 128u
+
+struct sim_setup {
+    uint32_t n, width; /* PEs, and lanes of each; at most SIM_FIBERS_MAX together */
+    size_t pe_bytes;   /* shared memory of each PE */
+    uint64_t seed;     /* everything the adversary does follows from it */
+    /* Write what lies at `offset` of a PE's memory, for messages. */
+    void (*describe)(size_t offset, char *text_out, size_t text_bytes);
+};
+
+void sim_open(const struct sim_setup *setup);
+
+/* Run body(pe, lane) on every lane to its end. False: the run failed, see sim_message. */
+bool sim_run(void (*body)(uint32_t pe, uint32_t lane));
+const char *sim_message(void);
+
+/* A PE's shared memory as PEs address it. No address in it can be dereferenced. */
+char *sim_memory(uint32_t pe);
+struct ch_door *sim_door(uint32_t pe);
+
+/* --- within the body ------------------------------------------------------------------- */
+
+/* Give up the run with this message. */
+void sim_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* Plain accesses of this PE to its own memory, as an application makes them. */
+void sim_read(const void *from, size_t bytes, void *out);
+void sim_write(void *to, const void *data, size_t bytes);
+
+/* All lanes of this PE meet. */
+void sim_meet(void);
+
+/* What the lane did in its call: reset, and looked at afterwards. */
+struct sim_cost {
+    uint64_t depth;   /* signals that publish data, one behind another */
+    uint64_t bytes;   /* data stored to or fetched from other PEs' memory */
+    uint64_t signals; /* words that publish, stored in other PEs' memory */
+};
+void sim_call_begin(uint64_t call);
+struct sim_cost sim_call_end(void); /* fails if a store was not followed by a notify */
+
+#endif /* SIM_H */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_sim_coll: every algorithm on the simulated machine, for thousands of seeds.
+ *
+ *   test_sim_coll [--algo COLL:NAME:PROTO] [--pes N] [--seeds FIRST..END] [--seed S] [--quick]
+ *
+ * --seed runs one and is how a failure is replayed; the failure prints the whole command.
+ */
+#include "ref/ref_coll.h"
+#include "sim/drive.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct wanted {
+    const char *algo; /* null: all */
+    uint32_t pes;     /* 0: the list below */
+    uint64_t first, end;
+    bool is_given; /* seeds are; else as many as the list below says */
+};
+
+/* PEs, and seeds of each algorithm there. */
+static const struct {
+    uint32_t pes, seeds;
+} teams[] = {{1, 2000}, {2, 2000}, {3, 2000}, {5, 2000}, {7, 2000},
+             {8, 2000}, {16, 40},  {33, 12},  {64, 6}};
+
+static void name_of(const struct ch_algo *algo, char *text, size_t text_bytes)
+{
+    (void)snprintf(text, text_bytes, "%s:%s:%s", ch_coll_names[algo->coll], algo->name,
+                   ch_proto_names[algo->proto]);
+}
+
+/* Runs [first, end) and says how a failure is replayed. */
+static bool run_seeds(const struct ch_algo *algo, uint32_t pes, uint64_t first, uint64_t end)
+{
+    char name[96];
+
+    name_of(algo, name, sizeof(name));
+    for (uint64_t seed = first; seed < end; seed++) {
+        const uint64_t mixed = ref_hash(seed, algo->id, pes);
+        const char *wrong = drive_run(plan_make(algo, pes, mixed), mixed);
+
+        if (wrong == NULL) continue;
+        printf("%s\nreplay: test_sim_coll --algo %s --pes %u --seed %llu\n", wrong, name, pes,
+               (unsigned long long)seed);
+        return false;
+    }
+    return true;
+}
+
+static bool run_algo(const struct ch_algo *algo, const struct wanted *wanted)
+{
+    if (wanted->pes != 0) return run_seeds(algo, wanted->pes, wanted->first, wanted->end);
+    for (size_t i = 0; i < sizeof(teams) / sizeof(teams[0]); i++) {
+        const uint64_t seeds = wanted->is_given ? wanted->end : teams[i].seeds;
+        if (!run_seeds(algo, teams[i].pes, wanted->first, seeds)) return false;
+    }
+    return true;
+}
+
+static int run_all(const struct wanted *wanted, uint32_t part, uint32_t parts)
+{
+    uint32_t run = 0;
+    bool all_well = true;
+
+    for (uint32_t i = 0; i < CH_ALGO_COUNT; i++) {
+        char name[96];
+
+        name_of(&ch_algos[i], name, sizeof(name));
+        if (wanted->algo != NULL && strcmp(wanted->algo, name) != 0) continue;
+        if (i % parts != part) continue;
+        run++;
+        all_well = run_algo(&ch_algos[i], wanted) && all_well;
+    }
+    if (run == 0) printf("no algorithm is called %s\n", wanted->algo);
+    return all_well && run != 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"algo", required_argument, NULL, 'a'}, {"pes", required_argument, NULL, 'n'},
+        {"seed", required_argument, NULL, 's'}, {"seeds", required_argument, NULL, 'r'},
+        {"part", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
+    struct wanted wanted = {NULL, 0, 0, 2000, false};
+    uint32_t part = 0, parts = 1;
+
+    for (int key; (key = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        char *rest = optarg;
+
+        if (key == 'a') {
+            wanted.algo = optarg;
+        } else if (key == 'n') {
+            wanted.pes = (uint32_t)strtoul(optarg, NULL, 10);
+        } else if (key == 's' || key == 'r') {
+            const uint64_t number = strtoull(optarg, NULL, 10);
+            wanted.first = key == 's' ? number : 0;
+            wanted.end = key == 's' ? number + 1 : number;
+            wanted.is_given = true;
+        } else if (key == 'p') {
+            part = (uint32_t)strtoul(rest, &rest, 10);
+            parts = *rest == '/' ? (uint32_t)strtoul(rest + 1, NULL, 10) : 0;
+        } else {
+            return EXIT_FAILURE;
+        }
+    }
+    if (wanted.pes > PLAN_PES_MAX || part >= parts) {
+        printf("--pes is at most %u, --part is like 0/2\n", PLAN_PES_MAX);
+        return EXIT_FAILURE;
+    }
+    return run_all(&wanted, part, parts);
+}
