@@ -22,11 +22,11 @@
 /* clang-format on */
 
 /* $XDG_CONFIG_HOME, so that nobody's own table takes part; a table; the user's table. */
-static char config[] = "/tmp/chorus-config-XXXXXX";
-static char table_path[64], user_folder[64], user_path[80];
+static char config[32], table_path[64], user_folder[64], user_path[80];
 
 static inline void make_config(void)
 {
+    (void)snprintf(config, sizeof(config), "/tmp/chorus-config-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(config));
     ck_assert_int_eq(setenv("XDG_CONFIG_HOME", config, 1), 0);
     (void)snprintf(table_path, sizeof(table_path), "%s/t.yaml", config);
@@ -40,7 +40,6 @@ static inline void drop_config(void)
     (void)unlink(user_path);
     (void)rmdir(user_folder);
     (void)rmdir(config);
-    memcpy(config + strlen(config) - 6, "XXXXXX", 6);
 }
 
 static inline void write_file(const char *path, const char *text)

@@ -54,7 +54,7 @@ static const struct {
     {"reduce", "\"reduce\" has too few parts; expected coll:algo[:proto[:ctas]]"},
     {"reduce:one_shot:ll:1:2", "\"reduce\" has too many parts; expected coll:algo[:proto[:ctas]]"},
     {"reduce:two_shot,", "\"\" has too few parts; expected coll:algo[:proto[:ctas]]"},
-    {"rduce:two_shot", "unknown collective \"rduce\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
+    {"reduxe:two_shot", "unknown collective \"reduxe\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
     {"reduce:two_shto", "unknown reduce algorithm \"two_shto\"; expected one_shot, two_shot or recursive_exchange; did you mean \"two_shot\"?"},
     {"reduce:pull", "unknown reduce algorithm \"pull\"; expected one_shot, two_shot or recursive_exchange"},
     {"reduce:one_shot", "one_shot has several protocols and none is given; expected simple, ll or ll128"},

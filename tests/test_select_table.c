@@ -11,12 +11,14 @@
 #define HEAD "version: 1\nmachine: m\nmeasured: never\nrules:\n"
 #define LAST "  - {coll: reduce, algo: two_shot, from: fallback}\n"
 
-static char path[] = "/tmp/chorus-table-XXXXXX";
+static char path[32];
 
 static void make_path(void)
 {
-    const int fd = mkstemp(path);
+    int fd;
 
+    (void)snprintf(path, sizeof(path), "/tmp/chorus-table-XXXXXX");
+    fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     (void)close(fd);
 }
@@ -24,7 +26,6 @@ static void make_path(void)
 static void drop_path(void)
 {
     (void)unlink(path);
-    memcpy(path + strlen(path) - 6, "XXXXXX", 6);
 }
 
 static chorus_status read_text(const char *text, struct ch_table **table_out)

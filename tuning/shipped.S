@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule tables that are compiled in, as bytes: ch_shipped_NAME up to ch_shipped_NAME_end. */
+/* The rule tables that are compiled in: the bytes ch_shipped_NAME, ch_shipped_NAME_bytes of them. */
 
 .macro shipped name, path
     .globl ch_shipped_\name
     .hidden ch_shipped_\name
-    .globl ch_shipped_\name\()_end
-    .hidden ch_shipped_\name\()_end
+    .globl ch_shipped_\name\()_bytes
+    .hidden ch_shipped_\name\()_bytes
+    .balign 8
+ch_shipped_\name\()_bytes:
+    .quad 1f - ch_shipped_\name
 ch_shipped_\name:
     .incbin "\path"
-ch_shipped_\name\()_end:
-    .byte 0
+1:
 .endm
 
     .section .rodata

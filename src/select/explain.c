@@ -16,8 +16,9 @@ static enum ch_ring ring_of(enum ch_proto proto)
                                      : CH_RING_simple;
 }
 
-void ch_shape_of(const struct ch_request *request, const struct ch_plan *plan,
-                 struct ch_shape *shape_out)
+/* What the formulas of the plan's algorithm are evaluated for. */
+static void shape_of(const struct ch_request *request, const struct ch_plan *plan,
+                     struct ch_shape *shape_out)
 {
     const size_t element = ch_type_bytes[request->type];
     const uint32_t n = request->pes;
@@ -73,7 +74,7 @@ static void write_plan(const struct ch_request *request, const struct ch_plan *p
     const struct ch_algo *algo = plan->algo;
     struct ch_shape shape;
 
-    ch_shape_of(request, plan, &shape);
+    shape_of(request, plan, &shape);
     (void)fprintf(out, "plan   %s:%s, ctas %u", algo->name, ch_proto_names[algo->proto],
                   plan->ctas);
     if (algo->takes_radix) (void)fprintf(out, ", radix %u", plan->radix);

@@ -6,15 +6,15 @@
 
 bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_why *why_out)
 {
-    const char *names[CH_ALGO_COUNT];
+    const char *names[CH_ALGO_COUNT], *last = "";
     char kind[64];
     size_t count = 0, index;
 
     for (size_t i = 0; i < CH_ALGO_COUNT; i++) {
         if (ch_algos[i].coll != coll) continue;
         /* The list keeps an algorithm's protocols together: a name is new or the last one. */
-        if (count > 0 && strcmp(names[count - 1], ch_algos[i].name) == 0) continue;
-        names[count++] = ch_algos[i].name;
+        if (strcmp(last, ch_algos[i].name) == 0) continue;
+        names[count++] = last = ch_algos[i].name;
     }
     (void)snprintf(kind, sizeof(kind), "%s algorithm", ch_coll_names[coll]);
     return ch_name_find(kind, names, count, name, &index, why_out);

@@ -19,7 +19,10 @@
     X(host, "host", "tuning/host.yaml")       \
     X(builtin, NULL, "tuning/builtin.yaml")
 /* clang-format on */
-#define X(name, machine, path) extern const char ch_shipped_##name[], ch_shipped_##name##_end[];
+#define X(name, machine, path) extern const char ch_shipped_##name[];
+SHIPPED_LIST(X)
+#undef X
+#define X(name, machine, path) extern const uint64_t ch_shipped_##name##_bytes;
 SHIPPED_LIST(X)
 #undef X
 
@@ -27,9 +30,8 @@ static chorus_status add_shipped(struct ch_select *s)
 {
     struct ch_table_file *file;
 
-#define X(name, class, path)                                                              \
-    CH_TRY(ch_table_parse((path), ch_shipped_##name,                                      \
-                          (size_t)(ch_shipped_##name##_end - ch_shipped_##name), &file)); \
+#define X(name, class, path)                                                             \
+    CH_TRY(ch_table_parse((path), ch_shipped_##name, ch_shipped_##name##_bytes, &file)); \
     s->sources[s->n_sources++] = (struct ch_source){&file->table, (class)};
     SHIPPED_LIST(X)
 #undef X

@@ -120,10 +120,6 @@ CH_MUST_CHECK chorus_status ch_select_plan(const struct ch_select *select,
 CH_MUST_CHECK chorus_status ch_select_explain(const struct ch_select *select,
                                               const struct ch_request *request, FILE *out);
 
-/* What the formulas of a plan's algorithm are evaluated for. */
-void ch_shape_of(const struct ch_request *request, const struct ch_plan *plan,
-                 struct ch_shape *shape_out);
-
 /* The algorithm of `coll` that "name" or "name:proto" stands for; ERR_ARG lists the choices. */
 CH_MUST_CHECK chorus_status ch_algo_find(chorus_coll coll, const char *text,
                                          const struct ch_algo **algo_out);

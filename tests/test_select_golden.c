@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every decision of the shipped tables over a grid, against tests/golden/select_host.txt, so
+ * that a change of a table shows its decisions in a diff. With --print it writes the grid.
+ */
+#include "select_fixture.h"
+
+#include <inttypes.h>
+
+enum { LINE_BYTES = 128, SHOWN_MAX = 20 };
+
+static void decide(const struct ch_select *select, const struct ch_request *r, char *line)
+{
+    const char *coll = ch_coll_names[r->coll], *type = ch_type_names[r->type];
+    struct ch_plan plan;
+
+    if (ch_select_plan(select, r, &plan) != CHORUS_OK)
+        (void)snprintf(line, LINE_BYTES, "%s %s: %s\n", coll, type, ch_error_message());
+    else
+        (void)snprintf(line, LINE_BYTES,
+                       "%s %s pes %u bytes %" PRIu64 ": %s:%s ctas %u radix %u\n", coll, type,
+                       r->pes, r->bytes, plan.algo->name, ch_proto_names[plan.algo->proto],
+                       plan.ctas, plan.radix);
+}
+
+/* Calls `each` with every line of the grid, in order. */
+static void walk(const struct ch_select *select, void (*each)(const char *line, void *arg),
+                 void *arg)
+{
+    static const uint32_t pes[] = {2, 3, 4, 8};
+    static const chorus_type types[] = {CHORUS_TYPE_f32, CHORUS_TYPE_f16};
+    char line[LINE_BYTES];
+
+    for (size_t p = 0; p < 4; p++) {
+        struct ch_request r = reduce_of(0, pes[p]);
+
+        r.coll = CHORUS_COLL_barrier;
+        r.type = CHORUS_TYPE_u8;
+        decide(select, &r, line);
+        each(line, arg);
+    }
+    for (int coll = CHORUS_COLL_barrier + 1; coll < CHORUS_COLL_COUNT; coll++)
+        for (size_t t = 0; t < 2; t++)
+            for (size_t p = 0; p < 4; p++)
+                for (uint64_t bytes = 4; bytes <= 64 << 20; bytes *= 4) {
+                    struct ch_request r = reduce_of(bytes, pes[p]);
+
+                    r.coll = (chorus_coll)coll;
+                    r.type = types[t];
+                    r.offers = ch_offers(r.type, r.reach, true);
+                    r.ctas_max = UINT32_MAX;
+                    decide(select, &r, line);
+                    each(line, arg);
+                }
+}
+
+static void print(const char *line, void *arg)
+{
+    (void)arg;
+    (void)fputs(line, stdout);
+}
+
+struct comparison {
+    FILE *golden;
+    unsigned line, differ;
+};
+
+static void compare(const char *line, void *arg)
+{
+    struct comparison *c = arg;
+    char golden[LINE_BYTES] = "\n";
+
+    c->line++;
+    if (fgets(golden, sizeof(golden), c->golden) != NULL && strcmp(golden, line) == 0) return;
+    if (c->differ++ >= SHOWN_MAX) return;
+    (void)fprintf(stderr, "%s:%u:\n-%s+%s", CHORUS_GOLDEN, c->line, golden, line);
+}
+
+START_TEST(golden__grid_of_decisions__is_as_recorded)
+{
+    struct ch_select *select = open_with("", NULL);
+    struct comparison c = {.golden = fopen(CHORUS_GOLDEN, "r")};
+
+    ck_assert_ptr_nonnull(c.golden);
+    walk(select, compare, &c);
+    ck_assert_msg(c.differ == 0,
+                  "%u decisions differ; if they are meant to, see docs/tuning.md", c.differ);
+    ck_assert_msg(fgetc(c.golden) == EOF, "%s has more lines than the grid", CHORUS_GOLDEN);
+    (void)fclose(c.golden);
+    ch_select_close(select);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_test(tests, golden__grid_of_decisions__is_as_recorded);
+}
+
+int main(int argc, char **argv)
+{
+    struct ch_select *select;
+
+    if (argc < 2) return run_tests("select golden", add);
+    if (strcmp(argv[1], "--print") != 0 || setenv("XDG_CONFIG_HOME", "/nonexistent", 1) != 0)
+        return 2;
+    if (ch_select_open("", "", &select) != CHORUS_OK) return 1;
+    walk(select, print, NULL);
+    ch_select_close(select);
+    return 0;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chorus-info: its answers, its refusals and its exit codes. */
+#include "select_fixture.h"
+
+#include <sys/wait.h>
+
+static char output[16384];
+
+/* Run `environment chorus-info arguments`; both streams are in `output`. The exit code. */
+static int run(const char *environment, const char *arguments)
+{
+    char command[1024];
+    size_t used;
+    FILE *in;
+
+    (void)snprintf(command, sizeof(command), "%s %s 2>&1 %s", environment, CHORUS_INFO,
+                   arguments);
+    in = popen(command, "r");
+    ck_assert_ptr_nonnull(in);
+    used = fread(output, 1, sizeof(output) - 1, in);
+    output[used] = '\0';
+    return WEXITSTATUS(pclose(in));
+}
+
+/* clang-format off */
+static const struct {
+    const char *arguments, *message; /* message: after "chorus-info: " */
+} refusals[] = {
+    {"", "no command; expected explain, algorithms, options, version or check"},
+    {"explan", "unknown command \"explan\"; expected explain, algorithms, options, version or check; did you mean \"explain\"?"},
+    {"explain", "explain needs a word after it; see --help"},
+    {"version 2", "version takes no word after it; see --help"},
+    {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
+    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --bytes, --pes, --dtype, --op or --in-place; did you mean \"--pes\"?"},
+    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --bytes, --pes, --dtype, --op or --in-place"},
+    {"explain reduce --bytes=8", "explain needs --pes; expected a number, such as 64K"},
+    {"explain reduce --pes 2", "explain needs --bytes; expected a number, such as 64K"},
+    {"explain reduce --pes 0 --bytes 8", "--pes is \"0\"; expected a number from 1, with K, M or G for powers of 1024"},
+    {"explain reduce --pes 2 --bytes 64k", "--bytes is \"64k\"; expected a number from 0, with K, M or G for powers of 1024"},
+    {"explain reduce --pes 2 --bytes 6", "--bytes is 6, which is not whole f32; expected a multiple of 4"},
+    {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64 or c128; did you mean \"f32\"?"},
+    {"explain reduce --pes 2 --bytes 8 --op summ", "unknown op \"summ\"; expected and, or, xor, min, max, sum or prod; did you mean \"sum\"?"},
+    {"explain reduce --pes 2 --bytes 8 --op xor", "--op xor does not take f32; expected an integer type"},
+    {"check /nonexistent/t.yaml", "/nonexistent/t.yaml: cannot be opened: No such file or directory; expected a rule table"},
+    {"check /dev/null", "/dev/null:1:1: the file is empty; expected a mapping with version, machine, measured and rules"},
+};
+/* clang-format on */
+
+START_TEST(info__bad_command_line__one_message_and_exit_2)
+{
+    char expected[512];
+
+    ck_assert_int_eq(run("", refusals[_i].arguments), 2);
+    (void)snprintf(expected, sizeof(expected), "chorus-info: %s\n", refusals[_i].message);
+    ck_assert_str_eq(output, expected);
+}
+END_TEST
+
+START_TEST(info__too_many_words__exit_2)
+{
+    ck_assert_int_eq(run("", "explain reduce broadcast"), 2);
+    ck_assert_str_eq(output, "chorus-info: \"broadcast\" is one word too many; see --help\n");
+}
+END_TEST
+
+START_TEST(info__bad_environment__exit_2)
+{
+    ck_assert_int_eq(run("CHORUS_ALGO=reduce:pull", "explain reduce --pes 2 --bytes 8"), 2);
+    ck_assert_str_eq(output, "chorus-info: CHORUS_ALGO is \"reduce:pull\": unknown reduce "
+                             "algorithm \"pull\"; expected one_shot, two_shot or "
+                             "recursive_exchange\n");
+    ck_assert_int_eq(run("CHORUS_TIMEOUT=soon", "options"), 2);
+    ck_assert_str_eq(output,
+                     "chorus-info: CHORUS_TIMEOUT is \"soon\"; expected seconds such as "
+                     "30 or 0.5\n");
+}
+END_TEST
+
+START_TEST(info__explain__plan_rule_and_what_was_passed)
+{
+    char environment[128], expected[1024];
+
+    write_file(table_path, HEAD THREE_RULES);
+    (void)snprintf(environment, sizeof(environment), "CHORUS_TUNING=%s", table_path);
+    ck_assert_int_eq(run(environment, "explain reduce --bytes 64K --pes 4 --dtype f64"), 0);
+    (void)snprintf(
+        expected, sizeof(expected),
+        "reduce, 65536 bytes of f64, sum, 4 PEs on 1 node, reach mapped, machine host\n"
+        "plan   two_shot:simple, ctas 1\n"
+        "rule   %s:6: {coll: reduce, bytes: 4K..inf, dtype: [f64, f32], op: sum, algo: "
+        "two_shot, from: fallback}\n"
+        "steps  2 = 2\n"
+        "wire   2 * (n - 1) * s = 98304 bytes\n"
+        "passed %s:5: bytes 65536 is not in 64..1K\n",
+        table_path, table_path);
+    ck_assert_str_eq(output, expected);
+}
+END_TEST
+
+START_TEST(info__explain_in_place__offers_less)
+{
+    const char *force = "CHORUS_ALGO=reducescatter:all_pull";
+
+    ck_assert_int_eq(run(force, "explain reducescatter --bytes 64 --pes 4"), 0);
+    ck_assert_int_eq(run(force, "explain reducescatter --bytes 64 --pes 4 --in-place"), 1);
+    ck_assert_str_eq(
+        output, "reducescatter, 64 bytes of f32, sum, 4 PEs on 1 node, reach mapped, machine "
+                "host\n"
+                "chorus-info: reducescatter of f32 is forced to all_pull:simple, which needs "
+                "apart: source and dest do not overlap; force another or none\n");
+}
+END_TEST
+
+START_TEST(info__explain_bad_table__place_and_exit_2)
+{
+    char environment[128], expected[512];
+
+    write_file(table_path, HEAD "  - {coll: reduce, algo: two_shot, from: hearsay}\n");
+    (void)snprintf(environment, sizeof(environment), "CHORUS_TUNING=%s", table_path);
+    ck_assert_int_eq(run(environment, "explain reduce --bytes 64K --pes 4"), 2);
+    (void)snprintf(
+        expected, sizeof(expected),
+        "chorus-info: %s:5:42: from is \"hearsay\"; expected the measurement it rests "
+        "on, \"file.csv:line\", or fallback\n",
+        table_path);
+    ck_assert_str_eq(output, expected);
+}
+END_TEST
+
+START_TEST(info__algorithms__every_one_a_line)
+{
+    unsigned lines = 0;
+
+    ck_assert_int_eq(run("", "algorithms"), 0);
+    for (const char *at = output; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    ck_assert_uint_eq(lines, CH_ALGO_COUNT + 1); /* a heading */
+    ck_assert_ptr_nonnull(strstr(output,
+                                 "\nreducescatter all_pull           simple   map,apart  1"
+                                 "                          (n - 1) * s\n"));
+}
+END_TEST
+
+START_TEST(info__options__with_the_values_in_force)
+{
+    ck_assert_int_eq(run("CHORUS_TIMEOUT=12", "options"), 0);
+    ck_assert_ptr_nonnull(strstr(output, "\nCHORUS_TIMEOUT=12  (from the environment)\n    "));
+    ck_assert_ptr_nonnull(strstr(output, "\nCHORUS_CTAS=2\n    "));
+}
+END_TEST
+
+START_TEST(info__check__counts_the_rules)
+{
+    char arguments[128], expected[512];
+
+    write_file(table_path, HEAD THREE_RULES);
+    (void)snprintf(arguments, sizeof(arguments), "check %s", table_path);
+    ck_assert_int_eq(run("", arguments), 0);
+    (void)snprintf(expected, sizeof(expected),
+                   "%s: 3 rules for m, measured never\n"
+                   "    barrier       0\n    broadcast     0\n    fcollect      0\n"
+                   "    alltoall      0\n    reduce        3\n    reducescatter 0\n",
+                   table_path);
+    ck_assert_str_eq(output, expected);
+}
+END_TEST
+
+START_TEST(info__answer_cannot_be_written__says_so)
+{
+    ck_assert_int_eq(run("", "version >/dev/full"), 2);
+    ck_assert_str_eq(output, "chorus-info: cannot write the answer\n");
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+    tcase_add_loop_test(tests, info__bad_command_line__one_message_and_exit_2, 0,
+                        (int)(sizeof(refusals) / sizeof(refusals[0])));
+    tcase_add_test(tests, info__too_many_words__exit_2);
+    tcase_add_test(tests, info__bad_environment__exit_2);
+    tcase_add_test(tests, info__explain__plan_rule_and_what_was_passed);
+    tcase_add_test(tests, info__explain_in_place__offers_less);
+    tcase_add_test(tests, info__explain_bad_table__place_and_exit_2);
+    tcase_add_test(tests, info__algorithms__every_one_a_line);
+    tcase_add_test(tests, info__options__with_the_values_in_force);
+    tcase_add_test(tests, info__check__counts_the_rules);
+    tcase_add_test(tests, info__answer_cannot_be_written__says_so);
+}
+
+int main(void)
+{
+    return run_tests("select info", add);
+}
