@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commit titles: "area: what", under 60 characters; then a blank line and a body."""
+"""Titles of the commits that a change brings, and of the last: "area: what", under 60
+characters; then a blank line and a body."""
 import re
 import subprocess
 
@@ -27,10 +28,19 @@ def problems(root, files):
         yield from (f"{name}: '{title}': {fault}" for fault in faults(title, body))
 
 
+def git(*command):
+    done = subprocess.run(["git", "-C", str(style.ROOT), *command], capture_output=True, text=True,
+                          check=False)
+    return done.stdout if done.returncode == 0 else ""
+
+
 def log():
-    done = subprocess.run(["git", "-C", str(style.ROOT), "log", "--no-merges", "-n", "500", "-z",
-                           "--format=%h %B"], capture_output=True, text=True, check=False)
-    for entry in filter(None, done.stdout.split("\0")):
+    """Messages since the branch left the main line; where there is no such line, the last."""
+    main = next((b for b in ("origin/main", "main") if git("rev-parse", "--verify", b)), "HEAD")
+    fork = git("merge-base", main, "HEAD").strip()
+    new = git("log", "--no-merges", "-z", "--format=%h %B", f"{fork}..HEAD")
+    last = git("log", "-n", "1", "-z", "--format=%h %B")
+    for entry in filter(None, (new or last).split("\0")):
         yield tuple(entry.split(" ", 1))
 
 

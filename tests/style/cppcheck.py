@@ -6,14 +6,23 @@ import style
 
 FLAGS = ["--enable=warning,portability", "--std=c11", "--language=c", "--inline-suppr", "--quiet",
          "-j2", "--max-configs=1", "--template={file}:{line}: {id}: {message}", "-D_GNU_SOURCE",
-         "-Iinclude", "-Isrc"]
+         "-Iinclude", "-Isrc", "-I."]
+
+# What it gets wrong, and why.
+SUPPRESSED = [
+    "comparePointers:src/select/select.c",  # both ends of one table, named by the assembler
+    "uninitvar:src/select/named.c",  # names[count - 1] is read if count > 0
+    "shiftTooManyBitsSigned:bench/terms.c",  # the shift stands behind a condition
+    "integerOverflow:bench/terms.c",  # the same
+]
 
 
 def problems(root, files):
     sources = [f for f in files if f.endswith(".c") and not f.startswith("tests/")]
     if not sources:
         return
-    _, out = style.tool("cppcheck", *FLAGS, *sources, root=root)
+    suppressed = [f"--suppress={s}" for s in SUPPRESSED]
+    _, out = style.tool("cppcheck", *FLAGS, *suppressed, *sources, root=root)
     yield from re.findall(r"^\S+:\d+: .*$", out, re.M)
 
 

@@ -52,18 +52,18 @@ def listings(text):
     yield from re.finditer(r"^#define(?:[^\n]*\\\n)*[^\n]*", text, re.M)
 
 
-def second_list(text, prefix, members):
-    """Names as strings, anywhere side by side; names in code, in one listing."""
+def second_list(text, prefix, members, is_test):
+    """Names as strings, anywhere side by side; names, bare or as strings, in one listing."""
     strings = {f'"{m}"' for m in members}
     places = [(style.line_of(text, m.start()), m.group(0))
               for m in re.finditer(r'"[^"\n]*"', text) if m.group(0) in strings]
-    found = crowded(places, members)
+    found = None if is_test else crowded(places, members)
     if found is not None:
         return found
-    words = {prefix + m for m in members}
+    words = {prefix + m for m in members} | strings
     for listing in listings(text):
         rows = [f"{prefix}{name}" for name in re.findall(r"\bX\((\w+)", listing.group(0))]
-        named = re.findall(r"\w+", listing.group(0)) + rows
+        named = re.findall(r'"\w+"|\w+', listing.group(0)) + rows
         at = style.line_of(text, listing.start())
         if crowded([(at, name) for name in named if name in words], members) is not None:
             return at
@@ -77,7 +77,7 @@ def problems(root, files):
             continue
         text = style.blank(style.read(root, path), strings=False)
         for name, prefix, members in known:
-            line = second_list(text, prefix, members)
+            line = second_list(text, prefix, members, path.startswith("tests/"))
             if line is not None:
                 yield f"{path}:{line}: a second list of what {name} lists; expand {name}"
 
@@ -90,11 +90,14 @@ style.run(
     bad=[
         ("x.c:2: a second", {**LISTS, "src/x.c":
                              '\nconst char *n[] = {"and", "or",\n "xor", "min", "max", "sum"};\n'}),
+        ("a second", {**LISTS, "tests/x.c": 'char *n[] = {"and", "or", "xor", "min"};\n'}),
+        ("a second", {**LISTS, "src/x.c": 'f("and");\nf("or");\nf("xor");\nf("max");\n'}),
         ("a second", {**LISTS, "tools/x.c": "int n[] = {CHORUS_OP_and, CHORUS_OP_or, CHORUS_OP_xor,"
                                             " CHORUS_OP_max};\n"}),
         ("x.h:1: a second", {**LISTS, "src/x.h": "#define OPS(X) X(and) X(or) X(xor) \\\n X(min)\n"}),
     ],
     good=[
+        {**LISTS, "tests/x.c": 'f("and");\nf("or");\nf("xor");\nf("max");\n'},
         {**LISTS, "src/x.c": '#define X(op) #op,\nconst char *n[] = {CHORUS_OP_LIST(X)};\n'},
         {**LISTS, "src/x.c": "switch (op) {\ncase CHORUS_OP_and: f();\ncase CHORUS_OP_or:\n"
                              "case CHORUS_OP_xor: g();\ncase CHORUS_OP_max: h();\n}\n"},

@@ -6,8 +6,8 @@ import style
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 CODE = (".c", ".h", ".cu", ".cuh", ".py", ".sh", ".build", ".gp")
-# A misspelling that a test needs, a name, and a macro of mandoc.
-WORDS = "maped,upto,nd"
+# Misspellings that tests need, a variable, a macro of mandoc.
+WORDS = "maped,nd,rduce,reduse,upto"
 
 
 def lines_of(path, text):
