@@ -98,9 +98,23 @@ static void values__unknown__are_named(void)
     chorus_free(dest);
 }
 
+static void stream__destroyed__is_recognised(void)
+{
+    chorus_stream_t stream;
+
+    EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
+    EXPECT(chorusx_barrier_all_on_stream(stream) == CHORUS_OK);
+    EXPECT(chorusx_stream_destroy(stream) == CHORUS_OK);
+    EXPECT_FAILS(chorusx_barrier_all_on_stream(stream), CHORUS_ERR_ARG, "not one of this PE's");
+    EXPECT_FAILS(chorusx_stream_synchronize(stream), CHORUS_ERR_ARG, "not one of this PE's");
+    EXPECT_FAILS(chorusx_stream_destroy(NULL), CHORUS_ERR_ARG, "stream is null");
+    EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
+    EXPECT(chorusx_barrier_all_on_stream(stream) == CHORUS_OK); /* finalize runs and frees it */
+}
+
 #define TESTS(X)                                 \
     X(arguments__outside_their_range__are_named) \
     X(count__zero__touches_nothing)              \
     X(team__destroyed__is_recognised)            \
-    X(values__unknown__are_named)
+    X(values__unknown__are_named) X(stream__destroyed__is_recognised)
 API_MAIN(TESTS)

@@ -136,6 +136,7 @@ chorus_status ch_collective(const struct ch_args *args)
                        "%s: the team is unusable since an earlier call on it failed (%s)",
                        args->function, ch_status_text(team->status));
     CH_TRY(ch_check_call(context, args, team, &is_apart));
+    if (args->stream != NULL) CH_TRY(ch_stream_check(context, args->function, args->stream));
     if (asked->count == 0 && asked->coll != CHORUS_COLL_barrier) return CHORUS_OK;
     call = (struct ch_call){
         .team = team,

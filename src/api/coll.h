@@ -17,6 +17,10 @@ struct ch_args {
 /* Check, select, launch. */
 CH_MUST_CHECK chorus_status ch_collective(const struct ch_args *args);
 
+/* ERR_ARG for null and for what is not a stream of this PE. */
+CH_MUST_CHECK chorus_status ch_stream_check(struct ch_context *context, const char *function,
+                                            const struct chorus_stream *stream);
+
 /* The values that selection sees. is_apart: dest and source do not overlap. */
 struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *call,
                                 bool is_apart);

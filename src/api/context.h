@@ -27,7 +27,8 @@ struct ch_context {
     struct ch_patience patience;
     struct ch_teams *teams;
     struct ch_select *select;
-    struct ch_crew *crew; /* of blocking calls */
+    struct ch_crew *crew;            /* of blocking calls */
+    struct ch_stream_entry *streams; /* all of this PE's, see stream.c */
     int thread_level;
     uint64_t n_scans; /* wait and test calls so far: where the next one begins to look */
 };
@@ -72,6 +73,9 @@ CH_MUST_CHECK chorus_status ch_agree(struct ch_boot *boot, const struct ch_optio
 
 /* Obey CHORUS_LOG; once per process, before threads log. */
 CH_MUST_CHECK chorus_status ch_log_start(const struct ch_options *options);
+
+/* Run what is queued on this PE's streams and destroy them. */
+void ch_streams_close(struct ch_context *context);
 
 /* What chorus_finalize does, for the PE this thread runs for. */
 CH_MUST_CHECK chorus_status ch_finish(const char *function);

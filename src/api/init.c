@@ -86,6 +86,7 @@ chorus_status ch_finish(const char *function)
 
     CH_TRY(ch_context_require(function, &context));
     boot = context->boot;
+    ch_streams_close(context);
     CH_TRY(context->link->quiet(context->transport, CH_CTX_DEFAULT));
     CH_TRY(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL));
     ch_context_retire();

@@ -54,6 +54,7 @@ chorus_status ch_context_open(const struct ch_options *options, struct ch_boot *
 void ch_context_close(struct ch_context *context)
 {
     if (context == NULL) return;
+    ch_streams_close(context);
     ch_crew_destroy(context->crew);
     ch_teams_close(context->teams);
     if (context->transport != NULL) context->link->close(context->transport);

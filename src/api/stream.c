@@ -1,19 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.c: streams of the host machine. */
-#include "api/context.h"
-#include "chorus/chorusx.h"
+/* stream.c: streams of the host machine, and who owns them. */
 #include "coll/stream.h"
+
+#include "api/context.h"
+#include "api/coll.h"
+#include "chorus/chorusx.h"
+
+#include <stdlib.h>
+
+/* A stream of this PE. The list is short and guarded by the threading rules of the calls. */
+struct ch_stream_entry {
+    struct chorus_stream *stream;
+    struct ch_stream_entry *next;
+};
+
+static struct ch_stream_entry **find(struct ch_context *context,
+                                     const struct chorus_stream *stream)
+{
+    struct ch_stream_entry **at = &context->streams;
+
+    while (*at != NULL && (*at)->stream != stream)
+        at = &(*at)->next;
+    return at;
+}
+
+chorus_status ch_stream_check(struct ch_context *context, const char *function,
+                              const struct chorus_stream *stream)
+{
+    if (stream == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: stream is null; make one with chorusx_stream_create", function);
+    if (*find(context, stream) == NULL)
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "%s: stream %p is not one of this PE's; it was destroyed, or never made by "
+            "chorusx_stream_create",
+            function, (const void *)stream);
+    return CHORUS_OK;
+}
+
+static void remove_entry(struct ch_stream_entry **at)
+{
+    struct ch_stream_entry *entry = *at;
+
+    *at = entry->next;
+    ch_stream_destroy(entry->stream);
+    free(entry);
+}
+
+void ch_streams_close(struct ch_context *context)
+{
+    while (context->streams != NULL)
+        remove_entry(&context->streams);
+}
 
 int chorusx_stream_create(chorus_stream_t *stream_out)
 {
+    struct ch_stream_entry *entry;
     struct ch_context *context;
+    chorus_status status;
 
     CH_TRY(ch_context_require(__func__, &context));
     if (stream_out == NULL)
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "chorusx_stream_create: stream_out is null; expected where to put it");
-    return ch_stream_create((uint32_t)context->options.ctas, (int)context->boot->me,
-                            stream_out);
+                       "%s: stream_out is null; expected where to put the stream", __func__);
+    entry = calloc(1, sizeof(*entry));
+    if (entry == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a stream");
+    status = ch_stream_create((uint32_t)context->options.ctas, (int)context->boot->me,
+                              &entry->stream);
+    if (status != CHORUS_OK) {
+        free(entry);
+        return status;
+    }
+    entry->next = context->streams;
+    context->streams = entry;
+    *stream_out = entry->stream;
+    return CHORUS_OK;
 }
 
 int chorusx_stream_destroy(chorus_stream_t stream)
@@ -21,7 +83,8 @@ int chorusx_stream_destroy(chorus_stream_t stream)
     struct ch_context *context;
 
     CH_TRY(ch_context_require(__func__, &context));
-    ch_stream_destroy(stream);
+    CH_TRY(ch_stream_check(context, __func__, stream));
+    remove_entry(find(context, stream));
     return CHORUS_OK;
 }
 
@@ -30,9 +93,6 @@ int chorusx_stream_synchronize(chorus_stream_t stream)
     struct ch_context *context;
 
     CH_TRY(ch_context_require(__func__, &context));
-    if (stream == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "chorusx_stream_synchronize: stream is null; expected one from "
-                       "chorusx_stream_create");
+    CH_TRY(ch_stream_check(context, __func__, stream));
     return ch_stream_synchronize(stream);
 }

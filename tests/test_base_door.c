@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits that end: by a store and a ring, by a deadline, by an abort. */
+#include "base/clock.h"
+#include "base/exec_host.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <time.h>
+
+struct scene {
+    struct ch_door door;
+    struct ch_patience patience;
+    uint64_t word;
+};
+
+static void nap(long ms)
+{
+    const struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+
+    (void)nanosleep(&t, NULL);
+}
+
+static void open_scene(struct scene *s, uint32_t pes, uint64_t timeout_ns)
+{
+    *s = (struct scene){.word = 0};
+    ch_patience_init(&s->patience, &s->door, pes, 2, timeout_ns);
+}
+
+static void *store_later(void *arg)
+{
+    struct scene *s = arg;
+
+    nap(50);
+    ch_word_store(&s->word, 7, CH_DATA);
+    ch_notify(&s->patience, &s->door);
+    return NULL;
+}
+
+static void *abort_later(void *arg)
+{
+    nap(50);
+    ch_door_abort(&((struct scene *)arg)->door);
+    return NULL;
+}
+
+/* 2 PEs have a core each, 8 share them: all three kinds of waiting. */
+START_TEST(wait__word_is_stored__ends_and_leaves_no_sleeper)
+{
+    struct scene s;
+    pthread_t thread;
+
+    open_scene(&s, _i == 0 ? 2 : 8, 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, store_later, &s), 0);
+    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 5), CHORUS_OK);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_uint_eq(s.door.sleepers, 0);
+}
+END_TEST
+
+START_TEST(wait__nobody_stores__ends_at_the_deadline)
+{
+    struct scene s;
+    uint64_t begin;
+
+    open_scene(&s, 2, 30 * CH_NS_PER_MS);
+    begin = ch_clock_ns();
+    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 1), CHORUS_ERR_TIMEOUT);
+    ck_assert(ch_clock_ns() - begin >= 30 * CH_NS_PER_MS);
+    ck_assert_uint_eq(s.door.sleepers, 0);
+}
+END_TEST
+
+START_TEST(wait__job_is_ending__ends)
+{
+    struct scene s;
+    pthread_t thread;
+
+    open_scene(&s, 8, 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, abort_later, &s), 0);
+    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 1), CHORUS_ERR_ABORTED);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("door");
+    TCase *tcase = tcase_create("waits");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_loop_test(tcase, wait__word_is_stored__ends_and_leaves_no_sleeper, 0, 2);
+    tcase_add_test(tcase, wait__nobody_stores__ends_at_the_deadline);
+    tcase_add_test(tcase, wait__job_is_ending__ends);
+    suite_add_tcase(suite, tcase);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
