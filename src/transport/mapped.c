@@ -141,31 +141,52 @@ static chorus_status mapped_quiet(struct ch_transport *self, uint32_t ctx)
 }
 
 /* What was in *word before. */
-#define AMO_ON(T, name)                                                                       \
-    static T name(T *word, enum ch_amo op, T value, T compare)                                \
-    {                                                                                         \
-        switch (op) {                                                                         \
-        case CH_AMO_SET:                                                                      \
-        case CH_AMO_SWAP:                                                                     \
-            return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);                        \
-        case CH_AMO_ADD:                                                                      \
-            return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);                         \
-        case CH_AMO_AND:                                                                      \
-            return __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);                         \
-        case CH_AMO_OR:                                                                       \
-            return __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);                          \
-        case CH_AMO_XOR:                                                                      \
-            return __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);                         \
-        case CH_AMO_FETCH:                                                                    \
-            return __atomic_load_n(word, __ATOMIC_SEQ_CST);                                   \
-        case CH_AMO_COMPARE_SWAP:                                                             \
-            (void)__atomic_compare_exchange_n(word, &compare, value, false, __ATOMIC_SEQ_CST, \
-                                              __ATOMIC_SEQ_CST);                              \
-        }                                                                                     \
-        return compare;                                                                       \
+static uint32_t amo_on_4(uint32_t *word, enum ch_amo op, uint32_t value, uint32_t compare)
+{
+    switch (op) {
+    case CH_AMO_SET:
+    case CH_AMO_SWAP:
+        return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_ADD:
+        return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_AND:
+        return __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_OR:
+        return __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_XOR:
+        return __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_FETCH:
+        return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    case CH_AMO_COMPARE_SWAP:
+        (void)__atomic_compare_exchange_n(word, &compare, value, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST);
     }
-AMO_ON(uint32_t, amo_on_4)
-AMO_ON(uint64_t, amo_on_8)
+    return compare; /* where a failed compare leaves what was there */
+}
+
+/* The same, twice as wide. */
+static uint64_t amo_on_8(uint64_t *word, enum ch_amo op, uint64_t value, uint64_t compare)
+{
+    switch (op) {
+    case CH_AMO_SET:
+    case CH_AMO_SWAP:
+        return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_ADD:
+        return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_AND:
+        return __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_OR:
+        return __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_XOR:
+        return __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_FETCH:
+        return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    case CH_AMO_COMPARE_SWAP:
+        (void)__atomic_compare_exchange_n(word, &compare, value, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST);
+    }
+    return compare; /* where a failed compare leaves what was there */
+}
 
 static chorus_status mapped_amo(struct ch_transport *self, uint32_t ctx, enum ch_amo op,
                                 void *symmetric, size_t bytes, uint64_t value, uint64_t compare,
