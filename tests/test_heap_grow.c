@@ -188,7 +188,7 @@ START_TEST(local__machine_refuses__is_an_error_of_this_pe)
 }
 END_TEST
 
-/* A signal undoes an fallocate in progress; growth goes on nonetheless. */
+/* On some kernels a signal undoes an fallocate in progress; growth goes on nonetheless. */
 static void on_alarm(int number)
 {
     (void)number;

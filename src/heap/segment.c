@@ -25,8 +25,8 @@ struct head {
 /* All segments of a job in one address space of 47 bits, with room for everything else. */
 #define ADDRESSES_MAX ((size_t)1 << 45)
 
-/* Committed at a time: a signal undoes an fallocate in progress, so that pieces longer than
- * a timer's period would never be done. */
+/* Committed at a time: on some kernels a signal undoes an fallocate in progress, so that
+ * pieces longer than a timer's period would never be done. */
 #define COMMIT_BYTES ((size_t)2 << 20)
 
 /* Memory left to others: one part in so many. */
