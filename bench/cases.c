@@ -32,9 +32,9 @@ static bool is_word(struct item item, const char *word)
 /* Does the item name "name:proto", in full or without the protocol? */
 static bool names(struct item item, const char *algo)
 {
-    const char after = strncmp(item.text, algo, item.length) == 0 ? algo[item.length] : '-';
+    const bool begins = strncmp(item.text, algo, item.length) == 0;
 
-    return after == '\0' || after == ':';
+    return begins && (algo[item.length] == '\0' || algo[item.length] == ':');
 }
 
 /* Is the algorithm, or the choice of the program (null), wanted? */

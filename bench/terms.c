@@ -17,30 +17,34 @@ struct precision {
     bool is_integer, is_signed, is_complex;
 };
 
-#define PRECISION_INT(T, bytes)                                         \
-    {                                                                   \
-        (bytes) > 3 ? ENOUGH : (1 << (8 * (bytes)-1) % 32) - 1, 1, 1, 0 \
-    }
-#define PRECISION_UINT(T, bytes)                                    \
-    {                                                               \
-        (bytes) > 3 ? ENOUGH : (1 << 8 * (bytes) % 32) - 1, 1, 0, 0 \
-    }
-#define PRECISION_HALF(T, bytes) \
-    {                            \
-        1 << BITS_##T, 0, 1, 0   \
-    }
-#define PRECISION_FLOAT(T, bytes) \
-    {                             \
-        ENOUGH, 0, 1, 0           \
-    }
-#define PRECISION_COMPLEX(T, bytes) \
-    {                               \
-        ENOUGH / 4, 0, 1, 1         \
-    } /* its imaginary part is thrice the real */
+/* clang-format off */
+#define CAPPED(bits) (UINT64_MAX >> (64 - (bits)) < ENOUGH ? INT64_MAX >> (63 - (bits)) : ENOUGH)
+#define PRECISION_INT(T, bytes) {CAPPED(8 * (bytes) - 1), true, true, false}
+#define PRECISION_UINT(T, bytes) {CAPPED(8 * (bytes) - 1), true, false, false}
+#define PRECISION_HALF(T, bytes) {1 << BITS_##T, false, true, false}
+#define PRECISION_FLOAT(T, bytes) {ENOUGH, false, true, false}
+/* The imaginary part is thrice the real one. */
+#define PRECISION_COMPLEX(T, bytes) {ENOUGH / 4, false, true, true}
+
+/* How the contributions to each operator are made. */
+#define KIND_and CH_TERM_COVER
+#define KIND_or CH_TERM_UNCOVER
+#define KIND_xor CH_TERM_FLIP
+#define KIND_min CH_TERM_NUMBER
+#define KIND_max CH_TERM_NUMBER
+#define KIND_sum CH_TERM_NUMBER
+#define KIND_prod CH_TERM_FACTOR
+/* clang-format on */
 
 static const struct precision precisions[CHORUS_TYPE_COUNT] = {
 #define X(T, ctype, class, bytes) PRECISION_##class(T, bytes),
     CHORUS_TYPE_LIST(X)
+#undef X
+};
+
+static const enum ch_term_kind kinds[CHORUS_OP_COUNT] = {
+#define X(OP) KIND_##OP,
+    CHORUS_OP_LIST(X)
 #undef X
 };
 
@@ -51,7 +55,7 @@ bool ch_terms_are_exact(chorus_type type, uint32_t pes)
 }
 
 /* Whole shares in [1, half]; total is what the operator makes of them. */
-static void share_numbers(struct ch_terms *terms)
+static void share_numbers(struct ch_terms *terms, chorus_op op)
 {
     for (uint32_t k = 0; k < terms->pes; k++) {
         const uint64_t number = ch_random(terms->seed ^ SHARES, k);
@@ -59,19 +63,17 @@ static void share_numbers(struct ch_terms *terms)
         const bool is_first = k == 0;
 
         terms->share[k] = share;
-        if (terms->op == CHORUS_OP_sum) terms->total += share;
-        if (terms->op == CHORUS_OP_min && (is_first || share < terms->total))
-            terms->total = share;
-        if (terms->op == CHORUS_OP_max && (is_first || share > terms->total))
-            terms->total = share;
+        if (op == CHORUS_OP_sum) terms->total += share;
+        if (op == CHORUS_OP_min && (is_first || share < terms->total)) terms->total = share;
+        if (op == CHORUS_OP_max && (is_first || share > terms->total)) terms->total = share;
     }
 }
 
-/* Each of the 64 bits belongs to one share, or for and and or every other one to a second too:
- * a PE that is left out leaves its bits wrong, and so does xor or sum in place of or. */
+/* Each of the 64 bits belongs to one share, or, but for xor, every other one to a second too: a
+ * PE that is left out leaves its bits wrong, and so does xor or sum in place of or. */
 static void share_bits(struct ch_terms *terms)
 {
-    const uint32_t owners = terms->op == CHORUS_OP_xor ? 64 : 96;
+    const uint32_t owners = terms->kind == CH_TERM_FLIP ? 64 : 96;
 
     for (uint32_t k = 0; k < owners; k++) {
         const uint64_t owner = ch_random(terms->seed ^ SHARES, k) % terms->pes;
@@ -99,7 +101,8 @@ void ch_terms_make(struct ch_terms *terms, chorus_type type, chorus_op op, uint3
     const struct precision precision = precisions[type];
     const int64_t part = precision.largest / (2 * (int64_t)pes);
 
-    terms->op = op;
+    terms->kind = kinds[op];
+    terms->sums = op == CHORUS_OP_sum;
     terms->pes = pes;
     terms->seed = seed;
     terms->half = part > 0 ? part : 1;
@@ -108,10 +111,10 @@ void ch_terms_make(struct ch_terms *terms, chorus_type type, chorus_op op, uint3
     terms->units = precision.is_complex ? 4 : precision.is_signed ? 2 : 1;
     terms->total = 0;
     memset(terms->share, 0, pes * sizeof(terms->share[0]));
-    if (op == CHORUS_OP_and || op == CHORUS_OP_or || op == CHORUS_OP_xor)
-        share_bits(terms);
-    else if (op == CHORUS_OP_prod)
+    if (terms->kind == CH_TERM_NUMBER)
+        share_numbers(terms, op);
+    else if (terms->kind == CH_TERM_FACTOR)
         share_factors(terms);
     else
-        share_numbers(terms);
+        share_bits(terms);
 }

@@ -15,8 +15,18 @@ struct ch_number {
     int64_t re, im;
 };
 
+/* How PEs' contributions to an element differ, and still make a value known beforehand. */
+enum ch_term_kind {
+    CH_TERM_NUMBER,  /* sum, min, max: a base that all have, and a share */
+    CH_TERM_FACTOR,  /* prod: a unit, times the factors that are in the share */
+    CH_TERM_COVER,   /* and: bits that all have; each PE has ones too where it owns no bit */
+    CH_TERM_UNCOVER, /* or: those of the bits that this PE owns */
+    CH_TERM_FLIP,    /* xor: the same, flipped by bits that all have */
+};
+
 struct ch_terms {
-    chorus_op op;
+    enum ch_term_kind kind;
+    bool sums; /* bases add up */
     uint32_t pes;
     uint64_t seed;
     int64_t half; /* sum, min, max: bases are at most this, shares too */
@@ -83,59 +93,37 @@ static inline struct ch_number ch_terms_whole(const struct ch_terms *terms, int6
     return n;
 }
 
-/* Per operator: what a PE with this share gives to element i, and what becomes of it. `bits`
- * are random bits of the element. */
-/* clang-format off */
-#define CH_TERM_and(terms, i, bits, share) ch_terms_whole(terms, (bits) | ~(share))
-#define CH_TERM_or(terms, i, bits, share) ch_terms_whole(terms, (bits) & (share))
-#define CH_TERM_xor(terms, i, bits, share) ch_terms_whole(terms, ((bits) & (share)) ^ ((bits) >> 7))
-#define CH_TERM_min(terms, i, bits, share) ch_terms_whole(terms, ch_terms_base(terms, i) + (share))
-#define CH_TERM_max CH_TERM_min
-#define CH_TERM_sum CH_TERM_min
-#define CH_TERM_prod(terms, i, bits, share) \
-    ch_terms_turned(terms, i, ch_terms_factor(terms, i, share), 1)
-
-#define CH_RESULT_and(terms, i, bits) ch_terms_whole(terms, bits)
-#define CH_RESULT_or CH_RESULT_and
-#define CH_RESULT_xor(terms, i, bits) \
-    ch_terms_whole(terms, (terms)->pes % 2 != 0 ? (bits) ^ ((bits) >> 7) : (bits))
-#define CH_RESULT_min(terms, i, bits) ch_terms_whole(terms, ch_terms_base(terms, i) + (terms)->total)
-#define CH_RESULT_max CH_RESULT_min
-#define CH_RESULT_sum(terms, i, bits) \
-    ch_terms_whole(terms, (terms)->pes * ch_terms_base(terms, i) + (terms)->total)
-#define CH_RESULT_prod(terms, i, bits) \
-    ch_terms_turned(terms, i, ch_terms_factor(terms, i, (terms)->total), (terms)->pes)
-/* clang-format on */
-
 static inline struct ch_number ch_terms_in(const struct ch_terms *terms, uint64_t i,
                                            uint32_t turn)
 {
     const int64_t share = terms->share[turn], bits = (int64_t)ch_random(terms->seed, i);
 
-    switch (terms->op) {
-#define X(OP)            \
-    case CHORUS_OP_##OP: \
-        return CH_TERM_##OP(terms, i, bits, share);
-        CHORUS_OP_LIST(X)
-#undef X
+    switch (terms->kind) {
+    case CH_TERM_COVER:
+        return ch_terms_whole(terms, bits | ~share);
+    case CH_TERM_UNCOVER:
+        return ch_terms_whole(terms, bits & share);
+    case CH_TERM_FLIP:
+        return ch_terms_whole(terms, (bits & share) ^ (bits >> 7));
+    case CH_TERM_FACTOR:
+        return ch_terms_turned(terms, i, ch_terms_factor(terms, i, share), 1);
     default:
-        return ch_terms_whole(terms, 0);
+        return ch_terms_whole(terms, ch_terms_base(terms, i) + share);
     }
 }
 
 static inline struct ch_number ch_terms_out(const struct ch_terms *terms, uint64_t i)
 {
-    const int64_t bits = (int64_t)ch_random(terms->seed, i);
+    const int64_t bits = (int64_t)ch_random(terms->seed, i), total = terms->total;
+    const bool is_odd = terms->pes % 2 != 0;
+    const int64_t bases = terms->sums ? terms->pes : 1;
 
-    switch (terms->op) {
-#define X(OP)            \
-    case CHORUS_OP_##OP: \
-        return CH_RESULT_##OP(terms, i, bits);
-        CHORUS_OP_LIST(X)
-#undef X
-    default:
-        return ch_terms_whole(terms, 0);
-    }
+    if (terms->kind == CH_TERM_NUMBER)
+        return ch_terms_whole(terms, bases * ch_terms_base(terms, i) + total);
+    if (terms->kind == CH_TERM_FACTOR)
+        return ch_terms_turned(terms, i, ch_terms_factor(terms, i, total), terms->pes);
+    return ch_terms_whole(terms,
+                          terms->kind == CH_TERM_FLIP && is_odd ? bits ^ (bits >> 7) : bits);
 }
 
 #endif /* CH_TERMS_H */

@@ -107,7 +107,7 @@ END
 
 refusals)
     refused 'unknown option "--bogus"' --bogus
-    refused 'did you mean "reduce"?' --coll reduse
+    refused 'did you mean "fcollect"?' --coll fcolect
     refused 'did you mean "one_shot"?' --algo oneshot
     refused '"two_shot" serves none of the collectives' --algo two_shot --coll fcollect
     refused '-r 2: expected -1, or a PE from 0 to 1' -r 2

@@ -36,28 +36,24 @@ static int me, pes;
 
 static MPI_Datatype type_of(chorus_type type)
 {
-    switch (type) {
-#define X(T, ctype, class, bytes) \
-    case CHORUS_TYPE_##T:         \
-        return MPI_OF_##T;
+    static const MPI_Datatype types[CHORUS_TYPE_COUNT] = {
+#define X(T, ctype, class, bytes) MPI_OF_##T,
         CHORUS_TYPE_LIST(X)
 #undef X
-    default:
-        return MPI_DATATYPE_NULL;
-    }
+    };
+
+    return types[type];
 }
 
 static MPI_Op op_of(chorus_op op)
 {
-    switch (op) {
-#define X(OP)            \
-    case CHORUS_OP_##OP: \
-        return MPI_OF_##OP;
+    static const MPI_Op ops[CHORUS_OP_COUNT] = {
+#define X(OP) MPI_OF_##OP,
         CHORUS_OP_LIST(X)
 #undef X
-    default:
-        return MPI_OP_NULL;
-    }
+    };
+
+    return ops[op];
 }
 
 static void *allocate(size_t bytes)
