@@ -94,30 +94,14 @@ static chorus_status force_plan(const struct ch_args *args, const struct ch_requ
     return CHORUS_OK;
 }
 
-/* Blocking calls of several CTAs share one crew, made by the first of them. */
-static chorus_status crew_for(struct ch_context *context, uint32_t ctas,
-                              struct ch_crew **crew_out)
-{
-    *crew_out = NULL;
-    if (ctas == 1) return CHORUS_OK;
-    if (context->crew == NULL)
-        CH_TRY(ch_crew_create((uint32_t)context->options.ctas, (int)context->boot->me,
-                              &context->crew));
-    *crew_out = context->crew;
-    return CHORUS_OK;
-}
-
 static chorus_status launch(struct ch_context *context, const struct ch_call *call,
                             chorus_stream_t stream)
 {
-    struct ch_crew *crew;
-
     if (stream != NULL) {
         ch_stream_push(stream, call);
         return CHORUS_OK;
     }
-    CH_TRY(crew_for(context, call->ctas, &crew));
-    return ch_call_run(call, ch_team_ticket(call->team), crew);
+    return ch_call_run(call, ch_team_ticket(call->team), context->crew);
 }
 
 chorus_status ch_collective(const struct ch_args *args)
@@ -131,10 +115,7 @@ chorus_status ch_collective(const struct ch_args *args)
 
     CH_TRY(ch_context_require(args->function, &context));
     CH_TRY(ch_team_get(context->teams, asked->team, &team));
-    if (__atomic_load_n(&team->status, __ATOMIC_ACQUIRE) != CHORUS_OK)
-        return CH_FAIL(CHORUS_ERR_STATE,
-                       "%s: the team is unusable since an earlier call on it failed (%s)",
-                       args->function, ch_status_text(team->status));
+    CH_TRY(ch_team_usable(team));
     CH_TRY(ch_check_call(context, args, team, &is_apart));
     if (args->stream != NULL) CH_TRY(ch_stream_check(context, args->function, args->stream));
     if (asked->count == 0 && asked->coll != CHORUS_COLL_barrier) return CHORUS_OK;

@@ -16,7 +16,7 @@
 #include "team/team.h"
 #include "transport/transport.h"
 
-struct ch_crew; /* worker threads for calls of several CTAs, made when first needed */
+struct ch_crew; /* worker threads for calls of several CTAs */
 
 struct ch_context {
     struct ch_options options;

@@ -26,6 +26,7 @@ static chorus_status open_rooms(struct ch_context *context)
     ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n,
                      boot->n_cores, options->timeout_ns);
     CH_TRY(open_link(context));
+    CH_TRY(ch_crew_create((uint32_t)options->ctas, (int)boot->me, &context->crew));
     return ch_teams_open(boot, context->heap, options, &context->patience, &context->teams);
 }
 

@@ -54,8 +54,11 @@ static chorus_status parse_COUNT(const char *name, const char *text, uint64_t *o
 
     errno = 0;
     *out = strtoull(text, &end, 10);
-    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected a whole number", name, text);
+    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *out >= 1 &&
+        *out <= CH_COUNT_MAX)
+        return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected a whole number, 1 to %u",
+                   name, text, CH_COUNT_MAX);
 }
 
 static chorus_status parse_SECONDS(const char *name, const char *text, uint64_t *out)

@@ -15,7 +15,7 @@
 
 /* clang-format off */
 /* Environment name after CHORUS_, field, kind, default, text. Kinds: STRING, BYTES (suffix K, M,
- * G), COUNT, SECONDS (fractions allowed; kept in ns). */
+ * G), COUNT (1 to CH_COUNT_MAX), SECONDS (fractions allowed; kept in ns). */
 #define CH_OPTION_LIST(X)                                                                        \
     X(LOG, log, STRING, "warn", "highest level logged: none error warn info debug trace")        \
     X(HEAP_MAX, heap_max, BYTES, "0", "most bytes the symmetric heap of a PE may grow to; 0: the machine's memory") \
@@ -31,6 +31,8 @@
 #define CH_OPTION_TYPE_BYTES uint64_t
 #define CH_OPTION_TYPE_COUNT uint64_t
 #define CH_OPTION_TYPE_SECONDS uint64_t
+
+#define CH_COUNT_MAX 1024u
 
 struct ch_options {
 #define X(NAME, field, KIND, initial, text) CH_OPTION_TYPE_##KIND field;

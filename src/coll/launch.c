@@ -80,16 +80,25 @@ static chorus_status describe(const struct run *run)
         coll, algo, me, (double)team->patience->timeout_ns / (double)CH_NS_PER_S, late);
 }
 
-chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch_crew *crew)
+/* In its turn. A call that was queued before another failed is not begun. */
+static chorus_status run_ctas(const struct ch_call *call, struct ch_crew *crew)
 {
     struct run run = {.call = call, .status = CHORUS_OK};
+
+    CH_TRY(ch_team_usable(call->team));
+    ch_crew_run(crew, call->ctas, run_cta, &run);
+    if (run.status == CHORUS_OK) return CHORUS_OK;
+    __atomic_store_n(&call->team->status, run.status, __ATOMIC_RELEASE);
+    return describe(&run);
+}
+
+chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch_crew *crew)
+{
     chorus_status status = ch_team_enter(call->team, ticket);
 
-    if (status == CHORUS_OK) {
-        ch_crew_run(crew, call->ctas, run_cta, &run);
-        if (run.status != CHORUS_OK) status = describe(&run);
-    }
-    if (status != CHORUS_OK)
+    if (status == CHORUS_OK)
+        status = run_ctas(call, crew);
+    else
         __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
     ch_team_leave(call->team);
     return status;

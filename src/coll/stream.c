@@ -65,11 +65,11 @@ static void *stream_main(void *arg)
 chorus_status ch_stream_create(uint32_t ctas, int pe, struct chorus_stream **stream_out)
 {
     struct chorus_stream *stream = calloc(1, sizeof(*stream));
-    chorus_status status = CHORUS_OK;
+    chorus_status status;
 
     if (stream == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a stream");
     stream->pe = pe;
-    if (ctas > 1) status = ch_crew_create(ctas, pe, &stream->crew);
+    status = ch_crew_create(ctas, pe, &stream->crew);
     if (status != CHORUS_OK) {
         free(stream);
         return status;

@@ -206,7 +206,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
     teams->patience = patience;
     teams->me_world = boot->me;
     teams->n_world = boot->n;
-    teams->n_dups = options->ctas == 0 ? 1 : (uint32_t)options->ctas;
+    teams->n_dups = (uint32_t)options->ctas;
     teams->chunk_bytes = options->chunk;
     status = make_predefined(teams, boot);
     if (status != CHORUS_OK) {

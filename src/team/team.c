@@ -149,6 +149,16 @@ chorus_status ch_team_meet(struct ch_team *team)
     return CHORUS_OK;
 }
 
+chorus_status ch_team_usable(const struct ch_team *team)
+{
+    const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
+
+    if (status == CHORUS_OK) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_STATE,
+                   "the team is unusable since an earlier call on it failed (%s)",
+                   ch_status_text(status));
+}
+
 uint64_t ch_team_ticket(struct ch_team *team)
 {
     return __atomic_fetch_add(&team->ticket_next, 1, __ATOMIC_RELAXED);

@@ -80,6 +80,9 @@ CH_MUST_CHECK chorus_status ch_team_meet(struct ch_team *team);
 /* PE of `team` whose number in the job is `world`; -1 if there is none. */
 int ch_team_find(const struct ch_team *team, uint32_t world);
 
+/* ERR_STATE, saying why, once a collective on the team has failed. */
+CH_MUST_CHECK chorus_status ch_team_usable(const struct ch_team *team);
+
 /*
  * Turns: draw a ticket when the call is made, enter when it is to run (waits until all calls
  * with earlier tickets have left), leave in any case once the ticket was drawn and entered.
