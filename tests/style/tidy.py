@@ -9,6 +9,22 @@ import style
 
 TIDY = "clang-tidy-14"
 CONFIG = style.read(style.ROOT, ".clang-tidy")
+# What it gets wrong: file, check, and the fact it cannot see.
+ALLOWED = [
+    ("src/api/coll.c", "suspicious-memory-comparison"),  # requests are zeroed, padding too
+    ("src/api/rma.c", "UndefReturn"),  # a get that fails clears a single element
+    ("src/api/team.c", "UnixAPI"),  # a list has a PE at the least
+    ("src/coll/barrier_dissemination.h", "DivideZero"),  # a radix is 2 or more
+    ("src/coll/shape.h", "DivideZero"),  # the same
+    ("src/heap/heap.c", "NonNullParamChecker"),  # null comes from 0 bytes alone
+    ("src/team/table.c", "NullDereference"),  # boot or parent is there
+]
+
+
+def is_ours(problem):
+    path, text = problem.split(":", 1)
+    return not path.startswith("..") and not any(
+        path == file and check in text for file, check in ALLOWED)
 
 
 def findings(root, build, source):
@@ -19,7 +35,8 @@ def findings(root, build, source):
 
 def problems(root, files):
     if root == style.ROOT:
-        build, sources = style.BUILD, {s for s, _, _ in style.compile_commands(style.BUILD)}
+        build, sources = style.BUILD, {s for s, _, _ in style.compile_commands(style.BUILD)
+                                       if not s.startswith("tests/")}
     else:
         (root / ".clang-tidy").write_text(CONFIG)
         build, sources = root, files
@@ -27,7 +44,7 @@ def problems(root, files):
         (root / "compile_commands.json").write_text(json.dumps(commands))
     with ThreadPoolExecutor(2) as pool:
         found = pool.map(lambda s: findings(root, build, s), sorted(sources))
-        yield from sorted({line for lines in found for line in lines})
+        yield from filter(is_ours, sorted({line for lines in found for line in lines}))
 
 
 LONG = "void g(void);\nvoid f(void);\nvoid f(void)\n{\n" + 71 * "    g();\n" + "}\n"
