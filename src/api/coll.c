@@ -36,10 +36,7 @@ struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *
     request.ctas_max = team->n_dups;
     request.machine = "host";
     request.gpu = "";
-    if (team->is_mapped) request.offers |= CH_NEED_map;
-    if (is_apart) request.offers |= CH_NEED_apart;
-    if (call->type != CHORUS_TYPE_f16 && call->type != CHORUS_TYPE_bf16)
-        request.offers |= CH_NEED_whole;
+    request.offers = ch_offers(call->type, request.reach, is_apart);
     return request;
 }
 
