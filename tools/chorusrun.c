@@ -113,16 +113,27 @@ static int poll_ms(const struct job *job)
     return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-static void watch(const struct job *job, int signals, struct pollfd *fds)
+static nfds_t watch_one(struct pollfd *fds, nfds_t *n, int fd, short events)
 {
-    fds[0] = (struct pollfd){signals, POLLIN, 0};
-    for (uint32_t i = 0; i < job->args->n; i++) {
-        const struct pe *pe = &job->pes[i];
-        struct pollfd *p = &fds[1 + i * FDS_PER_PE];
-        p[0] = (struct pollfd){pe->mail.sock, mail_events(&pe->mail), 0};
-        p[1] = (struct pollfd){pe->out.fd, POLLIN, 0};
-        p[2] = (struct pollfd){pe->err.fd, POLLIN, 0};
+    if (fd < 0) return 0;
+    fds[*n] = (struct pollfd){fd, events, 0};
+    return (*n)++;
+}
+
+/* Returns how many: poll refuses more than the limit of open files, so the closed are left out.
+ * Place 0 is that of the signals; for a PE it stands for "not watched". */
+static nfds_t watch(struct job *job, int signals, struct pollfd *fds)
+{
+    nfds_t n = 0;
+
+    (void)watch_one(fds, &n, signals, POLLIN);
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        struct pe *pe = &job->pes[i];
+        pe->mail_at = watch_one(fds, &n, pe->mail.sock, mail_events(&pe->mail));
+        pe->out_at = watch_one(fds, &n, pe->out.fd, POLLIN);
+        pe->err_at = watch_one(fds, &n, pe->err.fd, POLLIN);
     }
+    return n;
 }
 
 static void handle_events(struct job *job, int signals, const struct pollfd *fds)
@@ -130,13 +141,13 @@ static void handle_events(struct job *job, int signals, const struct pollfd *fds
     const bool must_retry = job->must_retry;
 
     job->must_retry = false;
-    for (uint32_t i = 0; i < job->args->n; i++) {
+    for (uint32_t i = 0; i < job->n_started; i++) {
         struct pe *pe = &job->pes[i];
-        const struct pollfd *p = &fds[1 + i * FDS_PER_PE];
-        if (p[1].revents != 0) stream_forward(&pe->out, i);
-        if (p[2].revents != 0) stream_forward(&pe->err, i);
-        if (p[0].revents & ~POLLOUT) mail_receive(job, pe);
-        if (p[0].revents != 0 || must_retry) mail_send(job, pe);
+        const int mail = pe->mail_at != 0 ? fds[pe->mail_at].revents : 0;
+        if (pe->out_at != 0 && fds[pe->out_at].revents != 0) stream_forward(&pe->out, i);
+        if (pe->err_at != 0 && fds[pe->err_at].revents != 0) stream_forward(&pe->err, i);
+        if (mail & ~POLLOUT) mail_receive(job, pe);
+        if (mail != 0 || must_retry) mail_send(job, pe);
     }
     if (fds[0].revents != 0) handle_signals(job, signals);
 }
@@ -144,16 +155,16 @@ static void handle_events(struct job *job, int signals, const struct pollfd *fds
 static void run_job(struct job *job, int signals)
 {
     struct pollfd *fds = calloc(1 + FDS_PER_PE * (size_t)job->args->n, sizeof(*fds));
+    nfds_t n;
 
     if (fds == NULL) die("cannot watch PEs");
     while (job->n_alive > 0) {
         const uint64_t now = ch_clock_ns();
         if (!job->is_ending && now >= job->end_at_ns) job_end_late(job);
         if (job->is_ending && !job->is_killed && now >= job->kill_at_ns) job_kill(job);
-        watch(job, signals, fds);
-        if (poll(fds, 1 + FDS_PER_PE * (nfds_t)job->args->n, poll_ms(job)) > 0 ||
-            job->must_retry)
-            handle_events(job, signals, fds);
+        n = watch(job, signals, fds);
+        if (poll(fds, n, poll_ms(job)) < 0 && errno != EINTR) die("cannot wait for PEs");
+        handle_events(job, signals, fds);
     }
     free(fds);
     if (job->is_ending) job_sweep();
@@ -174,6 +185,7 @@ int main(int argc, char **argv)
     int signals;
 
     fill_standard_files();
+    argv[0] = program_invocation_short_name; /* one name in all messages */
     args_read(argc, argv, &args);
     job.pes = calloc(args.n, sizeof(*job.pes));
     if (job.pes == NULL) die("cannot make a job");

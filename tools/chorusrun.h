@@ -75,6 +75,7 @@ struct pe {
     bool has_joined, has_left;
     struct mail mail;
     struct stream out, err;
+    nfds_t mail_at, out_at, err_at; /* their places among what poll watches; 0: not watched */
 };
 
 struct job {

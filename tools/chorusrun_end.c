@@ -12,8 +12,8 @@
 /* From SIGTERM to SIGKILL. */
 #define GRACE_NS (500 * CH_NS_PER_MS)
 
-/* PEs that the message of --timeout names. */
-enum { NAMED_MAX = 16 };
+/* PEs that the message of --timeout names, and room for ", PE 1023 (pid 4194304)". */
+enum { NAMED_MAX = 16, NAME_BYTES = 24 };
 
 void signal_all(const struct job *job, int signo)
 {
@@ -49,7 +49,7 @@ void job_kill(struct job *job)
 void job_end_late(struct job *job)
 {
     const double seconds = (double)job->args->timeout_ns / (double)CH_NS_PER_S;
-    char named[REASON_BYTES / 2] = "";
+    char named[NAMED_MAX * NAME_BYTES] = "";
     uint32_t n_named = 0;
     size_t used = 0;
 

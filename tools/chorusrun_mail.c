@@ -124,13 +124,11 @@ static void exchange_complete(struct job *job, struct pe *pe)
         finish_round(job);
 }
 
-static void broken_protocol(struct job *job, struct pe *pe)
+/* What comes next on this socket is unknown: nobody can go on. */
+static void give_up(struct job *job, struct pe *pe, const char *why)
 {
-    job_end(
-        job, STATUS_NOT_LEFT,
-        "PE %u (pid %d) speaks another protocol than this chorusrun; use the chorusrun of its "
-        "library",
-        (unsigned)(pe - job->pes), (int)pe->pid);
+    job_end(job, STATUS_NOT_LEFT, "PE %u (pid %d) %s", (unsigned)(pe - job->pes), (int)pe->pid,
+            why);
     mail_close(job, &pe->mail);
 }
 
@@ -175,7 +173,8 @@ static bool head_complete(struct mail *mail)
     return mail->blob != NULL;
 }
 
-/* Read some bytes, and the descriptor if it comes with them. As read(2). */
+/* Read some bytes, and the descriptor if it comes with them. As read(2); EMFILE: the
+ * descriptor could not be taken. */
 static ssize_t receive_some(struct mail *mail, void *to, size_t bytes)
 {
     union {
@@ -191,6 +190,10 @@ static ssize_t receive_some(struct mail *mail, void *to, size_t bytes)
     m.msg_controllen = sizeof(control);
     n = recvmsg(mail->sock, &m, MSG_CMSG_CLOEXEC);
     if (n <= 0) return n;
+    if (m.msg_flags & MSG_CTRUNC) {
+        errno = EMFILE;
+        return -1;
+    }
     c = CMSG_FIRSTHDR(&m);
     if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
         if (mail->fd >= 0) (void)close(mail->fd);
@@ -207,6 +210,25 @@ static void withdraw(struct job *job, struct mail *mail)
     if (recv(mail->sock, &byte, 1, MSG_PEEK) >= 0) forget_message(job, mail);
 }
 
+/* n more bytes of the head, or of the blob, are here. */
+static void message_grew(struct job *job, struct pe *pe, bool in_head, size_t n)
+{
+    struct mail *mail = &pe->mail;
+
+    if (in_head) {
+        mail->head_got += n;
+        if (mail->head_got < sizeof(mail->head)) return;
+        if (!head_complete(mail)) {
+            give_up(job, pe,
+                    "is of another version of Chorus; use the chorusrun of its version");
+            return;
+        }
+    } else {
+        mail->blob_got += n;
+    }
+    if (mail->blob_got == mail->head.bytes) message_complete(job, pe);
+}
+
 void mail_receive(struct job *job, struct pe *pe)
 {
     struct mail *mail = &pe->mail;
@@ -218,21 +240,13 @@ void mail_receive(struct job *job, struct pe *pe)
                                                  sizeof(mail->head) - mail->head_got)
                                   : receive_some(mail, mail->blob + mail->blob_got,
                                                  (size_t)mail->head.bytes - mail->blob_got);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (n <= 0) {
-            mail_close(job, mail); /* its exit will tell whether that was all right */
+        if (n > 0)
+            message_grew(job, pe, in_head, (size_t)n);
+        else if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
-        }
-        if (in_head) {
-            mail->head_got += (size_t)n;
-            if (mail->head_got < sizeof(mail->head)) continue;
-            if (!head_complete(mail)) {
-                broken_protocol(job, pe);
-                return;
-            }
-        } else {
-            mail->blob_got += (size_t)n;
-        }
-        if (mail->blob_got == mail->head.bytes) message_complete(job, pe);
+        else if (n < 0 && errno == EMFILE)
+            give_up(job, pe, "gave a descriptor, and chorusrun has too many; raise ulimit -n");
+        else
+            mail_close(job, mail); /* its exit will tell whether that was all right */
     }
 }

@@ -71,48 +71,55 @@ static void child_run(const struct start *s, const struct args *args)
     child_fail(s);
 }
 
-static void close_if(int fd)
+/* What connects a PE: [0] is this process's end, [1] the PE's; -1 where there is none. */
+struct wires {
+    int sock[2], out[2], err[2];
+};
+
+static void wires_close(const struct wires *w, int end)
 {
-    if (fd >= 0) (void)close(fd);
+    if (w->sock[end] >= 0) (void)close(w->sock[end]);
+    if (w->out[end] >= 0) (void)close(w->out[end]);
+    if (w->err[end] >= 0) (void)close(w->err[end]);
 }
 
-/* A pipe whose read end does not block; {-1, -1} if `is_wanted` is not. */
-static int make_pipe(bool is_wanted, int ends[2])
+/* A pipe whose read end does not block. */
+static int make_pipe(int ends[2])
 {
-    ends[0] = ends[1] = -1;
-    if (!is_wanted) return 0;
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
     return fcntl(ends[0], F_SETFL, O_NONBLOCK);
 }
 
+static int wires_make(bool is_tagged, struct wires *w)
+{
+    *w = (struct wires){{-1, -1}, {-1, -1}, {-1, -1}};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, w->sock) != 0) return -1;
+    if (fcntl(w->sock[0], F_SETFL, O_NONBLOCK) != 0) return -1;
+    if (!is_tagged) return 0;
+    return make_pipe(w->out) == 0 ? make_pipe(w->err) : -1;
+}
+
+/* Returns 0, or an errno with nothing started. */
 static int spawn(struct job *job, struct start *s)
 {
     struct pe *pe = &job->pes[s->pe];
-    int pair[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
-    int rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair);
+    struct wires w;
+    int error = 0;
 
-    if (rc == 0) rc = fcntl(pair[0], F_SETFL, O_NONBLOCK);
-    if (rc == 0) rc = make_pipe(job->args->is_tagged, out);
-    if (rc == 0) rc = make_pipe(job->args->is_tagged, err);
-    s->sock = pair[1];
-    s->out = out[1];
-    s->err = err[1];
-    if (rc == 0) rc = pe->pid = fork();
-    if (rc == 0) child_run(s, job->args);
-    const int error = errno;
-    close_if(pair[1]);
-    close_if(out[1]);
-    close_if(err[1]);
-    if (rc < 0) {
-        close_if(pair[0]);
-        close_if(out[0]);
-        close_if(err[0]);
-        errno = error;
-        return -1;
+    if (wires_make(job->args->is_tagged, &w) != 0) error = errno;
+    s->sock = w.sock[1];
+    s->out = w.out[1];
+    s->err = w.err[1];
+    if (error == 0 && (pe->pid = fork()) < 0) error = errno;
+    if (error == 0 && pe->pid == 0) child_run(s, job->args);
+    wires_close(&w, 1);
+    if (error != 0) {
+        wires_close(&w, 0);
+        return error;
     }
-    mail_open(&pe->mail, pair[0]);
-    if (job->args->is_tagged) stream_open(&pe->out, out[0], stdout);
-    if (job->args->is_tagged) stream_open(&pe->err, err[0], stderr);
+    mail_open(&pe->mail, w.sock[0]);
+    if (job->args->is_tagged) stream_open(&pe->out, w.out[0], stdout);
+    if (job->args->is_tagged) stream_open(&pe->err, w.err[0], stderr);
     pe->is_alive = true;
     job->n_alive++;
     job->n_started++;
@@ -137,21 +144,21 @@ void spawn_all(struct job *job, const sigset_t *mask)
     struct ch_place *place = ch_place_open();
     const uint32_t n_cores = place != NULL ? ch_place_cores(place) : 1;
     struct start s = {.launcher = getpid(), .n_cores = n_cores, .mask = mask};
-    int ends[2];
+    int ends[2], error = 0;
 
     s.files = raise_files();
     if (n_cores >= job->args->n) s.place = place;
-    if (make_pipe(true, ends) != 0) {
+    if (make_pipe(ends) != 0) {
         job_end(job, STATUS_CANNOT_RUN, "cannot make a pipe: %s", strerror(errno));
         return;
     }
     job->exec_errors = ends[0];
     s.exec_error = ends[1];
-    for (s.pe = 0; s.pe < job->args->n; s.pe++) {
-        if (spawn(job, &s) == 0) continue;
-        job_end(job, STATUS_CANNOT_RUN, "cannot start PE %u of %u: %s", s.pe, job->args->n,
-                strerror(errno));
-        break;
+    for (; s.pe < job->args->n && error == 0; s.pe++) {
+        error = spawn(job, &s);
+        if (error != 0)
+            job_end(job, STATUS_CANNOT_RUN, "cannot start PE %u of %u: %s", s.pe, job->args->n,
+                    strerror(error));
     }
     (void)close(ends[1]);
     ch_place_close(place);

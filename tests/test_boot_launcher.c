@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment of a PE when it is not as chorusrun sets it, and a chorusrun that is gone. */
+#include "base/clock.h"
+#include "boot/boot.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int theirs; /* chorusrun's end of the pair */
+
+/* As chorusrun would set it, for PE 1 of 3. */
+static void set_environment(void)
+{
+    char number[16];
+    int pair[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    theirs = pair[1];
+    (void)snprintf(number, sizeof(number), "%d", pair[0]);
+    ck_assert_int_eq(setenv("CHORUS_BOOT_FD", number, 1), 0);
+    ck_assert_int_eq(setenv("CHORUS_PE", "1", 1), 0);
+    ck_assert_int_eq(setenv("CHORUS_N_PES", "3", 1), 0);
+    ck_assert_int_eq(setenv("CHORUS_N_CORES", "8", 1), 0);
+}
+
+static const struct {
+    const char *name, *value, *says;
+} wrong[] = {
+    {"CHORUS_PE", NULL,
+     "CHORUS_BOOT_FD is set but CHORUS_PE is not; start the program with chorusrun"},
+    {"CHORUS_PE", "3", "CHORUS_PE is \"3\"; expected a whole number from 0 to 2"},
+    {"CHORUS_PE", "-1", "CHORUS_PE is \"-1\"; expected"},
+    {"CHORUS_PE", "", "CHORUS_PE is \"\"; expected"},
+    {"CHORUS_PE", "1 ", "CHORUS_PE is \"1 \"; expected"},
+    {"CHORUS_N_PES", "0", "CHORUS_N_PES is \"0\"; expected a whole number from 1 to 1024"},
+    {"CHORUS_N_PES", "1025", "CHORUS_N_PES is \"1025\"; expected"},
+    {"CHORUS_N_CORES", "0", "CHORUS_N_CORES is \"0\"; expected a whole number from 1"},
+    {"CHORUS_BOOT_FD", "x", "CHORUS_BOOT_FD is \"x\"; expected"},
+    {"CHORUS_BOOT_FD", "99999999999", "CHORUS_BOOT_FD is \"99999999999\"; expected"},
+    {"CHORUS_BOOT_FD", "900", "CHORUS_BOOT_FD is 900, which is not a socket of chorusrun here"},
+    {"CHORUS_BOOT_FD", "0", "CHORUS_BOOT_FD is 0, which is not a socket of chorusrun here"},
+};
+
+START_TEST(environment__wrong__is_refused_by_name_and_value)
+{
+    struct ch_boot *boot;
+
+    set_environment();
+    if (wrong[_i].value == NULL)
+        (void)unsetenv(wrong[_i].name);
+    else
+        (void)setenv(wrong[_i].name, wrong[_i].value, 1);
+    ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_ERR_ARG);
+    ck_assert_msg(strstr(ch_error_message(), wrong[_i].says) != NULL, "no \"%s\" in: %s",
+                  wrong[_i].says, ch_error_message());
+}
+END_TEST
+
+START_TEST(environment__right__is_what_the_boot_says)
+{
+    struct ch_boot *boot;
+
+    set_environment();
+    ck_assert_int_eq(ch_boot_open(5, &boot), CHORUS_OK);
+    ck_assert_str_eq(boot->ops->name, "launcher");
+    ck_assert_uint_eq(boot->me, 1);
+    ck_assert_uint_eq(boot->n, 3);
+    ck_assert_uint_eq(boot->n_cores, 8);
+    ck_assert_uint_eq(boot->timeout_ns, 5);
+    boot->ops->close(boot);
+}
+END_TEST
+
+START_TEST(chorusrun__is_gone__exchange_is_aborted_and_close_returns)
+{
+    struct ch_boot *boot;
+
+    set_environment();
+    ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_OK);
+    (void)close(theirs);
+    ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_ERR_ABORTED);
+    ck_assert_str_eq(ch_error_message(), "chorusrun has ended, and the job with it");
+    boot->ops->abort_job(boot, 1);
+    boot->ops->close(boot);
+}
+END_TEST
+
+START_TEST(chorusrun__is_gone_before_joining__open_is_aborted)
+{
+    struct ch_boot *boot;
+
+    set_environment();
+    (void)close(theirs);
+    ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_ERR_ABORTED);
+}
+END_TEST
+
+START_TEST(chorusrun__answers_nonsense__is_said)
+{
+    struct ch_boot *boot;
+    const char nonsense[64] = "HTTP/1.1 400 Bad Request";
+
+    set_environment();
+    ck_assert_int_eq(ch_boot_open(CH_NS_PER_S, &boot), CHORUS_OK);
+    ck_assert_int_eq(write(theirs, nonsense, sizeof(nonsense)), (ssize_t)sizeof(nonsense));
+    ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(ch_error_message(), "use the chorusrun of this library"));
+    ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_ERR_ABORTED);
+    boot->ops->close(boot);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("boot_launcher");
+    TCase *tc = tcase_create("all");
+    SRunner *runner;
+    int n_failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, environment__wrong__is_refused_by_name_and_value, 0,
+                        (int)(sizeof(wrong) / sizeof(wrong[0])));
+    tcase_add_test(tc, environment__right__is_what_the_boot_says);
+    tcase_add_test(tc, chorusrun__is_gone__exchange_is_aborted_and_close_returns);
+    tcase_add_test(tc, chorusrun__is_gone_before_joining__open_is_aborted);
+    tcase_add_test(tc, chorusrun__answers_nonsense__is_said);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
