@@ -59,6 +59,7 @@ struct mail {
     struct reply *reply;
     size_t bytes_sent;
     uint32_t fds_sent;
+    bool is_crowded; /* the last send met ETOOMANYREFS: that it is writable says nothing */
 };
 
 /* Lines of a PE on their way to stdout or stderr. */

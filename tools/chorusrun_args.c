@@ -34,10 +34,11 @@ static uint64_t seconds_of(struct argp_state *state, const char *text)
 {
     char *end;
     const double seconds = strtod(text, &end);
-    const bool is_valid = end != text && *end == '\0' && seconds > 0.0 && seconds < 1e9;
+    const bool is_valid = end != text && *end == '\0' && seconds >= 0.001 && seconds < 1e9;
 
     if (!is_valid)
-        argp_error(state, "--timeout is \"%s\"; expected seconds above 0, such as 30 or 0.5",
+        argp_error(state,
+                   "--timeout is \"%s\"; expected seconds from 0.001 on, such as 30 or 0.5",
                    text);
     return (uint64_t)(seconds * (double)CH_NS_PER_S);
 }

@@ -78,6 +78,7 @@ void mail_send(struct job *job, struct pe *pe)
 {
     struct mail *mail = &pe->mail;
 
+    mail->is_crowded = false;
     while (mail->reply != NULL) {
         if (mail->bytes_sent == mail->reply->bytes && mail->fds_sent == mail->reply->n_fds) {
             reply_release(mail->reply);
@@ -86,7 +87,7 @@ void mail_send(struct job *job, struct pe *pe)
             if (errno == EINTR) continue;
             /* Descriptors under way are limited per user; others must take theirs first. */
             if (errno == ETOOMANYREFS)
-                job->must_retry = true;
+                mail->is_crowded = job->must_retry = true;
             else if (errno != EAGAIN)
                 mail_close(job, mail);
             return;
@@ -96,5 +97,5 @@ void mail_send(struct job *job, struct pe *pe)
 
 short mail_events(const struct mail *mail)
 {
-    return (short)(mail->reply != NULL ? POLLIN | POLLOUT : POLLIN);
+    return mail->reply != NULL && !mail->is_crowded ? POLLIN | POLLOUT : POLLIN;
 }

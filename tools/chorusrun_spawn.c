@@ -157,8 +157,9 @@ void spawn_all(struct job *job, const sigset_t *mask)
     for (; s.pe < job->args->n && error == 0; s.pe++) {
         error = spawn(job, &s);
         if (error != 0)
-            job_end(job, STATUS_CANNOT_RUN, "cannot start PE %u of %u: %s", s.pe, job->args->n,
-                    strerror(error));
+            job_end(job, STATUS_CANNOT_RUN, "cannot start PE %u of %u: %s%s", s.pe,
+                    job->args->n, strerror(error),
+                    error == EMFILE ? "; raise the limit with ulimit -n" : "");
     }
     (void)close(ends[1]);
     ch_place_close(place);
