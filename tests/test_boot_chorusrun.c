@@ -205,8 +205,9 @@ static const struct {
     {{"-n", "2", NULL}, "the program is missing; give it as in: chorusrun -n 4 program"},
     {{"true"}, "the number of PEs is missing; give it as in: chorusrun -n 4 program"},
     {{"--colour", "true"}, "chorusrun: unrecognized option '--colour'"},
-    {{"--timeout=0", "true"}, "--timeout is \"0\"; expected seconds above 0"},
-    {{"--timeout=1m", "true"}, "--timeout is \"1m\"; expected seconds above 0"},
+    {{"--timeout=0", "true"}, "--timeout is \"0\"; expected seconds from 0.001 on"},
+    {{"--timeout=1e-12", "true"}, "--timeout is \"1e-12\"; expected seconds from 0.001 on"},
+    {{"--timeout=1m", "true"}, "--timeout is \"1m\"; expected seconds from 0.001 on"},
 };
 
 START_TEST(usage__wrong__says_what_was_found_and_expected)
