@@ -3,8 +3,18 @@
  * chorus.h: the standard API, OpenSHMEM's and NVSHMEM's with the prefix chorus_.
  *
  * Words: a *PE* is a member of the job; a *team* is an ordered group of PEs; a *symmetric*
- * object is one that chorus_malloc and its kin gave every PE at once; a *block* is what one PE
- * contributes to, or gets from, each other PE.
+ * object is one that chorus_malloc and its kin gave every PE at once, and a PE passes its own
+ * address of it; a *block* is what one PE contributes to, or gets from, each other PE.
+ *
+ * Errors: a function that returns int gives 0 (CHORUS_OK) or a negative chorus_status. One that
+ * returns nothing, or a value, hands its failures to the handler of chorusx_set_error_handler,
+ * whose default prints the message and ends the job; should the handler return, the call has
+ * had no effect and its value is 0 unless said otherwise. In both cases chorusx_last_error()
+ * has the message of this thread. ERR_STATE, before chorus_init and after chorus_finalize, is
+ * an error of every call that does anything, and not repeated below.
+ *
+ * Threads: "any" means that any threads of a PE may be in such calls at once. A family's
+ * description speaks for each of its types and sizes, T being the type.
  */
 #ifndef CHORUS_H
 #define CHORUS_H
@@ -31,7 +41,7 @@ extern "C" {
 typedef int32_t chorus_team_t;
 #define CHORUS_TEAM_INVALID ((chorus_team_t)-1)
 #define CHORUS_TEAM_WORLD ((chorus_team_t)0)  /* all PEs of the job */
-#define CHORUS_TEAM_SHARED ((chorus_team_t)1) /* PEs whose memory this PE can load and store */
+#define CHORUS_TEAM_SHARED ((chorus_team_t)1) /* PEs whose memory loads and stores reach */
 #define CHORUS_TEAM_NODE ((chorus_team_t)2)   /* PEs of this host */
 
 typedef struct chorus_team_config_t {
@@ -39,7 +49,12 @@ typedef struct chorus_team_config_t {
 } chorus_team_config_t;
 #define CHORUS_TEAM_NUM_CONTEXTS 1L
 
-enum { CHORUS_THREAD_SINGLE, CHORUS_THREAD_FUNNELED, CHORUS_THREAD_SERIALIZED, CHORUS_THREAD_MULTIPLE };
+enum {
+    CHORUS_THREAD_SINGLE,
+    CHORUS_THREAD_FUNNELED,
+    CHORUS_THREAD_SERIALIZED,
+    CHORUS_THREAD_MULTIPLE
+};
 
 enum {
 #define X(name, operator) CHORUS_CMP_##name,
@@ -50,77 +65,386 @@ enum {
 enum { CHORUS_SIGNAL_SET, CHORUS_SIGNAL_ADD };
 
 /* --- setup --------------------------------------------------------------------------- */
+/**
+ * Join the job this process was started into: by chorusrun, or a job of one PE.
+ *
+ * Collective: every PE of the job, once, before any other call.
+ * Threads:    one thread of the process; grants CHORUS_THREAD_SINGLE.
+ * Ordering:   no PE returns before all have called.
+ * Errors:     ERR_STATE when called before; ERR_ARG for an environment variable that is not
+ *             valid or not alike on all PEs; ERR_TABLE for a rule table; ERR_SYSTEM,
+ *             ERR_TIMEOUT, ERR_ABORTED. Everything made is undone; only after ERR_STATE may
+ *             the other calls be used.
+ * Source:     OpenSHMEM 1.5, shmem_init; here it returns a code, as NVSHMEM's does.
+ * Since:      0.1
+ */
 CHORUS_API int chorus_init(void);
+
+/**
+ * As chorus_init, saying how threads will call.
+ *
+ * @param requested  a CHORUS_THREAD_ constant
+ * @param provided   [out] the level granted, which is always the one requested
+ *
+ * Collective: every PE of the job, once, in place of chorus_init.
+ * Threads:    one thread of the process makes this call.
+ * Ordering:   no PE returns before all have called.
+ * Errors:     those of chorus_init; ERR_ARG for a level that does not exist, nothing done.
+ * Source:     OpenSHMEM 1.5, shmem_init_thread.
+ * Since:      0.1
+ */
 CHORUS_API int chorus_init_thread(int requested, int *provided);
+
+/**
+ * Get the level of thread support that was granted at the start.
+ *
+ * @param provided  [out] a CHORUS_THREAD_ constant
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time between init and finalize.
+ * Ordering:   implies no barrier.
+ * Errors:     none but ERR_STATE.
+ * Source:     OpenSHMEM 1.5, shmem_query_thread.
+ * Since:      0.1
+ */
 CHORUS_API void chorus_query_thread(int *provided);
+
+/**
+ * Leave the job: complete this PE's operations, wait for all PEs, give everything back.
+ *
+ * Collective: every PE of the job, once, after its last other call.
+ * Threads:    one thread, with no other in a call.
+ * Ordering:   a barrier over the job; all puts and atomics are complete after it.
+ * Errors:     ERR_TIMEOUT, ERR_ABORTED when a PE does not come; this PE is still in the job.
+ * Source:     OpenSHMEM 1.5, shmem_finalize.
+ * Since:      0.1
+ */
 CHORUS_API void chorus_finalize(void);
+
+/**
+ * End the whole job at once, every PE with this exit status. Does not return.
+ *
+ * @param status  the exit status of the process, and of the job
+ *
+ * Collective: no, any PE; the others are ended wherever they are.
+ * Threads:    any, the first one wins.
+ * Ordering:   nothing in flight is completed.
+ * Errors:     none; before chorus_init it ends this process alone.
+ * Source:     OpenSHMEM 1.5, shmem_global_exit.
+ * Since:      0.1
+ */
 CHORUS_API void chorus_global_exit(int status);
+
+/**
+ * Get this PE's number in the job, 0 to chorus_n_pes() - 1.
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time between init and finalize.
+ * Ordering:   implies no barrier.
+ * Errors:     none but ERR_STATE, with value -1.
+ * Source:     OpenSHMEM 1.5, shmem_my_pe.
+ * Since:      0.1
+ */
 CHORUS_API int chorus_my_pe(void);
+
+/**
+ * Get the number of PEs in the job. It never changes.
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time between init and finalize.
+ * Ordering:   implies no barrier.
+ * Errors:     none but ERR_STATE, with value -1.
+ * Source:     OpenSHMEM 1.5, shmem_n_pes.
+ * Since:      0.1
+ */
 CHORUS_API int chorus_n_pes(void);
+
+/**
+ * Ask whether a PE, or an object on a PE, can be reached by calls of this PE: 1 or 0.
+ *
+ * @param addr  address of this PE's copy of the object
+ * @param pe    number in the job; any number may be asked about
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time.
+ * Ordering:   implies no barrier.
+ * Errors:     none; what does not exist is not accessible, nor is anything outside a job.
+ * Source:     OpenSHMEM 1.5, shmem_pe_accessible and shmem_addr_accessible.
+ * Since:      0.1
+ */
 CHORUS_API int chorus_pe_accessible(int pe);
 CHORUS_API int chorus_addr_accessible(const void *addr, int pe);
+
+/**
+ * Get the version of this API that the library implements.
+ *
+ * @param major  [out] as CHORUS_MAJOR_VERSION
+ * @param minor  [out] as CHORUS_MINOR_VERSION
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time, also outside a job.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time.
+ * Source:     OpenSHMEM 1.5, shmem_info_get_version.
+ * Since:      0.1
+ */
 CHORUS_API void chorus_info_get_version(int *major, int *minor);
+
+/**
+ * Get the name of the library.
+ *
+ * @param name  [out] CHORUS_MAX_NAME_LEN bytes, ended by a zero
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time, also outside a job.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time.
+ * Source:     OpenSHMEM 1.5, shmem_info_get_name.
+ * Since:      0.1
+ */
 CHORUS_API void chorus_info_get_name(char *name);
 
 /* --- memory -------------------------------------------------------------------------- */
+/**
+ * Allocate a symmetric object on every PE; null where it does not fit, on all PEs alike.
+ *
+ * @param alignment  a power of two; the others align to a cache line
+ * @param count      elements, which chorus_calloc fills with zeros
+ * @param bytes      of the object, or of an element for chorus_calloc; the same on every PE. 0
+ *                   gives null and does nothing
+ *
+ * Collective: every PE of the job, in the same order of such calls.
+ * Threads:    one at a time in a PE.
+ * Ordering:   a barrier over the job on return, which completes earlier puts: the object may be
+ *             written on any PE at once. No barrier when the result is null.
+ * Errors:     null and a message when the heap is full (bytes asked, free, largest block), when
+ *             count * bytes overflows, when alignment is no power of two; the heap is as it
+ *             was. Any other failure is an error of a function without code.
+ * Source:     OpenSHMEM 1.5, shmem_malloc, shmem_calloc, shmem_align.
+ * Since:      0.1
+ */
 CHORUS_API void *chorus_malloc(size_t bytes);
 CHORUS_API void *chorus_calloc(size_t count, size_t bytes);
 CHORUS_API void *chorus_align(size_t alignment, size_t bytes);
+
+/**
+ * Change the bytes of a symmetric object, which may move. Contents are kept up to the smaller.
+ *
+ * @param ptr    the start of an object, the same one on every PE; null allocates
+ * @param bytes  wanted, the same on every PE; 0 frees and gives null
+ *
+ * Collective: every PE of the job, in the same order of such calls.
+ * Threads:    one at a time in a PE.
+ * Ordering:   a barrier over the job on entry and on return, which completes earlier puts.
+ * Errors:     null when it does not fit: the object is as it was. A ptr that is no object is
+ *             ERR_NOT_SYMMETRIC or ERR_ARG, with null, and the heap as it was.
+ * Source:     OpenSHMEM 1.5, shmem_realloc; the alignment of chorus_align is not kept.
+ * Since:      0.1
+ */
 CHORUS_API void *chorus_realloc(void *ptr, size_t bytes);
+
+/**
+ * Give a symmetric object back, on every PE.
+ *
+ * @param ptr  the start of an object, the same one on every PE; null does nothing
+ *
+ * Collective: every PE of the job, in the same order of such calls.
+ * Threads:    one at a time in a PE.
+ * Ordering:   a barrier over the job on entry, which completes earlier puts.
+ * Errors:     ERR_NOT_SYMMETRIC for an address outside the heap, ERR_ARG for one that is inside
+ *             an object or was freed already; the heap is as it was.
+ * Source:     OpenSHMEM 1.5, shmem_free.
+ * Since:      0.1
+ */
 CHORUS_API void chorus_free(void *ptr);
+
+/**
+ * Get an address for loads and stores to a PE's copy of an object; null if there is none.
+ *
+ * @param addr  this PE's address of the object
+ * @param pe    number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time between init and finalize.
+ * Ordering:   implies no barrier; loads and stores are ordered by chorus_fence and the like.
+ * Errors:     null and a message for a PE or an address outside their range.
+ * Source:     OpenSHMEM 1.5, shmem_ptr.
+ * Since:      0.1
+ */
 CHORUS_API void *chorus_ptr(const void *addr, int pe);
 
 /* --- teams --------------------------------------------------------------------------- */
+/**
+ * Get this PE's number in a team, or the number of PEs that are in it.
+ *
+ * @param team  a team that this PE is in
+ *
+ * Collective: no, any PE.
+ * Threads:    any, while the team is not being destroyed.
+ * Ordering:   implies no barrier.
+ * Errors:     -1 and a message for CHORUS_TEAM_INVALID, a team that was destroyed, or a handle
+ *             that was never given out.
+ * Source:     OpenSHMEM 1.5, shmem_team_my_pe and shmem_team_n_pes.
+ * Since:      0.1
+ */
 CHORUS_API int chorus_team_my_pe(chorus_team_t team);
 CHORUS_API int chorus_team_n_pes(chorus_team_t team);
-CHORUS_API int chorus_team_get_config(chorus_team_t team, long config_mask, chorus_team_config_t *config);
-CHORUS_API int chorus_team_translate_pe(chorus_team_t src_team, int src_pe, chorus_team_t dest_team);
+
+/**
+ * Get what a team was configured with when it was made.
+ *
+ * @param team         a team that this PE is in
+ * @param config_mask  fields to get: 0, or CHORUS_TEAM_NUM_CONTEXTS
+ * @param config       [out] the fields of the mask; others are left alone
+ *
+ * Collective: no, any PE.
+ * Threads:    any, while the team is not being destroyed.
+ * Ordering:   implies no barrier.
+ * Errors:     ERR_ARG for a bad team or mask; config is left alone.
+ * Source:     OpenSHMEM 1.5, shmem_team_get_config.
+ * Since:      0.1
+ */
+CHORUS_API int chorus_team_get_config(chorus_team_t team, long config_mask,
+                                      chorus_team_config_t *config);
+
+/**
+ * Get the number in one team of a PE known by its number in another; -1 if it is not in both.
+ *
+ * @param src_team   a team that this PE is in
+ * @param src_pe     a number in src_team
+ * @param dest_team  a team that this PE is in
+ *
+ * Collective: no, any PE.
+ * Threads:    any, while neither team is being destroyed.
+ * Ordering:   implies no barrier.
+ * Errors:     -1, with a message for a bad team.
+ * Source:     OpenSHMEM 1.5, shmem_team_translate_pe.
+ * Since:      0.1
+ */
+CHORUS_API int chorus_team_translate_pe(chorus_team_t src_team, int src_pe,
+                                        chorus_team_t dest_team);
+
+/**
+ * Make a team of the PEs start, start + stride, ... of another.
+ *
+ * @param parent       the team whose PEs all call, and whose numbers the triplet means
+ * @param start        the PE that becomes 0
+ * @param stride       from one PE to the next; may be below 0, and 0 for one PE
+ * @param count        PEs of the new team, 1 or more; all in the parent, none twice
+ * @param config       the fields of the mask, or null when that is 0
+ * @param config_mask  fields to use: 0, or CHORUS_TEAM_NUM_CONTEXTS
+ * @param new_team     [out] the team; CHORUS_TEAM_INVALID on PEs outside it, and on failure
+ *
+ * Collective: every PE of parent, with the same triplet.
+ * Threads:    one at a time per parent.
+ * Ordering:   no PE returns before all have called; completes nothing.
+ * Errors:     ERR_ARG for a bad parent, triplet or mask, and ERR_NOMEM, on all PEs alike.
+ * Source:     OpenSHMEM 1.5, shmem_team_split_strided.
+ * Since:      0.1
+ */
 CHORUS_API int chorus_team_split_strided(chorus_team_t parent, int start, int stride, int count,
                                          const chorus_team_config_t *config, long config_mask,
                                          chorus_team_t *new_team);
+
+/**
+ * Make the rows and the columns of a grid into teams: PE p of the parent is at
+ * (p % xrange, p / xrange). The last row may be shorter.
+ *
+ * @param parent        the team whose PEs all call
+ * @param xrange        PEs in a row, 1 or more
+ * @param xaxis_config  of the row teams: the fields of the mask, or null when that is 0
+ * @param xaxis_mask    fields of xaxis_config to use
+ * @param xaxis_team    [out] this PE's row, in which its number is its x; or INVALID
+ * @param yaxis_config  of the column teams, likewise
+ * @param yaxis_mask    fields of yaxis_config to use
+ * @param yaxis_team    [out] this PE's column, in which its number is its y; or INVALID
+ *
+ * Collective: every PE of parent, with the same xrange.
+ * Threads:    one at a time per parent.
+ * Ordering:   no PE returns before all have called; completes nothing.
+ * Errors:     ERR_ARG for a bad parent, xrange or mask, with no team made; ERR_NOMEM with all
+ *             teams of an axis made or none of them.
+ * Source:     OpenSHMEM 1.5, shmem_team_split_2d.
+ * Since:      0.1
+ */
 CHORUS_API int chorus_team_split_2d(chorus_team_t parent, int xrange,
                                     const chorus_team_config_t *xaxis_config, long xaxis_mask,
                                     chorus_team_t *xaxis_team,
                                     const chorus_team_config_t *yaxis_config, long yaxis_mask,
                                     chorus_team_t *yaxis_team);
+
+/**
+ * Give a team and its memory back. Teams split from it stay.
+ *
+ * @param team  a team that this PE is in, not a predefined one
+ *
+ * Collective: every PE of team, after its last call on it, those on streams included.
+ * Threads:    one, with no other in a call on the team.
+ * Ordering:   no PE returns before all have called; completes nothing.
+ * Errors:     ERR_ARG for a bad or predefined team; ERR_TIMEOUT, ERR_ABORTED.
+ * Source:     OpenSHMEM 1.5, shmem_team_destroy.
+ * Since:      0.1
+ */
 CHORUS_API void chorus_team_destroy(chorus_team_t team);
 
 /* --- remote memory access ------------------------------------------------------------ */
-#define CHORUS_DECLARE_RMA(NAME, T, kind)                                                         \
-    CHORUS_API void chorus_##NAME##_p(T *dest, T value, int pe);                                  \
-    CHORUS_API T chorus_##NAME##_g(const T *source, int pe);                                      \
-    CHORUS_API void chorus_##NAME##_put(T *dest, const T *source, size_t nelems, int pe);         \
-    CHORUS_API void chorus_##NAME##_get(T *dest, const T *source, size_t nelems, int pe);         \
-    CHORUS_API void chorus_##NAME##_put_nbi(T *dest, const T *source, size_t nelems, int pe);     \
-    CHORUS_API void chorus_##NAME##_get_nbi(T *dest, const T *source, size_t nelems, int pe);     \
-    CHORUS_API void chorus_##NAME##_iput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,  \
-                                         size_t nelems, int pe);                                  \
-    CHORUS_API void chorus_##NAME##_iget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,  \
-                                         size_t nelems, int pe);                                  \
-    CHORUS_API void chorus_##NAME##_put_signal(T *dest, const T *source, size_t nelems,           \
-                                               uint64_t *sig_addr, uint64_t signal, int sig_op,   \
-                                               int pe);                                           \
-    CHORUS_API void chorus_##NAME##_put_signal_nbi(T *dest, const T *source, size_t nelems,       \
-                                                   uint64_t *sig_addr, uint64_t signal,           \
-                                                   int sig_op, int pe);
+/**
+ * Copy one element to a PE (p), or from it (g, as the value).
+ *
+ * @param dest    [out] symmetric, one element on pe
+ * @param source  [in] symmetric, one element on pe
+ * @param value   what to write there
+ * @param pe      number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time.
+ * Ordering:   p: the element is written in one piece, and ordered by chorus_fence and
+ *             chorus_quiet. g: the value is here on return. Implies no barrier.
+ * Errors:     ERR_ARG for pe, ERR_NOT_SYMMETRIC for the address; nothing done, the value is 0.
+ * Source:     OpenSHMEM 1.5, shmem_p and shmem_g; the types of NVSHMEM too.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_ELEMENT(NAME, T, kind)                    \
+    CHORUS_API void chorus_##NAME##_p(T *dest, T value, int pe); \
+    CHORUS_API T chorus_##NAME##_g(const T *source, int pe);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_ELEMENT)
+#undef CHORUS_DECLARE_ELEMENT
+
+/**
+ * Copy elements to a PE (put) or from it (get).
+ *
+ * @param dest    [out] put: symmetric, on pe. get: any memory of this PE
+ * @param source  [in] put: any memory of this PE. get: symmetric, on pe. The two may be the
+ *                same place but must not overlap in part
+ * @param nelems  elements of T, or of so many bits; 0 does nothing
+ * @param bytes   of the mem forms, which copy bytes; 0 does nothing
+ * @param pe      number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time.
+ * Ordering:   put: source may be reused on return. get: dest is filled on return. The nbi forms
+ *             promise both only after chorus_quiet. What a put wrote is ordered by chorus_fence
+ *             and complete after chorus_quiet. Implies no barrier.
+ * Errors:     ERR_ARG for pe and for nelems that overflow, ERR_NOT_SYMMETRIC for dest of a put
+ *             and source of a get; nothing is copied.
+ * Source:     OpenSHMEM 1.5, shmem_put, shmem_get and their kin; the types of NVSHMEM too.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_RMA(NAME, T, kind)                                                     \
+    CHORUS_API void chorus_##NAME##_put(T *dest, const T *source, size_t nelems, int pe);     \
+    CHORUS_API void chorus_##NAME##_get(T *dest, const T *source, size_t nelems, int pe);     \
+    CHORUS_API void chorus_##NAME##_put_nbi(T *dest, const T *source, size_t nelems, int pe); \
+    CHORUS_API void chorus_##NAME##_get_nbi(T *dest, const T *source, size_t nelems, int pe);
 CHORUS_RMA_TYPES(CHORUS_DECLARE_RMA)
 #undef CHORUS_DECLARE_RMA
 
-#define CHORUS_DECLARE_SIZED(BITS, bytes)                                                         \
-    CHORUS_API void chorus_put##BITS(void *dest, const void *source, size_t nelems, int pe);      \
-    CHORUS_API void chorus_get##BITS(void *dest, const void *source, size_t nelems, int pe);      \
-    CHORUS_API void chorus_put##BITS##_nbi(void *dest, const void *source, size_t nelems, int pe); \
-    CHORUS_API void chorus_get##BITS##_nbi(void *dest, const void *source, size_t nelems, int pe); \
-    CHORUS_API void chorus_iput##BITS(void *dest, const void *source, ptrdiff_t dst,              \
-                                      ptrdiff_t sst, size_t nelems, int pe);                      \
-    CHORUS_API void chorus_iget##BITS(void *dest, const void *source, ptrdiff_t dst,              \
-                                      ptrdiff_t sst, size_t nelems, int pe);                      \
-    CHORUS_API void chorus_put##BITS##_signal(void *dest, const void *source, size_t nelems,      \
-                                              uint64_t *sig_addr, uint64_t signal, int sig_op,    \
-                                              int pe);                                            \
-    CHORUS_API void chorus_put##BITS##_signal_nbi(void *dest, const void *source, size_t nelems,  \
-                                                  uint64_t *sig_addr, uint64_t signal,            \
-                                                  int sig_op, int pe);
+#define CHORUS_DECLARE_SIZED(BITS, bytes)                                                    \
+    CHORUS_API void chorus_put##BITS(void *dest, const void *source, size_t nelems, int pe); \
+    CHORUS_API void chorus_get##BITS(void *dest, const void *source, size_t nelems, int pe); \
+    CHORUS_API void chorus_put##BITS##_nbi(void *dest, const void *source, size_t nelems,    \
+                                           int pe);                                          \
+    CHORUS_API void chorus_get##BITS##_nbi(void *dest, const void *source, size_t nelems,    \
+                                           int pe);
 CHORUS_SIZES(CHORUS_DECLARE_SIZED)
 #undef CHORUS_DECLARE_SIZED
 
@@ -128,42 +452,210 @@ CHORUS_API void chorus_putmem(void *dest, const void *source, size_t bytes, int 
 CHORUS_API void chorus_getmem(void *dest, const void *source, size_t bytes, int pe);
 CHORUS_API void chorus_putmem_nbi(void *dest, const void *source, size_t bytes, int pe);
 CHORUS_API void chorus_getmem_nbi(void *dest, const void *source, size_t bytes, int pe);
-CHORUS_API void chorus_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
-                                     uint64_t signal, int sig_op, int pe);
+
+/**
+ * Copy elements that lie apart: element i * sst of source to element i * dst of dest.
+ *
+ * @param dest    [out] of a put: symmetric, on pe. Of a get: any memory of this PE
+ * @param source  [in] of a put: any memory of this PE. Of a get: symmetric, on pe
+ * @param dst     elements from one target to the next, 1 or more
+ * @param sst     elements from one source to the next, 1 or more
+ * @param nelems  elements copied; 0 does nothing
+ * @param pe      number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time.
+ * Ordering:   as of chorus_T_put and chorus_T_get.
+ * Errors:     ERR_ARG for a stride, pe, or a reach that overflows; ERR_NOT_SYMMETRIC; nothing
+ *             is copied.
+ * Source:     OpenSHMEM 1.5, shmem_iput and shmem_iget.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_STRIDED(NAME, T, kind)                                     \
+    CHORUS_API void chorus_##NAME##_iput(T *dest, const T *source, ptrdiff_t dst, \
+                                         ptrdiff_t sst, size_t nelems, int pe);   \
+    CHORUS_API void chorus_##NAME##_iget(T *dest, const T *source, ptrdiff_t dst, \
+                                         ptrdiff_t sst, size_t nelems, int pe);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_STRIDED)
+#undef CHORUS_DECLARE_STRIDED
+
+#define CHORUS_DECLARE_SIZED_STRIDED(BITS, bytes)                                    \
+    CHORUS_API void chorus_iput##BITS(void *dest, const void *source, ptrdiff_t dst, \
+                                      ptrdiff_t sst, size_t nelems, int pe);         \
+    CHORUS_API void chorus_iget##BITS(void *dest, const void *source, ptrdiff_t dst, \
+                                      ptrdiff_t sst, size_t nelems, int pe);
+CHORUS_SIZES(CHORUS_DECLARE_SIZED_STRIDED)
+#undef CHORUS_DECLARE_SIZED_STRIDED
+
+/**
+ * Copy elements to a PE, then update a word there: who sees the update sees the elements.
+ *
+ * @param dest      [out] symmetric, on pe
+ * @param source    [in] any memory of this PE; must not overlap dest in part
+ * @param nelems    elements of T, or of so many bits; 0 only signals
+ * @param bytes     of the mem forms, which copy bytes; 0 only signals
+ * @param sig_addr  [out] the word: symmetric, on pe, outside dest
+ * @param signal    the value to set or to add
+ * @param sig_op    CHORUS_SIGNAL_SET or CHORUS_SIGNAL_ADD
+ * @param pe        number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time; concurrent ADDs to one word are all counted.
+ * Ordering:   the update is a release: pairs with chorus_signal_wait_until and
+ *             chorus_signal_fetch. Orders no other puts. Source may be reused on return, of nbi
+ *             forms after chorus_quiet.
+ * Errors:     ERR_ARG for pe, sig_op, alignment of sig_addr, nelems that overflow;
+ *             ERR_NOT_SYMMETRIC for dest or sig_addr; nothing is copied or updated.
+ * Source:     OpenSHMEM 1.5, shmem_put_signal.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_PUT_SIGNAL(NAME, T, kind)                                            \
+    CHORUS_API void chorus_##NAME##_put_signal(T *dest, const T *source, size_t nelems,     \
+                                               uint64_t *sig_addr, uint64_t signal,         \
+                                               int sig_op, int pe);                         \
+    CHORUS_API void chorus_##NAME##_put_signal_nbi(T *dest, const T *source, size_t nelems, \
+                                                   uint64_t *sig_addr, uint64_t signal,     \
+                                                   int sig_op, int pe);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_PUT_SIGNAL)
+#undef CHORUS_DECLARE_PUT_SIGNAL
+
+#define CHORUS_DECLARE_SIZED_SIGNAL(BITS, bytes)                                               \
+    CHORUS_API void chorus_put##BITS##_signal(void *dest, const void *source, size_t nelems,   \
+                                              uint64_t *sig_addr, uint64_t signal, int sig_op, \
+                                              int pe);                                         \
+    CHORUS_API void chorus_put##BITS##_signal_nbi(void *dest, const void *source,              \
+                                                  size_t nelems, uint64_t *sig_addr,           \
+                                                  uint64_t signal, int sig_op, int pe);
+CHORUS_SIZES(CHORUS_DECLARE_SIZED_SIGNAL)
+#undef CHORUS_DECLARE_SIZED_SIGNAL
+
+CHORUS_API void chorus_putmem_signal(void *dest, const void *source, size_t bytes,
+                                     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 CHORUS_API void chorus_putmem_signal_nbi(void *dest, const void *source, size_t bytes,
-                                         uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+                                         uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                         int pe);
+
+/**
+ * Read a signal word of this PE.
+ *
+ * @param sig_addr  [in] symmetric, 8-byte aligned
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time.
+ * Ordering:   an acquire: what came with the signal that is seen is here.
+ * Errors:     ERR_NOT_SYMMETRIC or ERR_ARG for the address.
+ * Source:     OpenSHMEM 1.5, shmem_signal_fetch.
+ * Since:      0.1
+ */
 CHORUS_API uint64_t chorus_signal_fetch(const uint64_t *sig_addr);
+
+/**
+ * Wait until a signal word of this PE compares so; gives the value that did.
+ *
+ * @param sig_addr   [in] symmetric, 8-byte aligned
+ * @param cmp        a CHORUS_CMP_ constant: *sig_addr cmp cmp_value
+ * @param cmp_value  to compare with
+ *
+ * Collective: no, any PE.
+ * Threads:    any, several may wait for one word.
+ * Ordering:   an acquire: what came with the signal that is seen is here.
+ * Errors:     those of chorus_T_wait_until; the value is then the last one seen, or 0.
+ * Source:     OpenSHMEM 1.5, shmem_signal_wait_until.
+ * Since:      0.1
+ */
 CHORUS_API uint64_t chorus_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
 
+/**
+ * Order this PE's operations: fence, those to each PE before it ahead of those to the same PE
+ * after it; quiet, complete all.
+ *
+ * Collective: no, any PE.
+ * Threads:    any; covers the calling thread's operations, and others' that came before.
+ * Ordering:   covers puts, atomics and stores to symmetric memory. quiet also ends nbi forms:
+ *             sources may be reused, gets and fetches are here. Implies no barrier.
+ * Errors:     none but ERR_STATE.
+ * Source:     OpenSHMEM 1.5, shmem_fence and shmem_quiet.
+ * Since:      0.1
+ */
 CHORUS_API void chorus_fence(void);
 CHORUS_API void chorus_quiet(void);
 
 /* --- atomics ------------------------------------------------------------------------- */
-#define CHORUS_DECLARE_AMO_EXTENDED(NAME, T, kind)                                                \
-    CHORUS_API T chorus_##NAME##_atomic_fetch(const T *source, int pe);                           \
-    CHORUS_API void chorus_##NAME##_atomic_set(T *dest, T value, int pe);                         \
-    CHORUS_API T chorus_##NAME##_atomic_swap(T *dest, T value, int pe);                           \
-    CHORUS_API void chorus_##NAME##_atomic_fetch_nbi(T *fetch, const T *source, int pe);          \
+/**
+ * Read, write or exchange a word on a PE in one step; fetch and swap give what was there.
+ *
+ * @param fetch   [out] of nbi forms: where the value goes, any memory of this PE
+ * @param source  [in] symmetric, one element on pe
+ * @param dest    [out] symmetric, one element on pe
+ * @param value   what to write there; floats are exchanged bit for bit
+ * @param pe      number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any; atomic towards every other atomic of the same type and to waits.
+ * Ordering:   among themselves, in one order that all PEs see. Ordered with puts by
+ *             chorus_fence and chorus_quiet. nbi forms: *fetch is there after chorus_quiet.
+ * Errors:     ERR_ARG for pe or an address not aligned to the type, ERR_NOT_SYMMETRIC; nothing
+ *             is changed, what is fetched is 0.
+ * Source:     OpenSHMEM 1.5, shmem_atomic_fetch, _set, _swap.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_AMO_EXTENDED(NAME, T, kind)                                       \
+    CHORUS_API T chorus_##NAME##_atomic_fetch(const T *source, int pe);                  \
+    CHORUS_API void chorus_##NAME##_atomic_set(T *dest, T value, int pe);                \
+    CHORUS_API T chorus_##NAME##_atomic_swap(T *dest, T value, int pe);                  \
+    CHORUS_API void chorus_##NAME##_atomic_fetch_nbi(T *fetch, const T *source, int pe); \
     CHORUS_API void chorus_##NAME##_atomic_swap_nbi(T *fetch, T *dest, T value, int pe);
 CHORUS_AMO_EXTENDED_TYPES(CHORUS_DECLARE_AMO_EXTENDED)
 #undef CHORUS_DECLARE_AMO_EXTENDED
 
-#define CHORUS_DECLARE_AMO_STANDARD(NAME, T, kind)                                                \
-    CHORUS_API T chorus_##NAME##_atomic_compare_swap(T *dest, T cond, T value, int pe);           \
-    CHORUS_API T chorus_##NAME##_atomic_fetch_inc(T *dest, int pe);                               \
-    CHORUS_API void chorus_##NAME##_atomic_inc(T *dest, int pe);                                  \
-    CHORUS_API T chorus_##NAME##_atomic_fetch_add(T *dest, T value, int pe);                      \
-    CHORUS_API void chorus_##NAME##_atomic_add(T *dest, T value, int pe);                         \
-    CHORUS_API void chorus_##NAME##_atomic_compare_swap_nbi(T *fetch, T *dest, T cond, T value,   \
-                                                            int pe);                              \
-    CHORUS_API void chorus_##NAME##_atomic_fetch_inc_nbi(T *fetch, T *dest, int pe);              \
+/**
+ * Compare and swap, increment or add to a word on a PE in one step; those that fetch give what
+ * was there.
+ *
+ * @param fetch  [out] of nbi forms: where the value goes, any memory of this PE
+ * @param dest   [in,out] symmetric, one element on pe
+ * @param cond   value is written only if *dest is this
+ * @param value  what to write or to add; sums wrap around
+ * @param pe     number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any; atomic towards every other atomic of the same type and to waits.
+ * Ordering:   as of chorus_T_atomic_fetch.
+ * Errors:     those of chorus_T_atomic_fetch.
+ * Source:     OpenSHMEM 1.5, shmem_atomic_compare_swap, _inc, _add and the fetching forms.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_AMO_STANDARD(NAME, T, kind)                                      \
+    CHORUS_API T chorus_##NAME##_atomic_compare_swap(T *dest, T cond, T value, int pe); \
+    CHORUS_API T chorus_##NAME##_atomic_fetch_inc(T *dest, int pe);                     \
+    CHORUS_API void chorus_##NAME##_atomic_inc(T *dest, int pe);                        \
+    CHORUS_API T chorus_##NAME##_atomic_fetch_add(T *dest, T value, int pe);            \
+    CHORUS_API void chorus_##NAME##_atomic_add(T *dest, T value, int pe);               \
+    CHORUS_API void chorus_##NAME##_atomic_compare_swap_nbi(T *fetch, T *dest, T cond,  \
+                                                            T value, int pe);           \
+    CHORUS_API void chorus_##NAME##_atomic_fetch_inc_nbi(T *fetch, T *dest, int pe);    \
     CHORUS_API void chorus_##NAME##_atomic_fetch_add_nbi(T *fetch, T *dest, T value, int pe);
 CHORUS_AMO_STANDARD_TYPES(CHORUS_DECLARE_AMO_STANDARD)
 #undef CHORUS_DECLARE_AMO_STANDARD
 
-#define CHORUS_DECLARE_AMO_BITWISE_OP(NAME, T, OP)                                                \
-    CHORUS_API T chorus_##NAME##_atomic_fetch_##OP(T *dest, T value, int pe);                     \
-    CHORUS_API void chorus_##NAME##_atomic_##OP(T *dest, T value, int pe);                        \
+/**
+ * Combine a word on a PE with bits in one step; those that fetch give what was there.
+ *
+ * @param fetch  [out] of nbi forms: where the value goes, any memory of this PE
+ * @param dest   [in,out] symmetric, one element on pe
+ * @param value  the other operand of and, or, xor
+ * @param pe     number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any; atomic towards every other atomic of the same type and to waits.
+ * Ordering:   as of chorus_T_atomic_fetch.
+ * Errors:     those of chorus_T_atomic_fetch.
+ * Source:     OpenSHMEM 1.5, shmem_atomic_and, _or, _xor and the fetching forms.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_AMO_BITWISE_OP(NAME, T, OP)                            \
+    CHORUS_API T chorus_##NAME##_atomic_fetch_##OP(T *dest, T value, int pe); \
+    CHORUS_API void chorus_##NAME##_atomic_##OP(T *dest, T value, int pe);    \
     CHORUS_API void chorus_##NAME##_atomic_fetch_##OP##_nbi(T *fetch, T *dest, T value, int pe);
 #define CHORUS_DECLARE_AMO_BITWISE(NAME, T, kind) \
     CHORUS_DECLARE_AMO_BITWISE_OP(NAME, T, and)   \
@@ -174,66 +666,207 @@ CHORUS_AMO_BITWISE_TYPES(CHORUS_DECLARE_AMO_BITWISE)
 #undef CHORUS_DECLARE_AMO_BITWISE_OP
 
 /* --- point-to-point synchronization -------------------------------------------------- */
-#define CHORUS_DECLARE_WAIT(NAME, T, kind)                                                        \
-    CHORUS_API void chorus_##NAME##_wait_until(T *ivar, int cmp, T cmp_value);                    \
-    CHORUS_API void chorus_##NAME##_wait_until_all(T *ivars, size_t nelems, const int *status,    \
-                                                   int cmp, T cmp_value);                         \
-    CHORUS_API size_t chorus_##NAME##_wait_until_any(T *ivars, size_t nelems, const int *status,  \
-                                                     int cmp, T cmp_value);                       \
-    CHORUS_API size_t chorus_##NAME##_wait_until_some(T *ivars, size_t nelems, size_t *indices,   \
-                                                      const int *status, int cmp, T cmp_value);   \
-    CHORUS_API void chorus_##NAME##_wait_until_all_vector(T *ivars, size_t nelems,                \
-                                                          const int *status, int cmp,             \
-                                                          const T *cmp_values);                   \
-    CHORUS_API size_t chorus_##NAME##_wait_until_any_vector(T *ivars, size_t nelems,              \
-                                                            const int *status, int cmp,           \
-                                                            const T *cmp_values);                 \
-    CHORUS_API size_t chorus_##NAME##_wait_until_some_vector(T *ivars, size_t nelems,             \
-                                                             size_t *indices, const int *status,  \
-                                                             int cmp, const T *cmp_values);       \
-    CHORUS_API int chorus_##NAME##_test(T *ivar, int cmp, T cmp_value);                           \
-    CHORUS_API int chorus_##NAME##_test_all(T *ivars, size_t nelems, const int *status, int cmp,  \
-                                            T cmp_value);                                         \
-    CHORUS_API size_t chorus_##NAME##_test_any(T *ivars, size_t nelems, const int *status,        \
-                                               int cmp, T cmp_value);                             \
-    CHORUS_API size_t chorus_##NAME##_test_some(T *ivars, size_t nelems, size_t *indices,         \
-                                                const int *status, int cmp, T cmp_value);         \
-    CHORUS_API int chorus_##NAME##_test_all_vector(T *ivars, size_t nelems, const int *status,    \
-                                                   int cmp, const T *cmp_values);                 \
-    CHORUS_API size_t chorus_##NAME##_test_any_vector(T *ivars, size_t nelems, const int *status, \
-                                                      int cmp, const T *cmp_values);              \
-    CHORUS_API size_t chorus_##NAME##_test_some_vector(T *ivars, size_t nelems, size_t *indices,  \
-                                                       const int *status, int cmp,                \
-                                                       const T *cmp_values);
+/**
+ * Wait until words of this PE, which others write, compare so; or test whether they do.
+ *
+ * The set is the elements of ivars, less those whose status is not 0. wait_until and _all wait
+ * until each element has compared so once; _any gives the index of one that does; _some fills
+ * indices with all that do and gives their number, 1 or more. The test forms look once: test
+ * and _all give 1 or 0, _any an index or SIZE_MAX, _some a number or 0. An empty set is not
+ * waited for: _any gives SIZE_MAX, _some 0, test_all 1. Calls of _any that are repeated come to
+ * every index that compares so, also when none is masked.
+ *
+ * @param ivar        [in] symmetric, one element of this PE
+ * @param ivars       [in] symmetric, nelems elements of this PE
+ * @param nelems      elements of ivars, and of the other arrays; 0 is an empty set
+ * @param indices     [out] room for nelems; in ascending order
+ * @param status      [in] not 0: the element is not in the set. Null: all are
+ * @param cmp         a CHORUS_CMP_ constant: *ivar cmp cmp_value
+ * @param cmp_value   to compare every element with
+ * @param cmp_values  [in] of the vector forms: to compare element i with cmp_values[i]
+ *
+ * Collective: no, any PE.
+ * Threads:    any, several may wait for one word.
+ * Ordering:   an acquire for each element that compared so: what its writer ordered before it
+ *             (chorus_fence, put with signal) is here.
+ * Errors:     ERR_ARG for cmp, nelems that overflow or alignment; ERR_NOT_SYMMETRIC for ivars;
+ *             ERR_TIMEOUT with which element is missing; ERR_ABORTED. _any then gives SIZE_MAX,
+ *             the others 0.
+ * Source:     OpenSHMEM 1.5, shmem_wait_until, shmem_test and their kin. Its text gives
+ *             test_all of an empty set both 0 and 1; here it is 1.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_WAIT(NAME, T, kind)                                                     \
+    CHORUS_API void chorus_##NAME##_wait_until(T *ivar, int cmp, T cmp_value);                 \
+    CHORUS_API void chorus_##NAME##_wait_until_all(T *ivars, size_t nelems, const int *status, \
+                                                   int cmp, T cmp_value);                      \
+    CHORUS_API size_t chorus_##NAME##_wait_until_any(T *ivars, size_t nelems,                  \
+                                                     const int *status, int cmp, T cmp_value); \
+    CHORUS_API size_t chorus_##NAME##_wait_until_some(                                         \
+        T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value);    \
+    CHORUS_API void chorus_##NAME##_wait_until_all_vector(                                     \
+        T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values);             \
+    CHORUS_API size_t chorus_##NAME##_wait_until_any_vector(                                   \
+        T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values);             \
+    CHORUS_API size_t chorus_##NAME##_wait_until_some_vector(                                  \
+        T *ivars, size_t nelems, size_t *indices, const int *status, int cmp,                  \
+        const T *cmp_values);                                                                  \
+    CHORUS_API int chorus_##NAME##_test(T *ivar, int cmp, T cmp_value);                        \
+    CHORUS_API int chorus_##NAME##_test_all(T *ivars, size_t nelems, const int *status,        \
+                                            int cmp, T cmp_value);                             \
+    CHORUS_API size_t chorus_##NAME##_test_any(T *ivars, size_t nelems, const int *status,     \
+                                               int cmp, T cmp_value);                          \
+    CHORUS_API size_t chorus_##NAME##_test_some(T *ivars, size_t nelems, size_t *indices,      \
+                                                const int *status, int cmp, T cmp_value);      \
+    CHORUS_API int chorus_##NAME##_test_all_vector(T *ivars, size_t nelems, const int *status, \
+                                                   int cmp, const T *cmp_values);              \
+    CHORUS_API size_t chorus_##NAME##_test_any_vector(                                         \
+        T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values);             \
+    CHORUS_API size_t chorus_##NAME##_test_some_vector(T *ivars, size_t nelems,                \
+                                                       size_t *indices, const int *status,     \
+                                                       int cmp, const T *cmp_values);
 CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT)
 #undef CHORUS_DECLARE_WAIT
 
 /* --- collectives --------------------------------------------------------------------- */
+/**
+ * Wait until every PE of a team, or of the job, is in the call.
+ *
+ * @param team  a team that this PE is in
+ *
+ * Collective: every PE of the team, in the same order of calls on it.
+ * Threads:    calls on one team run one after another; threads that share a team must make
+ *             them in the same order on all PEs.
+ * Ordering:   a barrier completes this PE's puts and atomics first (chorus_quiet); a sync does
+ *             not. What was stored, or was complete, before the call is visible to all after.
+ * Errors:     ERR_ARG for a bad team; ERR_TIMEOUT, ERR_ABORTED: the team is then unusable, and
+ *             further calls give ERR_STATE.
+ * Source:     OpenSHMEM 1.5, shmem_barrier_all, shmem_sync_all, shmem_team_sync; NVSHMEM's
+ *             barrier of a team.
+ * Since:      0.1
+ */
 CHORUS_API int chorus_barrier(chorus_team_t team);
 CHORUS_API void chorus_barrier_all(void);
 CHORUS_API int chorus_team_sync(chorus_team_t team);
 CHORUS_API void chorus_sync_all(void);
 
-CHORUS_API int chorus_broadcastmem(chorus_team_t team, void *dest, const void *source, size_t bytes,
-                                   int root);
-CHORUS_API int chorus_fcollectmem(chorus_team_t team, void *dest, const void *source, size_t bytes);
-CHORUS_API int chorus_alltoallmem(chorus_team_t team, void *dest, const void *source, size_t bytes);
+/**
+ * Give every PE of a team what one of them has.
+ *
+ *     dest[i] = source of root [i],   0 <= i < nelems, on every PE, root included
+ *
+ * @param team    a team that this PE is in
+ * @param dest    [out] symmetric, nelems elements
+ * @param source  [in] symmetric, nelems elements; read on root alone. May be dest (on all PEs),
+ *                must not overlap it in part
+ * @param nelems  elements, the same on every PE; 0 does nothing
+ * @param bytes   of the mem form, in place of nelems
+ * @param root    number in team
+ *
+ * Collective: every PE of team, with the same root, in the same order of calls on it.
+ * Threads:    calls on one team run one after another; threads that share a team must make
+ *             them in the same order on all PEs.
+ * Ordering:   dest is complete and source may be reused on return, on this PE; implies no
+ *             barrier. No PE's dest is written before that PE is in the call.
+ * Result:     a copy, bit for bit.
+ * Errors:     ERR_ARG for team, root, alignment, overlap or nelems that overflow;
+ *             ERR_NOT_SYMMETRIC; nothing done. ERR_TIMEOUT, ERR_ABORTED: dest is undefined and
+ *             the team unusable. ERR_UNSUPPORTED when no rule serves the call.
+ * Source:     OpenSHMEM 1.5, shmem_broadcast; here nelems may be 0.
+ * Since:      0.1
+ */
+CHORUS_API int chorus_broadcastmem(chorus_team_t team, void *dest, const void *source,
+                                   size_t bytes, int root);
+#define CHORUS_DECLARE_BROADCAST(NAME, T, kind)                                            \
+    CHORUS_API int chorus_##NAME##_broadcast(chorus_team_t team, T *dest, const T *source, \
+                                             size_t nelems, int root);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_BROADCAST)
+#undef CHORUS_DECLARE_BROADCAST
 
-#define CHORUS_DECLARE_MOVE(NAME, T, kind)                                                        \
-    CHORUS_API int chorus_##NAME##_broadcast(chorus_team_t team, T *dest, const T *source,        \
-                                             size_t nelems, int root);                            \
-    CHORUS_API int chorus_##NAME##_fcollect(chorus_team_t team, T *dest, const T *source,         \
-                                            size_t nelems);                                       \
-    CHORUS_API int chorus_##NAME##_alltoall(chorus_team_t team, T *dest, const T *source,         \
+/**
+ * Give every PE of a team the blocks of all, one after another.
+ *
+ *     dest[p * nelems + i] = source of PE p [i],   0 <= i < nelems, 0 <= p < PEs of team
+ *
+ * @param team    a team that this PE is in
+ * @param dest    [out] symmetric, nelems elements for each PE of team
+ * @param source  [in] symmetric, nelems elements. In place: may be this PE's block of dest,
+ *                dest + me * nelems; must not overlap dest otherwise
+ * @param nelems  elements of one PE's block, the same on every PE; 0 does nothing
+ * @param bytes   of the mem form, in place of nelems
+ *
+ * Collective: every PE of team, in the same order of calls on it; in place on all or on none.
+ * Threads:    as of chorus_T_broadcast.
+ * Ordering:   as of chorus_T_broadcast.
+ * Result:     a copy, bit for bit.
+ * Errors:     those of chorus_T_broadcast.
+ * Source:     OpenSHMEM 1.5, shmem_fcollect; here nelems may be 0, and in place is allowed.
+ * Since:      0.1
+ */
+CHORUS_API int chorus_fcollectmem(chorus_team_t team, void *dest, const void *source,
+                                  size_t bytes);
+#define CHORUS_DECLARE_FCOLLECT(NAME, T, kind)                                            \
+    CHORUS_API int chorus_##NAME##_fcollect(chorus_team_t team, T *dest, const T *source, \
                                             size_t nelems);
-CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE)
-#undef CHORUS_DECLARE_MOVE
+CHORUS_RMA_TYPES(CHORUS_DECLARE_FCOLLECT)
+#undef CHORUS_DECLARE_FCOLLECT
 
-/* One operator over its types. */
-#define CHORUS_DECLARE_REDUCE(NAME, T, OP)                                                        \
-    CHORUS_API int chorus_##NAME##_##OP##_reduce(chorus_team_t team, T *dest, const T *source,    \
-                                                 size_t nreduce);                                 \
-    CHORUS_API int chorus_##NAME##_##OP##_reducescatter(chorus_team_t team, T *dest,              \
+/**
+ * Exchange a block between each two PEs of a team.
+ *
+ *     dest[p * nelems + i] = source of PE p [me * nelems + i],   0 <= i < nelems
+ *
+ * @param team    a team that this PE is in; me is this PE's number in it
+ * @param dest    [out] symmetric, nelems elements for each PE of team
+ * @param source  [in] symmetric, nelems elements for each PE of team; must not overlap dest
+ * @param nelems  elements of one block, the same on every PE; 0 does nothing
+ * @param bytes   of the mem form, in place of nelems
+ *
+ * Collective: every PE of team, in the same order of calls on it.
+ * Threads:    as of chorus_T_broadcast.
+ * Ordering:   as of chorus_T_broadcast.
+ * Result:     a copy, bit for bit.
+ * Errors:     those of chorus_T_broadcast.
+ * Source:     OpenSHMEM 1.5, shmem_alltoall; here nelems may be 0.
+ * Since:      0.1
+ */
+CHORUS_API int chorus_alltoallmem(chorus_team_t team, void *dest, const void *source,
+                                  size_t bytes);
+#define CHORUS_DECLARE_ALLTOALL(NAME, T, kind)                                            \
+    CHORUS_API int chorus_##NAME##_alltoall(chorus_team_t team, T *dest, const T *source, \
+                                            size_t nelems);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
+#undef CHORUS_DECLARE_ALLTOALL
+
+/**
+ * Combine the elements of every PE of a team: all of the result for each PE (reduce), or each
+ * PE's block of it (reducescatter).
+ *
+ *     reduce:         dest[i] = source of PE 0 [i] OP ... OP source of PE n - 1 [i]
+ *     reducescatter:  dest[i] = source of PE 0 [j] OP ... OP source of PE n - 1 [j],
+ *                     j = me * nreduce + i,   0 <= i < nreduce
+ *
+ * @param team     a team that this PE is in; me is this PE's number in it, n that of its PEs
+ * @param dest     [out] symmetric, nreduce elements
+ * @param source   [in] symmetric, nreduce elements, n times as many for reducescatter. In
+ *                 place: may be dest, or for reducescatter have it at source + me * nreduce.
+ *                 Must not overlap dest otherwise
+ * @param nreduce  elements of the result that a PE gets, the same on every PE; 0 does nothing
+ *
+ * Collective: every PE of team, in the same order of calls on it; in place on all or on none.
+ * Threads:    as of chorus_T_broadcast.
+ * Ordering:   as of chorus_T_broadcast.
+ * Result:     bitwise equal on every PE, and from run to run for the same plan; the order of
+ *             combining is the algorithm's and stated in its file. half and bfloat16 are
+ *             combined in float and rounded once. A NaN on any PE is the result of min and max.
+ * Errors:     those of chorus_T_broadcast.
+ * Source:     OpenSHMEM 1.5, shmem_T_OP_reduce; NVSHMEM's reducescatter; here nreduce may be 0.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_REDUCE(NAME, T, OP)                                                     \
+    CHORUS_API int chorus_##NAME##_##OP##_reduce(chorus_team_t team, T *dest, const T *source, \
+                                                 size_t nreduce);                              \
+    CHORUS_API int chorus_##NAME##_##OP##_reducescatter(chorus_team_t team, T *dest,           \
                                                         const T *source, size_t nreduce);
 #define CHORUS_DECLARE_and(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, and)
 #define CHORUS_DECLARE_or(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, or)

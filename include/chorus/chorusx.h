@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chorusx.h: extensions, what NVSHMEM calls nvshmemx_: streams, any list of PEs as a team,
- * type and operator as values, inquiry, PEs as threads.
+ * type and operator as values, inquiry, PEs as threads. What chorus.h says at its head of
+ * words, errors and threads holds here too.
  */
 #ifndef CHORUSX_H
 #define CHORUSX_H
@@ -13,69 +14,311 @@ extern "C" {
 #endif
 
 /* --- errors and inquiry ---------------------------------------------------------------- */
+/**
+ * Get the fixed text of a code.
+ *
+ * @param code  a chorus_status; any other gives "unknown status"
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time, also outside a job.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time.
+ * Source:     own, after the C library's strerror.
+ * Since:      0.1
+ */
 CHORUS_API const char *chorusx_strerror(int code);
+
+/**
+ * Get the message of this thread's last failure: what was asked, what was found, what to do.
+ * Empty if there was none. It stands until this thread's next failure.
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time, also outside a job; each thread has its own message.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time.
+ * Source:     own, after libfabric and MPICH, which keep a message per error.
+ * Since:      0.1
+ */
 CHORUS_API const char *chorusx_last_error(void);
-/* Called for a failure in a function that returns nothing. Default: print, end the job. */
+
+/* Gets a failure of a function that returns no code; message is valid until it returns. */
 typedef void (*chorusx_error_handler_t)(int code, const char *message);
+
+/**
+ * Set what is called for a failure in a function that returns no code; gives the one before.
+ *
+ * @param handler  called on the thread of the call that failed, and may return; null, as at
+ *                 the start: print the message on standard error and end the job
+ *
+ * Collective: no, any PE; each process has one handler, PEs that are threads share it.
+ * Threads:    any, at any time, also outside a job.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time.
+ * Source:     own, after the error handlers of MPI.
+ * Since:      0.1
+ */
 CHORUS_API chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handler);
-CHORUS_API int chorusx_init_status(void); /* 0 before init, 1 running, 2 finalized */
+
+/**
+ * Ask how far this PE is: 0 before chorus_init, 1 in the job, 2 after chorus_finalize.
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time, also outside a job.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time.
+ * Source:     NVSHMEM, nvshmemx_init_status, with other values.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_init_status(void);
+
+/**
+ * Ask whether a team can be used: CHORUS_OK, or the code of the first call on it that failed.
+ *
+ * @param team  a team that this PE is in
+ *
+ * Collective: no, any PE.
+ * Threads:    any, while the team is not being destroyed.
+ * Ordering:   implies no barrier.
+ * Errors:     ERR_ARG for a bad team.
+ * Source:     own, after ncclCommGetAsyncError.
+ * Since:      0.1
+ */
 CHORUS_API int chorusx_team_status(chorus_team_t team);
 
+/* What a collective call will do, and who said so. */
 typedef struct chorusx_plan {
-    char algo[32], proto[16];
+    char algo[32], proto[16]; /* names as in a rule table */
     int ctas, radix;
     char rule[256]; /* "file:line", or "forced" */
 } chorusx_plan;
-CHORUS_API int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chorus_op op,
-                               size_t bytes, chorusx_plan *plan_out);
 
+/**
+ * Get the plan that a collective call on a team would have, without making the call.
+ *
+ * @param team      a team that this PE is in
+ * @param coll      a CHORUS_COLL_ constant
+ * @param type      a CHORUS_TYPE_ constant; a barrier's is CHORUS_TYPE_u8
+ * @param op        a CHORUS_OP_ constant that takes type; used by the reductions alone
+ * @param bytes     of the message as rules count it: one PE's block for fcollect and alltoall,
+ *                  the whole of source for the others
+ * @param plan_out  [out] the plan, when source and dest do not overlap
+ *
+ * Collective: no, any PE; every PE of team gets the same answer.
+ * Threads:    any, while the team is not being destroyed.
+ * Ordering:   implies no barrier.
+ * Errors:     ERR_ARG for a bad team, coll, type or op; ERR_UNSUPPORTED when no rule serves the
+ *             call. plan_out is then left alone.
+ * Source:     own; the command chorus-info explains the same choice outside a job.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type,
+                               chorus_op op, size_t bytes, chorusx_plan *plan_out);
+
+/* The symmetric heap of this PE; all PEs have the same but for local_used_bytes. */
 typedef struct chorusx_heap_info_t {
-    size_t reserved_bytes, committed_bytes, used_bytes, free_bytes, largest_free_bytes,
-        high_water_bytes, blocks, local_used_bytes;
+    size_t reserved_bytes;     /* the most it can grow to */
+    size_t committed_bytes;    /* backed by memory now */
+    size_t used_bytes;         /* of objects, rounding included */
+    size_t free_bytes;         /* reserved_bytes - used_bytes */
+    size_t largest_free_bytes; /* the largest object that fits, growth included */
+    size_t high_water_bytes;   /* the most that used_bytes has been */
+    size_t blocks;             /* objects now */
+    size_t local_used_bytes;   /* of this PE's teams, beside the symmetric heap */
 } chorusx_heap_info_t;
+
+/**
+ * Get how full the symmetric heap is.
+ *
+ * @param info_out  [out] see chorusx_heap_info_t
+ *
+ * Collective: no, any PE.
+ * Threads:    any, while no other thread of this PE allocates or frees.
+ * Ordering:   implies no barrier.
+ * Errors:     none but ERR_STATE.
+ * Source:     own, after mallinfo2 of the GNU C library.
+ * Since:      0.1
+ */
 CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
 
 /* --- teams ------------------------------------------------------------------------------ */
+/**
+ * Make a team of any PEs of another, in any order.
+ *
+ * @param parent    the team whose PEs all call, and whose numbers pes has
+ * @param pes       [in] n numbers, none twice; entry i becomes PE i of the new team
+ * @param n         PEs of the new team, 1 or more
+ * @param new_team  [out] the team; CHORUS_TEAM_INVALID on PEs outside it, and on failure
+ *
+ * Collective: every PE of parent, with the same list.
+ * Threads:    one at a time per parent.
+ * Ordering:   no PE returns before all have called; completes nothing.
+ * Errors:     ERR_ARG for a bad parent or list, and ERR_NOMEM, on all PEs alike.
+ * Source:     own, after MPI_Comm_create; OpenSHMEM has triplets and grids alone.
+ * Since:      0.1
+ */
 CHORUS_API int chorusx_team_create(chorus_team_t parent, const int pes[], int n,
                                    chorus_team_t *new_team);
 
 /* --- PEs as threads ----------------------------------------------------------------------- */
-/* Run `pe_main(arg)` on n_pes threads of this process, each a PE of one job, with the library
- * initialised before and finalised after. */
+/**
+ * Run a job whose PEs are threads of this process; returns when all have ended.
+ *
+ * @param n_pes    threads to start, 1 or more
+ * @param pe_main  runs on each, initialised as by chorus_init_thread(CHORUS_THREAD_MULTIPLE);
+ *                 when it returns, chorus_finalize is called unless it was. Threads that it
+ *                 starts itself are no PEs, and calls there belong to the process's PE if any
+ * @param arg      for pe_main, the same on every PE
+ *
+ * Collective: no; the process need not be in a job, and stays in the one it is in.
+ * Threads:    any, and several such jobs may run at once.
+ * Ordering:   what was written before the call is visible to the PEs, what they wrote after it.
+ * Errors:     ERR_ARG for n_pes, and those of chorus_init and chorus_finalize of any PE, with
+ *             its number; all PEs have ended all the same. Errors in pe_main go to the handler.
+ * Source:     own; process-shared OpenSHMEM has no such call.
+ * Since:      0.1
+ */
 CHORUS_API int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg);
 
 /* --- streams ------------------------------------------------------------------------------ */
+/* Calls that run one after another, in the order made, while the caller goes on. */
 typedef struct chorus_stream *chorus_stream_t;
+
+/**
+ * Make a stream for this PE. It belongs to the PE, which may have several.
+ *
+ * @param stream_out  [out] the stream; given back by chorusx_stream_destroy, or at the end
+ *
+ * Collective: no, any PE.
+ * Threads:    one thread of a PE at a time makes or destroys streams, with no other in a call
+ *             that takes one.
+ * Ordering:   implies no barrier.
+ * Errors:     ERR_ARG for null, ERR_SYSTEM when there is no thread or memory for it.
+ * Source:     own, after cudaStreamCreate.
+ * Since:      0.1
+ */
 CHORUS_API int chorusx_stream_create(chorus_stream_t *stream_out);
+
+/**
+ * Run what is queued on a stream, then give it back.
+ *
+ * @param stream  of this PE, made by chorusx_stream_create
+ *
+ * Collective: no; waits for the queued calls, and so for the PEs they need.
+ * Threads:    one thread of a PE at a time makes or destroys streams, with no other in a call
+ *             that takes one.
+ * Ordering:   as chorusx_stream_synchronize, whose code a program must ask for before.
+ * Errors:     ERR_ARG for null and for what is not a stream of this PE, or not any more.
+ * Source:     own, after cudaStreamDestroy.
+ * Since:      0.1
+ */
 CHORUS_API int chorusx_stream_destroy(chorus_stream_t stream);
+
+/**
+ * Wait until the calls that are queued on a stream have run.
+ *
+ * @param stream  of this PE, made by chorusx_stream_create
+ *
+ * Collective: no; waits for the queued calls, and so for the PEs they need.
+ * Threads:    any; a failure is given to one of several that wait.
+ * Ordering:   what the calls wrote is here, and their buffers may be reused.
+ * Errors:     that of the first queued call which failed since the last time, with its message;
+ *             ERR_ARG for null and for what is not a stream of this PE.
+ * Source:     own, after cudaStreamSynchronize.
+ * Since:      0.1
+ */
 CHORUS_API int chorusx_stream_synchronize(chorus_stream_t stream);
 
+/**
+ * As chorus_barrier and its kin, queued on a stream.
+ *
+ * @param team    a team that this PE is in
+ * @param stream  of this PE; must not be null
+ *
+ * Collective: every PE of the team, on streams or not, in the same order of calls on it.
+ * Threads:    calls on one team run in the order they were made, whatever their streams;
+ *             threads that share a team must make them in the same order on all PEs.
+ * Ordering:   returns at once, unless very many calls are queued; the barrier is then reached
+ *             in stream order. A barrier completes this PE's puts and atomics from before the
+ *             call that queued it, a sync does not.
+ * Errors:     ERR_ARG for a bad team or stream, ERR_STATE for a team that is unusable; nothing
+ *             is queued. Later failures come from chorusx_stream_synchronize.
+ * Source:     NVSHMEM, nvshmemx_barrier_on_stream and its kin.
+ * Since:      0.1
+ */
 CHORUS_API int chorusx_barrier_on_stream(chorus_team_t team, chorus_stream_t stream);
 CHORUS_API int chorusx_barrier_all_on_stream(chorus_stream_t stream);
 CHORUS_API int chorusx_team_sync_on_stream(chorus_team_t team, chorus_stream_t stream);
 CHORUS_API int chorusx_sync_all_on_stream(chorus_stream_t stream);
-CHORUS_API int chorusx_broadcastmem_on_stream(chorus_team_t team, void *dest, const void *source,
-                                              size_t bytes, int root, chorus_stream_t stream);
+
+/**
+ * As chorus_T_broadcast, chorus_T_fcollect and chorus_T_alltoall, queued on a stream.
+ *
+ *     broadcast:  dest[i] = source of root [i]
+ *     fcollect:   dest[p * nelems + i] = source of PE p [i]
+ *     alltoall:   dest[p * nelems + i] = source of PE p [me * nelems + i],   0 <= i < nelems
+ *
+ * @param team    a team that this PE is in; me is this PE's number in it
+ * @param dest    [out] symmetric, as of the blocking call; not to be touched until then
+ * @param source  [in] symmetric, as of the blocking call; not to be written until then
+ * @param nelems  elements, as of the blocking call; 0 does nothing and queues nothing
+ * @param bytes   of the mem forms, in place of nelems
+ * @param root    number in team
+ * @param stream  of this PE; must not be null
+ *
+ * Collective: every PE of the team, on streams or not, in the same order of calls on it.
+ * Threads:    as of chorusx_barrier_on_stream.
+ * Ordering:   returns at once, unless very many calls are queued. dest is complete, and source
+ *             may be reused, when the call has run: in stream order, and for the caller after
+ *             chorusx_stream_synchronize. Implies no barrier.
+ * Result:     a copy, bit for bit.
+ * Errors:     those of chorus_T_broadcast, and ERR_ARG for stream; nothing is queued. Failures
+ *             of the run come from chorusx_stream_synchronize.
+ * Source:     NVSHMEM, nvshmemx_broadcast_on_stream and its kin; here nelems may be 0.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_broadcastmem_on_stream(chorus_team_t team, void *dest,
+                                              const void *source, size_t bytes, int root,
+                                              chorus_stream_t stream);
 CHORUS_API int chorusx_fcollectmem_on_stream(chorus_team_t team, void *dest, const void *source,
                                              size_t bytes, chorus_stream_t stream);
 CHORUS_API int chorusx_alltoallmem_on_stream(chorus_team_t team, void *dest, const void *source,
                                              size_t bytes, chorus_stream_t stream);
 
-#define CHORUS_DECLARE_MOVE_ON_STREAM(NAME, T, kind)                                              \
-    CHORUS_API int chorusx_##NAME##_broadcast_on_stream(chorus_team_t team, T *dest,              \
-                                                        const T *source, size_t nelems, int root, \
-                                                        chorus_stream_t stream);                  \
-    CHORUS_API int chorusx_##NAME##_fcollect_on_stream(                                           \
-        chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream);     \
-    CHORUS_API int chorusx_##NAME##_alltoall_on_stream(                                           \
+#define CHORUS_DECLARE_MOVE_ON_STREAM(NAME, T, kind)                                          \
+    CHORUS_API int chorusx_##NAME##_broadcast_on_stream(chorus_team_t team, T *dest,          \
+                                                        const T *source, size_t nelems,       \
+                                                        int root, chorus_stream_t stream);    \
+    CHORUS_API int chorusx_##NAME##_fcollect_on_stream(                                       \
+        chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream); \
+    CHORUS_API int chorusx_##NAME##_alltoall_on_stream(                                       \
         chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream);
 CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE_ON_STREAM)
 #undef CHORUS_DECLARE_MOVE_ON_STREAM
 
-#define CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, OP)                                              \
-    CHORUS_API int chorusx_##NAME##_##OP##_reduce_on_stream(                                      \
-        chorus_team_t team, T *dest, const T *source, size_t nreduce, chorus_stream_t stream);    \
-    CHORUS_API int chorusx_##NAME##_##OP##_reducescatter_on_stream(                               \
+/**
+ * As chorus_T_OP_reduce and chorus_T_OP_reducescatter, queued on a stream.
+ *
+ *     reduce:         dest[i] = source of PE 0 [i] OP ... OP source of PE n - 1 [i]
+ *     reducescatter:  the same of source [me * nreduce + i],   0 <= i < nreduce
+ *
+ * @param team     a team that this PE is in; me is this PE's number in it, n that of its PEs
+ * @param dest     [out] symmetric, as of the blocking call; not to be touched until then
+ * @param source   [in] symmetric, as of the blocking call; not to be written until then
+ * @param nreduce  elements, as of the blocking call; 0 does nothing and queues nothing
+ * @param stream   of this PE; must not be null
+ *
+ * Collective: every PE of the team, on streams or not, in the same order of calls on it.
+ * Threads:    as of chorusx_barrier_on_stream.
+ * Ordering:   as of chorusx_T_broadcast_on_stream.
+ * Result:     bit for bit that of the blocking call.
+ * Errors:     as of chorusx_T_broadcast_on_stream.
+ * Source:     NVSHMEM, nvshmemx_T_OP_reduce_on_stream; here nreduce may be 0.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, OP)                                           \
+    CHORUS_API int chorusx_##NAME##_##OP##_reduce_on_stream(                                   \
+        chorus_team_t team, T *dest, const T *source, size_t nreduce, chorus_stream_t stream); \
+    CHORUS_API int chorusx_##NAME##_##OP##_reducescatter_on_stream(                            \
         chorus_team_t team, T *dest, const T *source, size_t nreduce, chorus_stream_t stream);
 #define CHORUS_DECLARE_STREAM_and(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, and)
 #define CHORUS_DECLARE_STREAM_or(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, or)
@@ -87,7 +330,8 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE_ON_STREAM)
 #define CHORUS_DECLARE_STREAM_OP(OP, TYPES) TYPES(CHORUS_DECLARE_STREAM_##OP)
 CHORUS_REDUCE_LIST(CHORUS_DECLARE_STREAM_OP)
 
-/* --- collectives with type, operator and plan as values ------------------------------------ */
+/* --- collectives with type, operator and plan as values ------------------------------------
+ */
 /* What chorusx_collective does. Zero-initialise; fields that a collective does not use are
  * ignored. */
 typedef struct chorusx_call {
@@ -95,8 +339,8 @@ typedef struct chorusx_call {
     chorus_team_t team;
     void *dest;
     const void *source;
-    size_t count;     /* elements: of one PE's block for fcollect, alltoall and reducescatter (the
-                         result's), of the whole vector for broadcast and reduce */
+    size_t count; /* elements: of one PE's block for fcollect, alltoall and reducescatter (the
+                     result's), of the whole vector for broadcast and reduce */
     chorus_type type;
     chorus_op op;
     int root;
@@ -104,7 +348,22 @@ typedef struct chorusx_call {
     int ctas;         /* with algo: CTAs to use; 0 for one */
     int radix;        /* with algo: 0 for the default */
 } chorusx_call;
-/* Null stream: blocking. */
+
+/**
+ * Make any collective call, its type, operator and, if wanted, algorithm given as values.
+ *
+ * @param call    [in] what to do; read before the return. A barrier here is chorus_team_sync
+ * @param stream  of this PE; null: blocking
+ *
+ * Collective: every PE of the team, with the same values but for dest and source.
+ * Threads:    those of the typed calls.
+ * Ordering:   that of the typed calls, blocking or on a stream.
+ * Errors:     those of the typed calls; ERR_ARG for a value that is no constant of its list, an
+ *             algorithm that does not exist, CTAs or a radix out of range; ERR_UNSUPPORTED for
+ *             an algorithm that cannot serve the call: none is put in its place.
+ * Source:     own; the bench and the tests reach every algorithm by it.
+ * Since:      0.1
+ */
 CHORUS_API int chorusx_collective(const chorusx_call *call, chorus_stream_t stream);
 
 #ifdef __cplusplus
