@@ -12,8 +12,6 @@ FLAGS = ["--enable=warning,portability", "--std=c11", "--language=c", "--inline-
 SUPPRESSED = [
     "comparePointers:src/select/select.c",  # both ends of one table, named by the assembler
     "uninitvar:src/select/named.c",  # names[count - 1] is read if count > 0
-    "shiftTooManyBitsSigned:bench/terms.c",  # the shift stands behind a condition
-    "integerOverflow:bench/terms.c",  # the same
 ]
 
 

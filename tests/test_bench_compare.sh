@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# compare-mpi, quickly and from another folder. usage: test_bench_compare.sh COMPARE-MPI BUILD
+set -u
+compare=$1 build=$2
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+fail() {
+    echo "test_bench_compare: $1" >&2
+    cat out err >&2
+    exit 1
+}
+
+CHORUS_BUILD=$build "$compare" --rounds 2 --coll sync,reduce -b 8 -e 512 -f 64 -n 3 -w 1 \
+    --csv rows.csv >out 2>err || fail "exits $?"
+grep -q '^# peer: Open MPI v.*pml .*btl self vader$' out || fail "not the shared memory of Open MPI"
+tail -n 1 out | grep -qE '^worst ratio [0-9]+\.[0-9][0-9] \((sync|reduce), [0-9]+\)$' ||
+    fail "wrong last line"
+[ "$(grep -v '^#' rows.csv | head -n 1)" = coll,dtype,op,bytes,ours_us,theirs_us,ratio ] ||
+    fail "wrong columns"
+[ "$(grep -vc '^#' rows.csv)" -eq 4 ] || fail "not three rows"
+
+"$compare" --build "$folder" >out 2>err
+[ $? -eq 2 ] || fail "a folder with no build is not refused"
+grep -q "no $folder/bench/chorus-sweep; build first" err || fail "does not say what is missing"
+"$compare" --build "$build" --coll sync --bogus >out 2>err
+[ $? -eq 2 ] || fail "an unknown option is not refused"
+grep -q 'unknown option "--bogus"' err || fail "does not say which option is unknown"
