@@ -273,7 +273,7 @@ static long double product_term(uint32_t pe, uint64_t random)
 static long double order_term(uint64_t random)
 {
     if (random % 31 == 0) return (long double)NAN;
-    if (random % 13 == 0) return -0.0L;
+    if (random % 13 < 4) return random % 2 == 0 ? 0.0L : -0.0L;
     return (long double)((int64_t)(random >> 32 & 0xff) - 128) / 4.0L;
 }
 

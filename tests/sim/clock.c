@@ -64,7 +64,15 @@ void sim_meet(void)
 void sim_call_begin(uint64_t call)
 {
     sim.now->call = call;
+    sim.now->begun[call % SIM_CALLS_MAX] = sim_stamp_now(sim.now);
     memset(&sim.now->cost, 0, sizeof(sim.now->cost));
+}
+
+bool sim_knows_begun(uint32_t pe, uint64_t call)
+{
+    const sim_stamp begun = sim.fiber[pe * sim.setup.width].begun[call % SIM_CALLS_MAX];
+
+    return begun != 0 && sim_knows(sim.now, begun);
 }
 
 /* All lanes have met: the PE's stores are the sum of its lanes'. */

@@ -28,6 +28,8 @@ static struct {
     const struct plan *plan;
     struct ch_patience patience;
     struct sim_cost costs[PLAN_CALLS_MAX]; /* the most of any PE */
+    bool has_result[PLAN_CALLS_MAX];       /* of a reduce: the first PE's, to compare with */
+    unsigned char results[PLAN_CALLS_MAX][PLAN_BUFFER_BYTES];
     struct pe pes[PLAN_PES_MAX];
 } drive;
 
@@ -115,6 +117,21 @@ static void fail_call(const struct plan_call *call, uint32_t pe, const char *wha
     sim_fail("PE %u, call %d: %s", pe, (int)(call - drive.plan->calls) + 1, what);
 }
 
+/* All PEs have the same bits, the padding of long double left out. */
+static void check_agreement(const struct plan_call *call, uint32_t pe,
+                            const unsigned char *block)
+{
+    const size_t i = (size_t)(call - drive.plan->calls), element = ch_type_bytes[call->type];
+    const size_t significant = call->type == CHORUS_TYPE_f80 ? 10 : element;
+
+    if (call->algo->coll != CHORUS_COLL_reduce) return;
+    if (!drive.has_result[i]) memcpy(drive.results[i], block, call->bytes);
+    drive.has_result[i] = true;
+    for (size_t at = 0; at < call->bytes; at += element)
+        if (memcmp(drive.results[i] + at, block + at, significant) != 0)
+            fail_call(call, pe, "has another result than another PE, bit for bit");
+}
+
 /* dest is as expected, all else as it was. Ends with the PE's memory reused. */
 static void check(const struct plan_call *call, uint32_t pe)
 {
@@ -132,12 +149,21 @@ static void check(const struct plan_call *call, uint32_t pe)
         if (wrong >= 0)
             sim_fail("PE %u, call %d: element %td of block %zu of dest is wrong", pe,
                      (int)(call - drive.plan->calls) + 1, wrong, b);
+        check_agreement(call, pe, block);
         memcpy(image + dest + b * call->stride, block, call->bytes);
     }
     if (memcmp(image, got, span.hi - span.lo) != 0)
         fail_call(call, pe, "bytes outside dest changed");
     memset(got, 0x5b, span.hi - span.lo);
     sim_write(memory, got, span.hi - span.lo);
+}
+
+/* Every PE has entered before any leaves; what this PE sends from now on comes after that. */
+static void check_barrier(const struct plan_call *call, uint32_t pe)
+{
+    for (uint32_t p = 0; p < drive.plan->n; p++)
+        if (!sim_knows_begun(p, (uint64_t)(call - drive.plan->calls) + 1))
+            fail_call(call, pe, "left the barrier before all had entered");
 }
 
 /* --- the application
@@ -192,6 +218,7 @@ static void application(uint32_t pe, uint32_t lane)
         sim_meet();
         if (lane != 0) continue;
         keep_most(&drive.costs[i], sim_call_end());
+        if (call->algo->coll == CHORUS_COLL_barrier) check_barrier(call, pe);
         check(call, pe);
     }
 }
@@ -249,6 +276,7 @@ const char *drive_run(const struct plan *plan, uint64_t seed)
 
     drive.plan = plan;
     memset(drive.costs, 0, sizeof(drive.costs));
+    memset(drive.has_result, 0, sizeof(drive.has_result));
     sim_open(&setup);
     for (uint32_t pe = 0; pe < plan->n; pe++)
         pe_open(pe);

@@ -26,6 +26,7 @@ struct sim_fiber {
     uint64_t missed_flag;
     uint32_t priority;
     uint64_t call;
+    sim_stamp begun[SIM_CALLS_MAX]; /* where its calls began */
     struct sim_cost cost;
     bool owes[SIM_FIBERS_MAX]; /* by PE: stored to, not yet notified */
 };

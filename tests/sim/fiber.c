@@ -177,6 +177,7 @@ static void fiber_open(uint32_t id)
     f->watch = f->missed = NULL;
     f->priority = sim_random(1u << 16);
     f->call = 0;
+    memset(f->begun, 0, sizeof(f->begun));
     memset(&f->cost, 0, sizeof(f->cost));
     memset(f->owes, 0, sizeof(f->owes));
     sim.ready[id] = id;

@@ -69,7 +69,7 @@ static size_t chunk_bytes(const struct plan *plan, const struct ch_algo *algo)
 /* Most bytes of a block: enough for several rounds of a ring where there are few PEs. */
 static size_t cap_bytes(uint32_t n)
 {
-    if (n <= 3) return 8192;
+    if (n <= 2) return 8192; /* a second piece of two shots too */
     return n <= 8 ? 1600 : 96;
 }
 
@@ -96,7 +96,7 @@ static size_t choose_count(const struct plan *plan, const struct plan_call *call
         count = (1 + draw(3 * CH_RING_CHUNKS)) * (chunk / element) + draw(8);
         break;
     case 5:
-        count = plan->n <= 3 ? cap - draw(16) : 1 + draw(100);
+        count = plan->n <= 2 ? cap - draw(16) : 1 + draw(100);
         break;
     default:
         count = 1 + draw(24);

@@ -55,4 +55,8 @@ struct sim_cost {
 void sim_call_begin(uint64_t call);
 struct sim_cost sim_call_end(void); /* fails if a store was not followed by a notify */
 
+/* Does this lane know, by what it heard, that PE `pe` has begun call `call`? */
+bool sim_knows_begun(uint32_t pe, uint64_t call);
+#define SIM_CALLS_MAX 8u
+
 #endif /* SIM_H */

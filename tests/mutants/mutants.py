@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does the simulator see the faults that these algorithms could have?
+
+    mutants.py BUILD_DIR COMPILER...
+
+Each mutant is a copy of the sources with one fault. It is compiled into test_sim_coll, which
+must fail and must say why in the words given. The test fails for a mutant that survives, that
+is killed for another reason, or whose place in the sources is no longer found.
+"""
+import concurrent.futures
+import dataclasses
+import pathlib
+import shutil
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DCH_SIM", "-O1", "-w"]
+COMMON = ["tests/sim/atomic.c", "tests/sim/clock.c", "tests/sim/fiber.c", "tests/sim/memory.c",
+          "tests/sim/drive.c", "tests/sim/plan.c", "tests/test_sim_coll.c",
+          "tests/ref/ref_coll.c", "src/coll/algorithm.c", "src/coll/reduce.c", "src/team/sync.c"]
+INSTANCE = "tests/sim/instance.c"  # all that sees the algorithms' bodies
+SEEDS = 1500
+
+
+@dataclasses.dataclass
+class Mutant:
+    name: str
+    file: str
+    old: str
+    new: str
+    algo: str  # that has the fault
+    says: str  # part of the message
+    pes: int = 3
+
+
+RACE = "not knowing whether PE"
+RETAKEN = "was taken"
+DEADLOCK = "nobody can go on"
+WRONG = "of dest is wrong"
+
+MUTANTS = [
+    # Memory order.
+    Mutant("release made relaxed", "src/base/exec_sim.h",
+           "ch_sim_word_store(word, value, sense, CH_SIM_RELEASE)",
+           "ch_sim_word_store(word, value, sense, CH_SIM_RELAXED)",
+           "broadcast:put_to_all:simple", RACE),
+    Mutant("release made relaxed, barrier", "src/base/exec_sim.h",
+           "ch_sim_word_store(word, value, sense, CH_SIM_RELEASE)",
+           "ch_sim_word_store(word, value, sense, CH_SIM_RELAXED)",
+           "barrier:dissemination:signal", "left the barrier before all had entered"),
+    Mutant("acquire made relaxed", "src/base/exec_sim.h",
+           "ch_sim_word_wait(word, least, CH_SIM_ACQUIRE)",
+           "ch_sim_word_wait(word, least, CH_SIM_RELAXED)",
+           "fcollect:all_push:simple", RACE),
+    Mutant("acquire of a credit made relaxed", "src/base/exec_sim.h",
+           "ch_sim_word_load(word, CH_SIM_ACQUIRE)",
+           "ch_sim_word_load(word, CH_SIM_RELAXED)",
+           "broadcast:tree:simple", RACE),
+    # Rounds.
+    Mutant("first round of dissemination dropped", "src/coll/barrier_dissemination.h",
+           "for (uint64_t span = 1; span < c->n;",
+           "for (uint64_t span = c->radix; span < c->n;",
+           "barrier:dissemination:signal", "left the barrier before all had entered"),
+    Mutant("last round of dissemination dropped", "src/coll/barrier_dissemination.h",
+           "for (uint64_t span = 1; span < c->n;",
+           "for (uint64_t span = 1; span * c->radix < c->n;",
+           "barrier:dissemination:signal", "left the barrier before all had entered", 5),
+    Mutant("dissemination does not wait for the last target", "src/coll/barrier_dissemination.h",
+           "j <= targets && st == CHORUS_OK",
+           "j < targets && st == CHORUS_OK",
+           "barrier:dissemination:signal", "left the barrier before all had entered"),
+    Mutant("last round of recursive exchange dropped", "src/coll/reduce_recursive.h",
+           "span < p; span *= c->radix",
+           "span * c->radix < p; span *= c->radix",
+           "reduce:recursive_exchange:ll", WRONG, 5),
+    Mutant("remainder not handed the result", "src/coll/reduce_recursive.h",
+           "for (uint32_t i = 1; i < folded.count",
+           "for (uint32_t i = 2; i < folded.count",
+           "reduce:recursive_exchange:simple", DEADLOCK, 5),
+    # Epochs, flags and room.
+    Mutant("epoch not advanced", "src/coll/vocab.h",
+           "if (g.lane == 0) c->dup->epoch = epoch;", "",
+           "broadcast:put_to_all:simple", RACE),
+    Mutant("flag does not change from lap to lap", "src/team/sync.h",
+           "m.flag = (m.begin >> layout->cells_log2[ring]) + 1;", "m.flag = 1;",
+           "broadcast:tree:ll", RETAKEN),
+    Mutant("room for one cell more, simple", "src/coll/ring.h",
+           "if (end - link->freed <= cells) return", "if (end - link->freed <= cells + 1) return",
+           "broadcast:tree:simple", RACE),
+    Mutant("room for one cell more, LL", "src/coll/ring.h",
+           "if (end - link->freed <= cells) return", "if (end - link->freed <= cells + 1) return",
+           "broadcast:tree:ll", RETAKEN),
+    Mutant("room for one cell more, LL128", "src/coll/ring.h",
+           "if (end - link->freed <= cells) return", "if (end - link->freed <= cells + 1) return",
+           "reduce:one_shot:ll128", RETAKEN),
+    Mutant("waits for room for one cell less", "src/coll/ring.h",
+           "CH_WORD_TAKEN + ring, end - cells, g)", "CH_WORD_TAKEN + ring, end - cells - 1, g)",
+           "broadcast:tree:ll", RETAKEN, 2),
+    Mutant("room never told", "src/coll/ring.h",
+           "<< c->layout->cells_log2[ring]) / 4) return;",
+           "<< c->layout->cells_log2[ring]) * 4) return;",
+           "broadcast:tree:simple", DEADLOCK),
+    Mutant("cells told taken before they are", "src/coll/ring.h",
+           "CH_WORD_TAKEN + ring, m.end, CH_CREDIT)",
+           "CH_WORD_TAKEN + ring, m.end + 1, CH_CREDIT)",
+           "broadcast:tree:simple", RACE),
+    # Entry and exit.
+    Mutant("READY wait skipped, broadcast", "src/coll/broadcast_put_to_all.h",
+           "ch_hear(c, peer, CH_WORD_READY, epoch, g);", "CHORUS_OK;",
+           "broadcast:put_to_all:simple", RACE),
+    Mutant("READY wait skipped, pull", "src/coll/broadcast_pull.h",
+           "st = ch_hear(c, c->root, CH_WORD_READY, epoch, g);", "st = CHORUS_OK;",
+           "broadcast:pull:simple", RACE),
+    Mutant("READY wait skipped, fcollect", "src/coll/fcollect_direct.h",
+           "ch_hear(c, peer, CH_WORD_READY, epoch, g);", "CHORUS_OK;",
+           "fcollect:all_push:simple", RACE),
+    Mutant("READY wait skipped, alltoall", "src/coll/alltoall_direct.h",
+           "ch_hear(c, peer, CH_WORD_READY, epoch, g);", "CHORUS_OK;",
+           "alltoall:all_push:simple", RACE),
+    Mutant("READY wait skipped, two shots", "src/coll/reduce_two_shot.h",
+           "st = ch_hear_all(c, CH_WORD_READY, epoch, g);", "st = CHORUS_OK;",
+           "reduce:two_shot:simple", RACE),
+    Mutant("READY wait skipped, all pull", "src/coll/reducescatter_pull.h",
+           "st = ch_hear_all(c, CH_WORD_READY, epoch, g);", "st = CHORUS_OK;",
+           "reducescatter:all_pull:simple", RACE),
+    Mutant("DONE wait skipped, pull", "src/coll/broadcast_pull.h",
+           "return ch_hear_all(c, CH_WORD_DONE, epoch, g);", "return CHORUS_OK;",
+           "broadcast:pull:simple", RACE),
+    Mutant("DONE wait skipped, fcollect", "src/coll/fcollect_direct.h",
+           "return ch_hear_all(c, CH_WORD_DONE, epoch, g);", "return CHORUS_OK;",
+           "fcollect:all_push:simple", WRONG),
+    Mutant("DONE wait skipped, alltoall", "src/coll/alltoall_direct.h",
+           "return ch_hear_all(c, CH_WORD_DONE, epoch, g);", "return CHORUS_OK;",
+           "alltoall:all_push:simple", WRONG),
+    Mutant("DONE wait skipped, two shots", "src/coll/reduce_two_shot.h",
+           "return ch_hear_all(c, CH_WORD_DONE, epoch, g);", "return CHORUS_OK;",
+           "reduce:two_shot:simple", RACE),
+    Mutant("DONE wait skipped, all pull", "src/coll/reducescatter_pull.h",
+           "return ch_hear_all(c, CH_WORD_DONE, epoch, g);", "return CHORUS_OK;",
+           "reducescatter:all_pull:simple", RACE),
+    # Data.
+    Mutant("slices begin one too early", "src/coll/shape.h",
+           "s.first = pe * base + (pe < extra ? pe : extra);",
+           "s.first = pe * base + (pe < extra ? pe : extra) - (pe > 1);",
+           "reduce:two_shot:simple", RACE),
+    Mutant("slices one element too long", "src/coll/shape.h",
+           "s.count = base + (pe < extra ? 1 : 0);", "s.count = base + (pe <= extra ? 1 : 0);",
+           "reduce:two_shot:simple", RACE),
+    Mutant("tree passes on its source", "src/coll/broadcast_tree.h",
+           "c->me == c->root ? c->src : c->dst;", "c->src;",
+           "broadcast:tree:ll128", WRONG, 5),
+    Mutant("combined in another order than the peers'", "src/coll/ring.h",
+           "return from.first + i * from.step;",
+           "return from.first + (from.count - 1 - i) * from.step;",
+           "reduce:recursive_exchange:simple", DEADLOCK, 5),
+    Mutant("combined in an order of each PE's own", "src/coll/ring.h",
+           "const uint32_t pe = ch_source(from, i);",
+           "const uint32_t pe = ch_source(from, (i + c->me) % from.count);",
+           "reduce:one_shot:simple", "bit for bit"),
+    # Lanes and sleepers.
+    Mutant("no meeting before a message is sent", "src/coll/ring.h",
+           "ch_lanes_sync(g); /* lane 0 has stored `sent`, other lanes their share of src */", "",
+           "broadcast:tree:simple", RACE, 2),
+    Mutant("no meeting after a message is sent", "src/coll/ring.h",
+           "ch_lanes_sync(g); /* all lanes have read `sent` and stored their share */", "",
+           "broadcast:tree:ll", WRONG, 2),
+    Mutant("no meeting after a message is taken", "src/coll/ring.h",
+           "ch_lanes_sync(g); /* all lanes have read the cells and `taken` */", "",
+           "broadcast:tree:simple", RACE, 2),
+    Mutant("no meeting before a message is taken", "src/coll/ring.h",
+           "ch_lanes_sync(g); /* lane 0 has stored `taken` */\n    m = ", "m = ",
+           "broadcast:tree:simple", WRONG, 2),
+    Mutant("no meeting before the epoch is stored", "src/coll/vocab.h",
+           "ch_lanes_sync(g); /* all lanes have read it */", "",
+           "reduce:two_shot:simple", DEADLOCK, 5),
+    Mutant("no meeting before signals to all", "src/coll/vocab.h",
+           "ch_lanes_sync(g); /* other lanes' accesses precede the stores */", "",
+           "reduce:two_shot:simple", RACE),
+    Mutant("no meeting before a signal", "src/coll/vocab.h",
+           "ch_lanes_sync(g); /* other lanes' accesses precede the store */", "",
+           "broadcast:put_to_all:simple", RACE),
+    Mutant("no meeting between the shots", "src/coll/reduce_two_shot.h",
+           "ch_lanes_sync(g); /* a lane below copies what other lanes combined */", "",
+           "reduce:two_shot:simple", RACE),
+    Mutant("nobody woken", "src/coll/vocab.h",
+           "ch_notify(c->patience, c->peers[peer].door);", "",
+           "fcollect:all_push:simple", "has not notified"),
+]
+
+
+def compile_one(compiler, source_top, source, out):
+    includes = [f"-I{source_top}/{d}" for d in ("include", "src", "tests")]
+    subprocess.run([*compiler, *FLAGS, *includes, "-c", str(source_top / source), "-o", str(out)],
+                   check=True)
+
+
+def link(compiler, objects, out):
+    subprocess.run([*compiler, *map(str, objects), "-lm", "-o", str(out)], check=True)
+
+
+def run(program, mutant):
+    return subprocess.run([str(program), "--algo", mutant.algo, "--pes", str(mutant.pes),
+                           "--seeds", str(SEEDS)], capture_output=True, text=True, timeout=120)
+
+
+def try_mutant(mutant, place, compiler, objects):
+    """What is wrong with the mutant's death, or nothing."""
+    text = (TOP / mutant.file).read_text()
+    if text.count(mutant.old) != 1:
+        return f"{mutant.file} has {text.count(mutant.old)} places with: {mutant.old}"
+    for room in ("include", "src", "tests"):
+        shutil.copytree(TOP / room, place / room)
+    (place / mutant.file).write_text(text.replace(mutant.old, mutant.new))
+    compile_one(compiler, place, INSTANCE, place / "instance.o")
+    link(compiler, [*objects, place / "instance.o"], place / "test_sim_coll")
+    result = run(place / "test_sim_coll", mutant)
+    if result.returncode == 0:
+        return f"survived {SEEDS} seeds of {mutant.algo} on {mutant.pes} PEs"
+    if result.returncode != 1 or mutant.says not in result.stdout:
+        return f"was expected to say '{mutant.says}', but: {result.stdout}{result.stderr}"
+    return ""
+
+
+def main():
+    build, compiler = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    shutil.rmtree(build, ignore_errors=True)
+    build.mkdir(parents=True)
+    objects = [build / f"common{i}.o" for i in range(len(COMMON))]
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda pair: compile_one(compiler, TOP, *pair), zip(COMMON, objects)))
+        places = [build / str(i) for i in range(len(MUTANTS))]
+        outcomes = pool.map(lambda m, p: try_mutant(m, p, compiler, objects), MUTANTS, places)
+        for mutant, wrong in zip(MUTANTS, outcomes):
+            print(f"{'ALIVE' if wrong else 'killed'}  {mutant.name}{': ' if wrong else ''}{wrong}")
+            failed += bool(wrong)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
