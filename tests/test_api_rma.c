@@ -173,6 +173,7 @@ static void fence__put_before_and_after__flag_comes_second(void)
 static void put__pe_out_of_range__names_the_pes_there_are(void)
 {
     int *dest = chorus_calloc(1, sizeof(*dest));
+    int mine = 5;
     char last[64];
 
     (void)snprintf(last, sizeof(last), "expected 0 to %d", api_n() - 1);
@@ -186,6 +187,9 @@ static void put__pe_out_of_range__names_the_pes_there_are(void)
     EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_putmem: pe is -1");
     chorus_get32(dest, dest, 0, -1);
     EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_get32: pe is -1");
+    chorus_int_get(&mine, dest, 1, -1);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_int_get: pe is -1");
+    EXPECT(mine == 5);
     chorus_barrier_all();
     EXPECT(*dest == 0);
     chorus_free(dest);

@@ -5,8 +5,6 @@
 #include "api/argument.h"
 #include "chorus/chorus.h"
 
-#include <string.h>
-
 chorus_status ch_target_check(const char *function, const char *name, const void *symmetric,
                               size_t count, size_t element_bytes, int pe,
                               struct ch_target *target_out)
@@ -53,11 +51,7 @@ void ch_rma_put(const char *function, void *dest, const void *source, size_t cou
 void ch_rma_get(const char *function, void *dest, const void *source, size_t count,
                 size_t element_bytes, int pe)
 {
-    const chorus_status status = get(function, dest, source, count, element_bytes, pe);
-
-    if (status == CHORUS_OK) return;
-    if (count == 1) memset(dest, 0, element_bytes);
-    ch_report(status);
+    ch_report(get(function, dest, source, count, element_bytes, pe));
 }
 
 #define DEFINE_RMA(NAME, T, kind)                                                 \
@@ -67,7 +61,7 @@ void ch_rma_get(const char *function, void *dest, const void *source, size_t cou
     }                                                                             \
     T chorus_##NAME##_g(const T *source, int pe)                                  \
     {                                                                             \
-        T value;                                                                  \
+        T value = {0}; /* what is left by a get that fails */                     \
         ch_rma_get(__func__, &value, source, 1, sizeof(T), pe);                   \
         return value;                                                             \
     }                                                                             \

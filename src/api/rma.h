@@ -26,7 +26,6 @@ CH_MUST_CHECK chorus_status ch_target_check(const char *function, const char *na
 /* On return the source may be reused and, where the peer is mapped, the data is there. */
 void ch_rma_put(const char *function, void *dest, const void *source, size_t count,
                 size_t element_bytes, int pe);
-/* On failure a `count` of 1 leaves zeros in dest, more leave dest alone. */
 void ch_rma_get(const char *function, void *dest, const void *source, size_t count,
                 size_t element_bytes, int pe);
 
