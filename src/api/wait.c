@@ -174,7 +174,7 @@ static chorus_status gave_up(const struct ch_context *context, struct query *q,
 #undef X
     };
     char is[NUMBER_BYTES], wanted[NUMBER_BYTES];
-    size_t i = 0;
+    size_t i = q->n_done;
 
     if (status != CHORUS_ERR_TIMEOUT)
         return CH_FAIL(status, "%s: the job is ending because another PE failed", q->function);
@@ -197,12 +197,16 @@ static chorus_status wait_for(struct query *q, scan_fn scan)
     struct ch_wait w = {0, 0, 0, 0};
     struct ch_context *context;
     chorus_status status = CHORUS_OK;
+    bool is_over;
 
     CH_TRY(prepare(q, &context));
-    while (!scan(q) && !is_empty(q) && status == CHORUS_OK)
+    is_over = scan(q) || is_empty(q);
+    while (!is_over && status == CHORUS_OK) {
         status = ch_wait_slow(&context->patience, &w);
+        is_over = scan(q); /* also when the time is up: what came last counts */
+    }
     ch_wait_end(&context->patience, &w);
-    return status == CHORUS_OK ? CHORUS_OK : gave_up(context, q, status);
+    return is_over ? CHORUS_OK : gave_up(context, q, status);
 }
 
 /* What the scan found; `nothing` when the wait failed. */
