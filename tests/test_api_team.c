@@ -88,29 +88,35 @@ static void split_strided__invalid_triplet__says_what_is_wrong(void)
     EXPECT(chorus_team_sync(WORLD) == CHORUS_OK);
 }
 
-static void check_grid(int xrange)
+static void check_grid(chorus_team_t parent, int xrange)
 {
-    const int width = xrange < api_n() ? xrange : api_n();
-    const int x = api_me() % xrange, y = api_me() / xrange;
-    const int row = api_n() - y * width < width ? api_n() - y * width : width;
-    const int column = (api_n() - x + width - 1) / width;
+    const int n = chorus_team_n_pes(parent), me = chorus_team_my_pe(parent);
+    const int width = xrange < n ? xrange : n;
+    const int x = me % xrange, y = me / xrange;
+    const int row = n - y * width < width ? n - y * width : width;
+    const int column = (n - x + width - 1) / width;
     chorus_team_t xteam, yteam;
 
-    EXPECT(chorus_team_split_2d(WORLD, xrange, NULL, 0, &xteam, NULL, 0, &yteam) == CHORUS_OK);
+    EXPECT(chorus_team_split_2d(parent, xrange, NULL, 0, &xteam, NULL, 0, &yteam) == CHORUS_OK);
     EXPECT(chorus_team_my_pe(xteam) == x && chorus_team_n_pes(xteam) == row);
     EXPECT(chorus_team_my_pe(yteam) == y && chorus_team_n_pes(yteam) == column);
-    EXPECT(chorus_team_translate_pe(xteam, 0, WORLD) == y * width);
-    EXPECT(chorus_team_translate_pe(yteam, 0, WORLD) == x);
+    EXPECT(chorus_team_translate_pe(xteam, 0, parent) == y * width);
+    EXPECT(chorus_team_translate_pe(yteam, 0, parent) == x);
     chorus_team_destroy(yteam);
     chorus_team_destroy(xteam);
 }
 
 static void split_2d__every_width__rows_and_columns(void)
 {
-    chorus_team_t xteam, yteam;
+    chorus_team_t xteam, yteam, reverse;
 
-    for (int xrange = 1; xrange <= api_n() + 1; xrange++)
-        check_grid(xrange);
+    EXPECT(chorus_team_split_strided(WORLD, api_n() - 1, -1, api_n(), NULL, 0, &reverse) ==
+           CHORUS_OK);
+    for (int xrange = 1; xrange <= api_n() + 1; xrange++) {
+        check_grid(WORLD, xrange);
+        check_grid(reverse, xrange);
+    }
+    chorus_team_destroy(reverse);
     EXPECT_FAILS(chorus_team_split_2d(WORLD, 0, NULL, 0, &xteam, NULL, 0, &yteam),
                  CHORUS_ERR_ARG, "chorus_team_split_2d: xrange is 0");
     EXPECT(xteam == CHORUS_TEAM_INVALID && yteam == CHORUS_TEAM_INVALID);
