@@ -7,6 +7,7 @@
 
 #include <check.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -207,6 +208,59 @@ START_TEST(run_threads__pe_finalizes_itself__is_fine)
 }
 END_TEST
 
+static void stay_too_long(void *arg)
+{
+    long *word = chorus_calloc(1, sizeof(*word));
+
+    (void)arg;
+    if (chorus_my_pe() == 0) return;
+    for (int i = 0; i < 5; i++)
+        chorus_long_wait_until(word, CHORUS_CMP_EQ, 1); /* as long as PE 0 waits, each time */
+}
+
+START_TEST(run_threads__pe_comes_too_late__all_end_and_give_all_back)
+{
+    ck_assert_int_eq(setenv("CHORUS_TIMEOUT", "0.05", 1), 0);
+    (void)chorusx_set_error_handler(keep_report);
+    ASSERT_FAILS(chorusx_run_threads(2, stay_too_long, NULL), CHORUS_ERR_TIMEOUT,
+                 "PE 0: exchange at start: 1 of 2 PEs came within 0.05 s; PE 1 did not");
+    ASSERT_REPORT(CHORUS_ERR_TIMEOUT, "PE 1 waited");
+    ck_assert_int_eq(chorusx_run_threads(2, leave_early, NULL), CHORUS_OK);
+}
+END_TEST
+
+/* Fills the heap; every PE must come to the same end of it, with the same numbers. */
+static void fill_heap(void *arg)
+{
+    enum { BYTES = 300000 };
+    chorusx_heap_info_t info;
+    char expected[256];
+    void *last = NULL, *block;
+    int *bad = arg;
+
+    while ((block = chorus_malloc(BYTES)) != NULL)
+        last = block;
+    if (chorusx_heap_info(&info) != CHORUS_OK) (*bad)++;
+    (void)snprintf(expected, sizeof(expected),
+                   "300000 bytes asked of the symmetric heap; %zu of 2097152 are free, the "
+                   "largest block is %zu",
+                   info.free_bytes, info.largest_free_bytes);
+    if (strstr(chorusx_last_error(), expected) == NULL || info.blocks != 6) (*bad)++;
+    if (info.largest_free_bytes >= BYTES || info.largest_free_bytes > info.free_bytes) (*bad)++;
+    chorus_free(last);
+    if (chorus_calloc(BYTES / 4, 4) != last) (*bad)++;
+}
+
+START_TEST(malloc__heap_is_full__is_null_on_all_pes_with_the_numbers)
+{
+    int bad = 0;
+
+    ck_assert_int_eq(setenv("CHORUS_HEAP_MAX", "2M", 1), 0);
+    ck_assert_int_eq(chorusx_run_threads(_i, fill_heap, &bad), CHORUS_OK);
+    ck_assert_int_eq(bad, 0);
+}
+END_TEST
+
 START_TEST(run_threads__no_pes__is_refused)
 {
     ASSERT_FAILS(chorusx_run_threads(0, leave_early, NULL), CHORUS_ERR_ARG,
@@ -220,6 +274,22 @@ START_TEST(run_threads__start_fails__says_why)
     ck_assert_int_eq(setenv("CHORUS_TUNING", "/no/such/table.yaml", 1), 0);
     ASSERT_FAILS(chorusx_run_threads(3, leave_early, NULL), CHORUS_ERR_TABLE,
                  "/no/such/table.yaml");
+}
+END_TEST
+
+START_TEST(explain__algorithm_is_forced__says_so)
+{
+    chorusx_plan plan;
+
+    ck_assert_int_eq(setenv("CHORUS_ALGO", "reduce:one_shot:ll", 1), 0);
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    ck_assert_int_eq(chorusx_explain(CHORUS_TEAM_WORLD, CHORUS_COLL_reduce, CHORUS_TYPE_f32,
+                                     CHORUS_OP_sum, 1 << 20, &plan),
+                     CHORUS_OK);
+    ck_assert_str_eq(plan.rule, "forced");
+    ck_assert_str_eq(plan.algo, "one_shot");
+    ck_assert_str_eq(plan.proto, "ll");
+    chorus_finalize();
 }
 END_TEST
 
@@ -366,8 +436,11 @@ int main(void)
     tcase_add_test(tcase, info__version_and_name__are_the_header_s);
     tcase_add_test(tcase, run_threads__again_and_beside_a_process_pe__each_is_a_job);
     tcase_add_test(tcase, run_threads__pe_finalizes_itself__is_fine);
+    tcase_add_test(tcase, run_threads__pe_comes_too_late__all_end_and_give_all_back);
+    tcase_add_loop_test(tcase, malloc__heap_is_full__is_null_on_all_pes_with_the_numbers, 1, 4);
     tcase_add_test(tcase, run_threads__no_pes__is_refused);
     tcase_add_test(tcase, run_threads__start_fails__says_why);
+    tcase_add_test(tcase, explain__algorithm_is_forced__says_so);
     tcase_add_test(tcase, wait__nobody_sets_the_word__times_out_with_who_and_what);
     tcase_add_test(tcase, default_handler__one_pe_fails__names_it_and_ends_the_job);
     tcase_add_test(tcase, default_handler__before_init__names_no_pe);

@@ -25,12 +25,15 @@ struct pe_thread {
 static chorus_status live(struct pe_thread *pe)
 {
     struct ch_context *context;
+    chorus_status status;
 
     CH_TRY(ch_context_open(pe->options, pe->boot, CHORUS_THREAD_MULTIPLE, &context));
     ch_context_set_thread(context);
     pe->pe_main(pe->arg);
-    if (ch_context_phase() == CH_PHASE_RUNNING) CH_TRY(ch_finish("chorus_finalize"));
-    return CHORUS_OK;
+    if (ch_context_phase() != CH_PHASE_RUNNING) return CHORUS_OK;
+    status = ch_finish("chorus_finalize");
+    if (status != CHORUS_OK) ch_context_close(context); /* nobody is left to try again */
+    return status;
 }
 
 static void *thread_main(void *self)
