@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a job under chorusrun ends: with which status and message, and that nothing is left. */
+#include "boot_run.h"
+
+/* How PE 1 goes wrong, and what chorusrun makes of it. */
+static const struct {
+    const char *act, *argument;
+    int status;
+    const char *says;
+} failures[] = {
+    {"die_before_join", NULL, 3, "exited with status 3; ending the job\n"},
+    {"die_after_join", NULL, 3, "exited with status 3; ending the job\n"},
+    {"be_stubborn", NULL, 3, "exited with status 3; ending the job\n"},
+    {"crash", NULL, 137, "was killed by signal 9 (Killed); ending the job\n"},
+    {"exit_inside", NULL, 1, "exited with status 0 without leaving the job (chorus_finalize)"},
+    {"abort", "5", 5, "ended the job with status 5\n"},
+};
+
+START_TEST(pe_1__fails__job_ends_soon_with_its_status_and_name)
+{
+    const uint64_t before = ch_clock_ns();
+
+    RUN("-n", "5", "BOOT_PE", failures[_i].act, failures[_i].argument);
+    ck_assert_uint_lt(ch_clock_ns() - before, END_NS);
+    ASSERT_STATUS(failures[_i].status);
+    ASSERT_SAYS("chorusrun: PE 1 (pid ");
+    ASSERT_SAYS(failures[_i].says);
+    ck_assert_int_eq(count(r.text[1], "chorusrun:"), 1);
+}
+END_TEST
+
+START_TEST(pe_1__ends_the_job_with_0__is_silent)
+{
+    RUN("-n", "5", "BOOT_PE", "abort", "0");
+    ASSERT_STATUS(0);
+    ck_assert_str_eq(r.text[1], "");
+}
+END_TEST
+
+static const char *const fine[] = {"never_join", "leave_early", "differ"};
+
+START_TEST(pe_1__is_not_in_an_exchange__others_are_told_why)
+{
+    RUN("-n", "3", "BOOT_PE", fine[_i]);
+    ASSERT_STATUS(0);
+    ck_assert_str_eq(r.text[1], "");
+}
+END_TEST
+
+START_TEST(pe_1__comes_late__exchange_times_out)
+{
+    RUN("-n", "3", "BOOT_PE", "come_late");
+    ASSERT_STATUS(6);
+    ASSERT_SAYS("exchange at start: not all of 3 PEs came within 0.2 s\n");
+}
+END_TEST
+
+START_TEST(pe_1__started_a_child_and_failed__child_is_ended_too)
+{
+    const uint64_t before = ch_clock_ns();
+
+    /* The children hold the output open: it ends when they have. */
+    RUN("-n", "2", "sh", "-c", "sleep 60 & [ $CHORUS_PE = 1 ] && exit 4; sleep 60; true");
+    ck_assert_uint_lt(ch_clock_ns() - before, END_NS);
+    ASSERT_STATUS(4);
+}
+END_TEST
+
+START_TEST(timeout__passes__names_who_is_running)
+{
+    const uint64_t before = ch_clock_ns();
+
+    RUN("-n", "3", "--timeout", "0.5", "sh", "-c", "[ $CHORUS_PE = 1 ] || exec sleep 60");
+    ck_assert_uint_lt(ch_clock_ns() - before, END_NS);
+    ASSERT_STATUS(124);
+    ASSERT_SAYS("chorusrun: after 0.5 s, 2 PEs are still running: PE 0 (pid ");
+    ASSERT_SAYS(", PE 2 (pid ");
+    ck_assert_int_eq(count(r.text[1], "PE 1"), 0);
+}
+END_TEST
+
+START_TEST(timeout__many_pes__names_some_and_counts_the_rest)
+{
+    RUN("-n", "20", "--timeout", "0.5", "sleep", "60");
+    ASSERT_STATUS(124);
+    ASSERT_SAYS("20 PEs are still running: PE 0 (pid ");
+    ASSERT_SAYS("and 4 more; ending the job\n");
+}
+END_TEST
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+START_TEST(signal__to_chorusrun__reaches_every_pe)
+{
+    char line[16];
+
+    START("-n", "3", "BOOT_PE", "await_signal");
+    while (count(r.text[0], "ready\n") == 0 && read_some())
+        continue;
+    ck_assert_int_eq(kill(r.pid, signals[_i]), 0);
+    finish();
+    ASSERT_STATUS(0);
+    (void)snprintf(line, sizeof(line), "got %d\n", signals[_i]);
+    ck_assert_int_eq(count(r.text[0], line), 3);
+}
+END_TEST
+
+START_TEST(signal__that_pes_do_not_catch__is_the_status)
+{
+    START("-n", "2", "sh", "-c", "echo ready; exec sleep 60");
+    while (count(r.text[0], "ready\n") < 2 && read_some())
+        continue;
+    ck_assert_int_eq(kill(r.pid, SIGTERM), 0);
+    finish();
+    ASSERT_STATUS(128 + SIGTERM);
+}
+END_TEST
+
+/* The pipes end when the last PE that holds them is gone. */
+START_TEST(chorusrun__is_killed__takes_pes_with_it)
+{
+    const uint64_t before = ch_clock_ns();
+
+    START("-n", "3", "BOOT_PE", "await_signal");
+    while (count(r.text[0], "ready\n") == 0 && read_some())
+        continue;
+    ck_assert_int_eq(kill(r.pid, SIGKILL), 0);
+    finish();
+    ASSERT_STATUS(128 + SIGKILL);
+    ck_assert_uint_lt(ch_clock_ns() - before, END_NS);
+}
+END_TEST
+
+static void add_ending(TCase *tc)
+{
+    tcase_add_loop_test(tc, pe_1__fails__job_ends_soon_with_its_status_and_name, 0,
+                        COUNT_OF(failures));
+    tcase_add_test(tc, pe_1__ends_the_job_with_0__is_silent);
+    tcase_add_loop_test(tc, pe_1__is_not_in_an_exchange__others_are_told_why, 0,
+                        COUNT_OF(fine));
+    tcase_add_test(tc, pe_1__comes_late__exchange_times_out);
+    tcase_add_test(tc, pe_1__started_a_child_and_failed__child_is_ended_too);
+    tcase_add_test(tc, timeout__passes__names_who_is_running);
+    tcase_add_test(tc, timeout__many_pes__names_some_and_counts_the_rest);
+    tcase_add_loop_test(tc, signal__to_chorusrun__reaches_every_pe, 0, COUNT_OF(signals));
+    tcase_add_test(tc, signal__that_pes_do_not_catch__is_the_status);
+    tcase_add_test(tc, chorusrun__is_killed__takes_pes_with_it);
+}
+
+int main(void)
+{
+    return run_suite("boot_ending", add_ending);
+}
