@@ -19,8 +19,13 @@ struct ch_backend {
     bool chooses_algos; /* --algo, --ctas, --radix, --team and --mode mean something */
     const char *const *algos[CH_SWEEP_COUNT]; /* "name:proto", null at the end; or null */
 
-    /* Buffers of this PE that calls may use; page-aligned. Null: reported, all PEs alike. */
+    /* Buffers of this PE that calls may use; page-aligned. Null: on all PEs alike, and reason()
+     * says why. release takes null too. */
     void *(*allocate)(size_t bytes);
+    void (*release)(void *area);
+
+    /* The team is done: it tells the PEs outside, who wait here until then. */
+    void (*part)(void);
 
     /* Wait for all PEs. */
     void (*sync)(void);

@@ -40,6 +40,18 @@ static void *allocate(size_t bytes)
     return chorus_align(PAGE_BYTES, bytes);
 }
 
+/* The team tells the others that it is done. They sleep: in a barrier they would take cores
+ * from it. */
+static void part(void)
+{
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+
+    for (int pe = 0; job.me == 0 && pe < chorus_n_pes(); pe++)
+        chorus_uint64_p(job.over, 1, pe);
+    while (job.me >= job.pes && chorus_signal_fetch(job.over) == 0)
+        (void)nanosleep(&look, NULL);
+}
+
 static void meet_all(void)
 {
     require(chorus_team_sync(job.team), "sync");
@@ -179,18 +191,6 @@ static void join_team(int stride)
         job.world[k] = k * step;
 }
 
-/* The team tells the others that it is done. They sleep: in a barrier they would take cores
- * from it. */
-static void part(void)
-{
-    const struct timespec look = {.tv_nsec = LOOK_NS};
-
-    for (int pe = 0; job.me == 0 && pe < chorus_n_pes(); pe++)
-        chorus_uint64_p(job.over, 1, pe);
-    while (job.me >= job.pes && chorus_signal_fetch(job.over) == 0)
-        (void)nanosleep(&look, NULL);
-}
-
 static int sweep(const struct ch_sweep_options *options, int argc, char **argv)
 {
     struct ch_backend backend = {
@@ -201,6 +201,8 @@ static int sweep(const struct ch_sweep_options *options, int argc, char **argv)
         .root_gets = true,
         .chooses_algos = true,
         .allocate = allocate,
+        .release = chorus_free,
+        .part = part,
         .sync = meet_all,
         .gather = gather,
         .call = call,
@@ -233,7 +235,6 @@ int main(int argc, char **argv)
     if (options.is_on_stream) require(chorusx_stream_create(&job.stream), "stream");
     join_team(options.stride);
     status = sweep(&options, argc, argv);
-    part();
     if (job.stream != NULL) require(chorusx_stream_destroy(job.stream), "stream");
     chorus_finalize();
     return status;

@@ -163,6 +163,12 @@ static void close_file(struct ch_report *report, FILE *file, const char *path)
     if (file != NULL && (ferror(file) | fclose(file)) != 0) fail(report, path);
 }
 
+static void close_files(struct ch_report *report)
+{
+    close_file(report, report->csv, report->options->csv);
+    close_file(report, report->json, report->options->json);
+}
+
 bool ch_report_open(struct ch_report *report, const struct ch_sweep_options *options,
                     const char *program, const char *version, int argc, char **argv)
 {
@@ -213,8 +219,7 @@ void ch_report_close(struct ch_report *report)
 {
     const char *const plot = report->options->plot;
 
-    close_file(report, report->csv, report->options->csv);
-    close_file(report, report->json, report->options->json);
+    close_files(report);
     if (plot != NULL && !ch_plot_draw(plot, report->rows, report->n_rows))
         report->failed = true;
     (void)printf("%zu rows, %" PRIu64 " wrong\n", report->n_rows, report->wrong);

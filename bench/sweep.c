@@ -6,7 +6,6 @@
 #include "bench/report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* The areas are this large at the least, so that batches of small calls have a slot each. */
@@ -120,7 +119,7 @@ static int answer(const struct ch_backend *backend, const struct ch_sweep_option
     return 0;
 }
 
-static int run(struct sweep *sweep, int argc, char **argv)
+static int measure_rows(struct sweep *sweep, int argc, char **argv)
 {
     const struct ch_backend *const backend = sweep->backend;
     bool is_well = true;
@@ -138,12 +137,26 @@ static int run(struct sweep *sweep, int argc, char **argv)
     return all_hear(backend, is_well) && sweep->wrong == 0 ? 0 : 1;
 }
 
+/* What all PEs have or none has, those outside of the team too. */
+static bool allocate(struct sweep *sweep)
+{
+    const struct ch_backend *const backend = sweep->backend;
+    struct ch_areas *const areas = &sweep->areas;
+
+    areas->source = backend->allocate(areas->bytes);
+    if (areas->source == NULL) return false;
+    areas->dest = backend->allocate(areas->bytes);
+    if (areas->dest == NULL) return false;
+    sweep->us = backend->allocate(sweep->options->iterations * sizeof(sweep->us[0]));
+    return sweep->us != NULL;
+}
+
 int ch_sweep_run(const struct ch_backend *backend, const struct ch_sweep_options *options,
                  int argc, char **argv)
 {
     struct sweep sweep = {.backend = backend, .options = options};
     char error[sizeof(options->error)];
-    int status;
+    int status = 0;
 
     if (options->error[0] != '\0') return refuse(backend, options->error);
     if (options->ask != CH_SWEEP_RUN) return answer(backend, options);
@@ -154,13 +167,14 @@ int ch_sweep_run(const struct ch_backend *backend, const struct ch_sweep_options
         return refuse(backend,
                       "no rows: no operator of -o takes a type of -d, or no element fits "
                       "in -e bytes, or no collective has the algorithm");
-    sweep.areas.source = backend->allocate(sweep.areas.bytes);
-    sweep.areas.dest = sweep.areas.source != NULL ? backend->allocate(sweep.areas.bytes) : NULL;
-    if (sweep.areas.dest == NULL) return refuse(backend, backend->reason());
-    if (backend->me >= backend->pes) return 0;
-    sweep.us = calloc(options->iterations, sizeof(sweep.us[0]));
-    if (sweep.us == NULL) return refuse(backend, "no memory for the times of -n iterations");
-    status = run(&sweep, argc, argv);
-    free(sweep.us);
+    if (!allocate(&sweep)) {
+        status = refuse(backend, backend->reason());
+    } else {
+        if (backend->me < backend->pes) status = measure_rows(&sweep, argc, argv);
+        backend->part();
+    }
+    backend->release(sweep.us);
+    backend->release(sweep.areas.dest);
+    backend->release(sweep.areas.source);
     return status;
 }

@@ -18,7 +18,7 @@ static struct {
     size_t calls, meetings, flushes;
     const void *first_source, *last_source;
     uint64_t last_word; /* of the source, to see that it changes */
-    size_t same_words;
+    size_t same_words, poisoned;
 } program;
 
 static void *allocate(size_t bytes)
@@ -30,9 +30,19 @@ static void meet_all(void)
 {
 }
 
+static void part(void)
+{
+}
+
 static void gather(const void *mine, size_t bytes, void *all_out)
 {
     memcpy(all_out, mine, bytes);
+}
+
+/* One value all over, which is not that of fresh memory. */
+static bool is_poisoned(const char *dest, size_t bytes)
+{
+    return dest[0] != 0 && memcmp(dest, dest + 1, bytes - 1) == 0;
 }
 
 static int call(const struct ch_work *work, void *dest, const void *source, uint32_t root)
@@ -45,6 +55,7 @@ static int call(const struct ch_work *work, void *dest, const void *source, uint
     if (program.code != 0) return program.code;
     if (program.call_us != 0) (void)usleep(program.call_us);
     if (bytes == 0) return 0;
+    if (is_poisoned(dest, bytes)) program.poisoned++;
     if (program.first_source == NULL) program.first_source = source;
     program.last_source = source;
     memcpy(&word, source, bytes < sizeof(word) ? bytes : sizeof(word));
@@ -91,6 +102,8 @@ static const struct ch_backend backend = {
     .chooses_algos = true,
     .algos[CH_SWEEP_reduce] = reduce_algos,
     .allocate = allocate,
+    .release = free,
+    .part = part,
     .sync = meet_all,
     .gather = gather,
     .call = call,
@@ -135,8 +148,6 @@ START_TEST(run__one_spoiled_byte__exits_1)
 }
 END_TEST
 
-/* The destination still holds the right data of calls before: poison must show that this one
- * did not write it. */
 START_TEST(run__last_element_not_written__exits_1)
 {
     program.skips_the_last_element = true;
@@ -161,6 +172,7 @@ START_TEST(run__refusals__exit_2_before_any_call)
     ck_assert_int_eq(RUN("-o", "xor", "--coll", "reduce"), 2);
     ck_assert_int_eq(RUN("-e", "8", "-b", "1", "-d", "f80", "--coll", "reduce"), 2);
     ck_assert_int_eq(RUN("--csv", "/nonexistent/rows.csv"), 2);
+    ck_assert_int_eq(RUN("--csv", "/dev/null", "--json", "/nonexistent/rows.json"), 2);
     ck_assert_uint_eq(program.calls, 0);
 }
 END_TEST
@@ -180,6 +192,17 @@ START_TEST(run__refused_by_the_program__ends_the_sweep)
     ck_assert_uint_eq(program.calls, 1);
 }
 END_TEST
+
+/* As gather, with a second PE that took ten times as long. */
+static void gather_of_two(const void *mine, size_t bytes, void *all_out)
+{
+    double us[2];
+
+    ck_assert_uint_eq(bytes, sizeof(us[0]));
+    memcpy(&us[0], mine, sizeof(us[0]));
+    us[1] = 10.0 * us[0];
+    memcpy(all_out, us, sizeof(us));
+}
 
 static struct ch_row measure(enum ch_sweep_coll coll, size_t count, size_t area_bytes)
 {
@@ -205,6 +228,7 @@ START_TEST(measure__long_call__is_a_batch_of_one)
     program.call_us = 200;
     row = measure(CH_SWEEP_reduce, 16, 4096);
     ck_assert_uint_eq(program.calls, 2 + 3 + 10); /* warm-up, choice of the batch, timed */
+    ck_assert_uint_eq(program.poisoned, 10);      /* those that are checked */
     ck_assert_double_ge(row.us_min, 200.0);
     ck_assert_double_ge(row.us_p50, row.us_min);
     ck_assert_double_ge(row.us_p99, row.us_p50);
@@ -235,6 +259,26 @@ START_TEST(measure__area_of_one_slot__is_a_batch_of_one)
 }
 END_TEST
 
+START_TEST(measure__slower_peer__gives_the_time)
+{
+    struct ch_backend two = backend;
+    struct ch_sweep_options options;
+    const struct ch_work work = {.coll = CH_SWEEP_sync};
+    char *argv[] = {"sweep", "-n", "5", NULL};
+    double us[5];
+    struct ch_row row;
+
+    two.pes = 2;
+    two.gather = gather_of_two;
+    program.call_us = 200;
+    ck_assert(ch_sweep_options_read(3, argv, &options));
+    ck_assert_int_eq(
+        ch_measure(&two, &options, &(struct ch_areas){NULL, NULL, 0}, &work, us, &row), 0);
+    ck_assert_double_ge(row.us_min, 2000.0);
+    ck_assert_uint_eq(row.pes, 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bench");
@@ -252,6 +296,7 @@ int main(void)
     tcase_add_test(tcase, run__refused_by_the_program__ends_the_sweep);
     tcase_add_test(tcase, measure__long_call__is_a_batch_of_one);
     tcase_add_test(tcase, measure__short_calls__rotate_over_fresh_buffers);
+    tcase_add_test(tcase, measure__slower_peer__gives_the_time);
     tcase_add_test(tcase, measure__area_of_one_slot__is_a_batch_of_one);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
