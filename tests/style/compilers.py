@@ -6,7 +6,7 @@ import style
 
 CLANG = "clang-14"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wstrict-prototypes",
-            "-Wcast-function-type", "-Werror", "-Wno-unknown-attributes"]
+            "-Wcast-function-type", "-Werror", "-Wno-unknown-attributes", "-Wno-unknown-warning-option"]
 
 
 def problem(source, flags, folder):
