@@ -29,10 +29,11 @@ START_TEST(pe_1__fails__job_ends_soon_with_its_status_and_name)
 }
 END_TEST
 
-START_TEST(pe_1__ends_the_job_with_0__is_silent)
+START_TEST(pe_1__ends_the_job_with_0__has_time_to_write_and_chorusrun_is_silent)
 {
     RUN("-n", "5", "BOOT_PE", "abort", "0");
     ASSERT_STATUS(0);
+    ck_assert_str_eq(r.text[0], "last words\n");
     ck_assert_str_eq(r.text[1], "");
 }
 END_TEST
@@ -135,7 +136,7 @@ static void add_ending(TCase *tc)
 {
     tcase_add_loop_test(tc, pe_1__fails__job_ends_soon_with_its_status_and_name, 0,
                         COUNT_OF(failures));
-    tcase_add_test(tc, pe_1__ends_the_job_with_0__is_silent);
+    tcase_add_test(tc, pe_1__ends_the_job_with_0__has_time_to_write_and_chorusrun_is_silent);
     tcase_add_loop_test(tc, pe_1__is_not_in_an_exchange__others_are_told_why, 0,
                         COUNT_OF(fine));
     tcase_add_test(tc, pe_1__comes_late__exchange_times_out);

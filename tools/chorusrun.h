@@ -74,6 +74,7 @@ struct pe {
     pid_t pid;
     bool is_alive;
     bool has_joined, has_left;
+    bool has_aborted; /* it ended the job, and is on its way out */
     struct mail mail;
     struct stream out, err;
     nfds_t mail_at, out_at, err_at; /* their places among what poll watches; 0: not watched */

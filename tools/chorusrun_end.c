@@ -17,8 +17,12 @@ enum { NAMED_MAX = 16, NAME_BYTES = 24 };
 
 void signal_all(const struct job *job, int signo)
 {
-    for (uint32_t i = 0; i < job->n_started; i++)
-        if (job->pes[i].is_alive) (void)kill(job->pes[i].pid, signo);
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        const struct pe *pe = &job->pes[i];
+        /* One that ended the job is to write out its files and run its exit handlers. */
+        const bool is_spared = pe->has_aborted && signo != SIGKILL;
+        if (pe->is_alive && !is_spared) (void)kill(pe->pid, signo);
+    }
 }
 
 void job_end(struct job *job, int status, const char *format, ...)

@@ -132,11 +132,20 @@ static void give_up(struct job *job, struct pe *pe, const char *why)
     mail_close(job, &pe->mail);
 }
 
+static void abort_job(struct job *job, struct pe *pe, int status)
+{
+    pe->has_aborted = true;
+    if (status == 0)
+        job_end(job, 0, NULL);
+    else
+        job_end(job, status & 0xff, "PE %u (pid %d) ended the job with status %d",
+                (unsigned)(pe - job->pes), (int)pe->pid, status);
+}
+
 /* A head is here, and the blob it announces. */
 static void message_complete(struct job *job, struct pe *pe)
 {
     const struct ch_wire_head head = pe->mail.head;
-    const unsigned me = (unsigned)(pe - job->pes);
     char reason[REASON_BYTES];
 
     if (head.kind == CH_WIRE_EXCHANGE) {
@@ -148,13 +157,10 @@ static void message_complete(struct job *job, struct pe *pe)
         pe->has_joined = true;
     } else if (head.kind == CH_WIRE_LEAVE) {
         pe->has_left = true;
-        (void)snprintf(reason, sizeof(reason), "PE %u left the job", me);
+        (void)snprintf(reason, sizeof(reason), "PE %u left the job", (unsigned)(pe - job->pes));
         mail_fail_all(job, reason);
-    } else if (head.code == 0) {
-        job_end(job, 0, NULL);
     } else {
-        job_end(job, head.code & 0xff, "PE %u (pid %d) ended the job with status %d", me,
-                (int)pe->pid, head.code);
+        abort_job(job, pe, head.code);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "api/context.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,26 +19,27 @@ enum { LINE_BYTES = 1200, EXIT_FAILED = 1 };
 static chorusx_error_handler_t current_handler; /* null: the default */
 static int is_ending;                           /* a thread of this process is in end_job */
 
-/* Their waits end with ERR_ABORTED, and the launcher ends those that do not wait. */
+/* Their waits end with ERR_ABORTED, and the launcher ends those that do not wait. It is told
+ * first: what PEs do after ERR_ABORTED must not look like the reason. */
 static void end_peers(struct ch_context *context, int status)
 {
     struct ch_boot *boot = context->boot;
 
+    if (boot->ops->abort_job != NULL) boot->ops->abort_job(boot, status);
     for (uint32_t pe = 0; pe < boot->n; pe++)
         if (pe != boot->me && ch_heap_is_mapped(context->heap, pe))
             ch_door_abort(ch_heap_door(context->heap, pe));
-    if (boot->ops->abort_job != NULL) boot->ops->abort_job(boot, status);
 }
 
 /* PEs that are threads fail together; the first of them ends the process, which takes the
- * others with it. */
-static _Noreturn void end_job(int status)
+ * others with it. Not is_first: another PE has failed, and ends the job with its status. */
+static _Noreturn void end_job(int status, bool is_first)
 {
     struct ch_context *context = ch_context_get();
 
     while (__atomic_exchange_n(&is_ending, 1, __ATOMIC_ACQ_REL))
         (void)pause();
-    if (context != NULL) end_peers(context, status);
+    if (context != NULL && is_first) end_peers(context, status);
     exit(status);
 }
 
@@ -67,7 +69,7 @@ void ch_report(chorus_status status)
     }
     /* A PE that was only told to end adds nothing to what the failed one said. */
     if (status != CHORUS_ERR_ABORTED) say(ch_error_message());
-    end_job(EXIT_FAILED);
+    end_job(EXIT_FAILED, status != CHORUS_ERR_ABORTED);
 }
 
 chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handler)
@@ -77,5 +79,5 @@ chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handle
 
 void chorus_global_exit(int status)
 {
-    end_job(status);
+    end_job(status, true);
 }

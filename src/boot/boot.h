@@ -33,7 +33,11 @@ struct ch_boot_ops {
     /* Leave the job: the launcher no longer treats this PE's exit as a failure. Frees boot. */
     void (*close)(struct ch_boot *boot);
 
-    /* Tell the launcher that the whole job must end with this status. Null: nobody to tell. */
+    /*
+     * Tell the launcher that the whole job must end with this status. The others are sent
+     * SIGTERM at once; this one is to exit by itself, within half a second. Null: nobody to
+     * tell.
+     */
     void (*abort_job)(struct ch_boot *boot, int status);
 };
 
