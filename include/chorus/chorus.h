@@ -214,7 +214,7 @@ CHORUS_API void chorus_info_get_name(char *name);
  *                   gives null and does nothing
  *
  * Collective: every PE of the job, in the same order of such calls.
- * Threads:    one at a time in a PE.
+ * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
  * Ordering:   a barrier over the job on return, which completes earlier puts: the object may be
  *             written on any PE at once. No barrier when the result is null.
  * Errors:     null and a message when the heap is full (bytes asked, free, largest block), when
@@ -234,7 +234,7 @@ CHORUS_API void *chorus_align(size_t alignment, size_t bytes);
  * @param bytes  wanted, the same on every PE; 0 frees and gives null
  *
  * Collective: every PE of the job, in the same order of such calls.
- * Threads:    one at a time in a PE.
+ * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
  * Ordering:   a barrier over the job on entry and on return, which completes earlier puts.
  * Errors:     null when it does not fit: the object is as it was. A ptr that is no object is
  *             ERR_NOT_SYMMETRIC or ERR_ARG, with null, and the heap as it was.
@@ -249,7 +249,7 @@ CHORUS_API void *chorus_realloc(void *ptr, size_t bytes);
  * @param ptr  the start of an object, the same one on every PE; null does nothing
  *
  * Collective: every PE of the job, in the same order of such calls.
- * Threads:    one at a time in a PE.
+ * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
  * Ordering:   a barrier over the job on entry, which completes earlier puts.
  * Errors:     ERR_NOT_SYMMETRIC for an address outside the heap, ERR_ARG for one that is inside
  *             an object or was freed already; the heap is as it was.
@@ -336,7 +336,7 @@ CHORUS_API int chorus_team_translate_pe(chorus_team_t src_team, int src_pe,
  * @param new_team     [out] the team; CHORUS_TEAM_INVALID on PEs outside it, and on failure
  *
  * Collective: every PE of parent, with the same triplet.
- * Threads:    one at a time per parent.
+ * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
  * Ordering:   no PE returns before all have called; completes nothing.
  * Errors:     ERR_ARG for a bad parent, triplet or mask, and ERR_NOMEM, on all PEs alike.
  * Source:     OpenSHMEM 1.5, shmem_team_split_strided.
@@ -360,7 +360,7 @@ CHORUS_API int chorus_team_split_strided(chorus_team_t parent, int start, int st
  * @param yaxis_team    [out] this PE's column, in which its number is its y; or INVALID
  *
  * Collective: every PE of parent, with the same xrange.
- * Threads:    one at a time per parent.
+ * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
  * Ordering:   no PE returns before all have called; completes nothing.
  * Errors:     ERR_ARG for a bad parent, xrange or mask, with no team made; ERR_NOMEM with all
  *             teams of an axis made or none of them.
@@ -379,7 +379,8 @@ CHORUS_API int chorus_team_split_2d(chorus_team_t parent, int xrange,
  * @param team  a team that this PE is in, not a predefined one
  *
  * Collective: every PE of team, after its last call on it, those on streams included.
- * Threads:    one, with no other in a call on the team.
+ * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams; none
+ *             other is in a call on this one.
  * Ordering:   no PE returns before all have called; completes nothing.
  * Errors:     ERR_ARG for a bad or predefined team; ERR_TIMEOUT, ERR_ABORTED.
  * Source:     OpenSHMEM 1.5, shmem_team_destroy.

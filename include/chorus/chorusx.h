@@ -150,7 +150,7 @@ CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
  * @param new_team  [out] the team; CHORUS_TEAM_INVALID on PEs outside it, and on failure
  *
  * Collective: every PE of parent, with the same list.
- * Threads:    one at a time per parent.
+ * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
  * Ordering:   no PE returns before all have called; completes nothing.
  * Errors:     ERR_ARG for a bad parent or list, and ERR_NOMEM, on all PEs alike.
  * Source:     own, after MPI_Comm_create; OpenSHMEM has triplets and grids alone.
