@@ -215,22 +215,35 @@ static void destroy__predefined_team__is_refused(void)
     EXPECT(chorus_team_n_pes(WORLD) == api_n());
 }
 
-/* More teams one after another than there are slots: each gives all back. */
-static void destroy__many_teams__memory_comes_back(void)
+static void make_and_destroy(chorus_team_t parent, int times)
 {
-    chorusx_heap_info_t before, after;
+    const int n = chorus_team_n_pes(parent);
     chorus_team_t team;
 
-    EXPECT(chorusx_heap_info(&before) == CHORUS_OK);
-    for (int i = 0; i < 4200; i++) {
-        if (chorus_team_split_strided(WORLD, 0, 1, api_n(), NULL, 0, &team) != CHORUS_OK) {
+    for (int i = 0; i < times; i++) {
+        if (chorus_team_split_strided(parent, 0, 1, n, NULL, 0, &team) != CHORUS_OK) {
             EXPECT(!"a team could not be made");
             break;
         }
         chorus_team_destroy(team);
     }
+}
+
+/* More teams one after another than there are slots: each gives all back. Most are of one PE,
+ * which waits for nobody. */
+static void destroy__many_teams__memory_comes_back(void)
+{
+    chorusx_heap_info_t before, after;
+    chorus_team_t row, alone;
+
+    EXPECT(chorus_team_split_2d(WORLD, api_n(), NULL, 0, &row, NULL, 0, &alone) == CHORUS_OK);
+    EXPECT(chorusx_heap_info(&before) == CHORUS_OK);
+    make_and_destroy(alone, 4200);
+    make_and_destroy(row, 50);
     EXPECT(chorusx_heap_info(&after) == CHORUS_OK);
     EXPECT(after.local_used_bytes == before.local_used_bytes);
+    chorus_team_destroy(alone);
+    chorus_team_destroy(row);
 }
 
 #define TESTS(X)                                                \
