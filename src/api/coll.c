@@ -63,6 +63,26 @@ static chorus_status select_plan(const struct ch_context *context,
     return CHORUS_OK;
 }
 
+/* ch_algo_find, remembering the last: a loop forces the same algorithm call after call. */
+static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **algo_out)
+{
+    static _Thread_local struct {
+        char text[48];
+        chorus_coll coll;
+        const struct ch_algo *algo; /* null: none yet */
+    } last;
+
+    if (last.algo == NULL || last.coll != call->coll || strcmp(last.text, call->algo) != 0) {
+        CH_TRY(ch_algo_find(call->coll, call->algo, algo_out));
+        if (strlen(call->algo) >= sizeof(last.text)) return CHORUS_OK;
+        last.algo = *algo_out;
+        last.coll = call->coll;
+        memcpy(last.text, call->algo, strlen(call->algo) + 1);
+    }
+    *algo_out = last.algo;
+    return CHORUS_OK;
+}
+
 /* The caller chose: its needs must be met, nothing is put in its place. */
 static chorus_status force_plan(const struct ch_args *args, const struct ch_request *request,
                                 struct ch_call *out)
@@ -70,7 +90,7 @@ static chorus_status force_plan(const struct ch_args *args, const struct ch_requ
     const chorusx_call *call = &args->call;
     uint32_t unmet;
 
-    CH_TRY(ch_algo_find(call->coll, call->algo, &out->algo));
+    CH_TRY(find_algo(call, &out->algo));
     unmet = out->algo->needs & ~request->offers;
 #define X(need, bit, text)                                                                     \
     if (unmet & CH_NEED_##need)                                                                \
