@@ -12,7 +12,7 @@ def command(path):
     flags = ["-std=gnu11", "-D_GNU_SOURCE"]
     if path.startswith(style.PUBLIC):
         flags = ["-std=c99", "-Wstrict-prototypes"]
-    return ["cc", *flags, *WARNINGS, "-fsyntax-only", "-Iinclude", "-Isrc", "-I.", "-x", "c"]
+    return ["cc", *flags, *WARNINGS, "-fsyntax-only", "-Iinclude", "-Isrc", "-Itests", "-I.", "-x", "c"]
 
 
 def problem(root, path):
