@@ -62,6 +62,15 @@ static void *stream_main(void *arg)
     return NULL;
 }
 
+static void free_stream(struct chorus_stream *stream)
+{
+    ch_crew_destroy(stream->crew);
+    (void)pthread_cond_destroy(&stream->finished);
+    (void)pthread_cond_destroy(&stream->queued);
+    (void)pthread_mutex_destroy(&stream->mutex);
+    free(stream);
+}
+
 chorus_status ch_stream_create(uint32_t ctas, int pe, struct chorus_stream **stream_out)
 {
     struct chorus_stream *stream = calloc(1, sizeof(*stream));
@@ -69,18 +78,15 @@ chorus_status ch_stream_create(uint32_t ctas, int pe, struct chorus_stream **str
 
     if (stream == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a stream");
     stream->pe = pe;
-    status = ch_crew_create(ctas, pe, &stream->crew);
-    if (status != CHORUS_OK) {
-        free(stream);
-        return status;
-    }
     (void)pthread_mutex_init(&stream->mutex, NULL);
     (void)pthread_cond_init(&stream->queued, NULL);
     (void)pthread_cond_init(&stream->finished, NULL);
-    if (pthread_create(&stream->thread, NULL, stream_main, stream) != 0) {
-        ch_crew_destroy(stream->crew);
-        free(stream);
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start a stream's thread");
+    status = ch_crew_create(ctas, pe, &stream->crew);
+    if (status == CHORUS_OK && pthread_create(&stream->thread, NULL, stream_main, stream) != 0)
+        status = CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start a stream's thread");
+    if (status != CHORUS_OK) {
+        free_stream(stream);
+        return status;
     }
     *stream_out = stream;
     return CHORUS_OK;
@@ -94,11 +100,7 @@ void ch_stream_destroy(struct chorus_stream *stream)
     (void)pthread_cond_signal(&stream->queued);
     (void)pthread_mutex_unlock(&stream->mutex);
     (void)pthread_join(stream->thread, NULL);
-    ch_crew_destroy(stream->crew);
-    (void)pthread_cond_destroy(&stream->queued);
-    (void)pthread_cond_destroy(&stream->finished);
-    (void)pthread_mutex_destroy(&stream->mutex);
-    free(stream);
+    free_stream(stream);
 }
 
 void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call)
