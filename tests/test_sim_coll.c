@@ -2,7 +2,7 @@
 /*
  * test_sim_coll: every algorithm on the simulated machine, for thousands of seeds.
  *
- *   test_sim_coll [--algo COLL:NAME:PROTO] [--pes N] [--seeds FIRST..END] [--seed S] [--quick]
+ *   test_sim_coll [--algo COLL:NAME:PROTO] [--pes N] [--seeds COUNT | --seed S] [--part I/OF]
  *
  * --seed runs one and is how a failure is replayed; the failure prints the whole command.
  */
