@@ -89,7 +89,7 @@ static const struct {
     {{"-n"}, "chorusrun: option requires an argument -- 'n'"},
     {{"-n", "2", NULL}, "the program is missing; give it as in: chorusrun -n 4 program"},
     {{"true"}, "the number of PEs is missing; give it as in: chorusrun -n 4 program"},
-    {{"--colour", "true"}, "chorusrun: unrecognized option '--colour'"},
+    {{"--colour", "true"}, "chorusrun: unknown option \"--colour\"; expected -n N, --timeout S"},
     {{"--timeout=0", "true"}, "--timeout is \"0\"; expected seconds from 0.001 on"},
     {{"--timeout=1e-12", "true"}, "--timeout is \"1e-12\"; expected seconds from 0.001 on"},
     {{"--timeout=1m", "true"}, "--timeout is \"1m\"; expected seconds from 0.001 on"},

@@ -5,7 +5,9 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { KEY_TIMEOUT = 256, KEY_TAG };
 
@@ -74,6 +76,38 @@ static error_t read_option(int key, char *text, struct argp_state *state)
     }
 }
 
+/* Is `text` an option that argp will know? *takes_next_out: its value is the next argument. */
+static bool is_known(const char *text, bool *takes_next_out)
+{
+    static const char *const others[] = {"--tag", "--help", "--usage", "--version", "-?", "-V"};
+
+    *takes_next_out = strcmp(text, "-n") == 0 || strcmp(text, "--timeout") == 0;
+    if (*takes_next_out || strncmp(text, "-n", 2) == 0 || strncmp(text, "--timeout=", 10) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(text, others[i]) == 0) return true;
+    return false;
+}
+
+/* argp names an unknown option, but not what it expected. */
+static void refuse_unknown(int argc, char **argv)
+{
+    for (int i = 1; i < argc && argv[i][0] == '-'; i++) {
+        bool takes_next;
+
+        if (strcmp(argv[i], "--") == 0) return;
+        if (!is_known(argv[i], &takes_next)) {
+            (void)fprintf(
+                stderr,
+                "chorusrun: unknown option \"%s\"; expected -n N, --timeout S, --tag, "
+                "--help or --version, then the program\n",
+                argv[i]);
+            exit(STATUS_USAGE);
+        }
+        i += takes_next;
+    }
+}
+
 void args_read(int argc, char **argv, struct args *out)
 {
     static const struct argp argp = {
@@ -84,6 +118,7 @@ void args_read(int argc, char **argv, struct args *out)
                "When a PE fails, the job ends with its status."};
 
     *out = (struct args){0};
+    refuse_unknown(argc, argv);
     argp_err_exit_status = STATUS_USAGE;
     (void)argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);
 }
