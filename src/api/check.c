@@ -20,7 +20,7 @@ static bool is_reduction(chorus_coll coll)
 
 static chorus_status check_values(const struct ch_args *args, const struct ch_team *team)
 {
-    const chorusx_call *call = &args->call;
+    const chorusx_call *call = args->call;
 
     if (call->coll == CHORUS_COLL_broadcast &&
         (call->root < 0 || (uint32_t)call->root >= team->n))
@@ -39,7 +39,7 @@ static chorus_status check_values(const struct ch_args *args, const struct ch_te
 static chorus_status check_buffer(const struct ch_context *context, const struct ch_args *args,
                                   const char *name, const void *buffer, size_t bytes)
 {
-    const size_t align = ch_type_align[args->call.type];
+    const size_t align = ch_type_align[args->call->type];
 
     if (!ch_heap_contains(context->heap, buffer, bytes))
         return CH_FAIL(CHORUS_ERR_NOT_SYMMETRIC,
@@ -57,7 +57,7 @@ static chorus_status check_buffer(const struct ch_context *context, const struct
 static chorus_status check_overlap(const struct ch_args *args, const struct ch_team *team,
                                    size_t block, bool *is_apart_out)
 {
-    const chorusx_call *call = &args->call;
+    const chorusx_call *call = args->call;
     const char *dst = call->dest, *src = call->source;
     const size_t dst_bytes = has_blocks_in_dest(call->coll) ? block * team->n : block;
     const size_t src_bytes = has_blocks_in_source(call->coll) ? block * team->n : block;
@@ -83,7 +83,7 @@ static chorus_status check_overlap(const struct ch_args *args, const struct ch_t
 chorus_status ch_check_call(const struct ch_context *context, const struct ch_args *args,
                             const struct ch_team *team, bool *is_apart_out)
 {
-    const chorusx_call *call = &args->call;
+    const chorusx_call *call = args->call;
     const size_t block = call->count * ch_type_bytes[call->type];
 
     *is_apart_out = true;

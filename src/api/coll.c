@@ -4,18 +4,39 @@
 
 #include <string.h>
 
-/* Plans of the last few shapes, per thread: selection is a pure function of digest and request.
- */
-enum { CACHED_PLANS = 16 };
+/* Plans of the last few calls, per thread. A team's number is never used again, and with the
+ * rest of the key it says all that selection sees. */
+enum { CACHED_PLANS_LOG2 = 4 };
+
+struct plan_key {
+    uint64_t team; /* 0: empty */
+    size_t count;
+    chorus_coll coll;
+    chorus_type type;
+    chorus_op op;
+    bool is_apart;
+};
 
 struct cached_plan {
-    uint64_t digest; /* 0: empty */
-    struct ch_request request;
+    struct plan_key key;
     const struct ch_algo *algo;
     uint32_t ctas, radix;
 };
 
-static _Thread_local struct cached_plan cached_plans[CACHED_PLANS];
+static _Thread_local struct cached_plan cached_plans[1 << CACHED_PLANS_LOG2];
+
+static bool is_key(const struct plan_key *a, const struct plan_key *b)
+{
+    return a->team == b->team && a->count == b->count && a->coll == b->coll &&
+           a->type == b->type && a->op == b->op && a->is_apart == b->is_apart;
+}
+
+static struct cached_plan *cached_plan_of(const struct plan_key *key)
+{
+    const uint64_t mixed = (key->count * 5 + key->coll) * 0x9e3779b97f4a7c15ull;
+
+    return &cached_plans[mixed >> (64 - CACHED_PLANS_LOG2)];
+}
 
 struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *call,
                                 bool is_apart)
@@ -40,22 +61,23 @@ struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *
     return request;
 }
 
-static chorus_status select_plan(const struct ch_context *context,
-                                 const struct ch_request *request, struct ch_call *out)
+static chorus_status select_plan(const struct ch_context *context, const chorusx_call *asked,
+                                 bool is_apart, struct ch_call *out)
 {
-    const uint64_t digest = ch_select_digest(context->select);
-    const size_t at =
-        (size_t)(request->coll * 5 + (uint64_t)__builtin_popcountll(request->bytes) +
-                 (uint64_t)__builtin_ctzll(request->bytes | 1ull << 63)) %
-        CACHED_PLANS;
-    struct cached_plan *cached = &cached_plans[at];
+    const struct plan_key key = {.team = out->team->id,
+                                 .count = asked->count,
+                                 .coll = asked->coll,
+                                 .type = asked->type,
+                                 .op = asked->op,
+                                 .is_apart = is_apart};
+    struct cached_plan *cached = cached_plan_of(&key);
 
-    if (cached->digest != digest || memcmp(&cached->request, request, sizeof(*request)) != 0) {
+    if (!is_key(&cached->key, &key)) {
+        const struct ch_request request = ch_request_of(out->team, asked, is_apart);
         struct ch_plan plan;
 
-        CH_TRY(ch_select_plan(context->select, request, &plan));
-        *cached = (struct cached_plan){digest, *request, plan.algo, plan.ctas, plan.radix};
-        memcpy(&cached->request, request, sizeof(*request));
+        CH_TRY(ch_select_plan(context->select, &request, &plan));
+        *cached = (struct cached_plan){key, plan.algo, plan.ctas, plan.radix};
     }
     out->algo = cached->algo;
     out->ctas = cached->ctas;
@@ -84,14 +106,14 @@ static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **
 }
 
 /* The caller chose: its needs must be met, nothing is put in its place. */
-static chorus_status force_plan(const struct ch_args *args, const struct ch_request *request,
-                                struct ch_call *out)
+static chorus_status force_plan(const struct ch_args *args, bool is_apart, struct ch_call *out)
 {
-    const chorusx_call *call = &args->call;
+    const chorusx_call *call = args->call;
+    const struct ch_request request = ch_request_of(out->team, call, is_apart);
     uint32_t unmet;
 
     CH_TRY(find_algo(call, &out->algo));
-    unmet = out->algo->needs & ~request->offers;
+    unmet = out->algo->needs & ~request.offers;
 #define X(need, bit, text)                                                                     \
     if (unmet & CH_NEED_##need)                                                                \
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,                                                 \
@@ -101,10 +123,10 @@ static chorus_status force_plan(const struct ch_args *args, const struct ch_requ
 #undef X
     out->ctas = call->ctas > 0 ? (uint32_t)call->ctas : 1;
     out->radix = call->radix > 0 ? (uint32_t)call->radix : CH_RADIX_DEFAULT;
-    if (out->ctas > request->ctas_max)
+    if (out->ctas > request.ctas_max)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: %u CTAs were asked for, a team has %u; raise CHORUS_CTAS",
-                       args->function, out->ctas, request->ctas_max);
+                       args->function, out->ctas, request.ctas_max);
     if (out->radix < CH_RADIX_MIN || out->radix > CH_RADIX_MAX)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: radix is %u; expected %u to %u", args->function,
                        out->radix, CH_RADIX_MIN, CH_RADIX_MAX);
@@ -123,10 +145,9 @@ static chorus_status launch(struct ch_context *context, const struct ch_call *ca
 
 chorus_status ch_collective(const struct ch_args *args)
 {
-    const chorusx_call *asked = &args->call;
+    const chorusx_call *asked = args->call;
     struct ch_context *context;
     struct ch_team *team;
-    struct ch_request request;
     struct ch_call call;
     bool is_apart;
 
@@ -145,10 +166,9 @@ chorus_status ch_collective(const struct ch_args *args)
         .type = asked->type,
         .op = asked->op,
     };
-    request = ch_request_of(team, asked, is_apart);
     if (asked->algo != NULL)
-        CH_TRY(force_plan(args, &request, &call));
+        CH_TRY(force_plan(args, is_apart, &call));
     else
-        CH_TRY(select_plan(context, &request, &call));
+        CH_TRY(select_plan(context, asked, is_apart, &call));
     return launch(context, &call, args->stream);
 }

@@ -10,7 +10,7 @@
 /* What the user asked for. */
 struct ch_args {
     const char *function; /* as the user wrote it, for messages */
-    chorusx_call call;
+    const chorusx_call *call;
     chorus_stream_t stream; /* null: blocking */
 };
 

@@ -4,7 +4,7 @@
 
 static int run(const char *function, chorusx_call call, chorus_stream_t stream)
 {
-    const struct ch_args args = {.function = function, .call = call, .stream = stream};
+    const struct ch_args args = {.function = function, .call = &call, .stream = stream};
 
     return ch_collective(&args);
 }
@@ -185,6 +185,8 @@ static chorus_status check_enums(const chorusx_call *call)
 
 int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)
 {
+    const struct ch_args args = {.function = __func__, .call = call, .stream = stream};
+
     CH_TRY(check_enums(call));
-    return run(__func__, *call, stream);
+    return ch_collective(&args);
 }

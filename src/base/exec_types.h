@@ -21,11 +21,12 @@ struct ch_packet {
     uint64_t data, flag;
 };
 
-/* A line (LL128): 120 data bytes and a flag, likewise. 128-byte aligned. */
+/* A line (LL128): a flag and 120 data bytes, likewise. 128-byte aligned. The flag is in front, so
+ * that a short message lies in one cache line with it. */
 #define CH_LINE_DATA 120u
 struct ch_line {
-    unsigned char data[CH_LINE_DATA];
     uint64_t flag;
+    unsigned char data[CH_LINE_DATA];
 };
 
 #endif /* CH_EXEC_TYPES_H */

@@ -21,7 +21,6 @@ struct ch_teams {
     uint32_t me_world, n_world;
     uint32_t n_dups;
     size_t chunk_bytes;
-    uint64_t last_id;
     struct ch_team_slot slots[CH_TEAM_SLOTS];
 };
 

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Teams of this process so far, whichever of its PEs made them: their numbers. */
+static uint64_t last_id;
+
 /* The mailbox: two sets of packets, so that a PE one exchange ahead overwrites nothing unread.
  */
 static struct ch_packet *mail(const struct ch_team *team, const struct ch_peer *peer,
@@ -58,7 +61,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
 
     if (team == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", n);
     team->n = n;
-    team->id = ++teams->last_id;
+    team->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
     team->n_dups = teams->n_dups;
     team->patience = teams->patience;
     team->n_nodes = 1;
