@@ -21,6 +21,7 @@ static bool is_reduction(chorus_coll coll)
 static chorus_status check_values(const struct ch_args *args, const struct ch_team *team)
 {
     const chorusx_call *call = args->call;
+    size_t bytes;
 
     if (call->coll == CHORUS_COLL_broadcast &&
         (call->root < 0 || (uint32_t)call->root >= team->n))
@@ -29,7 +30,8 @@ static chorus_status check_values(const struct ch_args *args, const struct ch_te
     if (is_reduction(call->coll) && !ch_op_takes(call->op, call->type))
         return CH_FAIL(CHORUS_ERR_ARG, "%s: operator %s does not take type %s", args->function,
                        ch_op_names[call->op], ch_type_names[call->type]);
-    if (call->count > SIZE_MAX / ch_type_bytes[call->type] / team->n)
+    if (__builtin_mul_overflow(call->count, ch_type_bytes[call->type], &bytes) ||
+        __builtin_mul_overflow(bytes, team->n, &bytes))
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: count is %zu; %u blocks of that many %zu-byte elements overflow",
                        args->function, call->count, team->n, ch_type_bytes[call->type]);

@@ -4,36 +4,30 @@
 
 #include <string.h>
 
-/* Plans of the last few calls, per thread. A team's number is never used again, and with the
- * rest of the key it says all that selection sees. */
+/* Plans of the last few calls, per thread. A team's number is never used again, and with
+ * shape and count it says all that selection sees. */
 enum { CACHED_PLANS_LOG2 = 4 };
 
-struct plan_key {
-    uint64_t team; /* 0: empty */
-    size_t count;
-    chorus_coll coll;
-    chorus_type type;
-    chorus_op op;
-    bool is_apart;
-};
-
 struct cached_plan {
-    struct plan_key key;
+    uint64_t team; /* 0: empty */
+    uint64_t shape;
+    size_t count;
     const struct ch_algo *algo;
     uint32_t ctas, radix;
 };
 
 static _Thread_local struct cached_plan cached_plans[1 << CACHED_PLANS_LOG2];
 
-static bool is_key(const struct plan_key *a, const struct plan_key *b)
+/* In one word, which compares as fast as it is made. */
+static uint64_t shape_of(const chorusx_call *call, bool is_apart)
 {
-    return a->team == b->team && a->count == b->count && a->coll == b->coll &&
-           a->type == b->type && a->op == b->op && a->is_apart == b->is_apart;
+    return (uint64_t)call->coll | (uint64_t)call->type << 8 | (uint64_t)call->op << 16 |
+           (uint64_t)is_apart << 24;
 }
 
-static struct cached_plan *cached_plan_of(const struct plan_key *key)
+static struct cached_plan *cached_plan_of(size_t count, uint64_t shape)
 {
-    const uint64_t mixed = (key->count * 5 + key->coll) * 0x9e3779b97f4a7c15ull;
+    const uint64_t mixed = (count * 5 + shape) * 0x9e3779b97f4a7c15ull;
 
     return &cached_plans[mixed >> (64 - CACHED_PLANS_LOG2)];
 }
@@ -42,42 +36,44 @@ struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *
                                 bool is_apart)
 {
     const size_t block = call->count * ch_type_bytes[call->type];
-    struct ch_request request;
+    const enum ch_reach reach = team->n == 1      ? CH_REACH_self
+                                : team->is_mapped ? CH_REACH_mapped
+                                                  : CH_REACH_network;
+    const struct ch_request request = {
+        .coll = call->coll,
+        .bytes = call->coll == CHORUS_COLL_reducescatter ? block * team->n : block,
+        .pes = team->n,
+        .nodes = team->n_nodes,
+        .reach = reach,
+        .type = call->type,
+        .op = call->op,
+        .ctas_max = team->n_dups,
+        .machine = "host",
+        .gpu = "",
+        .offers = ch_offers(call->type, reach, is_apart),
+    };
 
-    memset(&request, 0, sizeof(request)); /* padding too: requests are compared as bytes */
-    request.coll = call->coll;
-    request.bytes = call->coll == CHORUS_COLL_reducescatter ? block * team->n : block;
-    request.pes = team->n;
-    request.nodes = team->n_nodes;
-    request.reach = team->n == 1      ? CH_REACH_self
-                    : team->is_mapped ? CH_REACH_mapped
-                                      : CH_REACH_network;
-    request.type = call->type;
-    request.op = call->op;
-    request.ctas_max = team->n_dups;
-    request.machine = "host";
-    request.gpu = "";
-    request.offers = ch_offers(call->type, request.reach, is_apart);
     return request;
 }
 
 static chorus_status select_plan(const struct ch_context *context, const chorusx_call *asked,
                                  bool is_apart, struct ch_call *out)
 {
-    const struct plan_key key = {.team = out->team->id,
-                                 .count = asked->count,
-                                 .coll = asked->coll,
-                                 .type = asked->type,
-                                 .op = asked->op,
-                                 .is_apart = is_apart};
-    struct cached_plan *cached = cached_plan_of(&key);
+    const uint64_t shape = shape_of(asked, is_apart);
+    struct cached_plan *cached = cached_plan_of(asked->count, shape);
 
-    if (!is_key(&cached->key, &key)) {
+    if (cached->team != out->team->id || cached->shape != shape ||
+        cached->count != asked->count) {
         const struct ch_request request = ch_request_of(out->team, asked, is_apart);
         struct ch_plan plan;
 
         CH_TRY(ch_select_plan(context->select, &request, &plan));
-        *cached = (struct cached_plan){key, plan.algo, plan.ctas, plan.radix};
+        *cached = (struct cached_plan){.team = out->team->id,
+                                       .shape = shape,
+                                       .count = asked->count,
+                                       .algo = plan.algo,
+                                       .ctas = plan.ctas,
+                                       .radix = plan.radix};
     }
     out->algo = cached->algo;
     out->ctas = cached->ctas;
