@@ -36,9 +36,9 @@ struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *
                                 bool is_apart)
 {
     const size_t block = call->count * ch_type_bytes[call->type];
-    const enum ch_reach reach = team->n == 1      ? CH_REACH_self
-                                : team->is_mapped ? CH_REACH_mapped
-                                                  : CH_REACH_network;
+    const uint32_t reach = team->n == 1      ? CH_REACH_self
+                           : team->is_mapped ? CH_REACH_mapped
+                                             : CH_REACH_network;
     const struct ch_request request = {
         .coll = call->coll,
         .bytes = call->coll == CHORUS_COLL_reducescatter ? block * team->n : block,
