@@ -48,7 +48,7 @@ static chorus_status check_buffer(const struct ch_context *context, const struct
                        "%s: %s %p (%zu bytes) is not in the symmetric heap; allocate it with "
                        "chorus_malloc",
                        args->function, name, buffer, bytes);
-    if ((uintptr_t)buffer % align != 0)
+    if (((uintptr_t)buffer & (align - 1)) != 0)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: %s %p is not aligned to the %zu bytes its type needs",
                        args->function, name, buffer, align);

@@ -17,8 +17,10 @@ struct run {
 static struct ch_slice part_of(const struct ch_call *call, size_t elem_bytes, uint32_t cta)
 {
     const size_t grain = PART_BYTES / elem_bytes;
-    struct ch_slice part = ch_slice_of(ch_divide_up(call->count, grain), call->ctas, cta);
+    struct ch_slice part = {0, call->count};
 
+    if (call->ctas == 1) return part;
+    part = ch_slice_of(ch_divide_up(call->count, grain), call->ctas, cta);
     part.first *= grain;
     part.count *= grain;
     if (part.first >= call->count)
