@@ -221,11 +221,11 @@ static void make_and_destroy(chorus_team_t parent, int times)
     chorus_team_t team;
 
     for (int i = 0; i < times; i++) {
-        const int made = chorus_team_split_strided(parent, 0, 1, n, NULL, 0, &team) == CHORUS_OK;
+        const int made =
+            chorus_team_split_strided(parent, 0, 1, n, NULL, 0, &team) == CHORUS_OK;
 
         EXPECT(made);
-        if (!made)
-            break;
+        if (!made) break;
         chorus_team_destroy(team);
     }
 }

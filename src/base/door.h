@@ -27,8 +27,10 @@ struct ch_patience {
     struct ch_door *door; /* this PE's own */
     uint32_t spins;       /* polls with a pause between them, before yielding */
     uint32_t yields;      /* polls with a sched_yield between them, before sleeping */
-    uint32_t is_shared;   /* PEs share cores: rings must not be missed */
-    uint64_t timeout_ns;  /* 0: for ever */
+    /* Where PEs share cores, rings must not be missed: a sleeper puts a barrier into all who
+     * may ring, or, on a system that has no such call, who may ring passes a fence. */
+    uint32_t has_barrier, needs_fence;
+    uint64_t timeout_ns; /* 0: for ever */
 };
 
 /* pes and cores of this node. */

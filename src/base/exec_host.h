@@ -109,8 +109,9 @@ CH_FN void ch_commit(void *memory, const void *staged, size_t bytes)
 /* After stores to a PE's memory: wake it if it sleeps. */
 CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
 {
-    if (mine->is_shared)
-        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ch_wait_slow's */
+    if (mine->needs_fence)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the sleeper's */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);     /* a compiler keeps the order without it */
     if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_ring(theirs);
 }
 
