@@ -12,8 +12,13 @@
 
 #if defined(CH_SIM)
 #include "base/exec_sim.h"
+#define CH_BATCH_OF_MACHINE "coll/batch_cpu.h"
+#elif defined(__CUDACC__)
+#include "base/exec_cuda.h"
+#define CH_BATCH_OF_MACHINE "coll/batch_cuda.h"
 #else
 #include "base/exec_host.h"
+#define CH_BATCH_OF_MACHINE "coll/batch_cpu.h"
 #endif
 
 #endif /* CH_EXEC_H */

@@ -94,7 +94,8 @@ CH_FN const void *ch_view(const void *memory, void *scratch, size_t bytes)
     return memory;
 }
 
-/* Write plain data likewise: fill what ch_stage returns, then ch_commit puts it in place. */
+/* Write plain data likewise: fill what ch_stage returns, then ch_commit puts it in place, or in
+ * as many places as there are calls. */
 CH_FN void *ch_stage(void *memory, void *scratch)
 {
     (void)scratch;
@@ -103,7 +104,7 @@ CH_FN void *ch_stage(void *memory, void *scratch)
 
 CH_FN void ch_commit(void *memory, const void *staged, size_t bytes)
 {
-    (void)memory, (void)staged, (void)bytes;
+    if (memory != staged) memcpy(memory, staged, bytes);
 }
 
 /* After stores to a PE's memory: wake it if it sleeps. */
@@ -115,14 +116,15 @@ CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
     if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_ring(theirs);
 }
 
-/* Wait until *word >= least. Compared so that a peer which is already further is no surprise.
- */
+/* Wait until *word >= least: compared so that a peer which is already further is no surprise.
+ * `sense` is the store's. */
 CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
-                                 uint64_t least)
+                                 uint64_t least, enum ch_sense sense)
 {
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
 
+    (void)sense;
     while (ch_word_load(word) < least && st == CHORUS_OK)
         st = ch_wait_slow(p, &w);
     ch_wait_end(p, &w);

@@ -56,9 +56,9 @@ CH_FN uint64_t ch_word_load(const uint64_t *word)
 }
 
 CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
-                                 uint64_t least)
+                                 uint64_t least, enum ch_sense sense)
 {
-    (void)p;
+    (void)p, (void)sense;
     return ch_sim_word_wait(word, least, CH_SIM_ACQUIRE);
 }
 

@@ -11,9 +11,13 @@ struct ch_lanes {
     uint32_t width; /* lanes that run the body together */
 };
 
-/* What a store tells the peer: that data is there (a step of the algorithm), or that it may
- * write or reuse something (not a step). The host does not care; the simulator counts. */
-enum ch_sense { CH_DATA, CH_CREDIT };
+/*
+ * What a word tells the peer. DATA: what was written in this call is there. ENTRY: this PE is
+ * in the call, and what it wrote before is there. CREDIT: the peer may write or reuse
+ * something. The first two are steps of an algorithm, and the simulator counts them. Where a
+ * call begins with all earlier writes visible, as a kernel does, only DATA costs a fence.
+ */
+enum ch_sense { CH_DATA, CH_ENTRY, CH_CREDIT };
 
 /* A packet (LL): 8 data bytes and a flag, stored so that a reader who sees the flag sees the
  * data. 16-byte aligned. */
@@ -21,8 +25,8 @@ struct ch_packet {
     uint64_t data, flag;
 };
 
-/* A line (LL128): a flag and 120 data bytes, likewise. 128-byte aligned. The flag is in front, so
- * that a short message lies in one cache line with it. */
+/* A line (LL128): a flag and 120 data bytes, likewise. 128-byte aligned. The flag is in front,
+ * so that a short message lies in one cache line with it. */
 #define CH_LINE_DATA 120u
 struct ch_line {
     uint64_t flag;

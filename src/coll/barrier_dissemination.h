@@ -25,7 +25,8 @@ CH_FN chorus_status ch_barrier_dissemination(const struct ch_coll *c, struct ch_
 
         ch_lanes_sync(g); /* what any lane heard in the last round precedes the stores below */
         for (uint64_t j = 1 + g.lane; j <= targets; j += g.width)
-            ch_say(c, ch_after(c, j * span), CH_WORD_BARRIER, epoch, CH_DATA); /* heard below */
+            ch_say(c, ch_after(c, j * span), CH_WORD_BARRIER, epoch,
+                   CH_ENTRY); /* heard below */
         for (uint64_t j = 1 + g.lane; j <= targets && st == CHORUS_OK; j += g.width)
             st = ch_listen(c, ch_after(c, c->n - j * span), CH_WORD_BARRIER, epoch);
         st = ch_agree(st, g);

@@ -21,7 +21,7 @@ CH_FN chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g
     chorus_status st;
 
     if (c->me == c->root) {
-        ch_tell_all(c, CH_WORD_READY, epoch, CH_DATA, g); /* source may be read */
+        ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
         ch_copy(c->dst, c->src, ch_bytes(c), g);
         return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
     }

@@ -16,27 +16,17 @@
 
 #include "coll/vocab.h"
 
-/* Bytes combined and written out together: what is combined is still in the cache. */
-#define CH_TWO_SHOT_BYTES (16u * CH_UNIT_BYTES)
-
 CH_FN chorus_status ch_reduce_two_shot(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g);
     const struct ch_slice slice = ch_slice_of(c->count, c->n, c->me);
-    const size_t first = slice.first * c->elem_bytes, end = first + slice.count * c->elem_bytes;
+    const size_t at = slice.first * c->elem_bytes, bytes = slice.count * c->elem_bytes;
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_DATA, g); /* source may be read, dest written */
+    ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read, dest written */
     st = ch_hear_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
-    for (size_t at = first; at < end; at += CH_TWO_SHOT_BYTES) {
-        const size_t part = ch_min(CH_TWO_SHOT_BYTES, end - at);
-
-        ch_combine_all(c, c->dst + at, c->src + at, part, g);
-        ch_lanes_sync(g); /* a lane below copies what other lanes combined */
-        for (uint32_t k = 1; k < c->n; k++)
-            ch_copy(ch_on_peer(c, ch_after(c, k), c->dst + at), c->dst + at, part, g);
-    }
+    ch_combine_all(c, c->dst + at, c->src + at, bytes, CH_TO_ALL, g);
     ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete, source may be reused */
 }

@@ -14,6 +14,7 @@
 #ifndef CH_RING_H
 #define CH_RING_H
 
+#include "coll/batch.h"
 #include "coll/vocab.h"
 
 CH_FN size_t ch_chunk(const struct ch_coll *c, enum ch_ring ring)
@@ -57,52 +58,6 @@ CH_FN chorus_status ch_wait_for_room(const struct ch_coll *c, enum ch_ring ring,
     return st;
 }
 
-CH_FN uint64_t ch_pack(const unsigned char *from, size_t bytes)
-{
-    uint64_t data = 0;
-
-    if (bytes >= sizeof(data)) /* the usual case, as one load */
-        memcpy(&data, from, sizeof(data));
-    else
-        memcpy(&data, from, bytes);
-    return data;
-}
-
-CH_FN void ch_unpack(unsigned char *to, uint64_t data, size_t bytes)
-{
-    if (bytes >= sizeof(data))
-        memcpy(to, &data, sizeof(data));
-    else
-        memcpy(to, &data, bytes);
-}
-
-CH_FN void ch_send_packets(struct ch_packet *cells, const char *src, size_t bytes,
-                           uint64_t flag, struct ch_lanes g)
-{
-    for (size_t at = g.lane * CH_UNIT_BYTES; at < bytes; at += g.width * CH_UNIT_BYTES) {
-        unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
-        const size_t unit = ch_min(CH_UNIT_BYTES, bytes - at);
-        const unsigned char *from = (const unsigned char *)ch_view(src + at, scratch, unit);
-
-        for (size_t i = 0; i < unit; i += 8)
-            ch_packet_store(&cells[(at + i) / 8], ch_pack(from + i, unit - i), flag);
-    }
-}
-
-CH_FN void ch_send_lines(struct ch_line *cells, const char *src, size_t bytes, uint64_t flag,
-                         struct ch_lanes g)
-{
-    for (size_t at = g.lane * CH_UNIT_BYTES; at < bytes; at += g.width * CH_UNIT_BYTES) {
-        unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
-        const size_t unit = ch_min(CH_UNIT_BYTES, bytes - at);
-        const unsigned char *from = (const unsigned char *)ch_view(src + at, scratch, unit);
-
-        for (size_t i = 0; i < unit; i += CH_LINE_DATA)
-            ch_line_store(&cells[(at + i) / CH_LINE_DATA], from + i,
-                          ch_min(CH_LINE_DATA, unit - i), flag);
-    }
-}
-
 /* Send `bytes` (1 to ch_chunk) to `peer`. src may be reused on return. */
 CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
                             const char *src, size_t bytes, struct ch_lanes g)
@@ -117,10 +72,14 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, uint32_t
     if (ring == CH_RING_simple) {
         ch_copy(m.memory, src, bytes, g);
         ch_tell(c, peer, CH_WORD_FILLED, m.end, CH_DATA, g); /* pairs with ch_arrived */
-    } else if (ring == CH_RING_ll) {
-        ch_send_packets((struct ch_packet *)(void *)m.memory, src, bytes, m.flag, g);
     } else {
-        ch_send_lines((struct ch_line *)(void *)m.memory, src, bytes, m.flag, g);
+        struct ch_value v;
+
+        for (struct ch_batch b = ch_batch_first(ring, src, bytes, g); ch_batch_more(&b);
+             ch_batch_next(&b)) {
+            ch_value_load(&v, src, &b);
+            ch_value_send(ring, m.memory, &v, &b, m.flag);
+        }
     }
     ch_lanes_sync(g); /* all lanes have read `sent` and stored their share */
     if (g.lane == 0) {
@@ -130,70 +89,12 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, uint32_t
     return CHORUS_OK;
 }
 
-/* Before ch_arriving: the simple protocol waits for the message as a whole. */
+/* The simple protocol waits for the message as a whole, before any of it is loaded. */
 CH_FN chorus_status ch_arrived(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
                                size_t bytes, struct ch_lanes g)
 {
     if (ring != CH_RING_simple) return CHORUS_OK;
     return ch_hear(c, peer, CH_WORD_FILLED, ch_incoming(c, ring, peer, bytes).end, g);
-}
-
-CH_FN chorus_status ch_take_packet(const struct ch_coll *c, uint32_t peer,
-                                   const struct ch_packet *p, uint64_t flag, uint64_t *data)
-{
-    struct ch_wait w = {0, 0, 0, 0};
-    chorus_status st = CHORUS_OK;
-
-    while (!ch_packet_load(p, flag, data) && st == CHORUS_OK)
-        st = ch_wait_slow(c->patience, &w);
-    ch_wait_end(c->patience, &w);
-    if (st != CHORUS_OK) *c->late_peer = peer;
-    return st;
-}
-
-CH_FN chorus_status ch_take_line(const struct ch_coll *c, uint32_t peer,
-                                 const struct ch_line *line, size_t bytes, uint64_t flag,
-                                 unsigned char *to)
-{
-    struct ch_wait w = {0, 0, 0, 0};
-    chorus_status st = CHORUS_OK;
-
-    while (!ch_line_load(line, bytes, flag, to) && st == CHORUS_OK)
-        st = ch_wait_slow(c->patience, &w);
-    ch_wait_end(c->patience, &w);
-    if (st != CHORUS_OK) *c->late_peer = peer;
-    return st;
-}
-
-/*
- * One lane: [at, at + unit) of message m from `peer`; waits for it. The result is scratch or,
- * in the simple protocol on the host, the cells themselves. *st keeps the first failure; once
- * it is set nothing waits any more.
- */
-CH_FN const void *ch_arriving(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
-                              struct ch_message m, size_t at, size_t unit, void *scratch,
-                              chorus_status *st)
-{
-    unsigned char *to = (unsigned char *)scratch;
-
-    if (ring == CH_RING_simple) return ch_view(m.memory + at, scratch, unit);
-    if (ring == CH_RING_ll) {
-        const struct ch_packet *packets = (const struct ch_packet *)(const void *)m.memory;
-
-        for (size_t i = 0; i < unit && *st == CHORUS_OK; i += 8) {
-            uint64_t data = 0;
-
-            *st = ch_take_packet(c, peer, &packets[(at + i) / 8], m.flag, &data);
-            ch_unpack(to + i, data, unit - i);
-        }
-    } else {
-        const struct ch_line *lines = (const struct ch_line *)(const void *)m.memory;
-
-        for (size_t i = 0; i < unit && *st == CHORUS_OK; i += CH_LINE_DATA)
-            *st = ch_take_line(c, peer, &lines[(at + i) / CH_LINE_DATA],
-                               ch_min(CH_LINE_DATA, unit - i), m.flag, to + i);
-    }
-    return scratch;
 }
 
 /* The message that was next from `peer` is done with; its cells may be filled again. The sender
@@ -227,13 +128,13 @@ CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, uint32_t
     if (ring == CH_RING_simple) {
         ch_copy(dst, m.memory, bytes, g);
     } else {
-        for (size_t at = g.lane * CH_UNIT_BYTES; at < bytes; at += g.width * CH_UNIT_BYTES) {
-            unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
-            const size_t unit = ch_min(CH_UNIT_BYTES, bytes - at);
-            void *out = ch_stage(dst + at, scratch);
+        struct ch_value v;
 
-            (void)ch_arriving(c, ring, peer, m, at, unit, out, &st);
-            ch_commit(dst + at, out, unit);
+        for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
+             ch_batch_next(&b)) {
+            ch_value_stage(&v, dst, &b);
+            ch_value_take(c, ring, peer, m.memory, &v, &b, m.flag, &st);
+            ch_value_store(dst, &v, &b);
         }
         st = ch_agree(st, g);
         if (st != CHORUS_OK) return st;
@@ -253,6 +154,23 @@ CH_FN uint32_t ch_source(struct ch_sources from, uint32_t i)
     return from.first + i * from.step;
 }
 
+/* One lane: what source `pe` of a fold contributes to a batch; waits for it. */
+CH_FN void ch_source_value(const struct ch_coll *c, enum ch_ring ring, uint32_t pe,
+                           const char *own, size_t bytes, struct ch_value *v,
+                           const struct ch_batch *b, chorus_status *st)
+{
+    const struct ch_message m = ch_incoming(c, ring, pe, bytes);
+
+    if (pe == c->me) {
+        ch_value_load(v, own, b);
+    } else if (ring == CH_RING_simple) {
+        ch_value_load(v, m.memory, b);
+    } else {
+        ch_value_private(v);
+        ch_value_take(c, ring, pe, m.memory, v, b, m.flag, st);
+    }
+}
+
 /*
  * dst = the sources' data combined in their order: `own` for this PE, which is one of them, and
  * the message that is next from each of the others. dst may be own.
@@ -266,28 +184,23 @@ CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_ring ring, struct c
     for (uint32_t i = 0; i < from.count && st == CHORUS_OK; i++)
         if (ch_source(from, i) != c->me) st = ch_arrived(c, ring, ch_source(from, i), bytes, g);
     if (st != CHORUS_OK) return st;
-    for (size_t at = g.lane * CH_UNIT_BYTES; at < bytes; at += g.width * CH_UNIT_BYTES) {
-        unsigned char acc[CH_ACC_FACTOR * CH_UNIT_BYTES] __attribute__((aligned(16)));
-        unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
-        const size_t unit = ch_min(CH_UNIT_BYTES, bytes - at), count = unit / c->elem_bytes;
-        void *out;
+    for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v;
+        struct ch_acc acc;
 
-        for (uint32_t i = 0; i < from.count && st == CHORUS_OK; i++) {
+        for (uint32_t i = 0; i < from.count; i++) {
             const uint32_t pe = ch_source(from, i);
-            const void *in = pe == c->me
-                                 ? ch_view(own + at, scratch, unit)
-                                 : ch_arriving(c, ring, pe, ch_incoming(c, ring, pe, bytes), at,
-                                               unit, scratch, &st);
 
+            ch_source_value(c, ring, pe, own, bytes, &v, &b, &st);
             if (i == 0)
-                c->reduce->first(acc, in, count);
+                ch_acc_first(c, &acc, &v, &b);
             else
-                c->reduce->next(acc, in, count);
+                ch_acc_next(c, &acc, &v, &b);
         }
-        if (st != CHORUS_OK) break;
-        out = ch_stage(dst + at, scratch);
-        c->reduce->last(out, acc, count);
-        ch_commit(dst + at, out, unit);
+        ch_value_stage(&v, dst, &b);
+        ch_acc_last(c, &v, &acc, &b);
+        ch_value_store(dst, &v, &b);
     }
     st = ch_agree(st, g);
     for (uint32_t i = 0; i < from.count && st == CHORUS_OK; i++)

@@ -10,6 +10,7 @@
 #ifndef CH_VOCAB_H
 #define CH_VOCAB_H
 
+#include "coll/batch.h"
 #include "coll/coll.h"
 #include "coll/shape.h"
 
@@ -59,7 +60,8 @@ CH_FN void ch_tell_all(const struct ch_coll *c, uint32_t word, uint64_t value,
 CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t word,
                               uint64_t least)
 {
-    const chorus_status st = ch_word_wait(c->patience, ch_word_at(c, c->me, word, peer), least);
+    const chorus_status st =
+        ch_word_wait(c->patience, ch_word_at(c, c->me, word, peer), least, ch_sense_of(word));
 
     if (st != CHORUS_OK) *c->late_peer = peer;
     return st;
@@ -90,25 +92,32 @@ CH_FN chorus_status ch_hear_all(const struct ch_coll *c, uint32_t word, uint64_t
     return ch_agree(st, g);
 }
 
+/* Where a combination is stored: in this PE's dst, or at the same place on every PE. */
+enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
+
 /*
- * dst = src of sources[0] op src of sources[1] ..., read where they lie: `src` is this PE's
- * address of the vector, and every PE of the team is a source, in PE order.
+ * dst = src of PE 0 op src of PE 1 ..., read where they lie: `src` is this PE's address of the
+ * vector, and every PE of the team is a source, in PE order.
  */
 CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
-                          struct ch_lanes g)
+                          enum ch_reach_of to, struct ch_lanes g)
 {
-    for (size_t at = g.lane * CH_UNIT_BYTES; at < bytes; at += g.width * CH_UNIT_BYTES) {
-        unsigned char acc[CH_ACC_FACTOR * CH_UNIT_BYTES] __attribute__((aligned(16)));
-        unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
-        const size_t unit = ch_min(CH_UNIT_BYTES, bytes - at), count = unit / c->elem_bytes;
-        void *out;
+    for (struct ch_batch b = ch_batch_first(CH_RING_simple, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v;
+        struct ch_acc acc;
 
-        c->reduce->first(acc, ch_view(ch_on_peer(c, 0, src + at), scratch, unit), count);
-        for (uint32_t pe = 1; pe < c->n; pe++)
-            c->reduce->next(acc, ch_view(ch_on_peer(c, pe, src + at), scratch, unit), count);
-        out = ch_stage(dst + at, scratch);
-        c->reduce->last(out, acc, count);
-        ch_commit(dst + at, out, unit);
+        ch_value_load(&v, ch_on_peer(c, 0, src), &b);
+        ch_acc_first(c, &acc, &v, &b);
+        for (uint32_t pe = 1; pe < c->n; pe++) {
+            ch_value_load(&v, ch_on_peer(c, pe, src), &b);
+            ch_acc_next(c, &acc, &v, &b);
+        }
+        ch_value_stage(&v, dst, &b);
+        ch_acc_last(c, &v, &acc, &b);
+        ch_value_store(dst, &v, &b);
+        for (uint32_t k = 1; k < c->n && to == CH_TO_ALL; k++)
+            ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v, &b);
     }
 }
 

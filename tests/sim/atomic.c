@@ -98,7 +98,7 @@ void ch_sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense,
                  sim.now->pe, (unsigned long long)value, sim_place(word),
                  (unsigned long long)old->value);
     v->value = value;
-    v->is_data = sense == CH_DATA;
+    v->is_data = sense != CH_CREDIT;
     v->clock = NULL;
     publish(b, word, v);
     if (order == CH_SIM_RELEASE) v->clock = sim_release(sim.now);

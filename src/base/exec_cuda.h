@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exec_cuda.h: a GPU, a machine whose lanes are the threads of a block. The contract of each
+ * primitive is exec_host.h's.
+ *
+ * A kernel begins with everything visible that was written before it in stream order, on this
+ * GPU and by it on others, and ends likewise; so only what a call itself wrote needs a release.
+ * Packets and the parts of a line are single 16-byte accesses, which the link keeps whole.
+ */
+#ifndef CH_EXEC_CUDA_H
+#define CH_EXEC_CUDA_H
+
+#include "base/exec_types.h"
+#include "chorus/status.h"
+
+#include <string.h>
+
+#define CH_FN static __device__ __forceinline__
+
+#define CH_LINE_BYTES 64u /* apart, so that two PEs' words share no sector */
+
+struct ch_door; /* a host's; GPUs poll */
+
+/* How a kernel waits: for as long as the host lets it. */
+struct ch_patience {
+    const uint32_t *aborted; /* in the host's memory: not 0 when the job is ending */
+    uint64_t timeout_ns;     /* 0: for ever */
+};
+
+struct ch_wait {
+    uint64_t start_ns;
+    uint32_t polls, unused, none; /* as many fields as the host's */
+};
+
+/* Polls between looks at the host's memory, which take about a microsecond. */
+#define CH_POLLS_QUIET 4096u
+
+CH_FN uint64_t ch_clock_ns(void)
+{
+    uint64_t ns;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+CH_FN chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
+{
+    uint32_t aborted;
+
+    if (++w->polls % CH_POLLS_QUIET != 0) return CHORUS_OK;
+    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(aborted) : "l"(p->aborted));
+    if (aborted) return CHORUS_ERR_ABORTED;
+    if (w->start_ns == 0) w->start_ns = ch_clock_ns();
+    if (p->timeout_ns != 0 && ch_clock_ns() - w->start_ns > p->timeout_ns)
+        return CHORUS_ERR_TIMEOUT;
+    return CHORUS_OK;
+}
+
+CH_FN void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
+{
+    (void)p, (void)w;
+}
+
+CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
+{
+    (void)mine, (void)theirs; /* nobody sleeps */
+}
+
+CH_FN void ch_lanes_sync(struct ch_lanes g)
+{
+    (void)g;
+    __syncthreads();
+}
+
+CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
+{
+    (void)g;
+    return __syncthreads_or(flag);
+}
+
+CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
+{
+    if (sense == CH_DATA)
+        asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    else
+        asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
+CH_FN uint64_t ch_word_load(const uint64_t *word)
+{
+    uint64_t value;
+
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
+/* Not a primitive: without the acquire, for words that carry nothing written in this call. */
+CH_FN uint64_t ch_word_peek(const uint64_t *word)
+{
+    uint64_t value;
+
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
+CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
+                                 uint64_t least, enum ch_sense sense)
+{
+    struct ch_wait w = {0, 0, 0, 0};
+    chorus_status st = CHORUS_OK;
+
+    while ((sense == CH_DATA ? ch_word_load(word) : ch_word_peek(word)) < least &&
+           st == CHORUS_OK)
+        st = ch_wait_slow(p, &w);
+    return st;
+}
+
+/* 16 bytes that peers may be writing or reading. */
+CH_FN void ch_quad_store(void *at, uint64_t lo, uint64_t hi)
+{
+    asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(lo), "l"(hi)
+                 : "memory");
+}
+
+CH_FN void ch_quad_load(const void *at, uint64_t *lo, uint64_t *hi)
+{
+    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(*lo), "=l"(*hi)
+                 : "l"(at)
+                 : "memory");
+}
+
+CH_FN void ch_packet_store(struct ch_packet *p, uint64_t data, uint64_t flag)
+{
+    ch_quad_store(p, data, flag);
+}
+
+CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *data_out)
+{
+    uint64_t found;
+
+    ch_quad_load(p, data_out, &found);
+    return found == flag;
+}
+
+#endif /* CH_EXEC_CUDA_H */

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch_cpu.h: batches of CH_UNIT_BYTES side by side, for the host and the simulator. */
+#ifndef CH_BATCH_CPU_H
+#define CH_BATCH_CPU_H
+
+#include "coll/coll.h"
+#include "coll/shape.h"
+
+struct ch_batch {
+    size_t at, bytes; /* this batch is [at, at + bytes) */
+    size_t end, step;
+};
+
+struct ch_value {
+    unsigned char *data; /* scratch, or where the value comes from or goes to */
+    unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
+};
+
+struct ch_acc {
+    unsigned char data[CH_ACC_FACTOR * CH_UNIT_BYTES] __attribute__((aligned(16)));
+};
+
+CH_FN struct ch_batch ch_batch_at(size_t at, size_t end, size_t step)
+{
+    struct ch_batch b;
+
+    b.at = at;
+    b.end = end;
+    b.step = step;
+    b.bytes = at < end ? ch_min(CH_UNIT_BYTES, end - at) : 0;
+    return b;
+}
+
+CH_FN struct ch_batch ch_batch_first(enum ch_ring ring, const void *at, size_t bytes,
+                                     struct ch_lanes g)
+{
+    (void)ring, (void)at;
+    return ch_batch_at(g.lane * CH_UNIT_BYTES, bytes, g.width * CH_UNIT_BYTES);
+}
+
+CH_FN int ch_batch_more(const struct ch_batch *b)
+{
+    return b->bytes != 0;
+}
+
+CH_FN void ch_batch_next(struct ch_batch *b)
+{
+    *b = ch_batch_at(b->at + b->step, b->end, b->step);
+}
+
+CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
+{
+    v->data = (unsigned char *)(uintptr_t)ch_view(at + b->at, v->scratch, b->bytes);
+}
+
+CH_FN void ch_value_stage(struct ch_value *v, char *at, const struct ch_batch *b)
+{
+    v->data = (unsigned char *)ch_stage(at + b->at, v->scratch);
+}
+
+CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_batch *b)
+{
+    ch_commit(at + b->at, v->data, b->bytes);
+}
+
+CH_FN uint64_t ch_pack(const unsigned char *from, size_t bytes)
+{
+    uint64_t data = 0;
+
+    if (bytes >= sizeof(data)) /* the usual case, as one load */
+        memcpy(&data, from, sizeof(data));
+    else
+        memcpy(&data, from, bytes);
+    return data;
+}
+
+CH_FN void ch_unpack(unsigned char *to, uint64_t data, size_t bytes)
+{
+    if (bytes >= sizeof(data))
+        memcpy(to, &data, sizeof(data));
+    else
+        memcpy(to, &data, bytes);
+}
+
+CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *v,
+                         const struct ch_batch *b, uint64_t flag)
+{
+    struct ch_packet *packets = (struct ch_packet *)(void *)cells;
+    struct ch_line *lines = (struct ch_line *)(void *)cells;
+
+    if (ring == CH_RING_ll)
+        for (size_t i = 0; i < b->bytes; i += 8)
+            ch_packet_store(&packets[(b->at + i) / 8], ch_pack(v->data + i, b->bytes - i),
+                            flag);
+    else
+        for (size_t i = 0; i < b->bytes; i += CH_LINE_DATA)
+            ch_line_store(&lines[(b->at + i) / CH_LINE_DATA], v->data + i,
+                          ch_min(CH_LINE_DATA, b->bytes - i), flag);
+}
+
+CH_FN chorus_status ch_take_packet(const struct ch_coll *c, uint32_t peer,
+                                   const struct ch_packet *p, uint64_t flag, uint64_t *data)
+{
+    struct ch_wait w = {0, 0, 0, 0};
+    chorus_status st = CHORUS_OK;
+
+    while (!ch_packet_load(p, flag, data) && st == CHORUS_OK)
+        st = ch_wait_slow(c->patience, &w);
+    ch_wait_end(c->patience, &w);
+    if (st != CHORUS_OK) *c->late_peer = peer;
+    return st;
+}
+
+CH_FN chorus_status ch_take_line(const struct ch_coll *c, uint32_t peer,
+                                 const struct ch_line *line, size_t bytes, uint64_t flag,
+                                 unsigned char *to)
+{
+    struct ch_wait w = {0, 0, 0, 0};
+    chorus_status st = CHORUS_OK;
+
+    while (!ch_line_load(line, bytes, flag, to) && st == CHORUS_OK)
+        st = ch_wait_slow(c->patience, &w);
+    ch_wait_end(c->patience, &w);
+    if (st != CHORUS_OK) *c->late_peer = peer;
+    return st;
+}
+
+CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+                         const char *cells, struct ch_value *v, const struct ch_batch *b,
+                         uint64_t flag, chorus_status *st)
+{
+    const struct ch_packet *packets = (const struct ch_packet *)(const void *)cells;
+    const struct ch_line *lines = (const struct ch_line *)(const void *)cells;
+
+    if (ring == CH_RING_ll)
+        for (size_t i = 0; i < b->bytes && *st == CHORUS_OK; i += 8) {
+            uint64_t data = 0;
+
+            *st = ch_take_packet(c, peer, &packets[(b->at + i) / 8], flag, &data);
+            ch_unpack(v->data + i, data, b->bytes - i);
+        }
+    else
+        for (size_t i = 0; i < b->bytes && *st == CHORUS_OK; i += CH_LINE_DATA)
+            *st = ch_take_line(c, peer, &lines[(b->at + i) / CH_LINE_DATA],
+                               ch_min(CH_LINE_DATA, b->bytes - i), flag, v->data + i);
+}
+
+/* The value is to be filled: by ch_value_take, without a place to go to. */
+CH_FN void ch_value_private(struct ch_value *v)
+{
+    v->data = v->scratch;
+}
+
+CH_FN size_t ch_batch_count(const struct ch_coll *c, const struct ch_batch *b)
+{
+    return b->bytes / c->elem_bytes;
+}
+
+CH_FN void ch_acc_first(const struct ch_coll *c, struct ch_acc *acc, const struct ch_value *v,
+                        const struct ch_batch *b)
+{
+    c->reduce->first(acc->data, v->data, ch_batch_count(c, b));
+}
+
+CH_FN void ch_acc_next(const struct ch_coll *c, struct ch_acc *acc, const struct ch_value *v,
+                       const struct ch_batch *b)
+{
+    c->reduce->next(acc->data, v->data, ch_batch_count(c, b));
+}
+
+CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v, const struct ch_acc *acc,
+                       const struct ch_batch *b)
+{
+    c->reduce->last(v->data, acc->data, ch_batch_count(c, b));
+}
+
+#endif /* CH_BATCH_CPU_H */
