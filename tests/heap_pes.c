@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BLOB_BYTES_MAX = 256 };
+enum { BLOB_BYTES_MAX = 512 };
 
 #define PLENTY_NS 60000000000ull
 

@@ -53,6 +53,15 @@ typedef enum chorus_type {
 #define CHORUS_TYPE_char CHORUS_TYPE_i8
 #endif
 
+/* Where symmetric objects lie; auto: on GPUs where every PE has one. */
+#define CHORUS_HEAP_LIST(X) X(auto) X(host) X(cuda)
+
+typedef enum chorus_heap {
+#define X(name) CHORUS_HEAP_##name,
+    CHORUS_HEAP_LIST(X)
+#undef X
+} chorus_heap;
+
 /* Reduction operators. */
 #define CHORUS_OP_LIST(X) X(and) X(or) X(xor) X(min) X(max) X(sum) X(prod)
 

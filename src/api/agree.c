@@ -7,7 +7,8 @@
 
 /* clang-format off */
 /* Options that decide the layout of shared memory: name, field. */
-#define AGREED_OPTIONS(X) X(HEAP_MAX, heap_max) X(HEAP_STEP, heap_step) X(CTAS, ctas) X(CHUNK, chunk)
+#define AGREED_OPTIONS(X) X(HEAP_MAX, heap_max) X(HEAP_STEP, heap_step) \
+    X(SYNC_MAX, sync_max) X(CTAS, ctas) X(CHUNK, chunk)
 /* clang-format on */
 
 enum { MESSAGE_BYTES = 256 };
@@ -17,6 +18,7 @@ struct claim {
 #define X(NAME, field) uint64_t field;
     AGREED_OPTIONS(X)
 #undef X
+    uint64_t heap; /* a chorus_heap */
     uint64_t select_digest;
     int64_t status; /* of the PE so far, with its message if that is a failure */
     char message[MESSAGE_BYTES];
@@ -29,6 +31,7 @@ static void fill(struct claim *claim, const struct ch_options *options, uint64_t
 #define X(NAME, field) claim->field = options->field;
     AGREED_OPTIONS(X)
 #undef X
+    claim->heap = options->heap;
     claim->select_digest = select_digest;
     claim->status = mine;
     if (mine != CHORUS_OK) strncpy(claim->message, ch_error_message(), MESSAGE_BYTES - 1);
@@ -46,6 +49,11 @@ static chorus_status compare(const struct claim *claims, uint32_t n)
                        (unsigned long long)claims[0].field);
         AGREED_OPTIONS(X)
 #undef X
+        if (claims[pe].heap != claims[0].heap)
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "the heap asked for is %s on PE %u and %s on PE 0; set CHORUS_HEAP, "
+                           "or what chorusx_init_attr is given, alike for all PEs",
+                           ch_heap_names[claims[pe].heap], pe, ch_heap_names[claims[0].heap]);
         if (claims[pe].select_digest != claims[0].select_digest)
             return CH_FAIL(CHORUS_ERR_ARG,
                            "PE %u would choose other algorithms than PE 0: its rule tables or "

@@ -4,8 +4,6 @@
 
 #include "api/argument.h"
 
-#include <string.h>
-
 /* Objects of different calls share no cache line, so PEs that poll one do not slow another. */
 #define ALIGN_DEFAULT ((size_t)CH_LINE_BYTES)
 
@@ -18,7 +16,7 @@ static chorus_status allocate(const char *function, size_t align, size_t bytes, 
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_heap_alloc(context->heap, align, bytes, &ptr));
-    if (zeroed) memset(ptr, 0, bytes);
+    if (zeroed) CH_TRY(ch_heap_zero(context->heap, ptr, bytes));
     CH_TRY(ch_context_meet(context));
     *ptr_out = ptr;
     return CHORUS_OK;

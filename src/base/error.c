@@ -25,6 +25,11 @@ const char *ch_error_message(void)
     return message;
 }
 
+void ch_error_forget(void)
+{
+    message[0] = '\0';
+}
+
 const char *ch_status_text(int code)
 {
     switch (code) {

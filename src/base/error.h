@@ -33,6 +33,9 @@ void ch_error_set(chorus_status code, const char *file, int line, const char *fo
 /* This thread's last message, or "" when nothing failed. Valid until the next failure here. */
 const char *ch_error_message(void);
 
+/* What failed was only tried: this thread has no message any more. */
+void ch_error_forget(void);
+
 /* The fixed text of a code; "unknown status" for any other number. */
 const char *ch_status_text(int code);
 

@@ -74,10 +74,30 @@ static chorus_status parse_SECONDS(const char *name, const char *text, uint64_t 
     return CHORUS_OK;
 }
 
+const char *const ch_heap_names[] = {
+#define X(name) #name,
+    CHORUS_HEAP_LIST(X)
+#undef X
+};
+
+static chorus_status parse_HEAP(const char *name, const char *text, chorus_heap *out)
+{
+#define X(heap)                     \
+    if (strcmp(text, #heap) == 0) { \
+        *out = CHORUS_HEAP_##heap;  \
+        return CHORUS_OK;           \
+    }
+    CHORUS_HEAP_LIST(X)
+#undef X
+    return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected auto, host or cuda", name,
+                   text);
+}
+
 chorus_status ch_options_read(struct ch_options *out)
 {
     const char *text;
 
+    out->device = CH_OPTION_NO_DEVICE;
 #define X(NAME, field, KIND, initial, help) \
     text = getenv("CHORUS_" #NAME);         \
     CH_TRY(parse_##KIND(#NAME, text != NULL ? text : (initial), &out->field));

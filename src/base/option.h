@@ -9,17 +9,21 @@
 #define CH_OPTION_H
 
 #include "base/error.h"
+#include "chorus/lists.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 /* clang-format off */
 /* Environment name after CHORUS_, field, kind, default, text. Kinds: STRING, BYTES (suffix K, M,
- * G), COUNT (1 to CH_COUNT_MAX), SECONDS (fractions allowed; kept in ns). */
+ * G), COUNT (1 to CH_COUNT_MAX), SECONDS (fractions allowed; kept in ns), HEAP (a word of
+ * CHORUS_HEAP_LIST). */
 #define CH_OPTION_LIST(X)                                                                        \
     X(LOG, log, STRING, "warn", "highest level logged: none error warn info debug trace")        \
-    X(HEAP_MAX, heap_max, BYTES, "0", "most bytes the symmetric heap of a PE may grow to; 0: the machine's memory") \
+    X(HEAP, heap, HEAP, "auto", "where symmetric objects lie: host, cuda (GPUs), or auto: on GPUs if every PE has one") \
+    X(HEAP_MAX, heap_max, BYTES, "0", "most bytes the symmetric heap of a PE may grow to; 0: the memory of the machine, or of the GPU") \
     X(HEAP_STEP, heap_step, BYTES, "4M", "bytes the heap grows by at the least")                 \
+    X(SYNC_MAX, sync_max, BYTES, "128M", "bytes of a GPU that are set aside for the sync memory of a PE's teams") \
     X(TIMEOUT, timeout_ns, SECONDS, "300", "seconds a wait may last before it is an error; 0: for ever") \
     X(ALGO, algo, STRING, "", "force algorithms: coll:algo[:proto[:ctas]][,...]")                \
     X(TUNING, tuning, STRING, "", "rule table file to use before the user's and the shipped ones") \
@@ -31,6 +35,7 @@
 #define CH_OPTION_TYPE_BYTES uint64_t
 #define CH_OPTION_TYPE_COUNT uint64_t
 #define CH_OPTION_TYPE_SECONDS uint64_t
+#define CH_OPTION_TYPE_HEAP chorus_heap
 
 #define CH_COUNT_MAX 1024u
 
@@ -38,7 +43,13 @@ struct ch_options {
 #define X(NAME, field, KIND, initial, text) CH_OPTION_TYPE_##KIND field;
     CH_OPTION_LIST(X)
 #undef X
+    int device; /* the program's wish, which no variable says; CH_OPTION_NO_DEVICE: none */
 };
+
+#define CH_OPTION_NO_DEVICE (-1)
+
+/* The words of CHORUS_HEAP_LIST, by value. */
+extern const char *const ch_heap_names[];
 
 /* Fill *out from the environment. ERR_ARG names the variable, its value and the form expected.
  */

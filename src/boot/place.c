@@ -95,3 +95,34 @@ uint32_t ch_place_count_cores(void)
     ch_place_close(place);
     return cores;
 }
+
+/* Devices alone: they hang on the package or the NUMA node whose cores they are near. */
+static int load_devices(hwloc_topology_t topology)
+{
+    if (hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0)
+        return -1;
+    return hwloc_topology_load(topology);
+}
+
+static uint32_t thread_near(hwloc_topology_t topology, const char *bus)
+{
+    const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology, bus);
+    hwloc_obj_t near;
+
+    if (device == NULL) return UINT32_MAX;
+    near = hwloc_get_non_io_ancestor_obj(topology, device);
+    return near == NULL ? UINT32_MAX : (uint32_t)hwloc_bitmap_first(near->cpuset);
+}
+
+void ch_place_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threads_out)
+{
+    hwloc_topology_t topology;
+
+    for (uint32_t i = 0; i < n; i++)
+        threads_out[i] = UINT32_MAX;
+    if (hwloc_topology_init(&topology) != 0) return;
+    if (load_devices(topology) == 0)
+        for (uint32_t i = 0; i < n; i++)
+            threads_out[i] = thread_near(topology, buses[i]);
+    hwloc_topology_destroy(topology);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.h: the cores this process may use, and binding to one of them. */
+/* place.h: the cores this process may use, binding to one of them, and what is near. */
 #ifndef CH_PLACE_H
 #define CH_PLACE_H
 
@@ -20,5 +20,11 @@ int ch_place_bind(const struct ch_place *place, uint32_t i);
 
 /* ch_place_cores, without keeping the place. */
 uint32_t ch_place_count_cores(void);
+
+/* A PCI address such as "0000:1b:00.0". */
+#define CH_BUS_BYTES 16
+
+/* The first hardware thread near each PCI device; UINT32_MAX where nobody knows. */
+void ch_place_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threads_out);
 
 #endif /* CH_PLACE_H */

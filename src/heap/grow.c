@@ -68,38 +68,58 @@ static chorus_status agree(struct ch_heap *heap, const struct vote *mine)
 static int foresee(struct ch_heap *heap, size_t bytes)
 {
     if (ch_arena_reserve(&heap->arena) != CHORUS_OK) return ENOMEM;
+    if (heap->data != NULL) return 0; /* the machine's memory is not asked */
     return bytes > ch_memory_available() / heap->n ? ENOMEM : 0;
 }
 
 /* At least a step, so that small allocations seldom ask; at most what is reserved. */
 static size_t next_limit(const struct ch_heap *heap, size_t old, size_t limit)
 {
-    const size_t most = heap->layout.symmetric_bytes;
+    const size_t most = heap->symmetric_bytes;
+    const size_t page = heap->data != NULL ? heap->data->granule_bytes : CH_HEAP_PAGE_BYTES;
     size_t next = limit;
 
     if (heap->step_bytes > most - old) return most;
     if (next < old + heap->step_bytes) next = old + heap->step_bytes;
-    next = (next + CH_HEAP_PAGE_BYTES - 1) / CH_HEAP_PAGE_BYTES * CH_HEAP_PAGE_BYTES;
+    next = (next + page - 1) / page * page;
     return next < most ? next : most;
+}
+
+/* The same on GPUs, whose refusal stands in the message. */
+static chorus_status commit_on_gpus(struct ch_heap *heap, size_t lo, size_t hi,
+                                    size_t bytes_asked)
+{
+    const chorus_status st = ch_data_grow(heap->data, lo, hi);
+    char why[240];
+
+    if (st != CHORUS_ERR_NOMEM) return st;
+    (void)snprintf(why, sizeof(why), "%s", ch_error_message());
+    return ch_heap_no_room(heap, bytes_asked, why);
+}
+
+/* Back [lo, hi) of every PE's symmetric part, or none. */
+static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi, struct vote *mine)
+{
+    const struct ch_segment *const own = &heap->segments[heap->me];
+    const size_t base = heap->layout.symmetric_offset;
+    chorus_status st;
+
+    if (heap->data != NULL) return commit_on_gpus(heap, lo, hi, (size_t)mine->bytes_asked);
+    mine->error = ch_segment_commit(own, base + lo, base + hi);
+    st = agree(heap, mine);
+    if (st != CHORUS_OK && mine->error == 0) ch_segment_decommit(own, base + lo, base + hi);
+    return st;
 }
 
 chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit, size_t bytes_asked)
 {
-    const struct ch_segment *const own = &heap->segments[heap->me];
-    const size_t base = heap->layout.symmetric_offset;
     const size_t old = heap->arena.limit;
     const size_t next = limit == old ? old : next_limit(heap, old, limit);
     struct vote mine = {bytes_asked, next, foresee(heap, next - old)};
-    chorus_status st;
 
     CH_TRY(agree(heap, &mine));
     if (next == old) return CHORUS_OK; /* only the bookkeeping had to grow */
-    mine.error = ch_segment_commit(own, base + old, base + next);
-    st = agree(heap, &mine);
-    if (st != CHORUS_OK) {
-        if (mine.error == 0) ch_segment_decommit(own, base + old, base + next);
-        return st;
-    }
+    CH_TRY(commit_all(heap, old, next, &mine));
     ch_arena_grow(&heap->arena, next);
     __atomic_store_n(&heap->committed_bytes, next, __ATOMIC_RELAXED);
     return CHORUS_OK;

@@ -6,7 +6,7 @@
 
 chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, void **ptr_out)
 {
-    const size_t most = heap->layout.symmetric_bytes;
+    const size_t most = heap->symmetric_bytes;
     size_t offset = 0;
 
     if (align == 0 || (align & (align - 1)) != 0 || align > CH_HEAP_ALIGN_MAX)
@@ -73,6 +73,13 @@ chorus_status ch_heap_free(struct ch_heap *heap, void *ptr)
     return CHORUS_OK;
 }
 
+static chorus_status move(const struct ch_heap *heap, void *dst, const void *src, size_t bytes)
+{
+    if (heap->data != NULL) return ch_device_copy(heap->data->device, dst, src, bytes);
+    memcpy(dst, src, bytes);
+    return CHORUS_OK;
+}
+
 chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes, void **ptr_out)
 {
     size_t offset = 0, old_bytes = 0;
@@ -85,16 +92,24 @@ chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes, voi
         *ptr_out = NULL;
         return CHORUS_OK;
     }
-    if (bytes > heap->layout.symmetric_bytes)
+    if (bytes > heap->symmetric_bytes)
         return ch_heap_no_room(heap, bytes, "raise CHORUS_HEAP_MAX");
     if (ch_arena_resize(&heap->arena, offset, bytes)) {
         *ptr_out = ptr;
         return CHORUS_OK;
     }
     CH_TRY(ch_heap_alloc(heap, CH_ARENA_GRANULE, bytes, &moved));
-    memcpy(moved, ptr, old_bytes); /* a block that can stay is resized above: this one grows */
+    /* A block that can stay is resized above: this one grows. */
+    CH_TRY(move(heap, moved, ptr, old_bytes));
     ch_arena_free(&heap->arena, offset);
     *ptr_out = moved;
+    return CHORUS_OK;
+}
+
+chorus_status ch_heap_zero(const struct ch_heap *heap, void *ptr, size_t bytes)
+{
+    if (heap->data != NULL) return ch_device_zero(heap->data->device, ptr, bytes);
+    memset(ptr, 0, bytes);
     return CHORUS_OK;
 }
 
@@ -121,6 +136,21 @@ char *ch_heap_base(const struct ch_heap *heap, uint32_t pe)
     return heap->segments[pe].base;
 }
 
+char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe)
+{
+    return heap->data != NULL ? heap->data->bases[pe] : heap->segments[pe].base;
+}
+
+const struct ch_device *ch_heap_device(const struct ch_heap *heap)
+{
+    return heap->data != NULL ? heap->data->device : NULL;
+}
+
+struct ch_door *ch_heap_door_on_device(const struct ch_heap *heap)
+{
+    return heap->data != NULL ? heap->data->door : NULL;
+}
+
 struct ch_door *ch_heap_door(const struct ch_heap *heap, uint32_t pe)
 {
     return (struct ch_door *)(void *)heap->segments[pe].base;
@@ -133,7 +163,7 @@ bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe)
 
 void ch_heap_info_get(const struct ch_heap *heap, struct ch_heap_info *out)
 {
-    const size_t reserved = heap->layout.symmetric_bytes;
+    const size_t reserved = heap->symmetric_bytes;
 
     *out = (struct ch_heap_info){
         .reserved_bytes = reserved,
@@ -143,7 +173,8 @@ void ch_heap_info_get(const struct ch_heap *heap, struct ch_heap_info *out)
         .largest_free_bytes = ch_arena_largest(&heap->arena, reserved),
         .high_water_bytes = heap->arena.high_water_bytes,
         .blocks = heap->arena.n_used,
-        .local_used_bytes = heap->local.used_bytes,
+        .local_used_bytes =
+            heap->local.used_bytes + (heap->data != NULL ? heap->data->sync.used_bytes : 0),
     };
 }
 
@@ -151,12 +182,13 @@ chorus_status ch_heap_check(const struct ch_heap *heap)
 {
     CH_TRY(ch_arena_check(&heap->arena));
     CH_TRY(ch_arena_check(&heap->local));
+    if (heap->data != NULL) CH_TRY(ch_arena_check(&heap->data->sync));
     if (heap->arena.limit != heap->committed_bytes ||
-        heap->arena.limit > heap->layout.symmetric_bytes ||
+        heap->arena.limit > heap->symmetric_bytes ||
         heap->local.limit > heap->layout.local_bytes)
         return CH_FAIL(CHORUS_ERR_STATE,
                        "heap limits %zu and %zu do not fit %zu committed, %zu and %zu reserved",
                        heap->arena.limit, heap->local.limit, heap->committed_bytes,
-                       heap->layout.symmetric_bytes, heap->layout.local_bytes);
+                       heap->symmetric_bytes, heap->layout.local_bytes);
     return CHORUS_OK;
 }

@@ -10,6 +10,10 @@
  * The same offset in the symmetric part of every PE is the same object. The local part is
  * not symmetric: each PE allocates there alone and tells the others where.
  * PEs that share a process share one mapping of each segment.
+ *
+ * Where the heap is on GPUs, what algorithms touch lies there (data.h): the symmetric part, and
+ * sync memory. The segments then serve for doors, and for what the library itself exchanges.
+ * The *data side* is wherever these are: in the segments, or on GPUs.
  */
 #ifndef CH_HEAP_H
 #define CH_HEAP_H
@@ -23,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ch_device;
 struct ch_heap;
 
 struct ch_heap_info {
@@ -37,7 +42,8 @@ struct ch_heap_info {
     size_t local_used_bytes; /* sync memory of this PE's teams */
 };
 
-/* Reserve, exchange descriptors, map all peers. Collective over the job. */
+/* Reserve, exchange descriptors, map all peers. Collective over the job. On GPUs where the
+ * options say so; with auto, where every PE has one and they reach each other. */
 CH_MUST_CHECK chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *options,
                                          struct ch_heap **heap_out);
 void ch_heap_close(struct ch_heap *heap); /* undoes open; null is a no-op; not collective */
@@ -66,6 +72,14 @@ CH_MUST_CHECK chorus_status ch_heap_local_alloc(struct ch_heap *heap, size_t byt
                                                 void **ptr_out);
 void ch_heap_local_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
 
+/* Allocate sync memory on the data side: likewise, and zero for kernels and peers to see. */
+CH_MUST_CHECK chorus_status ch_heap_sync_alloc(struct ch_heap *heap, size_t bytes,
+                                               void **ptr_out);
+void ch_heap_sync_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
+
+/* Fill symmetric memory of this PE with zeros. */
+CH_MUST_CHECK chorus_status ch_heap_zero(const struct ch_heap *heap, void *ptr, size_t bytes);
+
 /* Is [ptr, ptr + bytes) inside committed symmetric memory of this PE? On the data path. */
 bool ch_heap_contains(const struct ch_heap *heap, const void *ptr, size_t bytes);
 
@@ -75,6 +89,14 @@ uint32_t ch_heap_n_pes(const struct ch_heap *heap);
 /* Where PE pe's segment begins in this address space (its door). Any local address of this
  * PE's segment plus (base of pe - base of me) is the same place on pe. */
 char *ch_heap_base(const struct ch_heap *heap, uint32_t pe);
+/* The same of the data side; for the CPU to follow if ch_heap_device is null. */
+char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe);
+
+/* The GPU that this PE's objects lie on; null: they lie in its segment. */
+const struct ch_device *ch_heap_device(const struct ch_heap *heap);
+/* This PE's door as kernels on that GPU address it; null without one. */
+struct ch_door *ch_heap_door_on_device(const struct ch_heap *heap);
+
 struct ch_door *ch_heap_door(const struct ch_heap *heap, uint32_t pe);
 bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe);
 

@@ -4,6 +4,7 @@
 #define CH_HEAP_STATE_H
 
 #include "heap/arena.h"
+#include "heap/data.h"
 #include "heap/heap.h"
 #include "heap/segment.h"
 
@@ -12,10 +13,12 @@
 struct ch_heap {
     char *symmetric;             /* where this PE's symmetric part begins */
     size_t committed_bytes;      /* of it; read by any thread, so atomic */
+    size_t symmetric_bytes;      /* the most it can grow to */
     struct ch_segment *segments; /* [n], owned */
     uint32_t me, n;
     struct ch_boot *boot; /* borrowed */
     struct ch_layout layout;
+    struct ch_data *data;  /* owned: the symmetric part lies on GPUs; null: in the segments */
     size_t step_bytes;     /* least growth of the symmetric part */
     struct ch_arena arena; /* of the symmetric part; limit is committed_bytes */
 
@@ -23,7 +26,7 @@ struct ch_heap {
     struct ch_arena local;      /* of the local part; limit is what is committed */
 };
 
-/* Growth is in multiples of this, which every host's page divides. */
+/* Growth is in multiples of this, which every host's page divides, or of a GPU's granule. */
 #define CH_HEAP_PAGE_BYTES ((size_t)65536)
 
 /* Raise the symmetric part's limit to at least `limit`, on all PEs or on none. Collective. */

@@ -72,3 +72,17 @@ void ch_heap_local_free(struct ch_heap *heap, void *ptr)
     ch_arena_free(&heap->local, (size_t)((char *)ptr - local));
     (void)pthread_mutex_unlock(&heap->local_lock);
 }
+
+chorus_status ch_heap_sync_alloc(struct ch_heap *heap, size_t bytes, void **ptr_out)
+{
+    if (heap->data != NULL) return ch_data_sync_alloc(heap->data, bytes, ptr_out);
+    return ch_heap_local_alloc(heap, bytes, ptr_out);
+}
+
+void ch_heap_sync_free(struct ch_heap *heap, void *ptr)
+{
+    if (heap->data == NULL)
+        ch_heap_local_free(heap, ptr);
+    else if (ptr != NULL)
+        ch_data_sync_free(heap->data, ptr);
+}

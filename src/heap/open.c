@@ -6,10 +6,15 @@
  */
 #include "heap/heap_state.h"
 
+#include "base/log.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { WHY_BYTES = 200 };
 
 /* What each PE tells all others first. */
 struct greeting {
@@ -17,13 +22,29 @@ struct greeting {
     uint64_t symmetric_bytes;
     uint64_t base; /* of the own segment, for PEs of the same process */
     int64_t status;
+    int64_t device_status; /* CHORUS_OK: `device` is what this PE can use; else `why` not */
+    struct ch_device_id device;
+    char why[WHY_BYTES];
 };
+
+/* The GPU this PE could use, unless none is wanted. */
+static void find_device(struct greeting *g, const struct ch_heap *heap,
+                        const struct ch_options *options)
+{
+    g->device_status = CHORUS_ERR_UNSUPPORTED;
+    if (options->heap == CHORUS_HEAP_host) return;
+    g->device_status = ch_device_find(options->device, heap->me, heap->n, &g->device);
+    if (g->device_status == CHORUS_OK) return;
+    (void)snprintf(g->why, sizeof(g->why), "%s", ch_error_message());
+    if (options->heap == CHORUS_HEAP_auto) ch_error_forget();
+}
 
 static struct greeting greeting_of(const struct ch_heap *heap, chorus_status st)
 {
     struct stat space = {0};
     struct greeting g;
 
+    memset(&g, 0, sizeof(g));
     (void)stat("/proc/self/ns/pid", &space);
     g.pid = (uint64_t)getpid();
     g.pid_space = (uint64_t)space.st_ino;
@@ -112,10 +133,56 @@ static chorus_status make_own(struct ch_heap *heap)
     CH_TRY(ch_arena_init(&heap->local));
     CH_TRY(ch_segment_create(&heap->layout, heap->n, own));
     heap->symmetric = own->base + heap->layout.symmetric_offset;
+    heap->symmetric_bytes = heap->layout.symmetric_bytes;
     return CHORUS_OK;
 }
 
-static chorus_status meet(struct ch_heap *heap)
+/* CHORUS_OK on all PEs, or the failure of one. Objects go to GPUs where the options ask for it
+ * or, with auto, where that works on every PE; else they stay in the segments. */
+static chorus_status open_data(struct ch_heap *heap, const struct ch_options *options,
+                               const struct greeting *all)
+{
+    struct ch_data_peer *peers = calloc(heap->n, sizeof(*peers));
+    chorus_status st;
+
+    if (peers == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", heap->n);
+    for (uint32_t pe = 0; pe < heap->n; pe++)
+        peers[pe] =
+            (struct ch_data_peer){all[pe].device, same_process(&all[pe], &all[heap->me])};
+    st = ch_data_open(heap->boot, options, peers, ch_heap_door(heap, heap->me), &heap->data);
+    free(peers);
+    if (st == CHORUS_OK) {
+        heap->symmetric = heap->data->bases[heap->me] + heap->data->symmetric_offset;
+        heap->symmetric_bytes = heap->data->symmetric_bytes;
+    }
+    return st;
+}
+
+static chorus_status place_objects(struct ch_heap *heap, const struct ch_options *options,
+                                   const struct greeting *all)
+{
+    chorus_status st;
+
+    if (options->heap == CHORUS_HEAP_host) return CHORUS_OK;
+    for (uint32_t pe = 0; pe < heap->n; pe++) {
+        if (all[pe].device_status == CHORUS_OK) continue;
+        if (options->heap == CHORUS_HEAP_cuda)
+            return CH_FAIL((chorus_status)all[pe].device_status, "heap on GPUs: PE %u: %s", pe,
+                           all[pe].why);
+        CH_LOG(INFO, "objects lie in host memory, for PE %u: %s", pe, all[pe].why);
+        return CHORUS_OK;
+    }
+    st = open_data(heap, options, all);
+    if (options->heap == CHORUS_HEAP_cuda || st == CHORUS_OK || st == CHORUS_ERR_ABORTED ||
+        st == CHORUS_ERR_TIMEOUT)
+        return st;
+    CH_LOG(WARN, "objects lie in host memory, though every PE has a GPU: %s",
+           ch_error_message());
+    ch_error_forget();
+    return CHORUS_OK;
+}
+
+static chorus_status meet(struct ch_heap *heap, const struct ch_options *options)
 {
     struct ch_boot *const boot = heap->boot;
     struct greeting mine, *all = malloc(heap->n * sizeof(*all));
@@ -124,6 +191,7 @@ static chorus_status meet(struct ch_heap *heap)
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to meet %u PEs", heap->n);
     st = make_own(heap);
     mine = greeting_of(heap, st);
+    if (st == CHORUS_OK) find_device(&mine, heap, options);
     st = boot->ops->exchange(boot, &mine, sizeof(mine), -1, all, NULL);
     if (st == CHORUS_OK) st = check_greetings(heap, all);
     if (st != CHORUS_OK) {
@@ -132,7 +200,8 @@ static chorus_status meet(struct ch_heap *heap)
     }
     mine.status = connect_peers(heap, all);
     CH_TRY_GOTO(st, boot->ops->exchange(boot, &mine, sizeof(mine), -1, all, NULL), out_all);
-    st = check_greetings(heap, all);
+    CH_TRY_GOTO(st, check_greetings(heap, all), out_all);
+    st = place_objects(heap, options, all);
 
 out_all:
     free(all);
@@ -153,7 +222,7 @@ chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *option
     ch_layout_init(&heap->layout, options->heap_max, boot->n);
     (void)pthread_mutex_init(&heap->local_lock, NULL);
     heap->segments = calloc(boot->n, sizeof(*heap->segments));
-    st = heap->segments != NULL ? meet(heap)
+    st = heap->segments != NULL ? meet(heap, options)
                                 : CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", boot->n);
     if (st != CHORUS_OK) {
         ch_heap_close(heap);
@@ -166,6 +235,7 @@ chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *option
 void ch_heap_close(struct ch_heap *heap)
 {
     if (heap == NULL) return;
+    ch_data_close(heap->data);
     for (uint32_t pe = 0; heap->segments != NULL && pe < heap->n; pe++)
         ch_segment_close(&heap->segments[pe]);
     free(heap->segments);

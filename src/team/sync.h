@@ -68,6 +68,7 @@ struct ch_peer {
     uint32_t world;       /* its number in the job */
     ptrdiff_t shift;      /* add to an address in this PE's heap: the same object on the peer */
     char *sync;           /* the peer's sync memory, duplicate 0, as mapped here */
+    char *mail;           /* its mailbox, always in host memory */
     struct ch_door *door; /* where it sleeps */
 };
 

@@ -46,8 +46,8 @@ chorus_status ch_team_get(const struct ch_teams *teams, ch_team_handle handle,
     return CHORUS_OK;
 }
 
-/* The offset each PE of the job put its new team's sync memory at; asked of `parent`, or of the
- * boot while there is no team yet. */
+/* Where each PE of the job put its new team's memory; asked of `parent`, or of the boot while
+ * there is no team yet. */
 static chorus_status gather(struct ch_boot *boot, struct ch_team *parent, uint64_t mine,
                             uint64_t *all_out)
 {
@@ -93,7 +93,7 @@ static chorus_status create(struct ch_teams *teams, struct ch_boot *boot,
     if (is_member) {
         status = find_slot(teams, &slot);
         if (status == CHORUS_OK) status = ch_team_alloc(teams, n, &team);
-        mine = status == CHORUS_OK ? ch_team_sync_offset(teams, team) : FAILED;
+        mine = status == CHORUS_OK ? ch_team_place(teams, team) : FAILED;
     }
     {
         const chorus_status met = gather(boot, parent, mine, all);

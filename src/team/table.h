@@ -29,10 +29,10 @@ CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
                                           struct ch_team **team_out);
 void ch_team_free(struct ch_heap *heap, struct ch_team *team); /* null is a no-op */
 
-/* Where the team's sync memory begins in this PE's segment: what peers must know. */
-uint64_t ch_team_sync_offset(const struct ch_teams *teams, const struct ch_team *team);
+/* Where the team's sync memory and mailbox are in this PE's memory: what peers must know. */
+uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team);
 
 void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
-                      uint32_t world, uint64_t sync_offset);
+                      uint32_t world, uint64_t place);
 
 #endif /* CH_TEAM_TABLE_H */

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Sync memory and mailboxes are aligned to this: a struct ch_line. */
+#define PLACE_STEP sizeof(struct ch_line)
+
 /* Teams of this process so far, whichever of its PEs made them: their numbers. */
 static uint64_t last_id;
 
@@ -15,15 +18,7 @@ static uint64_t last_id;
 static struct ch_packet *mail(const struct ch_team *team, const struct ch_peer *peer,
                               uint64_t epoch)
 {
-    char *box = peer->sync + (size_t)team->n_dups * team->layout.dup_bytes;
-
-    return (struct ch_packet *)(void *)box + (epoch % 2) * team->n;
-}
-
-static size_t sync_bytes(const struct ch_team *team)
-{
-    return (size_t)team->n_dups * team->layout.dup_bytes +
-           2 * team->n * sizeof(struct ch_packet);
+    return (struct ch_packet *)(void *)peer->mail + (epoch % 2) * team->n;
 }
 
 static void free_dups(struct ch_team *team)
@@ -48,10 +43,40 @@ static chorus_status alloc_dups(struct ch_team *team)
 void ch_team_free(struct ch_heap *heap, struct ch_team *team)
 {
     if (team == NULL) return;
-    ch_heap_local_free(heap, team->sync);
+    ch_heap_local_free(heap, team->mail);
+    ch_heap_sync_free(heap, team->sync);
     free_dups(team);
     free(team->peers);
     free(team);
+}
+
+/* Where both are, from the start of the PE's memory. */
+static uint64_t sync_steps(const struct ch_teams *teams, const struct ch_team *team)
+{
+    const char *data = ch_heap_data_base(teams->heap, teams->me_world);
+
+    return (uint64_t)((char *)team->sync - data) / PLACE_STEP;
+}
+
+static uint64_t mail_steps(const struct ch_teams *teams, const struct ch_team *team)
+{
+    const char *base = ch_heap_base(teams->heap, teams->me_world);
+
+    return (uint64_t)((char *)team->mail - base) / PLACE_STEP;
+}
+
+/* What peers write to. */
+static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
+{
+    struct ch_heap *heap = teams->heap;
+
+    CH_TRY(
+        ch_heap_sync_alloc(heap, (size_t)team->n_dups * team->layout.dup_bytes, &team->sync));
+    CH_TRY(ch_heap_local_alloc(heap, 2 * team->n * sizeof(struct ch_packet), &team->mail));
+    if ((sync_steps(teams, team) | mail_steps(teams, team)) <= UINT32_MAX) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_NOMEM,
+                   "the sync memory of this PE's teams reaches past %zu bytes; destroy some",
+                   PLACE_STEP << 32);
 }
 
 chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team **team_out)
@@ -70,7 +95,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
     if (team->peers == NULL || alloc_dups(team) != CHORUS_OK)
         status = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", n);
     else
-        status = ch_heap_local_alloc(teams->heap, sync_bytes(team), &team->sync);
+        status = alloc_shared(teams, team);
     if (status != CHORUS_OK) {
         ch_team_free(teams->heap, team);
         return status;
@@ -79,21 +104,22 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
     return CHORUS_OK;
 }
 
-uint64_t ch_team_sync_offset(const struct ch_teams *teams, const struct ch_team *team)
+uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team)
 {
-    return (uint64_t)((char *)team->sync - ch_heap_base(teams->heap, teams->me_world));
+    return sync_steps(teams, team) << 32 | mail_steps(teams, team);
 }
 
 void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
-                      uint32_t world, uint64_t sync_offset)
+                      uint32_t world, uint64_t place)
 {
     struct ch_peer *peer = &team->peers[pe];
-    char *base = ch_heap_base(teams->heap, world);
+    char *data = ch_heap_data_base(teams->heap, world);
 
     if (world == teams->me_world) team->me = pe;
     peer->world = world;
-    peer->shift = base - ch_heap_base(teams->heap, teams->me_world);
-    peer->sync = base + sync_offset;
+    peer->shift = data - ch_heap_data_base(teams->heap, teams->me_world);
+    peer->sync = data + (place >> 32) * PLACE_STEP;
+    peer->mail = ch_heap_base(teams->heap, world) + (uint32_t)place * PLACE_STEP;
     peer->door = ch_heap_door(teams->heap, world);
     team->is_mapped = (pe == 0 || team->is_mapped) && ch_heap_is_mapped(teams->heap, world);
 }

@@ -2,10 +2,10 @@
 /*
  * team.h: groups of PEs, and the sync memory their collectives run on.
  *
- * A team's sync memory lies in the local part of each member's segment, at an address that the
+ * A team's sync memory lies on the data side of each member's heap, at an address that the
  * members tell each other when the team is made. It holds, per duplicate, the words and rings
- * of sync.h. A duplicate serves one CTA; one more duplicate serves the library itself
- * (team creation, malloc's barrier), so that those never meet a user's call in flight.
+ * of sync.h. A duplicate serves one CTA. The library itself (team creation, malloc's barrier)
+ * uses a mailbox, in host memory wherever the heap is, and never meets a user's call in flight.
  */
 #ifndef CH_TEAM_H
 #define CH_TEAM_H
@@ -32,7 +32,8 @@ struct ch_team {
     struct ch_dup *dups; /* [n_dups] */
     uint64_t mail_epoch; /* of the last ch_team_exchange */
     const struct ch_patience *patience;
-    void *sync;       /* this PE's sync memory, owned */
+    void *sync;       /* this PE's sync memory, owned, on the heap's data side */
+    void *mail;       /* this PE's mailbox, owned, in host memory */
     int num_contexts; /* of the config the team was made with */
     bool is_mapped;   /* every peer is reached by loads and stores */
     uint32_t n_nodes; /* hosts that its PEs are on */

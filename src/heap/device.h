@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.h: the GPU of a PE: which one, its memory, and moving bytes there and back.
+ *
+ * device_cuda.c is for builds with CUDA; in others device_none.c finds no device, so that
+ * nothing else here is ever reached. Functions may be called by any thread of the PE, whichever
+ * device it has made current, and leave that as it was; only ch_device_open makes its device
+ * the current one. Addresses of objects on GPUs are void *, and not for the CPU to follow.
+ */
+#ifndef CH_DEVICE_H
+#define CH_DEVICE_H
+
+#include "base/error.h"
+#include "boot/place.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a PE tells the others of its device. */
+struct ch_device_id {
+    int32_t ordinal; /* as this process counts */
+    char name[64];
+    char bus[CH_BUS_BYTES]; /* its PCI address, which names it on this machine */
+    uint64_t memory_bytes;
+    uint64_t granule_bytes; /* memory comes in multiples of this */
+};
+
+struct ch_device;
+
+/*
+ * The device for a PE, which is the `place`th of n_places on this machine: the ordinal wished
+ * for; with CH_OPTION_NO_DEVICE the one that the program made current on this thread, else
+ * devices are dealt out in the order of the cores they are near. ERR_ARG: there is no such
+ * ordinal; ERR_UNSUPPORTED: built without CUDA, or the device lacks what the library needs;
+ * ERR_SYSTEM: no driver, no device.
+ */
+CH_MUST_CHECK chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
+                                           struct ch_device_id *id_out);
+
+/* Use it, and make it current for this thread. */
+CH_MUST_CHECK chorus_status ch_device_open(const struct ch_device_id *id,
+                                           struct ch_device **device_out);
+void ch_device_close(struct ch_device *device); /* null is a no-op */
+const struct ch_device_id *ch_device_id_of(const struct ch_device *device);
+
+/* The stream of the PE's own copies, a cudaStream_t; it waits for no other. */
+void *ch_device_stream(const struct ch_device *device);
+
+/* ERR_UNSUPPORTED, naming both, unless this device reaches the memory of PE pe's. */
+CH_MUST_CHECK chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
+                                                 const struct ch_device_id *peer, uint32_t pe);
+
+/* Addresses without memory. */
+CH_MUST_CHECK chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes,
+                                              char **base_out);
+void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes);
+
+/*
+ * Memory without an address: a handle, good in this process, and a descriptor, for others.
+ * ERR_NOMEM when the device is full. It is given back once the handles of all PEs are released,
+ * the descriptors closed and the mappings gone.
+ */
+CH_MUST_CHECK chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
+                                             uint64_t *handle_out, int *fd_out);
+CH_MUST_CHECK chorus_status ch_device_import(const struct ch_device *device, int fd,
+                                             uint64_t *handle_out);
+void ch_device_release(const struct ch_device *device, uint64_t handle);
+
+/* Map all of a handle's memory, for this device to load and store. */
+CH_MUST_CHECK chorus_status ch_device_map(const struct ch_device *device, char *at,
+                                          size_t bytes, uint64_t handle);
+void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes);
+
+/* Bytes of the device that nobody has. */
+size_t ch_device_free_bytes(const struct ch_device *device);
+
+/* Copy, zero, store an aligned word of 4 or 8 bytes: done, for every PE to see, on return.
+ * Each of dst and src is on any GPU that is mapped here, or on the host. */
+CH_MUST_CHECK chorus_status ch_device_copy(const struct ch_device *device, void *dst,
+                                           const void *src, size_t bytes);
+CH_MUST_CHECK chorus_status ch_device_zero(const struct ch_device *device, void *dst,
+                                           size_t bytes);
+CH_MUST_CHECK chorus_status ch_device_store(const struct ch_device *device, void *dst,
+                                            uint64_t value, size_t bytes);
+
+/* Let kernels reach whole pages of the host, at *device_out. */
+CH_MUST_CHECK chorus_status ch_device_register(const struct ch_device *device, void *host,
+                                               size_t bytes, void **device_out);
+void ch_device_unregister(const struct ch_device *device, void *host);
+
+#endif /* CH_DEVICE_H */

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "heap/device.h"
+
+#include "heap/driver_cuda.h"
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct ch_device {
+    struct ch_device_id id;
+    struct ch_driver driver;
+    cudaStream_t stream; /* waits for no other stream, not even the default one */
+};
+
+/* A failure of the runtime; the program's own checks are not to find it again. */
+static chorus_status runtime_failed(const struct ch_device *d, const char *what,
+                                    cudaError_t error)
+{
+    (void)cudaGetLastError();
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s on GPU %d (%s) failed: %s", what, d->id.ordinal,
+                   d->id.name, cudaGetErrorString(error));
+}
+
+static chorus_status driver_failed(const struct ch_device *d, const char *what, size_t bytes,
+                                   CUresult result)
+{
+    const chorus_status code =
+        result == CUDA_ERROR_OUT_OF_MEMORY ? CHORUS_ERR_NOMEM : CHORUS_ERR_SYSTEM;
+    const char *why = NULL;
+
+    (void)d->driver.cuGetErrorString(result, &why);
+    return CH_FAIL(code, "%s of %zu bytes on GPU %d (%s) failed: %s", what, bytes,
+                   d->id.ordinal, d->id.name, why != NULL ? why : "unknown error");
+}
+
+/* Make the device current; what was is for leave. */
+static int enter(const struct ch_device *d)
+{
+    int before = d->id.ordinal;
+
+    (void)cudaGetDevice(&before);
+    if (before != d->id.ordinal) (void)cudaSetDevice(d->id.ordinal);
+    return before;
+}
+
+static void leave(const struct ch_device *d, int before)
+{
+    if (before != d->id.ordinal) (void)cudaSetDevice(before);
+}
+
+chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **device_out)
+{
+    struct ch_device *d = calloc(1, sizeof(*d));
+    chorus_status st;
+    cudaError_t error;
+
+    if (d == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a GPU's bookkeeping");
+    d->id = *id;
+    CH_TRY_GOTO(st, ch_driver_load(&d->driver), out_free);
+    error = cudaSetDevice(id->ordinal);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking);
+    if (error != cudaSuccess) {
+        st = runtime_failed(d, "starting work", error);
+        goto out_free;
+    }
+    *device_out = d;
+    return CHORUS_OK;
+
+out_free:
+    free(d);
+    return st;
+}
+
+void ch_device_close(struct ch_device *device)
+{
+    if (device == NULL) return;
+    (void)cudaStreamDestroy(device->stream);
+    free(device);
+}
+
+const struct ch_device_id *ch_device_id_of(const struct ch_device *device)
+{
+    return &device->id;
+}
+
+void *ch_device_stream(const struct ch_device *device)
+{
+    return device->stream;
+}
+
+/* A peer's device that this process does not see cannot be asked about; mapping will tell. */
+chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
+                                   const struct ch_device_id *peer, uint32_t pe)
+{
+    int ordinal = 0, can = 0;
+
+    if (cudaDeviceGetByPCIBusId(&ordinal, peer->bus) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return CHORUS_OK;
+    }
+    if (ordinal == device->id.ordinal) return CHORUS_OK;
+    if (cudaDeviceCanAccessPeer(&can, device->id.ordinal, ordinal) != cudaSuccess) {
+        (void)cudaGetLastError();
+        can = 0;
+    }
+    if (can) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "PE %u's GPU (%s at %s) cannot reach the memory of PE %u's (%s at %s); give "
+                   "the job GPUs with peer access (NVLink, or one PCI Express switch), or set "
+                   "CHORUS_HEAP=host",
+                   me, device->id.name, device->id.bus, pe, peer->name, peer->bus);
+}
+
+chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, char **base_out)
+{
+    CUdeviceptr base = 0;
+    const int before = enter(device);
+    const CUresult result = device->driver.cuMemAddressReserve(&base, bytes, 0, 0, 0);
+
+    leave(device, before);
+    if (result != CUDA_SUCCESS)
+        return driver_failed(device, "reserving addresses (lower CHORUS_HEAP_MAX)", bytes,
+                             result);
+    *base_out = (char *)(uintptr_t)base;
+    return CHORUS_OK;
+}
+
+void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes)
+{
+    const int before = enter(device);
+
+    (void)device->driver.cuMemAddressFree((CUdeviceptr)(uintptr_t)base, bytes);
+    leave(device, before);
+}
+
+chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
+                               uint64_t *handle_out, int *fd_out)
+{
+    const CUmemAllocationProp memory = ch_driver_memory_of(device->id.ordinal);
+    const int before = enter(device);
+    CUmemGenericAllocationHandle handle = 0;
+    const char *what = "allocating";
+    int fd = -1;
+    CUresult result = device->driver.cuMemCreate(&handle, bytes, &memory, 0);
+
+    if (result == CUDA_SUCCESS) {
+        what = "sharing an allocation";
+        result = device->driver.cuMemExportToShareableHandle(
+            &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+        if (result != CUDA_SUCCESS) (void)device->driver.cuMemRelease(handle);
+    }
+    leave(device, before);
+    if (result != CUDA_SUCCESS) return driver_failed(device, what, bytes, result);
+    *handle_out = handle;
+    *fd_out = fd;
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_import(const struct ch_device *device, int fd, uint64_t *handle_out)
+{
+    const int before = enter(device);
+    CUmemGenericAllocationHandle handle = 0;
+    const CUresult result = device->driver.cuMemImportFromShareableHandle(
+        &handle, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+
+    leave(device, before);
+    if (result != CUDA_SUCCESS)
+        return driver_failed(device, "taking a peer's allocation", 0, result);
+    *handle_out = handle;
+    return CHORUS_OK;
+}
+
+void ch_device_release(const struct ch_device *device, uint64_t handle)
+{
+    const int before = enter(device);
+
+    (void)device->driver.cuMemRelease(handle);
+    leave(device, before);
+}
+
+chorus_status ch_device_map(const struct ch_device *device, char *at, size_t bytes,
+                            uint64_t handle)
+{
+    const CUdeviceptr address = (CUdeviceptr)(uintptr_t)at;
+    const CUmemAccessDesc access = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->id.ordinal},
+        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+    };
+    const int before = enter(device);
+    const char *what = "mapping memory";
+    CUresult result = device->driver.cuMemMap(address, bytes, 0, handle, 0);
+
+    if (result == CUDA_SUCCESS) {
+        what = "access to mapped memory";
+        result = device->driver.cuMemSetAccess(address, bytes, &access, 1);
+        if (result != CUDA_SUCCESS) (void)device->driver.cuMemUnmap(address, bytes);
+    }
+    leave(device, before);
+    return result == CUDA_SUCCESS ? CHORUS_OK : driver_failed(device, what, bytes, result);
+}
+
+void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
+{
+    const int before = enter(device);
+
+    (void)device->driver.cuMemUnmap((CUdeviceptr)(uintptr_t)at, bytes);
+    leave(device, before);
+}
+
+size_t ch_device_free_bytes(const struct ch_device *device)
+{
+    const int before = enter(device);
+    size_t free_bytes = 0, total = 0;
+
+    if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) (void)cudaGetLastError();
+    leave(device, before);
+    return free_bytes;
+}
+
+/* Wait for what was put on the stream; `error` is how putting it there went. */
+static chorus_status finish(const struct ch_device *d, const char *what, cudaError_t error,
+                            int before)
+{
+    if (error == cudaSuccess) error = cudaStreamSynchronize(d->stream);
+    leave(d, before);
+    return error == cudaSuccess ? CHORUS_OK : runtime_failed(d, what, error);
+}
+
+chorus_status ch_device_copy(const struct ch_device *device, void *dst, const void *src,
+                             size_t bytes)
+{
+    const int before = enter(device);
+
+    return finish(device, "a copy",
+                  cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, device->stream), before);
+}
+
+chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t bytes)
+{
+    const int before = enter(device);
+
+    return finish(device, "zeroing memory", cudaMemsetAsync(dst, 0, bytes, device->stream),
+                  before);
+}
+
+/* By the front end of the device, so that it works while kernels hold all multiprocessors. */
+chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_t value,
+                              size_t bytes)
+{
+    const CUdeviceptr address = (CUdeviceptr)(uintptr_t)dst;
+    const CUstream stream = (CUstream)device->stream;
+    const int before = enter(device);
+    const CUresult result =
+        bytes == sizeof(uint32_t)
+            ? device->driver.cuStreamWriteValue32(stream, address, (cuuint32_t)value,
+                                                  CU_STREAM_WRITE_VALUE_DEFAULT)
+            : device->driver.cuStreamWriteValue64(stream, address, value,
+                                                  CU_STREAM_WRITE_VALUE_DEFAULT);
+
+    if (result != CUDA_SUCCESS) {
+        leave(device, before);
+        return driver_failed(device, "a store", bytes, result);
+    }
+    return finish(device, "a store", cudaSuccess, before);
+}
+
+chorus_status ch_device_register(const struct ch_device *device, void *host, size_t bytes,
+                                 void **device_out)
+{
+    const int before = enter(device);
+    cudaError_t error =
+        cudaHostRegister(host, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable);
+
+    if (error == cudaSuccess) {
+        error = cudaHostGetDevicePointer(device_out, host, 0);
+        if (error != cudaSuccess) (void)cudaHostUnregister(host);
+    }
+    leave(device, before);
+    return error == cudaSuccess ? CHORUS_OK : runtime_failed(device, "sharing a page", error);
+}
+
+void ch_device_unregister(const struct ch_device *device, void *host)
+{
+    const int before = enter(device);
+
+    (void)cudaHostUnregister(host);
+    leave(device, before);
+}

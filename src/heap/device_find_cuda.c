@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_find_cuda.c: which GPU a PE gets, and whether it has what the library needs. */
+#include "heap/device.h"
+
+#include "base/option.h"
+#include "boot/place.h"
+#include "heap/driver_cuda.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <string.h>
+
+/* More than any machine has. */
+enum { DEVICES_MAX = 64 };
+
+/* The kernels are built for this architecture and those after it. */
+enum { ARCHITECTURE_MAJOR = 9 };
+
+/* Devices that this process sees. */
+static chorus_status count_devices(int *n_out)
+{
+    int n = 0;
+    const cudaError_t error = cudaGetDeviceCount(&n);
+
+    if (error != cudaSuccess) (void)cudaGetLastError();
+    if (error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary)
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "no driver for GPUs here: libcuda.so.1 is absent, or older than CUDA "
+                       "%d.%d; install it, or set CHORUS_HEAP=host",
+                       CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    if (error == cudaErrorNoDevice || (error == cudaSuccess && n == 0))
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "no GPU here, or CUDA_VISIBLE_DEVICES hides it; show one, or set "
+                       "CHORUS_HEAP=host");
+    if (error != cudaSuccess)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "the driver for GPUs does not start: %s",
+                       cudaGetErrorString(error));
+    *n_out = n < DEVICES_MAX ? n : DEVICES_MAX;
+    return CHORUS_OK;
+}
+
+/* The device that the program made current on this thread; CH_OPTION_NO_DEVICE if none. */
+static int current_device(const struct ch_driver *driver)
+{
+    CUcontext context = NULL;
+    CUdevice device = CH_OPTION_NO_DEVICE;
+
+    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == NULL)
+        return CH_OPTION_NO_DEVICE;
+    return driver->cuCtxGetDevice(&device) == CUDA_SUCCESS ? (int)device : CH_OPTION_NO_DEVICE;
+}
+
+/* The place of each device among all, in the order of the cores it is near; devices that share
+ * cores, or whose cores nobody knows, go by their PCI addresses. */
+static void order_devices(int n, int *order_out)
+{
+    char buses[DEVICES_MAX][CH_BUS_BYTES];
+    uint32_t cores[DEVICES_MAX];
+
+    memset(buses, 0, sizeof(buses));
+    for (int i = 0; i < n; i++)
+        (void)cudaDeviceGetPCIBusId(buses[i], CH_BUS_BYTES, i);
+    ch_place_near(buses, (uint32_t)n, cores);
+    for (int i = 0; i < n; i++) {
+        int place = 0;
+
+        for (int k = 0; k < n; k++)
+            if (cores[k] < cores[i] || (cores[k] == cores[i] && strcmp(buses[k], buses[i]) < 0))
+                place++;
+        order_out[place] = i;
+    }
+}
+
+/* Devices as far as they go: one each where there are enough, neighbours share where not. */
+static int device_by_place(int n, uint32_t place, uint32_t n_places)
+{
+    const uint32_t devices = (uint32_t)n;
+    int order[DEVICES_MAX] = {0};
+
+    order_devices(n, order);
+    if (n_places <= devices) return order[place];
+    return order[(uint64_t)place * devices / n_places];
+}
+
+struct wish {
+    int ordinal;
+    uint32_t place, n_places;
+};
+
+static chorus_status choose(const struct ch_driver *driver, int n, const struct wish *wish,
+                            int *ordinal_out)
+{
+    int ordinal = wish->ordinal;
+
+    if (ordinal == CH_OPTION_NO_DEVICE) ordinal = current_device(driver);
+    if (ordinal == CH_OPTION_NO_DEVICE)
+        ordinal = device_by_place(n, wish->place, wish->n_places);
+    if (ordinal < 0 || ordinal >= n)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "GPU %d was asked for; this process sees %d, numbered from 0", ordinal,
+                       n);
+    *ordinal_out = ordinal;
+    return CHORUS_OK;
+}
+
+/* What kernels, the heap and signals need of a device. */
+static chorus_status check_abilities(const struct ch_driver *driver,
+                                     const struct cudaDeviceProp *is, int ordinal)
+{
+    static const struct {
+        CUdevice_attribute attribute;
+        const char *name;
+    } needs[] = {
+        {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, "virtual memory management"},
+        {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+         "memory shared by file descriptors"},
+        {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, "64-bit stream writes"},
+    };
+
+    if (is->major < ARCHITECTURE_MAJOR)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "GPU %d (%s) has compute capability %d.%d; %d.0 or later is needed, or "
+                       "CHORUS_HEAP=host",
+                       ordinal, is->name, is->major, is->minor, ARCHITECTURE_MAJOR);
+    for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+        int has = 0;
+        const CUresult result =
+            driver->cuDeviceGetAttribute(&has, needs[i].attribute, (CUdevice)ordinal);
+
+        if (result != CUDA_SUCCESS || !has)
+            return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                           "GPU %d (%s) lacks %s, or this machine does not allow it; set "
+                           "CHORUS_HEAP=host",
+                           ordinal, is->name, needs[i].name);
+    }
+    return CHORUS_OK;
+}
+
+static chorus_status describe(const struct ch_driver *driver, int ordinal,
+                              struct ch_device_id *id_out)
+{
+    const CUmemAllocationProp memory = ch_driver_memory_of(ordinal);
+    struct cudaDeviceProp is;
+    struct ch_device_id id = {.ordinal = ordinal};
+    size_t granule = 0;
+    const cudaError_t error = cudaGetDeviceProperties(&is, ordinal);
+    CUresult result;
+
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "GPU %d does not say what it is: %s", ordinal,
+                       cudaGetErrorString(error));
+    }
+    CH_TRY(check_abilities(driver, &is, ordinal));
+    result = driver->cuMemGetAllocationGranularity(&granule, &memory,
+                                                   CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+    if (result != CUDA_SUCCESS || granule == 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "GPU %d (%s) does not say in what pieces its memory comes: error %d",
+                       ordinal, is.name, (int)result);
+    (void)snprintf(id.name, sizeof(id.name), "%.63s", is.name);
+    (void)cudaDeviceGetPCIBusId(id.bus, (int)sizeof(id.bus), ordinal);
+    id.memory_bytes = is.totalGlobalMem;
+    id.granule_bytes = granule;
+    *id_out = id;
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
+                             struct ch_device_id *id_out)
+{
+    const struct wish wish = {ordinal, place, n_places};
+    struct ch_driver driver;
+    int n = 0, chosen = 0;
+
+    CH_TRY(count_devices(&n)); /* the runtime opens the driver, and knows why it cannot */
+    CH_TRY(ch_driver_load(&driver));
+    CH_TRY(choose(&driver, n, &wish, &chosen));
+    return describe(&driver, chosen, id_out);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_none.c: a build without CUDA has no device, and so no use for what follows the first.
+ */
+#include "heap/device.h"
+
+static chorus_status absent(void)
+{
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "this library was built without CUDA; build it where nvcc is, or set "
+                   "CHORUS_HEAP=host");
+}
+
+chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
+                             struct ch_device_id *id_out)
+{
+    (void)ordinal, (void)place, (void)n_places, (void)id_out;
+    return absent();
+}
+
+chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **device_out)
+{
+    (void)id, (void)device_out;
+    return absent();
+}
+
+void ch_device_close(struct ch_device *device)
+{
+    (void)device;
+}
+
+const struct ch_device_id *ch_device_id_of(const struct ch_device *device)
+{
+    (void)device;
+    return NULL;
+}
+
+void *ch_device_stream(const struct ch_device *device)
+{
+    (void)device;
+    return NULL;
+}
+
+chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
+                                   const struct ch_device_id *peer, uint32_t pe)
+{
+    (void)device, (void)me, (void)peer, (void)pe;
+    return absent();
+}
+
+chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, char **base_out)
+{
+    (void)device, (void)bytes, (void)base_out;
+    return absent();
+}
+
+void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes)
+{
+    (void)device, (void)base, (void)bytes;
+}
+
+chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
+                               uint64_t *handle_out, int *fd_out)
+{
+    (void)device, (void)bytes, (void)handle_out, (void)fd_out;
+    return absent();
+}
+
+chorus_status ch_device_import(const struct ch_device *device, int fd, uint64_t *handle_out)
+{
+    (void)device, (void)fd, (void)handle_out;
+    return absent();
+}
+
+void ch_device_release(const struct ch_device *device, uint64_t handle)
+{
+    (void)device, (void)handle;
+}
+
+chorus_status ch_device_map(const struct ch_device *device, char *at, size_t bytes,
+                            uint64_t handle)
+{
+    (void)device, (void)at, (void)bytes, (void)handle;
+    return absent();
+}
+
+void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
+{
+    (void)device, (void)at, (void)bytes;
+}
+
+size_t ch_device_free_bytes(const struct ch_device *device)
+{
+    (void)device;
+    return 0;
+}
+
+chorus_status ch_device_copy(const struct ch_device *device, void *dst, const void *src,
+                             size_t bytes)
+{
+    (void)device, (void)dst, (void)src, (void)bytes;
+    return absent();
+}
+
+chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t bytes)
+{
+    (void)device, (void)dst, (void)bytes;
+    return absent();
+}
+
+chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_t value,
+                              size_t bytes)
+{
+    (void)device, (void)dst, (void)value, (void)bytes;
+    return absent();
+}
+
+chorus_status ch_device_register(const struct ch_device *device, void *host, size_t bytes,
+                                 void **device_out)
+{
+    (void)device, (void)host, (void)bytes, (void)device_out;
+    return absent();
+}
+
+void ch_device_unregister(const struct ch_device *device, void *host)
+{
+    (void)device, (void)host;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "heap/driver_cuda.h"
+
+#include <cuda_runtime_api.h>
+#include <string.h>
+
+static chorus_status load(const char *call, unsigned version, void *address_out)
+{
+    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    void *address = NULL;
+    const cudaError_t error =
+        cudaGetDriverEntryPointByVersion(call, &address, version, cudaEnableDefault, &found);
+
+    if (error != cudaSuccess || found != cudaDriverEntryPointSuccess || address == NULL) {
+        (void)cudaGetLastError(); /* the program's own checks are not to find it */
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "the driver for GPUs lacks %s as of CUDA %u.%u (%s); update it, or set "
+                       "CHORUS_HEAP=host",
+                       call, version / 1000, version % 1000 / 10, cudaGetErrorString(error));
+    }
+    memcpy(address_out, &address, sizeof(address)); /* C converts no data pointer to a call's */
+    return CHORUS_OK;
+}
+
+chorus_status ch_driver_load(struct ch_driver *driver_out)
+{
+#define X(call, version) CH_TRY(load(#call, version, &driver_out->call));
+    CH_DRIVER_LIST(X)
+#undef X
+    return CHORUS_OK;
+}
+
+CUmemAllocationProp ch_driver_memory_of(int ordinal)
+{
+    const CUmemAllocationProp memory = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal},
+    };
+
+    return memory;
+}

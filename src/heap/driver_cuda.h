@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * driver_cuda.h: the driver's own calls. The library is not linked with libcuda, which is
+ * absent where there is no driver: the runtime finds it, and each call in it.
+ */
+#ifndef CH_DRIVER_CUDA_H
+#define CH_DRIVER_CUDA_H
+
+#include "base/error.h"
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+/* clang-format off */
+/* Call, and the version of CUDA that its form is of. */
+#define CH_DRIVER_LIST(X)             \
+    X(cuGetErrorString, 6000)               \
+    X(cuCtxGetCurrent, 4000)          \
+    X(cuCtxGetDevice, 2000)           \
+    X(cuDeviceGetAttribute, 2000)     \
+    X(cuMemGetAllocationGranularity, 10020) \
+    X(cuMemAddressReserve, 10020)     \
+    X(cuMemAddressFree, 10020)        \
+    X(cuMemCreate, 10020)             \
+    X(cuMemRelease, 10020)            \
+    X(cuMemMap, 10020)                \
+    X(cuMemUnmap, 10020)              \
+    X(cuMemSetAccess, 10020)          \
+    X(cuMemExportToShareableHandle, 10020) \
+    X(cuMemImportFromShareableHandle, 10020) \
+    X(cuStreamWriteValue32, 11070)    \
+    X(cuStreamWriteValue64, 11070)
+/* clang-format on */
+
+struct ch_driver {
+#define X(call, version) PFN_##call##_v##version call;
+    CH_DRIVER_LIST(X)
+#undef X
+};
+
+/* Find them all. ERR_SYSTEM names the one that is missing. */
+CH_MUST_CHECK chorus_status ch_driver_load(struct ch_driver *driver_out);
+
+/* What ch_device_create asks for, of one device. */
+CUmemAllocationProp ch_driver_memory_of(int ordinal);
+
+#endif /* CH_DRIVER_CUDA_H */
