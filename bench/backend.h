@@ -10,6 +10,7 @@
 
 #include "bench/options.h"
 #include "bench/sweep.h"
+#include "bench/vs.h"
 #include "chorus/status.h"
 
 struct ch_backend {
@@ -18,6 +19,9 @@ struct ch_backend {
     bool root_gets;     /* broadcast writes the root's destination too */
     bool chooses_algos; /* --algo, --ctas, --radix, --team and --mode mean something */
     const char *const *algos[CH_SWEEP_COUNT]; /* "name:proto", null at the end; or null */
+
+    bool on_gpu; /* buffers are a GPU's: the host copies, times and captures by gpu.h */
+    const struct ch_peer *peers[CH_PEER_COUNT]; /* on_gpu: those that are there; else null */
 
     /* Buffers of this PE that calls may use; page-aligned. Null: on all PEs alike, and reason()
      * says why. release takes null too. */
@@ -41,6 +45,11 @@ struct ch_backend {
     int (*call)(const struct ch_work *work, void *dest, const void *source, uint32_t root);
     /* Wait for the calls that are under way on a stream. */
     void (*flush)(void);
+
+    /* on_gpu: put on the stream what makes all PEs' streams go on together. */
+    void (*line_up)(void);
+    /* End the job: this PE cannot go on, others may not know. Does not return. */
+    void (*lose)(const char *why);
 
     /* One barrier or sync, with stores before and loads after it; PEs that it did not wait for.
      */

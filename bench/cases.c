@@ -222,7 +222,7 @@ bool ch_cases_fit(const struct ch_backend *backend, const struct ch_sweep_option
 {
     const bool has_choices = strcmp(options->algos, "auto") != 0 || options->ctas != 0 ||
                              options->radix != 0 || options->stride != 0 ||
-                             options->is_on_stream;
+                             options->mode != CH_SWEEP_BLOCKING || ch_vs_any(options);
 
     if (backend->pes > CH_SWEEP_PES_MAX)
         (void)snprintf(error, bytes, "%u PEs; the sweep is made for %u at the most",
@@ -232,7 +232,16 @@ bool ch_cases_fit(const struct ch_backend *backend, const struct ch_sweep_option
                        backend->pes - 1);
     else if (has_choices && !backend->chooses_algos)
         (void)snprintf(error, bytes,
-                       "--algo, --ctas, --radix, --team and --mode are chorus-sweep's alone");
+                       "--algo, --ctas, --radix, --team, --mode and --vs are chorus-sweep's "
+                       "alone");
+    else if (options->mode == CH_SWEEP_GRAPH && !backend->on_gpu)
+        (void)snprintf(error, bytes,
+                       "--mode graph: CUDA graphs take calls on objects of GPUs, and here they "
+                       "are the host's; use --mode stream, or CHORUS_HEAP=cuda where a GPU is");
+    else if (ch_vs_any(options) && (options->mode == CH_SWEEP_BLOCKING || !backend->on_gpu))
+        (void)snprintf(error, bytes,
+                       "--vs: those libraries work on streams of GPUs; it takes --mode stream "
+                       "or graph, and CHORUS_HEAP=cuda where a GPU is");
     else
         return algos_fit(backend, options, error, bytes);
     return false;

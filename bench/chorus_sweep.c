@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chorus-sweep: time and check the collectives of this library. */
 #include "bench/backend.h"
+#include "bench/gpu.h"
+#include "bench/peers/peers.h"
 
 #include "chorus/chorusx.h"
 #include "coll/algorithm.h"
@@ -19,10 +21,13 @@ static struct {
     const struct ch_sweep_options *options;
     chorus_team_t team;
     chorus_stream_t stream; /* null: blocking */
+    bool on_gpu;
+    void *gpu_stream; /* on_gpu: what calls of streams and graphs are put on */
     uint32_t me, pes;
     int world[CH_SWEEP_PES_MAX]; /* the team's PEs in the world */
     char *exchange;              /* symmetric: what this PE gives to a gather */
-    uint64_t *meetings;          /* symmetric: checked barriers that this PE has come to */
+    uint64_t meeting;            /* checked barriers that this PE has come to */
+    uint64_t *meetings;          /* symmetric: the same, for others to see */
     uint64_t *over;              /* symmetric: not 0 once the sweep is over */
 } job;
 
@@ -59,7 +64,8 @@ static void meet_all(void)
 
 static void gather(const void *mine, size_t bytes, void *all_out)
 {
-    memcpy(job.exchange, mine, bytes);
+    chorus_putmem(job.exchange, mine, bytes, job.world[job.me]);
+    chorus_quiet();
     meet_all();
     for (uint32_t pe = 0; pe < job.pes; pe++)
         chorus_getmem((char *)all_out + pe * bytes, job.exchange, bytes, job.world[pe]);
@@ -107,12 +113,24 @@ static void flush(void)
     if (job.stream != NULL) require(chorusx_stream_synchronize(job.stream), "stream");
 }
 
+static void line_up(void)
+{
+    require(chorusx_team_sync_on_stream(job.team, job.stream), "sync");
+}
+
+static void lose(const char *why)
+{
+    (void)fprintf(stderr, "chorus-sweep: PE %d: %s\n", chorus_my_pe(), why);
+    chorus_global_exit(1);
+}
+
 static uint64_t meet(const struct ch_work *work)
 {
-    const uint64_t meeting = *job.meetings + 1;
+    const uint64_t meeting = ++job.meeting;
     uint64_t missed = 0;
 
     chorus_uint64_p(job.meetings, meeting, job.world[job.me]);
+    chorus_quiet();
     require(call(work, NULL, NULL, 0), "barrier");
     flush();
     for (uint32_t pe = 0; pe < job.pes; pe++)
@@ -191,8 +209,34 @@ static void join_team(int stride)
         job.world[k] = k * step;
 }
 
+/* Objects are a GPU's if one is. */
+static void find_gpu(void)
+{
+    job.on_gpu = ch_gpu_holds(job.exchange);
+    if (job.on_gpu && ch_gpu_open(job.exchange, &job.gpu_stream) != CHORUS_OK)
+        lose(ch_gpu_reason());
+}
+
+static void open_stream(void)
+{
+    if (job.options->mode == CH_SWEEP_BLOCKING) return;
+    if (job.on_gpu)
+        job.stream = job.gpu_stream;
+    else
+        require(chorusx_stream_create(&job.stream), "stream");
+}
+
+static void close_stream(void)
+{
+    if (job.on_gpu)
+        ch_gpu_close();
+    else if (job.stream != NULL)
+        require(chorusx_stream_destroy(job.stream), "stream");
+}
+
 static int sweep(const struct ch_sweep_options *options, int argc, char **argv)
 {
+    int status;
     struct ch_backend backend = {
         .program = "chorus-sweep",
         .version = CH_VERSION,
@@ -200,6 +244,7 @@ static int sweep(const struct ch_sweep_options *options, int argc, char **argv)
         .pes = job.pes,
         .root_gets = true,
         .chooses_algos = true,
+        .on_gpu = job.on_gpu,
         .allocate = allocate,
         .release = chorus_free,
         .part = part,
@@ -207,13 +252,19 @@ static int sweep(const struct ch_sweep_options *options, int argc, char **argv)
         .gather = gather,
         .call = call,
         .flush = flush,
+        .line_up = line_up,
+        .lose = lose,
         .meet = meet,
         .served = served,
         .reason = chorusx_last_error,
     };
 
     list_algos(&backend);
-    return ch_sweep_run(&backend, options, argc, argv);
+    if (job.on_gpu && job.me < job.pes && options->error[0] == '\0')
+        ch_peers_open(&backend, options, job.gpu_stream);
+    status = ch_sweep_run(&backend, options, argc, argv);
+    ch_peers_close(&backend);
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -232,10 +283,11 @@ int main(int argc, char **argv)
     job.over = chorus_calloc(1, sizeof(*job.over));
     if (job.exchange == NULL || job.meetings == NULL || job.over == NULL)
         require(CHORUS_ERR_NOMEM, "start");
-    if (options.is_on_stream) require(chorusx_stream_create(&job.stream), "stream");
+    find_gpu();
+    open_stream();
     join_team(options.stride);
     status = sweep(&options, argc, argv);
-    if (job.stream != NULL) require(chorusx_stream_destroy(job.stream), "stream");
+    close_stream();
     chorus_finalize();
     return status;
 }

@@ -7,8 +7,6 @@
 #include <complex.h>
 #include <string.h>
 
-#define POISON 0xdb
-
 /* --- moved data: random bytes ------------------------------------------------------------- */
 
 /* The stream that `from` sends to `to`; of the collectives here only alltoall tells PEs apart.
@@ -147,7 +145,7 @@ void ch_data_fill(const struct ch_data *data, void *source)
 
 void ch_data_poison(const struct ch_data *data, void *dest)
 {
-    memset(dest, POISON, ch_work_dest_bytes(data->work, data->pes));
+    memset(dest, CH_DATA_POISON, ch_work_dest_bytes(data->work, data->pes));
 }
 
 uint64_t ch_data_wrong(const struct ch_data *data, const void *dest)

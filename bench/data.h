@@ -14,6 +14,9 @@
 
 #include "sweep.h"
 
+/* The byte that poisoned memory is full of. */
+#define CH_DATA_POISON 0xdb
+
 /* One call on one PE. Borrowed: work. */
 struct ch_data {
     const struct ch_work *work;

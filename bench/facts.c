@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/report.h"
 
+#include "bench/gpu.h"
 #include "commit.h"
 
 #include <sched.h>
@@ -68,16 +69,32 @@ static void command(struct ch_facts *facts, int argc, char **argv)
         used += (size_t)snprintf(out + used, bytes - used, "%s%s", i > 0 ? " " : "", argv[i]);
 }
 
-void ch_facts_gather(struct ch_facts *facts, const char *program, const char *version, int argc,
+/* The GPU of PE 0, and what runs there beside ours. */
+static void gpu(struct ch_facts *facts, const struct ch_backend *backend)
+{
+    struct ch_gpu_facts found;
+
+    if (backend->on_gpu && ch_gpu_describe(&found)) {
+        ADD(facts, "gpu", "%s", found.gpu);
+        ADD(facts, "driver", "%s", found.driver);
+        ADD(facts, "cuda", "%s", found.cuda);
+    }
+    for (unsigned peer = 0; peer < CH_PEER_COUNT; peer++)
+        if (backend->peers[peer] != NULL)
+            ADD(facts, ch_sweep_peers[peer], "%s", backend->peers[peer]->version);
+}
+
+void ch_facts_gather(struct ch_facts *facts, const struct ch_backend *backend, int argc,
                      char **argv)
 {
     struct utsname kernel = {0};
 
     facts->n = 0;
     (void)uname(&kernel);
-    ADD(facts, "program", "%s %s", program, version);
+    ADD(facts, "program", "%s %s", backend->program, backend->version);
     machine(facts, kernel.machine);
     cores(facts);
+    gpu(facts, backend);
     ADD(facts, "kernel", "%s %s", kernel.sysname, kernel.release);
     ADD(facts, "compiler", "%s", CH_COMPILER);
     ADD(facts, "commit", "%s", CH_COMMIT);

@@ -7,6 +7,10 @@
  * divided by the calls. A batch is one call, unless that is too short for the clock: then so
  * many that it takes CH_BATCH_US or more, the same number on all PEs, each call with buffers of
  * its own. Filling, poisoning and checking are outside of the two readings.
+ *
+ * On a stream of a GPU, and in a graph, a batch has a fixed number of calls, all with the same
+ * buffers, and the GPU's events tell its time; peers' batches alternate with ours. Data is new
+ * for each iteration up to CH_FRESH_BYTES, above for each row: the host fills and checks it.
  */
 #ifndef CH_MEASURE_H
 #define CH_MEASURE_H
@@ -16,18 +20,28 @@
 #define CH_BATCH_US 20.0
 #define CH_BATCH_MAX 512u
 
-/* Where calls work: two areas of the same size, for sources and for destinations. */
+/* On a GPU's stream: calls of a batch up to so many bytes, and of more. */
+#define CH_GPU_SMALL_BYTES ((size_t)4 << 20)
+#define CH_GPU_BATCH_SMALL 20u
+#define CH_GPU_BATCH_LARGE 5u
+#define CH_FRESH_BYTES ((size_t)1 << 20)
+
+/* Where calls work: areas of the same size, for sources and for destinations. */
 struct ch_areas {
     void *source, *dest;
     size_t bytes; /* of each */
+    void *stage;  /* of the host, to fill and check in; null: in place */
+    struct {
+        void *source, *dest;
+    } peers[CH_PEER_COUNT];
 };
 
 /* Bytes of each area that the work needs for one call. */
 size_t ch_measure_bytes(const struct ch_work *work, uint32_t pes);
 
 /*
- * Measure one row; `us` is room for options->iterations numbers. Collective; all PEs get the
- * same row. 0, or the code of the backend's call.
+ * Measure one row; `us` is room for options->iterations numbers, for us and each peer that is
+ * there. Collective; all PEs get the same row. 0, or the code of the backend's call.
  */
 int ch_measure(const struct ch_backend *backend, const struct ch_sweep_options *options,
                const struct ch_areas *areas, const struct ch_work *work, double *us,

@@ -2,6 +2,7 @@
 #include "bench/options.h"
 
 #include "bench/values.h"
+#include "bench/vs.h"
 #include "bench/words.h"
 
 #include <argp.h>
@@ -18,6 +19,7 @@ enum {
     KEY_RADIX,
     KEY_TEAM,
     KEY_MODE,
+    KEY_VS,
     KEY_CSV,
     KEY_JSON,
     KEY_PLOT,
@@ -41,7 +43,9 @@ static const struct argp_option known[] = {
     {"ctas", KEY_CTAS, "N", 0, "CTAs of a forced algorithm [1]", 2},
     {"radix", KEY_RADIX, "N", 0, "Radix of a forced algorithm that takes one", 2},
     {"team", KEY_TEAM, "TEAM", 0, "world, or strided:K for every K-th PE [world]", 2},
-    {"mode", KEY_MODE, "MODE", 0, "blocking, or stream [blocking]", 2},
+    {"mode", KEY_MODE, "MODE", 0, "blocking, stream, or graph (on GPUs) [blocking]", 2},
+    {"vs", KEY_VS, "LIST", 0, "Time nccl, nvshmem beside it; NAME=FILE for a library elsewhere",
+     2},
     {NULL, 0, NULL, 0, "How to measure:", 3},
     {"iters", 'n', "N", 0, "Timed iterations of each row [20]", 3},
     {"warmup_iters", 'w', "N", 0, "Calls before them, not timed [5]", 3},
@@ -77,6 +81,12 @@ static const struct ch_word op_words[] = {
 #undef X
 };
 
+static const struct ch_word mode_words[] = {
+    {"blocking", CH_SWEEP_BLOCKING},
+    {"stream", CH_SWEEP_STREAM},
+    {"graph", CH_SWEEP_GRAPH},
+};
+
 static bool read_team(struct ch_sweep_options *options, const char *text)
 {
     static const char strided[] = "strided:";
@@ -96,9 +106,11 @@ static bool read_team(struct ch_sweep_options *options, const char *text)
 
 static bool read_mode(struct ch_sweep_options *options, const char *text)
 {
-    options->is_on_stream = strcmp(text, "stream") == 0;
-    if (options->is_on_stream || strcmp(text, "blocking") == 0) return true;
-    return CH_REFUSE(options, "--mode \"%s\": expected blocking or stream", text);
+    for (size_t i = 0; i < ARRAY_COUNT(mode_words); i++) {
+        options->mode = (enum ch_sweep_mode)mode_words[i].number;
+        if (strcmp(mode_words[i].name, text) == 0) return true;
+    }
+    return CH_REFUSE(options, "--mode \"%s\": expected blocking, stream or graph", text);
 }
 
 static bool read_plot(struct ch_sweep_options *options, const char *text)
@@ -178,6 +190,8 @@ static bool read_other(struct ch_sweep_options *options, int key, const char *te
         return read_team(options, text);
     case KEY_MODE:
         return read_mode(options, text);
+    case KEY_VS:
+        return ch_read_vs(options, text);
     case KEY_CSV:
         options->csv = text;
         return true;

@@ -7,6 +7,10 @@
 
 #include <stdio.h>
 
+/* How calls are made and timed: one after another by the clock; put on a stream; put into a
+ * CUDA graph that is replayed. */
+enum ch_sweep_mode { CH_SWEEP_BLOCKING, CH_SWEEP_STREAM, CH_SWEEP_GRAPH };
+
 struct ch_sweep_options {
     uint64_t bytes_min, bytes_max;
     uint64_t factor, step; /* one of them is 0: the next message is as many times, or more */
@@ -17,7 +21,11 @@ struct ch_sweep_options {
     const char *algos;          /* list of "auto", "all", "name" or "name:proto" */
     int ctas, radix;            /* 0: the default */
     int stride;                 /* of the team in the world; 0: the world */
-    bool is_on_stream;
+    enum ch_sweep_mode mode;
+    struct {
+        bool is_wanted;
+        char path[256]; /* of the library; "": where the system finds it */
+    } vs[CH_PEER_COUNT];
     const char *csv, *json, *plot; /* file names; null: none */
     enum { CH_SWEEP_RUN, CH_SWEEP_HELP, CH_SWEEP_VERSION } ask;
     char error[900]; /* why the command line is refused */

@@ -18,8 +18,30 @@ static const struct {
 #undef X
 };
 
+/* Where a peer's two columns begin. */
+static const unsigned peer_columns[CH_PEER_COUNT] = {
+#define X(PEER) CH_COLUMN_##PEER##_us,
+    CH_PEER_LIST(X)
+#undef X
+};
+
 #define CELL(cells, column, ...) \
     (void)snprintf((cells)->text[CH_COLUMN_##column], sizeof((cells)->text[0]), __VA_ARGS__)
+
+/* The time of a peer's call and, in the cell after it, ours over theirs. What the peer did
+ * wrong has no time. */
+static void peer_cells(const struct ch_row *row, enum ch_sweep_peer peer,
+                       struct ch_cells *cells_out)
+{
+    const unsigned at = peer_columns[peer];
+    char *const time = cells_out->text[at], *const ratio = cells_out->text[at + 1];
+    const double us = row->peer_us_p50[peer];
+
+    time[0] = ratio[0] = '\0';
+    if (us <= 0.0 || row->peer_wrong[peer] != 0) return;
+    (void)snprintf(time, sizeof(cells_out->text[at]), "%.3f", us);
+    (void)snprintf(ratio, sizeof(cells_out->text[at]), "%.3f", row->us_p50 / us);
+}
 
 void ch_report_cells(const struct ch_row *row, struct ch_cells *cells_out)
 {
@@ -43,6 +65,8 @@ void ch_report_cells(const struct ch_row *row, struct ch_cells *cells_out)
     cells_out->text[CH_COLUMN_wrong][0] = '\0';
     if (row->checked) CELL(cells_out, wrong, "%" PRIu64, row->wrong);
     CELL(cells_out, rule, "%s", row->served.rule);
+    for (unsigned peer = 0; peer < CH_PEER_COUNT; peer++)
+        peer_cells(row, (enum ch_sweep_peer)peer, cells_out);
 }
 
 /* --- table -------------------------------------------------------------------------------- */
@@ -54,10 +78,10 @@ static void print_cell(size_t column, const char *text)
     (void)printf("%*s%s", columns[column].width, text, is_last ? "\n" : " ");
 }
 
-static void print_row(const struct ch_cells *cells)
+static void print_row(const struct ch_report *report, const struct ch_cells *cells)
 {
     for (size_t k = 0; k < CH_COLUMN_COUNT; k++)
-        print_cell(k, cells->text[k][0] != '\0' ? cells->text[k] : "-");
+        if (report->shows[k]) print_cell(k, cells->text[k][0] != '\0' ? cells->text[k] : "-");
     (void)fflush(stdout);
 }
 
@@ -78,22 +102,26 @@ static void write_csv_cell(FILE *out, const char *text)
     (void)fputc('"', out);
 }
 
-static void write_csv_row(FILE *out, const struct ch_cells *cells)
+static void write_csv_row(const struct ch_report *report, const struct ch_cells *cells)
 {
     for (size_t k = 0; k < CH_COLUMN_COUNT; k++) {
-        if (k > 0) (void)fputc(',', out);
-        write_csv_cell(out, cells->text[k]);
+        if (!report->shows[k]) continue;
+        if (k > 0) (void)fputc(',', report->csv);
+        write_csv_cell(report->csv, cells->text[k]);
     }
-    (void)fputc('\n', out);
+    (void)fputc('\n', report->csv);
 }
 
-static void write_csv_head(FILE *out, const struct ch_facts *facts)
+static void write_csv_head(const struct ch_report *report)
 {
+    const struct ch_facts *const facts = &report->facts;
+
     for (size_t k = 0; k < facts->n; k++)
-        (void)fprintf(out, "# %s: %s\n", facts->fact[k].name, facts->fact[k].text);
+        (void)fprintf(report->csv, "# %s: %s\n", facts->fact[k].name, facts->fact[k].text);
     for (size_t k = 0; k < CH_COLUMN_COUNT; k++)
-        (void)fprintf(out, "%s%s", k > 0 ? "," : "", columns[k].name);
-    (void)fputc('\n', out);
+        if (report->shows[k])
+            (void)fprintf(report->csv, "%s%s", k > 0 ? "," : "", columns[k].name);
+    (void)fputc('\n', report->csv);
 }
 
 /* --- JSON --------------------------------------------------------------------------------- */
@@ -120,15 +148,16 @@ static bool write_json(FILE *out, json_t *object)
     return is_written;
 }
 
-static bool write_json_row(FILE *out, const struct ch_cells *cells)
+static bool write_json_row(const struct ch_report *report, const struct ch_cells *cells)
 {
     json_t *const object = json_object();
     int failed = 0;
 
     for (size_t k = 0; k < CH_COLUMN_COUNT; k++)
-        failed |= json_object_set_new(object, columns[k].name,
-                                      json_cell(columns[k].kind, cells->text[k]));
-    return write_json(out, object) && failed == 0;
+        if (report->shows[k])
+            failed |= json_object_set_new(object, columns[k].name,
+                                          json_cell(columns[k].kind, cells->text[k]));
+    return write_json(report->json, object) && failed == 0;
 }
 
 static bool write_json_head(FILE *out, const struct ch_facts *facts)
@@ -169,19 +198,30 @@ static void close_files(struct ch_report *report)
     close_file(report, report->json, report->options->json);
 }
 
+/* All columns but those of peers that nobody asked for. */
+static void choose_columns(struct ch_report *report)
+{
+    for (size_t k = 0; k < CH_COLUMN_COUNT; k++)
+        report->shows[k] = true;
+    for (unsigned peer = 0; peer < CH_PEER_COUNT; peer++)
+        report->shows[peer_columns[peer]] = report->shows[peer_columns[peer] + 1] =
+            report->options->vs[peer].is_wanted;
+}
+
 bool ch_report_open(struct ch_report *report, const struct ch_sweep_options *options,
-                    const char *program, const char *version, int argc, char **argv)
+                    const struct ch_backend *backend, int argc, char **argv)
 {
     *report = (struct ch_report){.options = options};
-    ch_facts_gather(&report->facts, program, version, argc, argv);
+    choose_columns(report);
+    ch_facts_gather(&report->facts, backend, argc, argv);
     report->csv = open_file(report, options->csv);
     report->json = open_file(report, options->json);
-    if (report->csv != NULL) write_csv_head(report->csv, &report->facts);
+    if (report->csv != NULL) write_csv_head(report);
     if (report->json != NULL && !write_json_head(report->json, &report->facts))
         fail(report, options->json);
     if (!report->failed)
         for (size_t k = 0; k < CH_COLUMN_COUNT; k++)
-            print_cell(k, columns[k].name);
+            if (report->shows[k]) print_cell(k, columns[k].name);
     return !report->failed;
 }
 
@@ -207,9 +247,9 @@ void ch_report_row(struct ch_report *report, const struct ch_row *row)
     struct ch_cells cells;
 
     ch_report_cells(row, &cells);
-    print_row(&cells);
-    if (report->csv != NULL) write_csv_row(report->csv, &cells);
-    if (report->json != NULL && !write_json_row(report->json, &cells))
+    print_row(report, &cells);
+    if (report->csv != NULL) write_csv_row(report, &cells);
+    if (report->json != NULL && !write_json_row(report, &cells))
         fail(report, report->options->json);
     report->wrong += row->wrong;
     keep(report, row);

@@ -3,13 +3,15 @@
 #ifndef CH_REPORT_H
 #define CH_REPORT_H
 
+#include "bench/backend.h"
 #include "bench/options.h"
 #include "bench/sweep.h"
 
 #include <jansson.h>
 #include <stdio.h>
 
-/* Columns: name, kind, width in the table. Names and order of CSV, table and JSON alike. */
+/* Columns: name, kind, width in the table. Names and order of CSV, table and JSON alike. Those
+ * of peers are there if the command line asks for the peer. */
 /* clang-format off */
 #define CH_COLUMN_LIST(X)       \
     X(coll, TEXT, -13)          \
@@ -27,6 +29,10 @@
     X(algbw_GBps, NUMBER, 10)   \
     X(busbw_GBps, NUMBER, 10)   \
     X(wrong, NUMBER, 6)         \
+    X(nccl_us, NUMBER, 10)      \
+    X(nccl_ratio, NUMBER, 10)   \
+    X(nvshmem_us, NUMBER, 10)   \
+    X(nvshmem_ratio, NUMBER, 13) \
     X(rule, TEXT, -1)
 /* clang-format on */
 
@@ -44,7 +50,7 @@ struct ch_cells {
 void ch_report_cells(const struct ch_row *row, struct ch_cells *cells_out);
 
 /* What a measurement must be seen with: machine, compiler, commit, date, command. */
-enum { CH_FACTS_MAX = 12 };
+enum { CH_FACTS_MAX = 16 };
 struct ch_facts {
     struct {
         const char *name;
@@ -52,11 +58,12 @@ struct ch_facts {
     } fact[CH_FACTS_MAX];
     size_t n;
 };
-void ch_facts_gather(struct ch_facts *facts, const char *program, const char *version, int argc,
+void ch_facts_gather(struct ch_facts *facts, const struct ch_backend *backend, int argc,
                      char **argv);
 
 struct ch_report {
     const struct ch_sweep_options *options;
+    bool shows[CH_COLUMN_COUNT];
     struct ch_facts facts;
     FILE *csv;
     FILE *json;
@@ -68,7 +75,7 @@ struct ch_report {
 
 /* Open the files that options ask for and write their heads. False: said on standard error. */
 bool ch_report_open(struct ch_report *report, const struct ch_sweep_options *options,
-                    const char *program, const char *version, int argc, char **argv);
+                    const struct ch_backend *backend, int argc, char **argv);
 void ch_report_row(struct ch_report *report, const struct ch_row *row);
 /* Finish the files, plot, and print the last line. */
 void ch_report_close(struct ch_report *report);

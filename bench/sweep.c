@@ -2,10 +2,12 @@
 #include "bench/backend.h"
 
 #include "bench/cases.h"
+#include "bench/gpu.h"
 #include "bench/measure.h"
 #include "bench/report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* The areas are this large at the least, so that batches of small calls have a slot each. */
@@ -15,10 +17,11 @@ struct sweep {
     const struct ch_backend *backend;
     const struct ch_sweep_options *options;
     struct ch_areas areas;
-    double *us;              /* room for the times of a row */
+    double *us;              /* room for the times of a row, of all who are in it */
     struct ch_report report; /* PE 0's */
     size_t n_rows, row;
-    struct ch_work skipped; /* the last that was, so that it is said once */
+    struct ch_work skipped;       /* the last that was, so that it is said once */
+    uint32_t told[CH_PEER_COUNT]; /* a bit for each collective that a peer had no time for */
     uint64_t wrong;
     size_t measured;
     int status; /* not 0: the sweep ended early */
@@ -69,6 +72,24 @@ static void say_skipped(struct sweep *sweep, const struct ch_work *work)
     sweep->skipped = *work;
 }
 
+/* Say, once for a collective, why columns of a peer are empty. */
+static void say_peers(struct sweep *sweep, const struct ch_row *row)
+{
+    const uint32_t coll = 1u << row->work.coll;
+
+    for (unsigned peer = 0; is_first(sweep) && peer < CH_PEER_COUNT; peer++) {
+        const bool is_missing = row->peer_us_p50[peer] <= 0.0;
+
+        if (sweep->areas.peers[peer].dest == NULL || (sweep->told[peer] & coll) != 0) continue;
+        if (!is_missing && row->peer_wrong[peer] == 0) continue;
+        (void)fprintf(stderr, "%s: %s has no time for %s of %s from %" PRIu64 " bytes: %s\n",
+                      sweep->backend->program, ch_sweep_peers[peer],
+                      ch_sweep_names[row->work.coll], ch_sweep_types[row->work.type],
+                      row->bytes, is_missing ? "no such call there" : "its data was wrong");
+        sweep->told[peer] |= coll;
+    }
+}
+
 /* Say from one PE what is wrong with the request. The exit status. */
 static int refuse(const struct ch_backend *backend, const char *message)
 {
@@ -97,16 +118,19 @@ static bool measure_row(const struct ch_work *work, void *arg)
     sweep->wrong += row.wrong;
     sweep->measured++;
     if (is_first(sweep)) ch_report_row(&sweep->report, &row);
+    say_peers(sweep, &row);
     return true;
 }
 
-/* PE 0's word on whether its files went well, for all. */
-static bool all_hear(const struct ch_backend *backend, bool is_well)
+/* Is it well on all PEs? */
+static bool all_agree(const struct ch_backend *backend, bool is_well)
 {
     bool all[CH_SWEEP_PES_MAX];
 
     backend->gather(&is_well, sizeof(is_well), all);
-    return all[0];
+    for (uint32_t pe = 0; pe < backend->pes; pe++)
+        is_well = is_well && all[pe];
+    return is_well;
 }
 
 static int answer(const struct ch_backend *backend, const struct ch_sweep_options *options)
@@ -119,22 +143,72 @@ static int answer(const struct ch_backend *backend, const struct ch_sweep_option
     return 0;
 }
 
+/* Memory of this PE alone, of the host. */
+static bool allocate_own(struct sweep *sweep)
+{
+    const size_t entrants = 1 + CH_PEER_COUNT;
+    bool is_well;
+
+    sweep->us = calloc(entrants * sweep->options->iterations, sizeof(sweep->us[0]));
+    if (sweep->backend->on_gpu) sweep->areas.stage = ch_gpu_stage_allocate(sweep->areas.bytes);
+    is_well = sweep->us != NULL && (sweep->areas.stage != NULL || !sweep->backend->on_gpu);
+    if (!is_well)
+        (void)fprintf(stderr, "%s: PE %" PRIu32 ": no memory for -e bytes, or -n times\n",
+                      sweep->backend->program, sweep->backend->me);
+    return is_well;
+}
+
+static void release_peers(struct sweep *sweep)
+{
+    for (unsigned k = 0; k < CH_PEER_COUNT; k++) {
+        const struct ch_peer *const peer = sweep->backend->peers[k];
+
+        if (sweep->areas.peers[k].dest != NULL) peer->release(sweep->areas.peers[k].dest);
+        if (sweep->areas.peers[k].source != NULL) peer->release(sweep->areas.peers[k].source);
+    }
+}
+
+/* A peer gets areas of its own, or stays out. */
+static void allocate_peers(struct sweep *sweep)
+{
+    struct ch_areas *const areas = &sweep->areas;
+
+    for (unsigned k = 0; k < CH_PEER_COUNT; k++) {
+        const struct ch_peer *const peer = sweep->backend->peers[k];
+        void *source, *dest;
+
+        if (peer == NULL) continue;
+        source = peer->allocate(areas->bytes);
+        dest = peer->allocate(areas->bytes);
+        if (all_agree(sweep->backend, source != NULL && dest != NULL)) {
+            areas->peers[k].source = source;
+            areas->peers[k].dest = dest;
+            continue;
+        }
+        if (source != NULL) peer->release(source);
+        if (dest != NULL) peer->release(dest);
+        if (is_first(sweep))
+            (void)fprintf(stderr, "%s: %s is left out: no memory of its for -e bytes\n",
+                          sweep->backend->program, ch_sweep_peers[k]);
+    }
+}
+
 static int measure_rows(struct sweep *sweep, int argc, char **argv)
 {
     const struct ch_backend *const backend = sweep->backend;
-    bool is_well = true;
+    bool is_well = allocate_own(sweep);
 
-    if (is_first(sweep))
-        is_well = ch_report_open(&sweep->report, sweep->options, backend->program,
-                                 backend->version, argc, argv);
-    if (!all_hear(backend, is_well)) return 2;
+    if (is_first(sweep) && is_well)
+        is_well = ch_report_open(&sweep->report, sweep->options, backend, argc, argv);
+    if (!all_agree(backend, is_well)) return 2;
+    allocate_peers(sweep);
     ch_cases_each(backend, sweep->options, measure_row, sweep);
     if (is_first(sweep)) {
         ch_report_close(&sweep->report);
         is_well = !sweep->report.failed;
     }
     if (sweep->status != 0 || sweep->measured == 0) return 2;
-    return all_hear(backend, is_well) && sweep->wrong == 0 ? 0 : 1;
+    return all_agree(backend, is_well) && sweep->wrong == 0 ? 0 : 1;
 }
 
 /* What all PEs have or none has, those outside of the team too. */
@@ -146,9 +220,7 @@ static bool allocate(struct sweep *sweep)
     areas->source = backend->allocate(areas->bytes);
     if (areas->source == NULL) return false;
     areas->dest = backend->allocate(areas->bytes);
-    if (areas->dest == NULL) return false;
-    sweep->us = backend->allocate(sweep->options->iterations * sizeof(sweep->us[0]));
-    return sweep->us != NULL;
+    return areas->dest != NULL;
 }
 
 int ch_sweep_run(const struct ch_backend *backend, const struct ch_sweep_options *options,
@@ -171,9 +243,11 @@ int ch_sweep_run(const struct ch_backend *backend, const struct ch_sweep_options
         status = refuse(backend, backend->reason());
     } else {
         if (backend->me < backend->pes) status = measure_rows(&sweep, argc, argv);
+        release_peers(&sweep);
+        if (sweep.areas.stage != NULL) ch_gpu_stage_release(sweep.areas.stage);
+        free(sweep.us);
         backend->part();
     }
-    backend->release(sweep.us);
     backend->release(sweep.areas.dest);
     backend->release(sweep.areas.source);
     return status;

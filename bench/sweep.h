@@ -24,6 +24,16 @@ enum ch_sweep_coll {
         CH_SWEEP_COUNT
 };
 
+/* Libraries that make the same calls on GPUs, to be timed beside ours. */
+#define CH_PEER_LIST(X) X(nccl) X(nvshmem)
+
+enum ch_sweep_peer {
+#define X(PEER) CH_PEER_##PEER,
+    CH_PEER_LIST(X)
+#undef X
+        CH_PEER_COUNT
+};
+
 /* PEs that a sweep is made for. */
 #define CH_SWEEP_PES_MAX 1024u
 
@@ -53,6 +63,7 @@ extern const char *const ch_sweep_names[CH_SWEEP_COUNT];
 extern const char *const ch_sweep_types[CHORUS_TYPE_COUNT];
 extern const char *const ch_sweep_ops[CHORUS_OP_COUNT];
 extern const size_t ch_sweep_type_bytes[CHORUS_TYPE_COUNT];
+extern const char *const ch_sweep_peers[CH_PEER_COUNT];
 
 /* How the call was served, in words. */
 struct ch_served {
@@ -68,7 +79,9 @@ struct ch_row {
     double us_min, us_p50, us_p99;
     double algbw, busbw; /* GB/s, from us_p50 */
     bool checked;
-    uint64_t wrong; /* elements, of all PEs and all timed calls */
+    uint64_t wrong; /* elements, of all PEs and all calls that were checked */
+    double peer_us_p50[CH_PEER_COUNT]; /* 0: the peer made no such call */
+    uint64_t peer_wrong[CH_PEER_COUNT];
 };
 
 #endif /* CH_SWEEP_H */

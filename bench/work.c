@@ -19,6 +19,12 @@ const char *const ch_sweep_ops[CHORUS_OP_COUNT] = {
 #undef X
 };
 
+const char *const ch_sweep_peers[CH_PEER_COUNT] = {
+#define X(PEER) #PEER,
+    CH_PEER_LIST(X)
+#undef X
+};
+
 const size_t ch_sweep_type_bytes[CHORUS_TYPE_COUNT] = {
 #define X(T, ctype, class, bytes) bytes,
     CHORUS_TYPE_LIST(X)

@@ -57,7 +57,7 @@ START_TEST(read__letters_of_nccl_tests__set_what_they_name)
     ck_assert(read_line("--coll=reduce,sync --team strided:3 --mode stream -d all", &options));
     ck_assert_uint_eq(options.colls, 1u << CH_SWEEP_reduce | 1u << CH_SWEEP_sync);
     ck_assert_int_eq(options.stride, 3);
-    ck_assert(options.is_on_stream);
+    ck_assert(options.mode == CH_SWEEP_STREAM);
     ck_assert_uint_eq(options.types, (1u << CHORUS_TYPE_COUNT) - 1);
 }
 END_TEST
@@ -89,7 +89,8 @@ static const struct {
     {"-r -2", "-r \"-2\": expected a whole number from -1"},
     {"--team half", "--team \"half\": expected world, or strided:2"},
     {"--team strided:0", "K \"0\": expected a whole number from 1"},
-    {"--mode async", "--mode \"async\": expected blocking or stream"},
+    {"--mode async", "--mode \"async\": expected blocking, stream or graph"},
+    {"--vs ncll", "--vs: unknown \"ncll\"; expected a list of: nccl, nvshmem"},
     {"--plot rows.pdf", "--plot \"rows.pdf\": expected a file name that ends in .svg or .png"},
 };
 

@@ -169,6 +169,8 @@ START_TEST(run__refusals__exit_2_before_any_call)
     ck_assert_int_eq(RUN("-r", "1"), 2);
     ck_assert_int_eq(RUN("--algo", "two_shot"), 2);
     ck_assert_int_eq(RUN("--algo", "ring", "--coll", "sync"), 2);
+    ck_assert_int_eq(RUN("--mode", "graph"), 2);
+    ck_assert_int_eq(RUN("--mode", "stream", "--vs", "nccl"), 2);
     ck_assert_int_eq(RUN("-o", "xor", "--coll", "reduce"), 2);
     ck_assert_int_eq(RUN("-e", "8", "-b", "1", "-d", "f80", "--coll", "reduce"), 2);
     ck_assert_int_eq(RUN("--csv", "/nonexistent/rows.csv"), 2);
@@ -208,7 +210,8 @@ static struct ch_row measure(enum ch_sweep_coll coll, size_t count, size_t area_
 {
     struct ch_sweep_options options;
     const struct ch_work work = {.coll = coll, .type = CHORUS_TYPE_f32, .count = count};
-    const struct ch_areas areas = {calloc(1, area_bytes), calloc(1, area_bytes), area_bytes};
+    const struct ch_areas areas = {
+        .source = calloc(1, area_bytes), .dest = calloc(1, area_bytes), .bytes = area_bytes};
     char *argv[] = {"sweep", "-n", "10", "-w", "2", NULL};
     double us[10];
     struct ch_row row;
@@ -273,7 +276,7 @@ START_TEST(measure__slower_peer__gives_the_time)
     program.call_us = 200;
     ck_assert(ch_sweep_options_read(3, argv, &options));
     ck_assert_int_eq(
-        ch_measure(&two, &options, &(struct ch_areas){NULL, NULL, 0}, &work, us, &row), 0);
+        ch_measure(&two, &options, &(struct ch_areas){.bytes = 0}, &work, us, &row), 0);
     ck_assert_double_ge(row.us_min, 2000.0);
     ck_assert_uint_eq(row.pes, 2);
 }

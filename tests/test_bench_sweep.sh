@@ -114,6 +114,9 @@ refusals)
     refused 'no rows' --coll reduce -d f32 -o xor
     refused 'cannot write' --csv "$folder/none/rows.csv"
     refused 'CTAs were asked for' --coll reduce --algo one_shot:ll --ctas 1000
+    refused '--mode graph: CUDA graphs take calls on objects of GPUs' --mode graph
+    refused '--vs: those libraries work on streams of GPUs' --mode stream --vs nccl
+    refused 'unknown "mpi"; expected a list of: nccl, nvshmem' --vs nccl,mpi
     refused 'left out' --coll reduce --algo recursive_exchange:ll -d bf16 -e 8
     run 2 --coll barrier -n 3 --plot "$folder/p.svg"
     [ "$status" -eq 1 ] || fail "a plot of nothing exits $status; expected 1"

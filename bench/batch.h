@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch.h: calls that are timed together, their data before and after.
+ *
+ * Where objects are a GPU's, sources are filled and destinations checked in a stage, memory of
+ * the host, and copied. Other libraries run the same batches there, in buffers of their own.
+ */
+#ifndef CH_BATCH_H
+#define CH_BATCH_H
+
+#include "bench/backend.h"
+#include "bench/gpu.h"
+
+/* Who makes the calls: the program under test, or a peer of it. */
+struct ch_entrant {
+    int (*call)(const struct ch_work *work, void *dest, const void *source, uint32_t root);
+    void *source, *dest;
+    bool is_peer;
+    struct ch_gpu_graph *graph; /* of the batch, once captured; owned */
+    double *us;                 /* a time for each iteration */
+    uint64_t wrong;             /* on this PE */
+};
+
+/* State of one row. Calls are numbered over all of its iterations; data follows from that. */
+struct ch_batch {
+    const struct ch_backend *backend;
+    const struct ch_sweep_options *options;
+    const struct ch_work *work;
+    void *stage; /* null: the host fills and checks in place */
+    size_t slot_bytes;
+    uint32_t slots; /* call k of a batch works in slot k % slots */
+    uint64_t calls; /* made in earlier batches */
+    bool checks, replays;
+};
+
+/* Fill the sources of all entrants alike with the data of the next `calls` calls. */
+void ch_batch_fill(const struct ch_batch *batch, const struct ch_entrant *entrants, size_t n,
+                   uint32_t calls);
+/* Overwrite what the calls must write. */
+void ch_batch_poison(const struct ch_batch *batch, const struct ch_entrant *entrant,
+                     uint32_t calls);
+/* Make the calls; this PE's microseconds for all of them. 0, or the code of a call. */
+int ch_batch_time(const struct ch_batch *batch, struct ch_entrant *entrant, uint32_t calls,
+                  double *us_out);
+/* Count what is wrong after them. */
+void ch_batch_check(const struct ch_batch *batch, struct ch_entrant *entrant, uint32_t calls);
+
+#endif /* CH_BATCH_H */

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NCCL, found at run time. Its numbers of types, operators and results are part of its ABI
+ * since version 2 and stand here again, so that no header of it is needed.
+ */
+#include "bench/gpu.h"
+#include "bench/vs.h"
+
+#include "chorus/chorus.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct nccl_id {
+    char bytes[128];
+};
+
+/* Functions that are used; the name without its prefix, and the type. */
+#define FUNCTIONS(X)                                                              \
+    X(GetVersion, int (*)(int *))                                                 \
+    X(GetErrorString, const char *(*)(int))                                       \
+    X(GetUniqueId, int (*)(struct nccl_id *))                                     \
+    X(CommInitRank, int (*)(void **, int, struct nccl_id, int))                   \
+    X(CommDestroy, int (*)(void *))                                               \
+    X(GroupStart, int (*)(void))                                                  \
+    X(GroupEnd, int (*)(void))                                                    \
+    X(Send, int (*)(const void *, size_t, int, int, void *, void *))              \
+    X(Recv, int (*)(void *, size_t, int, int, void *, void *))                    \
+    X(Broadcast, int (*)(const void *, void *, size_t, int, int, void *, void *)) \
+    X(AllGather, int (*)(const void *, void *, size_t, int, void *, void *))      \
+    X(AllReduce, int (*)(const void *, void *, size_t, int, int, void *, void *)) \
+    X(ReduceScatter, int (*)(const void *, void *, size_t, int, int, void *, void *))
+
+static struct {
+#define X(name, ...) __typeof__(__VA_ARGS__) name;
+    FUNCTIONS(X)
+#undef X
+    void *comm, *stream;
+    uint32_t me, pes;
+} nccl;
+
+enum { NONE = -1, BYTE = 0 };
+
+/* Its number of each type and operator. */
+#define TYPE_i8 0
+#define TYPE_i16 NONE
+#define TYPE_i32 2
+#define TYPE_i64 4
+#define TYPE_u8 1
+#define TYPE_u16 NONE
+#define TYPE_u32 3
+#define TYPE_u64 5
+#define TYPE_f16 6
+#define TYPE_bf16 9
+#define TYPE_f32 7
+#define TYPE_f64 8
+#define TYPE_f80 NONE
+#define TYPE_c64 NONE
+#define TYPE_c128 NONE
+
+#define OP_and NONE
+#define OP_or NONE
+#define OP_xor NONE
+#define OP_min 3
+#define OP_max 2
+#define OP_sum 0
+#define OP_prod 1
+
+static const int types[CHORUS_TYPE_COUNT] = {
+#define X(T, ctype, class, bytes) TYPE_##T,
+    CHORUS_TYPE_LIST(X)
+#undef X
+};
+
+static const int ops[CHORUS_OP_COUNT] = {
+#define X(OP) OP_##OP,
+    CHORUS_OP_LIST(X)
+#undef X
+};
+
+bool ch_nccl_load(const char *path, char *error, size_t bytes)
+{
+    void *const library =
+        dlopen(path[0] != '\0' ? path : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+
+    if (library == NULL) {
+        (void)snprintf(error, bytes, "%s", dlerror());
+        return false;
+    }
+#define X(name, ...)                                                                         \
+    nccl.name = (__typeof__(nccl.name))(uintptr_t)dlsym(library, "nccl" #name);              \
+    if (nccl.name == NULL) {                                                                 \
+        (void)snprintf(error, bytes, "the library has no nccl" #name "; it needs NCCL 2.7"); \
+        return false;                                                                        \
+    }
+    FUNCTIONS(X)
+#undef X
+    return true;
+}
+
+/* In a job nobody else can go on when one cannot. */
+static void require(int result, const char *what)
+{
+    if (result == 0) return;
+    (void)fprintf(stderr, "NCCL: %s: %s\n", what, nccl.GetErrorString(result));
+    chorus_global_exit(1);
+}
+
+static int call_alltoall(const struct ch_work *work, char *dest, const char *source)
+{
+    const size_t block = work->count * ch_sweep_type_bytes[work->type];
+
+    require(nccl.GroupStart(), "group");
+    for (uint32_t pe = 0; pe < nccl.pes; pe++) {
+        require(nccl.Send(source + pe * block, block, BYTE, (int)pe, nccl.comm, nccl.stream),
+                "send");
+        require(nccl.Recv(dest + pe * block, block, BYTE, (int)pe, nccl.comm, nccl.stream),
+                "receive");
+    }
+    require(nccl.GroupEnd(), "group");
+    return 0;
+}
+
+/* What moves does so as bytes: NCCL does it alike for all types. */
+static int call(const struct ch_work *work, void *dest, const void *source, uint32_t root)
+{
+    const size_t bytes = work->count * ch_sweep_type_bytes[work->type];
+    const int type = types[work->type], op = ops[work->op];
+
+    if (ch_work_reduces(work) && (type == NONE || op == NONE)) return CHORUS_ERR_UNSUPPORTED;
+    switch (work->coll) {
+    case CH_SWEEP_broadcast:
+        require(nccl.Broadcast(source, dest, bytes, BYTE, (int)root, nccl.comm, nccl.stream),
+                "broadcast");
+        return 0;
+    case CH_SWEEP_fcollect:
+        require(nccl.AllGather(source, dest, bytes, BYTE, nccl.comm, nccl.stream), "gather");
+        return 0;
+    case CH_SWEEP_alltoall:
+        return call_alltoall(work, dest, source);
+    case CH_SWEEP_reduce:
+        require(nccl.AllReduce(source, dest, work->count, type, op, nccl.comm, nccl.stream),
+                "reduce");
+        return 0;
+    case CH_SWEEP_reducescatter:
+        require(nccl.ReduceScatter(source, dest, work->count, type, op, nccl.comm, nccl.stream),
+                "reducescatter");
+        return 0;
+    default:
+        return CHORUS_ERR_UNSUPPORTED; /* it has no barrier */
+    }
+}
+
+/* NVLink multicast stays off, and the exchange at the start on this host, unless the user says
+ * otherwise. */
+static void set_environment(void)
+{
+    (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
+    (void)setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+}
+
+bool ch_nccl_join(const struct ch_vs_job *job, struct ch_peer *peer_out, char *error,
+                  size_t bytes)
+{
+    struct nccl_id id = {{0}};
+    int version = 0, result = 0;
+
+    set_environment();
+    nccl.me = job->me;
+    nccl.pes = job->pes;
+    nccl.stream = job->stream;
+    if (job->me == 0) result = nccl.GetUniqueId(&id);
+    job->share(&result, sizeof(result));
+    job->share(&id, sizeof(id));
+    if (result == 0) result = nccl.CommInitRank(&nccl.comm, (int)job->pes, id, (int)job->me);
+    if (result == 0) result = nccl.GetVersion(&version);
+    if (result != 0) {
+        (void)snprintf(error, bytes, "cannot join: %s", nccl.GetErrorString(result));
+        return false;
+    }
+    (void)snprintf(peer_out->version, sizeof(peer_out->version), "%d.%d.%d", version / 10000,
+                   version / 100 % 100, version % 100);
+    peer_out->allocate = ch_gpu_allocate;
+    peer_out->release = ch_gpu_release;
+    peer_out->call = call;
+    return true;
+}
+
+void ch_nccl_leave(void)
+{
+    (void)nccl.CommDestroy(nccl.comm);
+}
