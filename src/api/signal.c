@@ -80,6 +80,8 @@ static chorus_status fetch(const char *function, const uint64_t *sig_addr, uint6
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_check_symmetric(context, function, "sig_addr", sig_addr, sizeof(*sig_addr)));
     CH_TRY(ch_check_aligned(function, "sig_addr", sig_addr, sizeof(*sig_addr)));
+    if (context->link->load != NULL)
+        return context->link->load(context->transport, value_out, sig_addr, sizeof(*sig_addr));
     *value_out = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
     return CHORUS_OK;
 }

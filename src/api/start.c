@@ -8,7 +8,8 @@
 
 static chorus_status open_link(struct ch_context *context)
 {
-    context->link = &ch_transport_mapped;
+    context->link =
+        ch_heap_device(context->heap) != NULL ? &ch_transport_cuda : &ch_transport_mapped;
     CH_TRY(ch_transport_check(context->link));
     return context->link->open(context->heap, &context->patience, &context->transport);
 }

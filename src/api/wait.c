@@ -4,13 +4,15 @@
  *
  * Every call is a query: a scan over the words of the set, done once by the test family and
  * until it succeeds by the wait family. Words and values of all types are compared as keys,
- * unsigned numbers in the order of the type's values.
+ * unsigned numbers in the order of the type's values. Words that are on a GPU are copied here
+ * before each scan.
  */
 #include "api/argument.h"
 #include "base/clock.h"
 #include "chorus/chorus.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define SIGN_BIT (UINT64_C(1) << 63)
 
@@ -20,6 +22,8 @@ struct query {
     const char *function;
     chorus_type type;
     const char *ivars;
+    const char *words; /* what is scanned: ivars, or the copy */
+    char *copy;        /* owned: of ivars that only the transport can read; else null */
     size_t count;
     const int *status; /* elements not 0 are left out; null: none is */
     int cmp;
@@ -85,7 +89,7 @@ static bool is_in_set(const struct query *q, size_t i)
 
 static bool is_met(struct query *q, size_t i)
 {
-    q->key = load_key(q->type, q->ivars + i * ch_type_bytes[q->type]);
+    q->key = load_key(q->type, q->words + i * ch_type_bytes[q->type]);
     return compare(q->cmp, q->key, load_key(q->type, q->values + i * q->values_step));
 }
 
@@ -152,7 +156,20 @@ static chorus_status prepare(struct query *q, struct ch_context **context_out)
     CH_TRY(ch_check_symmetric(*context_out, q->function, "ivar", q->ivars, bytes));
     CH_TRY(ch_check_aligned(q->function, "ivar", q->ivars, element_bytes));
     q->start = pick_start(*context_out, q->count);
-    return CHORUS_OK;
+    q->words = q->ivars;
+    if ((*context_out)->link->load == NULL || bytes == 0) return CHORUS_OK;
+    q->copy = malloc(bytes);
+    q->words = q->copy;
+    if (q->copy != NULL) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory to copy %zu words", q->function, q->count);
+}
+
+/* Bring the words here, if the host cannot read them where they are. */
+static chorus_status look(const struct ch_context *context, struct query *q)
+{
+    if (q->copy == NULL) return CHORUS_OK;
+    return context->link->load(context->transport, q->copy, q->ivars,
+                               q->count * ch_type_bytes[q->type]);
 }
 
 static const char *number(chorus_type type, uint64_t key, char text[NUMBER_BYTES])
@@ -196,17 +213,21 @@ static chorus_status wait_for(struct query *q, scan_fn scan)
 {
     struct ch_wait w = {0, 0, 0, 0};
     struct ch_context *context;
-    chorus_status status = CHORUS_OK;
+    chorus_status status = CHORUS_OK, looked;
     bool is_over;
 
     CH_TRY(prepare(q, &context));
-    is_over = scan(q) || is_empty(q);
-    while (!is_over && status == CHORUS_OK) {
+    looked = look(context, q);
+    is_over = looked == CHORUS_OK && (scan(q) || is_empty(q));
+    while (!is_over && status == CHORUS_OK && looked == CHORUS_OK) {
         status = ch_wait_slow(&context->patience, &w);
-        is_over = scan(q); /* also when the time is up: what came last counts */
+        looked = look(context, q);
+        is_over = looked == CHORUS_OK && scan(q); /* also when the time is up */
     }
     ch_wait_end(&context->patience, &w);
-    return is_over ? CHORUS_OK : gave_up(context, q, status);
+    if (looked == CHORUS_OK && !is_over) looked = gave_up(context, q, status);
+    free(q->copy);
+    return looked;
 }
 
 /* What the scan found; `nothing` when the wait failed. */
@@ -223,12 +244,17 @@ static size_t wait_until(struct query q, scan_fn scan, size_t nothing)
 static bool test(struct query *q, scan_fn scan, size_t nothing)
 {
     struct ch_context *context;
-    const chorus_status status = prepare(q, &context);
+    chorus_status status = prepare(q, &context);
+    bool holds = false;
 
-    if (status == CHORUS_OK) return scan(q);
-    q->found = nothing;
+    if (status == CHORUS_OK) status = look(context, q);
+    if (status == CHORUS_OK)
+        holds = scan(q);
+    else
+        q->found = nothing;
+    free(q->copy);
     ch_report(status);
-    return false;
+    return holds;
 }
 
 static size_t test_found(struct query q, scan_fn scan, size_t nothing)

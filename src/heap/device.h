@@ -43,6 +43,10 @@ CH_MUST_CHECK chorus_status ch_device_open(const struct ch_device_id *id,
 void ch_device_close(struct ch_device *device); /* null is a no-op */
 const struct ch_device_id *ch_device_id_of(const struct ch_device *device);
 
+/* Make the device current for this thread; leave takes what enter gave, and undoes it. */
+int ch_device_enter(const struct ch_device *device);
+void ch_device_leave(const struct ch_device *device, int before);
+
 /* The stream of the PE's own copies, a cudaStream_t; it waits for no other. */
 void *ch_device_stream(const struct ch_device *device);
 

@@ -34,19 +34,18 @@ static chorus_status driver_failed(const struct ch_device *d, const char *what, 
                    d->id.ordinal, d->id.name, why != NULL ? why : "unknown error");
 }
 
-/* Make the device current; what was is for leave. */
-static int enter(const struct ch_device *d)
+int ch_device_enter(const struct ch_device *device)
 {
-    int before = d->id.ordinal;
+    int before = device->id.ordinal;
 
     (void)cudaGetDevice(&before);
-    if (before != d->id.ordinal) (void)cudaSetDevice(d->id.ordinal);
+    if (before != device->id.ordinal) (void)cudaSetDevice(device->id.ordinal);
     return before;
 }
 
-static void leave(const struct ch_device *d, int before)
+void ch_device_leave(const struct ch_device *device, int before)
 {
-    if (before != d->id.ordinal) (void)cudaSetDevice(before);
+    if (before != device->id.ordinal) (void)cudaSetDevice(before);
 }
 
 chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **device_out)
@@ -116,10 +115,10 @@ chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
 chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, char **base_out)
 {
     CUdeviceptr base = 0;
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
     const CUresult result = device->driver.cuMemAddressReserve(&base, bytes, 0, 0, 0);
 
-    leave(device, before);
+    ch_device_leave(device, before);
     if (result != CUDA_SUCCESS)
         return driver_failed(device, "reserving addresses (lower CHORUS_HEAP_MAX)", bytes,
                              result);
@@ -129,17 +128,17 @@ chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, ch
 
 void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes)
 {
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
 
     (void)device->driver.cuMemAddressFree((CUdeviceptr)(uintptr_t)base, bytes);
-    leave(device, before);
+    ch_device_leave(device, before);
 }
 
 chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
                                uint64_t *handle_out, int *fd_out)
 {
     const CUmemAllocationProp memory = ch_driver_memory_of(device->id.ordinal);
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
     CUmemGenericAllocationHandle handle = 0;
     const char *what = "allocating";
     int fd = -1;
@@ -151,7 +150,7 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
             &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
         if (result != CUDA_SUCCESS) (void)device->driver.cuMemRelease(handle);
     }
-    leave(device, before);
+    ch_device_leave(device, before);
     if (result != CUDA_SUCCESS) return driver_failed(device, what, bytes, result);
     *handle_out = handle;
     *fd_out = fd;
@@ -160,12 +159,12 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
 
 chorus_status ch_device_import(const struct ch_device *device, int fd, uint64_t *handle_out)
 {
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
     CUmemGenericAllocationHandle handle = 0;
     const CUresult result = device->driver.cuMemImportFromShareableHandle(
         &handle, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 
-    leave(device, before);
+    ch_device_leave(device, before);
     if (result != CUDA_SUCCESS)
         return driver_failed(device, "taking a peer's allocation", 0, result);
     *handle_out = handle;
@@ -174,10 +173,10 @@ chorus_status ch_device_import(const struct ch_device *device, int fd, uint64_t 
 
 void ch_device_release(const struct ch_device *device, uint64_t handle)
 {
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
 
     (void)device->driver.cuMemRelease(handle);
-    leave(device, before);
+    ch_device_leave(device, before);
 }
 
 chorus_status ch_device_map(const struct ch_device *device, char *at, size_t bytes,
@@ -188,7 +187,7 @@ chorus_status ch_device_map(const struct ch_device *device, char *at, size_t byt
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->id.ordinal},
         .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
     };
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
     const char *what = "mapping memory";
     CUresult result = device->driver.cuMemMap(address, bytes, 0, handle, 0);
 
@@ -197,25 +196,25 @@ chorus_status ch_device_map(const struct ch_device *device, char *at, size_t byt
         result = device->driver.cuMemSetAccess(address, bytes, &access, 1);
         if (result != CUDA_SUCCESS) (void)device->driver.cuMemUnmap(address, bytes);
     }
-    leave(device, before);
+    ch_device_leave(device, before);
     return result == CUDA_SUCCESS ? CHORUS_OK : driver_failed(device, what, bytes, result);
 }
 
 void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
 {
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
 
     (void)device->driver.cuMemUnmap((CUdeviceptr)(uintptr_t)at, bytes);
-    leave(device, before);
+    ch_device_leave(device, before);
 }
 
 size_t ch_device_free_bytes(const struct ch_device *device)
 {
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
     size_t free_bytes = 0, total = 0;
 
     if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) (void)cudaGetLastError();
-    leave(device, before);
+    ch_device_leave(device, before);
     return free_bytes;
 }
 
@@ -224,14 +223,14 @@ static chorus_status finish(const struct ch_device *d, const char *what, cudaErr
                             int before)
 {
     if (error == cudaSuccess) error = cudaStreamSynchronize(d->stream);
-    leave(d, before);
+    ch_device_leave(d, before);
     return error == cudaSuccess ? CHORUS_OK : runtime_failed(d, what, error);
 }
 
 chorus_status ch_device_copy(const struct ch_device *device, void *dst, const void *src,
                              size_t bytes)
 {
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
 
     return finish(device, "a copy",
                   cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, device->stream), before);
@@ -239,7 +238,7 @@ chorus_status ch_device_copy(const struct ch_device *device, void *dst, const vo
 
 chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t bytes)
 {
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
 
     return finish(device, "zeroing memory", cudaMemsetAsync(dst, 0, bytes, device->stream),
                   before);
@@ -251,7 +250,7 @@ chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_
 {
     const CUdeviceptr address = (CUdeviceptr)(uintptr_t)dst;
     const CUstream stream = (CUstream)device->stream;
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
     const CUresult result =
         bytes == sizeof(uint32_t)
             ? device->driver.cuStreamWriteValue32(stream, address, (cuuint32_t)value,
@@ -260,7 +259,7 @@ chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_
                                                   CU_STREAM_WRITE_VALUE_DEFAULT);
 
     if (result != CUDA_SUCCESS) {
-        leave(device, before);
+        ch_device_leave(device, before);
         return driver_failed(device, "a store", bytes, result);
     }
     return finish(device, "a store", cudaSuccess, before);
@@ -269,7 +268,7 @@ chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_
 chorus_status ch_device_register(const struct ch_device *device, void *host, size_t bytes,
                                  void **device_out)
 {
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
     cudaError_t error =
         cudaHostRegister(host, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable);
 
@@ -277,14 +276,14 @@ chorus_status ch_device_register(const struct ch_device *device, void *host, siz
         error = cudaHostGetDevicePointer(device_out, host, 0);
         if (error != cudaSuccess) (void)cudaHostUnregister(host);
     }
-    leave(device, before);
+    ch_device_leave(device, before);
     return error == cudaSuccess ? CHORUS_OK : runtime_failed(device, "sharing a page", error);
 }
 
 void ch_device_unregister(const struct ch_device *device, void *host)
 {
-    const int before = enter(device);
+    const int before = ch_device_enter(device);
 
     (void)cudaHostUnregister(host);
-    leave(device, before);
+    ch_device_leave(device, before);
 }

@@ -34,6 +34,17 @@ const struct ch_device_id *ch_device_id_of(const struct ch_device *device)
     return NULL;
 }
 
+int ch_device_enter(const struct ch_device *device)
+{
+    (void)device;
+    return 0;
+}
+
+void ch_device_leave(const struct ch_device *device, int before)
+{
+    (void)device, (void)before;
+}
+
 void *ch_device_stream(const struct ch_device *device)
 {
     (void)device;

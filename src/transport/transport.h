@@ -3,11 +3,11 @@
  * transport.h: the one-sided operations a link offers, as a table per transport.
  *
  * A null entry means "cannot": the matching CH_CAP_ bit must then be clear (checked once, at
- * registration). The data path neither allocates, locks nor logs. `ctx` is an ordering and
- * completion domain; CH_CTX_DEFAULT is the only one yet. Every address called symmetric is this
- * PE's own address of the object; callers have checked it and pe. Whatever stores to a peer's
- * memory looks at the peer's door afterwards. All functions set *_out only when they return
- * CHORUS_OK.
+ * registration). The data path neither allocates, locks nor logs (but for cuda, whose
+ * operations take microseconds anyway). `ctx` is an ordering and completion domain;
+ * CH_CTX_DEFAULT is the only one yet. Every address called symmetric is this PE's own address
+ * of the object; callers have checked it and pe. Whatever stores to a peer's memory looks at
+ * the peer's door afterwards. All functions set *_out only when they return CHORUS_OK.
  */
 #ifndef CH_TRANSPORT_H
 #define CH_TRANSPORT_H
@@ -15,6 +15,7 @@
 #include "base/door.h"
 #include "base/error.h"
 #include "heap/heap.h"
+#include "transport/amo.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,17 +26,6 @@ enum {
     CH_CAP_MAP = 1u << 0, /* peers' segments can be loaded and stored directly */
     CH_CAP_PUT = 1u << 1, /* put, get, fence and quiet work */
     CH_CAP_AMO = 1u << 2, /* amo works */
-};
-
-enum ch_amo {
-    CH_AMO_SET,
-    CH_AMO_ADD,
-    CH_AMO_AND,
-    CH_AMO_OR,
-    CH_AMO_XOR,
-    CH_AMO_FETCH,
-    CH_AMO_SWAP,
-    CH_AMO_COMPARE_SWAP,
 };
 
 #define CH_CTX_DEFAULT 0u
@@ -57,6 +47,9 @@ struct ch_transport_ops {
                          const void *source, size_t bytes, uint32_t pe);
     chorus_status (*get)(struct ch_transport *self, uint32_t ctx, void *dest,
                          const void *symmetric_source, size_t bytes, uint32_t pe);
+    /* Objects of this PE, for the host to look at; null: it may read them itself. */
+    chorus_status (*load)(struct ch_transport *self, void *out, const void *symmetric,
+                          size_t bytes);
     chorus_status (*fence)(struct ch_transport *self, uint32_t ctx);
     chorus_status (*quiet)(struct ch_transport *self, uint32_t ctx);
 
@@ -68,6 +61,7 @@ struct ch_transport_ops {
 };
 
 extern const struct ch_transport_ops ch_transport_mapped;
+extern const struct ch_transport_ops ch_transport_cuda; /* for a heap on GPUs */
 
 /* Do null entries and capability bits agree? ERR_STATE names the entry if not. */
 CH_MUST_CHECK chorus_status ch_transport_check(const struct ch_transport_ops *ops);

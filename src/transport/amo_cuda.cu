@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/amo_cuda.h"
+
+#include <cuda_runtime.h>
+
+/* What was in *word before. */
+template <typename T>
+static __device__ T amo_on(T *word, enum ch_amo op, T value, T compare)
+{
+    switch (op) {
+    case CH_AMO_SET:
+    case CH_AMO_SWAP:
+        return atomicExch_system(word, value);
+    case CH_AMO_ADD:
+        return atomicAdd_system(word, value);
+    case CH_AMO_AND:
+        return atomicAnd_system(word, value);
+    case CH_AMO_OR:
+        return atomicOr_system(word, value);
+    case CH_AMO_XOR:
+        return atomicXor_system(word, value);
+    case CH_AMO_COMPARE_SWAP:
+        return atomicCAS_system(word, compare, value);
+    case CH_AMO_FETCH:
+        break;
+    }
+    return atomicAdd_system(word, (T)0);
+}
+
+/* Between fences, so that it is ordered with what other PEs see and do. */
+extern "C" __global__ void __launch_bounds__(1) ch_k_amo(const struct ch_amo_request r)
+{
+    __threadfence_system();
+    if (r.bytes == 4)
+        *r.fetched = amo_on((unsigned *)r.word, r.op, (unsigned)r.value, (unsigned)r.compare);
+    else
+        *r.fetched = amo_on((unsigned long long *)r.word, r.op, (unsigned long long)r.value,
+                            (unsigned long long)r.compare);
+    __threadfence_system();
+}
+
+int ch_amo_launch(void *stream, const struct ch_amo_request *request)
+{
+    ch_k_amo<<<1, 1, 0, (cudaStream_t)stream>>>(*request);
+    return (int)cudaGetLastError();
+}
