@@ -93,6 +93,18 @@ static bool walk_bytes(const struct walk *walk, struct ch_work work)
     return true;
 }
 
+/* A barrier has no data to share out among CTAs. */
+static bool walk_ctas(const struct walk *walk, struct ch_work work)
+{
+    const uint32_t n = ch_work_moves(&work) ? walk->options->n_ctas : 1;
+
+    for (uint32_t i = 0; i < n; i++) {
+        work.ctas = walk->options->ctas[i];
+        if (!walk_bytes(walk, work)) return false;
+    }
+    return true;
+}
+
 static bool walk_algos(const struct walk *walk, struct ch_work work)
 {
     const char *const *const algos = walk->backend->algos[work.coll];
@@ -101,7 +113,7 @@ static bool walk_algos(const struct walk *walk, struct ch_work work)
     if (is_wanted(walk->options, NULL) && !walk_bytes(walk, work)) return false;
     for (size_t k = 0; algos != NULL && algos[k] != NULL; k++) {
         work.algo = algos[k];
-        if (is_wanted(walk->options, work.algo) && !walk_bytes(walk, work)) return false;
+        if (is_wanted(walk->options, work.algo) && !walk_ctas(walk, work)) return false;
     }
     return true;
 }
@@ -220,7 +232,7 @@ static bool algos_fit(const struct ch_backend *backend, const struct ch_sweep_op
 bool ch_cases_fit(const struct ch_backend *backend, const struct ch_sweep_options *options,
                   char *error, size_t bytes)
 {
-    const bool has_choices = strcmp(options->algos, "auto") != 0 || options->ctas != 0 ||
+    const bool has_choices = strcmp(options->algos, "auto") != 0 || options->ctas[0] != 0 ||
                              options->radix != 0 || options->stride != 0 ||
                              options->mode != CH_SWEEP_BLOCKING || ch_vs_any(options);
 

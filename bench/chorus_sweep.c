@@ -94,7 +94,7 @@ static int call(const struct ch_work *work, void *dest, const void *source, uint
         .op = work->op,
         .root = (int)root,
         .algo = work->algo,
-        .ctas = job.options->ctas,
+        .ctas = work->ctas,
         .radix = job.options->radix,
     };
     int code;
@@ -150,7 +150,7 @@ static void served(const struct ch_work *work, struct ch_served *served_out)
         (void)snprintf(served_out->proto, sizeof(served_out->proto), "%s",
                        work->algo + name_length + 1);
         (void)snprintf(served_out->rule, sizeof(served_out->rule), "forced");
-        served_out->ctas = job.options->ctas > 0 ? job.options->ctas : 1;
+        served_out->ctas = work->ctas > 0 ? work->ctas : 1;
         return;
     }
     require(chorusx_explain(job.team, moves ? (chorus_coll)work->coll : CHORUS_COLL_barrier,

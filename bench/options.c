@@ -40,7 +40,7 @@ static const struct argp_option known[] = {
     {"algo", KEY_ALGO, "LIST", 0,
      "auto: the rule table decides; all: each algorithm, forced; NAME[:PROTO]: this one [auto]",
      2},
-    {"ctas", KEY_CTAS, "N", 0, "CTAs of a forced algorithm [1]", 2},
+    {"ctas", KEY_CTAS, "LIST", 0, "CTAs of a forced algorithm, each in turn [1]", 2},
     {"radix", KEY_RADIX, "N", 0, "Radix of a forced algorithm that takes one", 2},
     {"team", KEY_TEAM, "TEAM", 0, "world, or strided:K for every K-th PE [world]", 2},
     {"mode", KEY_MODE, "MODE", 0, "blocking, stream, or graph (on GPUs) [blocking]", 2},
@@ -80,6 +80,26 @@ static const struct ch_word op_words[] = {
     CHORUS_OP_LIST(X)
 #undef X
 };
+
+static bool read_ctas(struct ch_sweep_options *options, const char *text)
+{
+    char item[32];
+
+    options->n_ctas = 0;
+    for (const char *at = text;; at++) {
+        const size_t length = strcspn(at, ",");
+        long n;
+
+        if (options->n_ctas == CH_SWEEP_CTAS_MAX)
+            return CH_REFUSE(options, "--ctas \"%s\": %u values at the most", text,
+                             CH_SWEEP_CTAS_MAX);
+        (void)snprintf(item, sizeof(item), "%.*s", (int)length, at);
+        if (!ch_read_number(options, "--ctas", item, 1, INT_MAX, &n)) return false;
+        options->ctas[options->n_ctas++] = (int)n;
+        at += length;
+        if (*at == '\0') return true;
+    }
+}
 
 static const struct ch_word mode_words[] = {
     {"blocking", CH_SWEEP_BLOCKING},
@@ -150,10 +170,6 @@ static bool read_numeric(struct ch_sweep_options *options, int key, const char *
         *valid_out = ch_read_number(options, "-r", text, -1, INT_MAX, &n);
         options->root = (int)n;
         return true;
-    case KEY_CTAS:
-        *valid_out = ch_read_number(options, "--ctas", text, 1, INT_MAX, &n);
-        options->ctas = (int)n;
-        return true;
     case KEY_RADIX:
         *valid_out = ch_read_number(options, "--radix", text, 2, INT_MAX, &n);
         options->radix = (int)n;
@@ -190,6 +206,8 @@ static bool read_other(struct ch_sweep_options *options, int key, const char *te
         return read_team(options, text);
     case KEY_MODE:
         return read_mode(options, text);
+    case KEY_CTAS:
+        return read_ctas(options, text);
     case KEY_VS:
         return ch_read_vs(options, text);
     case KEY_CSV:
@@ -314,6 +332,7 @@ bool ch_sweep_options_read(int argc, char **argv, struct ch_sweep_options *optio
         .ops = 1u << CHORUS_OP_sum,
         .colls = (1u << CH_SWEEP_COUNT) - 1,
         .algos = "auto",
+        .n_ctas = 1,
     };
     if (argp_parse(&grammar, argc, argv, quiet, NULL, options) == 0) return is_whole(options);
     if (options->error[0] == '\0') explain_refusal(argc, argv, options);

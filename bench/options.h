@@ -11,16 +11,21 @@
  * CUDA graph that is replayed. */
 enum ch_sweep_mode { CH_SWEEP_BLOCKING, CH_SWEEP_STREAM, CH_SWEEP_GRAPH };
 
+/* Values that --ctas may list. */
+#define CH_SWEEP_CTAS_MAX 16u
+
 struct ch_sweep_options {
     uint64_t bytes_min, bytes_max;
     uint64_t factor, step; /* one of them is 0: the next message is as many times, or more */
     uint32_t iterations, warmup;
     bool checks;
-    uint32_t types, ops, colls; /* a bit per value of the enum */
-    int root;                   /* -1: PEs take turns */
-    const char *algos;          /* list of "auto", "all", "name" or "name:proto" */
-    int ctas, radix;            /* 0: the default */
-    int stride;                 /* of the team in the world; 0: the world */
+    uint32_t types, ops, colls;  /* a bit per value of the enum */
+    int root;                    /* -1: PEs take turns */
+    const char *algos;           /* list of "auto", "all", "name" or "name:proto" */
+    int ctas[CH_SWEEP_CTAS_MAX]; /* of forced algorithms, one after another; 0: the default */
+    uint32_t n_ctas;             /* 1 or more */
+    int radix;                   /* 0: the default */
+    int stride;                  /* of the team in the world; 0: the world */
     enum ch_sweep_mode mode;
     struct {
         bool is_wanted;

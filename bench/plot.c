@@ -10,7 +10,8 @@
 static bool same_line(const struct ch_row *a, const struct ch_row *b)
 {
     return a->work.coll == b->work.coll && a->work.type == b->work.type &&
-           a->work.op == b->work.op && a->work.algo == b->work.algo;
+           a->work.op == b->work.op && a->work.algo == b->work.algo &&
+           a->work.ctas == b->work.ctas;
 }
 
 /* Rows of one line follow one another: that is the order of a sweep. */
@@ -31,6 +32,7 @@ static void write_title(FILE *out, const struct ch_row *row)
     (void)fprintf(out, "%s %s %s%s%s", ch_sweep_names[work->coll],
                   work->algo != NULL ? work->algo : "auto", ch_sweep_types[work->type],
                   op[0] != '\0' ? " " : "", op);
+    if (work->ctas > 0) (void)fprintf(out, ", CTAs %d", work->ctas);
 }
 
 /* One data block a line. Rows that move nothing have no place on the axis. */

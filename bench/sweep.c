@@ -59,8 +59,8 @@ static void say_skipped(struct sweep *sweep, const struct ch_work *work)
 {
     const struct ch_work *const last = &sweep->skipped;
     const bool is_said = last->count != 0 && last->coll == work->coll &&
-                         last->algo == work->algo && last->type == work->type &&
-                         last->op == work->op;
+                         last->algo == work->algo && last->ctas == work->ctas &&
+                         last->type == work->type && last->op == work->op;
 
     if (is_first(sweep) && !is_said)
         (void)fprintf(stderr, "%s: %s %s %s%s%s left out from %zu elements: %s\n",

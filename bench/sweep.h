@@ -44,6 +44,7 @@ struct ch_work {
     chorus_op op;
     size_t count;     /* elements, as chorusx_call has it */
     const char *algo; /* "name:proto"; null: the program under test chooses */
+    int ctas;         /* with algo; 0: the default */
 };
 
 /* What is done for a call of `work` by itself on each of `pes` PEs. */

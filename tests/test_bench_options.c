@@ -59,6 +59,13 @@ START_TEST(read__letters_of_nccl_tests__set_what_they_name)
     ck_assert_int_eq(options.stride, 3);
     ck_assert(options.mode == CH_SWEEP_STREAM);
     ck_assert_uint_eq(options.types, (1u << CHORUS_TYPE_COUNT) - 1);
+    ck_assert(read_line("--ctas 1,16,4 --vs nvshmem=/a/b.so.3,nccl --mode graph", &options));
+    ck_assert_uint_eq(options.n_ctas, 3);
+    ck_assert_int_eq(options.ctas[1], 16);
+    ck_assert_int_eq(options.mode, CH_SWEEP_GRAPH);
+    ck_assert(options.vs[CH_PEER_nccl].is_wanted);
+    ck_assert_str_eq(options.vs[CH_PEER_nccl].path, "");
+    ck_assert_str_eq(options.vs[CH_PEER_nvshmem].path, "/a/b.so.3");
 }
 END_TEST
 
@@ -90,6 +97,8 @@ static const struct {
     {"--team half", "--team \"half\": expected world, or strided:2"},
     {"--team strided:0", "K \"0\": expected a whole number from 1"},
     {"--mode async", "--mode \"async\": expected blocking, stream or graph"},
+    {"--ctas 1,0", "--ctas \"0\": expected a whole number from 1"},
+    {"--ctas 1,", "--ctas \"\": expected a whole number"},
     {"--vs ncll", "--vs: unknown \"ncll\"; expected a list of: nccl, nvshmem"},
     {"--plot rows.pdf", "--plot \"rows.pdf\": expected a file name that ends in .svg or .png"},
 };
