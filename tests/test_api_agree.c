@@ -101,6 +101,17 @@ START_TEST(agree__an_option_differs__names_it_and_the_pe)
     pes[2].options.heap_step = 1 << 20;
     run(pes);
     assert_all(pes, CHORUS_ERR_ARG, "CHORUS_HEAP_STEP is 1048576 on PE 2");
+
+    prepare(pes);
+    pes[2].options.sync_max = 1 << 20;
+    run(pes);
+    assert_all(pes, CHORUS_ERR_ARG, "CHORUS_SYNC_MAX is 1048576 on PE 2 and 134217728 on PE 0");
+
+    prepare(pes);
+    for (int i = 0; i < PES; i++)
+        pes[i].options.heap = i == 1 ? CHORUS_HEAP_cuda : CHORUS_HEAP_auto;
+    run(pes);
+    assert_all(pes, CHORUS_ERR_ARG, "the heap asked for is cuda on PE 1 and auto on PE 0");
 }
 END_TEST
 

@@ -142,6 +142,10 @@ START_TEST(init__bad_environment__is_undone)
         const char *part;
     } bad[] = {
         {"CHORUS_LOG", "loud", CHORUS_ERR_ARG, "CHORUS_LOG is \"loud\"; expected none, error"},
+        {"CHORUS_HEAP", "foo", CHORUS_ERR_ARG,
+         "CHORUS_HEAP is \"foo\"; expected auto, host or cuda"},
+        {"CHORUS_SYNC_MAX", "some", CHORUS_ERR_ARG,
+         "CHORUS_SYNC_MAX is \"some\"; expected bytes"},
         {"CHORUS_TIMEOUT", "soon", CHORUS_ERR_ARG, "CHORUS_TIMEOUT is \"soon\""},
         {"CHORUS_TUNING", "/no/such/table.yaml", CHORUS_ERR_TABLE, "/no/such/table.yaml"},
         {"CHORUS_ALGO", "reduce:no_such", CHORUS_ERR_ARG, "no_such"},
@@ -152,6 +156,109 @@ START_TEST(init__bad_environment__is_undone)
     ck_assert_int_eq(chorusx_init_status(), 0);
     ck_assert_int_eq(unsetenv(bad[_i].name), 0);
     ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    chorus_finalize();
+}
+END_TEST
+
+/* A heap on GPUs, or a failure that says which of the things it needs is missing. */
+static void assert_on_gpu_or_told(int code)
+{
+    static const char *const missing[] = {"no driver for GPUs here", "no GPU here",
+                                          "built without CUDA"};
+    chorusx_heap_info_t info;
+    bool is_told = false;
+
+    if (code == CHORUS_OK) {
+        ck_assert_int_eq(chorusx_heap_info(&info), CHORUS_OK);
+        ck_assert_int_eq(info.heap, CHORUS_HEAP_cuda);
+        ck_assert_int_ge(info.device, 0);
+        return;
+    }
+    ck_assert(code == CHORUS_ERR_SYSTEM || code == CHORUS_ERR_UNSUPPORTED);
+    ASSERT_MESSAGE(chorusx_last_error(), "heap on GPUs: PE 0: ");
+    ASSERT_MESSAGE(chorusx_last_error(), "set CHORUS_HEAP=host");
+    for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+        is_told = is_told || strstr(chorusx_last_error(), missing[i]) != NULL;
+    ck_assert_msg(is_told, "\"%s\" names nothing that is missing", chorusx_last_error());
+    ck_assert_int_eq(chorusx_init_status(), 0);
+}
+
+static void assert_host_heap(void)
+{
+    chorusx_heap_info_t info;
+
+    ck_assert_int_eq(chorusx_heap_info(&info), CHORUS_OK);
+    ck_assert_int_eq(info.heap, CHORUS_HEAP_host);
+    ck_assert_int_eq(info.device, -1);
+}
+
+START_TEST(init__heap_on_gpus__is_there_or_says_what_is_missing)
+{
+    int code;
+
+    ck_assert_int_eq(setenv("CHORUS_HEAP", "cuda", 1), 0);
+    code = chorus_init();
+    assert_on_gpu_or_told(code);
+    if (code == CHORUS_OK) {
+        chorus_finalize();
+        return;
+    }
+    /* Nothing is left of the failure. */
+    ck_assert_int_eq(setenv("CHORUS_HEAP", "auto", 1), 0);
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    assert_host_heap();
+    chorus_finalize();
+}
+END_TEST
+
+START_TEST(init__heap_auto__leaves_no_message)
+{
+    ck_assert_int_eq(setenv("CHORUS_HEAP", "auto", 1), 0);
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    ck_assert_str_eq(chorusx_last_error(), "");
+    chorus_finalize();
+}
+END_TEST
+
+START_TEST(init_attr__what_it_says__wins_over_the_environment)
+{
+    const chorusx_init_attr_t attr = {.heap = CHORUS_HEAP_host};
+
+    ck_assert_int_eq(setenv("CHORUS_HEAP", "cuda", 1), 0);
+    ck_assert_int_eq(chorusx_init_attr(CHORUSX_INIT_HEAP, &attr), CHORUS_OK);
+    assert_host_heap();
+    ASSERT_FAILS(chorusx_init_attr(0, NULL), CHORUS_ERR_STATE,
+                 "chorusx_init_attr called twice");
+    chorus_finalize();
+}
+END_TEST
+
+START_TEST(init_attr__device__asks_for_a_heap_there)
+{
+    const chorusx_init_attr_t attr = {.device = 0};
+    const int code = chorusx_init_attr(CHORUSX_INIT_DEVICE, &attr);
+
+    assert_on_gpu_or_told(code);
+    if (code == CHORUS_OK) chorus_finalize();
+}
+END_TEST
+
+START_TEST(init_attr__what_is_no_attribute__is_refused)
+{
+    chorusx_init_attr_t attr = {.heap = CHORUS_HEAP_host, .device = -1};
+
+    ASSERT_FAILS(chorusx_init_attr(4, &attr), CHORUS_ERR_ARG,
+                 "chorusx_init_attr: flags has bit 0x4");
+    ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_HEAP, NULL), CHORUS_ERR_ARG, "attr is null");
+    ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_DEVICE, &attr), CHORUS_ERR_ARG,
+                 "device is -1; expected 0 or more");
+    attr.device = 0;
+    ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_HEAP | CHORUSX_INIT_DEVICE, &attr),
+                 CHORUS_ERR_ARG, "device 0 is of no use to a heap in host memory");
+    attr.heap = CHORUS_HEAP_COUNT;
+    ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_HEAP, &attr), CHORUS_ERR_ARG,
+                 "heap is 3; expected a CHORUS_HEAP_ constant");
+    ck_assert_int_eq(chorusx_init_attr(0, NULL), CHORUS_OK);
     chorus_finalize();
 }
 END_TEST
@@ -433,7 +540,12 @@ int main(void)
     tcase_add_test(tcase, calls__after_finalize__are_refused);
     tcase_add_loop_test(tcase, init_thread__each_level__is_granted, 0, 4);
     tcase_add_test(tcase, init_thread__no_such_level__is_refused);
-    tcase_add_loop_test(tcase, init__bad_environment__is_undone, 0, 4);
+    tcase_add_loop_test(tcase, init__bad_environment__is_undone, 0, 6);
+    tcase_add_test(tcase, init__heap_on_gpus__is_there_or_says_what_is_missing);
+    tcase_add_test(tcase, init__heap_auto__leaves_no_message);
+    tcase_add_test(tcase, init_attr__what_it_says__wins_over_the_environment);
+    tcase_add_test(tcase, init_attr__device__asks_for_a_heap_there);
+    tcase_add_test(tcase, init_attr__what_is_no_attribute__is_refused);
     tcase_add_test(tcase, info__version_and_name__are_the_header_s);
     tcase_add_test(tcase, run_threads__again_and_beside_a_process_pe__each_is_a_job);
     tcase_add_test(tcase, run_threads__pe_finalizes_itself__is_fine);

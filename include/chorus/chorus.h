@@ -13,6 +13,11 @@
  * has the message of this thread. ERR_STATE, before chorus_init and after chorus_finalize, is
  * an error of every call that does anything, and not repeated below.
  *
+ * Memory: objects lie in host memory or, where the job's heap is on GPUs (CHORUS_HEAP,
+ * chorusx_init_attr), on the GPU of their PE. There, kernels may follow an address, the CPU may
+ * not: it uses put, get, atomics, signals and waits, or copies by CUDA. What a put or get moves
+ * to or from on this side may be host memory or the GPU's in any case.
+ *
  * Threads: "any" means that any threads of a PE may be in such calls at once. A family's
  * description speaks for each of its types and sizes, T being the type.
  */
@@ -259,7 +264,8 @@ CHORUS_API void *chorus_realloc(void *ptr, size_t bytes);
 CHORUS_API void chorus_free(void *ptr);
 
 /**
- * Get an address for loads and stores to a PE's copy of an object; null if there is none.
+ * Get an address for loads and stores to a PE's copy of an object; null if there is none. In a
+ * job whose heap is on GPUs, the loads and stores of kernels on this PE's GPU.
  *
  * @param addr  this PE's address of the object
  * @param pe    number in the job

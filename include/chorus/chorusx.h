@@ -13,6 +13,43 @@
 extern "C" {
 #endif
 
+/* --- setup ------------------------------------------------------------------------------ */
+/* Which members of chorusx_init_attr_t are given. */
+#define CHORUSX_INIT_HEAP 1u
+#define CHORUSX_INIT_DEVICE 2u
+
+/* What a program wants of its start. */
+typedef struct chorusx_init_attr_t {
+    chorus_heap heap; /* where symmetric objects lie, whatever CHORUS_HEAP says */
+    int device;       /* the GPU of this PE, as CUDA numbers it in this process */
+} chorusx_init_attr_t;
+
+/**
+ * As chorus_init, saying where symmetric objects lie and on which GPU.
+ *
+ * Without a device, the GPU is the one that the program made current on this thread; if there
+ * is none, GPUs are dealt out to the PEs of a host in the order of their cores, and shared
+ * where there are fewer than PEs. It is current on this thread afterwards. A device without a
+ * heap asks for CHORUS_HEAP_cuda.
+ *
+ * @param flags  CHORUSX_INIT_ constants, ored: which members of attr are given; 0 is
+ * chorus_init
+ * @param attr   [in] read before the return; null if flags is 0
+ *
+ * Collective: every PE of the job, once, in place of chorus_init, with the same heap; devices
+ *             may differ.
+ * Threads:    one thread of the process; grants CHORUS_THREAD_SINGLE.
+ * Ordering:   no PE returns before all have called.
+ * Errors:     those of chorus_init; ERR_ARG for a flag or a heap that does not exist, a device
+ *             that this process does not see or that goes with CHORUS_HEAP_host. For a heap on
+ *             GPUs ERR_SYSTEM where a PE has no driver or no GPU, ERR_UNSUPPORTED where its GPU
+ *             lacks what is needed, peer access to another's too, or the library was built
+ *             without CUDA; ERR_NOMEM where a GPU has no room for CHORUS_SYNC_MAX.
+ * Source:     NVSHMEM, nvshmemx_init_attr, with other flags.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr);
+
 /* --- errors and inquiry ---------------------------------------------------------------- */
 /**
  * Get the fixed text of a code.
@@ -114,7 +151,7 @@ typedef struct chorusx_plan {
 CHORUS_API int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type,
                                chorus_op op, size_t bytes, chorusx_plan *plan_out);
 
-/* The symmetric heap of this PE; all PEs have the same but for local_used_bytes. */
+/* The symmetric heap of this PE; all PEs have the same but for local_used_bytes and device. */
 typedef struct chorusx_heap_info_t {
     size_t reserved_bytes;     /* the most it can grow to */
     size_t committed_bytes;    /* backed by memory now */
@@ -124,6 +161,8 @@ typedef struct chorusx_heap_info_t {
     size_t high_water_bytes;   /* the most that used_bytes has been */
     size_t blocks;             /* objects now */
     size_t local_used_bytes;   /* of this PE's teams, beside the symmetric heap */
+    chorus_heap heap;          /* where objects lie: CHORUS_HEAP_host or CHORUS_HEAP_cuda */
+    int device;                /* the GPU, as CUDA numbers it in this process; -1 on a host */
 } chorusx_heap_info_t;
 
 /**

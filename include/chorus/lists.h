@@ -60,6 +60,7 @@ typedef enum chorus_heap {
 #define X(name) CHORUS_HEAP_##name,
     CHORUS_HEAP_LIST(X)
 #undef X
+    CHORUS_HEAP_COUNT
 } chorus_heap;
 
 /* Reduction operators. */

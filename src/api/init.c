@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init.c: setup and end of a PE, and who it is. */
-#include "chorus/chorus.h"
+#include "chorus/chorusx.h"
 
 #include "api/context.h"
 #include "base/log.h"
@@ -35,14 +35,55 @@ static chorus_status require_fresh(const char *function)
     return CHORUS_OK;
 }
 
-static chorus_status start(const char *function, int level)
+static chorus_status check_attr(const char *function, unsigned flags,
+                                const chorusx_init_attr_t *attr)
+{
+    const unsigned unknown = flags & ~(CHORUSX_INIT_HEAP | CHORUSX_INIT_DEVICE);
+
+    if (unknown != 0)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: flags has bit %#x, which means nothing; expected CHORUSX_INIT_ "
+                       "constants",
+                       function, unknown);
+    if (flags != 0 && attr == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: attr is null though flags is %#x; pass one",
+                       function, flags);
+    if ((flags & CHORUSX_INIT_HEAP) != 0 && (unsigned)attr->heap >= CHORUS_HEAP_COUNT)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: heap is %d; expected a CHORUS_HEAP_ constant",
+                       function, (int)attr->heap);
+    if ((flags & CHORUSX_INIT_DEVICE) == 0) return CHORUS_OK;
+    if (attr->device < 0)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: device is %d; expected 0 or more", function,
+                       attr->device);
+    if ((flags & CHORUSX_INIT_HEAP) != 0 && attr->heap == CHORUS_HEAP_host)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: device %d is of no use to a heap in host memory; leave one out",
+                       function, attr->device);
+    return CHORUS_OK;
+}
+
+/* What the program says wins over the environment. */
+static void apply_attr(struct ch_options *options, unsigned flags,
+                       const chorusx_init_attr_t *attr)
+{
+    if ((flags & CHORUSX_INIT_DEVICE) != 0) {
+        options->device = attr->device;
+        options->heap = CHORUS_HEAP_cuda;
+    }
+    if ((flags & CHORUSX_INIT_HEAP) != 0) options->heap = attr->heap;
+}
+
+static chorus_status start(const char *function, int level, unsigned flags,
+                           const chorusx_init_attr_t *attr)
 {
     struct ch_options options;
     struct ch_context *context;
     struct ch_boot *boot;
 
     CH_TRY(require_fresh(function));
+    CH_TRY(check_attr(function, flags, attr));
     CH_TRY(ch_options_read(&options));
+    apply_attr(&options, flags, attr);
     CH_TRY(ch_log_start(&options));
     CH_TRY(ch_boot_open(options.timeout_ns, &boot));
     ch_log_name_pe((int)boot->me);
@@ -53,7 +94,12 @@ static chorus_status start(const char *function, int level)
 
 int chorus_init(void)
 {
-    return start(__func__, CHORUS_THREAD_SINGLE);
+    return start(__func__, CHORUS_THREAD_SINGLE, 0, NULL);
+}
+
+int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr)
+{
+    return start(__func__, CHORUS_THREAD_SINGLE, flags, attr);
 }
 
 int chorus_init_thread(int requested, int *provided)
@@ -62,7 +108,7 @@ int chorus_init_thread(int requested, int *provided)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: requested is %d; expected a CHORUS_THREAD_ constant, %d to %d",
                        __func__, requested, CHORUS_THREAD_SINGLE, CHORUS_THREAD_MULTIPLE);
-    CH_TRY(start(__func__, requested));
+    CH_TRY(start(__func__, requested, 0, NULL));
     *provided = requested;
     return CHORUS_OK;
 }

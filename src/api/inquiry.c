@@ -3,6 +3,7 @@
 #include "chorus/chorusx.h"
 
 #include "api/coll.h"
+#include "heap/device.h"
 
 #include <stdio.h>
 
@@ -34,9 +35,11 @@ int chorusx_team_status(chorus_team_t team)
 int chorusx_heap_info(chorusx_heap_info_t *info_out)
 {
     struct ch_context *context;
+    const struct ch_device *device;
     struct ch_heap_info info;
 
     CH_TRY(ch_context_require(__func__, &context));
+    device = ch_heap_device(context->heap);
     ch_heap_info_get(context->heap, &info);
     *info_out = (chorusx_heap_info_t){
         .reserved_bytes = info.reserved_bytes,
@@ -47,6 +50,8 @@ int chorusx_heap_info(chorusx_heap_info_t *info_out)
         .high_water_bytes = info.high_water_bytes,
         .blocks = info.blocks,
         .local_used_bytes = info.local_used_bytes,
+        .heap = device != NULL ? CHORUS_HEAP_cuda : CHORUS_HEAP_host,
+        .device = device != NULL ? ch_device_id_of(device)->ordinal : -1,
     };
     return CHORUS_OK;
 }
