@@ -47,6 +47,22 @@ START_TEST(force__need_not_offered__refused_not_replaced)
 }
 END_TEST
 
+START_TEST(force__copy_engine_on_a_host__refused)
+{
+    struct ch_select *select = open_with("fcollect:copy_engine", NULL);
+    struct ch_request r = reduce_of(64, 4);
+    struct ch_plan plan;
+
+    r.coll = CHORUS_COLL_fcollect;
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_ERR_UNSUPPORTED);
+    ck_assert_str_eq(
+        ch_error_message(),
+        "fcollect of f32 is forced to copy_engine:simple, which needs copy_engine: the "
+        "machine has engines that copy between PEs; force another or none");
+    ch_select_close(select);
+}
+END_TEST
+
 /* clang-format off */
 static const struct {
     const char *algo, *message; /* message: after 'CHORUS_ALGO is "...": ' */
@@ -55,8 +71,8 @@ static const struct {
     {"reduce:one_shot:ll:1:2", "\"reduce\" has too many parts; expected coll:algo[:proto[:ctas]]"},
     {"reduce:two_shot,", "\"\" has too few parts; expected coll:algo[:proto[:ctas]]"},
     {"reduxe:two_shot", "unknown collective \"reduxe\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
-    {"reduce:two_shto", "unknown reduce algorithm \"two_shto\"; expected one_shot, two_shot or recursive_exchange; did you mean \"two_shot\"?"},
-    {"reduce:pull", "unknown reduce algorithm \"pull\"; expected one_shot, two_shot or recursive_exchange"},
+    {"reduce:two_shto", "unknown reduce algorithm \"two_shto\"; expected one_shot, two_shot, recursive_exchange, ring, multicast_one_shot or multicast_two_shot; did you mean \"two_shot\"?"},
+    {"reduce:pull", "unknown reduce algorithm \"pull\"; expected one_shot, two_shot, recursive_exchange, ring, multicast_one_shot or multicast_two_shot"},
     {"reduce:one_shot", "one_shot has several protocols and none is given; expected simple, ll or ll128"},
     {"reduce:one_shot:ll12", "unknown protocol of one_shot \"ll12\"; expected simple, ll or ll128; did you mean \"ll128\"?"},
     {"reduce:two_shot:simple:0", "ctas is \"0\"; expected a whole number from 1"},
@@ -89,8 +105,9 @@ START_TEST(find__name_and_protocol__give_the_algorithm)
     ck_assert_int_eq(algo->id, CH_ALGO_ch_broadcast_tree_ll128);
     ck_assert_int_eq(ch_algo_find(CHORUS_COLL_broadcast, "tere:ll", &algo), CHORUS_ERR_ARG);
     ck_assert_str_eq(ch_error_message(), "algorithm \"tere:ll\": unknown broadcast algorithm "
-                                         "\"tere\"; expected put_to_all, pull or tree; did you "
-                                         "mean \"tree\"?");
+                                         "\"tere\"; expected put_to_all, pull, tree, "
+                                         "scatter_allgather or multicast; did you mean "
+                                         "\"tree\"?");
     ck_assert_int_eq(ch_algo_find(CHORUS_COLL_broadcast, "pull:ll", &algo), CHORUS_ERR_ARG);
     ck_assert_int_eq(
         ch_algo_find(CHORUS_COLL_broadcast,
@@ -104,6 +121,7 @@ static void add(TCase *tests)
 {
     tcase_add_test(tests, force__choices__stand_before_every_table);
     tcase_add_test(tests, force__need_not_offered__refused_not_replaced);
+    tcase_add_test(tests, force__copy_engine_on_a_host__refused);
     tcase_add_loop_test(tests, force__bad_text__refused_naming_the_variable, 0,
                         (int)(sizeof(bad_force) / sizeof(bad_force[0])));
     tcase_add_test(tests, find__name_and_protocol__give_the_algorithm);

@@ -67,8 +67,9 @@ START_TEST(info__bad_environment__exit_2)
 {
     ck_assert_int_eq(run("CHORUS_ALGO=reduce:pull", "explain reduce --pes 2 --bytes 8"), 2);
     ck_assert_str_eq(output, "chorus-info: CHORUS_ALGO is \"reduce:pull\": unknown reduce "
-                             "algorithm \"pull\"; expected one_shot, two_shot or "
-                             "recursive_exchange\n");
+                             "algorithm \"pull\"; expected one_shot, two_shot, "
+                             "recursive_exchange, ring, multicast_one_shot or "
+                             "multicast_two_shot\n");
     ck_assert_int_eq(run("CHORUS_TIMEOUT=soon", "options"), 2);
     ck_assert_str_eq(output,
                      "chorus-info: CHORUS_TIMEOUT is \"soon\"; expected seconds such as "
@@ -136,8 +137,8 @@ START_TEST(info__algorithms__every_one_a_line)
         lines++;
     ck_assert_uint_eq(lines, CH_ALGO_COUNT + 1); /* a heading */
     ck_assert_ptr_nonnull(strstr(output,
-                                 "\nreducescatter all_pull           simple   map,apart  1"
-                                 "                          (n - 1) * s\n"));
+                                 "\nreducescatter all_pull           simple   map,apart       1"
+                                 "                                     (n - 1) * s\n"));
 }
 END_TEST
 

@@ -98,13 +98,13 @@ static void print_needs(uint32_t needs)
                                  used == 0 ? "" : ",", #need);
     CH_NEED_LIST(X)
 #undef X
-    (void)printf("%-10s ", text);
+    (void)printf("%-15s ", text);
 }
 
 chorus_status info_algorithms(const struct info_args *args)
 {
     (void)args;
-    (void)printf("%-13s %-18s %-8s %-10s %-26s %s\n", "coll", "algo", "proto", "needs", "steps",
+    (void)printf("%-13s %-18s %-8s %-15s %-37s %s\n", "coll", "algo", "proto", "needs", "steps",
                  "wire");
     for (size_t i = 0; i < CH_ALGO_COUNT; i++) {
         const struct ch_algo *a = &ch_algos[i];
@@ -112,7 +112,7 @@ chorus_status info_algorithms(const struct info_args *args)
         (void)printf("%-13s %-18s %-8s ", ch_coll_names[a->coll], a->name,
                      ch_proto_names[a->proto]);
         print_needs(a->needs);
-        (void)printf("%-26s %s\n", a->steps_text, a->wire_text);
+        (void)printf("%-37s %s\n", a->steps_text, a->wire_text);
     }
     return CHORUS_OK;
 }

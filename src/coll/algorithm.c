@@ -4,18 +4,20 @@
 #include "coll/shape.h"
 
 /* The formulas of the list, as functions of the shape. */
-#define X(coll, name, proto, fn, needs, radix, steps, wire)                                  \
-    static uint64_t steps_##fn(const struct ch_shape *shape)                                 \
-    {                                                                                        \
-        const uint64_t n = shape->n, k = shape->k, m = shape->m, s = shape->s, c = shape->c; \
-        (void)n, (void)k, (void)m, (void)s, (void)c;                                         \
-        return (steps);                                                                      \
-    }                                                                                        \
-    static uint64_t wire_##fn(const struct ch_shape *shape)                                  \
-    {                                                                                        \
-        const uint64_t n = shape->n, k = shape->k, m = shape->m, s = shape->s, c = shape->c; \
-        (void)n, (void)k, (void)m, (void)s, (void)c;                                         \
-        return n == 1 ? 0 : (wire);                                                          \
+#define VARIABLES(shape)                                           \
+    const uint64_t n = (shape)->n, k = (shape)->k, m = (shape)->m; \
+    const uint64_t e = (shape)->e, s = (shape)->s, c = (shape)->c; \
+    (void)n, (void)k, (void)m, (void)e, (void)s, (void)c
+#define X(coll, name, proto, fn, needs, radix, steps, wire)  \
+    static uint64_t steps_##fn(const struct ch_shape *shape) \
+    {                                                        \
+        VARIABLES(shape);                                    \
+        return (steps);                                      \
+    }                                                        \
+    static uint64_t wire_##fn(const struct ch_shape *shape)  \
+    {                                                        \
+        VARIABLES(shape);                                    \
+        return n == 1 ? 0 : (wire);                          \
     }
 CH_ALGO_LIST(X)
 #undef X

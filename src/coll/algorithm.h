@@ -21,7 +21,8 @@
 #define CH_NEED_LIST(X)                                                             \
     X(map, 1u, "loads and stores reach every peer")                                 \
     X(whole, 2u, "partial results keep the type's precision: not half, bfloat16")   \
-    X(apart, 4u, "source and dest do not overlap")
+    X(apart, 4u, "source and dest do not overlap")                                  \
+    X(copy_engine, 8u, "the machine has engines that copy between PEs")
 
 /*
  * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire.
@@ -29,8 +30,9 @@
  * Steps are signals that publish data (in a barrier: arrival) one behind another; permission
  * to write or to reuse a buffer is not a step. Wire is the most data bytes that any PE sends
  * or fetches, flags left out; in a barrier, the signals it sends. Formulas, in C: n PEs, k
- * radix, m bytes of a PE's message, s bytes of its largest slice (m / n in whole elements),
- * c chunks that a message goes through a ring in (1 where there is no ring).
+ * radix, m bytes of a PE's message, e bytes of an element, s bytes of the message's largest
+ * slice (m / n in whole elements), c chunks that a message goes through a ring in (1 where
+ * there is no ring). Multicast is counted as it is in software, by the PEs it reaches.
  */
 #define CH_ALGO_LIST(X)                                                                                 \
     X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_map, 1, ch_rounds(n, k), ch_fan(n, k)) \
@@ -39,22 +41,33 @@
     X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m) \
     X(broadcast, tree, ll, ch_broadcast_tree_ll, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m)  \
     X(broadcast, tree, ll128, ch_broadcast_tree_ll128, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m) \
+    X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_largest(m, e, n - 1)) \
+    X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map, 0, 1, (n - 1) * m) \
     X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_map, 0, 1, (n - 1) * m)                   \
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
     X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
+    X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_map, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m) \
+    X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map, 0, 1, (n - 1) * m) \
+    X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m) \
     X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_map, 0, 1, (n - 1) * m)                   \
     X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
     X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
+    X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m) \
     X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_map, 0, c, (n - 1) * m)              \
     X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
     X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
     X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map, 0, 2, 2 * (n - 1) * s)                 \
     X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
     X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
+    X(reduce, ring, simple, ch_reduce_ring, CH_NEED_map | CH_NEED_whole, 0, 2 * (n - 1) * ch_divide_up(c, 2 * n), 2 * m - ch_least_two(m, e, n)) \
+    X(reduce, multicast_one_shot, simple, ch_reduce_multicast_one, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * m) \
+    X(reduce, multicast_two_shot, simple, ch_reduce_multicast_two, CH_NEED_map, 0, 2, 2 * (n - 1) * s) \
     X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_map, 0, c, (n - 1) * s)    \
     X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_map, 0, c, (n - 1) * s)            \
     X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_map, 0, c, (n - 1) * s)      \
-    X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s)
+    X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s) \
+    X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_map | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s) \
+    X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s)
 /* clang-format on */
 
 enum ch_proto {
@@ -79,7 +92,7 @@ enum ch_algo_id {
 
 /* What the formulas are evaluated for; see CH_ALGO_LIST. */
 struct ch_shape {
-    uint64_t n, k, m, s, c;
+    uint64_t n, k, m, e, s, c;
 };
 
 struct ch_algo {

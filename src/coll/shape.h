@@ -92,4 +92,16 @@ CH_FN struct ch_slice ch_slice_of(size_t count, uint32_t n, uint32_t pe)
     return s;
 }
 
+/* Of m bytes in elements of e: the largest of n slices. */
+CH_FN uint64_t ch_largest(uint64_t m, uint64_t e, uint64_t n)
+{
+    return ch_divide_up(m / e, n) * e;
+}
+
+/* The two smallest of n slices together, n > 1. */
+CH_FN uint64_t ch_least_two(uint64_t m, uint64_t e, uint64_t n)
+{
+    return (m / e / n + (m / e + 1) / n) * e;
+}
+
 #endif /* CH_SHAPE_H */

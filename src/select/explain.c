@@ -28,6 +28,7 @@ static void shape_of(const struct ch_request *request, const struct ch_plan *pla
     shape_out->n = n;
     shape_out->k = plan->radix;
     shape_out->m = request->bytes;
+    shape_out->e = element;
     shape_out->s = (request->bytes / element + n - 1) / n * element;
     shape_out->c = 1;
     if (request->chunk_bytes == 0) return;

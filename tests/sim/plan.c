@@ -229,7 +229,8 @@ const unsigned char *plan_expected(const struct plan *plan, const struct plan_ca
 struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call)
 {
     const size_t chunk = chunk_bytes(plan, call->algo);
-    struct ch_shape shape = {plan->n, call->radix, call->bytes, 0, 0};
+    struct ch_shape shape = {plan->n, call->radix, call->bytes, ch_type_bytes[call->type], 0,
+                             0};
 
     shape.s = call->algo->coll == CHORUS_COLL_reducescatter
                   ? call->bytes
