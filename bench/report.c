@@ -251,6 +251,8 @@ void ch_report_row(struct ch_report *report, const struct ch_row *row)
     if (report->csv != NULL) write_csv_row(report, &cells);
     if (report->json != NULL && !write_json_row(report, &cells))
         fail(report, report->options->json);
+    /* A sweep that is ended on the way leaves what it has. */
+    if (report->csv != NULL) (void)fflush(report->csv);
     report->wrong += row->wrong;
     keep(report, row);
 }

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""chorus-tune on a small sweep. usage: test_tools_tune.py CHORUS-TUNE CHORUS-INFO"""
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TUNE, INFO = sys.argv[1:]
+NAMES = ("coll,algo,proto,ctas,dtype,op,pes,bytes,count,time_us_min,time_us_p50,time_us_p99,"
+         "algbw_GBps,busbw_GBps,wrong,rule")
+
+
+def row(coll, algo, proto, ctas, pes, size, us, wrong="0", chosen="forced"):
+    return f"{coll},{algo},{proto},{ctas},f32,sum,{pes},{size},1,1,{us},9,0,0,{wrong},{chosen}"
+
+
+# Two sweeps put together, lines 1 to 19: one_shot:ll wins to 4K, where 2 CTAs of two_shot beat 1;
+# at 64K one_shot is the best by a hair, which changes nothing. A wrong line counts for nothing.
+SWEEP = [
+    "# date: 2026-01-02T03:04:05Z", "# command: chorus-sweep --algo all", NAMES,
+    row("reduce", "one_shot", "ll", 1, 4, 64, 2), row("reduce", "one_shot", "ll", 1, 4, 1024, 3),
+    row("reduce", "one_shot", "ll", 1, 4, 16384, 20), row("reduce", "one_shot", "ll", 1, 4, 65536, 39.9),
+    row("reduce", "two_shot", "simple", 1, 4, 64, 1, wrong="3"),
+    row("reduce", "two_shot", "simple", 1, 4, 1024, 5),
+    row("reduce", "two_shot", "simple", 1, 4, 16384, 12),
+    row("reduce", "two_shot", "simple", 2, 4, 16384, 10),
+    row("reduce", "two_shot", "simple", 2, 4, 65536, 40),
+    row("reduce", "two_shot", "simple", 1, 4, 64, 1, chosen="tuning/host.yaml:3"),
+    "# command: chorus-sweep --radix 4 --algo all", NAMES,
+    row("reducescatter", "all_pull", "simple", 1, 4, 64, 2),
+    row("reducescatter", "all_push", "simple", 1, 4, 64, 3),
+    row("barrier", "dissemination", "signal", 1, 4, 0, 1), row("sync", "dissemination", "signal", 1, 4, 0, 1),
+]
+EXPECTED = """\
+# SPDX-License-Identifier: Apache-2.0
+# Written by chorus-tune.
+version: 1
+machine: "four \\"fast\\" ones"
+measured: "2026-01-02, small.csv, chorus-sweep --algo all"
+rules:
+  - {coll: barrier, algo: dissemination, proto: signal, radix: 4, from: "small.csv:18"}
+  - {coll: reduce, bytes: 0..4K, algo: one_shot, proto: ll, from: "small.csv:4"}
+  - {coll: reduce, algo: two_shot, proto: simple, ctas: 2, from: "small.csv:11"}
+  - {coll: reducescatter, algo: all_pull, proto: simple, from: "small.csv:16"}
+  - {coll: reducescatter, algo: all_push, proto: simple, from: fallback}
+"""
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def tune(folder, lines, *options):
+    path = Path(folder) / "small.csv"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return run(sys.executable, TUNE, "--info", INFO, *options, str(path))
+
+
+def refused(folder, lines, says):
+    status, _, err = tune(folder, lines)
+    assert status == 1 and says in err, (status, err)
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    status, table, err = tune(scratch, SWEEP, "--machine", 'four "fast" ones')
+    assert (status, table, err) == (0, EXPECTED, ""), (status, table, err)
+    (Path(scratch) / "table.yaml").write_text(table)
+    status, out, err = run(INFO, "check", str(Path(scratch) / "table.yaml"))
+    assert status == 0 and "5 rules" in out, (out, err)
+    refused(scratch, SWEEP[:3], "sweep with --algo all")
+    refused(scratch, [*SWEEP, "reduce,1"], "small.csv:20: no row of chorus-sweep")
+    refused(scratch, [NAMES, SWEEP[15]], "reducescatter: no line of an algorithm")
+    status, _, err = run(sys.executable, TUNE, "--info", INFO, scratch + "/none.csv")
+    assert status == 1 and "none.csv: cannot read" in err, err
