@@ -105,7 +105,7 @@ START_TEST(find__name_and_protocol__give_the_algorithm)
     ck_assert_int_eq(algo->id, CH_ALGO_ch_broadcast_tree_ll128);
     ck_assert_int_eq(ch_algo_find(CHORUS_COLL_broadcast, "tere:ll", &algo), CHORUS_ERR_ARG);
     ck_assert_str_eq(ch_error_message(), "algorithm \"tere:ll\": unknown broadcast algorithm "
-                                         "\"tere\"; expected put_to_all, pull, tree, "
+                                         "\"tere\"; expected put_to_all, pull, tree, board, "
                                          "scatter_allgather or multicast; did you mean "
                                          "\"tree\"?");
     ck_assert_int_eq(ch_algo_find(CHORUS_COLL_broadcast, "pull:ll", &algo), CHORUS_ERR_ARG);

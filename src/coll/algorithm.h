@@ -41,6 +41,9 @@
     X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m) \
     X(broadcast, tree, ll, ch_broadcast_tree_ll, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m)  \
     X(broadcast, tree, ll128, ch_broadcast_tree_ll128, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m) \
+    X(broadcast, board, simple, ch_broadcast_board_simple, CH_NEED_map, 0, 1, m)                        \
+    X(broadcast, board, ll, ch_broadcast_board_ll, CH_NEED_map, 0, 1, m)                                \
+    X(broadcast, board, ll128, ch_broadcast_board_ll128, CH_NEED_map, 0, 1, m)                          \
     X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_largest(m, e, n - 1)) \
     X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map, 0, 1, (n - 1) * m) \
     X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_map, 0, 1, (n - 1) * m)                   \

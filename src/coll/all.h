@@ -8,6 +8,7 @@
 #include "coll/alltoall_engine.h"
 #include "coll/alltoall_push.h"
 #include "coll/barrier_dissemination.h"
+#include "coll/broadcast_board.h"
 #include "coll/broadcast_multicast.h"
 #include "coll/broadcast_pull.h"
 #include "coll/broadcast_put_to_all.h"

@@ -5,7 +5,8 @@
  * Per duplicate and PE:
  *
  *     words   [CH_WORD_COUNT][n], a cache line each: word w of peer p is written by p alone
- *     rings   [CH_RING_COUNT][n]: ring r of peer p is written by p alone
+ *     rings   [CH_RING_COUNT][n]: ring r of peer p is written by p alone; a PE's own are its
+ *             boards, which all others read
  *
  * A ring is a FIFO of cells from one PE to another: packets, lines, or 64 plain bytes. A
  * message takes the cells it needs, side by side; where the rest of the ring is too short for
@@ -32,7 +33,9 @@ enum ch_word {
     CH_WORD_DONE,    /* epoch: the peer wrote and read all that it will in the call */
     CH_WORD_FILLED,  /* slots of the simple ring that the peer filled here */
     CH_WORD_TAKEN,   /* [CH_RING_COUNT]: slots of the ring to the peer that it has freed */
-    CH_WORD_COUNT = CH_WORD_TAKEN + CH_RING_COUNT
+    CH_WORD_READ = CH_WORD_TAKEN + CH_RING_COUNT, /* [CH_RING_COUNT]: slots of this PE's board
+                                                     that the peer has read */
+    CH_WORD_COUNT = CH_WORD_READ + CH_RING_COUNT
 };
 
 /* What a word's stores say at most; see enum ch_sense. */
@@ -72,12 +75,15 @@ struct ch_peer {
     struct ch_door *door; /* where it sleeps */
 };
 
-/* Positions in the rings of one pair, in cells. */
+/* Positions in the rings of one pair, and in the peer's board, in cells. Of a PE with itself,
+ * `sent` and `freed` are its board's: taken by all, then, from CH_WORD_READ. */
 struct ch_link {
-    uint64_t sent;  /* filled there */
-    uint64_t freed; /* of those, taken, as last read from CH_WORD_TAKEN */
-    uint64_t taken; /* taken here */
-    uint64_t told;  /* of those, as last told in the peer's CH_WORD_TAKEN */
+    uint64_t sent;      /* filled there */
+    uint64_t freed;     /* of those, taken, as last read from CH_WORD_TAKEN */
+    uint64_t taken;     /* taken here */
+    uint64_t told;      /* of those, as last told in the peer's CH_WORD_TAKEN */
+    uint64_t read;      /* of the peer's board */
+    uint64_t read_told; /* of those, as last told in the peer's CH_WORD_READ */
 };
 
 /* What a CTA remembers between calls; private to it. On GPUs it lies in device memory, so that

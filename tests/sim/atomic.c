@@ -35,6 +35,18 @@ static struct sim_block *unit_at(const void *address, enum sim_kind kind, size_t
     return b;
 }
 
+/* Whoever may sleep on `address` must be told: the PE whose memory it is, and others that
+ * watch it from afar. */
+static void owe(const void *address)
+{
+    struct sim_fiber *self = sim.now;
+
+    self->owes[sim_owner(address)] = true;
+    for (uint32_t f = 0; f < sim.fibers; f++)
+        if (sim.fiber[f].watch == address) self->owes[sim.fiber[f].pe] = true;
+    self->owes[self->pe] = false;
+}
+
 /* A new version of the unit. It is visible from now on; who must see it, the clocks say. */
 static void publish(struct sim_block *b, const void *address, struct sim_version *v)
 {
@@ -46,7 +58,7 @@ static void publish(struct sim_block *b, const void *address, struct sim_version
     v->call = self->call;
     v->depth = self->cost.depth + 1;
     b->latest[cell_of(address)] = v;
-    if (sim_owner(address) != self->pe) self->owes[sim_owner(address)] = true;
+    owe(address);
     sim_wake(address);
 }
 
@@ -161,7 +173,7 @@ static void store_flagged(void *unit, enum sim_kind kind, size_t unit_bytes, con
 
     sim_yield();
     old = b->latest[cell_of(unit)];
-    if (old != NULL && (old->taken == 0 || !sim_knows(sim.now, old->taken)))
+    if (old != NULL && (old->taken == 0 || sim_readers_unknown(old->taken) != 0))
         sim_fail(
             "PE %u, call %llu, stores %s again, flag %llu, not knowing whether flag %llu was "
             "taken%s",
@@ -193,7 +205,8 @@ static int load_flagged(const void *unit, enum sim_kind kind, size_t unit_bytes,
         return 0;
     }
     memcpy(out, latest->data, bytes);
-    latest->taken = sim_stamp_now(sim.now);
+    latest->taken = sim_readers_add(latest->taken);
+    if (sim_owner(unit) != sim.now->pe) sim.now->cost.bytes += bytes;
     sim.now->missed = NULL;
     arrive(latest);
     return 1;

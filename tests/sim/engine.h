@@ -99,7 +99,7 @@ struct sim_version {
     const uint32_t *clock; /* what whoever acquires this learns; null: nothing */
     uint64_t value;        /* a word's, or the flag */
     sim_stamp stamp;
-    sim_stamp taken; /* of who took the packet or line; 0: nobody yet */
+    sim_stamp taken; /* readers who took the packet or line; 0: nobody yet */
     bool is_data;    /* CH_DATA, a packet or a line */
     uint64_t call, depth;
     unsigned char data[]; /* 8 bytes of a packet, 120 of a line */
@@ -117,6 +117,9 @@ struct sim_block {
 
 void sim_memory_open(void);
 void *sim_alloc(size_t bytes); /* until the next run; 8-byte aligned */
+/* Readers: none (0), a stamp, or a set of stamps. */
+sim_stamp sim_readers_add(sim_stamp readers);     /* with this fiber, as of now */
+sim_stamp sim_readers_unknown(sim_stamp readers); /* one this fiber does not know of, or 0 */
 bool sim_is_shared(const void *address);
 uint32_t sim_owner(const void *address);
 struct sim_block *sim_block_at(const void *address);

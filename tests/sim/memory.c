@@ -125,19 +125,23 @@ static __attribute__((noinline, noreturn)) void fail_race(const char *does, cons
              stamp >> SIM_STAMP_BITS, self->clock[f]);
 }
 
+sim_stamp sim_readers_unknown(sim_stamp readers)
+{
+    if ((readers & SIM_SHARED) != SIM_SHARED) return sim_knows(sim.now, readers) ? 0 : readers;
+    for (uint32_t f = 0; f < sim.fibers; f++)
+        if (!sim_knows(sim.now, shared_set(readers)[f])) return shared_set(readers)[f];
+    return 0;
+}
+
 static void check_reads(sim_stamp r, const void *address)
 {
-    if ((r & SIM_SHARED) != SIM_SHARED) {
-        if (!sim_knows(sim.now, r)) fail_race("writes", address, "read", r);
-        return;
-    }
-    for (uint32_t f = 0; f < sim.fibers; f++)
-        if (!sim_knows(sim.now, shared_set(r)[f]))
-            fail_race("writes", address, "read", shared_set(r)[f]);
+    const sim_stamp unknown = sim_readers_unknown(r);
+
+    if (unknown != 0) fail_race("writes", address, "read", unknown);
 }
 
 /* The set `r` and this fiber's stamp. Sets never change: other bytes may have them too. */
-static sim_stamp add_reader(sim_stamp r)
+sim_stamp sim_readers_add(sim_stamp r)
 {
     const sim_stamp mine = sim_stamp_now(sim.now);
     sim_stamp *set;
@@ -189,7 +193,7 @@ static void write_block(struct sim_block *b, size_t lo, size_t hi, const char *a
 static void read_block(struct sim_block *b, size_t lo, size_t hi, const char *at,
                        unsigned char *out)
 {
-    sim_stamp w = 0, old = 0, new = add_reader(0);
+    sim_stamp w = 0, old = 0, new = sim_readers_add(0);
 
     check_plain(b, lo, hi, at);
     for (size_t i = lo; i < hi; i++) {
@@ -199,7 +203,7 @@ static void read_block(struct sim_block *b, size_t lo, size_t hi, const char *at
         }
         if (b->read[i] != old) {
             old = b->read[i];
-            new = add_reader(old);
+            new = sim_readers_add(old);
         }
         b->read[i] = new;
     }
