@@ -166,6 +166,21 @@ START_TEST(info__check__counts_the_rules)
 }
 END_TEST
 
+/* Whatever the machine has, the heap that CHORUS_HEAP asks for is the one spoken of. */
+START_TEST(info__version__says_which_heap_and_why)
+{
+    ck_assert_int_eq(run("CHORUS_HEAP=host ", "version"), 0);
+    ck_assert_ptr_nonnull(strstr(output, "heap: host, as CHORUS_HEAP says\n"));
+    ck_assert_int_eq(run("CHORUS_HEAP=cuda ", "version"), 0);
+    ck_assert(strstr(output, "heap: cuda, if every PE has a GPU; the first one's is GPU ") ||
+              strstr(output, "heap: none, for CHORUS_HEAP is cuda: "));
+    ck_assert_int_eq(run("CHORUS_HEAP=auto ", "version"), 0);
+    ck_assert(strstr(output, "heap: cuda, if") || strstr(output, "heap: host: "));
+    ck_assert_int_eq(run("CHORUS_HEAP=gpu ", "version"), 2);
+    ck_assert_str_eq(output, "chorus-info: CHORUS_HEAP is \"gpu\"; expected auto, host or cuda\n");
+}
+END_TEST
+
 START_TEST(info__answer_cannot_be_written__says_so)
 {
     ck_assert_int_eq(run("", "version >/dev/full"), 2);
@@ -185,6 +200,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, info__algorithms__every_one_a_line);
     tcase_add_test(tests, info__options__with_the_values_in_force);
     tcase_add_test(tests, info__check__counts_the_rules);
+    tcase_add_test(tests, info__version__says_which_heap_and_why);
     tcase_add_test(tests, info__answer_cannot_be_written__says_so);
 }
 

@@ -2,6 +2,7 @@
 #include "chorus-info.h"
 
 #include "base/option.h"
+#include "heap/device.h"
 #include "select/name.h"
 #include "select/select.h"
 
@@ -140,10 +141,31 @@ chorus_status info_options(const struct info_args *args)
     return CHORUS_OK;
 }
 
+/* Where objects of a job would lie that started here and now, and why. */
+static void print_heap(const struct ch_options *options)
+{
+    struct ch_device_id device;
+
+    if (options->heap == CHORUS_HEAP_host)
+        (void)printf("heap: host, as CHORUS_HEAP says\n");
+    else if (ch_device_find(CH_OPTION_NO_DEVICE, 0, 1, &device) == CHORUS_OK)
+        (void)printf("heap: cuda, if every PE has a GPU; the first one's is GPU %d, %s at %s, "
+                     "%" PRIu64 " MiB\n",
+                     (int)device.ordinal, device.name, device.bus, device.memory_bytes >> 20);
+    else if (options->heap == CHORUS_HEAP_cuda)
+        (void)printf("heap: none, for CHORUS_HEAP is cuda: %s\n", ch_error_message());
+    else
+        (void)printf("heap: host: %s\n", ch_error_message());
+}
+
 chorus_status info_version(const struct info_args *args)
 {
+    struct ch_options options;
+
     (void)args;
+    CH_TRY(ch_options_read(&options));
     (void)printf("chorus %s\n", CHORUS_VERSION);
+    print_heap(&options);
     return CHORUS_OK;
 }
 

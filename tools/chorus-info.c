@@ -135,7 +135,7 @@ int main(int argc, char **argv)
         "apply\n"
         "algorithms     every algorithm, with what it needs and costs\n"
         "options        the environment variables, with the values in force\n"
-        "version        the version\n"
+        "version        the version, and where a job's objects would lie here\n"
         "check FILE     read a rule table and say what is in it",
         NULL,
         NULL,

@@ -139,7 +139,7 @@ static chorus_status add_chunk(struct ch_data *data, size_t lo, size_t hi)
     created = ends == NULL ? CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of chunks")
                            : ch_device_create(data->device, hi - lo, &handle, &fd);
     mine = report_of(created, handle);
-    st = share(data, lo, hi, &mine, created == CHORUS_OK ? fd : STDERR_FILENO);
+    st = share(data, lo, hi, &mine, created == CHORUS_OK ? fd : data->spare_fd);
     if (created == CHORUS_OK) {
         ch_device_release(data->device, handle);
         (void)close(fd);
@@ -230,7 +230,7 @@ static chorus_status allocate(struct ch_data *data, const struct ch_data_peer *p
 }
 
 chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *options,
-                           const struct ch_data_peer *peers, void *door,
+                           const struct ch_data_peer *peers, struct ch_data_own own,
                            struct ch_data **data_out)
 {
     struct ch_data *data = calloc(1, sizeof(*data));
@@ -240,10 +240,11 @@ chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *option
     data->boot = boot;
     data->me = boot->me;
     data->n = boot->n;
+    data->spare_fd = own.fd;
     (void)pthread_mutex_init(&data->sync_lock, NULL);
     lay_out(data, options, peers);
     st = allocate(data, peers);
-    if (st == CHORUS_OK) st = make_own(data, peers, door);
+    if (st == CHORUS_OK) st = make_own(data, peers, own.door);
     CH_TRY_GOTO(st, agree(data, st), out_close);
     CH_TRY_GOTO(st, add_chunk(data, 0, data->sync_bytes), out_close);
     ch_arena_grow(&data->sync, data->sync_bytes);

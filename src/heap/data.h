@@ -24,6 +24,7 @@ struct ch_data {
     struct ch_device *device; /* owned */
     struct ch_boot *boot;     /* borrowed */
     uint32_t me, n;
+    int spare_fd;          /* borrowed: given where all must give a descriptor */
     uint32_t n_sharing;    /* PEs that use this PE's device, itself too */
     bool *is_here;         /* [n], owned: of this process, so that handles are good here */
     char **reserved;       /* [n], owned: address ranges */
@@ -47,11 +48,17 @@ struct ch_data_peer {
     bool is_here; /* in this process */
 };
 
-/* door: this PE's, a page. Collective over the job; opens on all PEs or on none, with a message
- * that names the PE that could not. */
+/* What it borrows of this PE's segment. */
+struct ch_data_own {
+    void *door; /* a page */
+    int fd;
+};
+
+/* Collective over the job; opens on all PEs or on none, with a message that names the PE that
+ * could not. */
 CH_MUST_CHECK chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *options,
-                                         const struct ch_data_peer *peers, void *door,
-                                         struct ch_data **data_out);
+                                         const struct ch_data_peer *peers,
+                                         struct ch_data_own own, struct ch_data **data_out);
 void ch_data_close(struct ch_data *data); /* null is a no-op; not collective */
 
 /* Back bytes [lo, hi) of every PE's symmetric part with memory, or none. Collective; ERR_NOMEM,

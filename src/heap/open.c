@@ -142,6 +142,7 @@ static chorus_status make_own(struct ch_heap *heap)
 static chorus_status open_data(struct ch_heap *heap, const struct ch_options *options,
                                const struct greeting *all)
 {
+    const struct ch_data_own own = {ch_heap_door(heap, heap->me), heap->segments[heap->me].fd};
     struct ch_data_peer *peers = calloc(heap->n, sizeof(*peers));
     chorus_status st;
 
@@ -149,7 +150,7 @@ static chorus_status open_data(struct ch_heap *heap, const struct ch_options *op
     for (uint32_t pe = 0; pe < heap->n; pe++)
         peers[pe] =
             (struct ch_data_peer){all[pe].device, same_process(&all[pe], &all[heap->me])};
-    st = ch_data_open(heap->boot, options, peers, ch_heap_door(heap, heap->me), &heap->data);
+    st = ch_data_open(heap->boot, options, peers, own, &heap->data);
     free(peers);
     if (st == CHORUS_OK) {
         heap->symmetric = heap->data->bases[heap->me] + heap->data->symmetric_offset;

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device_fake.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct fake fake = {.bad = -1, .free_bytes = SIZE_MAX};
+
+struct ch_device {
+    struct ch_device_id id;
+};
+
+static void count(int *what, int by)
+{
+    (void)__atomic_fetch_add(what, by, __ATOMIC_RELAXED);
+}
+
+static int is_bad(const struct ch_device *device)
+{
+    return device->id.ordinal == fake.bad;
+}
+
+chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
+                             struct ch_device_id *id_out)
+{
+    (void)ordinal, (void)n_places;
+    if (fake.is_absent && (int)place == fake.bad)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no GPU here, says the test");
+    memset(id_out, 0, sizeof(*id_out));
+    id_out->ordinal = (int32_t)place;
+    (void)snprintf(id_out->name, sizeof(id_out->name), "fake %u", place);
+    (void)snprintf(id_out->bus, sizeof(id_out->bus), "0000:%02x:00.0", place);
+    id_out->memory_bytes = (uint64_t)1 << 30;
+    id_out->granule_bytes = FAKE_GRANULE_BYTES;
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **device_out)
+{
+    struct ch_device *device = calloc(1, sizeof(*device));
+
+    if (device == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory");
+    device->id = *id;
+    count(&fake.devices, 1);
+    *device_out = device;
+    return CHORUS_OK;
+}
+
+void ch_device_close(struct ch_device *device)
+{
+    if (device != NULL) count(&fake.devices, -1);
+    free(device);
+}
+
+const struct ch_device_id *ch_device_id_of(const struct ch_device *device)
+{
+    return &device->id;
+}
+
+chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
+                                   const struct ch_device_id *peer, uint32_t pe)
+{
+    if (!fake.is_far || !is_bad(device) || peer->ordinal == device->id.ordinal)
+        return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "PE %u's %s cannot reach PE %u's %s", me,
+                   device->id.name, pe, peer->name);
+}
+
+chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, char **base_out)
+{
+    char *base =
+        mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    (void)device;
+    if (base == MAP_FAILED) return CH_FAIL(CHORUS_ERR_SYSTEM, "no addresses");
+    count(&fake.reserved, 1);
+    *base_out = base;
+    return CHORUS_OK;
+}
+
+void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes)
+{
+    (void)device;
+    if (munmap(base, bytes) == 0) count(&fake.reserved, -1);
+}
+
+/* A handle is a descriptor too. */
+chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
+                               uint64_t *handle_out, int *fd_out)
+{
+    int fd;
+
+    if (fake.has_no_memory && is_bad(device))
+        return CH_FAIL(CHORUS_ERR_NOMEM, "allocating %zu bytes: the test says no", bytes);
+    if (bytes % FAKE_GRANULE_BYTES != 0)
+        return CH_FAIL(CHORUS_ERR_ARG, "%zu bytes are no whole granules", bytes);
+    fd = memfd_create("fake", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no file");
+    *fd_out = fd;
+    return ch_device_import(device, fd, handle_out);
+}
+
+chorus_status ch_device_import(const struct ch_device *device, int fd, uint64_t *handle_out)
+{
+    const int handle = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+    (void)device;
+    if (handle < 0) return CH_FAIL(CHORUS_ERR_SYSTEM, "no descriptor");
+    count(&fake.handles, 1);
+    *handle_out = (uint64_t)handle;
+    return CHORUS_OK;
+}
+
+void ch_device_release(const struct ch_device *device, uint64_t handle)
+{
+    (void)device;
+    if (close((int)handle) == 0) count(&fake.handles, -1);
+}
+
+chorus_status ch_device_map(const struct ch_device *device, char *at, size_t bytes,
+                            uint64_t handle)
+{
+    if (fake.maps_nothing && is_bad(device))
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "mapping: the test says no");
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, (int)handle, 0) != at)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot map");
+    count(&fake.mapped, 1);
+    return CHORUS_OK;
+}
+
+void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
+{
+    (void)device;
+    if (mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+             0) == at)
+        count(&fake.mapped, -1);
+}
+
+size_t ch_device_free_bytes(const struct ch_device *device)
+{
+    (void)device;
+    return fake.free_bytes;
+}
+
+chorus_status ch_device_copy(const struct ch_device *device, void *dst, const void *src,
+                             size_t bytes)
+{
+    (void)device;
+    memcpy(dst, src, bytes);
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t bytes)
+{
+    (void)device;
+    memset(dst, 0, bytes);
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_register(const struct ch_device *device, void *host, size_t bytes,
+                                 void **device_out)
+{
+    (void)device, (void)bytes;
+    count(&fake.registered, 1);
+    *device_out = host;
+    return CHORUS_OK;
+}
+
+void ch_device_unregister(const struct ch_device *device, void *host)
+{
+    (void)device, (void)host;
+    count(&fake.registered, -1);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_fake.h: GPUs made of host memory, in place of the library's device files: what the
+ * heap does with devices is tried without one. A PE's device has the PE's number for its
+ * ordinal.
+ */
+#ifndef CH_TEST_DEVICE_FAKE_H
+#define CH_TEST_DEVICE_FAKE_H
+
+#include "heap/device.h"
+
+#define FAKE_GRANULE_BYTES ((size_t)2 << 20)
+
+/* Of this process; forked PEs have their own. Faults hit one device, the others are well. */
+struct fake {
+    int bad;           /* the ordinal of the device with the fault; -1: none */
+    int is_absent;     /* it is not there */
+    int is_far;        /* it reaches no other */
+    int has_no_memory; /* creating fails */
+    int maps_nothing;  /* mapping fails */
+    size_t free_bytes; /* of every device */
+
+    /* What was made and not given back: all zero in the end. */
+    int devices, reserved, handles, mapped, registered;
+};
+extern struct fake fake;
+
+#endif /* CH_TEST_DEVICE_FAKE_H */

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A heap on GPUs, which are fakes: all PEs get one or none does, and all is given back. */
+#include "device_fake.h"
+#include "heap_pes.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define M ((size_t)1 << 20)
+#define SYNC_BYTES (4 * M)
+
+static struct ch_options options_for(chorus_heap kind)
+{
+    struct ch_options options = pes_options(64 * M);
+
+    options.heap = kind;
+    options.sync_max = SYNC_BYTES;
+    return options;
+}
+
+static chorus_status open_kind(struct ch_boot *boot, chorus_heap kind,
+                               struct ch_heap **heap_out)
+{
+    const struct ch_options options = options_for(kind);
+
+    *heap_out = NULL;
+    return ch_heap_open(boot, &options, heap_out);
+}
+
+static struct ch_heap *open_on_gpus(struct ch_boot *boot)
+{
+    struct ch_heap *heap;
+
+    EXPECT(open_kind(boot, CHORUS_HEAP_cuda, &heap) == CHORUS_OK);
+    EXPECT(ch_heap_device(heap) != NULL);
+    return heap;
+}
+
+/* This PE's address of the same place on a peer. */
+static unsigned char *on_peer(const struct ch_heap *heap, void *mine, uint32_t pe)
+{
+    const char *own = ch_heap_data_base(heap, ch_heap_me(heap));
+
+    return (unsigned char *)ch_heap_data_base(heap, pe) + ((char *)mine - own);
+}
+
+static void close_all(struct ch_boot *boot, struct ch_heap *heap)
+{
+    pes_meet(boot);
+    ch_heap_close(heap);
+    pes_meet(boot);
+    EXPECT(fake.devices == 0 && fake.reserved == 0 && fake.handles == 0);
+    EXPECT(fake.mapped == 0 && fake.registered == 0);
+}
+
+/* What each PE writes to the next is what that one finds, in each of many chunks. */
+static void grow_and_share(struct ch_boot *boot)
+{
+    enum { BLOCKS = 5 };
+    struct ch_heap *heap = open_on_gpus(boot);
+    const uint32_t next = (boot->me + 1) % boot->n;
+    const uint32_t previous = (boot->me + boot->n - 1) % boot->n;
+    void *blocks[BLOCKS];
+
+    EXPECT(ch_heap_door_on_device(heap) == ch_heap_door(heap, boot->me));
+    for (int i = 0; i < BLOCKS; i++) {
+        EXPECT(ch_heap_alloc(heap, 64, 7 * M, &blocks[i]) == CHORUS_OK);
+        EXPECT(ch_heap_contains(heap, blocks[i], 7 * M));
+        memset(on_peer(heap, blocks[i], next), (int)(10 * boot->me) + i, 7 * M);
+    }
+    pes_meet(boot);
+    for (int i = 0; i < BLOCKS; i++) {
+        const unsigned char *bytes = blocks[i];
+
+        EXPECT(bytes[0] == 10 * previous + (unsigned)i && bytes[7 * M - 1] == bytes[0]);
+    }
+    EXPECT(ch_heap_check(heap) == CHORUS_OK);
+    close_all(boot, heap);
+}
+
+START_TEST(heap__grows_on_every_gpu__peers_see_it)
+{
+    pes_run_threads(3, grow_and_share);
+    pes_run_processes(3, grow_and_share);
+    pes_run_threads(1, grow_and_share);
+}
+END_TEST
+
+static void fill_up(struct ch_boot *boot)
+{
+    struct ch_heap *heap = open_on_gpus(boot);
+    struct ch_heap_info before, after;
+    void *block = NULL;
+
+    ch_heap_info_get(heap, &before);
+    EXPECT(before.reserved_bytes == 64 * M);
+    EXPECT(ch_heap_alloc(heap, 64, 30 * M, &block) == CHORUS_ERR_NOMEM);
+    EXPECT(pes_message_has("31457280 bytes asked of the symmetric heap"));
+    EXPECT(pes_message_has("PE 0: its GPU (fake 0) has 16777216 bytes free"));
+    EXPECT(ch_heap_alloc(heap, 64, 65 * M, &block) == CHORUS_ERR_NOMEM);
+    ch_heap_info_get(heap, &after);
+    EXPECT(memcmp(&before, &after, sizeof(before)) == 0);
+    EXPECT(ch_heap_alloc(heap, 64, 10 * M, &block) == CHORUS_OK);
+    close_all(boot, heap);
+}
+
+START_TEST(alloc__gpu_is_full__fails_on_all_and_changes_nothing)
+{
+    fake.free_bytes = 16 * M;
+    pes_run_threads(2, fill_up);
+    pes_run_processes(2, fill_up);
+}
+END_TEST
+
+/* PE 1's fault appears once the heap is open. */
+static void fail_to_grow(struct ch_boot *boot, int *fault, chorus_status code, const char *why)
+{
+    struct ch_heap *heap = open_on_gpus(boot);
+    void *block = NULL;
+    int mapped;
+
+    pes_meet(boot);
+    mapped = fake.mapped;
+    pes_meet(boot);
+    *fault = 1;
+    EXPECT(ch_heap_alloc(heap, 64, 9 * M, &block) == code);
+    EXPECT(pes_message_has(why));
+    EXPECT(ch_heap_check(heap) == CHORUS_OK);
+    pes_meet(boot);
+    EXPECT(fake.mapped == mapped && fake.handles == 0);
+    pes_meet(boot);
+    *fault = 0;
+    pes_meet(boot);
+    EXPECT(ch_heap_alloc(heap, 64, 9 * M, &block) == CHORUS_OK);
+    close_all(boot, heap);
+}
+
+static void fail_to_create(struct ch_boot *boot)
+{
+    fail_to_grow(boot, &fake.has_no_memory, CHORUS_ERR_NOMEM, "PE 1: allocating");
+}
+
+static void fail_to_map(struct ch_boot *boot)
+{
+    fail_to_grow(boot, &fake.maps_nothing, CHORUS_ERR_SYSTEM, "PE 1: mapping");
+}
+
+START_TEST(grow__one_gpu_fails__none_grows)
+{
+    fake.bad = 1;
+    pes_run_threads(3, fail_to_create);
+    pes_run_processes(3, fail_to_create);
+    pes_run_threads(3, fail_to_map);
+    pes_run_processes(3, fail_to_map);
+}
+END_TEST
+
+/* With auto the heap is then on hosts, and nothing is left on GPUs. */
+static void open_with_fault(struct ch_boot *boot, chorus_status code, const char *why)
+{
+    struct ch_heap *heap;
+    void *block = NULL;
+
+    EXPECT(open_kind(boot, CHORUS_HEAP_cuda, &heap) == code);
+    EXPECT(pes_message_has("heap on GPUs: PE 1: "));
+    EXPECT(pes_message_has(why));
+    pes_meet(boot);
+    EXPECT(open_kind(boot, CHORUS_HEAP_auto, &heap) == CHORUS_OK);
+    EXPECT(ch_heap_device(heap) == NULL && ch_heap_door_on_device(heap) == NULL);
+    EXPECT(ch_heap_data_base(heap, boot->me) == ch_heap_base(heap, boot->me));
+    EXPECT(ch_heap_alloc(heap, 64, 9 * M, &block) == CHORUS_OK);
+    close_all(boot, heap);
+}
+
+static void open_without_one(struct ch_boot *boot)
+{
+    open_with_fault(boot, CHORUS_ERR_SYSTEM, "no GPU here, says the test");
+}
+
+static void open_too_far(struct ch_boot *boot)
+{
+    open_with_fault(boot, CHORUS_ERR_UNSUPPORTED, "PE 1's fake 1 cannot reach PE 0's fake 0");
+}
+
+static void open_when_full(struct ch_boot *boot)
+{
+    open_with_fault(boot, CHORUS_ERR_NOMEM, "allocating 4194304 bytes: the test says no");
+}
+
+static void open_unmappable(struct ch_boot *boot)
+{
+    open_with_fault(boot, CHORUS_ERR_SYSTEM, "mapping: the test says no");
+}
+
+static void run_fault(int *fault, pes_main pe_main)
+{
+    *fault = 1;
+    pes_run_threads(3, pe_main);
+    pes_run_processes(3, pe_main);
+    *fault = 0;
+}
+
+START_TEST(open__one_gpu_fails__is_told_on_all_or_auto_stays_on_hosts)
+{
+    fake.bad = 1;
+    ck_assert_int_eq(setenv("CHORUS_LOG", "none", 1), 0);
+    run_fault(&fake.is_absent, open_without_one);
+    run_fault(&fake.is_far, open_too_far);
+    run_fault(&fake.has_no_memory, open_when_full);
+    run_fault(&fake.maps_nothing, open_unmappable);
+}
+END_TEST
+
+static void use_sync(struct ch_boot *boot)
+{
+    struct ch_heap *heap = open_on_gpus(boot);
+    struct ch_heap_info info;
+    void *a = NULL, *b = NULL, *c = NULL;
+
+    EXPECT(ch_heap_sync_alloc(heap, 3 * M, &a) == CHORUS_OK);
+    EXPECT((char *)a == ch_heap_data_base(heap, boot->me));
+    memset(a, 0xff, 3 * M);
+    EXPECT(ch_heap_sync_alloc(heap, M + 1, &b) == CHORUS_ERR_NOMEM);
+    EXPECT(pes_message_has("raise CHORUS_SYNC_MAX"));
+    EXPECT(ch_heap_sync_alloc(heap, M, &b) == CHORUS_OK);
+    EXPECT((uintptr_t)b % 128 == 0);
+    ch_heap_sync_free(heap, a);
+    ch_heap_sync_free(heap, NULL);
+    EXPECT(ch_heap_sync_alloc(heap, 2 * M, &c) == CHORUS_OK && c == a);
+    for (size_t i = 0; i < 2 * M; i += 4095)
+        EXPECT(((char *)c)[i] == 0);
+    ch_heap_info_get(heap, &info);
+    EXPECT(info.local_used_bytes == 3 * M);
+    EXPECT(!ch_heap_contains(heap, c, 1));
+    close_all(boot, heap);
+}
+
+START_TEST(sync_alloc__on_gpus__is_zero_and_of_fixed_bytes)
+{
+    pes_run_threads(2, use_sync);
+}
+END_TEST
+
+static void resize(struct ch_boot *boot)
+{
+    struct ch_heap *heap = open_on_gpus(boot);
+    void *block = NULL, *wall = NULL, *moved = NULL;
+
+    EXPECT(ch_heap_alloc(heap, 64, 1000, &block) == CHORUS_OK);
+    EXPECT(ch_heap_alloc(heap, 64, 64, &wall) == CHORUS_OK);
+    memset(block, 9, 1000);
+    EXPECT(ch_heap_realloc(heap, block, 6 * M, &moved) == CHORUS_OK && moved != block);
+    EXPECT(((char *)moved)[0] == 9 && ((char *)moved)[999] == 9);
+    EXPECT(ch_heap_zero(heap, moved, 500) == CHORUS_OK);
+    EXPECT(((char *)moved)[499] == 0 && ((char *)moved)[500] == 9);
+    close_all(boot, heap);
+}
+
+START_TEST(realloc__on_gpus__keeps_the_contents)
+{
+    pes_run_threads(2, resize);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("heap_device");
+    TCase *tcase = tcase_create("all");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, heap__grows_on_every_gpu__peers_see_it);
+    tcase_add_test(tcase, alloc__gpu_is_full__fails_on_all_and_changes_nothing);
+    tcase_add_test(tcase, grow__one_gpu_fails__none_grows);
+    tcase_add_test(tcase, open__one_gpu_fails__is_told_on_all_or_auto_stays_on_hosts);
+    tcase_add_test(tcase, sync_alloc__on_gpus__is_zero_and_of_fixed_bytes);
+    tcase_add_test(tcase, realloc__on_gpus__keeps_the_contents);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
