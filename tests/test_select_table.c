@@ -226,6 +226,8 @@ START_TEST(table__rule_with_something_left__accepted)
         "fallback}\n",
         "  - {coll: reduce, bytes: 0..8, algo: two_shot, from: fallback}\n"
         "  - {coll: reduce, bytes: 9..inf, algo: two_shot, from: fallback}\n",
+        "  - {coll: fcollect, bytes: 1M..inf, algo: copy_engine, from: fallback}\n"
+        "  - {coll: fcollect, algo: ring, from: fallback}\n",
     };
     char text[1024];
     struct ch_table *table;
@@ -255,7 +257,7 @@ int main(void)
     tcase_add_test(tests, table__no_such_file__says_so);
     tcase_add_test(tests, table__directory__says_so);
     tcase_add_test(tests, table__all_keys__read_as_written);
-    tcase_add_loop_test(tests, table__rule_with_something_left__accepted, 0, 8);
+    tcase_add_loop_test(tests, table__rule_with_something_left__accepted, 0, 9);
     tcase_add_test(tests, table__free_null__is_nothing);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

@@ -108,6 +108,14 @@ static bool is_taken(const struct ch_rule *rule, chorus_type type, struct box b,
     return false;
 }
 
+/* Is there a machine where a call with elements of `type` may meet the algorithm's needs? */
+static bool is_servable(const struct ch_algo *algo, chorus_type type)
+{
+    const uint32_t most = ch_offers(type, CH_REACH_self, true) | CH_NEED_copy_engine;
+
+    return (algo->needs & ~most) == 0;
+}
+
 /* The same for every type that the rule accepts. With no rules to look at: is it without a
  * request to begin with? */
 static bool is_covered(const struct ch_rule *rule, const struct ch_rule *from,
@@ -116,7 +124,7 @@ static bool is_covered(const struct ch_rule *rule, const struct ch_rule *from,
     for (uint32_t t = 0; t < CHORUS_TYPE_COUNT; t++) {
         const chorus_type type = (chorus_type)t;
 
-        if ((rule->algo->needs & ~ch_offers(type, CH_REACH_self, true)) != 0) continue;
+        if (!is_servable(rule->algo, type)) continue;
         if (!is_taken(rule, type, box_of(rule, type), from, to)) return false;
     }
     return true;
