@@ -25,11 +25,12 @@
 struct site {
     chorus_team_t team;
     uint32_t me, n;
-    char *dest, *source;
-    unsigned char *want;    /* private */
-    void **sources;         /* [n] private, every PE's source made again */
-    uint64_t calls;         /* so far: the seed of the next */
-    chorus_stream_t stream; /* or null */
+    char *dest, *source;           /* symmetric */
+    char *dest_here, *source_here; /* the same for the CPU: on a host, the same memory */
+    unsigned char *want;           /* private */
+    void **sources;                /* [n] private, every PE's source made again */
+    uint64_t calls;                /* so far: the seed of the next */
+    chorus_stream_t stream;        /* or null */
 };
 
 enum place { APART, SAME, OWN_BLOCK };
@@ -82,26 +83,61 @@ static void set_buffers(const struct site *s, chorusx_call *call, enum place pla
         call->dest = (char *)(uintptr_t)call->source + s->me * block;
 }
 
+static bool is_on_gpu(void)
+{
+    chorusx_heap_info_t info;
+
+    return chorusx_heap_info(&info) == 0 && info.heap == CHORUS_HEAP_cuda;
+}
+
+/* Where the CPU finds what a buffer of the call holds. */
+static char *here(const struct site *s, const void *symmetric)
+{
+    const ptrdiff_t in_dest = (const char *)symmetric - s->dest;
+
+    if (in_dest >= 0 && (size_t)in_dest < buffer_bytes(s->n)) return s->dest_here + in_dest;
+    return s->source_here + ((const char *)symmetric - s->source);
+}
+
+static void upload(const struct site *s)
+{
+    const int me = chorus_my_pe();
+
+    if (s->dest_here == s->dest) return;
+    chorus_putmem(s->dest, s->dest_here, buffer_bytes(s->n), me);
+    chorus_putmem(s->source, s->source_here, buffer_bytes(s->n), me);
+}
+
+static void download(const struct site *s)
+{
+    const int me = chorus_my_pe();
+
+    if (s->dest_here == s->dest) return;
+    chorus_getmem(s->dest_here, s->dest, buffer_bytes(s->n), me);
+    chorus_getmem(s->source_here, s->source, buffer_bytes(s->n), me);
+}
+
 static void check_dest(const struct site *s, const chorusx_call *call, bool has_guards)
 {
     const size_t count = ref_dest_count(call->coll, s->n, call->count);
     const size_t bytes = count * ch_type_bytes[call->type];
+    const char *got = here(s, call->dest);
     unsigned char guard[GUARD_BYTES];
     ptrdiff_t wrong;
 
+    download(s);
     for (uint32_t pe = 0; pe < s->n; pe++)
         ref_fill(call->coll, call->type, call->op, s->calls, pe,
                  ref_source_count(call->coll, s->n, call->count), s->sources[pe]);
     ref_expect(call->coll, call->type, call->op, s->n, (uint32_t)call->root, call->count,
                (const void *const *)s->sources, s->me, s->want);
-    wrong = ref_compare(call->coll, call->type, call->dest, s->want, count);
+    wrong = ref_compare(call->coll, call->type, got, s->want, count);
     if (wrong >= 0) fail(s, call, "wrong element", (long)wrong);
     if (!has_guards) return;
     ref_poison(guard, sizeof(guard));
-    if (memcmp((char *)call->dest - GUARD_BYTES, guard, GUARD_BYTES) != 0)
+    if (memcmp(got - GUARD_BYTES, guard, GUARD_BYTES) != 0)
         fail(s, call, "wrote before dest", 0);
-    if (memcmp((char *)call->dest + bytes, guard, GUARD_BYTES) != 0)
-        fail(s, call, "wrote past dest", 0);
+    if (memcmp(got + bytes, guard, GUARD_BYTES) != 0) fail(s, call, "wrote past dest", 0);
 }
 
 /* The needs of an algorithm that was forced: right only where they are not met. */
@@ -111,6 +147,8 @@ static bool is_refusal_due(const chorusx_call *call, bool apart)
     const bool engine = call->algo != NULL && strncmp(call->algo, "copy_engine", 11) == 0;
     const char *says = chorusx_last_error();
 
+    if (is_on_gpu() && strstr(says, "GPUs do not combine") != NULL)
+        return ch_type_bytes[call->type] == 16 || call->type == CHORUS_TYPE_c64;
     if (engine) return strstr(says, "has engines that copy") != NULL;
     return (half && strstr(says, "precision") != NULL) ||
            (!apart && strstr(says, "overlap") != NULL);
@@ -125,9 +163,10 @@ static void call_once(struct site *s, chorusx_call call, enum place place, size_
     s->calls++;
     call.team = s->team;
     set_buffers(s, &call, place, offset);
-    if (apart) ref_poison(s->dest, buffer_bytes(s->n));
+    if (apart) ref_poison(s->dest_here, buffer_bytes(s->n));
     ref_fill(call.coll, call.type, call.op, s->calls, s->me,
-             ref_source_count(call.coll, s->n, call.count), (void *)(uintptr_t)call.source);
+             ref_source_count(call.coll, s->n, call.count), here(s, call.source));
+    upload(s);
     status = chorusx_collective(&call, s->stream);
     if (status == CHORUS_OK && s->stream != NULL)
         status = chorusx_stream_synchronize(s->stream);
@@ -199,6 +238,12 @@ static void all_operators(struct site *s)
     }
 }
 
+/* Where each call is slow, a few of them. */
+static bool is_small(void)
+{
+    return getenv("CHORUS_TEST_SMALL") != NULL;
+}
+
 static void open_site(struct site *s, chorus_team_t team, chorus_stream_t stream)
 {
     *s = (struct site){.team = team, .stream = stream};
@@ -225,15 +270,23 @@ static void run_on(chorus_team_t team, char *dest, char *source, chorus_stream_t
 
     if (team == CHORUS_TEAM_INVALID) return;
     open_site(&s, team, stream);
-    s.dest = dest;
-    s.source = source;
-    if (full)
+    s.dest = s.dest_here = dest;
+    s.source = s.source_here = source;
+    if (is_on_gpu()) {
+        s.dest_here = malloc(buffer_bytes(s.n));
+        s.source_here = malloc(buffer_bytes(s.n));
+    }
+    if (full && !is_small())
         all_counts(&s);
     else
         for (int a = 0; a < CH_ALGO_COUNT; a++)
             counts_of(&s, &ch_algos[a],
                       (chorusx_call){.type = CHORUS_TYPE_i32, .op = CHORUS_OP_sum, .radix = 2});
-    if (full) all_operators(&s);
+    if (full && !is_small()) all_operators(&s);
+    if (s.dest_here != s.dest) {
+        free(s.dest_here);
+        free(s.source_here);
+    }
     close_site(&s);
 }
 
@@ -245,18 +298,23 @@ static void queue_of_calls(chorus_stream_t stream)
         *source = chorus_malloc(CALLS * COUNT * sizeof(int));
     const int me = chorus_my_pe(), n = chorus_n_pes();
 
+    int *values = malloc(CALLS * COUNT * sizeof(int));
+
     for (int i = 0; i < CALLS * COUNT; i++)
-        source[i] = i * (me + 1);
+        values[i] = i * (me + 1);
+    chorus_putmem(source, values, CALLS * COUNT * sizeof(int), me);
     for (int c = 0; c < CALLS; c++)
         if (chorusx_int_sum_reduce_on_stream(CHORUS_TEAM_WORLD, dest + c * COUNT,
                                              source + c * COUNT, COUNT, stream))
             exit(1);
     if (chorusx_stream_synchronize(stream) != 0) exit(1);
+    chorus_getmem(values, dest, CALLS * COUNT * sizeof(int), me);
     for (int i = 0; i < CALLS * COUNT; i++)
-        if (dest[i] != i * (n * (n + 1) / 2)) {
-            fprintf(stderr, "PE %d: queued sum %d is %d\n", me, i, dest[i]);
+        if (values[i] != i * (n * (n + 1) / 2)) {
+            fprintf(stderr, "PE %d: queued sum %d is %d\n", me, i, values[i]);
             exit(1);
         }
+    free(values);
     chorus_free(source);
     chorus_free(dest);
 }

@@ -146,7 +146,7 @@ START_TEST(info__options__with_the_values_in_force)
 {
     ck_assert_int_eq(run("CHORUS_TIMEOUT=12", "options"), 0);
     ck_assert_ptr_nonnull(strstr(output, "\nCHORUS_TIMEOUT=12  (from the environment)\n    "));
-    ck_assert_ptr_nonnull(strstr(output, "\nCHORUS_CTAS=2\n    "));
+    ck_assert_ptr_nonnull(strstr(output, "\nCHORUS_CTAS=0\n    "));
 }
 END_TEST
 

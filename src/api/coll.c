@@ -48,7 +48,7 @@ struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *
         .type = call->type,
         .op = call->op,
         .ctas_max = team->n_dups,
-        .machine = "host",
+        .machine = team->is_on_gpu ? "cuda" : "host",
         .gpu = "",
         .offers = ch_offers(call->type, reach, is_apart),
     };
@@ -130,10 +130,15 @@ static chorus_status force_plan(const struct ch_args *args, bool is_apart, struc
 }
 
 static chorus_status launch(struct ch_context *context, const struct ch_call *call,
-                            chorus_stream_t stream)
+                            const struct ch_args *args)
 {
-    if (stream != NULL) {
-        ch_stream_push(stream, call);
+    if (context->gpu != NULL) {
+        CH_TRY(ch_gpu_check(call));
+        return args->is_on_stream ? ch_gpu_push(context->gpu, call, args->stream)
+                                  : ch_gpu_run(context->gpu, call);
+    }
+    if (args->is_on_stream) {
+        ch_stream_push(args->stream, call);
         return CHORUS_OK;
     }
     return ch_call_run(call, ch_team_ticket(call->team), context->crew);
@@ -151,7 +156,8 @@ chorus_status ch_collective(const struct ch_args *args)
     CH_TRY(ch_team_get(context->teams, asked->team, &team));
     CH_TRY(ch_team_usable(team));
     CH_TRY(ch_check_call(context, args, team, &is_apart));
-    if (args->stream != NULL) CH_TRY(ch_stream_check(context, args->function, args->stream));
+    if (args->is_on_stream && context->gpu == NULL)
+        CH_TRY(ch_stream_check(context, args->function, args->stream));
     if (asked->count == 0 && asked->coll != CHORUS_COLL_barrier) return CHORUS_OK;
     call = (struct ch_call){
         .team = team,
@@ -166,5 +172,5 @@ chorus_status ch_collective(const struct ch_args *args)
         CH_TRY(force_plan(args, is_apart, &call));
     else
         CH_TRY(select_plan(context, asked, is_apart, &call));
-    return launch(context, &call, args->stream);
+    return launch(context, &call, args);
 }

@@ -5,13 +5,15 @@
 
 #include "api/context.h"
 #include "chorus/chorusx.h"
+#include "coll/gpu.h"
 #include "coll/stream.h"
 
 /* What the user asked for. */
 struct ch_args {
     const char *function; /* as the user wrote it, for messages */
     const chorusx_call *call;
-    chorus_stream_t stream; /* null: blocking */
+    bool is_on_stream;
+    chorus_stream_t stream; /* if so; null is a GPU's default stream */
 };
 
 /* Check, select, launch. */

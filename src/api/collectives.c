@@ -2,20 +2,19 @@
 /* collectives.c: every public collective, blocking and on a stream, as rows of the lists. */
 #include "api/coll.h"
 
-static int run(const char *function, chorusx_call call, chorus_stream_t stream)
+static int run(const char *function, chorusx_call call)
 {
-    const struct ch_args args = {.function = function, .call = &call, .stream = stream};
+    const struct ch_args args = {.function = function, .call = &call};
 
     return ch_collective(&args);
 }
 
-/* A stream call without a stream would block: refuse it, it is a slip. */
 static int run_on(const char *function, chorusx_call call, chorus_stream_t stream)
 {
-    if (stream == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: stream is null; make one with chorusx_stream_create", function);
-    return run(function, call, stream);
+    const struct ch_args args = {
+        .function = function, .call = &call, .is_on_stream = true, .stream = stream};
+
+    return ch_collective(&args);
 }
 
 static chorusx_call barrier(chorus_team_t team)
@@ -63,26 +62,26 @@ static int quiet(const char *function)
 
 int chorus_team_sync(chorus_team_t team)
 {
-    return run(__func__, barrier(team), NULL);
+    return run(__func__, barrier(team));
 }
 
 void chorus_sync_all(void)
 {
-    ch_report(run(__func__, barrier(CHORUS_TEAM_WORLD), NULL));
+    ch_report(run(__func__, barrier(CHORUS_TEAM_WORLD)));
 }
 
 int chorus_barrier(chorus_team_t team)
 {
     const int status = quiet(__func__);
 
-    return status == CHORUS_OK ? run(__func__, barrier(team), NULL) : status;
+    return status == CHORUS_OK ? run(__func__, barrier(team)) : status;
 }
 
 void chorus_barrier_all(void)
 {
     const int status = quiet(__func__);
 
-    ch_report(status == CHORUS_OK ? run(__func__, barrier(CHORUS_TEAM_WORLD), NULL) : status);
+    ch_report(status == CHORUS_OK ? run(__func__, barrier(CHORUS_TEAM_WORLD)) : status);
 }
 
 int chorusx_team_sync_on_stream(chorus_team_t team, chorus_stream_t stream)
@@ -116,7 +115,7 @@ int chorusx_barrier_all_on_stream(chorus_stream_t stream)
 #define DEFINE_MOVES(NAME, mem, T, TYPE)                                                            \
     int chorus_##NAME##broadcast##mem(chorus_team_t team, T *dest, const T *source, size_t n, int root) \
     {                                                                                               \
-        return run(__func__, from_root(of_type(MOVE(broadcast, n), TYPE), root), NULL);             \
+        return run(__func__, from_root(of_type(MOVE(broadcast, n), TYPE), root));             \
     }                                                                                               \
     int chorusx_##NAME##broadcast##mem##_on_stream(chorus_team_t team, T *dest, const T *source,    \
                                                    size_t n, int root, chorus_stream_t stream)      \
@@ -129,7 +128,7 @@ int chorusx_barrier_all_on_stream(chorus_stream_t stream)
 #define DEFINE_MOVE(NAME, mem, T, TYPE, COLL)                                                       \
     int chorus_##NAME##COLL##mem(chorus_team_t team, T *dest, const T *source, size_t n)            \
     {                                                                                               \
-        return run(__func__, of_type(MOVE(COLL, n), TYPE), NULL);                                   \
+        return run(__func__, of_type(MOVE(COLL, n), TYPE));                                   \
     }                                                                                               \
     int chorusx_##NAME##COLL##mem##_on_stream(chorus_team_t team, T *dest, const T *source,         \
                                               size_t n, chorus_stream_t stream)                     \
@@ -145,7 +144,7 @@ CHORUS_RMA_TYPES(X)
 #define DEFINE_REDUCTION(NAME, T, TYPE, OP, COLL)                                                   \
     int chorus_##NAME##_##OP##_##COLL(chorus_team_t team, T *dest, const T *source, size_t nreduce) \
     {                                                                                               \
-        return run(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP_##OP), NULL);    \
+        return run(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP_##OP));    \
     }                                                                                               \
     int chorusx_##NAME##_##OP##_##COLL##_on_stream(chorus_team_t team, T *dest, const T *source,    \
                                                    size_t nreduce, chorus_stream_t stream)          \
@@ -185,7 +184,8 @@ static chorus_status check_enums(const chorusx_call *call)
 
 int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)
 {
-    const struct ch_args args = {.function = __func__, .call = call, .stream = stream};
+    const struct ch_args args = {
+        .function = __func__, .call = call, .is_on_stream = stream != NULL, .stream = stream};
 
     CH_TRY(check_enums(call));
     return ch_collective(&args);

@@ -27,7 +27,8 @@ struct ch_context {
     struct ch_patience patience;
     struct ch_teams *teams;
     struct ch_select *select;
-    struct ch_crew *crew;            /* of blocking calls */
+    struct ch_crew *crew;            /* of blocking calls on a host */
+    struct ch_gpu *gpu;              /* of all calls, if the heap lies on one; else null */
     struct ch_stream_entry *streams; /* all of this PE's, see stream.c */
     int thread_level;
     uint64_t n_scans; /* wait and test calls so far: where the next one begins to look */

@@ -3,6 +3,7 @@
 #include "api/context.h"
 
 #include "coll/crew.h"
+#include "coll/gpu.h"
 
 #include <stdlib.h>
 
@@ -14,6 +15,9 @@ static chorus_status open_link(struct ch_context *context)
     return context->link->open(context->heap, &context->patience, &context->transport);
 }
 
+/* Duplicates of a team where CHORUS_CTAS does not say: threads on a host are few. */
+enum { CTAS_ON_HOST = 2, CTAS_ON_GPU = 32 };
+
 /* Select first: it needs nobody, and what it read is compared before memory is laid out. */
 static chorus_status open_rooms(struct ch_context *context)
 {
@@ -24,10 +28,15 @@ static chorus_status open_rooms(struct ch_context *context)
 
     CH_TRY(ch_agree(boot, options, digest, mine));
     CH_TRY(ch_heap_open(boot, options, &context->heap));
+    if (options->ctas == 0)
+        context->options.ctas =
+            ch_heap_device(context->heap) != NULL ? CTAS_ON_GPU : CTAS_ON_HOST;
     ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n,
                      boot->n_cores, options->timeout_ns);
     CH_TRY(open_link(context));
     CH_TRY(ch_crew_create((uint32_t)options->ctas, (int)boot->me, &context->crew));
+    if (ch_heap_device(context->heap) != NULL)
+        CH_TRY(ch_gpu_open(context->heap, options->timeout_ns, &context->gpu));
     return ch_teams_open(boot, context->heap, options, &context->patience, &context->teams);
 }
 
@@ -57,6 +66,7 @@ void ch_context_close(struct ch_context *context)
 {
     if (context == NULL) return;
     ch_streams_close(context);
+    ch_gpu_close(context->gpu);
     ch_crew_destroy(context->crew);
     ch_teams_close(context->teams);
     if (context->transport != NULL) context->link->close(context->transport);

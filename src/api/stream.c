@@ -64,6 +64,7 @@ int chorusx_stream_create(chorus_stream_t *stream_out)
     if (stream_out == NULL)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: stream_out is null; expected where to put the stream", __func__);
+    if (context->gpu != NULL) return ch_gpu_stream_create(context->gpu, (void **)stream_out);
     entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a stream");
     status = ch_stream_create((uint32_t)context->options.ctas, (int)context->boot->me,
@@ -83,6 +84,7 @@ int chorusx_stream_destroy(chorus_stream_t stream)
     struct ch_context *context;
 
     CH_TRY(ch_context_require(__func__, &context));
+    if (context->gpu != NULL) return ch_gpu_stream_destroy(context->gpu, stream);
     CH_TRY(ch_stream_check(context, __func__, stream));
     remove_entry(find(context, stream));
     return CHORUS_OK;
@@ -93,6 +95,7 @@ int chorusx_stream_synchronize(chorus_stream_t stream)
     struct ch_context *context;
 
     CH_TRY(ch_context_require(__func__, &context));
+    if (context->gpu != NULL) return ch_gpu_stream_synchronize(context->gpu, stream);
     CH_TRY(ch_stream_check(context, __func__, stream));
     return ch_stream_synchronize(stream);
 }

@@ -54,10 +54,9 @@ static chorus_status parse_COUNT(const char *name, const char *text, uint64_t *o
 
     errno = 0;
     *out = strtoull(text, &end, 10);
-    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *out >= 1 &&
-        *out <= CH_COUNT_MAX)
+    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *out <= CH_COUNT_MAX)
         return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected a whole number, 1 to %u",
+    return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected a whole number, 0 to %u",
                    name, text, CH_COUNT_MAX);
 }
 

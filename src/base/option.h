@@ -16,7 +16,7 @@
 
 /* clang-format off */
 /* Environment name after CHORUS_, field, kind, default, text. Kinds: STRING, BYTES (suffix K, M,
- * G), COUNT (1 to CH_COUNT_MAX), SECONDS (fractions allowed; kept in ns), HEAP (a word of
+ * G), COUNT (0 to CH_COUNT_MAX), SECONDS (fractions allowed; kept in ns), HEAP (a word of
  * CHORUS_HEAP_LIST). */
 #define CH_OPTION_LIST(X)                                                                        \
     X(LOG, log, STRING, "warn", "highest level logged: none error warn info debug trace")        \
@@ -27,7 +27,7 @@
     X(TIMEOUT, timeout_ns, SECONDS, "300", "seconds a wait may last before it is an error; 0: for ever") \
     X(ALGO, algo, STRING, "", "force algorithms: coll:algo[:proto[:ctas]][,...]")                \
     X(TUNING, tuning, STRING, "", "rule table file to use before the user's and the shipped ones") \
-    X(CTAS, ctas, COUNT, "2", "duplicates of sync memory a team owns: the most CTAs a call can use") \
+    X(CTAS, ctas, COUNT, "0", "duplicates of sync memory a team owns: the most CTAs a call can use; 0: 2 on a host, 32 on a GPU") \
     X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple ring at a time; packets and lines: a quarter")
 /* clang-format on */
 

@@ -11,7 +11,8 @@
  *
  *     for (b = ch_batch_first(ring, at, bytes, g); ch_batch_more(&b); ch_batch_next(&b))
  *
- * runs over [0, bytes); `at` is the plain memory that is read or written, by whose alignment
+ * runs over [0, bytes); ring is the protocol, or CH_PLAIN where no ring has a part, and a lane
+ * may hold more at a time; `at` is the plain memory that is read or written, by whose alignment
  * a machine may cut, and all lanes of the machine's smallest group come to the same count.
  *
  *     ch_value_load(&v, at, &b)           v = plain memory at `at` (a span like the one above)
@@ -27,6 +28,8 @@
 #define CH_BATCH_H
 
 #include "coll/coll.h"
+
+#define CH_PLAIN CH_RING_COUNT
 
 #include CH_BATCH_OF_MACHINE
 

@@ -21,7 +21,8 @@ struct ch_coll {
     size_t stride;        /* bytes from one PE's block to the next, in the buffer of n blocks */
     char *dst;            /* this PE's */
     const char *src;
-    const struct ch_reduce *reduce; /* of reduce and reducescatter */
+    const struct ch_reduce *reduce; /* of reduce and reducescatter, on a CPU */
+    uint32_t type, op;              /* of them, on a GPU */
     const struct ch_peer *peers;    /* [n] */
     const struct ch_patience *patience;
     const struct ch_sync_layout *layout;

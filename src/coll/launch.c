@@ -5,30 +5,11 @@
 #include "coll/host.h"
 #include "coll/shape.h"
 
-/* CTAs' parts begin at multiples of this, so that no two of them write to one cache line. */
-#define PART_BYTES CH_LINE_BYTES
-
 struct run {
     const struct ch_call *call;
     int status; /* the first failure of any CTA; guarded by compare and swap */
     uint32_t late_peer;
 };
-
-static struct ch_slice part_of(const struct ch_call *call, size_t elem_bytes, uint32_t cta)
-{
-    const size_t grain = PART_BYTES / elem_bytes;
-    struct ch_slice part = {0, call->count};
-
-    if (call->ctas == 1) return part;
-    part = ch_slice_of(ch_divide_up(call->count, grain), call->ctas, cta);
-    part.first *= grain;
-    part.count *= grain;
-    if (part.first >= call->count)
-        part.count = 0;
-    else if (part.count > call->count - part.first)
-        part.count = call->count - part.first;
-    return part;
-}
 
 static void run_cta(void *arg, uint32_t cta)
 {
@@ -36,7 +17,7 @@ static void run_cta(void *arg, uint32_t cta)
     const struct ch_call *call = run->call;
     struct ch_team *team = call->team;
     const size_t elem_bytes = ch_type_bytes[call->type];
-    const struct ch_slice part = part_of(call, elem_bytes, cta);
+    const struct ch_slice part = ch_part_of(call->count, elem_bytes, call->ctas, cta);
     uint32_t late_peer = team->me;
     const struct ch_coll coll = {
         .me = team->me,
@@ -49,6 +30,8 @@ static void run_cta(void *arg, uint32_t cta)
         .dst = (char *)call->dst + part.first * elem_bytes,
         .src = (const char *)call->src + part.first * elem_bytes,
         .reduce = &ch_reduce_table[call->type][call->op],
+        .type = call->type,
+        .op = call->op,
         .peers = team->peers,
         .patience = team->patience,
         .layout = &team->layout,

@@ -2,42 +2,12 @@
 #include "coll/reduce.h"
 
 #include "coll/half.h"
+#include "coll/operators.h"
 
 #include <complex.h>
 #include <string.h>
 
 /* clang-format off */
-/* Unsigned type in which an integer type's sums and products wrap without overflow. */
-#define WRAP_i8 uint32_t
-#define WRAP_i16 uint32_t
-#define WRAP_i32 uint32_t
-#define WRAP_i64 uint64_t
-#define WRAP_u8 uint32_t
-#define WRAP_u16 uint32_t
-#define WRAP_u32 uint32_t
-#define WRAP_u64 uint64_t
-
-/* Operators by class: expression of a and b, both of type A. NaN wins in min and max, on
- * whichever side it stands; of -0.0 and 0.0, the first stays. */
-#define OPS_INT(X, T, A)                            \
-    X(T, A, and, (A)(a & b))                        \
-    X(T, A, or, (A)(a | b))                         \
-    X(T, A, xor, (A)(a ^ b))                        \
-    X(T, A, min, b < a ? b : a)                     \
-    X(T, A, max, a < b ? b : a)                     \
-    X(T, A, sum, (A)((WRAP_##T)a + (WRAP_##T)b))    \
-    X(T, A, prod, (A)((WRAP_##T)a * (WRAP_##T)b))
-#define OPS_UINT(X, T, A) OPS_INT(X, T, A)
-#define OPS_FLOAT(X, T, A)                          \
-    X(T, A, min, (b < a || b != b) && a == a ? b : a) \
-    X(T, A, max, (a < b || b != b) && a == a ? b : a) \
-    X(T, A, sum, a + b)                             \
-    X(T, A, prod, a * b)
-#define OPS_HALF(X, T, A) OPS_FLOAT(X, T, A)
-#define OPS_COMPLEX(X, T, A)                        \
-    X(T, A, sum, a + b)                             \
-    X(T, A, prod, a * b)
-
 /* The accumulator's type. */
 #define ACC_INT(ctype) ctype
 #define ACC_UINT(ctype) ctype
@@ -90,13 +60,13 @@ CHORUS_TYPE_LIST(X)
     }
 #define X(T, ctype, CLASS, bytes) \
     typedef ctype element_##T;    \
-    OPS_##CLASS(DEFINE_NEXT, T, ACC_##CLASS(ctype))
+    CH_OPS_##CLASS(DEFINE_NEXT, T, ACC_##CLASS(ctype))
 CHORUS_TYPE_LIST(X)
 #undef X
 
 #define ENTRY(T, A, OP, expr) [CHORUS_OP_##OP] = {first_##T, next_##T##_##OP, last_##T},
 const struct ch_reduce ch_reduce_table[CHORUS_TYPE_COUNT][CHORUS_OP_COUNT] = {
-#define X(T, ctype, CLASS, bytes) [CHORUS_TYPE_##T] = {OPS_##CLASS(ENTRY, T, ctype)},
+#define X(T, ctype, CLASS, bytes) [CHORUS_TYPE_##T] = {CH_OPS_##CLASS(ENTRY, T, ctype)},
     CHORUS_TYPE_LIST(X)
 #undef X
 };

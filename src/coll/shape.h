@@ -104,4 +104,26 @@ CH_FN uint64_t ch_least_two(uint64_t m, uint64_t e, uint64_t n)
     return (m / e / n + (m / e + 1) / n) * e;
 }
 
+/* CTAs' parts begin at multiples of this, so that no two of them write to one cache line. */
+#define CH_PART_BYTES 64u
+
+/* Elements that CTA `cta` of `ctas` works on, of a block of `count`. */
+CH_FN struct ch_slice ch_part_of(size_t count, size_t elem_bytes, uint32_t ctas, uint32_t cta)
+{
+    const size_t grain = CH_PART_BYTES / elem_bytes;
+    struct ch_slice part;
+
+    part.first = 0;
+    part.count = count;
+    if (ctas == 1) return part;
+    part = ch_slice_of(ch_divide_up(count, grain), ctas, cta);
+    part.first *= grain;
+    part.count *= grain;
+    if (part.first >= count)
+        part.count = 0;
+    else if (part.count > count - part.first)
+        part.count = count - part.first;
+    return part;
+}
+
 #endif /* CH_SHAPE_H */

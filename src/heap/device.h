@@ -54,6 +54,9 @@ void *ch_device_stream(const struct ch_device *device);
 CH_MUST_CHECK chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
                                                  const struct ch_device_id *peer, uint32_t pe);
 
+/* A cudaEvent_t of this device; null is a no-op. */
+void ch_device_event_destroy(const struct ch_device *device, void *event);
+
 /* Addresses without memory. */
 CH_MUST_CHECK chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes,
                                               char **base_out);

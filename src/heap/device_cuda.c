@@ -287,3 +287,9 @@ void ch_device_unregister(const struct ch_device *device, void *host)
     (void)cudaHostUnregister(host);
     ch_device_leave(device, before);
 }
+
+void ch_device_event_destroy(const struct ch_device *device, void *event)
+{
+    (void)device;
+    if (event != NULL) (void)cudaEventDestroy(event);
+}

@@ -136,3 +136,8 @@ void ch_device_unregister(const struct ch_device *device, void *host)
 {
     (void)device, (void)host;
 }
+
+void ch_device_event_destroy(const struct ch_device *device, void *event)
+{
+    (void)device, (void)event;
+}

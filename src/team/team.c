@@ -2,6 +2,7 @@
 /* team.c: a team's memory, its making and its end. */
 #include "team/team.h"
 
+#include "heap/device.h"
 #include "team/table.h"
 
 #include <stdlib.h>
@@ -45,6 +46,7 @@ void ch_team_free(struct ch_heap *heap, struct ch_team *team)
     if (team == NULL) return;
     ch_heap_local_free(heap, team->mail);
     ch_heap_sync_free(heap, team->sync);
+    ch_device_event_destroy(ch_heap_device(heap), team->last_event);
     free_dups(team);
     free(team->peers);
     free(team);
@@ -70,8 +72,9 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
 
-    CH_TRY(
-        ch_heap_sync_alloc(heap, (size_t)team->n_dups * team->layout.dup_bytes, &team->sync));
+    CH_TRY(ch_heap_sync_alloc(
+        heap, team->n_dups * (team->layout.dup_bytes + CH_DEVICE_DUP_BYTES(team->n)),
+        &team->sync));
     CH_TRY(ch_heap_local_alloc(heap, 2 * team->n * sizeof(struct ch_packet), &team->mail));
     if ((sync_steps(teams, team) | mail_steps(teams, team)) <= UINT32_MAX) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_NOMEM,
@@ -90,6 +93,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
     team->n_dups = teams->n_dups;
     team->patience = teams->patience;
     team->n_nodes = 1;
+    team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
     ch_sync_layout_init(&team->layout, n, teams->chunk_bytes);
     team->peers = calloc(n, sizeof(*team->peers));
     if (team->peers == NULL || alloc_dups(team) != CHORUS_OK)

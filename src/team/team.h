@@ -35,11 +35,15 @@ struct ch_team {
     void *sync;       /* this PE's sync memory, owned, on the heap's data side */
     void *mail;       /* this PE's mailbox, owned, in host memory */
     int num_contexts; /* of the config the team was made with */
+    bool is_on_gpu;   /* kernels run its collectives */
     bool is_mapped;   /* every peer is reached by loads and stores */
     uint32_t n_nodes; /* hosts that its PEs are on */
     int status;       /* a chorus_status: not OK once a collective failed; then unusable */
-    /* Calls on a team run one at a time, in the order they were made. */
+    /* Calls on a team run one at a time, in the order they were made: by tickets on a host, on
+     * a GPU by stream order, across streams by an event. */
     uint64_t ticket_next, ticket_serving;
+    void *last_stream, *last_event; /* a cudaStream_t and a cudaEvent_t, owned, or null */
+    uint64_t last_capture;          /* of the last call, 0: it was not captured */
 };
 
 struct ch_teams; /* all teams of a PE, by handle */

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_cuda.h: batches for GPUs: pieces of 16 bytes a lane, neighbours side by side.
+ *
+ * A piece of plain memory begins at a multiple of 16 of the address that the batch was made
+ * for, so that whole pieces are single accesses there; the first and last of a span may be
+ * partial, and so may all where another address lies differently. A piece of packets is two
+ * of them. A piece of a line is one of its eight parts, the first of which has the flag and 8
+ * bytes of data; the eight are stored by one access of eight neighbours, and so loaded.
+ */
+#ifndef CH_BATCH_CUDA_H
+#define CH_BATCH_CUDA_H
+
+#include "coll/coll.h"
+#include "coll/half.h"
+#include "coll/operators.h"
+#include "coll/shape.h"
+
+#define CH_PIECE_BYTES 16u
+#define CH_PIECES_MAX 4 /* of a batch: loads under way at once */
+#define CH_LINE_PARTS 8u
+#define CH_WARP_ALL 0xffffffffu
+
+struct ch_batch {
+    size_t piece;  /* this lane's first */
+    size_t pieces; /* of the span */
+    size_t bytes;  /* of the span */
+    size_t step;   /* pieces from one batch to the next */
+    uint32_t skew; /* bytes of the first piece that lie before the span */
+    uint32_t width;
+    enum ch_ring ring; /* constant after inlining */
+};
+
+struct ch_value {
+    uint64_t word[CH_PIECES_MAX][2];
+};
+
+struct ch_acc { /* floats for the 16-bit types, else elements as in ch_value */
+    uint64_t word[CH_PIECES_MAX][2 * CH_ACC_FACTOR];
+};
+
+/* Bytes [at, at + bytes) of the span are at [lead, lead + bytes) of the piece. */
+struct ch_piece {
+    size_t at;
+    uint32_t lead, bytes;
+};
+
+CH_FN int ch_pieces_of(enum ch_ring ring)
+{
+    return ring == CH_PLAIN ? CH_PIECES_MAX : ring == CH_RING_simple ? 2 : 1;
+}
+
+CH_FN struct ch_batch ch_batch_first(enum ch_ring ring, const void *at, size_t bytes,
+                                     struct ch_lanes g)
+{
+    struct ch_batch b;
+
+    b.ring = ring;
+    b.bytes = bytes;
+    b.width = g.width;
+    b.piece = g.lane;
+    b.step = (size_t)g.width * ch_pieces_of(ring);
+    b.skew = ring == CH_PLAIN || ring == CH_RING_simple
+                 ? (uint32_t)((uintptr_t)at % CH_PIECE_BYTES)
+                 : 0;
+    b.pieces = ring == CH_RING_ll128 ? (bytes + CH_LINE_DATA - 1) / CH_LINE_DATA * CH_LINE_PARTS
+                                     : (bytes + b.skew + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
+    return b;
+}
+
+/* Lines are moved by whole warps: all their lanes go on while one of them has something. */
+CH_FN int ch_batch_more(const struct ch_batch *b)
+{
+    return (b->ring == CH_RING_ll128 ? b->piece & ~(size_t)31 : b->piece) < b->pieces;
+}
+
+CH_FN void ch_batch_next(struct ch_batch *b)
+{
+    b->piece += b->step;
+}
+
+CH_FN struct ch_piece ch_line_piece(const struct ch_batch *b)
+{
+    const size_t line = b->piece / CH_LINE_PARTS, part = b->piece % CH_LINE_PARTS;
+    const uint32_t most = part == 0 ? 8 : 16;
+    struct ch_piece p;
+
+    p.at = line * CH_LINE_DATA + (part == 0 ? 0 : part * 16 - 8);
+    p.lead = 0;
+    p.bytes = p.at < b->bytes ? (uint32_t)ch_min(most, b->bytes - p.at) : 0;
+    return p;
+}
+
+CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
+{
+    const size_t begin = (b->piece + (size_t)u * b->width) * CH_PIECE_BYTES;
+    struct ch_piece p;
+
+    if (b->ring == CH_RING_ll128) return ch_line_piece(b);
+    p.lead = begin < b->skew ? b->skew : 0; /* only piece 0 begins before the span */
+    p.at = begin + p.lead - b->skew;
+    p.bytes = p.at < b->bytes ? (uint32_t)ch_min(CH_PIECE_BYTES - p.lead, b->bytes - p.at) : 0;
+    return p;
+}
+
+/* --- plain memory --- */
+
+/* Bytes of a piece that lies anyhow, in accesses of 4 where that goes, else of 1. Loops that
+ * stay loops: they are off the fast way, and would take its registers. */
+CH_FN void ch_partial_load(const char *from, uint32_t lead, uint32_t bytes, uint64_t word[2])
+{
+    const uint32_t grain = (((uintptr_t)from | lead | bytes) & 3) == 0 ? 4 : 1;
+    uint64_t lo = 0, hi = 0;
+
+#pragma unroll 1
+    for (uint32_t i = 0; i < bytes; i += grain) {
+        const uint32_t at = lead + i;
+        const uint64_t data =
+            grain == 4 ? *(const uint32_t *)(from + i) : *(const uint8_t *)(from + i);
+
+        if (at < 8)
+            lo |= data << at * 8;
+        else
+            hi |= data << (at - 8) * 8;
+    }
+    word[0] = lo;
+    word[1] = hi;
+}
+
+CH_FN void ch_partial_store(char *to, uint32_t lead, uint32_t bytes, const uint64_t word[2])
+{
+    const uint32_t grain = (((uintptr_t)to | lead | bytes) & 3) == 0 ? 4 : 1;
+    const uint64_t lo = word[0], hi = word[1];
+
+#pragma unroll 1
+    for (uint32_t i = 0; i < bytes; i += grain) {
+        const uint32_t at = lead + i;
+        const uint64_t data = at < 8 ? lo >> at * 8 : hi >> (at - 8) * 8;
+
+        if (grain == 4)
+            *(uint32_t *)(to + i) = (uint32_t)data;
+        else
+            *(uint8_t *)(to + i) = (uint8_t)data;
+    }
+}
+
+CH_FN int ch_is_whole(const char *at, struct ch_piece p)
+{
+    return p.bytes == CH_PIECE_BYTES && (uintptr_t)at % CH_PIECE_BYTES == 0;
+}
+
+CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
+{
+#pragma unroll
+    for (int u = 0; u < ch_pieces_of(b->ring); u++) {
+        const struct ch_piece p = ch_piece_of(b, u);
+        const char *from = at + p.at;
+
+        if (ch_is_whole(from, p)) {
+            const ulonglong2 q = *(const ulonglong2 *)from;
+
+            v->word[u][0] = q.x;
+            v->word[u][1] = q.y;
+        } else if (p.bytes != 0) {
+            ch_partial_load(from, p.lead, p.bytes, v->word[u]);
+        }
+    }
+}
+
+CH_FN void ch_value_stage(struct ch_value *v, char *at, const struct ch_batch *b)
+{
+    (void)v, (void)at, (void)b; /* values are in registers */
+}
+
+CH_FN void ch_value_private(struct ch_value *v)
+{
+    (void)v;
+}
+
+CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_batch *b)
+{
+#pragma unroll
+    for (int u = 0; u < ch_pieces_of(b->ring); u++) {
+        const struct ch_piece p = ch_piece_of(b, u);
+        char *to = at + p.at;
+
+        if (ch_is_whole(to, p)) {
+            ulonglong2 q;
+
+            q.x = v->word[u][0];
+            q.y = v->word[u][1];
+            *(ulonglong2 *)to = q;
+        } else if (p.bytes != 0) {
+            ch_partial_store(to, p.lead, p.bytes, v->word[u]);
+        }
+    }
+}
+
+/* Copy plain data, any PE's to any PE's, with all lanes. The same place to itself is fine. */
+CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
+{
+    if (dst == src) return;
+    for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v;
+
+        ch_value_load(&v, (const char *)src, &b);
+        ch_value_store((char *)dst, &v, &b);
+    }
+}
+
+/* --- packets and lines --- */
+
+CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *v,
+                         const struct ch_batch *b, uint64_t flag)
+{
+    char *at = cells + b->piece * (ring == CH_RING_ll ? 2 * sizeof(struct ch_packet) : 16);
+
+    if (ring == CH_RING_ll) {
+        ch_quad_store(at, v->word[0][0], flag);
+        if (ch_piece_of(b, 0).bytes > 8)
+            ch_quad_store(at + sizeof(struct ch_packet), v->word[0][1], flag);
+    } else {
+        const int is_first = b->piece % CH_LINE_PARTS == 0;
+
+        __syncwarp(); /* the eight parts of a line go together */
+        if (b->piece < b->pieces)
+            ch_quad_store(at, is_first ? flag : v->word[0][0],
+                          is_first ? v->word[0][0] : v->word[0][1]);
+    }
+}
+
+CH_FN int ch_packets_load(const char *at, uint32_t bytes, uint64_t flag, uint64_t word[2])
+{
+    uint64_t found[2];
+
+    found[1] = flag;
+    word[1] = 0;
+    ch_quad_load(at, &word[0], &found[0]);
+    if (bytes > 8) ch_quad_load(at + sizeof(struct ch_packet), &word[1], &found[1]);
+    return found[0] == flag && found[1] == flag;
+}
+
+/* A warp: this lane's part of its line, once the line's first part has the flag. */
+CH_FN int ch_line_part_load(const char *at, const struct ch_batch *b, uint64_t flag,
+                            uint64_t word[2])
+{
+    const int is_first = b->piece % CH_LINE_PARTS == 0;
+    int has = 1;
+
+    if (b->piece < b->pieces) {
+        ch_quad_load(at, &word[0], &word[1]);
+        has = !is_first || word[0] == flag;
+        if (is_first) word[0] = word[1];
+    }
+    return __all_sync(CH_WARP_ALL, has);
+}
+
+CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+                         const char *cells, struct ch_value *v, const struct ch_batch *b,
+                         uint64_t flag, chorus_status *st)
+{
+    const char *at =
+        cells + b->piece * (ring == CH_RING_ll ? 2 * sizeof(struct ch_packet) : 16);
+    const uint32_t bytes = ch_piece_of(b, 0).bytes;
+    struct ch_wait w = {0, 0, 0, 0};
+    int stop = *st != CHORUS_OK;
+
+    if (ring == CH_RING_ll) {
+        while (!stop && !ch_packets_load(at, bytes, flag, v->word[0])) {
+            *st = ch_wait_slow(c->patience, &w);
+            stop = *st != CHORUS_OK;
+            if (stop) *c->late_peer = peer;
+        }
+    } else {
+        stop = __any_sync(CH_WARP_ALL, stop);
+        while (!stop && !ch_line_part_load(at, b, flag, v->word[0])) {
+            *st = ch_wait_slow(c->patience, &w);
+            if (*st != CHORUS_OK) *c->late_peer = peer;
+            stop = __any_sync(CH_WARP_ALL, *st != CHORUS_OK);
+        }
+    }
+}
+
+/* --- reductions: the element type is a constant of each kernel, the operator is not --- */
+
+#define CH_CASE(T, A, OP, expr)                       \
+    case CHORUS_OP_##OP:                              \
+        _Pragma("unroll") for (int e = 0; e < n; e++) \
+        {                                             \
+            const A a = to[e], b = from[e];           \
+            to[e] = (expr);                           \
+        }                                             \
+        break;
+
+/* to = to op from, 16 bytes of a type that is its own accumulator. */
+#define CH_DEFINE_COMBINE(T, ctype, CLASS)                                          \
+    CH_FN void ch_combine_##T(uint32_t op, uint64_t acc[2], const uint64_t word[2]) \
+    {                                                                               \
+        const int n = 16 / sizeof(ctype);                                           \
+        ctype to[n], from[n];                                                       \
+                                                                                    \
+        memcpy(to, acc, 16);                                                        \
+        memcpy(from, word, 16);                                                     \
+        switch (op) {                                                               \
+            CH_OPS_##CLASS(CH_CASE, T, ctype)                                       \
+        }                                                                           \
+        memcpy(acc, to, 16);                                                        \
+    }
+
+/* The same for eight 16-bit floating elements and as many floats. */
+#define CH_DEFINE_COMBINE_HALF(T, ctype, CLASS)                                           \
+    CH_FN void ch_widen_##T(uint64_t acc[4], const uint64_t word[2])                      \
+    {                                                                                     \
+        ctype from[8];                                                                    \
+        float to[8];                                                                      \
+                                                                                          \
+        memcpy(from, word, 16);                                                           \
+        _Pragma("unroll") for (int e = 0; e < 8; e++) to[e] = ch_##T##_to_f32(from[e]);   \
+        memcpy(acc, to, 32);                                                              \
+    }                                                                                     \
+    CH_FN void ch_narrow_##T(uint64_t word[2], const uint64_t acc[4])                     \
+    {                                                                                     \
+        float from[8];                                                                    \
+        ctype to[8];                                                                      \
+                                                                                          \
+        memcpy(from, acc, 32);                                                            \
+        _Pragma("unroll") for (int e = 0; e < 8; e++) to[e] = ch_##T##_from_f32(from[e]); \
+        memcpy(word, to, 16);                                                             \
+    }                                                                                     \
+    CH_FN void ch_combine_##T(uint32_t op, uint64_t acc[4], const uint64_t word[2])       \
+    {                                                                                     \
+        const int n = 8;                                                                  \
+        uint64_t wide[4];                                                                 \
+        float to[n], from[n];                                                             \
+                                                                                          \
+        ch_widen_##T(wide, word);                                                         \
+        memcpy(to, acc, 32);                                                              \
+        memcpy(from, wide, 32);                                                           \
+        switch (op) {                                                                     \
+            CH_OPS_HALF(CH_CASE, T, float)                                                \
+        }                                                                                 \
+        memcpy(acc, to, 32);                                                              \
+    }
+
+/* clang-format off */
+/* The types that GPUs combine: those of CHORUS_TYPE_LIST but f80 and the complex ones. */
+#define CH_GPU_OWN_LIST(X)                                                            \
+    X(i8, int8_t, INT) X(i16, int16_t, INT) X(i32, int32_t, INT) X(i64, int64_t, INT) \
+    X(u8, uint8_t, UINT) X(u16, uint16_t, UINT) X(u32, uint32_t, UINT) X(u64, uint64_t, UINT) \
+    X(f32, float, FLOAT) X(f64, double, FLOAT)
+#define CH_GPU_HALF_LIST(X) X(f16, chorus_half, HALF) X(bf16, chorus_bfloat16, HALF)
+#define CH_GPU_TYPE_LIST(X) CH_GPU_OWN_LIST(X) CH_GPU_HALF_LIST(X)
+/* clang-format on */
+
+CH_GPU_OWN_LIST(CH_DEFINE_COMBINE)
+CH_GPU_HALF_LIST(CH_DEFINE_COMBINE_HALF)
+
+CH_FN void ch_acc_first(const struct ch_coll *c, struct ch_acc *acc, const struct ch_value *v,
+                        const struct ch_batch *b)
+{
+#pragma unroll
+    for (int u = 0; u < ch_pieces_of(b->ring); u++) {
+        if (c->type == CHORUS_TYPE_f16) {
+            ch_widen_f16(acc->word[u], v->word[u]);
+        } else if (c->type == CHORUS_TYPE_bf16) {
+            ch_widen_bf16(acc->word[u], v->word[u]);
+        } else {
+            acc->word[u][0] = v->word[u][0];
+            acc->word[u][1] = v->word[u][1];
+        }
+    }
+}
+
+CH_FN void ch_acc_next(const struct ch_coll *c, struct ch_acc *acc, const struct ch_value *v,
+                       const struct ch_batch *b)
+{
+#pragma unroll
+    for (int u = 0; u < ch_pieces_of(b->ring); u++) {
+#define X(T, ctype, CLASS) \
+    if (c->type == CHORUS_TYPE_##T) ch_combine_##T(c->op, acc->word[u], v->word[u]);
+        CH_GPU_TYPE_LIST(X)
+#undef X
+    }
+}
+
+CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v, const struct ch_acc *acc,
+                       const struct ch_batch *b)
+{
+#pragma unroll
+    for (int u = 0; u < ch_pieces_of(b->ring); u++) {
+        if (c->type == CHORUS_TYPE_f16) {
+            ch_narrow_f16(v->word[u], acc->word[u]);
+        } else if (c->type == CHORUS_TYPE_bf16) {
+            ch_narrow_bf16(v->word[u], acc->word[u]);
+        } else {
+            v->word[u][0] = acc->word[u][0];
+            v->word[u][1] = acc->word[u][1];
+        }
+    }
+}
+
+#endif /* CH_BATCH_CUDA_H */

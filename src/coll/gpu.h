@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu.h: calls of collectives on a PE's GPU, each a kernel on a stream. gpu_cuda.c is for
+ * builds with CUDA; in others gpu_none.c makes none, and no heap lies on a GPU.
+ */
+#ifndef CH_GPU_H
+#define CH_GPU_H
+
+#include "coll/launch.h"
+#include "heap/heap.h"
+
+#include <stdbool.h>
+
+struct ch_gpu;
+
+/* For a heap on a GPU. */
+CH_MUST_CHECK chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t timeout_ns,
+                                        struct ch_gpu **gpu_out);
+void ch_gpu_close(struct ch_gpu *gpu); /* null is a no-op */
+
+/* Does this kernel exist: ERR_UNSUPPORTED for element types that only hosts combine. */
+CH_MUST_CHECK chorus_status ch_gpu_check(const struct ch_call *call);
+
+/*
+ * Put a call on a cudaStream_t and return. A call on a team whose last call is on another
+ * stream comes after that one. ERR_ARG: the stream is of another device; ERR_STATE: an earlier
+ * call of the team failed; ERR_SYSTEM: the driver refused.
+ */
+CH_MUST_CHECK chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call,
+                                        void *stream);
+
+/* The same on a stream of the library's own, to its end. */
+CH_MUST_CHECK chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call);
+
+/* Streams for programs that make none of their own. Synchronize gives the first failure of a
+ * call that has ended, with its message. */
+CH_MUST_CHECK chorus_status ch_gpu_stream_create(struct ch_gpu *gpu, void **stream_out);
+CH_MUST_CHECK chorus_status ch_gpu_stream_destroy(struct ch_gpu *gpu, void *stream);
+CH_MUST_CHECK chorus_status ch_gpu_stream_synchronize(struct ch_gpu *gpu, void *stream);
+
+#endif /* CH_GPU_H */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_none.c: built without CUDA. No heap lies on a GPU, so nothing here is reached. */
+#include "coll/gpu.h"
+
+static chorus_status none(void)
+{
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "this library was built without CUDA");
+}
+
+chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t timeout_ns,
+                          struct ch_gpu **gpu_out)
+{
+    (void)heap, (void)timeout_ns, (void)gpu_out;
+    return none();
+}
+
+void ch_gpu_close(struct ch_gpu *gpu)
+{
+    (void)gpu;
+}
+
+chorus_status ch_gpu_check(const struct ch_call *call)
+{
+    (void)call;
+    return none();
+}
+
+chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *stream)
+{
+    (void)gpu, (void)call, (void)stream;
+    return none();
+}
+
+chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
+{
+    (void)gpu, (void)call;
+    return none();
+}
+
+chorus_status ch_gpu_stream_create(struct ch_gpu *gpu, void **stream_out)
+{
+    (void)gpu, (void)stream_out;
+    return none();
+}
+
+chorus_status ch_gpu_stream_destroy(struct ch_gpu *gpu, void *stream)
+{
+    (void)gpu, (void)stream;
+    return none();
+}
+
+chorus_status ch_gpu_stream_synchronize(struct ch_gpu *gpu, void *stream)
+{
+    (void)gpu, (void)stream;
+    return none();
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.h: what a kernel of a collective is given, by the host that launches it. */
+#ifndef CH_KERNEL_H
+#define CH_KERNEL_H
+
+#include "coll/algorithm.h"
+#include "team/sync.h"
+
+/* Peers travel with the launch, where they cost no load; these are the most. */
+#define CH_KERNEL_PES_MAX 64u
+
+/* In the host's memory: the first failure of a PE's kernels. */
+struct ch_kernel_fault {
+    int status;
+    uint32_t late_pe; /* of the team */
+    uint64_t team;    /* its id */
+};
+
+struct ch_kernel_peer {
+    ptrdiff_t shift;
+    char *sync;
+};
+
+struct ch_kernel_args {
+    uint32_t me, n, root, radix, op;
+    uint32_t elem_bytes;
+    size_t count; /* of the whole call */
+    char *dst;
+    const char *src;
+    char *dups;              /* epochs and links, CH_DEVICE_DUP_BYTES each */
+    const uint32_t *aborted; /* as kernels address it */
+    uint64_t timeout_ns;
+    uint64_t team;
+    struct ch_kernel_fault *fault;
+    struct ch_sync_layout layout;
+    struct ch_kernel_peer peers[CH_KERNEL_PES_MAX];
+};
+
+/* Kernels by algorithm: of the collectives that move, and, by element type, of those that
+ * combine; null where there is none. */
+typedef const void *ch_kernel_table[CH_ALGO_COUNT];
+
+#endif /* CH_KERNEL_H */

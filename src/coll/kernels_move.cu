@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernels_move.cu: kernels of the collectives that move bytes, whatever their type. */
+#include "coll/kernel_shell.cuh"
+
+#define KERNEL_barrier(fn) CH_KERNEL(fn, u8)
+#define KERNEL_broadcast(fn) CH_KERNEL(fn, u8)
+#define KERNEL_fcollect(fn) CH_KERNEL(fn, u8)
+#define KERNEL_alltoall(fn) CH_KERNEL(fn, u8)
+#define KERNEL_reduce(fn)
+#define KERNEL_reducescatter(fn)
+#define X(coll, name, proto, fn, needs, radix, steps, wire) KERNEL_##coll(fn)
+CH_ALGO_LIST(X)
+#undef X
+
+#define ENTRY_barrier(fn) (const void *)ch_k_##fn##_u8
+#define ENTRY_broadcast(fn) (const void *)ch_k_##fn##_u8
+#define ENTRY_fcollect(fn) (const void *)ch_k_##fn##_u8
+#define ENTRY_alltoall(fn) (const void *)ch_k_##fn##_u8
+#define ENTRY_reduce(fn) 0
+#define ENTRY_reducescatter(fn) 0
+extern "C" const ch_kernel_table ch_kernels_move;
+const ch_kernel_table ch_kernels_move = {
+#define X(coll, name, proto, fn, needs, radix, steps, wire) ENTRY_##coll(fn),
+    CH_ALGO_LIST(X)
+#undef X
+};

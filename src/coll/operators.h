@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* operators.h: what each reduction operator does to two elements, for every machine. */
+#ifndef CH_OPERATORS_H
+#define CH_OPERATORS_H
+
+/* clang-format off */
+/* Unsigned type in which an integer type's sums and products wrap without overflow. */
+#define CH_WRAP_i8 uint32_t
+#define CH_WRAP_i16 uint32_t
+#define CH_WRAP_i32 uint32_t
+#define CH_WRAP_i64 uint64_t
+#define CH_WRAP_u8 uint32_t
+#define CH_WRAP_u16 uint32_t
+#define CH_WRAP_u32 uint32_t
+#define CH_WRAP_u64 uint64_t
+
+/* Operators by class: expression of a and b, both of type A. NaN wins in min and max, on
+ * whichever side it stands; of -0.0 and 0.0, the first stays. */
+#define CH_OPS_INT(X, T, A)                            \
+    X(T, A, and, (A)(a & b))                        \
+    X(T, A, or, (A)(a | b))                         \
+    X(T, A, xor, (A)(a ^ b))                        \
+    X(T, A, min, b < a ? b : a)                     \
+    X(T, A, max, a < b ? b : a)                     \
+    X(T, A, sum, (A)((CH_WRAP_##T)a + (CH_WRAP_##T)b))    \
+    X(T, A, prod, (A)((CH_WRAP_##T)a * (CH_WRAP_##T)b))
+#define CH_OPS_UINT(X, T, A) CH_OPS_INT(X, T, A)
+#define CH_OPS_FLOAT(X, T, A)                          \
+    X(T, A, min, (b < a || b != b) && a == a ? b : a) \
+    X(T, A, max, (a < b || b != b) && a == a ? b : a) \
+    X(T, A, sum, a + b)                             \
+    X(T, A, prod, a * b)
+#define CH_OPS_HALF(X, T, A) CH_OPS_FLOAT(X, T, A)
+#define CH_OPS_COMPLEX(X, T, A)                        \
+    X(T, A, sum, a + b)                             \
+    X(T, A, prod, a * b)
+/* clang-format on */
+
+#endif /* CH_OPERATORS_H */
