@@ -17,7 +17,7 @@ static double now_us(void)
 /* What goes wrong with a GPU may go wrong on one PE alone. */
 static void need(const struct ch_batch *batch, int code)
 {
-    if (code != CHORUS_OK) batch->backend->lose(ch_gpu_reason());
+    if (code != CHORUS_OK) batch->backend->lose(ch_bench_gpu_reason());
 }
 
 static void *slot(const struct ch_batch *batch, void *area, uint32_t k)
@@ -77,7 +77,8 @@ void ch_batch_fill(const struct ch_batch *batch, const struct ch_entrant *entran
         }
         ch_data_fill(&data, batch->stage);
         for (size_t i = 0; i < n; i++)
-            need(batch, ch_gpu_copy(slot(batch, entrants[i].source, k), batch->stage, bytes));
+            need(batch,
+                 ch_bench_gpu_copy(slot(batch, entrants[i].source, k), batch->stage, bytes));
     }
 }
 
@@ -94,7 +95,7 @@ void ch_batch_poison(const struct ch_batch *batch, const struct ch_entrant *entr
         if (batch->stage == NULL)
             ch_data_poison(&data, dest);
         else
-            need(batch, ch_gpu_fill(dest, CH_DATA_POISON, bytes));
+            need(batch, ch_bench_gpu_fill(dest, CH_DATA_POISON, bytes));
     }
 }
 
@@ -115,9 +116,9 @@ static int capture(const struct ch_batch *batch, struct ch_entrant *entrant, uin
 {
     int code, ended;
 
-    need(batch, ch_gpu_capture());
+    need(batch, ch_bench_gpu_capture());
     code = make_calls(batch, entrant, calls);
-    ended = ch_gpu_captured(&entrant->graph);
+    ended = ch_bench_gpu_captured(&entrant->graph);
     if (code == 0) need(batch, ended);
     return code;
 }
@@ -131,12 +132,12 @@ static int time_on_gpu(const struct ch_batch *batch, struct ch_entrant *entrant,
     if (batch->replays && entrant->graph == NULL) code = capture(batch, entrant, calls);
     if (code != 0) return code;
     batch->backend->line_up();
-    need(batch, ch_gpu_start());
+    need(batch, ch_bench_gpu_start());
     if (batch->replays)
-        need(batch, ch_gpu_replay(entrant->graph));
+        need(batch, ch_bench_gpu_replay(entrant->graph));
     else
         code = make_calls(batch, entrant, calls);
-    need(batch, ch_gpu_stop(us_out));
+    need(batch, ch_bench_gpu_stop(us_out));
     batch->backend->flush();
     return code;
 }
@@ -175,7 +176,7 @@ void ch_batch_check(const struct ch_batch *batch, struct ch_entrant *entrant, ui
 
         if (!gets(batch, entrant, &data)) continue;
         if (batch->stage != NULL) {
-            need(batch, ch_gpu_copy(batch->stage, got, bytes));
+            need(batch, ch_bench_gpu_copy(batch->stage, got, bytes));
             got = batch->stage;
         }
         entrant->wrong += ch_data_wrong(&data, got);

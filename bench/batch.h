@@ -16,9 +16,9 @@ struct ch_entrant {
     int (*call)(const struct ch_work *work, void *dest, const void *source, uint32_t root);
     void *source, *dest;
     bool is_peer;
-    struct ch_gpu_graph *graph; /* of the batch, once captured; owned */
-    double *us;                 /* a time for each iteration */
-    uint64_t wrong;             /* on this PE */
+    struct ch_bench_gpu_graph *graph; /* of the batch, once captured; owned */
+    double *us;                       /* a time for each iteration */
+    uint64_t wrong;                   /* on this PE */
 };
 
 /* State of one row. Calls are numbered over all of its iterations; data follows from that. */

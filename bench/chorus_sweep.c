@@ -209,12 +209,14 @@ static void join_team(int stride)
         job.world[k] = k * step;
 }
 
-/* Objects are a GPU's if one is. */
 static void find_gpu(void)
 {
-    job.on_gpu = ch_gpu_holds(job.exchange);
-    if (job.on_gpu && ch_gpu_open(job.exchange, &job.gpu_stream) != CHORUS_OK)
-        lose(ch_gpu_reason());
+    chorusx_heap_info_t heap;
+
+    require(chorusx_heap_info(&heap), "heap");
+    job.on_gpu = heap.heap == CHORUS_HEAP_cuda;
+    if (job.on_gpu && ch_bench_gpu_open(heap.device, &job.gpu_stream) != CHORUS_OK)
+        lose(ch_bench_gpu_reason());
 }
 
 static void open_stream(void)
@@ -229,7 +231,7 @@ static void open_stream(void)
 static void close_stream(void)
 {
     if (job.on_gpu)
-        ch_gpu_close();
+        ch_bench_gpu_close();
     else if (job.stream != NULL)
         require(chorusx_stream_destroy(job.stream), "stream");
 }

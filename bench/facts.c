@@ -72,9 +72,9 @@ static void command(struct ch_facts *facts, int argc, char **argv)
 /* The GPU of PE 0, and what runs there beside ours. */
 static void gpu(struct ch_facts *facts, const struct ch_backend *backend)
 {
-    struct ch_gpu_facts found;
+    struct ch_bench_gpu_facts found;
 
-    if (backend->on_gpu && ch_gpu_describe(&found)) {
+    if (backend->on_gpu && ch_bench_gpu_describe(&found)) {
         ADD(facts, "gpu", "%s", found.gpu);
         ADD(facts, "driver", "%s", found.driver);
         ADD(facts, "cuda", "%s", found.cuda);

@@ -16,7 +16,7 @@ static struct {
     char reason[256];
 } gpu;
 
-struct ch_gpu_graph {
+struct ch_bench_gpu_graph {
     cudaGraphExec_t exec;
 };
 
@@ -29,28 +29,17 @@ static int check(cudaError_t error, const char *what)
     return CHORUS_ERR_SYSTEM;
 }
 
-const char *ch_gpu_reason(void)
+const char *ch_bench_gpu_reason(void)
 {
     return gpu.reason;
 }
 
-bool ch_gpu_holds(const void *address)
-{
-    struct cudaPointerAttributes attributes;
-    const cudaError_t error = cudaPointerGetAttributes(&attributes, address);
-
-    if (error != cudaSuccess) (void)cudaGetLastError();
-    return error == cudaSuccess && attributes.type == cudaMemoryTypeDevice;
-}
-
 /* --- setup -------------------------------------------------------------------------------- */
 
-static int create(const void *address)
+static int create(int device)
 {
-    struct cudaPointerAttributes attributes;
-    int code = check(cudaPointerGetAttributes(&attributes, address), "the GPU of an object");
+    int code = check(cudaSetDevice(device), "cudaSetDevice");
 
-    if (code == 0) code = check(cudaSetDevice(attributes.device), "cudaSetDevice");
     if (code == 0)
         code = check(cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking), "stream");
     if (code == 0) code = check(cudaEventCreate(&gpu.start), "event");
@@ -58,12 +47,12 @@ static int create(const void *address)
     return code;
 }
 
-int ch_gpu_open(const void *address, void **stream_out)
+int ch_bench_gpu_open(int device, void **stream_out)
 {
-    const int code = create(address);
+    const int code = create(device);
 
     if (code != 0) {
-        ch_gpu_close();
+        ch_bench_gpu_close();
         return code;
     }
     gpu.is_open = true;
@@ -71,7 +60,7 @@ int ch_gpu_open(const void *address, void **stream_out)
     return CHORUS_OK;
 }
 
-void ch_gpu_close(void)
+void ch_bench_gpu_close(void)
 {
     if (gpu.stop != NULL) (void)cudaEventDestroy(gpu.stop);
     if (gpu.start != NULL) (void)cudaEventDestroy(gpu.start);
@@ -83,64 +72,64 @@ void ch_gpu_close(void)
 
 /* --- memory ------------------------------------------------------------------------------- */
 
-void *ch_gpu_allocate(size_t bytes)
+void *ch_bench_gpu_allocate(size_t bytes)
 {
     void *area = NULL;
 
     return check(cudaMalloc(&area, bytes), "cudaMalloc") == 0 ? area : NULL;
 }
 
-void ch_gpu_release(void *area)
+void ch_bench_gpu_release(void *area)
 {
     (void)cudaFree(area);
 }
 
-void *ch_gpu_stage_allocate(size_t bytes)
+void *ch_bench_gpu_stage_allocate(size_t bytes)
 {
     void *area = NULL;
 
     return check(cudaMallocHost(&area, bytes), "cudaMallocHost") == 0 ? area : NULL;
 }
 
-void ch_gpu_stage_release(void *area)
+void ch_bench_gpu_stage_release(void *area)
 {
     (void)cudaFreeHost(area);
 }
 
-int ch_gpu_flush(void)
+int ch_bench_gpu_flush(void)
 {
     return check(cudaStreamSynchronize(gpu.stream), "cudaStreamSynchronize");
 }
 
-int ch_gpu_copy(void *to, const void *from, size_t bytes)
+int ch_bench_gpu_copy(void *to, const void *from, size_t bytes)
 {
     const int code =
         check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, gpu.stream), "copy");
 
-    return code == 0 ? ch_gpu_flush() : code;
+    return code == 0 ? ch_bench_gpu_flush() : code;
 }
 
-int ch_gpu_fill(void *to, int byte, size_t bytes)
+int ch_bench_gpu_fill(void *to, int byte, size_t bytes)
 {
     const int code = check(cudaMemsetAsync(to, byte, bytes, gpu.stream), "fill");
 
-    return code == 0 ? ch_gpu_flush() : code;
+    return code == 0 ? ch_bench_gpu_flush() : code;
 }
 
 /* --- time --------------------------------------------------------------------------------- */
 
-int ch_gpu_start(void)
+int ch_bench_gpu_start(void)
 {
     return check(cudaEventRecord(gpu.start, gpu.stream), "cudaEventRecord");
 }
 
-int ch_gpu_stop(double *us_out)
+int ch_bench_gpu_stop(double *us_out)
 {
     const double us_of_ms = 1e3;
     float ms = 0.0f;
     int code = check(cudaEventRecord(gpu.stop, gpu.stream), "cudaEventRecord");
 
-    if (code == 0) code = ch_gpu_flush();
+    if (code == 0) code = ch_bench_gpu_flush();
     if (code == 0) code = check(cudaEventElapsedTime(&ms, gpu.start, gpu.stop), "events");
     *us_out = (double)ms * us_of_ms;
     return code;
@@ -148,15 +137,15 @@ int ch_gpu_stop(double *us_out)
 
 /* --- graphs ------------------------------------------------------------------------------- */
 
-int ch_gpu_capture(void)
+int ch_bench_gpu_capture(void)
 {
     return check(cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal),
                  "cudaStreamBeginCapture");
 }
 
-int ch_gpu_captured(struct ch_gpu_graph **graph_out)
+int ch_bench_gpu_captured(struct ch_bench_gpu_graph **graph_out)
 {
-    struct ch_gpu_graph *const graph = calloc(1, sizeof(*graph));
+    struct ch_bench_gpu_graph *const graph = calloc(1, sizeof(*graph));
     cudaGraph_t captured = NULL;
     int code = check(cudaStreamEndCapture(gpu.stream, &captured), "cudaStreamEndCapture");
 
@@ -165,21 +154,21 @@ int ch_gpu_captured(struct ch_gpu_graph **graph_out)
         code = check(cudaGraphInstantiate(&graph->exec, captured, 0), "cudaGraphInstantiate");
     /* The executable graph is uploaded ahead, so that the first replay costs what others do. */
     if (code == 0) code = check(cudaGraphUpload(graph->exec, gpu.stream), "cudaGraphUpload");
-    if (code == 0) code = ch_gpu_flush();
+    if (code == 0) code = ch_bench_gpu_flush();
     if (captured != NULL) (void)cudaGraphDestroy(captured);
     if (code == 0)
         *graph_out = graph;
     else
-        ch_gpu_forget(graph);
+        ch_bench_gpu_forget(graph);
     return code;
 }
 
-int ch_gpu_replay(const struct ch_gpu_graph *graph)
+int ch_bench_gpu_replay(const struct ch_bench_gpu_graph *graph)
 {
     return check(cudaGraphLaunch(graph->exec, gpu.stream), "cudaGraphLaunch");
 }
 
-void ch_gpu_forget(struct ch_gpu_graph *graph)
+void ch_bench_gpu_forget(struct ch_bench_gpu_graph *graph)
 {
     if (graph == NULL) return;
     if (graph->exec != NULL) (void)cudaGraphExecDestroy(graph->exec);
@@ -204,7 +193,7 @@ static void describe_driver(char *out, size_t bytes)
     (void)snprintf(out, bytes, "of CUDA %d.%d", version / 1000, version % 1000 / 10);
 }
 
-bool ch_gpu_describe(struct ch_gpu_facts *facts_out)
+bool ch_bench_gpu_describe(struct ch_bench_gpu_facts *facts_out)
 {
     struct cudaDeviceProp properties;
     int device = 0, version = 0, n = 0;

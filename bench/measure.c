@@ -49,7 +49,7 @@ static uint64_t sum(const struct ch_backend *backend, uint64_t mine)
 /* Entrant i cannot do the row: the others go on. */
 static void drop(struct run *run, size_t i)
 {
-    ch_gpu_forget(run->entrants[i].graph);
+    ch_bench_gpu_forget(run->entrants[i].graph);
     run->n--;
     for (; i < run->n; i++) {
         run->entrants[i] = run->entrants[i + 1];
@@ -231,6 +231,6 @@ int ch_measure(const struct ch_backend *backend, const struct ch_sweep_options *
     code = time_batches(&run);
     if (code == 0) fill_row(&run, row_out);
     for (size_t i = 0; i < run.n; i++)
-        ch_gpu_forget(run.entrants[i].graph);
+        ch_bench_gpu_forget(run.entrants[i].graph);
     return code;
 }

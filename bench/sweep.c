@@ -150,7 +150,8 @@ static bool allocate_own(struct sweep *sweep)
     bool is_well;
 
     sweep->us = calloc(entrants * sweep->options->iterations, sizeof(sweep->us[0]));
-    if (sweep->backend->on_gpu) sweep->areas.stage = ch_gpu_stage_allocate(sweep->areas.bytes);
+    if (sweep->backend->on_gpu)
+        sweep->areas.stage = ch_bench_gpu_stage_allocate(sweep->areas.bytes);
     is_well = sweep->us != NULL && (sweep->areas.stage != NULL || !sweep->backend->on_gpu);
     if (!is_well)
         (void)fprintf(stderr, "%s: PE %" PRIu32 ": no memory for -e bytes, or -n times\n",
@@ -244,7 +245,7 @@ int ch_sweep_run(const struct ch_backend *backend, const struct ch_sweep_options
     } else {
         if (backend->me < backend->pes) status = measure_rows(&sweep, argc, argv);
         release_peers(&sweep);
-        if (sweep.areas.stage != NULL) ch_gpu_stage_release(sweep.areas.stage);
+        if (sweep.areas.stage != NULL) ch_bench_gpu_stage_release(sweep.areas.stage);
         free(sweep.us);
         backend->part();
     }

@@ -20,14 +20,14 @@ struct op {
     size_t bytes;
 };
 
-struct ch_gpu_graph {
+struct ch_bench_gpu_graph {
     struct op ops[OPS_MAX];
     size_t n;
 };
 
 /* The GPU: what it was asked for, and what it shall do. */
 static struct {
-    struct ch_gpu_graph *capturing;
+    struct ch_bench_gpu_graph *capturing;
     size_t captures, replays, forgotten, to_gpu, from_gpu, fills, lined_up;
     size_t calls, peer_calls; /* that were put on the stream, or captured */
     const void *ran_last;     /* the destination: tells ours from a peer's */
@@ -70,48 +70,43 @@ static int put(const struct ch_work *work, void *dest, const void *source)
 
 /* --- bench/gpu.h -------------------------------------------------------------------------- */
 
-bool ch_gpu_holds(const void *address)
-{
-    return is_away(address);
-}
-
-const char *ch_gpu_reason(void)
+const char *ch_bench_gpu_reason(void)
 {
     return "it was told so";
 }
 
-int ch_gpu_open(const void *address, void **stream_out)
+int ch_bench_gpu_open(int device, void **stream_out)
 {
-    (void)address;
+    (void)device;
     *stream_out = &gpu;
     return 0;
 }
 
-void ch_gpu_close(void)
+void ch_bench_gpu_close(void)
 {
 }
 
-void *ch_gpu_allocate(size_t bytes)
+void *ch_bench_gpu_allocate(size_t bytes)
 {
     return (void *)((uintptr_t)calloc(1, bytes) + AWAY);
 }
 
-void ch_gpu_release(void *area)
+void ch_bench_gpu_release(void *area)
 {
     free(here(area));
 }
 
-void *ch_gpu_stage_allocate(size_t bytes)
+void *ch_bench_gpu_stage_allocate(size_t bytes)
 {
     return malloc(bytes);
 }
 
-void ch_gpu_stage_release(void *area)
+void ch_bench_gpu_stage_release(void *area)
 {
     free(area);
 }
 
-int ch_gpu_copy(void *to, const void *from, size_t bytes)
+int ch_bench_gpu_copy(void *to, const void *from, size_t bytes)
 {
     gpu.to_gpu += is_away(to);
     gpu.from_gpu += is_away(from);
@@ -119,25 +114,25 @@ int ch_gpu_copy(void *to, const void *from, size_t bytes)
     return 0;
 }
 
-int ch_gpu_fill(void *to, int byte, size_t bytes)
+int ch_bench_gpu_fill(void *to, int byte, size_t bytes)
 {
     gpu.fills++;
     memset(here(to), byte, bytes);
     return 0;
 }
 
-int ch_gpu_flush(void)
+int ch_bench_gpu_flush(void)
 {
     return 0;
 }
 
-int ch_gpu_start(void)
+int ch_bench_gpu_start(void)
 {
     gpu.ran_last = NULL;
     return 0;
 }
 
-int ch_gpu_stop(double *us_out)
+int ch_bench_gpu_stop(double *us_out)
 {
     const bool is_peer = gpu.ran_last != NULL && gpu.ran_last == gpu.peer_dest;
 
@@ -145,7 +140,7 @@ int ch_gpu_stop(double *us_out)
     return 0;
 }
 
-int ch_gpu_capture(void)
+int ch_bench_gpu_capture(void)
 {
     ck_assert_ptr_null(gpu.capturing);
     gpu.capturing = calloc(1, sizeof(*gpu.capturing));
@@ -153,14 +148,14 @@ int ch_gpu_capture(void)
     return 0;
 }
 
-int ch_gpu_captured(struct ch_gpu_graph **graph_out)
+int ch_bench_gpu_captured(struct ch_bench_gpu_graph **graph_out)
 {
     *graph_out = gpu.capturing;
     gpu.capturing = NULL;
     return 0;
 }
 
-int ch_gpu_replay(const struct ch_gpu_graph *graph)
+int ch_bench_gpu_replay(const struct ch_bench_gpu_graph *graph)
 {
     gpu.replays++;
     for (size_t i = 0; i < graph->n && !gpu.skips_replays; i++)
@@ -168,15 +163,15 @@ int ch_gpu_replay(const struct ch_gpu_graph *graph)
     return 0;
 }
 
-void ch_gpu_forget(struct ch_gpu_graph *graph)
+void ch_bench_gpu_forget(struct ch_bench_gpu_graph *graph)
 {
     gpu.forgotten += graph != NULL;
     free(graph);
 }
 
-bool ch_gpu_describe(struct ch_gpu_facts *facts_out)
+bool ch_bench_gpu_describe(struct ch_bench_gpu_facts *facts_out)
 {
-    *facts_out = (struct ch_gpu_facts){"made-up", "1.2", "3.4"};
+    *facts_out = (struct ch_bench_gpu_facts){"made-up", "1.2", "3.4"};
     return true;
 }
 
@@ -229,8 +224,8 @@ static void served(const struct ch_work *work, struct ch_served *served_out)
 }
 
 static const struct ch_peer peer = {.version = "5.6.7",
-                                    .allocate = ch_gpu_allocate,
-                                    .release = ch_gpu_release,
+                                    .allocate = ch_bench_gpu_allocate,
+                                    .release = ch_bench_gpu_release,
                                     .call = peer_call};
 
 static const struct ch_backend backend = {
@@ -241,8 +236,8 @@ static const struct ch_backend backend = {
     .chooses_algos = true,
     .on_gpu = true,
     .peers = {[CH_PEER_nccl] = &peer},
-    .allocate = ch_gpu_allocate,
-    .release = ch_gpu_release,
+    .allocate = ch_bench_gpu_allocate,
+    .release = ch_bench_gpu_release,
     .part = nothing,
     .sync = nothing,
     .gather = gather,
@@ -252,7 +247,7 @@ static const struct ch_backend backend = {
     .lose = lose,
     .meet = meet,
     .served = served,
-    .reason = ch_gpu_reason,
+    .reason = ch_bench_gpu_reason,
 };
 
 static int run(int argc, char **argv)

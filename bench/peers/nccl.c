@@ -181,8 +181,8 @@ bool ch_nccl_join(const struct ch_vs_job *job, struct ch_peer *peer_out, char *e
     }
     (void)snprintf(peer_out->version, sizeof(peer_out->version), "%d.%d.%d", version / 10000,
                    version / 100 % 100, version % 100);
-    peer_out->allocate = ch_gpu_allocate;
-    peer_out->release = ch_gpu_release;
+    peer_out->allocate = ch_bench_gpu_allocate;
+    peer_out->release = ch_bench_gpu_release;
     peer_out->call = call;
     return true;
 }
