@@ -177,7 +177,8 @@ START_TEST(info__version__says_which_heap_and_why)
     ck_assert_int_eq(run("CHORUS_HEAP=auto ", "version"), 0);
     ck_assert(strstr(output, "heap: cuda, if") || strstr(output, "heap: host: "));
     ck_assert_int_eq(run("CHORUS_HEAP=gpu ", "version"), 2);
-    ck_assert_str_eq(output, "chorus-info: CHORUS_HEAP is \"gpu\"; expected auto, host or cuda\n");
+    ck_assert_str_eq(output,
+                     "chorus-info: CHORUS_HEAP is \"gpu\"; expected auto, host or cuda\n");
 }
 END_TEST
 

@@ -4,8 +4,7 @@
 #include <cuda_runtime.h>
 
 /* What was in *word before. */
-template <typename T>
-static __device__ T amo_on(T *word, enum ch_amo op, T value, T compare)
+template <typename T> static __device__ T amo_on(T *word, enum ch_amo op, T value, T compare)
 {
     switch (op) {
     case CH_AMO_SET:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every header compiles alone and has its guard."""
+import os
 import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import style
@@ -15,13 +17,26 @@ def command(path):
     return ["cc", *flags, *WARNINGS, "-fsyntax-only", "-Iinclude", "-Isrc", "-Itests", "-I.", "-x", "c"]
 
 
+# Those that need CUDA end in _cuda.h; without its compiler their guard alone is looked at.
+NVCC = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
+
+
+def compile_alone(root, path):
+    if not path.endswith("_cuda.h"):
+        return style.tool(*command(path), path, root=root)
+    if NVCC is None:
+        return 0, ""
+    return style.tool(NVCC, "-arch=sm_90", "-std=c++17", "-x", "cu", "-ptx", "-o", os.devnull,
+                      "-Iinclude", "-Isrc", path, root=root)
+
+
 def problem(root, path):
     text = style.read(root, path)
     code = style.blank(text, strings=False)
     guard = re.search(r"^\s*#ifndef (\w+_H)\n#define \1\n", code)
     if guard is None or not re.search(rf"#endif /\* {guard.group(1)} \*/\s*$", text):
         return f"{path}: no guard '#ifndef X_H, #define X_H ... #endif /* X_H */' around it"
-    status, out = style.tool(*command(path), path, root=root)
+    status, out = compile_alone(root, path)
     return out.strip() if status != 0 else None
 
 
