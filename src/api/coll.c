@@ -50,7 +50,8 @@ struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *
         .ctas_max = team->n_dups,
         .machine = team->is_on_gpu ? "cuda" : "host",
         .gpu = "",
-        .offers = ch_offers(call->type, reach, is_apart),
+        .offers = ch_offers(call->type, reach, is_apart) |
+                  (team->is_on_gpu ? CH_NEED_copy_engine : 0),
     };
 
     return request;

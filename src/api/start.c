@@ -16,7 +16,7 @@ static chorus_status open_link(struct ch_context *context)
 }
 
 /* Duplicates of a team where CHORUS_CTAS does not say: threads on a host are few. */
-enum { CTAS_ON_HOST = 2, CTAS_ON_GPU = 32 };
+enum { CTAS_ON_HOST = 2, CTAS_ON_GPU = 64 };
 
 /* Select first: it needs nobody, and what it read is compared before memory is laid out. */
 static chorus_status open_rooms(struct ch_context *context)

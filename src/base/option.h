@@ -20,14 +20,14 @@
  * CHORUS_HEAP_LIST). */
 #define CH_OPTION_LIST(X)                                                                        \
     X(LOG, log, STRING, "warn", "highest level logged: none error warn info debug trace")        \
-    X(HEAP, heap, HEAP, "auto", "where symmetric objects lie: host, cuda (GPUs), or auto: on GPUs if every PE has one") \
+    X(HEAP, heap, HEAP, "host", "where symmetric objects lie: host, cuda (GPUs), or auto: on GPUs if every PE has one") \
     X(HEAP_MAX, heap_max, BYTES, "0", "most bytes the symmetric heap of a PE may grow to; 0: the memory of the machine, or of the GPU") \
     X(HEAP_STEP, heap_step, BYTES, "4M", "bytes the heap grows by at the least")                 \
-    X(SYNC_MAX, sync_max, BYTES, "128M", "bytes of a GPU that are set aside for the sync memory of a PE's teams") \
+    X(SYNC_MAX, sync_max, BYTES, "512M", "bytes of a GPU that are set aside for the sync memory of a PE's teams") \
     X(TIMEOUT, timeout_ns, SECONDS, "300", "seconds a wait may last before it is an error; 0: for ever") \
     X(ALGO, algo, STRING, "", "force algorithms: coll:algo[:proto[:ctas]][,...]")                \
     X(TUNING, tuning, STRING, "", "rule table file to use before the user's and the shipped ones") \
-    X(CTAS, ctas, COUNT, "0", "duplicates of sync memory a team owns: the most CTAs a call can use; 0: 2 on a host, 32 on a GPU") \
+    X(CTAS, ctas, COUNT, "0", "duplicates of sync memory a team owns: the most CTAs a call can use; 0: 2 on a host, 64 on a GPU") \
     X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple ring at a time; packets and lines: a quarter")
 /* clang-format on */
 

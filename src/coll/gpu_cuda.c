@@ -29,6 +29,8 @@ struct ch_gpu {
 /* clang-format on */
 
 extern const ch_kernel_table ch_kernels_move;
+extern const void *const ch_kernel_engine_enter;
+extern const void *const ch_kernel_engine_leave;
 #define X(T) extern const ch_kernel_table ch_kernels_##T;
 KERNEL_TYPE_LIST(X)
 #undef X
@@ -225,27 +227,14 @@ static chorus_status note_last(struct ch_gpu *gpu, struct ch_team *team, cudaStr
     return CHORUS_OK;
 }
 
-static chorus_status launch(struct ch_gpu *gpu, const struct ch_call *call, cudaStream_t stream)
-{
-    struct ch_kernel_args args;
-    void *list[] = {&args};
-    const dim3 grid = {call->ctas, 1, 1}, block = {lanes_of(call), 1, 1};
-    uint64_t capture;
-
-    CH_TRY(check_fault(gpu, call->team));
-    CH_TRY(capture_of(gpu, stream, &capture));
-    CH_TRY(come_after_last(gpu, call->team, stream, capture));
-    fill_args(gpu, call, &args);
-    TRY_CUDA(gpu, "launching a collective",
-             cudaLaunchKernel(kernel_of(call), grid, block, list, 0, stream));
-    return note_last(gpu, call->team, stream, capture);
-}
-
-static chorus_status check_stream(const struct ch_gpu *gpu, cudaStream_t stream)
+/* A stream in capture cannot be asked; a launch on it fails if it is of another device. */
+static chorus_status check_stream(const struct ch_gpu *gpu, cudaStream_t stream,
+                                  uint64_t capture)
 {
     const int own = ch_device_id_of(gpu->device)->ordinal;
     int ordinal = own;
 
+    if (capture != 0) return CHORUS_OK;
     TRY_CUDA(gpu, "asking a stream for its device", cudaStreamGetDevice(stream, &ordinal));
     if (ordinal == own) return CHORUS_OK;
     return CH_FAIL(
@@ -255,13 +244,63 @@ static chorus_status check_stream(const struct ch_gpu *gpu, cudaStream_t stream)
         ordinal, own);
 }
 
+static chorus_status put_kernel(const struct ch_gpu *gpu, const void *kernel, uint32_t ctas,
+                                unsigned lanes, struct ch_kernel_args *args,
+                                cudaStream_t stream)
+{
+    void *list[] = {args};
+    const dim3 grid = {ctas, 1, 1}, block = {lanes, 1, 1};
+
+    TRY_CUDA(gpu, "launching a collective",
+             cudaLaunchKernel(kernel, grid, block, list, 0, stream));
+    return CHORUS_OK;
+}
+
+/* This PE's blocks into everyone's dest, without a CTA, once everyone is in the call. */
+static chorus_status put_copies(const struct ch_gpu *gpu, const struct ch_call *call,
+                                struct ch_kernel_args *args, cudaStream_t stream)
+{
+    const struct ch_team *team = call->team;
+    const size_t bytes = call->count * ch_type_bytes[call->type];
+    const size_t step = call->algo->coll == CHORUS_COLL_alltoall ? bytes : 0;
+
+    CH_TRY(put_kernel(gpu, ch_kernel_engine_enter, 1, LANES_MIN, args, stream));
+    for (uint32_t k = 0; k < team->n; k++) {
+        const uint32_t peer = (team->me + k) % team->n;
+        char *to = (char *)call->dst + team->me * bytes + team->peers[peer].shift;
+        const char *from = (const char *)call->src + peer * step;
+
+        if (to != from)
+            TRY_CUDA(gpu, "copying",
+                     cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+    }
+    return put_kernel(gpu, ch_kernel_engine_leave, 1, LANES_MIN, args, stream);
+}
+
+static chorus_status launch(struct ch_gpu *gpu, const struct ch_call *call, cudaStream_t stream)
+{
+    struct ch_kernel_args args;
+    uint64_t capture;
+
+    CH_TRY(check_fault(gpu, call->team));
+    CH_TRY(capture_of(gpu, stream, &capture));
+    CH_TRY(check_stream(gpu, stream, capture));
+    CH_TRY(come_after_last(gpu, call->team, stream, capture));
+    fill_args(gpu, call, &args);
+    if (call->algo->needs & CH_NEED_copy_engine)
+        CH_TRY(put_copies(gpu, call, &args, stream));
+    else
+        CH_TRY(put_kernel(gpu, kernel_of(call), call->ctas, lanes_of(call), &args, stream));
+    return note_last(gpu, call->team, stream, capture);
+}
+
 chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *stream)
 {
     const int before = ch_device_enter(gpu->device);
-    chorus_status status = check_stream(gpu, stream);
+    chorus_status status;
 
     (void)pthread_mutex_lock(&gpu->mutex);
-    if (status == CHORUS_OK) status = launch(gpu, call, stream);
+    status = launch(gpu, call, stream);
     (void)pthread_mutex_unlock(&gpu->mutex);
     ch_device_leave(gpu->device, before);
     return status;

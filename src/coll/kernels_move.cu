@@ -24,3 +24,11 @@ const ch_kernel_table ch_kernels_move = {
     CH_ALGO_LIST(X)
 #undef X
 };
+
+/* What stands around the copies of an algorithm for copy engines. */
+CH_KERNEL(ch_engine_enter, u8)
+CH_KERNEL(ch_engine_leave, u8)
+extern "C" const void *const ch_kernel_engine_enter;
+extern "C" const void *const ch_kernel_engine_leave;
+const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;
+const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8;
