@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 /* Lanes of a CTA: a multiple of a warp, enough for a piece each. */
-enum { LANES_MIN = 64, LANES_MAX = 512, LANES_GRAIN = 32, PIECE_BYTES = 16 };
+enum { LANES_MIN = 64, LANES_GRAIN = 32, PIECE_BYTES = 16 };
 
 struct ch_gpu {
     const struct ch_device *device; /* borrowed */
@@ -176,8 +176,9 @@ static unsigned lanes_of(const struct ch_call *call)
     const uint64_t bytes = call->count * ch_type_bytes[call->type];
     const uint64_t pieces = ch_divide_up(bytes, (uint64_t)PIECE_BYTES * call->ctas);
     const uint64_t lanes = ch_divide_up(pieces, LANES_GRAIN) * LANES_GRAIN;
+    const uint64_t most = CH_KERNEL_LANES(call->algo->id);
 
-    return (unsigned)(lanes < LANES_MIN ? LANES_MIN : ch_min(lanes, LANES_MAX));
+    return (unsigned)(lanes < LANES_MIN ? LANES_MIN : ch_min(lanes, most));
 }
 
 /* Which capture a stream is in; 0: none. */

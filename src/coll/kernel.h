@@ -6,6 +6,14 @@
 #include "coll/algorithm.h"
 #include "team/sync.h"
 
+/* Lanes of a CTA at the most, by algorithm: those that fold what they relay need the registers
+ * of twice as many. */
+#define CH_KERNEL_LANES_MAX 512
+#define CH_KERNEL_LANES(id)                                                       \
+    ((id) == CH_ALGO_ch_reduce_ring || (id) == CH_ALGO_ch_reduce_recursive_simple \
+         ? CH_KERNEL_LANES_MAX / 2                                                \
+         : CH_KERNEL_LANES_MAX)
+
 /* Peers travel with the launch, where they cost no load; these are the most. */
 #define CH_KERNEL_PES_MAX 64u
 

@@ -9,8 +9,6 @@
 #include "coll/all.h"
 #include "coll/kernel.h"
 
-#define CH_KERNEL_LANES_MAX 512
-
 struct ch_kernel_state {
     struct ch_dup dup;
     struct ch_link links[CH_RING_COUNT * CH_KERNEL_PES_MAX];
@@ -60,9 +58,9 @@ CH_FN void ch_report_fault(const struct ch_kernel_args *a, chorus_status st, uin
     a->fault->team = a->team;
 }
 
-/* A body, with its type as a constant. */
-#define CH_KERNEL(fn, T)                                                                \
-    extern "C" __global__ void __launch_bounds__(CH_KERNEL_LANES_MAX, 1)                \
+/* A body, with its type as a constant, for up to so many lanes. */
+#define CH_KERNEL_UP_TO(lanes, fn, T)                                                   \
+    extern "C" __global__ void __launch_bounds__(lanes, 1)                              \
         ch_k_##fn##_##T(const __grid_constant__ struct ch_kernel_args a)                \
     {                                                                                   \
         __shared__ struct ch_kernel_state state;                                        \
@@ -78,6 +76,7 @@ CH_FN void ch_report_fault(const struct ch_kernel_args *a, chorus_status st, uin
         ch_state_store(&state, &a);                                                     \
         if (st != CHORUS_OK && block.lane == 0) ch_report_fault(&a, st, state.late_pe); \
     }
+#define CH_KERNEL(fn, T) CH_KERNEL_UP_TO(CH_KERNEL_LANES_MAX, fn, T)
 
 CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, struct ch_kernel_state *state)
 {
