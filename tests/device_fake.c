@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device_fake.h"
 
+#include "transport/amo_launch.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,4 +177,52 @@ void ch_device_unregister(const struct ch_device *device, void *host)
 {
     (void)device, (void)host;
     count(&fake.registered, -1);
+}
+
+chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_t value,
+                              size_t bytes)
+{
+    (void)device;
+    if (bytes == sizeof(uint32_t))
+        __atomic_store_n((uint32_t *)dst, (uint32_t)value, __ATOMIC_RELEASE);
+    else
+        __atomic_store_n((uint64_t *)dst, value, __ATOMIC_RELEASE);
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_wait(const struct ch_device *device)
+{
+    (void)device;
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t bytes,
+                                     void **ptr_out)
+{
+    (void)device;
+    *ptr_out = calloc(1, bytes);
+    count(&fake.registered, 1);
+    return CHORUS_OK;
+}
+
+void ch_device_pinned_free(const struct ch_device *device, void *ptr)
+{
+    (void)device;
+    count(&fake.registered, -1);
+    free(ptr);
+}
+
+/* An addition; the others are the kernel's own affair. */
+chorus_status ch_amo_launch(const struct ch_device *device,
+                            const struct ch_amo_request *request)
+{
+    (void)device;
+    if (request->op != CH_AMO_ADD) return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "not in the fake");
+    if (request->bytes == sizeof(uint32_t))
+        *request->fetched = __atomic_fetch_add((uint32_t *)request->word,
+                                               (uint32_t)request->value, __ATOMIC_SEQ_CST);
+    else
+        *request->fetched =
+            __atomic_fetch_add((uint64_t *)request->word, request->value, __ATOMIC_SEQ_CST);
+    return CHORUS_OK;
 }

@@ -99,7 +99,8 @@ uint32_t ch_place_count_cores(void)
 /* Devices alone: they hang on the package or the NUMA node whose cores they are near. */
 static int load_devices(hwloc_topology_t topology)
 {
-    if (hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0)
+    if (hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PCI_DEVICE,
+                                       HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0)
         return -1;
     return hwloc_topology_load(topology);
 }

@@ -90,6 +90,14 @@ CH_MUST_CHECK chorus_status ch_device_zero(const struct ch_device *device, void 
 CH_MUST_CHECK chorus_status ch_device_store(const struct ch_device *device, void *dst,
                                             uint64_t value, size_t bytes);
 
+/* Until all that was put on ch_device_stream is done. */
+CH_MUST_CHECK chorus_status ch_device_wait(const struct ch_device *device);
+
+/* Host memory that kernels reach at the same address. */
+CH_MUST_CHECK chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t bytes,
+                                                   void **ptr_out);
+void ch_device_pinned_free(const struct ch_device *device, void *ptr);
+
 /* Let kernels reach whole pages of the host, at *device_out. */
 CH_MUST_CHECK chorus_status ch_device_register(const struct ch_device *device, void *host,
                                                size_t bytes, void **device_out);

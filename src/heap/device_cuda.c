@@ -265,6 +265,30 @@ chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_
     return finish(device, "a store", cudaSuccess, before);
 }
 
+chorus_status ch_device_wait(const struct ch_device *device)
+{
+    return finish(device, "what was queued", cudaSuccess, ch_device_enter(device));
+}
+
+chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t bytes,
+                                     void **ptr_out)
+{
+    const int before = ch_device_enter(device);
+    const cudaError_t error =
+        cudaHostAlloc(ptr_out, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
+
+    ch_device_leave(device, before);
+    return error == cudaSuccess ? CHORUS_OK : runtime_failed(device, "pinning memory", error);
+}
+
+void ch_device_pinned_free(const struct ch_device *device, void *ptr)
+{
+    const int before = ch_device_enter(device);
+
+    (void)cudaFreeHost(ptr);
+    ch_device_leave(device, before);
+}
+
 chorus_status ch_device_register(const struct ch_device *device, void *host, size_t bytes,
                                  void **device_out)
 {

@@ -125,6 +125,24 @@ chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_
     return absent();
 }
 
+chorus_status ch_device_wait(const struct ch_device *device)
+{
+    (void)device;
+    return absent();
+}
+
+chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t bytes,
+                                     void **ptr_out)
+{
+    (void)device, (void)bytes, (void)ptr_out;
+    return absent();
+}
+
+void ch_device_pinned_free(const struct ch_device *device, void *ptr)
+{
+    (void)device, (void)ptr;
+}
+
 chorus_status ch_device_register(const struct ch_device *device, void *host, size_t bytes,
                                  void **device_out)
 {

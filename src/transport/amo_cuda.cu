@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/amo_cuda.h"
-
 #include <cuda_runtime.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+#include "transport/amo_launch.h"
+}
 
 /* What was in *word before. */
 template <typename T> static __device__ T amo_on(T *word, enum ch_amo op, T value, T compare)
@@ -38,8 +42,16 @@ extern "C" __global__ void __launch_bounds__(1) ch_k_amo(const struct ch_amo_req
     __threadfence_system();
 }
 
-int ch_amo_launch(void *stream, const struct ch_amo_request *request)
+chorus_status ch_amo_launch(const struct ch_device *device,
+                            const struct ch_amo_request *request)
 {
-    ch_k_amo<<<1, 1, 0, (cudaStream_t)stream>>>(*request);
-    return (int)cudaGetLastError();
+    const int before = ch_device_enter(device);
+    cudaError_t error;
+
+    ch_k_amo<<<1, 1, 0, (cudaStream_t)ch_device_stream(device)>>>(*request);
+    error = cudaGetLastError();
+    ch_device_leave(device, before);
+    if (error == cudaSuccess) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "an atomic on GPU memory does not start: %s",
+                   cudaGetErrorString(error));
 }

@@ -12,9 +12,8 @@
 
 #include "base/exec_host.h"
 #include "heap/device.h"
-#include "transport/amo_cuda.h"
+#include "transport/amo_launch.h"
 
-#include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -34,22 +33,9 @@ struct ch_transport {
 static void cuda_close(struct ch_transport *self)
 {
     if (self == NULL) return;
-    if (self->fetched != NULL) (void)cudaFreeHost(self->fetched);
+    if (self->fetched != NULL) ch_device_pinned_free(self->device, self->fetched);
     (void)pthread_mutex_destroy(&self->lock);
     free(self);
-}
-
-static chorus_status alloc_pinned(struct ch_transport *self)
-{
-    const int before = ch_device_enter(self->device);
-    const cudaError_t error = cudaHostAlloc((void **)&self->fetched, sizeof(*self->fetched),
-                                            cudaHostAllocMapped | cudaHostAllocPortable);
-
-    ch_device_leave(self->device, before);
-    if (error == cudaSuccess) return CHORUS_OK;
-    (void)cudaGetLastError();
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "no pinned memory for atomics: %s",
-                   cudaGetErrorString(error));
 }
 
 static chorus_status cuda_open(struct ch_heap *heap, const struct ch_patience *patience,
@@ -59,6 +45,7 @@ static chorus_status cuda_open(struct ch_heap *heap, const struct ch_patience *p
     const char *const own = ch_heap_data_base(heap, ch_heap_me(heap));
     struct ch_transport *self = calloc(1, sizeof(*self) + n * sizeof(self->peers[0]));
     chorus_status st;
+    void *pinned = NULL;
 
     if (self == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a transport to %u PEs", n);
@@ -68,7 +55,8 @@ static chorus_status cuda_open(struct ch_heap *heap, const struct ch_patience *p
     for (uint32_t pe = 0; pe < n; pe++)
         self->peers[pe] =
             (struct peer){ch_heap_data_base(heap, pe) - own, ch_heap_door(heap, pe)};
-    st = alloc_pinned(self);
+    st = ch_device_pinned_alloc(self->device, sizeof(*self->fetched), &pinned);
+    self->fetched = pinned;
     if (st != CHORUS_OK) {
         cuda_close(self);
         return st;
@@ -141,20 +129,15 @@ static chorus_status cuda_fence(struct ch_transport *self, uint32_t ctx)
 static chorus_status run_kernel(struct ch_transport *self, struct ch_amo_request *request,
                                 uint64_t *fetched_out)
 {
-    void *const stream = ch_device_stream(self->device);
-    const int before = ch_device_enter(self->device);
-    cudaError_t error;
+    chorus_status st;
 
     (void)pthread_mutex_lock(&self->lock);
     request->fetched = self->fetched;
-    error = (cudaError_t)ch_amo_launch(stream, request);
-    if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+    st = ch_amo_launch(self->device, request);
+    if (st == CHORUS_OK) st = ch_device_wait(self->device);
     *fetched_out = *self->fetched;
     (void)pthread_mutex_unlock(&self->lock);
-    ch_device_leave(self->device, before);
-    if (error == cudaSuccess) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "an atomic on GPU memory failed: %s",
-                   cudaGetErrorString(error));
+    return st;
 }
 
 /* What can do without a kernel does. */

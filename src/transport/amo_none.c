@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* amo_none.c: a build without CUDA has no heap on GPUs, and so no atomics there. */
+#include "transport/amo_launch.h"
+
+#include "base/error.h"
+
+chorus_status ch_amo_launch(const struct ch_device *device,
+                            const struct ch_amo_request *request)
+{
+    (void)device, (void)request;
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "this library was built without CUDA");
+}
