@@ -143,7 +143,7 @@ MUTANTS = [
            "broadcast:board:simple", WRONG),
     Mutant("readers of the board not woken", "src/coll/board.h",
            "ch_notify(c->patience, c->peers[ch_after(c, k)].door);", ";",
-           "broadcast:board:ll", "not notified|without notifying"),
+           "broadcast:board:ll", "has not notified|without notifying"),
     # Entry and exit.
     Mutant("READY wait skipped, broadcast", "src/coll/broadcast_put_to_all.h",
            "ch_hear(c, peer, CH_WORD_READY, epoch, g);", "CHORUS_OK;",
@@ -177,7 +177,7 @@ MUTANTS = [
            "reduce:two_shot:simple", WRONG),
     Mutant("DONE wait skipped, all pull", "src/coll/reducescatter_pull.h",
            "return ch_hear_all(c, CH_WORD_DONE, epoch, g);", "return CHORUS_OK;",
-           "reducescatter:all_pull:simple", RACE),
+           "reducescatter:all_pull:simple", WRONG),
     Mutant("READY wait skipped, scatter", "src/coll/broadcast_scatter.h",
            "st = ch_hear_all(c, CH_WORD_READY, epoch, g);", "st = CHORUS_OK;",
            "broadcast:scatter_allgather:simple", RACE),
@@ -291,7 +291,7 @@ MUTANTS = [
            "reducescatter:ring:simple", WRONG),
     Mutant("nobody woken", "src/coll/vocab.h",
            "ch_notify(c->patience, c->peers[peer].door);", "",
-           "fcollect:all_push:simple", "has not notified"),
+           "fcollect:all_push:simple", "has not notified|without notifying"),
 ]
 
 
