@@ -96,7 +96,7 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
 {
     int fd;
 
-    if (fake.has_no_memory && is_bad(device))
+    if (is_bad(device) && fake.has_no_memory)
         return CH_FAIL(CHORUS_ERR_NOMEM, "allocating %zu bytes: the test says no", bytes);
     if (bytes % FAKE_GRANULE_BYTES != 0)
         return CH_FAIL(CHORUS_ERR_ARG, "%zu bytes are no whole granules", bytes);
@@ -127,7 +127,7 @@ void ch_device_release(const struct ch_device *device, uint64_t handle)
 chorus_status ch_device_map(const struct ch_device *device, char *at, size_t bytes,
                             uint64_t handle)
 {
-    if (fake.maps_nothing && is_bad(device))
+    if (is_bad(device) && fake.maps_nothing)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "mapping: the test says no");
     if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, (int)handle, 0) != at)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot map");
