@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "litmus.h"
+
+#include "coll/batch.h"
+#include "coll/vocab.h"
+
+#include <cuda_runtime.h>
+
+static const uint64_t patience_ns = 20000000000u;
+
+/* --- a channel, as its writer or its reader has it --- */
+
+struct channel {
+    char *cells;
+    uint64_t *word;   /* the reader's: the round that is there */
+    uint64_t *credit; /* the writer's: the round that was read */
+};
+
+static __device__ struct channel channel_of(char *reader, char *writer, unsigned i)
+{
+    const size_t words = (size_t)LITMUS_CHANNELS * LITMUS_CELL_BYTES;
+    const size_t credits = words + LITMUS_CHANNELS * LITMUS_WORD_BYTES;
+    struct channel c;
+
+    c.cells = reader + (size_t)i * LITMUS_CELL_BYTES;
+    c.word = (uint64_t *)(reader + words + i * LITMUS_WORD_BYTES);
+    c.credit = (uint64_t *)(writer + credits + i * LITMUS_WORD_BYTES);
+    return c;
+}
+
+/* A number for each place of each round. */
+static __device__ uint64_t value_of(uint64_t round, unsigned place)
+{
+    return (round * 1024 + place) * 0x9e3779b97f4a7c15u;
+}
+
+/* All lanes: lane 0 waits for a word. False: in vain. */
+static __device__ bool hear(const struct ch_patience *p, const uint64_t *word, uint64_t least,
+                            enum ch_sense sense, struct ch_lanes g)
+{
+    const bool is_late = g.lane == 0 && ch_word_wait(p, word, least, sense) != CHORUS_OK;
+
+    return !ch_lanes_any(g, is_late);
+}
+
+/* All lanes: lane 0 stores a word, after what all of them did. */
+static __device__ void tell(uint64_t *word, uint64_t round, enum ch_sense sense,
+                            struct ch_lanes g)
+{
+    ch_lanes_sync(g);
+    if (g.lane == 0) ch_word_store(word, round, sense);
+}
+
+static __device__ void piece_store(const struct channel *c, uint64_t round, unsigned lane)
+{
+    ((ulonglong2 *)c->cells)[lane] = make_ulonglong2(round, value_of(round, lane));
+}
+
+static __device__ ulonglong2 piece_load(const struct channel *c, unsigned lane)
+{
+    return ((const ulonglong2 *)c->cells)[lane];
+}
+
+/* --- what the writer and the reader of a round do: the reader gives what it must not find ---
+ */
+
+/* Plain data, then a word. Forbidden: older data. */
+struct message {
+    static __device__ void write(const struct channel *c, uint64_t round, bool is_weak,
+                                 struct ch_lanes g)
+    {
+        piece_store(c, round, g.lane);
+        tell(c->word, round, is_weak ? CH_ENTRY : CH_DATA, g);
+    }
+    static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
+                                    uint64_t round, bool is_weak, struct ch_lanes g,
+                                    struct litmus_found *found)
+    {
+        ulonglong2 q;
+
+        if (!hear(p, c->word, round, is_weak ? CH_ENTRY : CH_DATA, g))
+            atomicAdd(&found->lost, 1u);
+        q = piece_load(c, g.lane);
+        tell(c->credit, round, CH_CREDIT, g);
+        return q.x != round || q.y != value_of(round, g.lane);
+    }
+    static const unsigned lanes_of_trial = LITMUS_LANES;
+};
+
+/* The same, where the credit is what is weak: it is given before the data is read. */
+struct reuse {
+    static __device__ void write(const struct channel *c, uint64_t round, bool is_weak,
+                                 struct ch_lanes g)
+    {
+        (void)is_weak;
+        piece_store(c, round, g.lane);
+        tell(c->word, round, CH_DATA, g);
+    }
+    static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
+                                    uint64_t round, bool is_weak, struct ch_lanes g,
+                                    struct litmus_found *found)
+    {
+        ulonglong2 q;
+
+        if (!hear(p, c->word, round, CH_DATA, g)) atomicAdd(&found->lost, 1u);
+        if (is_weak) tell(c->credit, round, CH_CREDIT, g);
+        q = piece_load(c, g.lane);
+        if (!is_weak) tell(c->credit, round, CH_CREDIT, g);
+        return q.x > round || q.y != value_of(q.x, g.lane);
+    }
+    static const unsigned lanes_of_trial = LITMUS_LANES;
+};
+
+/* A packet a lane. Weak: the flag by a store of its own, before the data. */
+struct packet {
+    static __device__ void write(const struct channel *c, uint64_t round, bool is_weak,
+                                 struct ch_lanes g)
+    {
+        struct ch_packet *to = (struct ch_packet *)c->cells + g.lane;
+
+        if (is_weak) {
+            *(volatile uint64_t *)&to->flag = round;
+            *(volatile uint64_t *)&to->data = value_of(round, g.lane);
+        } else {
+            ch_packet_store(to, value_of(round, g.lane), round);
+        }
+    }
+    static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
+                                    uint64_t round, bool is_weak, struct ch_lanes g,
+                                    struct litmus_found *found)
+    {
+        const struct ch_packet *from = (const struct ch_packet *)c->cells + g.lane;
+        struct ch_wait w = {0, 0, 0, 0};
+        uint64_t data = 0;
+
+        (void)is_weak;
+        while (!ch_packet_load(from, round, &data))
+            if (ch_wait_slow(p, &w) != CHORUS_OK) {
+                atomicAdd(&found->lost, 1u);
+                break;
+            }
+        tell(c->credit, round, CH_CREDIT, g);
+        return data != value_of(round, g.lane);
+    }
+    static const unsigned lanes_of_trial = 1;
+};
+
+/* A line for eight lanes. Weak: its first part, with the flag, by a store of its own. */
+struct line {
+    static __device__ struct ch_batch batch(struct ch_lanes g)
+    {
+        return ch_batch_first(CH_RING_ll128, nullptr,
+                              LITMUS_LANES / CH_LINE_PARTS * CH_LINE_DATA, g);
+    }
+    static __device__ void write(const struct channel *c, uint64_t round, bool is_weak,
+                                 struct ch_lanes g)
+    {
+        const struct ch_batch b = batch(g);
+        const bool is_first = g.lane % CH_LINE_PARTS == 0;
+        struct ch_value v;
+
+        v.word[0][0] = value_of(round, 2 * g.lane);
+        v.word[0][1] = value_of(round, 2 * g.lane + 1);
+        if (is_weak && is_first) ch_quad_store(c->cells + g.lane * 16, round, v.word[0][0]);
+        __syncwarp();
+        if (is_weak && !is_first)
+            ch_quad_store(c->cells + g.lane * 16, v.word[0][0], v.word[0][1]);
+        if (!is_weak) ch_value_send(CH_RING_ll128, c->cells, &v, &b, round);
+    }
+    static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
+                                    uint64_t round, bool is_weak, struct ch_lanes g,
+                                    struct litmus_found *found)
+    {
+        const struct ch_batch b = batch(g);
+        chorus_status st = CHORUS_OK;
+        struct ch_coll coll = {};
+        struct ch_value v = {};
+        uint32_t late;
+        bool is_bad;
+
+        (void)is_weak;
+        coll.patience = p;
+        coll.late_peer = &late;
+        ch_value_take(&coll, CH_RING_ll128, 0, c->cells, &v, &b, round, &st);
+        if (st != CHORUS_OK) atomicAdd(&found->lost, 1u);
+        tell(c->credit, round, CH_CREDIT, g);
+        is_bad =
+            v.word[0][0] != value_of(round, 2 * g.lane) ||
+            (g.lane % CH_LINE_PARTS != 0 && v.word[0][1] != value_of(round, 2 * g.lane + 1));
+        return (__ballot_sync(CH_WARP_ALL, is_bad) >> g.lane % 32 & 0xffu) != 0;
+    }
+    static const unsigned lanes_of_trial = CH_LINE_PARTS;
+};
+
+/* --- kernels --- */
+
+/* A trial counts once, and its forbidden outcome once. */
+static __device__ void count(struct litmus_found *found, unsigned trial_lanes, unsigned bad,
+                             struct ch_lanes g)
+{
+    if (trial_lanes == LITMUS_LANES) bad = (unsigned)__syncthreads_or((int)bad);
+    if (g.lane % trial_lanes != 0) return;
+    atomicAdd(&found->trials, 1ull);
+    if (bad) atomicAdd(&found->forbidden, 1ull);
+}
+
+/* Half of the blocks write to the PE after, half read what the PE before wrote. */
+template <class T> static __global__ void race(const struct litmus_run run)
+{
+    const struct ch_lanes g = {threadIdx.x, blockDim.x};
+    const struct ch_patience p = {&run.found->never, patience_ns};
+    const unsigned i = blockIdx.x % LITMUS_CHANNELS;
+
+    for (uint64_t round = run.first; round < run.first + run.rounds; round++) {
+        if (blockIdx.x < LITMUS_CHANNELS) {
+            const struct channel c = channel_of(run.after, run.mine, i);
+
+            T::write(&c, round, run.is_weak, g);
+            if (!hear(&p, c.credit, round, CH_CREDIT, g)) return;
+        } else {
+            const struct channel c = channel_of(run.mine, run.before, i);
+
+            count(run.found, T::lanes_of_trial,
+                  T::read(&c, &p, round, run.is_weak, g, run.found), g);
+            if (ch_lanes_any(g, *(volatile unsigned *)&run.found->lost != 0)) return;
+        }
+    }
+}
+
+/* This PE's data, for the PE after to fetch. */
+static __global__ void write_own(const struct litmus_run run)
+{
+    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
+
+    piece_store(&own, run.first, threadIdx.x);
+}
+
+/* In the kernel after: say so without a release, and fetch from the PE before. */
+static __global__ void fetch_from_before(const struct litmus_run run)
+{
+    const struct ch_lanes g = {threadIdx.x, blockDim.x};
+    const struct ch_patience p = {&run.found->never, patience_ns};
+    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
+    const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
+    const struct channel from = channel_of(run.before, run.mine, blockIdx.x);
+    const struct channel heard = channel_of(run.mine, run.before, blockIdx.x);
+    ulonglong2 q;
+
+    if (run.is_weak) piece_store(&own, run.first, g.lane);
+    tell(to.word, run.first, CH_ENTRY, g);
+    if (!hear(&p, heard.word, run.first, CH_ENTRY, g)) atomicAdd(&run.found->lost, 1u);
+    q = piece_load(&from, g.lane);
+    tell(heard.credit, run.first, CH_CREDIT, g);
+    count(run.found, LITMUS_LANES, q.x != run.first || q.y != value_of(run.first, g.lane), g);
+    if (!hear(&p, to.credit, run.first, CH_CREDIT, g)) atomicAdd(&run.found->lost, 1u);
+}
+
+static cudaError_t across_kernels(const struct litmus_run *run, cudaStream_t stream)
+{
+    struct litmus_run one = *run;
+    cudaError_t error = cudaSuccess;
+
+    for (uint64_t i = 0; i < run->rounds && error == cudaSuccess; i++) {
+        one.first = run->first + i;
+        if (!run->is_weak) write_own<<<LITMUS_CHANNELS, LITMUS_LANES, 0, stream>>>(one);
+        fetch_from_before<<<LITMUS_CHANNELS, LITMUS_LANES, 0, stream>>>(one);
+        error = cudaGetLastError();
+    }
+    return error;
+}
+
+int litmus_launch(enum litmus test, const struct litmus_run *run, void *stream)
+{
+    const cudaStream_t on = (cudaStream_t)stream;
+
+    if (test == LITMUS_kernels) return (int)across_kernels(run, on);
+#define RACE(T) \
+    if (test == LITMUS_##T) race<T><<<2 * LITMUS_CHANNELS, LITMUS_LANES, 0, on>>>(*run)
+    RACE(message);
+    RACE(reuse);
+    RACE(packet);
+    RACE(line);
+#undef RACE
+    return (int)cudaGetLastError();
+}
