@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off */
 /*
  * batch.h: data on its way through a lane, the inner loops of all algorithms.
  *
  * A span of bytes is worked on in batches: what one lane holds at a time. A machine says how
  * much that is and where it lies; everything else is written over these words:
  *
- *     struct ch_batch b;   where in the span, in one of the protocols' grains
- *     struct ch_value v;   the bytes of a batch, private to the lane
- *     struct ch_acc acc;   an accumulator for them
+ *     struct ch_batch b;    where in the span
+ *     struct ch_value v;    the bytes of a batch, private to the lane
+ *     struct ch_acc acc;    an accumulator for them
  *
  *     for (b = ch_batch_first(ring, at, bytes, g); ch_batch_more(&b); ch_batch_next(&b))
  *
- * runs over [0, bytes); ring is the protocol, or CH_PLAIN where no ring has a part, and a lane
+ * runs over [0, bytes). ring is the protocol, or CH_PLAIN where no ring has a part and a lane
  * may hold more at a time; `at` is the plain memory that is read or written, by whose alignment
- * a machine may cut, and all lanes of the machine's smallest group come to the same count.
+ * a machine may cut; all lanes of the machine's smallest group come to the same count.
  *
- *     ch_value_load(&v, at, &b)           v = plain memory at `at` (a span like the one above)
- *     ch_value_stage(&v, at, &b)          v is to be stored at `at`: filled in place if it can
- * be ch_value_store(at, &v, &b)          plain memory = v ch_value_send(ring, cells, &v, &b,
- * flag)   into packets or lines ch_value_take(c, ring, peer, cells, &v, &b, flag, &st)   out of
- * them, once they are there; *st keeps the first failure, after which nothing waits
- *     ch_value_private(&v)                v is to be filled by a take, not to be stored in
- * place ch_acc_first(c, &acc, &v, &b)       acc = v ch_acc_next(c, &acc, &v, &b)        acc =
- * acc op v ch_acc_last(c, &v, &acc, &b)        v = acc, rounded to the type
+ *     ch_value_load(&v, at, &b)            v = plain memory, of a span that begins at `at`
+ *     ch_value_stage(&v, at, &b)           v is to be stored there: filled in place if it can be
+ *     ch_value_store(at, &v, &b)           plain memory = v, in as many places as there are calls
+ *     ch_value_private(&v)                 v is to be filled by a take, and not to be stored
+ *     ch_value_send(ring, cells, &v, &b, flag)    v into packets or lines
+ *     ch_value_take(c, ring, peer, cells, &v, &b, flag, &st)    out of them, once they are there;
+ *                                          *st keeps the first failure, then nothing waits
+ *     ch_acc_first(c, &acc, &v, &b)        acc = v
+ *     ch_acc_next(c, &acc, &v, &b)         acc = acc op v
+ *     ch_acc_last(c, &v, &acc, &b)         v = acc, rounded to the type
  */
+/* clang-format on */
 #ifndef CH_BATCH_H
 #define CH_BATCH_H
 
 #include "coll/coll.h"
-
-#define CH_PLAIN CH_RING_COUNT
 
 #include CH_BATCH_OF_MACHINE
 

@@ -343,18 +343,13 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
         memcpy(acc, to, 32);                                                              \
     }
 
-/* clang-format off */
-/* The types that GPUs combine: those of CHORUS_TYPE_LIST but f80 and the complex ones. */
-#define CH_GPU_OWN_LIST(X)                                                            \
-    X(i8, int8_t, INT) X(i16, int16_t, INT) X(i32, int32_t, INT) X(i64, int64_t, INT) \
-    X(u8, uint8_t, UINT) X(u16, uint16_t, UINT) X(u32, uint32_t, UINT) X(u64, uint64_t, UINT) \
-    X(f32, float, FLOAT) X(f64, double, FLOAT)
-#define CH_GPU_HALF_LIST(X) X(f16, chorus_half, HALF) X(bf16, chorus_bfloat16, HALF)
-#define CH_GPU_TYPE_LIST(X) CH_GPU_OWN_LIST(X) CH_GPU_HALF_LIST(X)
-/* clang-format on */
-
-CH_GPU_OWN_LIST(CH_DEFINE_COMBINE)
-CH_GPU_HALF_LIST(CH_DEFINE_COMBINE_HALF)
+#define CH_DEFINE_COMBINE_INT CH_DEFINE_COMBINE
+#define CH_DEFINE_COMBINE_UINT CH_DEFINE_COMBINE
+#define CH_DEFINE_COMBINE_FLOAT CH_DEFINE_COMBINE
+#define X(T, ctype, CLASS, bytes) \
+    CH_ON_GPU(CLASS, bytes, CH_DEFINE_COMBINE_##CLASS(T, ctype, CLASS))
+CHORUS_TYPE_LIST(X)
+#undef X
 
 CH_FN void ch_acc_first(const struct ch_coll *c, struct ch_acc *acc, const struct ch_value *v,
                         const struct ch_batch *b)
@@ -377,9 +372,11 @@ CH_FN void ch_acc_next(const struct ch_coll *c, struct ch_acc *acc, const struct
 {
 #pragma unroll
     for (int u = 0; u < ch_pieces_of(b->ring); u++) {
-#define X(T, ctype, CLASS) \
-    if (c->type == CHORUS_TYPE_##T) ch_combine_##T(c->op, acc->word[u], v->word[u]);
-        CH_GPU_TYPE_LIST(X)
+#define X(T, ctype, CLASS, bytes)             \
+    CH_ON_GPU(CLASS, bytes,                   \
+              if (c->type == CHORUS_TYPE_##T) \
+                  ch_combine_##T(c->op, acc->word[u], v->word[u]);)
+        CHORUS_TYPE_LIST(X)
 #undef X
     }
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "coll/kernel.h"
+#include "coll/operators.h"
 #include "coll/shape.h"
 #include "heap/device.h"
 
@@ -22,22 +23,17 @@ struct ch_gpu {
     cudaStream_t stream;           /* of blocking calls */
 };
 
-/* clang-format off */
-/* Element types with kernels of their own. */
-#define KERNEL_TYPE_LIST(X) \
-    X(i8) X(i16) X(i32) X(i64) X(u8) X(u16) X(u32) X(u64) X(f16) X(bf16) X(f32) X(f64)
-/* clang-format on */
-
 extern const ch_kernel_table ch_kernels_move;
 extern const void *const ch_kernel_engine_enter;
 extern const void *const ch_kernel_engine_leave;
-#define X(T) extern const ch_kernel_table ch_kernels_##T;
-KERNEL_TYPE_LIST(X)
+#define X(T, ctype, CLASS, bytes) \
+    CH_ON_GPU(CLASS, bytes, extern const ch_kernel_table ch_kernels_##T;)
+CHORUS_TYPE_LIST(X)
 #undef X
 
 static const void *const *const combining[CHORUS_TYPE_COUNT] = {
-#define X(T) [CHORUS_TYPE_##T] = ch_kernels_##T,
-    KERNEL_TYPE_LIST(X)
+#define X(T, ctype, CLASS, bytes) CH_ON_GPU(CLASS, bytes, [CHORUS_TYPE_##T] = ch_kernels_##T, )
+    CHORUS_TYPE_LIST(X)
 #undef X
 };
 

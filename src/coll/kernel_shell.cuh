@@ -9,8 +9,12 @@
 #include "coll/all.h"
 #include "coll/kernel.h"
 
+/* It begins as a duplicate lies in the GPU's memory, but for the pointer, which means nothing
+ * there.
+ */
 struct ch_kernel_state {
     struct ch_dup dup;
+    char pad[CH_DEVICE_DUP_BYTES(0) - sizeof(struct ch_dup)];
     struct ch_link links[CH_RING_COUNT * CH_KERNEL_PES_MAX];
     struct ch_peer peers[CH_KERNEL_PES_MAX];
     struct ch_sync_layout layout;
@@ -28,27 +32,23 @@ CH_FN void ch_state_load(struct ch_kernel_state *s, const struct ch_kernel_args 
 {
     const char *dup = a->dups + blockIdx.x * CH_DEVICE_DUP_BYTES(a->n);
 
-    if (threadIdx.x == 0) {
-        s->dup.epoch = *(const uint64_t *)dup;
-        s->dup.links = s->links;
-        s->late_pe = a->me;
-    }
-    ch_words_copy(s->links, dup + 64, CH_RING_COUNT * a->n * sizeof(struct ch_link));
+    ch_words_copy(s, dup, CH_DEVICE_DUP_BYTES(a->n));
     for (uint32_t pe = threadIdx.x; pe < a->n; pe += blockDim.x) {
         s->peers[pe].shift = a->peers[pe].shift;
         s->peers[pe].sync = a->peers[pe].sync;
     }
     ch_words_copy(&s->layout, &a->layout, sizeof(s->layout));
+    if (threadIdx.x == 0) s->late_pe = a->me;
     __syncthreads();
+    if (threadIdx.x == 0) s->dup.links = s->links; /* read after ch_epoch's sync or a ring's */
 }
 
-CH_FN void ch_state_store(const struct ch_kernel_state *s, const struct ch_kernel_args *a)
+CH_FN void ch_state_store(struct ch_kernel_state *s, const struct ch_kernel_args *a)
 {
     char *dup = a->dups + blockIdx.x * CH_DEVICE_DUP_BYTES(a->n);
 
     __syncthreads();
-    if (threadIdx.x == 0) *(uint64_t *)dup = s->dup.epoch;
-    ch_words_copy(dup + 64, s->links, CH_RING_COUNT * a->n * sizeof(struct ch_link));
+    ch_words_copy(dup, s, CH_DEVICE_DUP_BYTES(a->n));
 }
 
 CH_FN void ch_report_fault(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)

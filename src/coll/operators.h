@@ -34,6 +34,24 @@
 #define CH_OPS_COMPLEX(X, T, A)                        \
     X(T, A, sum, a + b)                             \
     X(T, A, prod, a * b)
+
+/* The element types that GPUs combine, by class and bytes: expands to its last arguments for
+ * them, to nothing for the rest. */
+#define CH_ON_GPU(CLASS, bytes, ...) CH_ON_GPU_##CLASS##_##bytes(__VA_ARGS__)
+#define CH_ON_GPU_INT_1(...) __VA_ARGS__
+#define CH_ON_GPU_INT_2(...) __VA_ARGS__
+#define CH_ON_GPU_INT_4(...) __VA_ARGS__
+#define CH_ON_GPU_INT_8(...) __VA_ARGS__
+#define CH_ON_GPU_UINT_1(...) __VA_ARGS__
+#define CH_ON_GPU_UINT_2(...) __VA_ARGS__
+#define CH_ON_GPU_UINT_4(...) __VA_ARGS__
+#define CH_ON_GPU_UINT_8(...) __VA_ARGS__
+#define CH_ON_GPU_HALF_2(...) __VA_ARGS__
+#define CH_ON_GPU_FLOAT_4(...) __VA_ARGS__
+#define CH_ON_GPU_FLOAT_8(...) __VA_ARGS__
+#define CH_ON_GPU_FLOAT_16(...)
+#define CH_ON_GPU_COMPLEX_8(...)
+#define CH_ON_GPU_COMPLEX_16(...)
 /* clang-format on */
 
 #endif /* CH_OPERATORS_H */

@@ -166,7 +166,7 @@ chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi)
 static void lay_out(struct ch_data *data, const struct ch_options *options,
                     const struct ch_data_peer *peers)
 {
-    size_t memory = 0, n_here = 1, most; /* this PE is here */
+    size_t memory = 0, n_others = 0, most; /* others of this process */
 
     data->granule_bytes = PAGE_BYTES;
     for (uint32_t pe = 0; pe < data->n; pe++) {
@@ -175,11 +175,11 @@ static void lay_out(struct ch_data *data, const struct ch_options *options,
         if (device->memory_bytes > memory) memory = device->memory_bytes;
         if (device->granule_bytes > data->granule_bytes)
             data->granule_bytes = device->granule_bytes;
-        n_here += pe != data->me && peers[pe].is_here;
+        n_others += pe != data->me && peers[pe].is_here;
         data->n_sharing += strcmp(device->bus, peers[data->me].device.bus) == 0;
     }
     /* PEs of one process have a range each for every segment. */
-    most = ADDRESSES_MAX / data->n / n_here;
+    most = ADDRESSES_MAX / data->n / (n_others + 1);
     data->symmetric_bytes = options->heap_max != 0 ? options->heap_max : memory;
     if (data->symmetric_bytes > most) data->symmetric_bytes = most;
     data->symmetric_bytes = round_up(data->symmetric_bytes, data->granule_bytes);

@@ -27,6 +27,9 @@
 
 enum ch_ring { CH_RING_simple, CH_RING_ll, CH_RING_ll128, CH_RING_COUNT };
 
+/* In place of a ring where data is plain memory on both sides. */
+#define CH_PLAIN CH_RING_COUNT
+
 enum ch_word {
     CH_WORD_BARRIER, /* epoch: the peer reached the barrier of that epoch */
     CH_WORD_READY,   /* epoch: the peer is in the call: its dest may be written, source read */
