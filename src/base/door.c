@@ -16,8 +16,9 @@
  * where cores are shared, the peer cannot run before this PE gives way. */
 enum { SPINS_ALONE = 2000, SPINS_SHARED = 20 };
 
-/* Yields before sleeping: about a millisecond alone, some rounds of the run queue shared. */
-enum { YIELDS_ALONE = 1000, YIELDS_SHARED = 200 };
+/* Yields before sleeping: about a millisecond. Where cores are shared, a sleeper that is woken
+ * may find its core taken and move, which costs more than the turns it gave away. */
+enum { YIELDS_ALONE = 1000, YIELDS_SHARED = 2000 };
 
 /* The longest sleep: bounds what a missed ring costs, and how late an abort is seen. */
 #define SLEEP_NS CH_NS_PER_MS
