@@ -35,7 +35,9 @@
 extern "C" {
 #endif
 
+#ifndef CHORUS_API /* chorus_device.cuh has another: kernels use some of the names too */
 #define CHORUS_API __attribute__((visibility("default")))
+#endif
 
 #define CHORUS_MAJOR_VERSION 0
 #define CHORUS_MINOR_VERSION 1

@@ -369,6 +369,40 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE_ON_STREAM)
 #define CHORUS_DECLARE_STREAM_OP(OP, TYPES) TYPES(CHORUS_DECLARE_STREAM_##OP)
 CHORUS_REDUCE_LIST(CHORUS_DECLARE_STREAM_OP)
 
+/* --- calls inside kernels ---------------------------------------------------------------- */
+/**
+ * Get what kernels need to make calls: the numbers and tables that chorusx_module_init of
+ * chorus_device.cuh gives the kernels of a file. Programs call that one.
+ *
+ * @param state_out  [out] on the host; its layout is the header's alone
+ * @param bytes      of state_out, by which the header and the library check each other
+ *
+ * Collective: no, any PE.
+ * Threads:    any, while no other thread is in chorus_init or chorus_finalize.
+ * Ordering:   implies no barrier.
+ * Errors:     ERR_UNSUPPORTED where the heap is not on GPUs or PEs are threads of a process;
+ *             ERR_ARG for other bytes than this library's. state_out is then left alone.
+ * Source:     own, behind what is NVSHMEM's nvshmemx_cumodule_init.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_device_state(void *state_out, size_t bytes);
+
+/**
+ * Keep a failure of CUDA in the program's own code as this thread's message; used by
+ * chorusx_module_init and chorusx_collective_launch of chorus_device.cuh.
+ *
+ * @param what  what was tried, as the subject of "failed"
+ * @param why   the text of CUDA for the error
+ *
+ * Collective: no, any PE.
+ * Threads:    any, each has its own message.
+ * Ordering:   implies no barrier.
+ * Errors:     always gives ERR_SYSTEM, whose message has both.
+ * Source:     own; a kernel is launched by the CUDA runtime that the program is linked with.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_device_failed(const char *what, const char *why);
+
 /* --- collectives with type, operator and plan as values ------------------------------------
  */
 /* What chorusx_collective does. Zero-initialise; fields that a collective does not use are

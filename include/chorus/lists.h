@@ -101,7 +101,8 @@ typedef enum chorus_coll {
     X(uint64, uint64_t, CHORUS_TYPE_u64)                                \
     X(size, size_t, CHORUS_TYPE_u64)
 
-#define CHORUS_REDUCE_ORDERED_TYPES(X)                                  \
+/* The ordered ones that GPUs have too. */
+#define CHORUS_DEVICE_TYPES(X)                                          \
     CHORUS_REDUCE_BITWISE_TYPES(X)                                      \
     X(char, char, CHORUS_TYPE_char)                                     \
     X(schar, signed char, CHORUS_TYPE_i8)                               \
@@ -113,7 +114,10 @@ typedef enum chorus_coll {
     X(half, chorus_half, CHORUS_TYPE_f16)                               \
     X(bfloat16, chorus_bfloat16, CHORUS_TYPE_bf16)                      \
     X(float, float, CHORUS_TYPE_f32)                                    \
-    X(double, double, CHORUS_TYPE_f64)                                  \
+    X(double, double, CHORUS_TYPE_f64)
+
+#define CHORUS_REDUCE_ORDERED_TYPES(X)                                  \
+    CHORUS_DEVICE_TYPES(X)                                              \
     X(longdouble, long double, CHORUS_TYPE_f80)
 
 #define CHORUS_COMPLEX_TYPES(X)                                         \
@@ -133,6 +137,16 @@ typedef enum chorus_coll {
     Y(max, CHORUS_REDUCE_ORDERED_TYPES)       \
     Y(sum, CHORUS_REDUCE_ARITHMETIC_TYPES)    \
     Y(prod, CHORUS_REDUCE_ARITHMETIC_TYPES)
+
+/* The same in kernels. */
+#define CHORUS_DEVICE_REDUCE_LIST(Y)          \
+    Y(and, CHORUS_REDUCE_BITWISE_TYPES)       \
+    Y(or, CHORUS_REDUCE_BITWISE_TYPES)        \
+    Y(xor, CHORUS_REDUCE_BITWISE_TYPES)       \
+    Y(min, CHORUS_DEVICE_TYPES)               \
+    Y(max, CHORUS_DEVICE_TYPES)               \
+    Y(sum, CHORUS_DEVICE_TYPES)               \
+    Y(prod, CHORUS_DEVICE_TYPES)
 
 /* Types of put, get, p, g and of the typed collectives that only move data. */
 #define CHORUS_RMA_TYPES(X) CHORUS_REDUCE_ORDERED_TYPES(X)

@@ -18,6 +18,20 @@ static chorus_status open_link(struct ch_context *context)
 /* Duplicates of a team where CHORUS_CTAS does not say: threads on a host are few. */
 enum { CTAS_ON_HOST = 2, CTAS_ON_GPU = 64 };
 
+/* With what runs their collectives. */
+static chorus_status open_teams(struct ch_context *context)
+{
+    struct ch_device_terms terms;
+    const bool is_on_gpu = ch_heap_device(context->heap) != NULL;
+
+    if (is_on_gpu) {
+        CH_TRY(ch_gpu_open(context->heap, context->options.timeout_ns, &context->gpu));
+        terms = ch_gpu_terms(context->gpu);
+    }
+    return ch_teams_open(context->boot, context->heap, &context->options, &context->patience,
+                         is_on_gpu ? &terms : NULL, &context->teams);
+}
+
 /* Select first: it needs nobody, and what it read is compared before memory is laid out. */
 static chorus_status open_rooms(struct ch_context *context)
 {
@@ -35,9 +49,7 @@ static chorus_status open_rooms(struct ch_context *context)
                      boot->n_cores, options->timeout_ns);
     CH_TRY(open_link(context));
     CH_TRY(ch_crew_create((uint32_t)options->ctas, (int)boot->me, &context->crew));
-    if (ch_heap_device(context->heap) != NULL)
-        CH_TRY(ch_gpu_open(context->heap, options->timeout_ns, &context->gpu));
-    return ch_teams_open(boot, context->heap, options, &context->patience, &context->teams);
+    return open_teams(context);
 }
 
 chorus_status ch_context_open(const struct ch_options *options, struct ch_boot *boot,

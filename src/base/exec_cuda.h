@@ -5,6 +5,8 @@
  *
  * A kernel begins with everything visible that was written before it in stream order, on this
  * GPU and by it on others, and ends likewise; so only what a call itself wrote needs a release.
+ * Lanes are a block, or inside kernels also a warp or one thread; where a block is no larger
+ * than a warp, its barriers are the warp's.
  * Packets and the parts of a line are single 16-byte accesses, which the link keeps whole.
  */
 #ifndef CH_EXEC_CUDA_H
@@ -16,6 +18,12 @@
 #include <string.h>
 
 #define CH_FN static __device__ __forceinline__
+
+/* 1 where calls are made inside kernels (chorus_device.cuh): no kernel's begin and end stand
+ * around them, so every word's store is a release and every wait an acquire. */
+#ifndef CH_INSIDE_KERNELS
+#define CH_INSIDE_KERNELS 0
+#endif
 
 #define CH_LINE_BYTES 64u /* apart, so that two PEs' words share no sector */
 
@@ -66,21 +74,33 @@ CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
     (void)mine, (void)theirs; /* nobody sleeps */
 }
 
+#define CH_WARP_LANES 32u
+
+/* Kernels that the host launches have more lanes than a warp. */
+#define CH_IS_BLOCK(g) (!CH_INSIDE_KERNELS || (g).width > CH_WARP_LANES)
+
+CH_FN uint32_t ch_warp_mask(struct ch_lanes g)
+{
+    return g.width == CH_WARP_LANES ? ~0u : (1u << g.width) - 1;
+}
+
 CH_FN void ch_lanes_sync(struct ch_lanes g)
 {
-    (void)g;
-    __syncthreads();
+    if (CH_IS_BLOCK(g))
+        __syncthreads();
+    else if (g.width > 1)
+        __syncwarp(ch_warp_mask(g));
 }
 
 CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
 {
-    (void)g;
-    return __syncthreads_or(flag);
+    if (CH_IS_BLOCK(g)) return __syncthreads_or(flag);
+    return g.width > 1 ? __any_sync(ch_warp_mask(g), flag) : flag;
 }
 
 CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
 {
-    if (sense == CH_DATA)
+    if (sense == CH_DATA || CH_INSIDE_KERNELS)
         asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
     else
         asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
@@ -109,7 +129,8 @@ CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *wo
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
 
-    while ((sense == CH_DATA ? ch_word_load(word) : ch_word_peek(word)) < least &&
+    while ((sense == CH_DATA || CH_INSIDE_KERNELS ? ch_word_load(word) : ch_word_peek(word)) <
+               least &&
            st == CHORUS_OK)
         st = ch_wait_slow(p, &w);
     return st;

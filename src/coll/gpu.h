@@ -18,6 +18,9 @@ CH_MUST_CHECK chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t tim
                                         struct ch_gpu **gpu_out);
 void ch_gpu_close(struct ch_gpu *gpu); /* null is a no-op */
 
+/* How the program's own kernels wait and report. */
+struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu);
+
 /* Does this kernel exist: ERR_UNSUPPORTED for element types that only hosts combine. */
 CH_MUST_CHECK chorus_status ch_gpu_check(const struct ch_call *call);
 

@@ -108,6 +108,11 @@ void ch_gpu_close(struct ch_gpu *gpu)
     free(gpu);
 }
 
+struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu)
+{
+    return (struct ch_device_terms){gpu->aborted, gpu->timeout_ns, gpu->fault};
+}
+
 chorus_status ch_gpu_check(const struct ch_call *call)
 {
     if (kernel_of(call) == NULL)

@@ -19,6 +19,12 @@ void ch_gpu_close(struct ch_gpu *gpu)
     (void)gpu;
 }
 
+struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu)
+{
+    (void)gpu;
+    return (struct ch_device_terms){NULL, 0, NULL};
+}
+
 chorus_status ch_gpu_check(const struct ch_call *call)
 {
     (void)call;

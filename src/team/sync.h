@@ -96,9 +96,11 @@ struct ch_dup {
     struct ch_link *links; /* [CH_RING_COUNT * n] */
 };
 
-/* What a GPU's kernels remember, for each CTA: an epoch in a sector of its own, and links. It
- * follows the sync memory of the team. */
-#define CH_DEVICE_DUP_BYTES(n) (64u + CH_RING_COUNT * (n) * sizeof(struct ch_link))
+/* What a GPU's kernels remember, for each CTA: a struct ch_dup in a sector of its own, and the
+ * links. It follows the sync memory of the team. */
+#define CH_DEVICE_LINKS_AT 64u
+#define CH_DEVICE_DUP_BYTES(n) \
+    (CH_DEVICE_LINKS_AT + CH_RING_COUNT * (n) * sizeof(struct ch_link))
 
 /* For a team of n, from the option CHORUS_CHUNK; chunks shrink as n grows. */
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table.c: handles, the predefined teams, creation and destruction among a parent's PEs. */
-#include "team/table.h"
+#include "team/device.h"
 
 #include "chorus/chorus.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What a PE that is not to be a member says in the parent's exchange, and one that failed. */
 #define NOT_A_MEMBER UINT64_MAX
@@ -100,6 +101,8 @@ static chorus_status create(struct ch_teams *teams, struct ch_boot *boot,
         if (status == CHORUS_OK) status = met;
     }
     if (status == CHORUS_OK) status = connect(teams, parent, team, pes, n, all);
+    if (status == CHORUS_OK && team != NULL)
+        status = ch_device_table_add(teams, team, handle_of(teams, slot));
     free(all);
     if (status != CHORUS_OK) {
         ch_team_free(teams->heap, team);
@@ -162,6 +165,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
                        handle);
     CH_TRY(ch_team_enter(team, ch_team_ticket(team))); /* calls on streams end first */
     CH_TRY(ch_team_meet(team));
+    CH_TRY(ch_device_table_remove(teams, handle));
     slot = &teams->slots[(uint32_t)handle % CH_TEAM_SLOTS];
     slot->team = NULL;
     slot->generation = (slot->generation + 1) % CH_TEAM_GENERATIONS;
@@ -196,10 +200,11 @@ out_free:
 
 chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
                             const struct ch_options *options,
-                            const struct ch_patience *patience, struct ch_teams **teams_out)
+                            const struct ch_patience *patience,
+                            const struct ch_device_terms *terms, struct ch_teams **teams_out)
 {
     struct ch_teams *teams = calloc(1, sizeof(*teams));
-    chorus_status status;
+    chorus_status status = CHORUS_OK;
 
     if (teams == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the table of teams");
     teams->heap = heap;
@@ -208,7 +213,8 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
     teams->n_world = boot->n;
     teams->n_dups = (uint32_t)options->ctas;
     teams->chunk_bytes = options->chunk;
-    status = make_predefined(teams, boot);
+    if (terms != NULL) status = ch_device_table_open(teams, terms);
+    if (status == CHORUS_OK) status = make_predefined(teams, boot);
     if (status != CHORUS_OK) {
         ch_teams_close(teams);
         return status;
@@ -223,4 +229,16 @@ void ch_teams_close(struct ch_teams *teams)
     for (uint32_t slot = 0; slot < CH_TEAM_SLOTS; slot++)
         ch_team_free(teams->heap, teams->slots[slot].team);
     free(teams);
+}
+
+chorus_status ch_teams_device_state(const struct ch_teams *teams,
+                                    struct ch_device_state *state_out)
+{
+    if (teams->device_state.teams == NULL)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "kernels were to make calls, but the job's heap is in host memory; ask "
+                       "for CHORUS_HEAP=cuda");
+    /* All of it, so that copies of one state compare equal as bytes. */
+    memcpy(state_out, &teams->device_state, sizeof(*state_out));
+    return CHORUS_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef CH_TEAM_TABLE_H
 #define CH_TEAM_TABLE_H
 
+#include "team/device_table.h"
 #include "team/team.h"
 
 /* A handle is generation << SLOT_BITS | slot, so that a destroyed team's is recognised. */
@@ -21,6 +22,7 @@ struct ch_teams {
     uint32_t me_world, n_world;
     uint32_t n_dups;
     size_t chunk_bytes;
+    struct ch_device_state device_state; /* its table is null on a host */
     struct ch_team_slot slots[CH_TEAM_SLOTS];
 };
 

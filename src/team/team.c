@@ -72,9 +72,11 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
 
-    CH_TRY(ch_heap_sync_alloc(
-        heap, team->n_dups * (team->layout.dup_bytes + CH_DEVICE_DUP_BYTES(team->n)),
-        &team->sync));
+    CH_TRY(ch_heap_sync_alloc(heap,
+                              team->n_dups *
+                                      (team->layout.dup_bytes + CH_DEVICE_DUP_BYTES(team->n)) +
+                                  CH_DEVICE_TEAM_BYTES(team->n),
+                              &team->sync));
     CH_TRY(ch_heap_local_alloc(heap, 2 * team->n * sizeof(struct ch_packet), &team->mail));
     if ((sync_steps(teams, team) | mail_steps(teams, team)) <= UINT32_MAX) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_NOMEM,

@@ -15,6 +15,7 @@
 #include "base/option.h"
 #include "boot/boot.h"
 #include "heap/heap.h"
+#include "team/device_table.h"
 #include "team/sync.h"
 
 #include <stdbool.h>
@@ -48,12 +49,19 @@ struct ch_team {
 
 struct ch_teams; /* all teams of a PE, by handle */
 
-/* Make WORLD, SHARED and NODE. Collective over the job. */
+/* Make WORLD, SHARED and NODE. Collective over the job. `terms` is of a heap on a GPU, else
+ * null.
+ */
 CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
                                           const struct ch_options *options,
                                           const struct ch_patience *patience,
+                                          const struct ch_device_terms *terms,
                                           struct ch_teams **teams_out);
 void ch_teams_close(struct ch_teams *teams); /* null is a no-op; not collective */
+
+/* What kernels of the program are given to find the teams. ERR_UNSUPPORTED on a host. */
+CH_MUST_CHECK chorus_status ch_teams_device_state(const struct ch_teams *teams,
+                                                  struct ch_device_state *state_out);
 
 /* The team behind a handle. ERR_ARG: never one, CHORUS_TEAM_INVALID, or destroyed (says which).
  */

@@ -13,8 +13,10 @@ import style
 
 PARTS = ["Collective", "Threads", "Ordering", "Result", "Errors", "Source", "Since"]
 WORDS_MIN = 3
-MOVES = re.compile(r"_(broadcast|fcollect|alltoall|reduce|reducescatter)(mem)?(_on_stream)?$")
-DECLARATION = re.compile(r"CHORUS_API\b([^;]*?)\b(chorusx?_\w+)\s*\(")
+MOVES = re.compile(r"_(broadcast|fcollect|alltoall|reduce|reducescatter)(mem)?(_on_stream|_block)?$")
+# In headers for kernels the families are macros, whose members are called FUNCTION.
+DECLARATION = re.compile(r"\b(?:CHORUS_(?:API|DEVICE|BOTH)|KIND|static inline)\b([^;]*?)"
+                         r"\b(chorusx?_\w+|FUNCTION)\s*\(")
 PIECE = re.compile(r"(?P<block>/\*\*.*?\*/)|(?P<section>/\* --- .*?\*/)|/\*.*?\*/|"
                    r"(?P<code>(?:[^/]|/(?!\*))+)", re.S)
 

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chorus_device.cuh: calls inside CUDA kernels, as NVSHMEM has them, for jobs whose heap is on
+ * GPUs. A file of CUDA C++ includes this in place of chorus.h and chorusx.h, before them.
+ *
+ *     __global__ void kernel(float *x) { chorus_float_p(x, 1.0f, (chorus_my_pe() + 1) % 2); }
+ *
+ *     chorus_init();
+ *     chorusx_module_init();     // or the first chorusx_collective_launch in the file
+ *     kernel<<<1, 1>>>(x);
+ *
+ * Everything is in headers, so kernels need neither -rdc nor a library of device code; compile
+ * with -I for include/ and for include/chorus/device/, where the library's algorithms are.
+ *
+ * Scopes: a call whose name chorus.h has, too, is made by one thread. Forms that end in _warp
+ * are made by all 32 threads of a warp, those that end in _block by all threads of a block of
+ * any shape, with the same arguments; these begin and end with a barrier of their threads, and
+ * count as one call.
+ *
+ * State: the kernels of a file (of a module of CUDA) find the PE and its teams in a variable of
+ * that file, which chorusx_module_init fills in. One process is one PE; teams that are made or
+ * destroyed later are known to all files at once.
+ *
+ * What chorus.h says of a call holds here too, but where this says otherwise. Arguments are not
+ * checked, except teams and roots: a bad one is ERR_ARG. A PE that waits for others holds its
+ * place on the GPU, so all blocks that wait for one another must be resident:
+ * chorusx_collective_launch sees to that. A wait that fails (the job ends, CHORUS_TIMEOUT
+ * passes) returns, and is reported: the next chorusx_stream_synchronize of the PE, or call of
+ * its host on the team, gives the PE's first failure.
+ */
+#ifndef CHORUS_DEVICE_CUH
+#define CHORUS_DEVICE_CUH
+
+#ifdef CHORUS_H
+#error "include chorus/chorus_device.cuh before chorus/chorus.h: kernels share its names"
+#endif
+#define CHORUS_API __host__ __device__ __attribute__((visibility("default")))
+
+#define CH_INSIDE_KERNELS 1
+#include "base/exec.h"
+
+#include "chorus/chorusx.h"
+#include "coll/kernel.h"
+#include "team/device_table.h"
+
+#include <cuda_runtime.h>
+#include <string.h>
+
+/* Functions of names that only kernels have, and of those that hosts have too. The latter are
+ * defined for the device alone; on the host they are the library's. */
+#define CHORUS_DEVICE static __device__ __forceinline__
+#define CHORUS_BOTH extern "C" __host__ __device__ __forceinline__
+
+/* --- state ------------------------------------------------------------------------------ */
+static __constant__ struct ch_device_state ch_state;
+
+/**
+ * Give the kernels of this file what they need to make calls.
+ *
+ * Collective: no; every PE whose kernels of this file make calls, after chorus_init.
+ * Threads:    one at a time in each file, with this PE's GPU current, which chorus_init made
+ *             so; no stream of it being captured.
+ * Ordering:   kernels launched afterwards have the state, on any stream; waits for what is
+ *             queued on the default stream. Implies no barrier.
+ * Errors:     those of chorusx_device_state; ERR_SYSTEM where CUDA refuses the copy.
+ * Source:     NVSHMEM, nvshmemx_cumodule_init; here for the file it is called in.
+ * Since:      0.1
+ */
+static inline int chorusx_module_init(void)
+{
+    struct ch_device_state state;
+    const int code = chorusx_device_state(&state, sizeof(state));
+    cudaError_t error;
+
+    if (code != CHORUS_OK) return code;
+    error = cudaMemcpyToSymbol(ch_state, &state, sizeof(state));
+    if (error == cudaSuccess) error = cudaStreamSynchronize(0); /* there for every stream */
+    if (error == cudaSuccess) return CHORUS_OK;
+    (void)cudaGetLastError(); /* the program's own checks are not to find it */
+    return chorusx_device_failed("giving kernels the state of their PE",
+                                 cudaGetErrorString(error));
+}
+
+/**
+ * Launch a kernel on this PE whose blocks wait for one another and for those of other PEs: all
+ * of them run at once. On the first launch in a file, also chorusx_module_init.
+ *
+ * @param func    [in] the kernel, one of this file's if it makes calls
+ * @param grid    blocks; not more than the GPU runs at once
+ * @param block   threads of each block
+ * @param args    [in] addresses of the kernel's arguments, read before the return
+ * @param shared  bytes of dynamic shared memory of a block
+ * @param stream  of this PE's GPU; null is its default stream
+ *
+ * Collective: every PE whose kernel the kernel waits for; grids may differ.
+ * Threads:    one at a time in each file, with this PE's GPU current.
+ * Ordering:   returns when the kernel is queued. Calls on a team, here and by hosts, on streams
+ *             or not, are one after another: the program orders them by streams and events.
+ * Errors:     those of chorusx_module_init; ERR_SYSTEM where CUDA refuses the launch, with its
+ *             reason (a grid that is too large for all blocks to run at once, and others).
+ * Source:     NVSHMEM, nvshmemx_collective_launch, which counts 0 blocks as the most.
+ * Since:      0.1
+ */
+static inline int chorusx_collective_launch(const void *func, dim3 grid, dim3 block,
+                                            void **args, size_t shared, cudaStream_t stream)
+{
+    static struct ch_device_state given; /* to the kernels of this file */
+    struct ch_device_state state;
+    int code = chorusx_device_state(&state, sizeof(state));
+    cudaError_t error;
+
+    if (code != CHORUS_OK) return code;
+    if (memcmp(&given, &state, sizeof(state)) != 0) {
+        code = chorusx_module_init();
+        if (code != CHORUS_OK) return code;
+        given = state;
+    }
+    error = cudaLaunchCooperativeKernel(func, grid, block, args, shared, stream);
+    if (error == cudaSuccess) return CHORUS_OK;
+    (void)cudaGetLastError(); /* the program's own checks are not to find it */
+    return chorusx_device_failed("launching a kernel on all PEs", cudaGetErrorString(error));
+}
+
+/* --- scopes ----------------------------------------------------------------------------- */
+CH_FN uint32_t ch_thread_in_block(void)
+{
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+CH_FN struct ch_lanes ch_lanes_of_thread(void)
+{
+    const struct ch_lanes g = {0, 1};
+
+    return g;
+}
+
+CH_FN struct ch_lanes ch_lanes_of_warp(void)
+{
+    const struct ch_lanes g = {ch_thread_in_block() % CH_WARP_LANES, CH_WARP_LANES};
+
+    return g;
+}
+
+CH_FN struct ch_lanes ch_lanes_of_block(void)
+{
+    const struct ch_lanes g = {ch_thread_in_block(), blockDim.x * blockDim.y * blockDim.z};
+
+    return g;
+}
+
+/* --- who and where ---------------------------------------------------------------------- */
+/* The team of a handle; null: this PE is in no such team. */
+CH_FN struct ch_device_team *ch_team_of(chorus_team_t handle)
+{
+    struct ch_device_team *team;
+
+    if (handle < 0 || ch_state.teams == 0) return 0; /* no such team, or no state yet */
+    team = ch_state.teams[(uint32_t)handle & ch_state.slot_mask];
+    return team != 0 && team->handle == handle ? team : 0;
+}
+
+/* Where a peer has the symmetric object that this PE has at `mine`. */
+template <typename T> CH_FN T *ch_at_pe(T *mine, int pe)
+{
+    return (T *)((uintptr_t)mine + (uintptr_t)ch_state.peers[pe].shift);
+}
+
+/* One thread: the job's hosts are to learn of a wait that failed. 0: no team's. */
+CH_FN void ch_report_late(uint64_t team, chorus_status st, uint32_t late_pe)
+{
+    struct ch_kernel_fault *fault = ch_state.terms.fault;
+
+    if (atomicCAS_system(&fault->status, CHORUS_OK, st) != CHORUS_OK) return;
+    fault->late_pe = late_pe;
+    fault->team = team;
+}
+
+#ifdef __CUDA_ARCH__
+/**
+ * As the functions of these names in chorus.h.
+ *
+ * @param team  a team that this PE is in; any other gives -1
+ *
+ * Collective: no, any PE.
+ * Threads:    any threads of any kernel, diverged too.
+ * Ordering:   implies no barrier.
+ * Errors:     none but -1 for a bad team.
+ * Source:     NVSHMEM, nvshmem_my_pe and its kin.
+ * Since:      0.1
+ */
+CHORUS_BOTH int chorus_my_pe(void)
+{
+    return (int)ch_state.me;
+}
+
+CHORUS_BOTH int chorus_n_pes(void)
+{
+    return (int)ch_state.n;
+}
+
+CHORUS_BOTH int chorus_team_my_pe(chorus_team_t team)
+{
+    const struct ch_device_team *found = ch_team_of(team);
+
+    return found != 0 ? (int)found->me : -1;
+}
+
+CHORUS_BOTH int chorus_team_n_pes(chorus_team_t team)
+{
+    const struct ch_device_team *found = ch_team_of(team);
+
+    return found != 0 ? (int)found->n : -1;
+}
+
+/**
+ * Get an address by which loads, stores and atomics of kernels reach a peer's copy of an
+ * object.
+ *
+ * @param addr  symmetric, this PE's address in an object; not checked
+ * @param pe    number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any threads of any kernel, diverged too.
+ * Ordering:   implies no barrier; accesses are ordered by chorus_fence and CUDA's own fences.
+ * Errors:     none are found.
+ * Source:     NVSHMEM, nvshmem_ptr; as chorus_ptr of hosts.
+ * Since:      0.1
+ */
+CHORUS_BOTH void *chorus_ptr(const void *addr, int pe)
+{
+    return ch_at_pe((char *)(uintptr_t)addr, pe);
+}
+#endif /* __CUDA_ARCH__ */
+
+#include "chorus/device_access.cuh"
+#include "chorus/device_rma.cuh"
+
+#include "chorus/device_amo.cuh"
+#include "chorus/device_coll.cuh"
+#include "chorus/device_wait.cuh"
+
+#endif /* CHORUS_DEVICE_CUH */

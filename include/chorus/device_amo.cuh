@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_amo.cuh: atomics inside kernels; of chorus_device.cuh. */
+#ifndef CHORUS_DEVICE_AMO_CUH
+#define CHORUS_DEVICE_AMO_CUH
+
+/* --- what the calls are made of --------------------------------------------------------- */
+#define CH_DEFINE_AMO(OP, FUNCTION)                                          \
+    template <typename T> CH_FN T ch_amo_##OP(T *at, T value)                \
+    {                                                                        \
+        return ch_from_bits<T>(FUNCTION(ch_bits_at(at), ch_to_bits(value))); \
+    }
+CH_DEFINE_AMO(swap, atomicExch_system)
+CH_DEFINE_AMO(add, atomicAdd_system)
+CH_DEFINE_AMO(and, atomicAnd_system)
+CH_DEFINE_AMO(or, atomicOr_system)
+CH_DEFINE_AMO(xor, atomicXor_system)
+#undef CH_DEFINE_AMO
+
+template <typename T> CH_FN T ch_amo_compare_swap(T *at, T cond, T value)
+{
+    return ch_from_bits<T>(
+        atomicCAS_system(ch_bits_at(at), ch_to_bits(cond), ch_to_bits(value)));
+}
+
+/* --- atomics ---------------------------------------------------------------------------- */
+#ifdef __CUDA_ARCH__
+/**
+ * Change an element at a peer in one step, as the functions of these names in chorus.h; those
+ * that fetch give what was there.
+ *
+ * @param fetch   [out] what was there, of the nbi forms, on return
+ * @param dest, source  symmetric, one element
+ * @param cond    of compare_swap: dest becomes value if it was this
+ * @param value   operand, or what dest becomes
+ * @param pe      number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    one thread, diverged or not; any number at once.
+ * Ordering:   atomic for all atomics, p, g, signals and waits of all PEs, those of hosts too.
+ *             Not ordered with other accesses, but by chorus_fence. Implies no barrier.
+ * Errors:     none are found.
+ * Source:     NVSHMEM, nvshmem_T_atomic_fetch_add and its kin; the nbi forms are complete on
+ *             return.
+ * Since:      0.1
+ */
+#define CHORUS_DEFINE_AMO_EXTENDED(NAME, T, kind)                                        \
+    CHORUS_BOTH T chorus_##NAME##_atomic_fetch(const T *source, int pe)                  \
+    {                                                                                    \
+        return ch_element_load(ch_at_pe(source, pe));                                    \
+    }                                                                                    \
+    CHORUS_BOTH void chorus_##NAME##_atomic_set(T *dest, T value, int pe)                \
+    {                                                                                    \
+        ch_element_store(ch_at_pe(dest, pe), value);                                     \
+    }                                                                                    \
+    CHORUS_BOTH T chorus_##NAME##_atomic_swap(T *dest, T value, int pe)                  \
+    {                                                                                    \
+        return ch_amo_swap(ch_at_pe(dest, pe), value);                                   \
+    }                                                                                    \
+    CHORUS_BOTH void chorus_##NAME##_atomic_fetch_nbi(T *fetch, const T *source, int pe) \
+    {                                                                                    \
+        *fetch = ch_element_load(ch_at_pe(source, pe));                                  \
+    }                                                                                    \
+    CHORUS_BOTH void chorus_##NAME##_atomic_swap_nbi(T *fetch, T *dest, T value, int pe) \
+    {                                                                                    \
+        *fetch = ch_amo_swap(ch_at_pe(dest, pe), value);                                 \
+    }
+CHORUS_AMO_EXTENDED_TYPES(CHORUS_DEFINE_AMO_EXTENDED)
+#undef CHORUS_DEFINE_AMO_EXTENDED
+
+#define CHORUS_DEFINE_AMO_STANDARD(NAME, T, kind)                                             \
+    CHORUS_BOTH T chorus_##NAME##_atomic_compare_swap(T *dest, T cond, T value, int pe)       \
+    {                                                                                         \
+        return ch_amo_compare_swap(ch_at_pe(dest, pe), cond, value);                          \
+    }                                                                                         \
+    CHORUS_BOTH T chorus_##NAME##_atomic_fetch_inc(T *dest, int pe)                           \
+    {                                                                                         \
+        return ch_amo_add(ch_at_pe(dest, pe), (T)1);                                          \
+    }                                                                                         \
+    CHORUS_BOTH void chorus_##NAME##_atomic_inc(T *dest, int pe)                              \
+    {                                                                                         \
+        (void)ch_amo_add(ch_at_pe(dest, pe), (T)1);                                           \
+    }                                                                                         \
+    CHORUS_BOTH T chorus_##NAME##_atomic_fetch_add(T *dest, T value, int pe)                  \
+    {                                                                                         \
+        return ch_amo_add(ch_at_pe(dest, pe), value);                                         \
+    }                                                                                         \
+    CHORUS_BOTH void chorus_##NAME##_atomic_add(T *dest, T value, int pe)                     \
+    {                                                                                         \
+        (void)ch_amo_add(ch_at_pe(dest, pe), value);                                          \
+    }                                                                                         \
+    CHORUS_BOTH void chorus_##NAME##_atomic_compare_swap_nbi(T *fetch, T *dest, T cond,       \
+                                                             T value, int pe)                 \
+    {                                                                                         \
+        *fetch = ch_amo_compare_swap(ch_at_pe(dest, pe), cond, value);                        \
+    }                                                                                         \
+    CHORUS_BOTH void chorus_##NAME##_atomic_fetch_inc_nbi(T *fetch, T *dest, int pe)          \
+    {                                                                                         \
+        *fetch = ch_amo_add(ch_at_pe(dest, pe), (T)1);                                        \
+    }                                                                                         \
+    CHORUS_BOTH void chorus_##NAME##_atomic_fetch_add_nbi(T *fetch, T *dest, T value, int pe) \
+    {                                                                                         \
+        *fetch = ch_amo_add(ch_at_pe(dest, pe), value);                                       \
+    }
+CHORUS_AMO_STANDARD_TYPES(CHORUS_DEFINE_AMO_STANDARD)
+#undef CHORUS_DEFINE_AMO_STANDARD
+
+#define CHORUS_DEFINE_AMO_BITWISE_OP(NAME, T, OP)                                        \
+    CHORUS_BOTH T chorus_##NAME##_atomic_fetch_##OP(T *dest, T value, int pe)            \
+    {                                                                                    \
+        return ch_amo_##OP(ch_at_pe(dest, pe), value);                                   \
+    }                                                                                    \
+    CHORUS_BOTH void chorus_##NAME##_atomic_##OP(T *dest, T value, int pe)               \
+    {                                                                                    \
+        (void)ch_amo_##OP(ch_at_pe(dest, pe), value);                                    \
+    }                                                                                    \
+    CHORUS_BOTH void chorus_##NAME##_atomic_fetch_##OP##_nbi(T *fetch, T *dest, T value, \
+                                                             int pe)                     \
+    {                                                                                    \
+        *fetch = ch_amo_##OP(ch_at_pe(dest, pe), value);                                 \
+    }
+#define CHORUS_DEFINE_AMO_BITWISE(NAME, T, kind) \
+    CHORUS_DEFINE_AMO_BITWISE_OP(NAME, T, and)   \
+    CHORUS_DEFINE_AMO_BITWISE_OP(NAME, T, or)    \
+    CHORUS_DEFINE_AMO_BITWISE_OP(NAME, T, xor)
+CHORUS_AMO_BITWISE_TYPES(CHORUS_DEFINE_AMO_BITWISE)
+#undef CHORUS_DEFINE_AMO_BITWISE
+#undef CHORUS_DEFINE_AMO_BITWISE_OP
+#endif /* __CUDA_ARCH__ */
+
+#endif /* CHORUS_DEVICE_AMO_CUH */

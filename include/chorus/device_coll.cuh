@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_coll.cuh: collectives inside kernels; of chorus_device.cuh.
+ *
+ * The bodies are the library's, on duplicate 0 of the team, whose epochs and links are in the
+ * GPU's memory: so calls here and by hosts may follow each other. Those of packets serve what
+ * one chunk of a ring takes; others, which access buffers directly or by plain rings, the rest.
+ */
+#ifndef CHORUS_DEVICE_COLL_CUH
+#define CHORUS_DEVICE_COLL_CUH
+
+#include "coll/alltoall_direct.h"
+#include "coll/alltoall_push.h"
+#include "coll/barrier_dissemination.h"
+#include "coll/broadcast_board.h"
+#include "coll/broadcast_pull.h"
+#include "coll/fcollect_direct.h"
+#include "coll/fcollect_push.h"
+#include "coll/reduce_one_shot.h"
+#include "coll/reduce_two_shot.h"
+#include "coll/reducescatter_push.h"
+
+/* --- what the calls are made of --------------------------------------------------------- */
+CH_FN struct ch_coll ch_call_on(struct ch_device_team *team, void *dest, const void *source,
+                                size_t count, size_t elem_bytes)
+{
+    struct ch_coll c;
+
+    c.me = team->me;
+    c.n = team->n;
+    c.root = 0;
+    c.radix = team->n > 2 ? team->n : 2; /* of barriers: one round */
+    c.count = count;
+    c.elem_bytes = elem_bytes;
+    c.stride = count * elem_bytes;
+    c.dst = (char *)dest;
+    c.src = (const char *)source;
+    c.reduce = 0;
+    c.type = CHORUS_TYPE_u8;
+    c.op = CHORUS_OP_sum;
+    c.peers = team->peers;
+    c.layout = &team->layout;
+    c.sync_offset = 0;
+    c.dup = team->dup;
+    c.late_peer = &team->late_pe;
+    return c;
+}
+
+CH_FN int ch_is_short(const struct ch_coll *c)
+{
+    return ch_bytes(c) <= ch_chunk(c, CH_RING_ll);
+}
+
+/* Which body; a constant of each call. */
+enum ch_device_body {
+    CH_DEVICE_BARRIER,
+    CH_DEVICE_BROADCAST,
+    CH_DEVICE_FCOLLECT,
+    CH_DEVICE_ALLTOALL,
+    CH_DEVICE_REDUCE,
+    CH_DEVICE_REDUCESCATTER
+};
+
+CH_FN chorus_status ch_run_body(enum ch_device_body body, const struct ch_coll *c,
+                                struct ch_lanes g)
+{
+    switch (body) {
+    case CH_DEVICE_BARRIER:
+        return ch_barrier_dissemination(c, g);
+    case CH_DEVICE_BROADCAST:
+        return ch_is_short(c) ? ch_broadcast_board_ll(c, g) : ch_broadcast_pull(c, g);
+    case CH_DEVICE_FCOLLECT:
+        return ch_is_short(c) ? ch_fcollect_push_ll(c, g) : ch_fcollect_direct(c, g);
+    case CH_DEVICE_ALLTOALL:
+        return ch_is_short(c) ? ch_alltoall_push_ll(c, g) : ch_alltoall_direct(c, g);
+    case CH_DEVICE_REDUCE:
+        return ch_is_short(c) ? ch_reduce_one_shot_ll(c, g) : ch_reduce_two_shot(c, g);
+    case CH_DEVICE_REDUCESCATTER:
+        return ch_is_short(c) ? ch_reducescatter_push_ll(c, g)
+                              : ch_reducescatter_push_simple(c, g);
+    }
+    return CHORUS_ERR_ARG;
+}
+
+/* All lanes: is the team free for a call? Then it is taken. */
+CH_FN int ch_take(struct ch_device_team *team, struct ch_lanes g)
+{
+    int was_taken = 0;
+
+    if (g.lane == 0) {
+        was_taken = atomicExch(&team->taken, 1u) != 0;
+        /* Kernels of the library leave a pointer of their own there. */
+        team->dup->links = (struct ch_link *)((char *)team->dup + CH_DEVICE_LINKS_AT);
+    }
+    return !ch_lanes_any(g, was_taken);
+}
+
+/* The call between two barriers of its lanes: what they wrote before is there for the body, and
+ * what it wrote, for them all. After a failure the team stays taken. */
+CH_FN int ch_run_call(enum ch_device_body body, struct ch_device_team *team, struct ch_coll *c,
+                      struct ch_lanes g)
+{
+    const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
+    chorus_status st;
+
+    if (!ch_take(team, g)) return CHORUS_ERR_STATE;
+    c->patience = &patience;
+    st = ch_run_body(body, c, g);
+    if (g.lane == 0 && st == CHORUS_OK) ch_bits_store(&team->taken, 0u);
+    if (g.lane == 0 && st != CHORUS_OK) ch_report_late(team->id, st, team->late_pe);
+    ch_lanes_sync(g);
+    return st;
+}
+
+CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
+{
+    struct ch_device_team *team = ch_team_of(handle);
+    struct ch_coll c;
+
+    if (team == 0) return CHORUS_ERR_ARG;
+    c = ch_call_on(team, 0, 0, 0, 1);
+    return ch_run_call(CH_DEVICE_BARRIER, team, &c, g);
+}
+
+/* Atomics whose values nobody awaits are complete, too. */
+CH_FN int ch_barrier_team(chorus_team_t handle, struct ch_lanes g)
+{
+    __threadfence_system();
+    return ch_sync_team(handle, g);
+}
+
+/* All PEs, for the forms that return nothing: what they would is reported. */
+CH_FN void ch_report_code(int code, struct ch_lanes g)
+{
+    if (code != CHORUS_OK && g.lane == 0) ch_report_late(0, (chorus_status)code, ch_state.me);
+}
+
+CH_FN int ch_move_call(enum ch_device_body body, chorus_team_t handle, void *dest,
+                       const void *source, size_t bytes, int root, struct ch_lanes g)
+{
+    struct ch_device_team *team = ch_team_of(handle);
+    struct ch_coll c;
+
+    if (team == 0 || root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
+    if (bytes == 0) return CHORUS_OK;
+    c = ch_call_on(team, dest, source, bytes, 1);
+    c.root = (uint32_t)root;
+    return ch_run_call(body, team, &c, g);
+}
+
+CH_FN int ch_combine_call(enum ch_device_body body, chorus_team_t handle, void *dest,
+                          const void *source, size_t count, size_t elem_bytes, uint32_t type,
+                          uint32_t op, struct ch_lanes g)
+{
+    struct ch_device_team *team = ch_team_of(handle);
+    struct ch_coll c;
+
+    if (team == 0) return CHORUS_ERR_ARG;
+    if (count == 0) return CHORUS_OK;
+    c = ch_call_on(team, dest, source, count, elem_bytes);
+    c.type = type;
+    c.op = op;
+    return ch_run_call(body, team, &c, g);
+}
+
+/* --- barriers --------------------------------------------------------------------------- */
+/**
+ * Meet all PEs of a team, as the functions of these names in chorus.h, without _warp and
+ * _block.
+ *
+ * @param team  a team that this PE is in
+ *
+ * Collective: every PE of the team, in the same order of calls on it; forms may differ.
+ * Threads:    one thread, one warp or one block of each PE; calls on a team one at a time, so
+ *             blocks that call side by side have a team each.
+ * Ordering:   what the calling threads stored, put and changed by atomics before is complete,
+ *             and seen by the threads that call on other PEs, after it. What other threads of
+ *             the PE did, once these have seen it: after a barrier of the grid. Also of sync.
+ * Errors:     ERR_ARG for a bad team; ERR_STATE while another call in a kernel is on it, or
+ *             after one failed; ERR_TIMEOUT, ERR_ABORTED, after which the team is unusable; on
+ *             all threads alike. The forms for all PEs report instead.
+ * Source:     NVSHMEM, nvshmemx_barrier_block and its kin.
+ * Since:      0.1
+ */
+#define CHORUS_DEFINE_BARRIERS(SCOPE)                               \
+    CHORUS_DEVICE int chorusx_barrier_##SCOPE(chorus_team_t team)   \
+    {                                                               \
+        return ch_barrier_team(team, ch_lanes_of_##SCOPE());        \
+    }                                                               \
+    CHORUS_DEVICE void chorusx_barrier_all_##SCOPE(void)            \
+    {                                                               \
+        const struct ch_lanes g = ch_lanes_of_##SCOPE();            \
+                                                                    \
+        ch_report_code(ch_barrier_team(CHORUS_TEAM_WORLD, g), g);   \
+    }                                                               \
+    CHORUS_DEVICE int chorusx_team_sync_##SCOPE(chorus_team_t team) \
+    {                                                               \
+        return ch_sync_team(team, ch_lanes_of_##SCOPE());           \
+    }                                                               \
+    CHORUS_DEVICE void chorusx_sync_all_##SCOPE(void)               \
+    {                                                               \
+        const struct ch_lanes g = ch_lanes_of_##SCOPE();            \
+                                                                    \
+        ch_report_code(ch_sync_team(CHORUS_TEAM_WORLD, g), g);      \
+    }
+CHORUS_DEFINE_BARRIERS(warp)
+CHORUS_DEFINE_BARRIERS(block)
+#undef CHORUS_DEFINE_BARRIERS
+
+#ifdef __CUDA_ARCH__
+CHORUS_BOTH int chorus_barrier(chorus_team_t team)
+{
+    return ch_barrier_team(team, ch_lanes_of_thread());
+}
+
+CHORUS_BOTH void chorus_barrier_all(void)
+{
+    const struct ch_lanes g = ch_lanes_of_thread();
+
+    ch_report_code(ch_barrier_team(CHORUS_TEAM_WORLD, g), g);
+}
+
+CHORUS_BOTH int chorus_team_sync(chorus_team_t team)
+{
+    return ch_sync_team(team, ch_lanes_of_thread());
+}
+
+CHORUS_BOTH void chorus_sync_all(void)
+{
+    const struct ch_lanes g = ch_lanes_of_thread();
+
+    ch_report_code(ch_sync_team(CHORUS_TEAM_WORLD, g), g);
+}
+#endif /* __CUDA_ARCH__ */
+
+/* --- collectives that move -------------------------------------------------------------- */
+/**
+ * As the functions of these names in chorus.h, without _block.
+ *
+ *     broadcast:  dest[i] = source of root [i]
+ *     fcollect:   dest[p * nelems + i] = source of PE p [i]
+ *     alltoall:   dest[p * nelems + i] = source of PE p [me * nelems + i],   0 <= i < nelems
+ *
+ * @param team    a team that this PE is in; me is this PE's number in it
+ * @param dest    [out] symmetric: nelems elements, of fcollect and alltoall for each PE
+ * @param source  [in] symmetric: nelems elements, of alltoall for each PE. May be dest in a
+ *                broadcast, this PE's block of dest in an fcollect; else disjoint
+ * @param nelems  elements; 0 does nothing
+ * @param bytes   of the mem forms, in place of nelems
+ * @param root    number in team
+ *
+ * Collective: every PE of the team, one block of each, in the same order of calls on it.
+ * Threads:    all threads of the block; calls on a team as of chorusx_barrier_block.
+ * Ordering:   dest is complete and source may be reused on return, for all threads of the
+ *             block; what any of them wrote to source before is sent. Implies no barrier.
+ * Result:     a copy, bit for bit.
+ * Errors:     as of chorusx_barrier_block; ERR_ARG for a bad root, too. Nothing is done then,
+ *             nor after ERR_STATE; after others dest is undefined.
+ * Source:     NVSHMEM, nvshmemx_T_broadcast_block and its kin.
+ * Since:      0.1
+ */
+CHORUS_DEVICE int chorusx_broadcastmem_block(chorus_team_t team, void *dest, const void *source,
+                                             size_t bytes, int root)
+{
+    return ch_move_call(CH_DEVICE_BROADCAST, team, dest, source, bytes, root,
+                        ch_lanes_of_block());
+}
+
+CHORUS_DEVICE int chorusx_fcollectmem_block(chorus_team_t team, void *dest, const void *source,
+                                            size_t bytes)
+{
+    return ch_move_call(CH_DEVICE_FCOLLECT, team, dest, source, bytes, 0, ch_lanes_of_block());
+}
+
+CHORUS_DEVICE int chorusx_alltoallmem_block(chorus_team_t team, void *dest, const void *source,
+                                            size_t bytes)
+{
+    return ch_move_call(CH_DEVICE_ALLTOALL, team, dest, source, bytes, 0, ch_lanes_of_block());
+}
+
+#define CHORUS_DEFINE_MOVES(NAME, T, kind)                                               \
+    CHORUS_DEVICE int chorusx_##NAME##_broadcast_block(                                  \
+        chorus_team_t team, T *dest, const T *source, size_t nelems, int root)           \
+    {                                                                                    \
+        return chorusx_broadcastmem_block(team, dest, source, nelems * sizeof(T), root); \
+    }                                                                                    \
+    CHORUS_DEVICE int chorusx_##NAME##_fcollect_block(chorus_team_t team, T *dest,       \
+                                                      const T *source, size_t nelems)    \
+    {                                                                                    \
+        return chorusx_fcollectmem_block(team, dest, source, nelems * sizeof(T));        \
+    }                                                                                    \
+    CHORUS_DEVICE int chorusx_##NAME##_alltoall_block(chorus_team_t team, T *dest,       \
+                                                      const T *source, size_t nelems)    \
+    {                                                                                    \
+        return chorusx_alltoallmem_block(team, dest, source, nelems * sizeof(T));        \
+    }
+CHORUS_DEVICE_TYPES(CHORUS_DEFINE_MOVES)
+#undef CHORUS_DEFINE_MOVES
+
+/* --- collectives that combine ----------------------------------------------------------- */
+/**
+ * As the functions of these names in chorus.h, without _block.
+ *
+ *     reduce:         dest[i] = source of PE 0 [i] OP ... OP source of PE n - 1 [i]
+ *     reducescatter:  the same of source [me * nreduce + i],   0 <= i < nreduce
+ *
+ * @param team     a team that this PE is in; me is this PE's number in it, n that of its PEs
+ * @param dest     [out] symmetric, nreduce elements
+ * @param source   [in] symmetric: nreduce elements, of reducescatter for each PE. May be dest;
+ *                 in a reducescatter dest may also be this PE's block of it. Else disjoint
+ * @param nreduce  elements; 0 does nothing
+ *
+ * Collective: every PE of the team, one block of each, in the same order of calls on it.
+ * Threads:    all threads of the block; calls on a team as of chorusx_barrier_block.
+ * Ordering:   as of chorusx_T_broadcast_block.
+ * Result:     the same bits on every PE, combined in PE order; 16-bit floats are combined in
+ *             float and rounded once. As of the blocking call, if that does so too.
+ * Errors:     as of chorusx_barrier_block. After ERR_ARG and ERR_STATE nothing is done, after
+ *             others dest is undefined.
+ * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block; reducescatter likewise.
+ * Since:      0.1
+ */
+#define CHORUS_DEFINE_REDUCE(NAME, T, TYPE, OP)                                                \
+    CHORUS_DEVICE int chorusx_##NAME##_##OP##_reduce_block(chorus_team_t team, T *dest,        \
+                                                           const T *source, size_t nreduce)    \
+    {                                                                                          \
+        return ch_combine_call(CH_DEVICE_REDUCE, team, dest, source, nreduce, sizeof(T), TYPE, \
+                               CHORUS_OP_##OP, ch_lanes_of_block());                           \
+    }                                                                                          \
+    CHORUS_DEVICE int chorusx_##NAME##_##OP##_reducescatter_block(                             \
+        chorus_team_t team, T *dest, const T *source, size_t nreduce)                          \
+    {                                                                                          \
+        return ch_combine_call(CH_DEVICE_REDUCESCATTER, team, dest, source, nreduce,           \
+                               sizeof(T), TYPE, CHORUS_OP_##OP, ch_lanes_of_block());          \
+    }
+#define CHORUS_DEFINE_and(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, and)
+#define CHORUS_DEFINE_or(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, or)
+#define CHORUS_DEFINE_xor(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, xor)
+#define CHORUS_DEFINE_min(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, min)
+#define CHORUS_DEFINE_max(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, max)
+#define CHORUS_DEFINE_sum(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, sum)
+#define CHORUS_DEFINE_prod(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, prod)
+#define CHORUS_DEFINE_OP(OP, TYPES) TYPES(CHORUS_DEFINE_##OP)
+CHORUS_DEVICE_REDUCE_LIST(CHORUS_DEFINE_OP)
+
+#endif /* CHORUS_DEVICE_COLL_CUH */

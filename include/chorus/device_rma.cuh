@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_rma.cuh: put, get, signals and their order inside kernels; of chorus_device.cuh. */
+#ifndef CHORUS_DEVICE_RMA_CUH
+#define CHORUS_DEVICE_RMA_CUH
+
+#include "coll/batch.h"
+
+/* --- what the forms are made of --------------------------------------------------------- */
+CH_FN void ch_move(void *dest, const void *source, size_t bytes, struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* what any lane wrote to source is moved */
+    ch_copy(dest, source, bytes, g);
+    ch_lanes_sync(g); /* source may be written, the dest of a get read */
+}
+
+CH_FN void ch_put(void *dest, const void *source, size_t bytes, int pe, struct ch_lanes g)
+{
+    ch_move(ch_at_pe((char *)dest, pe), source, bytes, g);
+}
+
+CH_FN void ch_get(void *dest, const void *source, size_t bytes, int pe, struct ch_lanes g)
+{
+    ch_move(dest, ch_at_pe((const char *)source, pe), bytes, g);
+}
+
+/* One thread. */
+CH_FN void ch_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+{
+    unsigned long long *at = (unsigned long long *)ch_at_pe(sig_addr, pe);
+
+    if (sig_op == CHORUS_SIGNAL_ADD)
+        (void)atomicAdd_system(at, (unsigned long long)signal);
+    else
+        ch_bits_store(at, (unsigned long long)signal);
+}
+
+CH_FN void ch_put_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                         uint64_t signal, int sig_op, int pe, struct ch_lanes g)
+{
+    ch_put(dest, source, bytes, pe, g);
+    if (g.lane == 0) {
+        __threadfence_system(); /* all lanes' stores, which the sync put before this */
+        ch_signal(sig_addr, signal, sig_op, pe);
+    }
+}
+
+/* --- remote memory access --------------------------------------------------------------- */
+/**
+ * Copy between this PE's memory and a peer's, as the functions of these names in chorus.h,
+ * without _warp and _block.
+ *
+ * @param dest    [out] nelems elements (bytes of the mem forms); symmetric in a put
+ * @param source  [in] as many; symmetric in a get; disjoint of dest
+ * @param nelems  elements, or bytes of the mem forms; 0 moves nothing
+ * @param pe      number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    one thread, diverged or not; _warp: all lanes of a warp; _block: all threads of a
+ *             block. Any number of calls at once.
+ * Ordering:   source of a put may be reused, dest of a get is complete on return, to the
+ *             threads that called; of the nbi forms, too. A put is complete after chorus_quiet
+ *             of one of them. Implies no barrier.
+ * Errors:     none are found.
+ * Source:     NVSHMEM, nvshmem_T_put and nvshmemx_T_put_block and their kin; the nbi forms do
+ *             not differ from the others.
+ * Since:      0.1
+ */
+#define CHORUS_DEFINE_COPY(KIND, FUNCTION, WHICH, T, ELEMENT, LANES)    \
+    KIND void FUNCTION(T *dest, const T *source, size_t nelems, int pe) \
+    {                                                                   \
+        ch_##WHICH(dest, source, nelems *(ELEMENT), pe, LANES());       \
+    }
+#define CHORUS_TYPED_COPIES(KIND, PREFIX, NAME, T, TAIL, LANES)                         \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_put##TAIL, put, T, sizeof(T), LANES)     \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_get##TAIL, get, T, sizeof(T), LANES)     \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_put_nbi##TAIL, put, T, sizeof(T), LANES) \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_get_nbi##TAIL, get, T, sizeof(T), LANES)
+#define CHORUS_UNTYPED_COPIES(KIND, PREFIX, WIDTH, ELEMENT, TAIL, LANES)                 \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_put##WIDTH##TAIL, put, void, ELEMENT, LANES)       \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_get##WIDTH##TAIL, get, void, ELEMENT, LANES)       \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_put##WIDTH##_nbi##TAIL, put, void, ELEMENT, LANES) \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_get##WIDTH##_nbi##TAIL, get, void, ELEMENT, LANES)
+
+#define CHORUS_DEFINE_TYPED(NAME, T, kind)                                        \
+    CHORUS_TYPED_COPIES(CHORUS_DEVICE, chorusx, NAME, T, _warp, ch_lanes_of_warp) \
+    CHORUS_TYPED_COPIES(CHORUS_DEVICE, chorusx, NAME, T, _block, ch_lanes_of_block)
+CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
+#undef CHORUS_DEFINE_TYPED
+
+#define CHORUS_DEFINE_SIZED(BITS, BYTES)                                                \
+    CHORUS_UNTYPED_COPIES(CHORUS_DEVICE, chorusx, BITS, BYTES, _warp, ch_lanes_of_warp) \
+    CHORUS_UNTYPED_COPIES(CHORUS_DEVICE, chorusx, BITS, BYTES, _block, ch_lanes_of_block)
+CHORUS_SIZES(CHORUS_DEFINE_SIZED)
+CHORUS_DEFINE_SIZED(mem, 1)
+#undef CHORUS_DEFINE_SIZED
+
+#ifdef __CUDA_ARCH__
+#define CHORUS_DEFINE_TYPED(NAME, T, kind) \
+    CHORUS_TYPED_COPIES(CHORUS_BOTH, chorus, NAME, T, , ch_lanes_of_thread)
+CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
+#undef CHORUS_DEFINE_TYPED
+
+#define CHORUS_DEFINE_SIZED(BITS, BYTES) \
+    CHORUS_UNTYPED_COPIES(CHORUS_BOTH, chorus, BITS, BYTES, , ch_lanes_of_thread)
+CHORUS_SIZES(CHORUS_DEFINE_SIZED)
+CHORUS_DEFINE_SIZED(mem, 1)
+#undef CHORUS_DEFINE_SIZED
+
+/**
+ * Store one element in a peer's memory, or load it from there, as chorus_T_p and chorus_T_g.
+ *
+ * @param dest    [out] symmetric, one element
+ * @param value   to be stored
+ * @param source  [in] symmetric, one element
+ * @param pe      number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    one thread, diverged or not; any number at once.
+ * Ordering:   the element is moved as a whole, and past the GPU's caches: one may poll with g,
+ *             and wait for what p stores. Implies no fence, no barrier.
+ * Errors:     none are found.
+ * Source:     NVSHMEM, nvshmem_T_p and nvshmem_T_g.
+ * Since:      0.1
+ */
+#define CHORUS_DEFINE_ELEMENT(NAME, T, kind)                     \
+    CHORUS_BOTH void chorus_##NAME##_p(T *dest, T value, int pe) \
+    {                                                            \
+        ch_element_store(ch_at_pe(dest, pe), value);             \
+    }                                                            \
+    CHORUS_BOTH T chorus_##NAME##_g(const T *source, int pe)     \
+    {                                                            \
+        return ch_element_load(ch_at_pe(source, pe));            \
+    }
+CHORUS_DEVICE_TYPES(CHORUS_DEFINE_ELEMENT)
+#undef CHORUS_DEFINE_ELEMENT
+#endif /* __CUDA_ARCH__ */
+
+/* --- puts with a signal ----------------------------------------------------------------- */
+/**
+ * Put, then set or add to a signal at the same peer, which a wait there sees after the data.
+ *
+ * @param dest      [out] symmetric, nelems elements (bytes of the mem forms)
+ * @param source    [in] as many, disjoint of dest
+ * @param nelems    elements, or bytes of the mem forms; 0 moves nothing, but signals
+ * @param sig_addr  symmetric, 8-byte aligned
+ * @param signal    set there, or added
+ * @param sig_op    CHORUS_SIGNAL_SET or CHORUS_SIGNAL_ADD
+ * @param pe        number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    as of the puts; a _warp or _block form signals once.
+ * Ordering:   as of the puts; and what the calling threads put before, to this peer, is there
+ *             before the signal. Implies no barrier.
+ * Errors:     none are found.
+ * Source:     NVSHMEM, nvshmemx_T_put_signal and its kin; the nbi forms do not differ.
+ * Since:      0.1
+ */
+#define CHORUS_DEFINE_PUT_SIGNAL(KIND, FUNCTION, T, ELEMENT, LANES)                            \
+    KIND void FUNCTION(T *dest, const T *source, size_t nelems, uint64_t *sig_addr,            \
+                       uint64_t signal, int sig_op, int pe)                                    \
+    {                                                                                          \
+        ch_put_signal(dest, source, nelems *(ELEMENT), sig_addr, signal, sig_op, pe, LANES()); \
+    }
+#define CHORUS_TYPED_SIGNALS(KIND, PREFIX, NAME, T, TAIL, LANES)                            \
+    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_##NAME##_put_signal##TAIL, T, sizeof(T), LANES) \
+    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_##NAME##_put_signal_nbi##TAIL, T, sizeof(T), LANES)
+#define CHORUS_UNTYPED_SIGNALS(KIND, PREFIX, WIDTH, ELEMENT, TAIL, LANES)                    \
+    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_put##WIDTH##_signal##TAIL, void, ELEMENT, LANES) \
+    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_put##WIDTH##_signal_nbi##TAIL, void, ELEMENT, LANES)
+
+#define CHORUS_DEFINE_TYPED(NAME, T, kind)                                         \
+    CHORUS_TYPED_SIGNALS(CHORUS_DEVICE, chorusx, NAME, T, _warp, ch_lanes_of_warp) \
+    CHORUS_TYPED_SIGNALS(CHORUS_DEVICE, chorusx, NAME, T, _block, ch_lanes_of_block)
+CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
+#undef CHORUS_DEFINE_TYPED
+
+#define CHORUS_DEFINE_SIZED(BITS, BYTES)                                                 \
+    CHORUS_UNTYPED_SIGNALS(CHORUS_DEVICE, chorusx, BITS, BYTES, _warp, ch_lanes_of_warp) \
+    CHORUS_UNTYPED_SIGNALS(CHORUS_DEVICE, chorusx, BITS, BYTES, _block, ch_lanes_of_block)
+CHORUS_SIZES(CHORUS_DEFINE_SIZED)
+CHORUS_DEFINE_SIZED(mem, 1)
+#undef CHORUS_DEFINE_SIZED
+
+#ifdef __CUDA_ARCH__
+#define CHORUS_DEFINE_TYPED(NAME, T, kind) \
+    CHORUS_TYPED_SIGNALS(CHORUS_BOTH, chorus, NAME, T, , ch_lanes_of_thread)
+CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
+#undef CHORUS_DEFINE_TYPED
+
+#define CHORUS_DEFINE_SIZED(BITS, BYTES) \
+    CHORUS_UNTYPED_SIGNALS(CHORUS_BOTH, chorus, BITS, BYTES, , ch_lanes_of_thread)
+CHORUS_SIZES(CHORUS_DEFINE_SIZED)
+CHORUS_DEFINE_SIZED(mem, 1)
+#undef CHORUS_DEFINE_SIZED
+#endif /* __CUDA_ARCH__ */
+
+/* --- order ------------------------------------------------------------------------------ */
+/**
+ * Set or add to a signal at a peer, without a put.
+ *
+ * @param sig_addr  symmetric, 8-byte aligned
+ * @param signal    set there, or added
+ * @param sig_op    CHORUS_SIGNAL_SET or CHORUS_SIGNAL_ADD
+ * @param pe        number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    one thread, diverged or not.
+ * Ordering:   an atomic; not ordered with puts from before, but by chorus_fence.
+ * Errors:     none are found.
+ * Source:     NVSHMEM, nvshmemx_signal_op; as that of hosts.
+ * Since:      0.1
+ */
+CHORUS_DEVICE void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+{
+    ch_signal(sig_addr, signal, sig_op, pe);
+}
+
+#ifdef __CUDA_ARCH__
+/**
+ * Order, and complete, what this thread stored, put and changed by atomics anywhere, as
+ * chorus_fence and chorus_quiet.
+ *
+ * Collective: no, any PE.
+ * Threads:    one thread, for itself and for what it has seen of others: after a barrier of the
+ *             block, for the block.
+ * Ordering:   what it covers is seen by all PEs before anything this thread does later; both
+ *             are the same here. Implies no barrier.
+ * Errors:     none are found.
+ * Source:     NVSHMEM, nvshmem_fence and nvshmem_quiet.
+ * Since:      0.1
+ */
+CHORUS_BOTH void chorus_fence(void)
+{
+    __threadfence_system();
+}
+
+CHORUS_BOTH void chorus_quiet(void)
+{
+    __threadfence_system();
+}
+#endif /* __CUDA_ARCH__ */
+
+#endif /* CHORUS_DEVICE_RMA_CUH */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c: what the host's half of chorus_device.cuh asks of the library. */
+#include "chorus/chorusx.h"
+
+#include "api/context.h"
+
+#include <string.h>
+
+/* A module's kernels have one copy of the state, so one process is one PE. */
+static chorus_status check_process(const struct ch_context *context, const char *function)
+{
+    if (strcmp(context->boot->ops->name, "threads") != 0) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "%s: PEs are threads of this process, but kernels make calls for one PE of "
+                   "a process; start the PEs with chorusrun",
+                   function);
+}
+
+int chorusx_device_state(void *state_out, size_t bytes)
+{
+    struct ch_context *context;
+
+    CH_TRY(ch_context_require(__func__, &context));
+    if (bytes != sizeof(struct ch_device_state))
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: the program's chorus_device.cuh has a state of %zu bytes, this "
+                       "library's has %zu; compile the program anew",
+                       __func__, bytes, sizeof(struct ch_device_state));
+    CH_TRY(check_process(context, __func__));
+    return ch_teams_device_state(context->teams, state_out);
+}
+
+int chorusx_device_failed(const char *what, const char *why)
+{
+    struct ch_context *context;
+
+    CH_TRY(ch_context_require(__func__, &context));
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s failed: %s", what, why);
+}

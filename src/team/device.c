@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "team/device.h"
+
+#include "chorus/chorus.h"
+#include "heap/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the table has the record of a handle's team. */
+static void *entry_of(const struct ch_teams *teams, ch_team_handle handle)
+{
+    return (char *)(uintptr_t)teams->device_state.teams +
+           ((uint32_t)handle % CH_TEAM_SLOTS) * sizeof(struct ch_device_team *);
+}
+
+chorus_status ch_device_table_open(struct ch_teams *teams, const struct ch_device_terms *terms)
+{
+    void *table;
+
+    CH_TRY(ch_heap_sync_alloc(teams->heap, CH_TEAM_SLOTS * sizeof(struct ch_device_team *),
+                              &table));
+    teams->device_state = (struct ch_device_state){
+        .teams = table,
+        .slot_mask = CH_TEAM_SLOTS - 1,
+        .terms = *terms,
+    };
+    return CHORUS_OK;
+}
+
+/* What follows a team's sync memory: what the GPU remembers of each duplicate, the record. */
+static char *dups_of(const struct ch_team *team)
+{
+    return (char *)team->sync + team->n_dups * team->layout.dup_bytes;
+}
+
+static const struct ch_peer *peers_of(char *record)
+{
+    return (const struct ch_peer *)(void *)(record + sizeof(struct ch_device_team));
+}
+
+static chorus_status write_record(const struct ch_device *device, const struct ch_team *team,
+                                  ch_team_handle handle, char *at)
+{
+    const size_t bytes = CH_DEVICE_TEAM_BYTES(team->n);
+    struct ch_device_team *record = malloc(bytes);
+    chorus_status status;
+
+    if (record == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", team->n);
+    *record = (struct ch_device_team){
+        .me = team->me,
+        .n = team->n,
+        .handle = handle,
+        .late_pe = team->me,
+        .id = team->id,
+        .peers = peers_of(at),
+        .dup = (struct ch_dup *)(void *)dups_of(team),
+        .layout = team->layout,
+    };
+    memcpy(record + 1, team->peers, team->n * sizeof(struct ch_peer));
+    status = ch_device_copy(device, at, record, bytes);
+    free(record);
+    return status;
+}
+
+chorus_status ch_device_table_add(struct ch_teams *teams, const struct ch_team *team,
+                                  ch_team_handle handle)
+{
+    const struct ch_device *device = ch_heap_device(teams->heap);
+    char *record;
+
+    if (teams->device_state.teams == NULL) return CHORUS_OK;
+    record = dups_of(team) + team->n_dups * CH_DEVICE_DUP_BYTES(team->n);
+    CH_TRY(write_record(device, team, handle, record));
+    if (handle == CHORUS_TEAM_WORLD) {
+        teams->device_state.me = team->me;
+        teams->device_state.n = team->n;
+        teams->device_state.peers = peers_of(record);
+    }
+    return ch_device_store(device, entry_of(teams, handle), (uintptr_t)record, sizeof(record));
+}
+
+chorus_status ch_device_table_remove(const struct ch_teams *teams, ch_team_handle handle)
+{
+    if (teams->device_state.teams == NULL) return CHORUS_OK;
+    return ch_device_store(ch_heap_device(teams->heap), entry_of(teams, handle), 0,
+                           sizeof(struct ch_device_team *));
+}

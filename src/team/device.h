@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.h: keeping device_table.h's records, for a heap on a GPU; private to this room. */
+#ifndef CH_TEAM_DEVICE_H
+#define CH_TEAM_DEVICE_H
+
+#include "team/device_table.h"
+#include "team/table.h"
+
+/* Make the table; it goes with the heap. */
+CH_MUST_CHECK chorus_status ch_device_table_open(struct ch_teams *teams,
+                                                 const struct ch_device_terms *terms);
+
+/* Write the team's record, and put it under its handle. A no-op where there is no table. */
+CH_MUST_CHECK chorus_status ch_device_table_add(struct ch_teams *teams,
+                                                const struct ch_team *team,
+                                                ch_team_handle handle);
+
+/* Kernels that name the handle from now on are refused. A no-op where there is no table. */
+CH_MUST_CHECK chorus_status ch_device_table_remove(const struct ch_teams *teams,
+                                                   ch_team_handle handle);
+
+#endif /* CH_TEAM_DEVICE_H */

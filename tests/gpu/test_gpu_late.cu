@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_gpu_late.cu: waits inside kernels that nobody ends. They end by CHORUS_TIMEOUT, and are
+ * reported.
+ */
+#include "test_gpu_device.cuh"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { SECONDS = 2 };
+
+/* --- a peer that does not come ---------------------------------------------------------- */
+__global__ void __launch_bounds__(THREADS_MAX, 1) meet_nobody(chorus_team_t team, int *bad)
+{
+    HOLDS(chorusx_barrier_block(team) == CHORUS_ERR_TIMEOUT);
+    HOLDS(chorusx_barrier_block(team) == CHORUS_ERR_STATE); /* at once */
+    HOLDS(chorusx_int_sum_reduce_block(team, bad, bad, 1) == CHORUS_ERR_STATE);
+}
+
+static void a_peer_is_late(void)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    int *bad = make<int>(1), n_bad = -1;
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), 0, 0, &team) == 0);
+    if (gpu_me() != 0) {
+        (void)sleep(SECONDS); /* what PE 0 waits inside the kernel, nobody waits for PE 0 */
+    } else if (gpu_n() > 1) {
+        run_grid(meet_nobody, 1, THREADS, team, bad);
+        EXPECT(chorusx_stream_synchronize(0) == CHORUS_ERR_TIMEOUT);
+        EXPECT(chorus_barrier(team) == CHORUS_ERR_TIMEOUT);
+        EXPECT(strstr(chorusx_last_error(), "which did not come") != 0);
+        EXPECT(chorus_barrier(team) != CHORUS_OK);
+    }
+    gpu_copy(&n_bad, bad, sizeof(n_bad));
+    EXPECT(n_bad == 0);
+}
+
+/* --- a value that is never stored ------------------------------------------------------- */
+__global__ void __launch_bounds__(THREADS_MAX, 1)
+    wait_for_nothing(int *flags, size_t *found, int *bad)
+{
+    if (threadIdx.x != 0) return;
+    chorus_int_wait_until(flags, CHORUS_CMP_EQ, 1);
+    HOLDS(chorus_int_wait_until_any(flags, 2, 0, CHORUS_CMP_EQ, 1) == SIZE_MAX);
+    HOLDS(chorus_int_wait_until_some(flags, 2, found, 0, CHORUS_CMP_EQ, 1) == 0);
+}
+
+static void a_value_is_late(void)
+{
+    int *bad = make<int>(1), *flags = make<int>(2);
+    size_t *found = make<size_t>(2);
+
+    run_grid(wait_for_nothing, 1, THREADS, flags, found, bad);
+    EXPECT(chorusx_stream_synchronize(0) == CHORUS_ERR_TIMEOUT);
+    chorus_free(found);
+    chorus_free(flags);
+    expect_none(bad);
+}
+
+#define CASES(X)      \
+    X(a_peer_is_late) \
+    X(a_value_is_late)
+
+int main(int argc, char **argv)
+{
+    static const struct gpu_case cases[] = {CASES(GPU_CASE)};
+
+    if (setenv("CHORUS_TIMEOUT", "2", 1) != 0) return EXIT_FAILURE;
+    return gpu_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
