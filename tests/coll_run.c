@@ -149,6 +149,8 @@ static bool is_refusal_due(const chorusx_call *call, bool apart)
 
     if (is_on_gpu() && strstr(says, "GPUs do not combine") != NULL)
         return ch_type_bytes[call->type] == 16 || call->type == CHORUS_TYPE_c64;
+    if (is_on_gpu() && strstr(says, "lines of 128 bytes") != NULL)
+        return call->algo != NULL && strstr(call->algo, "ll128") != NULL;
     if (engine) return strstr(says, "has engines that copy") != NULL;
     return (half && strstr(says, "precision") != NULL) ||
            (!apart && strstr(says, "overlap") != NULL);

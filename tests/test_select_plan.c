@@ -103,11 +103,29 @@ END_TEST
 START_TEST(offers__follow_type_reach_and_place)
 {
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f32, CH_REACH_self, true),
-                      CH_NEED_map | CH_NEED_whole | CH_NEED_apart);
+                      CH_NEED_map | CH_NEED_whole | CH_NEED_apart | CH_NEED_lines);
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f32, CH_REACH_mapped, false),
-                      CH_NEED_map | CH_NEED_whole);
-    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_bf16, CH_REACH_mapped, false), CH_NEED_map);
-    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_network, false), 0);
+                      CH_NEED_map | CH_NEED_whole | CH_NEED_lines);
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_bf16, CH_REACH_mapped, false),
+                      CH_NEED_map | CH_NEED_lines);
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_network, false), CH_NEED_lines);
+}
+END_TEST
+
+START_TEST(plan__lines_are_torn__another_protocol)
+{
+    struct ch_select *select =
+        open_with("", "  - {coll: reduce, algo: one_shot, proto: ll128, from: fallback}\n"
+                      "  - {coll: reduce, algo: one_shot, proto: ll, from: fallback}\n");
+    struct ch_request r = reduce_of(4096, 4);
+    struct ch_plan plan;
+
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_int_eq(plan.algo->id, CH_ALGO_ch_reduce_one_shot_ll128);
+    r.offers &= ~(uint32_t)CH_NEED_lines;
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_int_eq(plan.algo->id, CH_ALGO_ch_reduce_one_shot_ll);
+    ch_select_close(select);
 }
 END_TEST
 
@@ -245,6 +263,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, match__machine_gpu_nodes_reach__compared_as_written);
     tcase_add_test(tests, match__need_not_offered__falls_through);
     tcase_add_test(tests, offers__follow_type_reach_and_place);
+    tcase_add_test(tests, plan__lines_are_torn__another_protocol);
     tcase_add_test(tests, plan__ctas_and_radix__held_to_what_there_is);
     tcase_add_test(tests, order__option_then_user_then_shipped__a_collective_at_a_time);
     tcase_add_test(tests, order__users_table_bad__refused);

@@ -32,13 +32,21 @@ static struct cached_plan *cached_plan_of(size_t count, uint64_t shape)
     return &cached_plans[mixed >> (64 - CACHED_PLANS_LOG2)];
 }
 
-struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *call,
-                                bool is_apart)
+/* GPUs have engines that copy, and may have a link that tears lines. */
+static uint32_t gpu_offers(const struct ch_context *context, uint32_t offers)
+{
+    return (context->keeps_lines ? offers : offers & ~(uint32_t)CH_NEED_lines) |
+           CH_NEED_copy_engine;
+}
+
+struct ch_request ch_request_of(const struct ch_context *context, const struct ch_team *team,
+                                const chorusx_call *call, bool is_apart)
 {
     const size_t block = call->count * ch_type_bytes[call->type];
     const uint32_t reach = team->n == 1      ? CH_REACH_self
                            : team->is_mapped ? CH_REACH_mapped
                                              : CH_REACH_network;
+    const uint32_t offers = ch_offers(call->type, reach, is_apart);
     const struct ch_request request = {
         .coll = call->coll,
         .bytes = call->coll == CHORUS_COLL_reducescatter ? block * team->n : block,
@@ -50,8 +58,7 @@ struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *
         .ctas_max = team->n_dups,
         .machine = team->is_on_gpu ? "cuda" : "host",
         .gpu = "",
-        .offers = ch_offers(call->type, reach, is_apart) |
-                  (team->is_on_gpu ? CH_NEED_copy_engine : 0),
+        .offers = team->is_on_gpu ? gpu_offers(context, offers) : offers,
     };
 
     return request;
@@ -65,7 +72,7 @@ static chorus_status select_plan(const struct ch_context *context, const chorusx
 
     if (cached->team != out->team->id || cached->shape != shape ||
         cached->count != asked->count) {
-        const struct ch_request request = ch_request_of(out->team, asked, is_apart);
+        const struct ch_request request = ch_request_of(context, out->team, asked, is_apart);
         struct ch_plan plan;
 
         CH_TRY(ch_select_plan(context->select, &request, &plan));
@@ -103,10 +110,11 @@ static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **
 }
 
 /* The caller chose: its needs must be met, nothing is put in its place. */
-static chorus_status force_plan(const struct ch_args *args, bool is_apart, struct ch_call *out)
+static chorus_status force_plan(const struct ch_context *context, const struct ch_args *args,
+                                bool is_apart, struct ch_call *out)
 {
     const chorusx_call *call = args->call;
-    const struct ch_request request = ch_request_of(out->team, call, is_apart);
+    const struct ch_request request = ch_request_of(context, out->team, call, is_apart);
     uint32_t unmet;
 
     CH_TRY(find_algo(call, &out->algo));
@@ -170,7 +178,7 @@ chorus_status ch_collective(const struct ch_args *args)
         .op = asked->op,
     };
     if (asked->algo != NULL)
-        CH_TRY(force_plan(args, is_apart, &call));
+        CH_TRY(force_plan(context, args, is_apart, &call));
     else
         CH_TRY(select_plan(context, asked, is_apart, &call));
     return launch(context, &call, args);

@@ -24,8 +24,8 @@ CH_MUST_CHECK chorus_status ch_stream_check(struct ch_context *context, const ch
                                             const struct chorus_stream *stream);
 
 /* The values that selection sees. is_apart: dest and source do not overlap. */
-struct ch_request ch_request_of(const struct ch_team *team, const chorusx_call *call,
-                                bool is_apart);
+struct ch_request ch_request_of(const struct ch_context *context, const struct ch_team *team,
+                                const chorusx_call *call, bool is_apart);
 
 /* CHORUS_OK, or ERR_ARG with a message about what of the call is wrong. */
 CH_MUST_CHECK chorus_status ch_check_call(const struct ch_context *context,

@@ -29,6 +29,7 @@ struct ch_context {
     struct ch_select *select;
     struct ch_crew *crew;            /* of blocking calls on a host */
     struct ch_gpu *gpu;              /* of all calls, if the heap lies on one; else null */
+    bool keeps_lines;                /* the link between GPUs, if so */
     struct ch_stream_entry *streams; /* all of this PE's, see stream.c */
     int thread_level;
     uint64_t n_scans; /* wait and test calls so far: where the next one begins to look */

@@ -86,7 +86,7 @@ int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chor
     CH_TRY(ch_context_require(__func__, &context));
     CH_TRY(ch_team_get(context->teams, team, &found));
     CH_TRY(check_question(__func__, coll, type, op));
-    request = ch_request_of(found, &call, true);
+    request = ch_request_of(context, found, &call, true);
     request.bytes = bytes;
     CH_TRY(ch_select_plan(context->select, &request, &plan));
     *plan_out = (chorusx_plan){.ctas = (int)plan.ctas, .radix = (int)plan.radix};

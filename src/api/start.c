@@ -4,6 +4,7 @@
 
 #include "coll/crew.h"
 #include "coll/gpu.h"
+#include "coll/lines.h"
 
 #include <stdlib.h>
 
@@ -26,6 +27,8 @@ static chorus_status open_teams(struct ch_context *context)
 
     if (is_on_gpu) {
         CH_TRY(ch_gpu_open(context->heap, context->options.timeout_ns, &context->gpu));
+        CH_TRY(ch_lines_try(context->boot, context->heap, context->options.timeout_ns,
+                            &context->keeps_lines));
         terms = ch_gpu_terms(context->gpu);
     }
     return ch_teams_open(context->boot, context->heap, &context->options, &context->patience,

@@ -22,6 +22,9 @@
 CH_ALGO_LIST(X)
 #undef X
 
+/* What a protocol needs, whoever speaks it. */
+enum { NEEDS_signal = 0, NEEDS_simple = 0, NEEDS_ll = 0, NEEDS_ll128 = CH_NEED_lines };
+
 const struct ch_algo ch_algos[CH_ALGO_COUNT] = {
 #define X(COLL, NAME, PROTO, FN, NEEDS, RADIX, STEPS, WIRE) \
     {                                                       \
@@ -29,7 +32,7 @@ const struct ch_algo ch_algos[CH_ALGO_COUNT] = {
         .coll = CHORUS_COLL_##COLL,                         \
         .name = #NAME,                                      \
         .proto = CH_PROTO_##PROTO,                          \
-        .needs = (NEEDS),                                   \
+        .needs = (NEEDS) | NEEDS_##PROTO,                   \
         .takes_radix = (RADIX),                             \
         .steps_text = #STEPS,                               \
         .wire_text = #WIRE,                                 \

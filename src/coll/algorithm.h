@@ -22,10 +22,12 @@
     X(map, 1u, "loads and stores reach every peer")                                 \
     X(whole, 2u, "partial results keep the type's precision: not half, bfloat16")   \
     X(apart, 4u, "source and dest do not overlap")                                  \
-    X(copy_engine, 8u, "the machine has engines that copy between PEs")
+    X(copy_engine, 8u, "the machine has engines that copy between PEs")             \
+    X(lines, 16u, "the link keeps lines of 128 bytes whole")
 
 /*
  * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire.
+ * Those of protocol ll128 need `lines` besides.
  *
  * Steps are signals that publish data (in a barrier: arrival) one behind another; permission
  * to write or to reuse a buffer is not a step. Wire is the most data bytes that any PE sends
@@ -103,7 +105,7 @@ struct ch_algo {
     chorus_coll coll;
     const char *name; /* with proto, unique within its collective */
     enum ch_proto proto;
-    uint32_t needs; /* CH_NEED_ bits */
+    uint32_t needs; /* CH_NEED_ bits, of its protocol too */
     bool takes_radix;
     const char *steps_text, *wire_text; /* the formulas as written in the list */
     uint64_t (*steps)(const struct ch_shape *shape);

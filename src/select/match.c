@@ -13,7 +13,7 @@ const char *const ch_reach_names[CH_REACH_COUNT] = {
 
 uint32_t ch_offers(chorus_type type, uint32_t reach, bool is_apart)
 {
-    uint32_t offers = 0;
+    uint32_t offers = CH_NEED_lines;
 
     if (reach == CH_REACH_self || reach == CH_REACH_mapped) offers |= CH_NEED_map;
     if (type != CHORUS_TYPE_f16 && type != CHORUS_TYPE_bf16) offers |= CH_NEED_whole;

@@ -85,8 +85,8 @@ struct ch_plan {
     const struct ch_rule *rule;   /* null: forced */
 };
 
-/* The CH_NEED_ bits a request of this type offers, on a team of this reach; `is_apart`: source
- * and dest do not overlap on any PE. */
+/* The CH_NEED_ bits a request of this type offers on hosts, on a team of this reach.
+ * `is_apart`: source and dest do not overlap on any PE. */
 uint32_t ch_offers(chorus_type type, uint32_t reach, bool is_apart);
 
 /* Tables in force, most specific first, and forced choices. Owned by the caller; made once. */

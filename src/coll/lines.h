@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lines.h: does the link between GPUs keep lines of 128 bytes whole? No handbook says so of
+ * every link, so it is tried at start. lines_cuda.c asks kernels_lines.cu; in builds without
+ * CUDA lines_none.c is never reached.
+ */
+#ifndef CH_LINES_H
+#define CH_LINES_H
+
+#include "base/error.h"
+#include "boot/boot.h"
+#include "heap/heap.h"
+
+#include <stdbool.h>
+
+/*
+ * Send every peer some thousand lines and look whether one arrives in parts; a few
+ * milliseconds. Collective over the job, for a heap on GPUs; all PEs get the same answer, which
+ * is no where a PE could not try.
+ */
+CH_MUST_CHECK chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap,
+                                         uint64_t timeout_ns, bool *are_whole_out);
+
+#endif /* CH_LINES_H */

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/lines.h"
+
+#include "base/log.h"
+#include "coll/kernels_lines.h"
+#include "heap/device.h"
+
+#include <cuda_runtime_api.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* What a PE tells the others before the trial: where its area is. */
+struct place {
+    uint64_t offset; /* in its data segment */
+    int32_t can;
+};
+
+static chorus_status failed(cudaError_t error)
+{
+    (void)cudaGetLastError(); /* the program's own checks are not to find it */
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "trying lines between GPUs failed: %s",
+                   cudaGetErrorString(error));
+}
+
+/* This PE's part of the trial, to its end. */
+static chorus_status run(const struct ch_device *device, const struct ch_lines_args *args,
+                         struct ch_lines_found *found_out)
+{
+    void *stream = ch_device_stream(device);
+    const int before = ch_device_enter(device);
+    cudaError_t error = (cudaError_t)ch_lines_launch(stream, args);
+
+    if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+    ch_device_leave(device, before);
+    if (error != cudaSuccess) return failed(error);
+    return ch_device_copy(device, found_out, args->areas[args->me], sizeof(*found_out));
+}
+
+/* Where everyone's area is; false: somebody has none. */
+static chorus_status meet(struct ch_boot *boot, const struct ch_heap *heap, const char *area,
+                          struct ch_lines_args *args, bool *can_out)
+{
+    struct place mine = {0, area != NULL}, places[CH_KERNEL_PES_MAX];
+
+    if (area != NULL) mine.offset = (uint64_t)(area - ch_heap_data_base(heap, boot->me));
+    CH_TRY(boot->ops->exchange(boot, &mine, sizeof(mine), -1, places, NULL));
+    *can_out = true;
+    for (uint32_t pe = 0; pe < boot->n; pe++) {
+        if (!places[pe].can) *can_out = false;
+        args->areas[pe] = ch_heap_data_base(heap, pe) + places[pe].offset;
+    }
+    return CHORUS_OK;
+}
+
+/* The trial, and this PE's verdict: whether it has found all whole. */
+static chorus_status judge(struct ch_boot *boot, struct ch_heap *heap, uint64_t timeout_ns,
+                           char *area, bool *are_whole_out)
+{
+    struct ch_lines_args args = {.me = boot->me,
+                                 .n = boot->n,
+                                 .aborted = &ch_heap_door_on_device(heap)->aborted,
+                                 .timeout_ns = timeout_ns};
+    struct ch_lines_found found = {0, 0};
+    bool can;
+
+    *are_whole_out = false;
+    CH_TRY(meet(boot, heap, area, &args, &can));
+    if (!can) return CHORUS_OK;
+    CH_TRY(run(ch_heap_device(heap), &args, &found));
+    *are_whole_out = found.torn == 0 && found.lost == 0;
+    CH_LOG(INFO,
+           "%u lines of %zu bytes from each of %u peers: %" PRIu32 " parts torn, %" PRIu32
+           " peers lost",
+           CH_LINES_OF_PAIR, sizeof(struct ch_line), boot->n - 1, found.torn, found.lost);
+    return CHORUS_OK;
+}
+
+/* The same verdict for all, once all are done with each other's areas. */
+static chorus_status agree(struct ch_boot *boot, bool *are_whole)
+{
+    const uint8_t mine = *are_whole;
+    uint8_t all[CH_KERNEL_PES_MAX];
+
+    CH_TRY(boot->ops->exchange(boot, &mine, sizeof(mine), -1, all, NULL));
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        if (!all[pe]) *are_whole = false;
+    CH_LOG(INFO, "lines of 128 bytes are %s", *are_whole ? "whole: ll128 is used" : "not used");
+    return CHORUS_OK;
+}
+
+chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t timeout_ns,
+                           bool *are_whole_out)
+{
+    void *area = NULL;
+    chorus_status status;
+
+    *are_whole_out = boot->n == 1; /* no link */
+    if (boot->n == 1 || boot->n > CH_KERNEL_PES_MAX) return CHORUS_OK;
+    if (ch_heap_sync_alloc(heap, CH_LINES_AREA_BYTES(boot->n), &area) != CHORUS_OK)
+        ch_error_forget(); /* the others learn of it, and do without lines too */
+    status = judge(boot, heap, timeout_ns, area, are_whole_out);
+    if (status == CHORUS_OK) status = agree(boot, are_whole_out);
+    ch_heap_sync_free(heap, area);
+    return status;
+}
