@@ -35,9 +35,11 @@ chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
     memset(id_out, 0, sizeof(*id_out));
     id_out->ordinal = (int32_t)place;
     (void)snprintf(id_out->name, sizeof(id_out->name), "fake %u", place);
-    (void)snprintf(id_out->bus, sizeof(id_out->bus), "0000:%02x:00.0", place);
+    (void)snprintf(id_out->bus, sizeof(id_out->bus), "0000:%02x:00.0",
+                   fake.shares_device && (int)place == fake.bad ? 0 : place);
     id_out->memory_bytes = (uint64_t)1 << 30;
     id_out->granule_bytes = FAKE_GRANULE_BYTES;
+    id_out->has_multicast = !fake.has_no_multicast || (int)place != fake.bad;
     return CHORUS_OK;
 }
 
@@ -141,6 +143,38 @@ void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
     if (mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
              0) == at)
         count(&fake.mapped, -1);
+}
+
+/* Memory that reaches nobody: what it is for, only hardware does. */
+chorus_status ch_device_multicast_create(const struct ch_device *device, uint32_t n,
+                                         size_t bytes, uint64_t *handle_out, int *fd_out)
+{
+    if (device->id.ordinal != 0 || n < 2)
+        return CH_FAIL(CHORUS_ERR_ARG, "not the PE that is to create it");
+    return ch_device_create(device, bytes, handle_out, fd_out);
+}
+
+chorus_status ch_device_multicast_join(const struct ch_device *device, uint64_t multicast)
+{
+    (void)device, (void)multicast;
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_multicast_bind(const struct ch_device *device, uint64_t multicast,
+                                       uint64_t memory, size_t bytes)
+{
+    (void)multicast, (void)memory, (void)bytes;
+    if (is_bad(device) && fake.binds_nothing)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "binding: the test says no");
+    count(&fake.bound, 1);
+    return CHORUS_OK;
+}
+
+void ch_device_multicast_unbind(const struct ch_device *device, uint64_t multicast,
+                                size_t bytes)
+{
+    (void)device, (void)multicast, (void)bytes;
+    count(&fake.bound, -1);
 }
 
 size_t ch_device_free_bytes(const struct ch_device *device)

@@ -18,10 +18,13 @@ struct fake {
     int is_far;        /* it reaches no other */
     int has_no_memory; /* creating fails */
     int maps_nothing;  /* mapping fails */
+    int binds_nothing; /* binding to multicast fails */
+    int has_no_multicast;
+    int shares_device; /* it is the first one, to two PEs */
     size_t free_bytes; /* of every device */
 
     /* What was made and not given back: all zero in the end. */
-    int devices, reserved, handles, mapped, registered;
+    int devices, reserved, handles, mapped, registered, bound;
 };
 extern struct fake fake;
 

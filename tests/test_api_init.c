@@ -146,6 +146,7 @@ START_TEST(init__bad_environment__is_undone)
          "CHORUS_HEAP is \"foo\"; expected auto, host or cuda"},
         {"CHORUS_SYNC_MAX", "some", CHORUS_ERR_ARG,
          "CHORUS_SYNC_MAX is \"some\"; expected bytes"},
+        {"CHORUS_NVLS", "yes", CHORUS_ERR_ARG, "CHORUS_NVLS is \"yes\"; expected 0 or 1"},
         {"CHORUS_TIMEOUT", "soon", CHORUS_ERR_ARG, "CHORUS_TIMEOUT is \"soon\""},
         {"CHORUS_TUNING", "/no/such/table.yaml", CHORUS_ERR_TABLE, "/no/such/table.yaml"},
         {"CHORUS_ALGO", "reduce:no_such", CHORUS_ERR_ARG, "no_such"},
@@ -540,7 +541,7 @@ int main(void)
     tcase_add_test(tcase, calls__after_finalize__are_refused);
     tcase_add_loop_test(tcase, init_thread__each_level__is_granted, 0, 4);
     tcase_add_test(tcase, init_thread__no_such_level__is_refused);
-    tcase_add_loop_test(tcase, init__bad_environment__is_undone, 0, 6);
+    tcase_add_loop_test(tcase, init__bad_environment__is_undone, 0, 7);
     tcase_add_test(tcase, init__heap_on_gpus__is_there_or_says_what_is_missing);
     tcase_add_test(tcase, init__heap_auto__leaves_no_message);
     tcase_add_test(tcase, init_attr__what_it_says__wins_over_the_environment);

@@ -51,7 +51,7 @@ static void close_all(struct ch_boot *boot, struct ch_heap *heap)
     ch_heap_close(heap);
     pes_meet(boot);
     EXPECT(fake.devices == 0 && fake.reserved == 0 && fake.handles == 0);
-    EXPECT(fake.mapped == 0 && fake.registered == 0);
+    EXPECT(fake.mapped == 0 && fake.registered == 0 && fake.bound == 0);
 }
 
 /* What each PE writes to the next is what that one finds, in each of many chunks. */
@@ -263,6 +263,133 @@ START_TEST(realloc__on_gpus__keeps_the_contents)
 }
 END_TEST
 
+/* --- multicast: what the heap does for it, on devices that only say they have it --- */
+
+static chorus_status open_with_nvls(struct ch_boot *boot, bool is_asked,
+                                    struct ch_heap **heap_out)
+{
+    struct ch_options options = options_for(CHORUS_HEAP_cuda);
+
+    options.nvls = is_asked;
+    return ch_heap_open(boot, &options, heap_out);
+}
+
+static void grow_with_multicast(struct ch_boot *boot, int n_here)
+{
+    struct ch_heap *heap = NULL;
+    char *all;
+    void *block = NULL;
+
+    EXPECT(open_with_nvls(boot, true, &heap) == CHORUS_OK);
+    EXPECT(ch_heap_multicast_shift(heap) != 0);
+    EXPECT(ch_heap_alloc(heap, 64, 7 * M, &block) == CHORUS_OK);
+    all = (char *)block + ch_heap_multicast_shift(heap);
+    memset(all, 5, 7 * M); /* the range is mapped there, and is none of the segments */
+    EXPECT(((char *)block)[0] == 0);
+    pes_meet(boot);
+    EXPECT(fake.bound == 2 * n_here); /* two chunks */
+    close_all(boot, heap);
+}
+
+static void grow_threads(struct ch_boot *boot)
+{
+    grow_with_multicast(boot, (int)boot->n);
+}
+
+static void grow_processes(struct ch_boot *boot)
+{
+    grow_with_multicast(boot, 1);
+}
+
+START_TEST(multicast__all_ask_and_have_it__covers_every_chunk)
+{
+    pes_run_threads(3, grow_threads);
+    pes_run_processes(3, grow_processes);
+}
+END_TEST
+
+static void expect_none(struct ch_boot *boot, bool is_asked)
+{
+    struct ch_heap *heap = NULL;
+    void *block = NULL;
+
+    EXPECT(open_with_nvls(boot, is_asked, &heap) == CHORUS_OK);
+    EXPECT(ch_heap_multicast_shift(heap) == 0);
+    EXPECT(ch_heap_alloc(heap, 64, 7 * M, &block) == CHORUS_OK);
+    EXPECT(fake.bound == 0);
+    close_all(boot, heap);
+}
+
+static void ask_nobody(struct ch_boot *boot)
+{
+    expect_none(boot, false);
+}
+
+static void ask_all(struct ch_boot *boot)
+{
+    expect_none(boot, true);
+}
+
+static void ask_all_but_one(struct ch_boot *boot)
+{
+    expect_none(boot, boot->me != 1);
+}
+
+START_TEST(multicast__one_pe_is_without__is_off_on_all)
+{
+    pes_run_threads(3, ask_nobody);
+    pes_run_threads(1, ask_all);
+    pes_run_threads(3, ask_all_but_one);
+    pes_run_processes(3, ask_all_but_one);
+    fake.bad = 2;
+    fake.has_no_multicast = 1;
+    pes_run_threads(3, ask_all);
+    fake.has_no_multicast = 0;
+    fake.shares_device = 1;
+    pes_run_threads(3, ask_all);
+}
+END_TEST
+
+START_TEST(multicast__a_site_forbids_it__is_off)
+{
+    ck_assert_int_eq(setenv("CHORUS_LOG", "none", 1), 0);
+    ck_assert_int_eq(setenv("NCCL_NVLS_ENABLE", "0", 1), 0);
+    pes_run_threads(2, ask_all);
+}
+END_TEST
+
+static void fail_to_bind(struct ch_boot *boot)
+{
+    struct ch_heap *heap = NULL;
+    void *block = NULL;
+    int mapped, bound;
+
+    EXPECT(open_with_nvls(boot, true, &heap) == CHORUS_OK);
+    pes_meet(boot);
+    mapped = fake.mapped, bound = fake.bound;
+    pes_meet(boot);
+    if (boot->me == 1) fake.binds_nothing = 1;
+    pes_meet(boot);
+    EXPECT(ch_heap_alloc(heap, 64, 9 * M, &block) == CHORUS_ERR_SYSTEM);
+    EXPECT(pes_message_has("PE 1: binding: the test says no"));
+    pes_meet(boot);
+    EXPECT(fake.mapped == mapped && fake.bound == bound);
+    EXPECT(ch_heap_check(heap) == CHORUS_OK);
+    pes_meet(boot);
+    if (boot->me == 1) fake.binds_nothing = 0;
+    pes_meet(boot);
+    EXPECT(ch_heap_alloc(heap, 64, 9 * M, &block) == CHORUS_OK);
+    close_all(boot, heap);
+}
+
+START_TEST(multicast__one_cannot_bind__none_grows)
+{
+    fake.bad = 1;
+    pes_run_threads(3, fail_to_bind);
+    pes_run_processes(3, fail_to_bind);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("heap_device");
@@ -277,6 +404,10 @@ int main(void)
     tcase_add_test(tcase, open__one_gpu_fails__is_told_on_all_or_auto_stays_on_hosts);
     tcase_add_test(tcase, sync_alloc__on_gpus__is_zero_and_of_fixed_bytes);
     tcase_add_test(tcase, realloc__on_gpus__keeps_the_contents);
+    tcase_add_test(tcase, multicast__all_ask_and_have_it__covers_every_chunk);
+    tcase_add_test(tcase, multicast__one_pe_is_without__is_off_on_all);
+    tcase_add_test(tcase, multicast__a_site_forbids_it__is_off);
+    tcase_add_test(tcase, multicast__one_cannot_bind__none_grows);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);

@@ -92,6 +92,14 @@ static chorus_status parse_HEAP(const char *name, const char *text, chorus_heap 
                    text);
 }
 
+static chorus_status parse_SWITCH(const char *name, const char *text, bool *out)
+{
+    if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+        return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected 0 or 1", name, text);
+    *out = *text == '1';
+    return CHORUS_OK;
+}
+
 chorus_status ch_options_read(struct ch_options *out)
 {
     const char *text;

@@ -11,13 +11,14 @@
 #include "base/error.h"
 #include "chorus/lists.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* clang-format off */
 /* Environment name after CHORUS_, field, kind, default, text. Kinds: STRING, BYTES (suffix K, M,
  * G), COUNT (0 to CH_COUNT_MAX), SECONDS (fractions allowed; kept in ns), HEAP (a word of
- * CHORUS_HEAP_LIST). */
+ * CHORUS_HEAP_LIST), SWITCH (0 or 1). */
 #define CH_OPTION_LIST(X)                                                                        \
     X(LOG, log, STRING, "warn", "highest level logged: none error warn info debug trace")        \
     X(HEAP, heap, HEAP, "host", "where symmetric objects lie: host, cuda (GPUs), or auto: on GPUs if every PE has one") \
@@ -28,7 +29,8 @@
     X(ALGO, algo, STRING, "", "force algorithms: coll:algo[:proto[:ctas]][,...]")                \
     X(TUNING, tuning, STRING, "", "rule table file to use before the user's and the shipped ones") \
     X(CTAS, ctas, COUNT, "0", "duplicates of sync memory a team owns: the most CTAs a call can use; 0: 2 on a host, 64 on a GPU") \
-    X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple ring at a time; packets and lines: a quarter")
+    X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple ring at a time; packets and lines: a quarter") \
+    X(NVLS, nvls, SWITCH, "0", "1: multicast in the hardware of NVLink switches, unless a variable of the site forbids it")
 /* clang-format on */
 
 #define CH_OPTION_TYPE_STRING const char *
@@ -36,6 +38,7 @@
 #define CH_OPTION_TYPE_COUNT uint64_t
 #define CH_OPTION_TYPE_SECONDS uint64_t
 #define CH_OPTION_TYPE_HEAP chorus_heap
+#define CH_OPTION_TYPE_SWITCH bool
 
 #define CH_COUNT_MAX 1024u
 

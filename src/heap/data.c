@@ -3,6 +3,7 @@
 #include "heap/data.h"
 
 #include "heap/heap.h"
+#include "heap/multicast.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static chorus_status judge(const struct ch_data *data, const struct report *all)
     return CHORUS_OK;
 }
 
-static chorus_status agree(const struct ch_data *data, chorus_status mine)
+chorus_status ch_data_agree(const struct ch_data *data, chorus_status mine)
 {
     const struct report report = report_of(mine, 0);
     struct report *all = malloc(data->n * sizeof(*all));
@@ -114,7 +115,7 @@ static chorus_status share(const struct ch_data *data, size_t lo, size_t hi,
     if (st == CHORUS_OK) {
         const chorus_status mapped = map_all(data, lo, hi, all, fds);
 
-        st = agree(data, mapped);
+        st = ch_data_agree(data, mapped);
         if (st != CHORUS_OK && mapped == CHORUS_OK) unmap_first(data, data->n, lo, hi);
     }
     for (uint32_t pe = 0; pe < data->n; pe++)
@@ -125,27 +126,42 @@ out_all:
     return st;
 }
 
+/* Map the chunk of every segment here, and all at once where there is multicast. */
+static chorus_status join(const struct ch_data *data, struct ch_chunk *chunk,
+                          const struct report *mine, int fd)
+{
+    chorus_status st;
+
+    CH_TRY(share(data, chunk->lo, chunk->hi, mine, fd));
+    if (!data->has_multicast) return CHORUS_OK;
+    st = ch_multicast_make(data, chunk, mine->handle);
+    if (st != CHORUS_OK) unmap_first(data, data->n, chunk->lo, chunk->hi);
+    return st;
+}
+
 /* The next chunk of every segment, [lo, hi) of it. Mappings alone keep its memory afterwards.
  */
 static chorus_status add_chunk(struct ch_data *data, size_t lo, size_t hi)
 {
-    size_t *ends = realloc(data->chunk_ends, (data->n_chunks + 1) * sizeof(*ends));
+    struct ch_chunk *chunks =
+        realloc(data->chunks, (data->n_chunks + 1) * sizeof(*data->chunks));
+    struct ch_chunk chunk = {lo, hi, 0};
     uint64_t handle = 0;
     int fd = -1;
     chorus_status created, st;
     struct report mine;
 
-    if (ends != NULL) data->chunk_ends = ends;
-    created = ends == NULL ? CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of chunks")
-                           : ch_device_create(data->device, hi - lo, &handle, &fd);
+    if (chunks != NULL) data->chunks = chunks;
+    created = chunks == NULL ? CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of chunks")
+                             : ch_device_create(data->device, hi - lo, &handle, &fd);
     mine = report_of(created, handle);
-    st = share(data, lo, hi, &mine, created == CHORUS_OK ? fd : data->spare_fd);
+    st = join(data, &chunk, &mine, created == CHORUS_OK ? fd : data->spare_fd);
     if (created == CHORUS_OK) {
         ch_device_release(data->device, handle);
         (void)close(fd);
     }
     CH_TRY(st);
-    data->chunk_ends[data->n_chunks++] = hi;
+    data->chunks[data->n_chunks++] = chunk;
     return CHORUS_OK;
 }
 
@@ -158,7 +174,7 @@ chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi)
     if (bytes > has / data->n_sharing)
         st = CH_FAIL(CHORUS_ERR_NOMEM, "its GPU (%s) has %zu bytes free, %u PEs share it",
                      ch_device_id_of(data->device)->name, has, data->n_sharing);
-    CH_TRY(agree(data, st));
+    CH_TRY(ch_data_agree(data, st));
     return add_chunk(data, data->symmetric_offset + lo, data->symmetric_offset + hi);
 }
 
@@ -191,16 +207,21 @@ static void lay_out(struct ch_data *data, const struct ch_options *options,
                  data->granule_bytes);
 }
 
+/* A range for a segment, and where it begins in there. */
+static chorus_status reserve_one(const struct ch_data *data, char **reserved_out,
+                                 char **base_out)
+{
+    CH_TRY(ch_device_reserve(data->device, data->reserved_bytes, reserved_out));
+    *base_out = (char *)round_up((uintptr_t)*reserved_out, CH_HEAP_ALIGN_MAX);
+    return CHORUS_OK;
+}
+
 static chorus_status reserve(struct ch_data *data)
 {
-    for (uint32_t pe = 0; pe < data->n; pe++) {
-        char *base;
-
-        CH_TRY(ch_device_reserve(data->device, data->reserved_bytes, &base));
-        data->reserved[pe] = base;
-        data->bases[pe] = (char *)round_up((uintptr_t)base, CH_HEAP_ALIGN_MAX);
-    }
-    return CHORUS_OK;
+    for (uint32_t pe = 0; pe < data->n; pe++)
+        CH_TRY(reserve_one(data, &data->reserved[pe], &data->bases[pe]));
+    if (!data->has_multicast) return CHORUS_OK;
+    return reserve_one(data, &data->multicast_reserved, &data->multicast);
 }
 
 /* Everything that needs no peer. */
@@ -242,10 +263,11 @@ chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *option
     data->n = boot->n;
     data->spare_fd = own.fd;
     (void)pthread_mutex_init(&data->sync_lock, NULL);
+    data->has_multicast = ch_multicast_serves(peers, data->n);
     lay_out(data, options, peers);
     st = allocate(data, peers);
     if (st == CHORUS_OK) st = make_own(data, peers, own.door);
-    CH_TRY_GOTO(st, agree(data, st), out_close);
+    CH_TRY_GOTO(st, ch_data_agree(data, st), out_close);
     CH_TRY_GOTO(st, add_chunk(data, 0, data->sync_bytes), out_close);
     ch_arena_grow(&data->sync, data->sync_bytes);
     *data_out = data;
@@ -258,12 +280,11 @@ out_close:
 
 static void unmap_chunks(struct ch_data *data)
 {
-    size_t lo = 0;
-
     for (size_t i = 0; i < data->n_chunks; i++) {
-        unmap_first(data, data->n, lo, data->chunk_ends[i]);
-        /* The symmetric part does not begin where the sync part ends. */
-        lo = i == 0 ? data->symmetric_offset : data->chunk_ends[i];
+        const struct ch_chunk *chunk = &data->chunks[i];
+
+        if (data->has_multicast) ch_multicast_undo(data, chunk);
+        unmap_first(data, data->n, chunk->lo, chunk->hi);
     }
 }
 
@@ -275,12 +296,14 @@ void ch_data_close(struct ch_data *data)
         for (uint32_t pe = 0; pe < data->n; pe++)
             if (data->reserved[pe] != NULL)
                 ch_device_unreserve(data->device, data->reserved[pe], data->reserved_bytes);
+        if (data->multicast_reserved != NULL)
+            ch_device_unreserve(data->device, data->multicast_reserved, data->reserved_bytes);
         if (data->door_host != NULL) ch_device_unregister(data->device, data->door_host);
     }
     ch_device_close(data->device);
     ch_arena_clear(&data->sync);
     (void)pthread_mutex_destroy(&data->sync_lock);
-    free(data->chunk_ends);
+    free(data->chunks);
     free(data->bases);
     free(data->reserved);
     free(data->is_here);

@@ -20,6 +20,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+/* Bytes [lo, hi) of every segment, made at once. */
+struct ch_chunk {
+    size_t lo, hi;
+    uint64_t multicast; /* its object's handle, where there is multicast */
+};
+
 struct ch_data {
     struct ch_device *device; /* owned */
     struct ch_boot *boot;     /* borrowed */
@@ -34,9 +40,12 @@ struct ch_data {
     size_t sync_bytes;
     size_t symmetric_offset; /* of every segment */
     size_t symmetric_bytes;  /* the most it can grow to */
-    size_t *chunk_ends;      /* [n_chunks], owned: the last chunk is the one that grew last */
+    struct ch_chunk *chunks; /* [n_chunks], owned: the last one grew last */
     size_t n_chunks;
-    void *door_host, *door; /* this PE's, as the CPU and as kernels address it */
+    bool has_multicast;       /* of all PEs' segments, in hardware; see multicast.h */
+    char *multicast_reserved; /* owned: the range of its addresses */
+    char *multicast;          /* where a segment's begin in it */
+    void *door_host, *door;   /* this PE's, as the CPU and as kernels address it */
 
     pthread_mutex_t sync_lock; /* guards sync */
     struct ch_arena sync;      /* of the sync part; limit is all of it */
@@ -46,6 +55,7 @@ struct ch_data {
 struct ch_data_peer {
     struct ch_device_id device;
     bool is_here; /* in this process */
+    bool wants_multicast;
 };
 
 /* What it borrows of this PE's segment. */
@@ -64,6 +74,10 @@ void ch_data_close(struct ch_data *data); /* null is a no-op; not collective */
 /* Back bytes [lo, hi) of every PE's symmetric part with memory, or none. Collective; ERR_NOMEM,
  * on all PEs, names the one whose device is full. */
 CH_MUST_CHECK chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi);
+
+/* CHORUS_OK if that is what every PE says of a step, else the failure of the first that had
+ * one, with its message, on every PE. Collective; for multicast.c. */
+CH_MUST_CHECK chorus_status ch_data_agree(const struct ch_data *data, chorus_status mine);
 
 /* See heap.h. */
 CH_MUST_CHECK chorus_status ch_data_sync_alloc(struct ch_data *data, size_t bytes,

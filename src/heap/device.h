@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "boot/place.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct ch_device_id {
     char bus[CH_BUS_BYTES]; /* its PCI address, which names it on this machine */
     uint64_t memory_bytes;
     uint64_t granule_bytes; /* memory comes in multiples of this */
+    bool has_multicast;     /* in hardware */
 };
 
 struct ch_device;
@@ -77,6 +79,23 @@ void ch_device_release(const struct ch_device *device, uint64_t handle);
 CH_MUST_CHECK chorus_status ch_device_map(const struct ch_device *device, char *at,
                                           size_t bytes, uint64_t handle);
 void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes);
+
+/*
+ * Multicast in hardware: an object that stands for the memory of n devices at once. One PE
+ * creates it, with a handle and a descriptor as above; each adds its device, once it has the
+ * handle; when all have, each binds memory of its own. Then it is mapped like memory, for
+ * instructions of its own (coll/multimem_cuda.h) and no others.
+ */
+CH_MUST_CHECK chorus_status ch_device_multicast_create(const struct ch_device *device,
+                                                       uint32_t n, size_t bytes,
+                                                       uint64_t *handle_out, int *fd_out);
+CH_MUST_CHECK chorus_status ch_device_multicast_join(const struct ch_device *device,
+                                                     uint64_t multicast);
+CH_MUST_CHECK chorus_status ch_device_multicast_bind(const struct ch_device *device,
+                                                     uint64_t multicast, uint64_t memory,
+                                                     size_t bytes);
+void ch_device_multicast_unbind(const struct ch_device *device, uint64_t multicast,
+                                size_t bytes);
 
 /* Bytes of the device that nobody has. */
 size_t ch_device_free_bytes(const struct ch_device *device);

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "heap/device.h"
+#include "heap/device_state_cuda.h"
 
-#include "heap/driver_cuda.h"
-
-#include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-struct ch_device {
-    struct ch_device_id id;
-    struct ch_driver driver;
-    cudaStream_t stream; /* waits for no other stream, not even the default one */
-};
 
 /* A failure of the runtime; the program's own checks are not to find it again. */
 static chorus_status runtime_failed(const struct ch_device *d, const char *what,
@@ -22,16 +13,16 @@ static chorus_status runtime_failed(const struct ch_device *d, const char *what,
                    d->id.name, cudaGetErrorString(error));
 }
 
-static chorus_status driver_failed(const struct ch_device *d, const char *what, size_t bytes,
-                                   CUresult result)
+chorus_status ch_device_failed(const struct ch_device *device, const char *what, size_t bytes,
+                               CUresult result)
 {
     const chorus_status code =
         result == CUDA_ERROR_OUT_OF_MEMORY ? CHORUS_ERR_NOMEM : CHORUS_ERR_SYSTEM;
     const char *why = NULL;
 
-    (void)d->driver.cuGetErrorString(result, &why);
+    (void)device->driver.cuGetErrorString(result, &why);
     return CH_FAIL(code, "%s of %zu bytes on GPU %d (%s) failed: %s", what, bytes,
-                   d->id.ordinal, d->id.name, why != NULL ? why : "unknown error");
+                   device->id.ordinal, device->id.name, why != NULL ? why : "unknown error");
 }
 
 int ch_device_enter(const struct ch_device *device)
@@ -120,8 +111,8 @@ chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, ch
 
     ch_device_leave(device, before);
     if (result != CUDA_SUCCESS)
-        return driver_failed(device, "reserving addresses (lower CHORUS_HEAP_MAX)", bytes,
-                             result);
+        return ch_device_failed(device, "reserving addresses (lower CHORUS_HEAP_MAX)", bytes,
+                                result);
     *base_out = (char *)(uintptr_t)base;
     return CHORUS_OK;
 }
@@ -151,7 +142,7 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
         if (result != CUDA_SUCCESS) (void)device->driver.cuMemRelease(handle);
     }
     ch_device_leave(device, before);
-    if (result != CUDA_SUCCESS) return driver_failed(device, what, bytes, result);
+    if (result != CUDA_SUCCESS) return ch_device_failed(device, what, bytes, result);
     *handle_out = handle;
     *fd_out = fd;
     return CHORUS_OK;
@@ -166,7 +157,7 @@ chorus_status ch_device_import(const struct ch_device *device, int fd, uint64_t 
 
     ch_device_leave(device, before);
     if (result != CUDA_SUCCESS)
-        return driver_failed(device, "taking a peer's allocation", 0, result);
+        return ch_device_failed(device, "taking a peer's allocation", 0, result);
     *handle_out = handle;
     return CHORUS_OK;
 }
@@ -197,7 +188,7 @@ chorus_status ch_device_map(const struct ch_device *device, char *at, size_t byt
         if (result != CUDA_SUCCESS) (void)device->driver.cuMemUnmap(address, bytes);
     }
     ch_device_leave(device, before);
-    return result == CUDA_SUCCESS ? CHORUS_OK : driver_failed(device, what, bytes, result);
+    return result == CUDA_SUCCESS ? CHORUS_OK : ch_device_failed(device, what, bytes, result);
 }
 
 void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
@@ -260,7 +251,7 @@ chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_
 
     if (result != CUDA_SUCCESS) {
         ch_device_leave(device, before);
-        return driver_failed(device, "a store", bytes, result);
+        return ch_device_failed(device, "a store", bytes, result);
     }
     return finish(device, "a store", cudaSuccess, before);
 }

@@ -136,6 +136,16 @@ static chorus_status check_abilities(const struct ch_driver *driver,
     return CHORUS_OK;
 }
 
+/* It is asked for where it is wanted, so a driver that does not know what it is has none. */
+static bool has_multicast(const struct ch_driver *driver, int ordinal)
+{
+    int has = 0;
+
+    return driver->cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED,
+                                        (CUdevice)ordinal) == CUDA_SUCCESS &&
+           has;
+}
+
 static chorus_status describe(const struct ch_driver *driver, int ordinal,
                               struct ch_device_id *id_out)
 {
@@ -160,6 +170,7 @@ static chorus_status describe(const struct ch_driver *driver, int ordinal,
                        ordinal, is.name, (int)result);
     (void)snprintf(id.name, sizeof(id.name), "%.63s", is.name);
     (void)cudaDeviceGetPCIBusId(id.bus, (int)sizeof(id.bus), ordinal);
+    id.has_multicast = has_multicast(driver, ordinal);
     id.memory_bytes = is.totalGlobalMem;
     id.granule_bytes = granule;
     *id_out = id;

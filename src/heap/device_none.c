@@ -99,6 +99,32 @@ void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
     (void)device, (void)at, (void)bytes;
 }
 
+chorus_status ch_device_multicast_create(const struct ch_device *device, uint32_t n,
+                                         size_t bytes, uint64_t *handle_out, int *fd_out)
+{
+    (void)device, (void)n, (void)bytes, (void)handle_out, (void)fd_out;
+    return absent();
+}
+
+chorus_status ch_device_multicast_join(const struct ch_device *device, uint64_t multicast)
+{
+    (void)device, (void)multicast;
+    return absent();
+}
+
+chorus_status ch_device_multicast_bind(const struct ch_device *device, uint64_t multicast,
+                                       uint64_t memory, size_t bytes)
+{
+    (void)device, (void)multicast, (void)memory, (void)bytes;
+    return absent();
+}
+
+void ch_device_multicast_unbind(const struct ch_device *device, uint64_t multicast,
+                                size_t bytes)
+{
+    (void)device, (void)multicast, (void)bytes;
+}
+
 size_t ch_device_free_bytes(const struct ch_device *device)
 {
     (void)device;

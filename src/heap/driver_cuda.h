@@ -28,6 +28,11 @@
     X(cuMemSetAccess, 10020)          \
     X(cuMemExportToShareableHandle, 10020) \
     X(cuMemImportFromShareableHandle, 10020) \
+    X(cuMulticastGetGranularity, 12010) \
+    X(cuMulticastCreate, 12010)       \
+    X(cuMulticastAddDevice, 12010)    \
+    X(cuMulticastBindMem, 12010)      \
+    X(cuMulticastUnbind, 12010)       \
     X(cuStreamWriteValue32, 11070)    \
     X(cuStreamWriteValue64, 11070)
 /* clang-format on */

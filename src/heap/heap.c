@@ -141,6 +141,12 @@ char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe)
     return heap->data != NULL ? heap->data->bases[pe] : heap->segments[pe].base;
 }
 
+ptrdiff_t ch_heap_multicast_shift(const struct ch_heap *heap)
+{
+    if (heap->data == NULL || !heap->data->has_multicast) return 0;
+    return heap->data->multicast - heap->data->bases[heap->me];
+}
+
 const struct ch_device *ch_heap_device(const struct ch_heap *heap)
 {
     return heap->data != NULL ? heap->data->device : NULL;

@@ -92,6 +92,10 @@ char *ch_heap_base(const struct ch_heap *heap, uint32_t pe);
 /* The same of the data side; for the CPU to follow if ch_heap_device is null. */
 char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe);
 
+/* From an address of this PE's data side to the one that reaches the same place on all PEs of
+ * the job, by multicast in hardware; 0: there is none. */
+ptrdiff_t ch_heap_multicast_shift(const struct ch_heap *heap);
+
 /* The GPU that this PE's objects lie on; null: they lie in its segment. */
 const struct ch_device *ch_heap_device(const struct ch_heap *heap);
 /* This PE's door as kernels on that GPU address it; null without one. */

@@ -7,6 +7,7 @@
 #include "heap/heap_state.h"
 
 #include "base/log.h"
+#include "base/nvls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +25,19 @@ struct greeting {
     int64_t status;
     int64_t device_status; /* CHORUS_OK: `device` is what this PE can use; else `why` not */
     struct ch_device_id device;
+    bool wants_multicast;
     char why[WHY_BYTES];
 };
+
+/* Does this PE want multicast in hardware? */
+static bool wants_multicast(const struct ch_options *options)
+{
+    const char *no = ch_nvls_forbidden(options->nvls, getenv);
+
+    if (options->nvls && no != NULL)
+        CH_LOG(WARN, "no multicast in hardware, in spite of CHORUS_NVLS: %s forbids it", no);
+    return no == NULL;
+}
 
 /* The GPU this PE could use, unless none is wanted. */
 static void find_device(struct greeting *g, const struct ch_heap *heap,
@@ -33,6 +45,7 @@ static void find_device(struct greeting *g, const struct ch_heap *heap,
 {
     g->device_status = CHORUS_ERR_UNSUPPORTED;
     if (options->heap == CHORUS_HEAP_host) return;
+    g->wants_multicast = wants_multicast(options);
     g->device_status = ch_device_find(options->device, heap->me, heap->n, &g->device);
     if (g->device_status == CHORUS_OK) return;
     (void)snprintf(g->why, sizeof(g->why), "%s", ch_error_message());
@@ -148,8 +161,8 @@ static chorus_status open_data(struct ch_heap *heap, const struct ch_options *op
 
     if (peers == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", heap->n);
     for (uint32_t pe = 0; pe < heap->n; pe++)
-        peers[pe] =
-            (struct ch_data_peer){all[pe].device, same_process(&all[pe], &all[heap->me])};
+        peers[pe] = (struct ch_data_peer){
+            all[pe].device, same_process(&all[pe], &all[heap->me]), all[pe].wants_multicast};
     st = ch_data_open(heap->boot, options, peers, own, &heap->data);
     free(peers);
     if (st == CHORUS_OK) {

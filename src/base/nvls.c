@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/nvls.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/* What else switches it off. A value that is no number is taken for a no. */
+static const struct {
+    const char *name;
+    bool permits; /* 0 says no; else every other number does */
+} sites[] = {
+    {"NCCL_NVLS_ENABLE", true},
+    {"NVSHMEM_DISABLE_NVLS", false},
+    {"TORCH_SYMM_MEM_DISABLE_MULTICAST", false},
+};
+
+static bool says_no(const char *text, bool permits)
+{
+    char *end;
+    const long value = strtol(text, &end, 10);
+
+    return *end != '\0' || (value != 0) != permits;
+}
+
+const char *ch_nvls_forbidden(bool is_asked, ch_environment *get)
+{
+    if (!is_asked) return "CHORUS_NVLS";
+    for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
+        const char *text = get(sites[i].name);
+
+        if (text != NULL && *text != '\0' && says_no(text, sites[i].permits))
+            return sites[i].name;
+    }
+    return NULL;
+}

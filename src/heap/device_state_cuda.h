@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_state_cuda.h: what a device is made of; for the files of device.h alone. */
+#ifndef CH_DEVICE_STATE_CUDA_H
+#define CH_DEVICE_STATE_CUDA_H
+
+#include "heap/device.h"
+#include "heap/driver_cuda.h"
+
+#include <cuda_runtime_api.h>
+
+struct ch_device {
+    struct ch_device_id id;
+    struct ch_driver driver;
+    cudaStream_t stream; /* waits for no other stream, not even the default one */
+};
+
+/* The failure of a driver's call, with its message. */
+chorus_status ch_device_failed(const struct ch_device *device, const char *what, size_t bytes,
+                               CUresult result);
+
+#endif /* CH_DEVICE_STATE_CUDA_H */

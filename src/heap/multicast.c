@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * multicast.c: from n devices to one address, in steps that all PEs take together: the driver
+ * blocks a PE that binds memory before all have joined, so none begins until all are ready.
+ */
+#include "heap/multicast.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How far this PE has come with an object. */
+enum progress { NOTHING, HAS, BOUND, MAPPED };
+
+/* Why PE pe keeps the job from it; null: it does not. */
+static const char *obstacle(const struct ch_data_peer *peers, uint32_t pe)
+{
+    if (!peers[pe].wants_multicast) return "did not ask for it";
+    if (!peers[pe].device.has_multicast) return "has a GPU without it";
+    for (uint32_t k = 0; k < pe; k++)
+        if (strcmp(peers[k].device.bus, peers[pe].device.bus) == 0)
+            return "shares its GPU with another";
+    return NULL;
+}
+
+bool ch_multicast_serves(const struct ch_data_peer *peers, uint32_t n)
+{
+    bool is_wanted = false;
+
+    for (uint32_t pe = 0; pe < n; pe++)
+        is_wanted = is_wanted || peers[pe].wants_multicast;
+    if (n == 1 || !is_wanted) return false;
+    for (uint32_t pe = 0; pe < n; pe++) {
+        const char *why = obstacle(peers, pe);
+
+        if (why == NULL) continue;
+        CH_LOG(INFO, "no multicast in hardware: PE %u %s", pe, why);
+        return false;
+    }
+    CH_LOG(INFO, "multicast in hardware serves teams of all %u PEs", n);
+    return true;
+}
+
+/* PE 0's object, for the others; all PEs must give a descriptor. */
+static chorus_status hand_out(const struct ch_data *data, int fd, uint64_t *object)
+{
+    const char nothing = 0;
+    int *fds = malloc(data->n * (sizeof(*fds) + sizeof(nothing)));
+    chorus_status st;
+
+    if (fds == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
+    st = data->boot->ops->exchange(data->boot, &nothing, sizeof(nothing), fd, fds + data->n,
+                                   fds);
+    if (st == CHORUS_OK) {
+        if (data->me != 0) st = ch_device_import(data->device, fds[0], object);
+        for (uint32_t pe = 0; pe < data->n; pe++)
+            (void)close(fds[pe]);
+    }
+    free(fds);
+    return st;
+}
+
+/* The object, with every PE's device in it. */
+static chorus_status get(const struct ch_data *data, size_t bytes, uint64_t *object,
+                         enum progress *progress)
+{
+    int fd = -1;
+    chorus_status st =
+        data->me != 0 ? CHORUS_OK
+                      : ch_device_multicast_create(data->device, data->n, bytes, object, &fd);
+
+    if (data->me == 0 && st == CHORUS_OK) *progress = HAS;
+    st = ch_data_agree(data, st);
+    if (st == CHORUS_OK) {
+        st = hand_out(data, data->me == 0 ? fd : data->spare_fd, object);
+        if (st == CHORUS_OK) {
+            *progress = HAS;
+            st = ch_device_multicast_join(data->device, *object);
+        }
+        st = ch_data_agree(data, st);
+    }
+    if (fd >= 0) (void)close(fd);
+    return st;
+}
+
+static void undo(const struct ch_data *data, const struct ch_chunk *chunk,
+                 enum progress progress)
+{
+    const size_t bytes = chunk->hi - chunk->lo;
+
+    if (progress >= MAPPED) ch_device_unmap(data->device, data->multicast + chunk->lo, bytes);
+    if (progress >= BOUND) ch_device_multicast_unbind(data->device, chunk->multicast, bytes);
+    if (progress >= HAS) ch_device_release(data->device, chunk->multicast);
+}
+
+chorus_status ch_multicast_make(const struct ch_data *data, struct ch_chunk *chunk,
+                                uint64_t memory)
+{
+    const struct ch_device *device = data->device;
+    const size_t bytes = chunk->hi - chunk->lo;
+    enum progress progress = NOTHING;
+    chorus_status st;
+
+    CH_TRY_GOTO(st, get(data, bytes, &chunk->multicast, &progress), out_undo);
+    st = ch_device_multicast_bind(device, chunk->multicast, memory, bytes);
+    if (st == CHORUS_OK) progress = BOUND;
+    CH_TRY_GOTO(st, ch_data_agree(data, st), out_undo);
+    st = ch_device_map(device, data->multicast + chunk->lo, bytes, chunk->multicast);
+    if (st == CHORUS_OK) progress = MAPPED;
+    CH_TRY_GOTO(st, ch_data_agree(data, st), out_undo);
+    return CHORUS_OK;
+
+out_undo:
+    undo(data, chunk, progress);
+    return st;
+}
+
+void ch_multicast_undo(const struct ch_data *data, const struct ch_chunk *chunk)
+{
+    undo(data, chunk, MAPPED);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * multicast.h: addresses that reach all PEs of the job at once; for the files of this room.
+ *
+ * Each chunk of the device segments gets a multicast object of all PEs' devices, which is
+ * mapped in a range of its own, laid out as a segment is: the same offset is the same place.
+ */
+#ifndef CH_HEAP_MULTICAST_H
+#define CH_HEAP_MULTICAST_H
+
+#include "heap/data.h"
+
+/* Does every PE ask for it, on a device of its own that has it? */
+bool ch_multicast_serves(const struct ch_data_peer *peers, uint32_t n);
+
+/* The object of this chunk, whose memory on this PE is `memory`. Collective: all have it on
+ * return or none, with a message that names the PE that could not. */
+CH_MUST_CHECK chorus_status ch_multicast_make(const struct ch_data *data,
+                                              struct ch_chunk *chunk, uint64_t memory);
+void ch_multicast_undo(const struct ch_data *data, const struct ch_chunk *chunk);
+
+#endif /* CH_HEAP_MULTICAST_H */
