@@ -31,6 +31,9 @@
 #ifndef CHORUS_DEVICE_CUH
 #define CHORUS_DEVICE_CUH
 
+#ifndef __CUDACC__
+#error "chorus/chorus_device.cuh is for files of CUDA C++; others include chorus/chorusx.h"
+#endif
 #ifdef CHORUS_H
 #error "include chorus/chorus_device.cuh before chorus/chorus.h: kernels share its names"
 #endif
@@ -54,6 +57,18 @@
 /* --- state ------------------------------------------------------------------------------ */
 static __constant__ struct ch_device_state ch_state;
 
+/* What ch_state is to be, where this PE's GPU is current. */
+static inline int ch_state_find(struct ch_device_state *state)
+{
+    const int code = chorusx_device_state(state, sizeof(*state));
+    int current;
+
+    if (code != CHORUS_OK) return code;
+    if (cudaGetDevice(&current) == cudaSuccess && current == state->ordinal) return CHORUS_OK;
+    return chorusx_device_failed("finding the state of this PE's kernels",
+                                 "another GPU than that of its heap is current");
+}
+
 /**
  * Give the kernels of this file what they need to make calls.
  *
@@ -62,14 +77,15 @@ static __constant__ struct ch_device_state ch_state;
  *             so; no stream of it being captured.
  * Ordering:   kernels launched afterwards have the state, on any stream; waits for what is
  *             queued on the default stream. Implies no barrier.
- * Errors:     those of chorusx_device_state; ERR_SYSTEM where CUDA refuses the copy.
+ * Errors:     those of chorusx_device_state; ERR_SYSTEM where another GPU is current or CUDA
+ *             refuses the copy.
  * Source:     NVSHMEM, nvshmemx_cumodule_init; here for the file it is called in.
  * Since:      0.1
  */
 static inline int chorusx_module_init(void)
 {
     struct ch_device_state state;
-    const int code = chorusx_device_state(&state, sizeof(state));
+    const int code = ch_state_find(&state);
     cudaError_t error;
 
     if (code != CHORUS_OK) return code;
@@ -106,7 +122,7 @@ static inline int chorusx_collective_launch(const void *func, dim3 grid, dim3 bl
 {
     static struct ch_device_state given; /* to the kernels of this file */
     struct ch_device_state state;
-    int code = chorusx_device_state(&state, sizeof(state));
+    int code = ch_state_find(&state);
     cudaError_t error;
 
     if (code != CHORUS_OK) return code;

@@ -34,10 +34,12 @@ struct ch_device_team {
     struct ch_sync_layout layout;
 };
 
+/* Without padding: copies are compared as bytes. */
 struct ch_device_state {
     struct ch_device_team *const *teams; /* [slot_mask + 1]; null: no team there */
     uint32_t slot_mask;
     uint32_t me, n;              /* of the job */
+    int32_t ordinal;             /* of the PE's GPU */
     const struct ch_peer *peers; /* [n], of the job */
     struct ch_device_terms terms;
 };

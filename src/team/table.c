@@ -5,7 +5,6 @@
 #include "chorus/chorus.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What a PE that is not to be a member says in the parent's exchange, and one that failed. */
 #define NOT_A_MEMBER UINT64_MAX
@@ -238,7 +237,6 @@ chorus_status ch_teams_device_state(const struct ch_teams *teams,
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "kernels were to make calls, but the job's heap is in host memory; ask "
                        "for CHORUS_HEAP=cuda");
-    /* All of it, so that copies of one state compare equal as bytes. */
-    memcpy(state_out, &teams->device_state, sizeof(*state_out));
+    *state_out = teams->device_state;
     return CHORUS_OK;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { SECONDS = 2 };
+enum { SECONDS = 5 }; /* longer than PEs start one after another */
 
 /* --- a peer that does not come ---------------------------------------------------------- */
 __global__ void __launch_bounds__(THREADS_MAX, 1) meet_nobody(chorus_team_t team, int *bad)
@@ -41,10 +41,11 @@ static void a_peer_is_late(void)
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     wait_for_nothing(int *flags, size_t *found, int *bad)
 {
-    if (threadIdx.x != 0) return;
-    chorus_int_wait_until(flags, CHORUS_CMP_EQ, 1);
-    HOLDS(chorus_int_wait_until_any(flags, 2, 0, CHORUS_CMP_EQ, 1) == SIZE_MAX);
-    HOLDS(chorus_int_wait_until_some(flags, 2, found, 0, CHORUS_CMP_EQ, 1) == 0);
+    if (threadIdx.x == 0) chorus_int_wait_until(flags, CHORUS_CMP_EQ, 1);
+    if (threadIdx.x == 32)
+        HOLDS(chorus_int_wait_until_any(flags, 2, 0, CHORUS_CMP_EQ, 1) == SIZE_MAX);
+    if (threadIdx.x == 64)
+        HOLDS(chorus_int_wait_until_some(flags, 2, found, 0, CHORUS_CMP_EQ, 1) == 0);
 }
 
 static void a_value_is_late(void)
@@ -67,6 +68,6 @@ int main(int argc, char **argv)
 {
     static const struct gpu_case cases[] = {CASES(GPU_CASE)};
 
-    if (setenv("CHORUS_TIMEOUT", "2", 1) != 0) return EXIT_FAILURE;
+    if (setenv("CHORUS_TIMEOUT", "5", 1) != 0) return EXIT_FAILURE;
     return gpu_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -15,7 +15,7 @@ PARTS = ["Collective", "Threads", "Ordering", "Result", "Errors", "Source", "Sin
 WORDS_MIN = 3
 MOVES = re.compile(r"_(broadcast|fcollect|alltoall|reduce|reducescatter)(mem)?(_on_stream|_block)?$")
 # In headers for kernels the families are macros, whose members are called FUNCTION.
-DECLARATION = re.compile(r"\b(?:CHORUS_(?:API|DEVICE|BOTH)|KIND|static inline)\b([^;]*?)"
+DECLARATION = re.compile(r"\b(?:CHORUS_(?:API|DEVICE|BOTH)|KIND|static inline)\b([^;{]*?)"
                          r"\b(chorusx?_\w+|FUNCTION)\s*\(")
 PIECE = re.compile(r"(?P<block>/\*\*.*?\*/)|(?P<section>/\* --- .*?\*/)|/\*.*?\*/|"
                    r"(?P<code>(?:[^/]|/(?!\*))+)", re.S)
@@ -158,6 +158,9 @@ style.run(
     problems,
     bad=[
         ("is not documented", case("/**\n", "/*\n")),
+        ("g is not documented", {"include/chorus/x.cuh": "CHORUS_DEVICE void chorusx_g(int pe)\n{\n}\n"}),
+        ("FUNCTION is not documented",
+         {"include/chorus/x.cuh": "#define X(KIND, FUNCTION) KIND void FUNCTION(int pe)\n"}),
         ("no first sentence", case(" * Combine the elements of all PEs.\n", "")),
         ("no formula", case(" *     dest[i] = source_0[i] op source_1[i]\n", "")),
         ("@param has", case(" * @param team    the PEs that call\n", "")),
