@@ -219,7 +219,17 @@ CHORUS_API int chorusx_team_create(chorus_team_t parent, const int pes[], int n,
 CHORUS_API int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg);
 
 /* --- streams ------------------------------------------------------------------------------ */
-/* Calls that run one after another, in the order made, while the caller goes on. */
+/*
+ * Calls that run one after another, in the order made, while the caller goes on.
+ *
+ * Where objects lie on GPUs, a stream is a cudaStream_t of this PE's GPU: made here or by CUDA,
+ * cudaStreamPerThread, or null, which is CUDA's default stream of the GPU; that one only if no
+ * other PE of the process uses the GPU. A call on a stream in capture becomes part of the
+ * graph: calls of a team in one capture keep their order whatever their streams; among launches
+ * of graphs, and between these and other calls of the team, the program keeps the order, the
+ * same on all PEs. One capture at a time takes calls of a team. What is not a call on that
+ * stream is not captured, and is done at once. A team outlives the graphs that have its calls.
+ */
 typedef struct chorus_stream *chorus_stream_t;
 
 /**
@@ -246,7 +256,7 @@ CHORUS_API int chorusx_stream_create(chorus_stream_t *stream_out);
  * Threads:    one thread of a PE at a time makes or destroys streams, with no other in a call
  *             that takes one.
  * Ordering:   as chorusx_stream_synchronize, whose code a program must ask for before.
- * Errors:     ERR_ARG for null and for what is not a stream of this PE, or not any more.
+ * Errors:     ERR_ARG for what chorusx_stream_create did not make, or is not there any more.
  * Source:     own, after cudaStreamDestroy.
  * Since:      0.1
  */
@@ -260,8 +270,9 @@ CHORUS_API int chorusx_stream_destroy(chorus_stream_t stream);
  * Collective: no; waits for the queued calls, and so for the PEs they need.
  * Threads:    any; a failure is given to one of several that wait.
  * Ordering:   what the calls wrote is here, and their buffers may be reused.
- * Errors:     that of the first queued call which failed since the last time, with its message;
- *             ERR_ARG for null and for what is not a stream of this PE.
+ * Errors:     that of the first queued call which failed since the last time, with its message,
+ *             on GPUs of any stream; ERR_ARG for what is not a stream of this PE, ERR_STATE for
+ *             one that is in a capture.
  * Source:     own, after cudaStreamSynchronize.
  * Since:      0.1
  */
@@ -271,7 +282,7 @@ CHORUS_API int chorusx_stream_synchronize(chorus_stream_t stream);
  * As chorus_barrier and its kin, queued on a stream.
  *
  * @param team    a team that this PE is in
- * @param stream  of this PE; must not be null
+ * @param stream  of this PE; null on GPUs alone
  *
  * Collective: every PE of the team, on streams or not, in the same order of calls on it.
  * Threads:    calls on one team run in the order they were made, whatever their streams;
@@ -302,7 +313,7 @@ CHORUS_API int chorusx_sync_all_on_stream(chorus_stream_t stream);
  * @param nelems  elements, as of the blocking call; 0 does nothing and queues nothing
  * @param bytes   of the mem forms, in place of nelems
  * @param root    number in team
- * @param stream  of this PE; must not be null
+ * @param stream  of this PE; null on GPUs alone
  *
  * Collective: every PE of the team, on streams or not, in the same order of calls on it.
  * Threads:    as of chorusx_barrier_on_stream.
@@ -344,7 +355,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE_ON_STREAM)
  * @param dest     [out] symmetric, as of the blocking call; not to be touched until then
  * @param source   [in] symmetric, as of the blocking call; not to be written until then
  * @param nreduce  elements, as of the blocking call; 0 does nothing and queues nothing
- * @param stream   of this PE; must not be null
+ * @param stream   of this PE; null on GPUs alone
  *
  * Collective: every PE of the team, on streams or not, in the same order of calls on it.
  * Threads:    as of chorusx_barrier_on_stream.

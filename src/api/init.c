@@ -4,6 +4,7 @@
 
 #include "api/context.h"
 #include "base/log.h"
+#include "coll/gpu.h"
 
 #include <string.h>
 
@@ -133,6 +134,7 @@ chorus_status ch_finish(const char *function)
     CH_TRY(ch_context_require(function, &context));
     boot = context->boot;
     ch_streams_close(context);
+    if (context->gpu != NULL) ch_gpu_drain(context->gpu);
     CH_TRY(context->link->quiet(context->transport, CH_CTX_DEFAULT));
     CH_TRY(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL));
     ch_context_retire();

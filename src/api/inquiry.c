@@ -29,6 +29,7 @@ int chorusx_team_status(chorus_team_t team)
 
     CH_TRY(ch_context_require(__func__, &context));
     CH_TRY(ch_team_get(context->teams, team, &found));
+    if (context->gpu != NULL) return ch_gpu_team_status(context->gpu, found);
     return __atomic_load_n(&found->status, __ATOMIC_ACQUIRE);
 }
 

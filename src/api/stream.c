@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.c: streams of the host machine, and who owns them. */
+/* stream.c: streams that the library makes, and who owns them. */
 #include "coll/stream.h"
 
 #include "api/context.h"
@@ -10,7 +10,7 @@
 
 /* A stream of this PE. The list is short and guarded by the threading rules of the calls. */
 struct ch_stream_entry {
-    struct chorus_stream *stream;
+    struct chorus_stream *stream; /* where the heap is on a GPU, a cudaStream_t */
     struct ch_stream_entry *next;
 };
 
@@ -39,19 +39,35 @@ chorus_status ch_stream_check(struct ch_context *context, const char *function,
     return CHORUS_OK;
 }
 
-static void remove_entry(struct ch_stream_entry **at)
+static void remove_entry(const struct ch_context *context, struct ch_stream_entry **at)
 {
     struct ch_stream_entry *entry = *at;
 
     *at = entry->next;
-    ch_stream_destroy(entry->stream);
+    if (context->gpu != NULL)
+        ch_gpu_stream_destroy(context->gpu, entry->stream);
+    else
+        ch_stream_destroy(entry->stream);
     free(entry);
 }
 
 void ch_streams_close(struct ch_context *context)
 {
     while (context->streams != NULL)
-        remove_entry(&context->streams);
+        remove_entry(context, &context->streams);
+}
+
+static chorus_status make_stream(const struct ch_context *context,
+                                 struct chorus_stream **stream_out)
+{
+    void *stream = NULL;
+
+    if (context->gpu == NULL)
+        return ch_stream_create((uint32_t)context->options.ctas, (int)context->boot->me,
+                                stream_out);
+    CH_TRY(ch_gpu_stream_create(context->gpu, &stream));
+    *stream_out = stream;
+    return CHORUS_OK;
 }
 
 int chorusx_stream_create(chorus_stream_t *stream_out)
@@ -64,11 +80,9 @@ int chorusx_stream_create(chorus_stream_t *stream_out)
     if (stream_out == NULL)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: stream_out is null; expected where to put the stream", __func__);
-    if (context->gpu != NULL) return ch_gpu_stream_create(context->gpu, (void **)stream_out);
     entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a stream");
-    status = ch_stream_create((uint32_t)context->options.ctas, (int)context->boot->me,
-                              &entry->stream);
+    status = make_stream(context, &entry->stream);
     if (status != CHORUS_OK) {
         free(entry);
         return status;
@@ -84,9 +98,8 @@ int chorusx_stream_destroy(chorus_stream_t stream)
     struct ch_context *context;
 
     CH_TRY(ch_context_require(__func__, &context));
-    if (context->gpu != NULL) return ch_gpu_stream_destroy(context->gpu, stream);
     CH_TRY(ch_stream_check(context, __func__, stream));
-    remove_entry(find(context, stream));
+    remove_entry(context, find(context, stream));
     return CHORUS_OK;
 }
 
@@ -95,7 +108,8 @@ int chorusx_stream_synchronize(chorus_stream_t stream)
     struct ch_context *context;
 
     CH_TRY(ch_context_require(__func__, &context));
-    if (context->gpu != NULL) return ch_gpu_stream_synchronize(context->gpu, stream);
+    if (context->gpu != NULL)
+        return ch_gpu_stream_synchronize(context->gpu, context->teams, stream);
     CH_TRY(ch_stream_check(context, __func__, stream));
     return ch_stream_synchronize(stream);
 }

@@ -26,8 +26,9 @@ CH_MUST_CHECK chorus_status ch_gpu_check(const struct ch_call *call);
 
 /*
  * Put a call on a cudaStream_t and return. A call on a team whose last call is on another
- * stream comes after that one. ERR_ARG: the stream is of another device; ERR_STATE: an earlier
- * call of the team failed; ERR_SYSTEM: the driver refused.
+ * stream comes after that one. ERR_ARG: the stream is of another device, or a default stream
+ * that does not serve; ERR_SYSTEM: the driver refused. An earlier call of the team that failed
+ * fails this one, with its code and message.
  */
 CH_MUST_CHECK chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call,
                                         void *stream);
@@ -35,10 +36,19 @@ CH_MUST_CHECK chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call
 /* The same on a stream of the library's own, to its end. */
 CH_MUST_CHECK chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call);
 
-/* Streams for programs that make none of their own. Synchronize gives the first failure of a
- * call that has ended, with its message. */
-CH_MUST_CHECK chorus_status ch_gpu_stream_create(struct ch_gpu *gpu, void **stream_out);
-CH_MUST_CHECK chorus_status ch_gpu_stream_destroy(struct ch_gpu *gpu, void *stream);
-CH_MUST_CHECK chorus_status ch_gpu_stream_synchronize(struct ch_gpu *gpu, void *stream);
+/* Wait for all that this process put on the GPU, graphs too. */
+void ch_gpu_drain(const struct ch_gpu *gpu);
+
+/* CHORUS_OK, or the code of the first call on the team that failed. */
+int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team);
+
+/* Streams for programs that make none of their own; destroy runs what is queued. Synchronize
+ * takes any stream, and gives the failure of a call on any team that nobody was told of yet,
+ * with its message. */
+CH_MUST_CHECK chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out);
+void ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream);
+CH_MUST_CHECK chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu,
+                                                      const struct ch_teams *teams,
+                                                      void *stream);
 
 #endif /* CH_GPU_H */

@@ -5,22 +5,27 @@
 #include "coll/kernel.h"
 #include "coll/operators.h"
 #include "coll/shape.h"
-#include "heap/device.h"
+#include "coll/turn.h"
+#include "heap/runtime_cuda.h"
 
-#include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Lanes of a CTA: a multiple of a warp, enough for a piece each. */
 enum { LANES_MIN = 64, LANES_GRAIN = 32, PIECE_BYTES = 16 };
 
+/* Where faults are: a team's at its slot, those of calls inside the program's kernels here. */
+enum { INSIDE = CH_TEAM_SLOTS, FAULTS };
+
 struct ch_gpu {
-    const struct ch_device *device; /* borrowed */
-    const uint32_t *aborted;        /* as kernels address it */
+    const struct ch_heap *heap; /* borrowed, as is device */
+    const struct ch_device *device;
+    const uint32_t *aborted; /* as kernels address it */
     uint64_t timeout_ns;
-    pthread_mutex_t mutex;         /* calls are put on streams one at a time */
-    struct ch_kernel_fault *fault; /* page-locked, and kernels write there */
-    cudaStream_t stream;           /* of blocking calls */
+    pthread_mutex_t mutex;          /* calls are put on streams one at a time */
+    struct ch_kernel_fault *faults; /* [FAULTS] page-locked: kernels write there */
+    struct ch_turn own;             /* of blocking calls */
 };
 
 extern const ch_kernel_table ch_kernels_move;
@@ -48,29 +53,48 @@ static const void *kernel_of(const struct ch_call *call)
     return combining[call->type] == NULL ? NULL : combining[call->type][call->algo->id];
 }
 
-static chorus_status failed(const struct ch_gpu *gpu, const char *what, cudaError_t error)
+static chorus_status load(const struct ch_gpu *gpu, const void *kernel)
 {
-    const struct ch_device_id *id = ch_device_id_of(gpu->device);
+    struct cudaFuncAttributes is;
 
-    (void)cudaGetLastError(); /* the program's own checks are not to find it */
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s on GPU %d (%s) failed: %s", what, id->ordinal,
-                   id->name, cudaGetErrorString(error));
+    if (kernel == NULL) return CHORUS_OK;
+    CH_TRY_CUDA(gpu->device, "loading the library's kernels",
+                cudaFuncGetAttributes(&is, kernel));
+    return CHORUS_OK;
 }
 
-#define TRY_CUDA(gpu, what, call)                                              \
-    do {                                                                       \
-        const cudaError_t try_error = (call);                                  \
-        if (try_error != cudaSuccess) return failed((gpu), (what), try_error); \
-    } while (0)
+static chorus_status load_table(const struct ch_gpu *gpu, const ch_kernel_table table)
+{
+    for (int id = 0; id < CH_ALGO_COUNT; id++)
+        CH_TRY(load(gpu, table[id]));
+    return CHORUS_OK;
+}
+
+/* A kernel that is loaded when it is first launched waits for all that run, and so, perhaps,
+ * for a peer that waits for this launch. */
+static chorus_status load_kernels(const struct ch_gpu *gpu)
+{
+    CH_TRY(load(gpu, ch_kernel_engine_enter));
+    CH_TRY(load(gpu, ch_kernel_engine_leave));
+    CH_TRY(load_table(gpu, ch_kernels_move));
+    for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
+        if (combining[type] != NULL) CH_TRY(load_table(gpu, combining[type]));
+    return CHORUS_OK;
+}
 
 static chorus_status make_own(struct ch_gpu *gpu)
 {
-    TRY_CUDA(gpu, "making a stream",
-             cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking));
-    TRY_CUDA(gpu, "locking a page of the host",
-             cudaHostAlloc((void **)&gpu->fault, sizeof(*gpu->fault), cudaHostAllocMapped));
-    *gpu->fault = (struct ch_kernel_fault){.status = CHORUS_OK};
-    return CHORUS_OK;
+    const size_t bytes = FAULTS * sizeof(*gpu->faults);
+    cudaStream_t stream;
+
+    CH_TRY_CUDA(gpu->device, "making a stream",
+                cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    gpu->own.stream = stream;
+    CH_TRY(ch_turn_of(gpu->heap, stream, &gpu->own));
+    CH_TRY_CUDA(gpu->device, "locking pages of the host",
+                cudaHostAlloc((void **)&gpu->faults, bytes, cudaHostAllocMapped));
+    memset(gpu->faults, 0, bytes);
+    return load_kernels(gpu);
 }
 
 chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t timeout_ns,
@@ -81,6 +105,7 @@ chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t timeout_ns,
     int before;
 
     if (gpu == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a GPU's bookkeeping");
+    gpu->heap = heap;
     gpu->device = ch_heap_device(heap);
     gpu->aborted = &ch_heap_door_on_device(heap)->aborted;
     gpu->timeout_ns = timeout_ns;
@@ -99,18 +124,24 @@ chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t timeout_ns,
 void ch_gpu_close(struct ch_gpu *gpu)
 {
     if (gpu == NULL) return;
-    if (gpu->stream != NULL) {
-        (void)cudaStreamSynchronize(gpu->stream);
-        (void)cudaStreamDestroy(gpu->stream);
-    }
-    (void)cudaFreeHost(gpu->fault);
+    if (gpu->own.stream != NULL) (void)cudaStreamDestroy(gpu->own.stream);
+    if (gpu->faults != NULL) (void)cudaFreeHost(gpu->faults);
     (void)pthread_mutex_destroy(&gpu->mutex);
     free(gpu);
 }
 
 struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu)
 {
-    return (struct ch_device_terms){gpu->aborted, gpu->timeout_ns, gpu->fault};
+    return (struct ch_device_terms){gpu->aborted, gpu->timeout_ns, &gpu->faults[INSIDE]};
+}
+
+void ch_gpu_drain(const struct ch_gpu *gpu)
+{
+    const int before = ch_device_enter(gpu->device);
+
+    (void)cudaDeviceSynchronize();
+    (void)cudaGetLastError();
+    ch_device_leave(gpu->device, before);
 }
 
 chorus_status ch_gpu_check(const struct ch_call *call)
@@ -127,23 +158,71 @@ chorus_status ch_gpu_check(const struct ch_call *call)
     return CHORUS_OK;
 }
 
-/* What a kernel of this PE reported since the last look, if anything. */
-static chorus_status check_fault(struct ch_gpu *gpu, struct ch_team *team)
+/* What a kernel reported of the team (0: of none) in one place; null: nothing. */
+static struct ch_kernel_fault *fault_at(const struct ch_gpu *gpu, uint32_t at, uint64_t team)
 {
-    const struct ch_kernel_fault *fault = gpu->fault;
-    const int status = __atomic_load_n(&fault->status, __ATOMIC_ACQUIRE);
+    struct ch_kernel_fault *fault = &gpu->faults[at];
 
-    if (status == CHORUS_OK || fault->team != team->id) return CHORUS_OK;
-    if (team->status == CHORUS_OK) __atomic_store_n(&team->status, status, __ATOMIC_RELEASE);
-    if (status == CHORUS_ERR_ABORTED)
+    if (__atomic_load_n(&fault->status, __ATOMIC_ACQUIRE) == CHORUS_OK) return NULL;
+    return fault->team == team ? fault : NULL;
+}
+
+static struct ch_kernel_fault *fault_of(const struct ch_gpu *gpu, const struct ch_team *team)
+{
+    struct ch_kernel_fault *fault = fault_at(gpu, team->slot, team->id);
+
+    return fault != NULL ? fault : fault_at(gpu, INSIDE, team->id);
+}
+
+int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team)
+{
+    const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
+    const struct ch_kernel_fault *fault = fault_of(gpu, team);
+
+    return status != CHORUS_OK || fault == NULL ? status : fault->status;
+}
+
+/* Room for the next. */
+static void forget_fault(struct ch_kernel_fault *fault)
+{
+    fault->team = UINT64_MAX;
+    __atomic_store_n(&fault->status, CHORUS_OK, __ATOMIC_RELEASE);
+}
+
+/* Told once: the team is then unusable, which says enough. */
+static chorus_status tell_fault(const struct ch_gpu *gpu, struct ch_team *team)
+{
+    struct ch_kernel_fault *fault = fault_of(gpu, team), told;
+    int none = CHORUS_OK;
+
+    if (fault == NULL) return CHORUS_OK;
+    told = *fault;
+    forget_fault(fault);
+    if (!__atomic_compare_exchange_n(&team->status, &none, told.status, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return CHORUS_OK;
+    if (told.status == CHORUS_ERR_ABORTED)
         return CH_FAIL(CHORUS_ERR_ABORTED,
                        "a collective stopped waiting for PE %u: the job is ending",
-                       team->peers[fault->late_pe].world);
+                       team->peers[told.late_pe].world);
     return CH_FAIL(
-        (chorus_status)status,
+        (chorus_status)told.status,
         "a collective waited %.3g s for PE %u, which did not come; all PEs of the team must "
         "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
-        (double)gpu->timeout_ns / (double)CH_NS_PER_S, team->peers[fault->late_pe].world);
+        (double)gpu->timeout_ns / (double)CH_NS_PER_S, team->peers[told.late_pe].world);
+}
+
+/* Of a kernel of the program that waited for a word of its own. */
+static chorus_status tell_wait(const struct ch_gpu *gpu)
+{
+    struct ch_kernel_fault *fault = fault_at(gpu, INSIDE, 0);
+    chorus_status status;
+
+    if (fault == NULL) return CHORUS_OK;
+    status = (chorus_status)fault->status;
+    forget_fault(fault);
+    return CH_FAIL(status, "a wait in a kernel of the program was in vain: %s",
+                   ch_status_text(status));
 }
 
 static void fill_args(const struct ch_gpu *gpu, const struct ch_call *call,
@@ -165,7 +244,7 @@ static void fill_args(const struct ch_gpu *gpu, const struct ch_call *call,
         .aborted = gpu->aborted,
         .timeout_ns = gpu->timeout_ns,
         .team = team->id,
-        .fault = gpu->fault,
+        .fault = &gpu->faults[team->slot],
         .layout = team->layout,
     };
     for (uint32_t pe = 0; pe < team->n; pe++)
@@ -182,70 +261,6 @@ static unsigned lanes_of(const struct ch_call *call)
     return (unsigned)(lanes < LANES_MIN ? LANES_MIN : ch_min(lanes, most));
 }
 
-/* Which capture a stream is in; 0: none. */
-static chorus_status capture_of(const struct ch_gpu *gpu, cudaStream_t stream,
-                                uint64_t *capture_out)
-{
-    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    unsigned long long id = 0;
-
-    TRY_CUDA(gpu, "asking a stream whether it is captured",
-             cudaStreamIsCapturing(stream, &status));
-    if (status == cudaStreamCaptureStatusActive)
-        TRY_CUDA(gpu, "asking a stream for its capture",
-                 cudaStreamGetCaptureInfo(stream, &status, &id, NULL, NULL, NULL, NULL));
-    *capture_out = id;
-    return CHORUS_OK;
-}
-
-/*
- * A team's calls come one after another whatever their streams. Between a graph and what is not
- * in it, the program orders the graph's launches.
- */
-static chorus_status come_after_last(struct ch_gpu *gpu, struct ch_team *team,
-                                     cudaStream_t stream, uint64_t capture)
-{
-    if (team->last_event == NULL) {
-        cudaEvent_t event;
-
-        if (capture != 0) return CHORUS_OK; /* no allocation: nothing came before */
-        TRY_CUDA(gpu, "making an event",
-                 cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-        team->last_event = event;
-    } else if (team->last_stream != stream && team->last_capture == capture) {
-        TRY_CUDA(gpu, "waiting for a team's call on another stream",
-                 cudaStreamWaitEvent(stream, team->last_event, cudaEventWaitDefault));
-    }
-    return CHORUS_OK;
-}
-
-static chorus_status note_last(struct ch_gpu *gpu, struct ch_team *team, cudaStream_t stream,
-                               uint64_t capture)
-{
-    team->last_stream = stream;
-    team->last_capture = capture;
-    if (team->last_event != NULL)
-        TRY_CUDA(gpu, "marking a team's call", cudaEventRecord(team->last_event, stream));
-    return CHORUS_OK;
-}
-
-/* A stream in capture cannot be asked; a launch on it fails if it is of another device. */
-static chorus_status check_stream(const struct ch_gpu *gpu, cudaStream_t stream,
-                                  uint64_t capture)
-{
-    const int own = ch_device_id_of(gpu->device)->ordinal;
-    int ordinal = own;
-
-    if (capture != 0) return CHORUS_OK;
-    TRY_CUDA(gpu, "asking a stream for its device", cudaStreamGetDevice(stream, &ordinal));
-    if (ordinal == own) return CHORUS_OK;
-    return CH_FAIL(
-        CHORUS_ERR_ARG,
-        "the stream is of GPU %d, this PE's heap is on GPU %d; make the stream while "
-        "that one is current",
-        ordinal, own);
-}
-
 static chorus_status put_kernel(const struct ch_gpu *gpu, const void *kernel, uint32_t ctas,
                                 unsigned lanes, struct ch_kernel_args *args,
                                 cudaStream_t stream)
@@ -253,8 +268,8 @@ static chorus_status put_kernel(const struct ch_gpu *gpu, const void *kernel, ui
     void *list[] = {args};
     const dim3 grid = {ctas, 1, 1}, block = {lanes, 1, 1};
 
-    TRY_CUDA(gpu, "launching a collective",
-             cudaLaunchKernel(kernel, grid, block, list, 0, stream));
+    CH_TRY_CUDA(gpu->device, "launching a collective",
+                cudaLaunchKernel(kernel, grid, block, list, 0, stream));
     return CHORUS_OK;
 }
 
@@ -273,71 +288,105 @@ static chorus_status put_copies(const struct ch_gpu *gpu, const struct ch_call *
         const char *from = (const char *)call->src + peer * step;
 
         if (to != from)
-            TRY_CUDA(gpu, "copying",
-                     cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+            CH_TRY_CUDA(gpu->device, "copying",
+                        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
     }
     return put_kernel(gpu, ch_kernel_engine_leave, 1, LANES_MIN, args, stream);
 }
 
-static chorus_status launch(struct ch_gpu *gpu, const struct ch_call *call, cudaStream_t stream)
+/* A team's first call finds what an earlier team left in its slot. */
+static void clear_slot(const struct ch_gpu *gpu, const struct ch_team *team)
 {
-    struct ch_kernel_args args;
-    uint64_t capture;
-
-    CH_TRY(check_fault(gpu, call->team));
-    CH_TRY(capture_of(gpu, stream, &capture));
-    CH_TRY(check_stream(gpu, stream, capture));
-    CH_TRY(come_after_last(gpu, call->team, stream, capture));
-    fill_args(gpu, call, &args);
-    if (call->algo->needs & CH_NEED_copy_engine)
-        CH_TRY(put_copies(gpu, call, &args, stream));
-    else
-        CH_TRY(put_kernel(gpu, kernel_of(call), call->ctas, lanes_of(call), &args, stream));
-    return note_last(gpu, call->team, stream, capture);
+    if (team->last_run.stream == 0 && team->last_captured.stream == 0)
+        forget_fault(&gpu->faults[team->slot]);
 }
 
-chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *stream)
+static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call,
+                            const struct ch_turn *turn)
+{
+    struct ch_kernel_args args;
+
+    clear_slot(gpu, call->team);
+    CH_TRY(tell_fault(gpu, call->team));
+    CH_TRY(ch_turn_begin(gpu->heap, call->team, turn));
+    fill_args(gpu, call, &args);
+    if (call->algo->needs & CH_NEED_copy_engine)
+        CH_TRY(put_copies(gpu, call, &args, turn->stream));
+    else
+        CH_TRY(
+            put_kernel(gpu, kernel_of(call), call->ctas, lanes_of(call), &args, turn->stream));
+    return ch_turn_end(gpu->heap, call->team, turn);
+}
+
+static chorus_status launch_in_turn(struct ch_gpu *gpu, const struct ch_call *call,
+                                    const struct ch_turn *turn)
 {
     const int before = ch_device_enter(gpu->device);
     chorus_status status;
 
     (void)pthread_mutex_lock(&gpu->mutex);
-    status = launch(gpu, call, stream);
+    status = launch(gpu, call, turn);
     (void)pthread_mutex_unlock(&gpu->mutex);
     ch_device_leave(gpu->device, before);
     return status;
 }
 
-chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
+chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *stream)
 {
-    CH_TRY(ch_gpu_push(gpu, call, gpu->stream));
-    TRY_CUDA(gpu, "a collective", cudaStreamSynchronize(gpu->stream));
-    return check_fault(gpu, call->team);
+    struct ch_turn turn;
+
+    CH_TRY(ch_turn_of(gpu->heap, stream, &turn));
+    return launch_in_turn(gpu, call, &turn);
 }
 
-chorus_status ch_gpu_stream_create(struct ch_gpu *gpu, void **stream_out)
+/* Also where another stream of this thread is in capture: the call is then not part of it. */
+static cudaError_t wait_for(const struct ch_gpu *gpu, cudaStream_t stream)
+{
+    const int before = ch_device_enter(gpu->device);
+    const cudaError_t error = cudaStreamSynchronize(stream);
+
+    ch_device_leave(gpu->device, before);
+    return error;
+}
+
+chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
+{
+    CH_TRY(launch_in_turn(gpu, call, &gpu->own));
+    CH_TRY_CUDA(gpu->device, "a collective", wait_for(gpu, gpu->own.stream));
+    CH_TRY(tell_fault(gpu, call->team));
+    return ch_team_usable(call->team);
+}
+
+chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
 {
     const int before = ch_device_enter(gpu->device);
     cudaStream_t stream = NULL;
     const cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
 
     ch_device_leave(gpu->device, before);
-    if (error != cudaSuccess) return failed(gpu, "making a stream", error);
+    if (error != cudaSuccess) return ch_runtime_failed(gpu->device, "making a stream", error);
     *stream_out = stream;
     return CHORUS_OK;
 }
 
-chorus_status ch_gpu_stream_destroy(struct ch_gpu *gpu, void *stream)
+void ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
 {
-    TRY_CUDA(gpu, "ending a stream", cudaStreamDestroy(stream));
-    return CHORUS_OK;
+    (void)wait_for(gpu, stream);
+    (void)cudaStreamDestroy(stream);
 }
 
-chorus_status ch_gpu_stream_synchronize(struct ch_gpu *gpu, void *stream)
+chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct ch_teams *teams,
+                                        void *stream)
 {
-    TRY_CUDA(gpu, "a stream", cudaStreamSynchronize(stream));
-    if (gpu->fault->status == CHORUS_OK) return CHORUS_OK;
-    return CH_FAIL((chorus_status)gpu->fault->status,
-                   "a collective on this PE's GPU failed: %s",
-                   ch_status_text(gpu->fault->status));
+    struct ch_turn turn;
+    struct ch_team *team;
+
+    CH_TRY(ch_turn_of(gpu->heap, stream, &turn));
+    if (turn.capture != 0)
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "the stream is in a capture, where nothing runs; end that first");
+    CH_TRY_CUDA(gpu->device, "what was on a stream", wait_for(gpu, stream));
+    for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++)
+        CH_TRY(tell_fault(gpu, team));
+    return tell_wait(gpu);
 }

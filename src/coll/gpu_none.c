@@ -43,20 +43,31 @@ chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
     return none();
 }
 
-chorus_status ch_gpu_stream_create(struct ch_gpu *gpu, void **stream_out)
+void ch_gpu_drain(const struct ch_gpu *gpu)
+{
+    (void)gpu;
+}
+
+int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team)
+{
+    (void)gpu, (void)team;
+    return none();
+}
+
+chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
 {
     (void)gpu, (void)stream_out;
     return none();
 }
 
-chorus_status ch_gpu_stream_destroy(struct ch_gpu *gpu, void *stream)
+void ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
 {
     (void)gpu, (void)stream;
-    return none();
 }
 
-chorus_status ch_gpu_stream_synchronize(struct ch_gpu *gpu, void *stream)
+chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct ch_teams *teams,
+                                        void *stream)
 {
-    (void)gpu, (void)stream;
+    (void)gpu, (void)teams, (void)stream;
     return none();
 }

@@ -187,12 +187,15 @@ static void lay_out(struct ch_data *data, const struct ch_options *options,
     data->granule_bytes = PAGE_BYTES;
     for (uint32_t pe = 0; pe < data->n; pe++) {
         const struct ch_device_id *device = &peers[pe].device;
+        const bool is_other = pe != data->me && peers[pe].is_here;
+        const bool is_same = strcmp(device->bus, peers[data->me].device.bus) == 0;
 
         if (device->memory_bytes > memory) memory = device->memory_bytes;
         if (device->granule_bytes > data->granule_bytes)
             data->granule_bytes = device->granule_bytes;
-        n_others += pe != data->me && peers[pe].is_here;
-        data->n_sharing += strcmp(device->bus, peers[data->me].device.bus) == 0;
+        n_others += is_other;
+        data->n_sharing += is_same;
+        data->is_shared_here = data->is_shared_here || (is_other && is_same);
     }
     /* PEs of one process have a range each for every segment. */
     most = ADDRESSES_MAX / data->n / (n_others + 1);

@@ -45,7 +45,8 @@ CH_MUST_CHECK chorus_status ch_device_open(const struct ch_device_id *id,
 void ch_device_close(struct ch_device *device); /* null is a no-op */
 const struct ch_device_id *ch_device_id_of(const struct ch_device *device);
 
-/* Make the device current for this thread; leave takes what enter gave, and undoes it. */
+/* Make the device current for this thread, which may then do what a capture of streams forbids
+ * it otherwise: it is not recorded. Leave takes what enter gave, and undoes it. */
 int ch_device_enter(const struct ch_device *device);
 void ch_device_leave(const struct ch_device *device, int before);
 
@@ -56,8 +57,12 @@ void *ch_device_stream(const struct ch_device *device);
 CH_MUST_CHECK chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
                                                  const struct ch_device_id *peer, uint32_t pe);
 
-/* A cudaEvent_t of this device; null is a no-op. */
+/* A cudaEvent_t of this device; destroying null is a no-op. */
+CH_MUST_CHECK chorus_status ch_device_event_create(const struct ch_device *device,
+                                                   void **event_out);
 void ch_device_event_destroy(const struct ch_device *device, void *event);
+/* Until what came before its last record is done. */
+CH_MUST_CHECK chorus_status ch_device_event_wait(const struct ch_device *device, void *event);
 
 /* Addresses without memory. */
 CH_MUST_CHECK chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes,

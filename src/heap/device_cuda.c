@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "heap/device_state_cuda.h"
 
+#include "heap/runtime_cuda.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A failure of the runtime; the program's own checks are not to find it again. */
-static chorus_status runtime_failed(const struct ch_device *d, const char *what,
-                                    cudaError_t error)
+chorus_status ch_runtime_failed(const struct ch_device *device, const char *what,
+                                cudaError_t error)
 {
+    const struct ch_device_id *id = &device->id;
+
     (void)cudaGetLastError();
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s on GPU %d (%s) failed: %s", what, d->id.ordinal,
-                   d->id.name, cudaGetErrorString(error));
+    return CH_FAIL(error == cudaErrorMemoryAllocation ? CHORUS_ERR_NOMEM : CHORUS_ERR_SYSTEM,
+                   "%s on GPU %d (%s) failed: %s", what, id->ordinal, id->name,
+                   cudaGetErrorString(error));
 }
 
 chorus_status ch_device_failed(const struct ch_device *device, const char *what, size_t bytes,
@@ -25,18 +29,26 @@ chorus_status ch_device_failed(const struct ch_device *device, const char *what,
                    device->id.ordinal, device->id.name, why != NULL ? why : "unknown error");
 }
 
+/* More than there are modes of capture, so that a device and a mode fit a number. */
+enum { MODES = 8 };
+
 int ch_device_enter(const struct ch_device *device)
 {
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     int before = device->id.ordinal;
 
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
     (void)cudaGetDevice(&before);
     if (before != device->id.ordinal) (void)cudaSetDevice(device->id.ordinal);
-    return before;
+    return before * MODES + (int)mode;
 }
 
 void ch_device_leave(const struct ch_device *device, int before)
 {
-    if (before != device->id.ordinal) (void)cudaSetDevice(before);
+    enum cudaStreamCaptureMode mode = (enum cudaStreamCaptureMode)(before % MODES);
+
+    if (before / MODES != device->id.ordinal) (void)cudaSetDevice(before / MODES);
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
 }
 
 chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **device_out)
@@ -52,7 +64,7 @@ chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **d
     if (error == cudaSuccess)
         error = cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking);
     if (error != cudaSuccess) {
-        st = runtime_failed(d, "starting work", error);
+        st = ch_runtime_failed(d, "starting work", error);
         goto out_free;
     }
     *device_out = d;
@@ -215,7 +227,7 @@ static chorus_status finish(const struct ch_device *d, const char *what, cudaErr
 {
     if (error == cudaSuccess) error = cudaStreamSynchronize(d->stream);
     ch_device_leave(d, before);
-    return error == cudaSuccess ? CHORUS_OK : runtime_failed(d, what, error);
+    return error == cudaSuccess ? CHORUS_OK : ch_runtime_failed(d, what, error);
 }
 
 chorus_status ch_device_copy(const struct ch_device *device, void *dst, const void *src,
@@ -269,7 +281,8 @@ chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t byte
         cudaHostAlloc(ptr_out, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
 
     ch_device_leave(device, before);
-    return error == cudaSuccess ? CHORUS_OK : runtime_failed(device, "pinning memory", error);
+    return error == cudaSuccess ? CHORUS_OK
+                                : ch_runtime_failed(device, "pinning memory", error);
 }
 
 void ch_device_pinned_free(const struct ch_device *device, void *ptr)
@@ -292,7 +305,8 @@ chorus_status ch_device_register(const struct ch_device *device, void *host, siz
         if (error != cudaSuccess) (void)cudaHostUnregister(host);
     }
     ch_device_leave(device, before);
-    return error == cudaSuccess ? CHORUS_OK : runtime_failed(device, "sharing a page", error);
+    return error == cudaSuccess ? CHORUS_OK
+                                : ch_runtime_failed(device, "sharing a page", error);
 }
 
 void ch_device_unregister(const struct ch_device *device, void *host)
@@ -303,8 +317,30 @@ void ch_device_unregister(const struct ch_device *device, void *host)
     ch_device_leave(device, before);
 }
 
+chorus_status ch_device_event_create(const struct ch_device *device, void **event_out)
+{
+    const int before = ch_device_enter(device);
+    cudaEvent_t event = NULL;
+    const cudaError_t error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+
+    ch_device_leave(device, before);
+    if (error != cudaSuccess) return ch_runtime_failed(device, "making an event", error);
+    *event_out = event;
+    return CHORUS_OK;
+}
+
 void ch_device_event_destroy(const struct ch_device *device, void *event)
 {
     (void)device;
     if (event != NULL) (void)cudaEventDestroy(event);
+}
+
+chorus_status ch_device_event_wait(const struct ch_device *device, void *event)
+{
+    const int before = ch_device_enter(device);
+    const cudaError_t error = cudaEventSynchronize(event);
+
+    ch_device_leave(device, before);
+    return error == cudaSuccess ? CHORUS_OK
+                                : ch_runtime_failed(device, "what came before", error);
 }

@@ -181,7 +181,19 @@ void ch_device_unregister(const struct ch_device *device, void *host)
     (void)device, (void)host;
 }
 
+chorus_status ch_device_event_create(const struct ch_device *device, void **event_out)
+{
+    (void)device, (void)event_out;
+    return absent();
+}
+
 void ch_device_event_destroy(const struct ch_device *device, void *event)
 {
     (void)device, (void)event;
+}
+
+chorus_status ch_device_event_wait(const struct ch_device *device, void *event)
+{
+    (void)device, (void)event;
+    return absent();
 }

@@ -152,6 +152,11 @@ const struct ch_device *ch_heap_device(const struct ch_heap *heap)
     return heap->data != NULL ? heap->data->device : NULL;
 }
 
+bool ch_heap_shares_device(const struct ch_heap *heap)
+{
+    return heap->data != NULL && heap->data->is_shared_here;
+}
+
 struct ch_door *ch_heap_door_on_device(const struct ch_heap *heap)
 {
     return heap->data != NULL ? heap->data->door : NULL;

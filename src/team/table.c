@@ -3,6 +3,7 @@
 #include "team/device.h"
 
 #include "chorus/chorus.h"
+#include "heap/device.h"
 
 #include <stdlib.h>
 
@@ -24,6 +25,13 @@ static chorus_status find_slot(const struct ch_teams *teams, uint32_t *slot_out)
     }
     return CH_FAIL(CHORUS_ERR_NOMEM, "a PE can be in %d teams at once; destroy some",
                    CH_TEAM_SLOTS);
+}
+
+struct ch_team *ch_teams_next(const struct ch_teams *teams, uint32_t *slot)
+{
+    while (*slot < teams->n_slots_used && teams->slots[*slot].team == NULL)
+        (*slot)++;
+    return *slot < teams->n_slots_used ? teams->slots[*slot].team : NULL;
 }
 
 chorus_status ch_team_get(const struct ch_teams *teams, ch_team_handle handle,
@@ -110,7 +118,9 @@ static chorus_status create(struct ch_teams *teams, struct ch_boot *boot,
     *handle_out = CHORUS_TEAM_INVALID;
     if (team == NULL) return CHORUS_OK;
     team->num_contexts = num_contexts;
+    team->slot = slot;
     teams->slots[slot].team = team;
+    if (slot >= teams->n_slots_used) teams->n_slots_used = slot + 1;
     *handle_out = handle_of(teams, slot);
     return CHORUS_OK;
 }
@@ -162,7 +172,10 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "team %d is predefined; only teams that were made can be destroyed",
                        handle);
-    CH_TRY(ch_team_enter(team, ch_team_ticket(team))); /* calls on streams end first */
+    /* Calls on streams end first. */
+    CH_TRY(ch_team_enter(team, ch_team_ticket(team)));
+    if (team->last_run.stream != 0)
+        CH_TRY(ch_device_event_wait(ch_heap_device(teams->heap), team->last_run.event));
     CH_TRY(ch_team_meet(team));
     CH_TRY(ch_device_table_remove(teams, handle));
     slot = &teams->slots[(uint32_t)handle % CH_TEAM_SLOTS];

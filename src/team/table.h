@@ -7,8 +7,6 @@
 #include "team/team.h"
 
 /* A handle is generation << SLOT_BITS | slot, so that a destroyed team's is recognised. */
-#define CH_TEAM_SLOT_BITS 12
-#define CH_TEAM_SLOTS (1 << CH_TEAM_SLOT_BITS)
 #define CH_TEAM_GENERATIONS (1 << 18)
 
 struct ch_team_slot {
@@ -23,6 +21,7 @@ struct ch_teams {
     uint32_t n_dups;
     size_t chunk_bytes;
     struct ch_device_state device_state; /* its table is null on a host */
+    uint32_t n_slots_used;               /* no slot from here on ever held a team */
     struct ch_team_slot slots[CH_TEAM_SLOTS];
 };
 

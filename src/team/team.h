@@ -24,8 +24,20 @@
 /* A team's handle as users hold it: slot and generation, see chorus_team_t. */
 typedef int32_t ch_team_handle;
 
+/* Teams that a PE can be in at once. */
+#define CH_TEAM_SLOT_BITS 12
+#define CH_TEAM_SLOTS (1 << CH_TEAM_SLOT_BITS)
+
+/* The last call of a team on a GPU: what the next comes after. */
+struct ch_last_call {
+    void *event;      /* recorded after it; a cudaEvent_t, owned, null on hosts */
+    uint64_t stream;  /* its stream's number; 0: there was no call yet */
+    uint64_t capture; /* its capture's number; 0: it was not captured */
+};
+
 struct ch_team {
     uint32_t me, n;
+    uint32_t slot;         /* which no other team of this PE has now */
     uint64_t id;           /* never used again in this process */
     struct ch_peer *peers; /* [n], in the team's order */
     struct ch_sync_layout layout;
@@ -43,8 +55,7 @@ struct ch_team {
     /* Calls on a team run one at a time, in the order they were made: by tickets on a host, on
      * a GPU by stream order, across streams by an event. */
     uint64_t ticket_next, ticket_serving;
-    void *last_stream, *last_event; /* a cudaStream_t and a cudaEvent_t, owned, or null */
-    uint64_t last_capture;          /* of the last call, 0: it was not captured */
+    struct ch_last_call last_run, last_captured;
 };
 
 struct ch_teams; /* all teams of a PE, by handle */
@@ -62,6 +73,9 @@ void ch_teams_close(struct ch_teams *teams); /* null is a no-op; not collective 
 /* What kernels of the program are given to find the teams. ERR_UNSUPPORTED on a host. */
 CH_MUST_CHECK chorus_status ch_teams_device_state(const struct ch_teams *teams,
                                                   struct ch_device_state *state_out);
+
+/* The first team in this slot or a later one, which *slot then is; null: there is none. */
+struct ch_team *ch_teams_next(const struct ch_teams *teams, uint32_t *slot);
 
 /* The team behind a handle. ERR_ARG: never one, CHORUS_TEAM_INVALID, or destroyed (says which).
  */

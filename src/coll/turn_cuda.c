@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/turn.h"
+
+#include "heap/runtime_cuda.h"
+
+/* Streams that are not made: null is the same as cudaStreamLegacy. */
+static bool is_legacy(cudaStream_t stream)
+{
+    return stream == NULL || stream == cudaStreamLegacy;
+}
+
+static bool is_default(cudaStream_t stream)
+{
+    return is_legacy(stream) || stream == cudaStreamPerThread;
+}
+
+/* The stream of the device that is current here. A kernel on the legacy one holds up all others
+ * there, those that it waits for too. */
+static chorus_status check_default(const struct ch_heap *heap, cudaStream_t stream)
+{
+    const struct ch_device *device = ch_heap_device(heap);
+    const int own = ch_device_id_of(device)->ordinal;
+    int current = own;
+
+    CH_TRY_CUDA(device, "asking which GPU is current", cudaGetDevice(&current));
+    if (current != own)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "the stream is the default stream of GPU %d, which is current on this "
+                       "thread; this PE's heap is on GPU %d: make that one current",
+                       current, own);
+    if (!is_legacy(stream) || !ch_heap_shares_device(heap)) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "the stream is the default stream of GPU %d, on which several PEs of this "
+                   "process would wait for each other; make a stream for each",
+                   own);
+}
+
+static chorus_status capture_of(const struct ch_device *device, cudaStream_t stream,
+                                uint64_t *capture_out)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    unsigned long long id = 0;
+
+    CH_TRY_CUDA(device, "asking a stream for its capture",
+                cudaStreamGetCaptureInfo(stream, &status, &id, NULL, NULL, NULL, NULL));
+    if (status == cudaStreamCaptureStatusInvalidated)
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "the stream's capture was broken by an earlier error; end it with "
+                       "cudaStreamEndCapture");
+    *capture_out = status == cudaStreamCaptureStatusActive ? id : 0;
+    return CHORUS_OK;
+}
+
+static chorus_status check_device(const struct ch_device *device, cudaStream_t stream)
+{
+    const int own = ch_device_id_of(device)->ordinal;
+    int ordinal = own;
+
+    CH_TRY_CUDA(device, "asking a stream for its GPU", cudaStreamGetDevice(stream, &ordinal));
+    if (ordinal == own) return CHORUS_OK;
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "the stream is of GPU %d, this PE's heap is on GPU %d; make the stream while "
+        "that one is current",
+        ordinal, own);
+}
+
+/*
+ * In a capture a stream is not asked for more than its capture: its handle is number enough
+ * there, and a launch on one of another device fails. Elsewhere a handle is not: it comes again
+ * after the stream's end, and each thread has a cudaStreamPerThread.
+ */
+chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_turn *turn_out)
+{
+    const struct ch_device *device = ch_heap_device(heap);
+    unsigned long long id = 0;
+
+    turn_out->stream = stream;
+    if (is_default(stream)) CH_TRY(check_default(heap, stream));
+    CH_TRY(capture_of(device, stream, &turn_out->capture));
+    turn_out->number = (uint64_t)(uintptr_t)stream + 1;
+    if (turn_out->capture != 0) return CHORUS_OK;
+    if (!is_default(stream)) CH_TRY(check_device(device, stream));
+    CH_TRY_CUDA(device, "asking a stream for its number", cudaStreamGetId(stream, &id));
+    turn_out->number = (uint64_t)id + 1;
+    return CHORUS_OK;
+}
+
+chorus_status ch_turn_begin(const struct ch_heap *heap, const struct ch_team *team,
+                            const struct ch_turn *turn)
+{
+    const struct ch_last_call *last =
+        turn->capture != 0 ? &team->last_captured : &team->last_run;
+
+    if (last->stream == 0 || last->stream == turn->number || last->capture != turn->capture)
+        return CHORUS_OK;
+    CH_TRY_CUDA(ch_heap_device(heap), "waiting for a team's call on another stream",
+                cudaStreamWaitEvent(turn->stream, last->event, cudaEventWaitDefault));
+    return CHORUS_OK;
+}
+
+chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
+                          const struct ch_turn *turn)
+{
+    struct ch_last_call *last = turn->capture != 0 ? &team->last_captured : &team->last_run;
+
+    last->stream = turn->number;
+    last->capture = turn->capture;
+    CH_TRY_CUDA(ch_heap_device(heap), "marking a team's call",
+                cudaEventRecord(last->event, turn->stream));
+    return CHORUS_OK;
+}
