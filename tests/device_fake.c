@@ -230,6 +230,25 @@ chorus_status ch_device_wait(const struct ch_device *device)
     return CHORUS_OK;
 }
 
+/* Streams that events are recorded on are not faked, so any address serves. */
+chorus_status ch_device_event_create(const struct ch_device *device, void **event_out)
+{
+    (void)device;
+    *event_out = &fake;
+    return CHORUS_OK;
+}
+
+void ch_device_event_destroy(const struct ch_device *device, void *event)
+{
+    (void)device, (void)event;
+}
+
+chorus_status ch_device_event_wait(const struct ch_device *device, void *event)
+{
+    (void)device, (void)event;
+    return CHORUS_OK;
+}
+
 chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t bytes,
                                      void **ptr_out)
 {

@@ -24,9 +24,11 @@
  * What chorus.h says of a call holds here too, but where this says otherwise. Arguments are not
  * checked, except teams and roots: a bad one is ERR_ARG. A PE that waits for others holds its
  * place on the GPU, so all blocks that wait for one another must be resident:
- * chorusx_collective_launch sees to that. A wait that fails (the job ends, CHORUS_TIMEOUT
- * passes) returns, and is reported: the next chorusx_stream_synchronize of the PE, or call of
- * its host on the team, gives the PE's first failure.
+ * chorusx_collective_launch sees to that. Where a kernel is loaded when it is first launched,
+ * that waits for those that run: CUDA_MODULE_LOADING=EAGER loads all at the start. A wait that
+ * fails (the job ends, CHORUS_TIMEOUT passes) returns, and is reported: the next
+ * chorusx_stream_synchronize of the PE, or call of its host on the team, gives the first such
+ * failure since the last one it gave.
  */
 #ifndef CHORUS_DEVICE_CUH
 #define CHORUS_DEVICE_CUH

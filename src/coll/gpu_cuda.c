@@ -212,7 +212,7 @@ static chorus_status tell_fault(const struct ch_gpu *gpu, struct ch_team *team)
         (double)gpu->timeout_ns / (double)CH_NS_PER_S, team->peers[told.late_pe].world);
 }
 
-/* Of a kernel of the program that waited for a word of its own. */
+/* Of a kernel of the program: a wait for a word of its own, or a call that returns nothing. */
 static chorus_status tell_wait(const struct ch_gpu *gpu)
 {
     struct ch_kernel_fault *fault = fault_at(gpu, INSIDE, 0);
@@ -221,7 +221,7 @@ static chorus_status tell_wait(const struct ch_gpu *gpu)
     if (fault == NULL) return CHORUS_OK;
     status = (chorus_status)fault->status;
     forget_fault(fault);
-    return CH_FAIL(status, "a wait in a kernel of the program was in vain: %s",
+    return CH_FAIL(status, "a call in a kernel of the program failed: %s",
                    ch_status_text(status));
 }
 

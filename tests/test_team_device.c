@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Teams as kernels see them, on GPUs that are fakes. */
+#include "chorus/chorus.h"
+#include "device_fake.h"
+#include "heap_pes.h"
+#include "team/table.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define M ((size_t)1 << 20)
+
+static const uint32_t aborted;
+static const struct ch_device_terms terms = {.aborted = &aborted, .timeout_ns = 7};
+
+/* A PE's teams on a fake GPU, or in host memory. */
+struct side {
+    struct ch_boot *boot;
+    struct ch_heap *heap;
+    struct ch_patience patience;
+    struct ch_teams *teams;
+};
+
+static void side_open(struct side *s, struct ch_boot *boot, int is_on_gpu)
+{
+    struct ch_options options = pes_options(16 * M);
+
+    options.heap = is_on_gpu ? CHORUS_HEAP_cuda : CHORUS_HEAP_host;
+    options.sync_max = 16 * M;
+    options.ctas = 2;
+    s->boot = boot;
+    EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
+    ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
+    EXPECT(ch_teams_open(boot, s->heap, &options, &s->patience, is_on_gpu ? &terms : NULL,
+                         &s->teams) == CHORUS_OK);
+}
+
+static void side_close(struct side *s)
+{
+    pes_meet(s->boot);
+    ch_teams_close(s->teams);
+    ch_heap_close(s->heap);
+    pes_meet(s->boot);
+}
+
+/* What a kernel finds by a handle; a fake GPU's memory can be looked at. */
+static const struct ch_device_team *find(const struct side *s, ch_team_handle handle)
+{
+    struct ch_device_state state;
+
+    EXPECT(ch_teams_device_state(s->teams, &state) == CHORUS_OK);
+    return state.teams[(uint32_t)handle & state.slot_mask];
+}
+
+/* The record says what the library knows of the team, and its duplicate is new. */
+static void check_record(const struct side *s, ch_team_handle handle)
+{
+    const struct ch_device_team *record = find(s, handle);
+    struct ch_team *team = NULL;
+    const char *sync;
+
+    EXPECT(ch_team_get(s->teams, handle, &team) == CHORUS_OK && record != NULL);
+    if (team == NULL || record == NULL) return;
+    sync = team->sync;
+    EXPECT(record->me == team->me && record->n == team->n && record->handle == handle);
+    EXPECT(record->id == team->id && record->taken == 0);
+    EXPECT(memcmp(&record->layout, &team->layout, sizeof(team->layout)) == 0);
+    EXPECT(memcmp(record->peers, team->peers, team->n * sizeof(struct ch_peer)) == 0);
+    EXPECT((const char *)record->dup == sync + team->n_dups * team->layout.dup_bytes);
+    EXPECT(record->dup->epoch == 0);
+    /* Behind all duplicates, and not in one of them. */
+    EXPECT((const char *)record ==
+           (const char *)record->dup + team->n_dups * CH_DEVICE_DUP_BYTES(team->n));
+}
+
+static void make_and_destroy(struct ch_boot *boot)
+{
+    const uint32_t all[] = {0, 1, 2};
+    struct ch_device_state state;
+    ch_team_handle first, second;
+    struct side s;
+
+    side_open(&s, boot, 1);
+    EXPECT(ch_teams_device_state(s.teams, &state) == CHORUS_OK);
+    EXPECT(state.me == boot->me && state.n == boot->n);
+    EXPECT(state.ordinal == (int32_t)boot->me);
+    EXPECT(state.peers == find(&s, CHORUS_TEAM_WORLD)->peers);
+    EXPECT(memcmp(&state.terms, &terms, sizeof(terms)) == 0);
+    for (ch_team_handle handle = CHORUS_TEAM_WORLD; handle <= CHORUS_TEAM_NODE; handle++)
+        check_record(&s, handle);
+    EXPECT(ch_team_create(s.teams, CHORUS_TEAM_WORLD, all, boot->n, 0, &first) == CHORUS_OK);
+    check_record(&s, first);
+    EXPECT(ch_team_destroy(s.teams, first) == CHORUS_OK);
+    EXPECT(find(&s, first) == NULL);
+    EXPECT(ch_team_create(s.teams, CHORUS_TEAM_WORLD, all, boot->n, 0, &second) == CHORUS_OK);
+    EXPECT(second != first && find(&s, second) == find(&s, first)); /* the slot is used again */
+    check_record(&s, second);
+    side_close(&s);
+}
+
+START_TEST(records__teams_made_and_destroyed__are_what_the_library_knows)
+{
+    pes_run_threads(1, make_and_destroy);
+    pes_run_threads(3, make_and_destroy);
+    pes_run_processes(3, make_and_destroy);
+}
+END_TEST
+
+static void ask_on_host(struct ch_boot *boot)
+{
+    struct ch_device_state state;
+    struct side s;
+
+    side_open(&s, boot, 0);
+    EXPECT(ch_teams_device_state(s.teams, &state) == CHORUS_ERR_UNSUPPORTED);
+    EXPECT(pes_message_has("heap is in host memory"));
+    side_close(&s);
+}
+
+START_TEST(state__heap_on_host__refused)
+{
+    pes_run_threads(2, ask_on_host);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("team_device");
+    TCase *tcase = tcase_create("all");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, records__teams_made_and_destroyed__are_what_the_library_knows);
+    tcase_add_test(tcase, state__heap_on_host__refused);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
