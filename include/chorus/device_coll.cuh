@@ -89,8 +89,9 @@ CH_FN int ch_take(struct ch_device_team *team, struct ch_lanes g)
 
     if (g.lane == 0) {
         was_taken = atomicExch(&team->taken, 1u) != 0;
-        /* Kernels of the library leave a pointer of their own there. */
+        __threadfence();
         team->dup->links = (struct ch_link *)((char *)team->dup + CH_DEVICE_LINKS_AT);
+        team->dup->slots = (struct ch_slot *)((char *)team->dup + CH_DEVICE_SLOTS_AT(team->n));
     }
     return !ch_lanes_any(g, was_taken);
 }
@@ -106,9 +107,12 @@ CH_FN int ch_run_call(enum ch_device_body body, struct ch_device_team *team, str
     if (!ch_take(team, g)) return CHORUS_ERR_STATE;
     c->patience = &patience;
     st = ch_run_body(body, c, g);
-    if (g.lane == 0 && st == CHORUS_OK) ch_bits_store(&team->taken, 0u);
+    ch_lanes_sync(g); /* all lanes have done what was left to do */
+    if (g.lane == 0 && st == CHORUS_OK) {
+        __threadfence(); /* positions are there for the block that takes the team next */
+        ch_bits_store(&team->taken, 0u);
+    }
     if (g.lane == 0 && st != CHORUS_OK) ch_report_late(team->id, st, team->late_pe);
-    ch_lanes_sync(g);
     return st;
 }
 

@@ -21,11 +21,15 @@
  *     ch_value_store(at, &v, &b)           plain memory = v, in as many places as there are calls
  *     ch_value_private(&v)                 v is to be filled by a take, and not to be stored
  *     ch_value_send(ring, cells, &v, &b, flag)    v into packets or lines
+ *     ch_value_ask(ring, cells, &v, &b)    begin to look there for v; a ch_value_take follows
  *     ch_value_take(c, ring, peer, cells, &v, &b, flag, &st)    out of them, once they are there;
  *                                          *st keeps the first failure, then nothing waits
  *     ch_acc_first(c, &acc, &v, &b)        acc = v
  *     ch_acc_next(c, &acc, &v, &b)         acc = acc op v
  *     ch_acc_last(c, &v, &acc, &b)         v = acc, rounded to the type
+ *
+ * Where several values do not wait for each other, a machine has CH_AHEAD under way at once:
+ * CH_EACH_AHEAD(u) runs over them, first to load or ask for v[u], then to use it.
  */
 /* clang-format on */
 #ifndef CH_BATCH_H

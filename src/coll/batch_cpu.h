@@ -20,6 +20,9 @@ struct ch_acc {
     unsigned char data[CH_ACC_FACTOR * CH_UNIT_BYTES] __attribute__((aligned(16)));
 };
 
+#define CH_AHEAD 1u
+#define CH_EACH_AHEAD(u) for (uint32_t u = 0; u < CH_AHEAD; u++)
+
 CH_FN struct ch_batch ch_batch_at(size_t at, size_t end, size_t step)
 {
     struct ch_batch b;
@@ -96,6 +99,12 @@ CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *
         for (size_t i = 0; i < b->bytes; i += CH_LINE_DATA)
             ch_line_store(&lines[(b->at + i) / CH_LINE_DATA], v->data + i,
                           ch_min(CH_LINE_DATA, b->bytes - i), flag);
+}
+
+CH_FN void ch_value_ask(enum ch_ring ring, const char *cells, struct ch_value *v,
+                        const struct ch_batch *b)
+{
+    (void)ring, (void)cells, (void)v, (void)b; /* the processor looks ahead by itself */
 }
 
 CH_FN chorus_status ch_take_packet(const struct ch_coll *c, uint32_t peer,

@@ -19,6 +19,8 @@
 #define CH_PIECE_BYTES 16u
 #define CH_PIECES_MAX 4 /* of a batch: loads under way at once */
 #define CH_LINE_PARTS 8u
+#define CH_AHEAD 4u
+#define CH_EACH_AHEAD(u) _Pragma("unroll") for (uint32_t u = 0; u < CH_AHEAD; u++)
 #define CH_WARP_ALL 0xffffffffu
 
 struct ch_batch {
@@ -33,6 +35,7 @@ struct ch_batch {
 
 struct ch_value {
     uint64_t word[CH_PIECES_MAX][2];
+    uint64_t seen[2]; /* flags of its packets, or of its line, as last loaded */
 };
 
 struct ch_acc { /* floats for the 16-bit types, else elements as in ch_value */
@@ -211,10 +214,16 @@ CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
 
 /* --- packets and lines --- */
 
+/* Where this lane's piece lies among the cells: two packets, or a part of a line. */
+CH_FN const char *ch_cell_of(enum ch_ring ring, const char *cells, const struct ch_batch *b)
+{
+    return cells + b->piece * (ring == CH_RING_ll ? 2 * sizeof(struct ch_packet) : 16);
+}
+
 CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *v,
                          const struct ch_batch *b, uint64_t flag)
 {
-    char *at = cells + b->piece * (ring == CH_RING_ll ? 2 * sizeof(struct ch_packet) : 16);
+    char *at = (char *)(uintptr_t)ch_cell_of(ring, cells, b);
 
     if (ring == CH_RING_ll) {
         ch_quad_store(at, v->word[0][0], flag);
@@ -230,55 +239,45 @@ CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *
     }
 }
 
-CH_FN int ch_packets_load(const char *at, uint32_t bytes, uint64_t flag, uint64_t word[2])
+CH_FN void ch_value_ask(enum ch_ring ring, const char *cells, struct ch_value *v,
+                        const struct ch_batch *b)
 {
-    uint64_t found[2];
+    const char *at = ch_cell_of(ring, cells, b);
 
-    found[1] = flag;
-    word[1] = 0;
-    ch_quad_load(at, &word[0], &found[0]);
-    if (bytes > 8) ch_quad_load(at + sizeof(struct ch_packet), &word[1], &found[1]);
-    return found[0] == flag && found[1] == flag;
+    if (ring == CH_RING_ll) {
+        ch_quad_load(at, &v->word[0][0], &v->seen[0]);
+        v->seen[1] = v->seen[0];
+        if (ch_piece_of(b, 0).bytes > 8)
+            ch_quad_load(at + sizeof(struct ch_packet), &v->word[0][1], &v->seen[1]);
+    } else if (b->piece < b->pieces) {
+        ch_quad_load(at, &v->seen[0], &v->word[0][1]);
+        v->word[0][0] = b->piece % CH_LINE_PARTS == 0 ? v->word[0][1] : v->seen[0];
+    }
 }
 
-/* A warp: this lane's part of its line, once the line's first part has the flag. */
-CH_FN int ch_line_part_load(const char *at, const struct ch_batch *b, uint64_t flag,
-                            uint64_t word[2])
+/* Are the flags there? Of a line the first part has it, and the warp's lines count together. */
+CH_FN int ch_value_is_there(enum ch_ring ring, const struct ch_value *v,
+                            const struct ch_batch *b, uint64_t flag)
 {
-    const int is_first = b->piece % CH_LINE_PARTS == 0;
-    int has = 1;
-
-    if (b->piece < b->pieces) {
-        ch_quad_load(at, &word[0], &word[1]);
-        has = !is_first || word[0] == flag;
-        if (is_first) word[0] = word[1];
-    }
-    return __all_sync(CH_WARP_ALL, has);
+    if (ring == CH_RING_ll) return v->seen[0] == flag && v->seen[1] == flag;
+    return __all_sync(CH_WARP_ALL, b->piece >= b->pieces || b->piece % CH_LINE_PARTS != 0 ||
+                                       v->seen[0] == flag);
 }
 
 CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
                          const char *cells, struct ch_value *v, const struct ch_batch *b,
                          uint64_t flag, chorus_status *st)
 {
-    const char *at =
-        cells + b->piece * (ring == CH_RING_ll ? 2 * sizeof(struct ch_packet) : 16);
-    const uint32_t bytes = ch_piece_of(b, 0).bytes;
     struct ch_wait w = {0, 0, 0, 0};
     int stop = *st != CHORUS_OK;
 
-    if (ring == CH_RING_ll) {
-        while (!stop && !ch_packets_load(at, bytes, flag, v->word[0])) {
-            *st = ch_wait_slow(c->patience, &w);
-            stop = *st != CHORUS_OK;
-            if (stop) *c->late_peer = peer;
-        }
-    } else {
-        stop = __any_sync(CH_WARP_ALL, stop);
-        while (!stop && !ch_line_part_load(at, b, flag, v->word[0])) {
-            *st = ch_wait_slow(c->patience, &w);
-            if (*st != CHORUS_OK) *c->late_peer = peer;
-            stop = __any_sync(CH_WARP_ALL, *st != CHORUS_OK);
-        }
+    if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
+    while (!stop && !ch_value_is_there(ring, v, b, flag)) {
+        *st = ch_wait_slow(c->patience, &w);
+        if (*st != CHORUS_OK) *c->late_peer = peer;
+        stop = *st != CHORUS_OK;
+        if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
+        ch_value_ask(ring, cells, v, b);
     }
 }
 

@@ -122,6 +122,7 @@ CH_FN chorus_status ch_read(const struct ch_coll *c, enum ch_ring ring, uint32_t
 
         for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
              ch_batch_next(&b)) {
+            ch_value_ask(ring, m.memory, &v, &b);
             ch_value_stage(&v, dst, &b);
             ch_value_take(c, ring, owner, m.memory, &v, &b, m.flag, &st);
             ch_value_store(dst, &v, &b);

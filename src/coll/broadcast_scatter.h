@@ -22,7 +22,7 @@ CH_FN void ch_scatter_slice(const struct ch_coll *c, size_t at, size_t bytes, st
 {
     char *dst = c->dst + at;
 
-    for (struct ch_batch b = ch_batch_first(CH_RING_simple, dst, bytes, g); ch_batch_more(&b);
+    for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v;
 

@@ -18,20 +18,22 @@
 /* Positions count from the root: its children are 1 .. k, theirs k + 1 .. and so on. */
 CH_FN uint32_t ch_tree_pe(const struct ch_coll *c, uint64_t position)
 {
-    return (uint32_t)((c->root + position) % c->n);
+    const uint64_t pe = c->root + position;
+
+    return (uint32_t)(pe < c->n ? pe : pe - c->n);
 }
 
 CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_ring ring, uint64_t position,
                                  const char *from, size_t bytes, struct ch_lanes g)
 {
     const uint64_t first = position * c->radix + 1, end = ch_min(first + c->radix, c->n);
+    struct ch_pes children;
 
-    for (uint64_t child = first; child < end; child++) {
-        const chorus_status st = ch_send(c, ring, ch_tree_pe(c, child), from, bytes, g);
-
-        if (st != CHORUS_OK) return st;
-    }
-    return CHORUS_OK;
+    if (first >= end) return CHORUS_OK;
+    children.first = ch_tree_pe(c, first);
+    children.step = 1;
+    children.count = (uint32_t)(end - first);
+    return ch_send(c, ring, children, from, 0, bytes, g);
 }
 
 CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_ring ring,
@@ -48,7 +50,7 @@ CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_ring ring
         if (c->me != c->root) {
             const uint32_t parent = ch_tree_pe(c, (position - 1) / c->radix);
 
-            st = ch_recv(c, ring, parent, c->dst + at, part, g);
+            st = ch_recv(c, ring, ch_only(parent), c->dst + at, 0, part, g);
             if (st != CHORUS_OK) return st;
         }
         st = ch_tree_send(c, ring, position, from + at, part, g);

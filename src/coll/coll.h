@@ -42,10 +42,12 @@ CH_FN char *ch_on_peer(const struct ch_coll *c, uint32_t peer, const void *mine)
     return (char *)(uintptr_t)mine + c->peers[peer].shift;
 }
 
-/* The k-th PE after this one, so that not all PEs turn to the same peer first. */
+/* The k-th PE after this one (k <= n), so that not all PEs turn to the same peer first. */
 CH_FN uint32_t ch_after(const struct ch_coll *c, uint64_t k)
 {
-    return (uint32_t)((c->me + k) % c->n);
+    const uint64_t pe = c->me + k;
+
+    return (uint32_t)(pe < c->n ? pe : pe - c->n);
 }
 
 #endif /* CH_COLL_H */

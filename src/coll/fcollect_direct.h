@@ -19,18 +19,18 @@ CH_FN chorus_status ch_fcollect_direct(const struct ch_coll *c, struct ch_lanes 
 {
     const uint64_t epoch = ch_epoch(c, g);
     char *mine = c->dst + c->me * c->stride;
+    chorus_status st;
 
     ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
     ch_copy(mine, c->src, ch_bytes(c), g);
+    st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
+    if (st != CHORUS_OK) return st;
     for (uint32_t k = 1; k < c->n; k++) {
         const uint32_t peer = ch_after(c, k);
-        const chorus_status st =
-            ch_hear(c, peer, CH_WORD_READY, epoch, g); /* dest may be written */
 
-        if (st != CHORUS_OK) return st;
         ch_copy(ch_on_peer(c, peer, mine), c->src, ch_bytes(c), g);
-        ch_tell(c, peer, CH_WORD_DONE, epoch, CH_DATA, g);
     }
+    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
 }
 

@@ -24,19 +24,11 @@ CH_FN chorus_status ch_fcollect_push(const struct ch_coll *c, enum ch_ring ring,
     for (size_t at = 0; at < bytes; at += chunk) {
         const size_t part = ch_min(chunk, bytes - at);
 
-        for (uint32_t k = 1; k < c->n; k++) {
-            const uint32_t peer = ch_after(c, k);
-            const chorus_status st = ch_send(c, ring, peer, c->src + at, part, g);
+        chorus_status st = ch_send(c, ring, ch_others(c), c->src + at, 0, part, g);
 
-            if (st != CHORUS_OK) return st;
-        }
-        for (uint32_t k = 1; k < c->n; k++) {
-            const uint32_t peer = ch_after(c, k);
-            const chorus_status st =
-                ch_recv(c, ring, peer, c->dst + peer * c->stride + at, part, g);
-
-            if (st != CHORUS_OK) return st;
-        }
+        if (st == CHORUS_OK)
+            st = ch_recv(c, ring, ch_others(c), c->dst + at, c->stride, part, g);
+        if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;
 }

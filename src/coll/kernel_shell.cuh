@@ -9,46 +9,71 @@
 #include "coll/all.h"
 #include "coll/kernel.h"
 
-/* It begins as a duplicate lies in the GPU's memory, but for the pointer, which means nothing
- * there.
- */
 struct ch_kernel_state {
     struct ch_dup dup;
-    char pad[CH_DEVICE_DUP_BYTES(0) - sizeof(struct ch_dup)];
     struct ch_link links[CH_RING_COUNT * CH_KERNEL_PES_MAX];
+    struct ch_slot slots[CH_KERNEL_PES_MAX];
     struct ch_peer peers[CH_KERNEL_PES_MAX];
-    struct ch_sync_layout layout;
     uint32_t late_pe;
 };
 
-/* Words of 8 bytes, by all lanes. */
-CH_FN void ch_words_copy(void *dst, const void *src, size_t bytes)
+/* The ring that an algorithm uses, if any. */
+#define CH_RING_OF_signal CH_PLAIN
+#define CH_RING_OF_simple CH_RING_simple
+#define CH_RING_OF_ll CH_RING_ll
+#define CH_RING_OF_ll128 CH_RING_ll128
+CH_FN enum ch_ring ch_ring_of(enum ch_algo_id id)
 {
-    for (size_t i = threadIdx.x; i < bytes / 8; i += blockDim.x)
-        ((uint64_t *)dst)[i] = ((const uint64_t *)src)[i];
+#define X(coll, name, proto, fn, needs, radix, steps, wire) \
+    if (id == CH_ALGO_##fn) return (enum ch_ring)CH_RING_OF_##proto;
+    CH_ALGO_LIST(X)
+#undef X
+    return CH_PLAIN;
 }
 
-CH_FN void ch_state_load(struct ch_kernel_state *s, const struct ch_kernel_args *a)
+/* What is kept in the GPU's memory, word by word: the epoch, then the links of a ring. */
+CH_FN uint32_t ch_kept_words(enum ch_ring ring, uint32_t n)
 {
-    const char *dup = a->dups + blockIdx.x * CH_DEVICE_DUP_BYTES(a->n);
+    return 1 + (ring == CH_PLAIN ? 0 : n * (uint32_t)(sizeof(struct ch_link) / 8));
+}
 
-    ch_words_copy(s, dup, CH_DEVICE_DUP_BYTES(a->n));
+CH_FN uint64_t *ch_kept_word(const struct ch_kernel_args *a, enum ch_ring ring, uint32_t i)
+{
+    char *dup = a->dups + blockIdx.x * CH_DEVICE_DUP_BYTES(a->n);
+    struct ch_link *links = (struct ch_link *)(dup + CH_DEVICE_LINKS_AT) + ring * a->n;
+
+    return i == 0 ? &((struct ch_dup *)dup)->epoch : (uint64_t *)links + i - 1;
+}
+
+CH_FN uint64_t *ch_state_word(struct ch_kernel_state *s, enum ch_ring ring, uint32_t n,
+                              uint32_t i)
+{
+    return i == 0 ? &s->dup.epoch : (uint64_t *)(s->links + ring * n) + i - 1;
+}
+
+CH_FN void ch_state_load(struct ch_kernel_state *s, const struct ch_kernel_args *a,
+                         enum ch_ring ring)
+{
+    for (uint32_t i = threadIdx.x; i < ch_kept_words(ring, a->n); i += blockDim.x)
+        *ch_state_word(s, ring, a->n, i) = *ch_kept_word(a, ring, i);
     for (uint32_t pe = threadIdx.x; pe < a->n; pe += blockDim.x) {
         s->peers[pe].shift = a->peers[pe].shift;
         s->peers[pe].sync = a->peers[pe].sync;
     }
-    ch_words_copy(&s->layout, &a->layout, sizeof(s->layout));
-    if (threadIdx.x == 0) s->late_pe = a->me;
+    if (threadIdx.x == 0) {
+        s->dup.links = s->links;
+        s->dup.slots = s->slots;
+        s->late_pe = a->me;
+    }
     __syncthreads();
-    if (threadIdx.x == 0) s->dup.links = s->links; /* read after ch_epoch's sync or a ring's */
 }
 
-CH_FN void ch_state_store(struct ch_kernel_state *s, const struct ch_kernel_args *a)
+CH_FN void ch_state_store(struct ch_kernel_state *s, const struct ch_kernel_args *a,
+                          enum ch_ring ring)
 {
-    char *dup = a->dups + blockIdx.x * CH_DEVICE_DUP_BYTES(a->n);
-
     __syncthreads();
-    ch_words_copy(dup, s, CH_DEVICE_DUP_BYTES(a->n));
+    for (uint32_t i = threadIdx.x; i < ch_kept_words(ring, a->n); i += blockDim.x)
+        *ch_kept_word(a, ring, i) = *ch_state_word(s, ring, a->n, i);
 }
 
 CH_FN void ch_report_fault(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)
@@ -57,26 +82,6 @@ CH_FN void ch_report_fault(const struct ch_kernel_args *a, chorus_status st, uin
     a->fault->late_pe = late_pe;
     a->fault->team = a->team;
 }
-
-/* A body, with its type as a constant, for up to so many lanes. */
-#define CH_KERNEL_UP_TO(lanes, fn, T)                                                   \
-    extern "C" __global__ void __launch_bounds__(lanes, 1)                              \
-        ch_k_##fn##_##T(const __grid_constant__ struct ch_kernel_args a)                \
-    {                                                                                   \
-        __shared__ struct ch_kernel_state state;                                        \
-        const struct ch_lanes block = {threadIdx.x, blockDim.x};                        \
-        const struct ch_patience patience = {a.aborted, a.timeout_ns};                  \
-        struct ch_coll c = ch_coll_of(&a, &state);                                      \
-        chorus_status st;                                                               \
-                                                                                        \
-        c.patience = &patience;                                                         \
-        c.type = CHORUS_TYPE_##T;                                                       \
-        ch_state_load(&state, &a);                                                      \
-        st = fn(&c, block);                                                             \
-        ch_state_store(&state, &a);                                                     \
-        if (st != CHORUS_OK && block.lane == 0) ch_report_fault(&a, st, state.late_pe); \
-    }
-#define CH_KERNEL(fn, T) CH_KERNEL_UP_TO(CH_KERNEL_LANES_MAX, fn, T)
 
 CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, struct ch_kernel_state *state)
 {
@@ -95,11 +100,31 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, struct ch_kernel
     c.src = a->src + part.first * a->elem_bytes;
     c.reduce = 0;
     c.peers = state->peers;
-    c.layout = &state->layout;
+    c.layout = &a->layout;
     c.sync_offset = blockIdx.x * a->layout.dup_bytes;
     c.dup = &state->dup;
     c.late_peer = &state->late_pe;
     return c;
 }
+
+/* A body, with its type as a constant, for up to so many lanes. */
+#define CH_KERNEL(fn, T, ring, lanes)                                                   \
+    extern "C" __global__ void __launch_bounds__(lanes, 1)                              \
+        ch_k_##fn##_##T(const __grid_constant__ struct ch_kernel_args a)                \
+    {                                                                                   \
+        __shared__ struct ch_kernel_state state;                                        \
+        const struct ch_lanes block = {threadIdx.x, blockDim.x};                        \
+        const struct ch_patience patience = {a.aborted, a.timeout_ns};                  \
+        struct ch_coll c = ch_coll_of(&a, &state);                                      \
+        chorus_status st;                                                               \
+                                                                                        \
+        __builtin_assume(blockDim.x > CH_WARP_LANES);                                   \
+        c.patience = &patience;                                                         \
+        c.type = CHORUS_TYPE_##T;                                                       \
+        ch_state_load(&state, &a, ring);                                                \
+        st = fn(&c, block);                                                             \
+        ch_state_store(&state, &a, ring);                                               \
+        if (st != CHORUS_OK && block.lane == 0) ch_report_fault(&a, st, state.late_pe); \
+    }
 
 #endif /* CH_KERNEL_SHELL_CUH */

@@ -5,7 +5,8 @@
 
 #define CH_PASTE(a, b) CH_PASTE_(a, b)
 #define CH_PASTE_(a, b) a##b
-#define CH_KERNEL_OF(fn, T) CH_KERNEL_UP_TO(CH_KERNEL_LANES(CH_ALGO_##fn), fn, T)
+#define CH_KERNEL_OF(fn, T) \
+    CH_KERNEL(fn, T, ch_ring_of(CH_ALGO_##fn), CH_KERNEL_LANES(CH_ALGO_##fn))
 #define CH_NAME_OF(fn, T) CH_NAME_OF_(fn, T)
 #define CH_NAME_OF_(fn, T) ch_k_##fn##_##T
 

@@ -81,6 +81,7 @@ CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_patience
         const struct ch_batch b = ch_lines_batch(g);
         struct ch_value v;
 
+        ch_value_ask(CH_RING_ll128, ch_lines_cells(a, a->me, peer, round), &v, &b);
         ch_value_take(&c, CH_RING_ll128, peer, ch_lines_cells(a, a->me, peer, round), &v, &b,
                       round + 1, &st);
         if (ch_agree(st, g) != CHORUS_OK) {

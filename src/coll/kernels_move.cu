@@ -2,10 +2,11 @@
 /* kernels_move.cu: kernels of the collectives that move bytes, whatever their type. */
 #include "coll/kernel_shell.cuh"
 
-#define KERNEL_barrier(fn) CH_KERNEL(fn, u8)
-#define KERNEL_broadcast(fn) CH_KERNEL(fn, u8)
-#define KERNEL_fcollect(fn) CH_KERNEL(fn, u8)
-#define KERNEL_alltoall(fn) CH_KERNEL(fn, u8)
+#define MOVE(fn) CH_KERNEL(fn, u8, ch_ring_of(CH_ALGO_##fn), CH_KERNEL_LANES_MAX)
+#define KERNEL_barrier(fn) MOVE(fn)
+#define KERNEL_broadcast(fn) MOVE(fn)
+#define KERNEL_fcollect(fn) MOVE(fn)
+#define KERNEL_alltoall(fn) MOVE(fn)
 #define KERNEL_reduce(fn)
 #define KERNEL_reducescatter(fn)
 #define X(coll, name, proto, fn, needs, radix, steps, wire) KERNEL_##coll(fn)
@@ -26,8 +27,8 @@ const ch_kernel_table ch_kernels_move = {
 };
 
 /* What stands around the copies of an algorithm for copy engines. */
-CH_KERNEL(ch_engine_enter, u8)
-CH_KERNEL(ch_engine_leave, u8)
+CH_KERNEL(ch_engine_enter, u8, CH_PLAIN, CH_KERNEL_LANES_MAX)
+CH_KERNEL(ch_engine_leave, u8, CH_PLAIN, CH_KERNEL_LANES_MAX)
 extern "C" const void *const ch_kernel_engine_enter;
 extern "C" const void *const ch_kernel_engine_leave;
 const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;

@@ -34,7 +34,7 @@ CH_FN void ch_multicast_reduce_all(const struct ch_coll *c, char *dst, const cha
 CH_FN void ch_multicast_store(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                               struct ch_lanes g)
 {
-    for (struct ch_batch b = ch_batch_first(CH_RING_simple, dst, bytes, g); ch_batch_more(&b);
+    for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v;
 

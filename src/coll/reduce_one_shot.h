@@ -18,16 +18,14 @@
 CH_FN chorus_status ch_reduce_one_shot(const struct ch_coll *c, enum ch_ring ring,
                                        struct ch_lanes g)
 {
-    const struct ch_sources all = {0, 1, c->n};
     const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
 
     for (size_t at = 0; at < bytes; at += chunk) {
         const size_t part = ch_min(chunk, bytes - at);
-        chorus_status st = CHORUS_OK;
+        chorus_status st = ch_send(c, ring, ch_others(c), c->src + at, 0, part, g);
 
-        for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++)
-            st = ch_send(c, ring, ch_after(c, k), c->src + at, part, g);
-        if (st == CHORUS_OK) st = ch_fold(c, ring, all, c->dst + at, c->src + at, part, g);
+        if (st == CHORUS_OK)
+            st = ch_fold(c, ring, ch_all(c), c->dst + at, c->src + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;

@@ -26,11 +26,9 @@ CH_FN chorus_status ch_exchange(const struct ch_coll *c, enum ch_ring ring, uint
 {
     for (uint32_t span = 1; span < p; span *= c->radix) {
         const uint32_t digit = c->me / span % c->radix;
-        const struct ch_sources group = {c->me - digit * span, span, c->radix};
-        chorus_status st = CHORUS_OK;
+        const struct ch_pes group = {c->me - digit * span, span, c->radix};
+        chorus_status st = ch_send(c, ring, group, acc, 0, bytes, g);
 
-        for (uint32_t j = 1; j < c->radix && st == CHORUS_OK; j++)
-            st = ch_send(c, ring, ch_source(group, (digit + j) % c->radix), acc, bytes, g);
         if (st == CHORUS_OK) st = ch_fold(c, ring, group, acc, acc, bytes, g);
         if (st != CHORUS_OK) return st;
     }
@@ -42,22 +40,21 @@ CH_FN chorus_status ch_exchange_inner(const struct ch_coll *c, enum ch_ring ring
                                       char *dst, const char *src, size_t bytes,
                                       struct ch_lanes g)
 {
-    const struct ch_sources folded = {c->me, p, (c->n - c->me - 1) / p + 1};
+    const struct ch_pes folded = {c->me, p, (c->n - c->me - 1) / p + 1};
     chorus_status st = ch_fold(c, ring, folded, dst, src, bytes, g);
 
     if (st == CHORUS_OK) st = ch_exchange(c, ring, p, dst, bytes, g);
-    for (uint32_t i = 1; i < folded.count && st == CHORUS_OK; i++)
-        st = ch_send(c, ring, ch_source(folded, i), dst, bytes, g);
-    return st;
+    return st == CHORUS_OK ? ch_send(c, ring, folded, dst, 0, bytes, g) : st;
 }
 
 CH_FN chorus_status ch_exchange_outer(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
                                       char *dst, const char *src, size_t bytes,
                                       struct ch_lanes g)
 {
-    const chorus_status st = ch_send(c, ring, c->me % p, src, bytes, g);
+    const struct ch_pes inner = ch_only(c->me % p);
+    const chorus_status st = ch_send(c, ring, inner, src, 0, bytes, g);
 
-    return st == CHORUS_OK ? ch_recv(c, ring, c->me % p, dst, bytes, g) : st;
+    return st == CHORUS_OK ? ch_recv(c, ring, inner, dst, 0, bytes, g) : st;
 }
 
 CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_ring ring,

@@ -30,14 +30,15 @@ CH_FN chorus_status ch_reduce_ring_turn(const struct ch_coll *c, size_t at, size
     chorus_status st;
 
     if (l.bytes == 0) return CHORUS_OK;
-    if (t == 0) return ch_send(c, CH_RING_simple, ch_next(c), c->src + from, l.bytes, g);
+    if (t == 0)
+        return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), c->src + from, 0, l.bytes, g);
     if (t < c->n - 1) return ch_fold_on(c, c->src + from, l.bytes, g);
     if (t == c->n - 1)
         st = ch_fold_relay(c, c->dst + from, c->src + from, l.bytes, g);
     else
-        st = ch_recv(c, CH_RING_simple, ch_prev(c), c->dst + from, l.bytes, g);
+        st = ch_recv(c, CH_RING_simple, ch_only(ch_prev(c)), c->dst + from, 0, l.bytes, g);
     if (st != CHORUS_OK || t == 2 * c->n - 2) return st;
-    return ch_send(c, CH_RING_simple, ch_next(c), c->dst + from, l.bytes, g);
+    return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), c->dst + from, 0, l.bytes, g);
 }
 
 CH_FN chorus_status ch_reduce_ring(const struct ch_coll *c, struct ch_lanes g)

@@ -24,7 +24,7 @@ CH_FN chorus_status ch_reducescatter_ring_turn(const struct ch_coll *c, struct c
     const char *own = c->src + p * c->stride + l.first;
 
     if (l.bytes == 0) return CHORUS_OK;
-    if (t == 0) return ch_send(c, CH_RING_simple, ch_next(c), own, l.bytes, g);
+    if (t == 0) return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), own, 0, l.bytes, g);
     if (t < c->n - 1) return ch_fold_on(c, own, l.bytes, g);
     return ch_fold_relay(c, c->dst + l.first, own, l.bytes, g);
 }

@@ -44,22 +44,14 @@ CH_FN struct ch_leg ch_leg_of(const struct ch_coll *c, size_t bytes, uint32_t le
     return l;
 }
 
-/* In the ring, what came from the one before is combined with what lies here, in this order.
- * The step wraps round where this PE is the first of the team. */
-CH_FN struct ch_sources ch_relay_sources(const struct ch_coll *c)
-{
-    const uint32_t prev = ch_prev(c);
-    const struct ch_sources two = {prev, c->me - prev, 2};
-
-    return two;
-}
-
 /* dst = the message of `bytes` that is next from the PE before, combined with `own`. dst may be
  * own. */
 CH_FN chorus_status ch_fold_relay(const struct ch_coll *c, char *dst, const char *own,
                                   size_t bytes, struct ch_lanes g)
 {
-    return ch_fold(c, CH_RING_simple, ch_relay_sources(c), dst, own, bytes, g);
+    const struct ch_pes two = {ch_prev(c), 1, 2}; /* and this one */
+
+    return ch_fold(c, CH_RING_simple, two, dst, own, bytes, g);
 }
 
 /* The same combined straight into the ring to the next PE: a ch_send of the result. */
@@ -67,15 +59,16 @@ CH_FN chorus_status ch_fold_on(const struct ch_coll *c, const char *own, size_t 
                                struct ch_lanes g)
 {
     const uint32_t next = ch_next(c);
+    chorus_status st = CHORUS_OK;
     struct ch_message m;
-    chorus_status st;
 
     ch_lanes_sync(g); /* lane 0 has stored `sent` */
     m = ch_outgoing(c, CH_RING_simple, next, bytes);
-    st = ch_wait_for_room(c, CH_RING_simple, next, m.end, g);
+    if (g.lane == 0) st = ch_wait_for_room(c, CH_RING_simple, next, m.end);
+    st = ch_agree(st, g);
     if (st == CHORUS_OK) st = ch_fold_relay(c, m.memory, own, bytes, g);
     if (st != CHORUS_OK) return st;
-    ch_tell(c, next, CH_WORD_FILLED, m.end, CH_DATA, g); /* pairs with ch_arrived */
+    ch_tell(c, next, CH_WORD_FILLED, m.end, CH_DATA, g); /* pairs with ch_slot_from */
     if (g.lane == 0) ch_link_of(c, CH_RING_simple, next)->sent = m.end;
     return CHORUS_OK;
 }

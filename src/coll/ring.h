@@ -2,14 +2,16 @@
 /*
  * ring.h: messages through the rings of sync.h, in one of three protocols.
  *
- * ch_send fills cells of the ring to a peer; ch_recv and ch_fold take them. Landing in sync
- * memory is what makes these safe before the peer has entered the call. A message is at most
- * ch_chunk bytes. A sender waits for room, so a PE must not send a peer more than two chunks
- * that the peer cannot take before it has sent its own.
+ * ch_send fills cells of the ring to each PE of a set; ch_recv and ch_fold take them. Landing
+ * in sync memory is what makes these safe before the peer has entered the call. A message is at
+ * most ch_chunk bytes. A sender waits for room, so a PE must not send a peer more than two
+ * chunks that the peer cannot take before it has sent its own.
  * `ring` is a constant at every call, so only its branch is left after inlining.
  *
- * Each of the three begins with a sync: what other lanes left in src, dst and the positions of
- * the ring is there. None ends with one.
+ * In each of the three, a PE of the set is some lane's: it finds where the message lies, waits
+ * for what must be there first, and leaves a slot for all lanes to read. After the message the
+ * lanes sync, so that what they left in dst is there for all and src may be reused; what is
+ * still to be said to the PE, its lane says by the slot alone.
  */
 #ifndef CH_RING_H
 #define CH_RING_H
@@ -43,169 +45,309 @@ CH_FN struct ch_message ch_incoming(const struct ch_coll *c, enum ch_ring ring, 
                             ch_link_of(c, ring, peer)->taken, bytes);
 }
 
-/* Until the cells up to `end` may be filled. */
+/* One lane: until the cells up to `end` may be filled. */
 CH_FN chorus_status ch_wait_for_room(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
-                                     uint64_t end, struct ch_lanes g)
+                                     uint64_t end)
 {
     struct ch_link *link = ch_link_of(c, ring, peer);
     const uint64_t cells = (uint64_t)1 << c->layout->cells_log2[ring];
     chorus_status st;
 
     if (end - link->freed <= cells) return CHORUS_OK;
-    st = ch_hear(c, peer, CH_WORD_TAKEN + ring, end - cells, g);
-    if (g.lane == 0)
-        link->freed = ch_word_load(ch_word_at(c, c->me, CH_WORD_TAKEN + ring, peer));
+    st = ch_listen(c, peer, CH_WORD_TAKEN + ring, end - cells); /* pairs with ch_taken */
+    link->freed = ch_word_load(ch_word_at(c, c->me, CH_WORD_TAKEN + ring, peer));
     return st;
 }
 
-/* Send `bytes` (1 to ch_chunk) to `peer`. src may be reused on return. */
-CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
-                            const char *src, size_t bytes, struct ch_lanes g)
+CH_FN struct ch_slot ch_slot_of(struct ch_message m)
 {
-    struct ch_message m;
-    chorus_status st;
+    const struct ch_slot slot = {m.memory, m.flag, m.end};
 
-    ch_lanes_sync(g); /* lane 0 has stored `sent`, other lanes their share of src */
-    m = ch_outgoing(c, ring, peer, bytes);
-    st = ch_wait_for_room(c, ring, peer, m.end, g);
-    if (st != CHORUS_OK) return st;
-    if (ring == CH_RING_simple) {
-        ch_copy(m.memory, src, bytes, g);
-        ch_tell(c, peer, CH_WORD_FILLED, m.end, CH_DATA, g); /* pairs with ch_arrived */
-    } else {
-        struct ch_value v;
-
-        for (struct ch_batch b = ch_batch_first(ring, src, bytes, g); ch_batch_more(&b);
-             ch_batch_next(&b)) {
-            ch_value_load(&v, src, &b);
-            ch_value_send(ring, m.memory, &v, &b, m.flag);
-        }
-    }
-    ch_lanes_sync(g); /* all lanes have read `sent` and stored their share */
-    if (g.lane == 0) {
-        ch_link_of(c, ring, peer)->sent = m.end;
-        if (ring != CH_RING_simple) ch_notify(c->patience, c->peers[peer].door);
-    }
-    return CHORUS_OK;
+    return slot;
 }
 
-/* The simple protocol waits for the message as a whole, before any of it is loaded. */
-CH_FN chorus_status ch_arrived(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
-                               size_t bytes, struct ch_lanes g)
+/* One lane: room for the message of `bytes` that is next to `peer`. */
+CH_FN chorus_status ch_slot_to(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+                               size_t bytes, struct ch_slot *slot)
 {
-    if (ring != CH_RING_simple) return CHORUS_OK;
-    return ch_hear(c, peer, CH_WORD_FILLED, ch_incoming(c, ring, peer, bytes).end, g);
+    const struct ch_message m = ch_outgoing(c, ring, peer, bytes);
+    const chorus_status st = ch_wait_for_room(c, ring, peer, m.end);
+
+    *slot = ch_slot_of(m);
+    ch_link_of(c, ring, peer)->sent = m.end;
+    return st;
 }
 
-/* The message that was next from `peer` is done with; its cells may be filled again. The sender
- * is told after a quarter of a ring: seldom enough to cost nothing, often enough for two chunks
- * to be under way. */
-CH_FN void ch_taken(const struct ch_coll *c, enum ch_ring ring, uint32_t peer, size_t bytes,
-                    struct ch_lanes g)
+/* One lane: the message of `bytes` that is next from `peer`. The simple protocol waits for it
+ * as a whole, before any of it is loaded. */
+CH_FN chorus_status ch_slot_from(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+                                 size_t bytes, struct ch_slot *slot)
 {
-    struct ch_link *link = ch_link_of(c, ring, peer);
     const struct ch_message m = ch_incoming(c, ring, peer, bytes);
 
-    ch_lanes_sync(g); /* all lanes have read the cells and `taken` */
-    if (g.lane != 0) return;
-    link->taken = m.end;
-    if (m.end - link->told < ((uint64_t)1 << c->layout->cells_log2[ring]) / 4) return;
-    link->told = m.end;
-    ch_say(c, peer, CH_WORD_TAKEN + ring, m.end, CH_CREDIT); /* pairs with ch_wait_for_room */
+    *slot = ch_slot_of(m);
+    ch_link_of(c, ring, peer)->taken = m.end;
+    if (ring != CH_RING_simple) return CHORUS_OK;
+    return ch_listen(c, peer, CH_WORD_FILLED, m.end); /* pairs with ch_announce */
 }
 
-/* Receive the message of `bytes` that is next from `peer` into dst, this PE's. */
-CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
-                            char *dst, size_t bytes, struct ch_lanes g)
+/* One lane: the message to `peer` is in its ring. */
+CH_FN void ch_announce(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+                       const struct ch_slot *slot)
 {
-    struct ch_message m;
-    chorus_status st;
-
-    ch_lanes_sync(g); /* lane 0 has stored `taken` */
-    m = ch_incoming(c, ring, peer, bytes);
-    st = ch_arrived(c, ring, peer, bytes, g);
-    if (st != CHORUS_OK) return st;
-    if (ring == CH_RING_simple) {
-        ch_copy(dst, m.memory, bytes, g);
-    } else {
-        struct ch_value v;
-
-        for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
-             ch_batch_next(&b)) {
-            ch_value_stage(&v, dst, &b);
-            ch_value_take(c, ring, peer, m.memory, &v, &b, m.flag, &st);
-            ch_value_store(dst, &v, &b);
-        }
-        st = ch_agree(st, g);
-        if (st != CHORUS_OK) return st;
-    }
-    ch_taken(c, ring, peer, bytes, g);
-    return CHORUS_OK;
+    if (ring == CH_RING_simple)
+        ch_say(c, peer, CH_WORD_FILLED, slot->end, CH_DATA);
+    else
+        ch_notify(c->patience, c->peers[peer].door);
 }
 
-/* The PEs whose data a fold combines: first, first + step, ... (count of them), in this order.
- */
-struct ch_sources {
+/* One lane: the message from `peer` is taken; its cells may be filled again. The sender is told
+ * after a quarter of a ring: seldom enough to cost nothing, often enough for two chunks to be
+ * under way. */
+CH_FN void ch_taken(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+                    const struct ch_slot *slot)
+{
+    struct ch_link *link = ch_link_of(c, ring, peer);
+
+    if (slot->end - link->told < ((uint64_t)1 << c->layout->cells_log2[ring]) / 4) return;
+    link->told = slot->end;
+    ch_say(c, peer, CH_WORD_TAKEN + ring, slot->end, CH_CREDIT);
+}
+
+/* PEs first, first + step, ... (count of them), round the team. */
+struct ch_pes {
     uint32_t first, step, count;
 };
 
-CH_FN uint32_t ch_source(struct ch_sources from, uint32_t i)
+CH_FN uint32_t ch_pe(const struct ch_coll *c, struct ch_pes pes, uint32_t i)
 {
-    return from.first + i * from.step;
+    const uint32_t pe = pes.first + i * pes.step;
+
+    return pe < c->n ? pe : pe - c->n;
 }
 
-/* One lane: what source `pe` of a fold contributes to a batch; waits for it. */
-CH_FN void ch_source_value(const struct ch_coll *c, enum ch_ring ring, uint32_t pe,
-                           const char *own, size_t bytes, struct ch_value *v,
-                           const struct ch_batch *b, chorus_status *st)
+CH_FN struct ch_pes ch_only(uint32_t pe)
 {
-    const struct ch_message m = ch_incoming(c, ring, pe, bytes);
+    const struct ch_pes one = {pe, 0, 1};
 
-    if (pe == c->me) {
-        ch_value_load(v, own, b);
-    } else if (ring == CH_RING_simple) {
-        ch_value_load(v, m.memory, b);
-    } else {
-        ch_value_private(v);
-        ch_value_take(c, ring, pe, m.memory, v, b, m.flag, st);
+    return one;
+}
+
+/* All of the team. */
+CH_FN struct ch_pes ch_all(const struct ch_coll *c)
+{
+    const struct ch_pes all = {0, 1, c->n};
+
+    return all;
+}
+
+/* All but this one, those after it first. */
+CH_FN struct ch_pes ch_others(const struct ch_coll *c)
+{
+    const struct ch_pes others = {ch_after(c, 1), 1, c->n - 1};
+
+    return others;
+}
+
+/* One lane: a batch into the slot of the set's i-th PE, if it is another. */
+CH_FN void ch_put(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to, uint32_t i,
+                  const struct ch_value *v, const struct ch_batch *b)
+{
+    const struct ch_slot *slot = &c->dup->slots[i];
+
+    if (i < to.count && ch_pe(c, to, i) != c->me)
+        ch_value_send(ring, slot->memory, v, b, slot->flag);
+}
+
+/* The same bytes for all of the set are loaded once. */
+CH_FN void ch_fill_same(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
+                        const char *src, size_t bytes, struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(ring, src, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v;
+
+        ch_value_load(&v, src, &b);
+        for (uint32_t i = 0; i < to.count; i++)
+            ch_put(c, ring, to, i, &v, &b);
     }
+}
+
+CH_FN void ch_fill_each(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
+                        const char *src, size_t step, size_t bytes, struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(ring, src, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b))
+        for (uint32_t i = 0; i < to.count; i += CH_AHEAD) {
+            struct ch_value v[CH_AHEAD];
+
+            CH_EACH_AHEAD (u)
+                if (i + u < to.count)
+                    ch_value_load(&v[u], src + ch_pe(c, to, i + u) * step, &b);
+            CH_EACH_AHEAD (u)
+                ch_put(c, ring, to, i + u, &v[u], &b);
+        }
+}
+
+CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *src,
+                         size_t step, size_t bytes, struct ch_lanes g)
+{
+    for (uint32_t i = 0; i < to.count; i++)
+        if (ch_pe(c, to, i) != c->me)
+            ch_copy(c->dup->slots[i].memory, src + ch_pe(c, to, i) * step, bytes, g);
 }
 
 /*
- * dst = the sources' data combined in their order: `own` for this PE, which is one of them, and
- * the message that is next from each of the others. dst may be own.
+ * Send each PE p of the set, but not this one, the `bytes` (1 to ch_chunk) at src + p * step.
+ * src may be reused on return.
  */
-CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_ring ring, struct ch_sources from,
-                            char *dst, const char *own, size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
+                            const char *src, size_t step, size_t bytes, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
-    ch_lanes_sync(g); /* lane 0 has stored `taken` */
-    for (uint32_t i = 0; i < from.count && st == CHORUS_OK; i++)
-        if (ch_source(from, i) != c->me) st = ch_arrived(c, ring, ch_source(from, i), bytes, g);
+    for (uint32_t i = g.lane; i < to.count && st == CHORUS_OK; i += g.width)
+        if (ch_pe(c, to, i) != c->me)
+            st = ch_slot_to(c, ring, ch_pe(c, to, i), bytes, &c->dup->slots[i]);
+    st = ch_agree(st, g); /* all slots are there */
+    if (st != CHORUS_OK) return st;
+    if (ring == CH_RING_simple)
+        ch_fill_plain(c, to, src, step, bytes, g);
+    else if (step == 0)
+        ch_fill_same(c, ring, to, src, bytes, g);
+    else
+        ch_fill_each(c, ring, to, src, step, bytes, g);
+    ch_lanes_sync(g); /* all lanes have stored their share */
+    for (uint32_t i = g.lane; i < to.count; i += g.width)
+        if (ch_pe(c, to, i) != c->me) ch_announce(c, ring, ch_pe(c, to, i), &c->dup->slots[i]);
+    return CHORUS_OK;
+}
+
+/* All lanes: slots for the messages that are next from the set. This PE's is `own`, no message:
+ * it has no flag. */
+CH_FN chorus_status ch_expect(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
+                              const char *own, size_t bytes, struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width) {
+        const struct ch_slot mine = {(char *)(uintptr_t)own, 0, 0};
+
+        if (ch_pe(c, from, i) == c->me)
+            c->dup->slots[i] = mine;
+        else
+            st = ch_slot_from(c, ring, ch_pe(c, from, i), bytes, &c->dup->slots[i]);
+    }
+    return ch_agree(st, g); /* all slots are there */
+}
+
+/* All lanes: the messages of the set are taken. */
+CH_FN chorus_status ch_release(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
+                               chorus_status st, struct ch_lanes g)
+{
+    st = ch_agree(st, g); /* all lanes have read the cells */
+    for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width)
+        if (ch_pe(c, from, i) != c->me) ch_taken(c, ring, ch_pe(c, from, i), &c->dup->slots[i]);
+    return st;
+}
+
+/* Out of packets or lines, into dst + p * step for PE p. */
+CH_FN chorus_status ch_empty(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
+                             char *dst, size_t step, size_t bytes, struct ch_lanes g)
+{
+    const struct ch_slot *slots = c->dup->slots;
+    chorus_status st = CHORUS_OK;
+
+    for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b))
+        for (uint32_t i = 0; i < from.count; i += CH_AHEAD) {
+            struct ch_value v[CH_AHEAD];
+
+            CH_EACH_AHEAD (u)
+                if (i + u < from.count) ch_value_ask(ring, slots[i + u].memory, &v[u], &b);
+            CH_EACH_AHEAD (u)
+                if (i + u < from.count) {
+                    const uint32_t pe = ch_pe(c, from, i + u);
+
+                    ch_value_stage(&v[u], dst + pe * step, &b);
+                    ch_value_take(c, ring, pe, slots[i + u].memory, &v[u], &b,
+                                  slots[i + u].flag, &st);
+                    ch_value_store(dst + pe * step, &v[u], &b);
+                }
+        }
+    return st;
+}
+
+/* Receive the messages of `bytes` that are next from PEs p of the set, this one not among them,
+ * into dst + p * step, this PE's. */
+CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
+                            char *dst, size_t step, size_t bytes, struct ch_lanes g)
+{
+    chorus_status st = ch_expect(c, ring, from, 0, bytes, g);
+
+    if (st != CHORUS_OK) return st;
+    if (ring == CH_RING_simple)
+        for (uint32_t i = 0; i < from.count; i++)
+            ch_copy(dst + ch_pe(c, from, i) * step, c->dup->slots[i].memory, bytes, g);
+    else
+        st = ch_empty(c, ring, from, dst, step, bytes, g);
+    return ch_release(c, ring, from, st, g);
+}
+
+/* One lane: begin to load what is in a slot, plain memory or message. */
+CH_FN void ch_source_ask(enum ch_ring ring, const struct ch_slot *slot, struct ch_value *v,
+                         const struct ch_batch *b)
+{
+    if (ring == CH_RING_simple || slot->flag == 0)
+        ch_value_load(v, slot->memory, b);
+    else
+        ch_value_ask(ring, slot->memory, v, b);
+}
+
+/* One lane: until it is there. */
+CH_FN void ch_source_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe,
+                          const struct ch_slot *slot, struct ch_value *v,
+                          const struct ch_batch *b, chorus_status *st)
+{
+    if (ring == CH_RING_simple || slot->flag == 0) return;
+    ch_value_private(v);
+    ch_value_take(c, ring, pe, slot->memory, v, b, slot->flag, st);
+}
+
+/*
+ * dst = the set's data combined in its order: `own` for this PE, if it is one of them, and the
+ * message that is next from each of the others. dst may be own.
+ */
+CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
+                            char *dst, const char *own, size_t bytes, struct ch_lanes g)
+{
+    const struct ch_slot *slots = c->dup->slots;
+    chorus_status st = ch_expect(c, ring, from, own, bytes, g);
+
     if (st != CHORUS_OK) return st;
     for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
-        struct ch_value v;
+        struct ch_value v[CH_AHEAD];
         struct ch_acc acc;
 
-        for (uint32_t i = 0; i < from.count; i++) {
-            const uint32_t pe = ch_source(from, i);
-
-            ch_source_value(c, ring, pe, own, bytes, &v, &b, &st);
-            if (i == 0)
-                ch_acc_first(c, &acc, &v, &b);
-            else
-                ch_acc_next(c, &acc, &v, &b);
+        for (uint32_t i = 0; i < from.count; i += CH_AHEAD) {
+            CH_EACH_AHEAD (u)
+                if (i + u < from.count) ch_source_ask(ring, &slots[i + u], &v[u], &b);
+            CH_EACH_AHEAD (u)
+                if (i + u < from.count) {
+                    ch_source_take(c, ring, ch_pe(c, from, i + u), &slots[i + u], &v[u], &b,
+                                   &st);
+                    if (i + u == 0)
+                        ch_acc_first(c, &acc, &v[u], &b);
+                    else
+                        ch_acc_next(c, &acc, &v[u], &b);
+                }
         }
-        ch_value_stage(&v, dst, &b);
-        ch_acc_last(c, &v, &acc, &b);
-        ch_value_store(dst, &v, &b);
+        ch_value_stage(&v[0], dst, &b);
+        ch_acc_last(c, &v[0], &acc, &b);
+        ch_value_store(dst, &v[0], &b);
     }
-    st = ch_agree(st, g);
-    for (uint32_t i = 0; i < from.count && st == CHORUS_OK; i++)
-        if (ch_source(from, i) != c->me) ch_taken(c, ring, ch_source(from, i), bytes, g);
-    return st;
+    return ch_release(c, ring, from, st, g);
 }
 
 #endif /* CH_RING_H */

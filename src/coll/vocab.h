@@ -102,22 +102,25 @@ enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
 CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                           enum ch_reach_of to, struct ch_lanes g)
 {
-    for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, bytes, g); ch_batch_more(&b);
+    for (struct ch_batch b = ch_batch_first(CH_RING_simple, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
-        struct ch_value v;
+        struct ch_value v[CH_AHEAD];
         struct ch_acc acc;
 
-        ch_value_load(&v, ch_on_peer(c, 0, src), &b);
-        ch_acc_first(c, &acc, &v, &b);
-        for (uint32_t pe = 1; pe < c->n; pe++) {
-            ch_value_load(&v, ch_on_peer(c, pe, src), &b);
-            ch_acc_next(c, &acc, &v, &b);
+        for (uint32_t pe = 0; pe < c->n; pe += CH_AHEAD) {
+            CH_EACH_AHEAD (u)
+                if (pe + u < c->n) ch_value_load(&v[u], ch_on_peer(c, pe + u, src), &b);
+            CH_EACH_AHEAD (u)
+                if (pe + u == 0)
+                    ch_acc_first(c, &acc, &v[u], &b);
+                else if (pe + u < c->n)
+                    ch_acc_next(c, &acc, &v[u], &b);
         }
-        ch_value_stage(&v, dst, &b);
-        ch_acc_last(c, &v, &acc, &b);
-        ch_value_store(dst, &v, &b);
+        ch_value_stage(&v[0], dst, &b);
+        ch_acc_last(c, &v[0], &acc, &b);
+        ch_value_store(dst, &v[0], &b);
         for (uint32_t k = 1; k < c->n && to == CH_TO_ALL; k++)
-            ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v, &b);
+            ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v[0], &b);
     }
 }
 

@@ -89,18 +89,26 @@ struct ch_link {
     uint64_t read_told; /* of those, as last told in the peer's CH_WORD_READ */
 };
 
+/* A message under way: where it lies, the flag of its packets or lines, and its last cell. */
+struct ch_slot {
+    char *memory;
+    uint64_t flag, end;
+};
+
 /* What a CTA remembers between calls; private to it. On GPUs it lies in device memory, so that
  * a captured graph can be replayed. */
 struct ch_dup {
     uint64_t epoch;        /* of the last call */
     struct ch_link *links; /* [CH_RING_COUNT * n] */
+    struct ch_slot *slots; /* [n], of one call */
 };
 
-/* What a GPU's kernels remember, for each CTA: a struct ch_dup in a sector of its own, and the
- * links. It follows the sync memory of the team. */
+/* What a GPU's kernels remember, for each CTA: a struct ch_dup in a sector of its own, links
+ * and slots. It follows the sync memory of the team. */
 #define CH_DEVICE_LINKS_AT 64u
-#define CH_DEVICE_DUP_BYTES(n) \
+#define CH_DEVICE_SLOTS_AT(n) \
     (CH_DEVICE_LINKS_AT + CH_RING_COUNT * (n) * sizeof(struct ch_link))
+#define CH_DEVICE_DUP_BYTES(n) (CH_DEVICE_SLOTS_AT(n) + (n) * sizeof(struct ch_slot))
 
 /* For a team of n, from the option CHORUS_CHUNK; chunks shrink as n grows. */
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes);

@@ -25,8 +25,10 @@ static struct ch_packet *mail(const struct ch_team *team, const struct ch_peer *
 static void free_dups(struct ch_team *team)
 {
     if (team->dups == NULL) return;
-    for (uint32_t d = 0; d < team->n_dups; d++)
+    for (uint32_t d = 0; d < team->n_dups; d++) {
         free(team->dups[d].links);
+        free(team->dups[d].slots);
+    }
     free(team->dups);
 }
 
@@ -36,7 +38,9 @@ static chorus_status alloc_dups(struct ch_team *team)
     if (team->dups == NULL) return CHORUS_ERR_SYSTEM;
     for (uint32_t d = 0; d < team->n_dups; d++) {
         team->dups[d].links = calloc((size_t)CH_RING_COUNT * team->n, sizeof(struct ch_link));
-        if (team->dups[d].links == NULL) return CHORUS_ERR_SYSTEM;
+        team->dups[d].slots = calloc(team->n, sizeof(struct ch_slot));
+        if (team->dups[d].links == NULL || team->dups[d].slots == NULL)
+            return CHORUS_ERR_SYSTEM;
     }
     return CHORUS_OK;
 }

@@ -21,6 +21,7 @@ struct pe {
     struct ch_peer peers[PLAN_PES_MAX];
     struct ch_dup dup;
     struct ch_link links[CH_RING_COUNT * PLAN_PES_MAX];
+    struct ch_slot slots[PLAN_PES_MAX];
     uint32_t late_peer;
 };
 
@@ -233,6 +234,7 @@ static void pe_open(uint32_t me)
 
     memset(pe, 0, sizeof(*pe));
     pe->dup.links = pe->links;
+    pe->dup.slots = pe->slots;
     for (uint32_t p = 0; p < drive.plan->n; p++) {
         pe->peers[p].world = p;
         pe->peers[p].shift = sim_memory(p) - sim_memory(me);
