@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the kernels of collectives came out of the compiler: whole, with no call, no stack and no
-spill, and with registers for all lanes that they may be launched with.
+spill, and with registers for all lanes that they may be launched with; and those for multicast in
+hardware, and no others, with its instructions.
 
 usage: test_gpu_kernels.py KERNELS.ptx KERNELS.usage...
 """
@@ -14,6 +15,48 @@ ENTRY = re.compile(r"^\.visible \.entry (\w+)\(.*?\n(.*?)^\{(.*?)^\}", re.M | re
 USAGE = re.compile(r"Function properties for (\w+)\s+(\d+) bytes stack frame, (\d+) bytes spill "
                    r"stores, (\d+) bytes spill loads.*?Used (\d+) registers", re.S)
 
+# Kernels for multicast in hardware: algorithm, type, and the instructions that each has.
+NVLS = re.compile(r"ch_k_nvls_ch_(\w+)_([a-z]+\d+)")
+MULTIMEM = re.compile(r"\bmultimem\.(ld_reduce|st|red)\.(?:relaxed|release)\.sys\.global\.(\S+)")
+INSTRUCTIONS = {
+    "broadcast_multicast": {"st"},
+    "fcollect_multicast": {"st"},
+    "reduce_multicast_one": {"ld_reduce"},
+    "reduce_multicast_two": {"ld_reduce", "st"},
+    "reducescatter_multicast": {"ld_reduce"},
+}
+COMBINES = {
+    "i32": {"and.b32", "or.b32", "xor.b32", "min.s32", "max.s32", "add.s32"},
+    "u32": {"and.b32", "or.b32", "xor.b32", "min.u32", "max.u32", "add.u32"},
+    "i64": {"and.b64", "or.b64", "xor.b64", "min.s64", "max.s64", "add.u64"},
+    "u64": {"and.b64", "or.b64", "xor.b64", "min.u64", "max.u64", "add.u64"},
+    "f16": {"add.acc::f32.v4.f16x2"},
+    "bf16": {"add.acc::f32.v4.bf16x2"},
+    "f32": {"add.v4.f32"},
+    "f64": {"add.f64"},
+}
+
+
+def multimem_faults(name, body):
+    """What does not hold of a kernel's multimem instructions."""
+    found = MULTIMEM.findall(body)
+    kinds = {kind for kind, _ in found}
+    if len(found) != body.count("multimem."):
+        yield f"{name} has a multimem instruction that is not for all of the system"
+    match = NVLS.fullmatch(name)
+    if match is None:
+        if found:
+            yield f"{name} has multimem instructions, and is not for multicast in hardware"
+        return
+    algo, kind_of_element = match.groups()
+    if kinds != INSTRUCTIONS.get(algo):
+        yield f"{name} has multimem.{'/'.join(sorted(kinds)) or 'nothing'}"
+    combines = {how for kind, how in found if kind == "ld_reduce"}
+    if "ld_reduce" in kinds and combines != COMBINES.get(kind_of_element):
+        yield f"{name} combines by {', '.join(sorted(combines))}"
+    if any(how != "v4.f32" for kind, how in found if kind == "st"):
+        yield f"{name} stores less than 16 bytes at once"
+
 
 def ptx_faults(text):
     """What does not hold in PTX."""
@@ -25,6 +68,7 @@ def ptx_faults(text):
             yield f"{name} calls a function; all is to be inlined"
         if ".local" in body:
             yield f"{name} keeps an array in local memory; index it by constants"
+        yield from multimem_faults(name, body)
 
 
 def lanes_of(text):
@@ -71,9 +115,28 @@ REPORT = """ptxas info    : Function properties for ch_k
 ptxas info    : Used 90 registers, used 1 barriers
 """
 
+NVLS_PTX = PTX.replace("ch_k(", "ch_k_nvls_ch_reduce_multicast_two_f32(").replace(
+    "    ret;", """    multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];
+    multimem.st.relaxed.sys.global.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};
+    ret;""")
+
+
+def try_multimem():
+    assert not list(ptx_faults(NVLS_PTX))
+    for part, ptx in [
+            ("is not for multicast", NVLS_PTX.replace("_nvls", "")),
+            ("has multimem.ld_reduce", NVLS_PTX.replace("multimem.st", "st")),
+            ("has multimem.nothing", NVLS_PTX.replace("multimem.", "")),
+            ("has multimem.ld_reduce/st", NVLS_PTX.replace("reduce_multicast_two", "fcollect_multicast")),
+            ("combines by add.v4.f32", NVLS_PTX.replace("two_f32", "two_f16")),
+            ("stores less", NVLS_PTX.replace("global.v4.f32 [", "global.f32 [")),
+            ("not for all of the system", NVLS_PTX.replace("st.relaxed.sys", "st.relaxed.gpu"))]:
+        assert any(part in fault for fault in ptx_faults(ptx)), part
+
 
 def try_itself():
     assert not list(faults(PTX, REPORT))
+    try_multimem()
     for part, ptx, usage in [
             ("no kernel", "", REPORT),
             ("calls a function", PTX.replace("ret;", "call.uni f, ();"), REPORT),
@@ -91,6 +154,8 @@ def main(paths):
     try_itself()
     texts = [open(path, encoding="utf-8").read() for path in paths]
     bad = [fault for ptx, usage in zip(texts[::2], texts[1::2]) for fault in faults(ptx, usage)]
+    algos = {match.group(1) for text in texts[::2] for match in NVLS.finditer(text)}
+    bad += [f"no kernel of {algo} for multicast in hardware" for algo in INSTRUCTIONS.keys() - algos]
     for fault in bad:
         print(fault)
     return 1 if bad or not texts else 0

@@ -21,4 +21,11 @@
 #define CH_BATCH_OF_MACHINE "coll/batch_cpu.h"
 #endif
 
+/* A GPU's switches may multicast: a machine of its own, for a few kernels (kernels_nvls.cu). */
+#if defined(CH_NVLS)
+#define CH_MULTICAST_OF_MACHINE "coll/multimem_cuda.h"
+#else
+#define CH_MULTICAST_OF_MACHINE "coll/multicast_software.h"
+#endif
+
 #endif /* CH_EXEC_H */

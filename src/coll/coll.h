@@ -26,7 +26,8 @@ struct ch_coll {
     const struct ch_peer *peers;    /* [n] */
     const struct ch_patience *patience;
     const struct ch_sync_layout *layout;
-    size_t sync_offset; /* of this CTA's duplicate in everyone's sync memory */
+    ptrdiff_t multicast; /* to the address that reaches all PEs, on machines that have such */
+    size_t sync_offset;  /* of this CTA's duplicate in everyone's sync memory */
     struct ch_dup *dup;
     uint32_t *late_peer; /* [out] whom a wait that failed was for */
 };

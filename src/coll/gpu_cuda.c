@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "coll/kernel.h"
+#include "coll/kernels_nvls.h"
 #include "coll/operators.h"
 #include "coll/shape.h"
 #include "coll/turn.h"
@@ -49,6 +50,11 @@ static bool combines(const struct ch_algo *algo)
 
 static const void *kernel_of(const struct ch_call *call)
 {
+    const void *nvls = call->team->multicast == 0
+                           ? NULL
+                           : ch_nvls_kernel(call->algo->id, call->type, call->op);
+
+    if (nvls != NULL) return nvls;
     if (!combines(call->algo)) return ch_kernels_move[call->algo->id];
     return combining[call->type] == NULL ? NULL : combining[call->type][call->algo->id];
 }
@@ -240,6 +246,7 @@ static void fill_args(const struct ch_gpu *gpu, const struct ch_call *call,
         .count = call->count,
         .dst = call->dst,
         .src = call->src,
+        .multicast = team->multicast,
         .dups = (char *)team->sync + (size_t)team->n_dups * team->layout.dup_bytes,
         .aborted = gpu->aborted,
         .timeout_ns = gpu->timeout_ns,

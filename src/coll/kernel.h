@@ -35,6 +35,7 @@ struct ch_kernel_args {
     size_t count; /* of the whole call */
     char *dst;
     const char *src;
+    ptrdiff_t multicast;     /* from an own address to the one of all PEs; 0: none */
     char *dups;              /* epochs and links, CH_DEVICE_DUP_BYTES each */
     const uint32_t *aborted; /* as kernels address it */
     uint64_t timeout_ns;

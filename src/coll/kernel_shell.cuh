@@ -99,6 +99,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, struct ch_kernel
     c.dst = a->dst + part.first * a->elem_bytes;
     c.src = a->src + part.first * a->elem_bytes;
     c.reduce = 0;
+    c.multicast = a->multicast;
     c.peers = state->peers;
     c.layout = &a->layout;
     c.sync_offset = blockIdx.x * a->layout.dup_bytes;
@@ -108,9 +109,9 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, struct ch_kernel
 }
 
 /* A body, with its type as a constant, for up to so many lanes. */
-#define CH_KERNEL(fn, T, ring, lanes)                                                   \
+#define CH_KERNEL_NAMED(name, fn, T, ring, lanes)                                       \
     extern "C" __global__ void __launch_bounds__(lanes, 1)                              \
-        ch_k_##fn##_##T(const __grid_constant__ struct ch_kernel_args a)                \
+        name(const __grid_constant__ struct ch_kernel_args a)                           \
     {                                                                                   \
         __shared__ struct ch_kernel_state state;                                        \
         const struct ch_lanes block = {threadIdx.x, blockDim.x};                        \
@@ -126,5 +127,6 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, struct ch_kernel
         ch_state_store(&state, &a, ring);                                               \
         if (st != CHORUS_OK && block.lane == 0) ch_report_fault(&a, st, state.late_pe); \
     }
+#define CH_KERNEL(fn, T, ring, lanes) CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, ring, lanes)
 
 #endif /* CH_KERNEL_SHELL_CUH */

@@ -8,8 +8,8 @@
  *   scratch  two words per PE
  *   inplace  not possible
  *   result   combined in PE order 0 .. n-1: bitwise equal on every PE. Multicast in
- *            hardware may serve here only what any order gives the same bits for:
- *            integers, min and max
+ *            hardware serves here only what any order gives the same bits for:
+ *            integers
  *   source   NVSHMEM, NVLS one shot
  */
 #ifndef CH_REDUCE_MULTICAST_ONE_H

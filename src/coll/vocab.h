@@ -124,4 +124,18 @@ CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, s
     }
 }
 
+/* dst, on every PE = src, this PE's. dst may be src. */
+CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
+                        struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v;
+
+        ch_value_load(&v, src, &b);
+        for (uint32_t k = 0; k < c->n; k++)
+            ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v, &b);
+    }
+}
+
 #endif /* CH_VOCAB_H */

@@ -14,32 +14,13 @@ static chorus_status failed(const struct ch_device *d, const char *what, size_t 
     return ch_device_failed(d, text, bytes, result);
 }
 
-/* Do the bytes fit the pieces in which multicast is bound? */
-static chorus_status check_granule(const struct ch_device *d, const CUmulticastObjectProp *is)
-{
-    size_t granule = 0;
-    const CUresult result =
-        d->driver.cuMulticastGetGranularity(&granule, is, CU_MULTICAST_GRANULARITY_MINIMUM);
-
-    if (result != CUDA_SUCCESS)
-        return failed(d, "asking for the granule of multicast", is->size, result);
-    if (granule != 0 && is->size % granule == 0) return CHORUS_OK;
-    return CH_FAIL(
-        CHORUS_ERR_UNSUPPORTED,
-        "GPU %d (%s) multicasts in pieces of %zu bytes, and %zu are to be bound; set "
-        "CHORUS_NVLS=0",
-        d->id.ordinal, d->id.name, granule, is->size);
-}
-
 static chorus_status create(const struct ch_device *d, const CUmulticastObjectProp *is,
                             uint64_t *handle_out, int *fd_out)
 {
     CUmemGenericAllocationHandle handle = 0;
-    CUresult result;
+    CUresult result = d->driver.cuMulticastCreate(&handle, is);
     int fd = -1;
 
-    CH_TRY(check_granule(d, is));
-    result = d->driver.cuMulticastCreate(&handle, is);
     if (result != CUDA_SUCCESS)
         return failed(d, "creating a multicast object", is->size, result);
     result = d->driver.cuMemExportToShareableHandle(

@@ -28,7 +28,6 @@
     X(cuMemSetAccess, 10020)          \
     X(cuMemExportToShareableHandle, 10020) \
     X(cuMemImportFromShareableHandle, 10020) \
-    X(cuMulticastGetGranularity, 12010) \
     X(cuMulticastCreate, 12010)       \
     X(cuMulticastAddDevice, 12010)    \
     X(cuMulticastBindMem, 12010)      \

@@ -108,6 +108,8 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
     team->n_dups = teams->n_dups;
     team->patience = teams->patience;
     team->n_nodes = 1;
+    /* It reaches all PEs of the job, so it serves the teams that have them all. */
+    if (n == ch_heap_n_pes(teams->heap)) team->multicast = ch_heap_multicast_shift(teams->heap);
     team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
     ch_sync_layout_init(&team->layout, n, teams->chunk_bytes);
     team->peers = calloc(n, sizeof(*team->peers));

@@ -45,13 +45,14 @@ struct ch_team {
     struct ch_dup *dups; /* [n_dups] */
     uint64_t mail_epoch; /* of the last ch_team_exchange */
     const struct ch_patience *patience;
-    void *sync;       /* this PE's sync memory, owned, on the heap's data side */
-    void *mail;       /* this PE's mailbox, owned, in host memory */
-    int num_contexts; /* of the config the team was made with */
-    bool is_on_gpu;   /* kernels run its collectives */
-    bool is_mapped;   /* every peer is reached by loads and stores */
-    uint32_t n_nodes; /* hosts that its PEs are on */
-    int status;       /* a chorus_status: not OK once a collective failed; then unusable */
+    void *sync;          /* this PE's sync memory, owned, on the heap's data side */
+    void *mail;          /* this PE's mailbox, owned, in host memory */
+    int num_contexts;    /* of the config the team was made with */
+    ptrdiff_t multicast; /* from an own address to that of all its PEs, in hardware; 0: none */
+    bool is_on_gpu;      /* kernels run its collectives */
+    bool is_mapped;      /* every peer is reached by loads and stores */
+    uint32_t n_nodes;    /* hosts that its PEs are on */
+    int status;          /* a chorus_status: not OK once a collective failed; then unusable */
     /* Calls on a team run one at a time, in the order they were made: by tickets on a host, on
      * a GPU by stream order, across streams by an event. */
     uint64_t ticket_next, ticket_serving;

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernels_nvls.h: kernels for teams that multicast in hardware reaches. */
+#ifndef CH_KERNELS_NVLS_H
+#define CH_KERNELS_NVLS_H
+
+#include "coll/algorithm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The kernel of an algorithm for it; null: it has none, or the switch does not combine this
+ * type by this operator as the library promises, so the one for software multicast serves. */
+const void *ch_nvls_kernel(enum ch_algo_id algo, chorus_type type, chorus_op op);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CH_KERNELS_NVLS_H */
