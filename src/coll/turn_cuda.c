@@ -104,9 +104,9 @@ chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
 {
     struct ch_last_call *last = turn->capture != 0 ? &team->last_captured : &team->last_run;
 
-    last->stream = turn->number;
-    last->capture = turn->capture;
     CH_TRY_CUDA(ch_heap_device(heap), "marking a team's call",
                 cudaEventRecord(last->event, turn->stream));
+    last->stream = turn->number;
+    last->capture = turn->capture;
     return CHORUS_OK;
 }

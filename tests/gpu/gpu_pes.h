@@ -49,6 +49,11 @@ void gpu_fill(void *dest, int value, size_t bytes);
 void *gpu_alloc(size_t bytes);
 void gpu_free(void *ptr);
 
+/* Collective: are several PEs of this process on this PE's GPU? */
+bool gpu_shares_process(void);
+/* Are few cases enough, as PEs share a GPU? */
+bool gpu_is_small(void);
+
 /* This PE, the number of PEs, and the neighbours of this one in a ring. */
 int gpu_me(void);
 int gpu_n(void);

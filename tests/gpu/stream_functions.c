@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream_functions.c: a wrapper and a row for every function, from the lists of the API. */
+#include "stream_calls.h"
+
+#define PUT_MOVE(NAME, COLL)                                                              \
+    static int put_##NAME##_##COLL(const struct stream_request *r)                        \
+    {                                                                                     \
+        return chorusx_##NAME##_##COLL##_on_stream(r->team, r->dest, r->source, r->count, \
+                                                   r->stream);                            \
+    }
+#define PUT_MOVES(NAME, T, TYPE)                                                           \
+    static int put_##NAME##_broadcast(const struct stream_request *r)                      \
+    {                                                                                      \
+        return chorusx_##NAME##_broadcast_on_stream(r->team, r->dest, r->source, r->count, \
+                                                    r->root, r->stream);                   \
+    }                                                                                      \
+    PUT_MOVE(NAME, fcollect)                                                               \
+    PUT_MOVE(NAME, alltoall)
+CHORUS_RMA_TYPES(PUT_MOVES)
+
+static int put_broadcastmem(const struct stream_request *r)
+{
+    return chorusx_broadcastmem_on_stream(r->team, r->dest, r->source, r->count, r->root,
+                                          r->stream);
+}
+
+static int put_fcollectmem(const struct stream_request *r)
+{
+    return chorusx_fcollectmem_on_stream(r->team, r->dest, r->source, r->count, r->stream);
+}
+
+static int put_alltoallmem(const struct stream_request *r)
+{
+    return chorusx_alltoallmem_on_stream(r->team, r->dest, r->source, r->count, r->stream);
+}
+
+static int put_team_sync(const struct stream_request *r)
+{
+    return chorusx_team_sync_on_stream(r->team, r->stream);
+}
+
+static int put_barrier(const struct stream_request *r)
+{
+    return chorusx_barrier_on_stream(r->team, r->stream);
+}
+
+#define PUT_REDUCTION(NAME, OP, COLL)                                                  \
+    static int put_##NAME##_##OP##_##COLL(const struct stream_request *r)              \
+    {                                                                                  \
+        return chorusx_##NAME##_##OP##_##COLL##_on_stream(r->team, r->dest, r->source, \
+                                                          r->count, r->stream);        \
+    }
+#define ROW(NAME, OP, COLL, TYPE)                                       \
+    {#NAME "_" #OP "_" #COLL, CHORUS_COLL_##COLL, TYPE, CHORUS_OP_##OP, \
+     put_##NAME##_##OP##_##COLL},
+
+/* EACH is a wrapper at first, then a row. */
+#define OF_and(NAME, T, TYPE) EACH(NAME, TYPE, and)
+#define OF_or(NAME, T, TYPE) EACH(NAME, TYPE, or)
+#define OF_xor(NAME, T, TYPE) EACH(NAME, TYPE, xor)
+#define OF_min(NAME, T, TYPE) EACH(NAME, TYPE, min)
+#define OF_max(NAME, T, TYPE) EACH(NAME, TYPE, max)
+#define OF_sum(NAME, T, TYPE) EACH(NAME, TYPE, sum)
+#define OF_prod(NAME, T, TYPE) EACH(NAME, TYPE, prod)
+#define OF_OP(OP, TYPES) TYPES(OF_##OP)
+
+#define EACH(NAME, TYPE, OP) \
+    PUT_REDUCTION(NAME, OP, reduce) PUT_REDUCTION(NAME, OP, reducescatter)
+CHORUS_REDUCE_LIST(OF_OP)
+#undef EACH
+
+#define ROW_MOVE(NAME, COLL, TYPE) \
+    {#NAME "_" #COLL, CHORUS_COLL_##COLL, TYPE, 0, put_##NAME##_##COLL},
+#define ROW_MOVES(NAME, T, TYPE)    \
+    ROW_MOVE(NAME, broadcast, TYPE) \
+    ROW_MOVE(NAME, fcollect, TYPE)  \
+    ROW_MOVE(NAME, alltoall, TYPE)
+#define ROW_MEM(COLL) {#COLL "mem", CHORUS_COLL_##COLL, CHORUS_TYPE_u8, 0, put_##COLL##mem},
+#define EACH(NAME, TYPE, OP) ROW(NAME, OP, reduce, TYPE) ROW(NAME, OP, reducescatter, TYPE)
+
+const struct stream_function stream_functions[] = {
+    {"barrier", CHORUS_COLL_barrier, CHORUS_TYPE_u8, 0, put_barrier},
+    {"team_sync", CHORUS_COLL_barrier, CHORUS_TYPE_u8, 0, put_team_sync},
+    ROW_MEM(broadcast) ROW_MEM(fcollect) ROW_MEM(alltoall) CHORUS_RMA_TYPES(ROW_MOVES)
+        CHORUS_REDUCE_LIST(OF_OP)};
+
+const size_t stream_functions_count = sizeof(stream_functions) / sizeof(stream_functions[0]);
+
+int stream_put_any(const struct stream_request *r)
+{
+    const chorusx_call call = {.coll = r->coll,
+                               .team = r->team,
+                               .dest = r->dest,
+                               .source = r->source,
+                               .count = r->count,
+                               .type = r->type,
+                               .op = r->op,
+                               .root = r->root,
+                               .algo = r->algo,
+                               .ctas = r->ctas};
+
+    return chorusx_collective(&call, r->stream);
+}

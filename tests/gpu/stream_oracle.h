@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream_oracle.h: what every PE's source holds and what a call must give, element by element:
+ * for kernels that fill and check, and, so that there is one oracle only, for a test that
+ * compares this one with ref_coll.h.
+ *
+ * Elements are bit patterns of 1, 2, 4 or 8 bytes. Sums and products of floating types are of
+ * powers of two that are exact in each of them, so that every order gives the same bits.
+ */
+#ifndef STREAM_ORACLE_H
+#define STREAM_ORACLE_H
+
+#include "chorus/lists.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* What stands before a function; kernels' is another. */
+#ifndef ORACLE_FN
+#define ORACLE_FN static inline
+#endif
+
+struct oracle_call {
+    chorus_coll coll;
+    chorus_type type;
+    chorus_op op;
+    uint32_t n, me, root;
+    uint32_t width; /* bytes of an element; where data only moves, 8 for those of 16 */
+    uint64_t count; /* of such elements, as the API counts them */
+};
+
+enum oracle_class { ORACLE_INT, ORACLE_UINT, ORACLE_HALF, ORACLE_FLOAT, ORACLE_COMPLEX };
+
+ORACLE_FN enum oracle_class oracle_class_of(chorus_type type)
+{
+#define X(T, ctype, CLASS, bytes) \
+    if (type == CHORUS_TYPE_##T) return ORACLE_##CLASS;
+    CHORUS_TYPE_LIST(X)
+#undef X
+    return ORACLE_COMPLEX;
+}
+
+ORACLE_FN uint32_t oracle_bytes_of(chorus_type type)
+{
+#define X(T, ctype, CLASS, bytes) \
+    if (type == CHORUS_TYPE_##T) return bytes;
+    CHORUS_TYPE_LIST(X)
+#undef X
+    return 0;
+}
+
+ORACLE_FN int oracle_reduces(chorus_coll coll)
+{
+    return coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter;
+}
+
+ORACLE_FN uint64_t oracle_source_count(const struct oracle_call *c)
+{
+    const int many = c->coll == CHORUS_COLL_reducescatter || c->coll == CHORUS_COLL_alltoall;
+
+    return many ? c->n * c->count : c->count;
+}
+
+ORACLE_FN uint64_t oracle_dest_count(const struct oracle_call *c)
+{
+    const int many = c->coll == CHORUS_COLL_fcollect || c->coll == CHORUS_COLL_alltoall;
+
+    return many ? c->n * c->count : c->count;
+}
+
+ORACLE_FN uint64_t oracle_mask(uint32_t width)
+{
+    return width == 8 ? UINT64_MAX : ((uint64_t)1 << 8 * width) - 1;
+}
+
+ORACLE_FN uint64_t oracle_mix(uint64_t seed, uint64_t pe, uint64_t i)
+{
+    uint64_t x =
+        seed * 0x9e3779b97f4a7c15u + pe * 0xbf58476d1ce4e5b9u + i * 0x94d049bb133111ebu;
+
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* A number that the type has exactly, as its bits. */
+ORACLE_FN uint64_t oracle_encode(chorus_type type, double value)
+{
+    const float narrow = (float)value;
+    uint32_t bits;
+    uint64_t wide;
+
+    memcpy(&wide, &value, sizeof(wide));
+    memcpy(&bits, &narrow, sizeof(bits));
+    if (type == CHORUS_TYPE_f64) return wide;
+    if (type == CHORUS_TYPE_f32) return bits;
+    if (type == CHORUS_TYPE_bf16 || bits << 1 == 0) return bits >> 16;
+    /* binary16: the exponent's bias is 15, not 127; 10 bits of fraction. */
+    return (bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 127 + 15) << 10 |
+           (bits >> 13 & 0x3ff);
+}
+
+/* -2, -1, 1 or 2. */
+ORACLE_FN double oracle_small(uint64_t mixed)
+{
+    const double magnitude = mixed & 1 ? 2 : 1;
+
+    return mixed & 2 ? -magnitude : magnitude;
+}
+
+ORACLE_FN int oracle_is_floating(const struct oracle_call *c)
+{
+    const enum oracle_class k = oracle_class_of(c->type);
+
+    return oracle_reduces(c->coll) && (k == ORACLE_HALF || k == ORACLE_FLOAT);
+}
+
+/* Element i of the source of PE pe. */
+ORACLE_FN uint64_t oracle_source(const struct oracle_call *c, uint64_t seed, uint64_t pe,
+                                 uint64_t i)
+{
+    const uint64_t mixed = oracle_mix(seed, pe, i);
+
+    if (oracle_is_floating(c)) return oracle_encode(c->type, oracle_small(mixed >> 32));
+    return mixed & oracle_mask(c->width);
+}
+
+ORACLE_FN double oracle_combine_floating(chorus_op op, double a, double b)
+{
+    if (op == CHORUS_OP_sum) return a + b;
+    if (op == CHORUS_OP_prod) return a * b;
+    return (op == CHORUS_OP_min) == (a < b) ? a : b;
+}
+
+/* Of whole numbers, sign-extended where they are signed. */
+ORACLE_FN uint64_t oracle_combine(const struct oracle_call *c, uint64_t a, uint64_t b)
+{
+    const int is_less =
+        oracle_class_of(c->type) == ORACLE_INT ? (int64_t)a < (int64_t)b : a < b;
+
+    switch (c->op) {
+    case CHORUS_OP_and:
+        return a & b;
+    case CHORUS_OP_or:
+        return a | b;
+    case CHORUS_OP_xor:
+        return a ^ b;
+    case CHORUS_OP_sum:
+        return a + b;
+    case CHORUS_OP_prod:
+        return a * b;
+    default:
+        return (c->op == CHORUS_OP_min) == is_less ? a : b;
+    }
+}
+
+ORACLE_FN uint64_t oracle_extend(const struct oracle_call *c, uint64_t bits)
+{
+    const uint64_t sign = (uint64_t)1 << (8 * c->width - 1);
+
+    if (oracle_class_of(c->type) != ORACLE_INT || !(bits & sign)) return bits;
+    return bits | ~oracle_mask(c->width);
+}
+
+/* Element i of all sources, combined. */
+ORACLE_FN uint64_t oracle_sum(const struct oracle_call *c, uint64_t seed, uint64_t i)
+{
+    double number = oracle_small(oracle_mix(seed, 0, i) >> 32);
+    uint64_t whole = oracle_extend(c, oracle_source(c, seed, 0, i));
+
+    for (uint64_t pe = 1; pe < c->n; pe++) {
+        number =
+            oracle_combine_floating(c->op, number, oracle_small(oracle_mix(seed, pe, i) >> 32));
+        whole = oracle_combine(c, whole, oracle_extend(c, oracle_source(c, seed, pe, i)));
+    }
+    return oracle_is_floating(c) ? oracle_encode(c->type, number)
+                                 : whole & oracle_mask(c->width);
+}
+
+/* Element i of this PE's dest. */
+ORACLE_FN uint64_t oracle_dest(const struct oracle_call *c, uint64_t seed, uint64_t i)
+{
+    switch (c->coll) {
+    case CHORUS_COLL_broadcast:
+        return oracle_source(c, seed, c->root, i);
+    case CHORUS_COLL_fcollect:
+        return oracle_source(c, seed, i / c->count, i % c->count);
+    case CHORUS_COLL_alltoall:
+        return oracle_source(c, seed, i / c->count, c->me * c->count + i % c->count);
+    case CHORUS_COLL_reduce:
+        return oracle_sum(c, seed, i);
+    default:
+        return oracle_sum(c, seed, c->me * c->count + i);
+    }
+}
+
+#endif /* STREAM_ORACLE_H */
