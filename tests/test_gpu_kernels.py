@@ -19,11 +19,11 @@ USAGE = re.compile(r"Function properties for (\w+)\s+(\d+) bytes stack frame, (\
 NVLS = re.compile(r"ch_k_nvls_ch_(\w+)_([a-z]+\d+)")
 MULTIMEM = re.compile(r"\bmultimem\.(ld_reduce|st|red)\.(?:relaxed|release)\.sys\.global\.(\S+)")
 INSTRUCTIONS = {
-    "broadcast_multicast": {"st"},
-    "fcollect_multicast": {"st"},
-    "reduce_multicast_one": {"ld_reduce"},
-    "reduce_multicast_two": {"ld_reduce", "st"},
-    "reducescatter_multicast": {"ld_reduce"},
+    "broadcast_multicast": {"red", "st"},
+    "fcollect_multicast": {"red", "st"},
+    "reduce_multicast_one": {"ld_reduce", "red"},
+    "reduce_multicast_two": {"ld_reduce", "red", "st"},
+    "reducescatter_multicast": {"ld_reduce", "red"},
 }
 COMBINES = {
     "i32": {"and.b32", "or.b32", "xor.b32", "min.s32", "max.s32", "add.s32"},
@@ -56,6 +56,8 @@ def multimem_faults(name, body):
         yield f"{name} combines by {', '.join(sorted(combines))}"
     if any(how != "v4.f32" for kind, how in found if kind == "st"):
         yield f"{name} stores less than 16 bytes at once"
+    if any(how != "max.u64" for kind, how in found if kind == "red"):
+        yield f"{name} tells what is no word"
 
 
 def ptx_faults(text):
@@ -118,6 +120,7 @@ ptxas info    : Used 90 registers, used 1 barriers
 NVLS_PTX = PTX.replace("ch_k(", "ch_k_nvls_ch_reduce_multicast_two_f32(").replace(
     "    ret;", """    multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];
     multimem.st.relaxed.sys.global.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};
+    multimem.red.release.sys.global.max.u64 [%rd2], %rd3;
     ret;""")
 
 
@@ -125,11 +128,12 @@ def try_multimem():
     assert not list(ptx_faults(NVLS_PTX))
     for part, ptx in [
             ("is not for multicast", NVLS_PTX.replace("_nvls", "")),
-            ("has multimem.ld_reduce", NVLS_PTX.replace("multimem.st", "st")),
+            ("has multimem.ld_reduce/red", NVLS_PTX.replace("multimem.st", "st")),
             ("has multimem.nothing", NVLS_PTX.replace("multimem.", "")),
-            ("has multimem.ld_reduce/st", NVLS_PTX.replace("reduce_multicast_two", "fcollect_multicast")),
+            ("has multimem.ld_reduce/red/st", NVLS_PTX.replace("reduce_multicast_two", "fcollect_multicast")),
             ("combines by add.v4.f32", NVLS_PTX.replace("two_f32", "two_f16")),
             ("stores less", NVLS_PTX.replace("global.v4.f32 [", "global.f32 [")),
+            ("tells what is no word", NVLS_PTX.replace("max.u64", "add.u64")),
             ("not for all of the system", NVLS_PTX.replace("st.relaxed.sys", "st.relaxed.gpu"))]:
         assert any(part in fault for fault in ptx_faults(ptx)), part
 

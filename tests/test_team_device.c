@@ -22,18 +22,24 @@ struct side {
     struct ch_teams *teams;
 };
 
-static void side_open(struct side *s, struct ch_boot *boot, int is_on_gpu)
+static void side_open_with(struct side *s, struct ch_boot *boot, int is_on_gpu, bool nvls)
 {
     struct ch_options options = pes_options(16 * M);
 
     options.heap = is_on_gpu ? CHORUS_HEAP_cuda : CHORUS_HEAP_host;
     options.sync_max = 16 * M;
     options.ctas = 2;
+    options.nvls = nvls;
     s->boot = boot;
     EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
     ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
     EXPECT(ch_teams_open(boot, s->heap, &options, &s->patience, is_on_gpu ? &terms : NULL,
                          &s->teams) == CHORUS_OK);
+}
+
+static void side_open(struct side *s, struct ch_boot *boot, int is_on_gpu)
+{
+    side_open_with(s, boot, is_on_gpu, false);
 }
 
 static void side_close(struct side *s)
@@ -107,6 +113,35 @@ START_TEST(records__teams_made_and_destroyed__are_what_the_library_knows)
 }
 END_TEST
 
+/* Multicast in hardware, as far as a team knows of it. */
+static void make_with_multicast(struct ch_boot *boot)
+{
+    const uint32_t all[] = {0, 1, 2}, some[] = {0, 1};
+    struct ch_team *team = NULL;
+    ch_team_handle handle;
+    struct side s;
+
+    side_open_with(&s, boot, 1, true);
+    EXPECT(ch_team_get(s.teams, CHORUS_TEAM_WORLD, &team) == CHORUS_OK);
+    EXPECT(team->multicast != 0 && team->multicast == ch_heap_multicast_shift(s.heap));
+    EXPECT(team->is_sync_alike);
+    EXPECT(ch_team_create(s.teams, CHORUS_TEAM_WORLD, some, 2, 0, &handle) == CHORUS_OK);
+    if (boot->me < 2) {
+        EXPECT(ch_team_get(s.teams, handle, &team) == CHORUS_OK && team->multicast == 0);
+    }
+    EXPECT(ch_team_create(s.teams, CHORUS_TEAM_WORLD, all, 3, 0, &handle) == CHORUS_OK);
+    EXPECT(ch_team_get(s.teams, handle, &team) == CHORUS_OK && team->multicast != 0);
+    EXPECT(!team->is_sync_alike); /* PE 2 has no part in the team before */
+    side_close(&s);
+}
+
+START_TEST(multicast__teams_of_all_and_of_some__serves_those_of_all)
+{
+    pes_run_threads(3, make_with_multicast);
+    pes_run_processes(3, make_with_multicast);
+}
+END_TEST
+
 static void ask_on_host(struct ch_boot *boot)
 {
     struct ch_device_state state;
@@ -133,6 +168,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, records__teams_made_and_destroyed__are_what_the_library_knows);
+    tcase_add_test(tcase, multicast__teams_of_all_and_of_some__serves_those_of_all);
     tcase_add_test(tcase, state__heap_on_host__refused);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);

@@ -27,7 +27,7 @@ CH_FN chorus_status ch_broadcast_multicast(const struct ch_coll *c, struct ch_la
     st = ch_hear_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_multicast_store(c, c->dst, c->src, ch_bytes(c), g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return CHORUS_OK;
 }
 

@@ -27,7 +27,8 @@ struct ch_coll {
     const struct ch_patience *patience;
     const struct ch_sync_layout *layout;
     ptrdiff_t multicast; /* to the address that reaches all PEs, on machines that have such */
-    size_t sync_offset;  /* of this CTA's duplicate in everyone's sync memory */
+    uint32_t is_sync_alike; /* in all PEs' memory, so that it reaches their words too */
+    size_t sync_offset;     /* of this CTA's duplicate in everyone's sync memory */
     struct ch_dup *dup;
     uint32_t *late_peer; /* [out] whom a wait that failed was for */
 };

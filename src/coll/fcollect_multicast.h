@@ -20,11 +20,11 @@ CH_FN chorus_status ch_fcollect_multicast(const struct ch_coll *c, struct ch_lan
     const uint64_t epoch = ch_epoch(c, g);
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g); /* dest may be written */
+    ch_multicast_tell(c, CH_WORD_READY, epoch, CH_CREDIT, g); /* dest may be written */
     st = ch_hear_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_multicast_store(c, c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
 }
 

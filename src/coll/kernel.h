@@ -31,7 +31,7 @@ struct ch_kernel_peer {
 
 struct ch_kernel_args {
     uint32_t me, n, root, radix, op;
-    uint32_t elem_bytes;
+    uint32_t elem_bytes, is_sync_alike;
     size_t count; /* of the whole call */
     char *dst;
     const char *src;

@@ -100,6 +100,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, struct ch_kernel
     c.src = a->src + part.first * a->elem_bytes;
     c.reduce = 0;
     c.multicast = a->multicast;
+    c.is_sync_alike = a->is_sync_alike;
     c.peers = state->peers;
     c.layout = &a->layout;
     c.sync_offset = blockIdx.x * a->layout.dup_bytes;

@@ -8,6 +8,7 @@
  *                                                     combined; dst may be src
  *     ch_multicast_store(c, dst, src, bytes, g)       dst, on every PE = src, this PE's;
  *                                                     dst may be src
+ *     ch_multicast_tell(c, word, value, sense, g)     ch_tell_all, of a word that only grows
  *
  * Addresses are this PE's, of symmetric memory, and mean the same place on every PE. Callers
  * see to it that all PEs are in the call and that nobody else writes what is read or touches
@@ -15,8 +16,8 @@
  * are to have the same bits: in which order the sources are combined is the machine's affair.
  *
  * In software it is n loads or n stores, for every type and operator, combined in PE order; a
- * machine with multicast in hardware does each of the three in its own way for the types and
- * operators it knows.
+ * machine with multicast in hardware does each in its own way, for the types and operators it
+ * knows.
  */
 #ifndef CH_MULTICAST_H
 #define CH_MULTICAST_H

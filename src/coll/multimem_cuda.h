@@ -174,4 +174,25 @@ CH_FN void ch_multicast_store(const struct ch_coll *c, char *dst, const char *sr
     ch_multimem_move(c, CH_MULTIMEM_COPY, dst, src, bytes, CH_TO_ALL, g);
 }
 
+/* All PEs' words, and this PE's own, which it does not read, become the greater of what they
+ * are and `value`: as a store would do, since words only grow. Pairs with ch_hear_all. */
+CH_FN void ch_multicast_tell(const struct ch_coll *c, uint32_t word, uint64_t value,
+                             enum ch_sense sense, struct ch_lanes g)
+{
+    char *at = (char *)ch_word_at(c, c->me, word, c->me) + c->multicast;
+
+    if (!c->is_sync_alike) {
+        ch_tell_all(c, word, value, sense, g);
+        return;
+    }
+    ch_lanes_sync(g); /* other lanes' accesses precede the store */
+    if (g.lane != 0) return;
+    if (sense == CH_DATA)
+        asm volatile("multimem.red.release.sys.global.max.u64 [%0], %1;" ::"l"(at), "l"(value)
+                     : "memory");
+    else
+        asm volatile("multimem.red.relaxed.sys.global.max.u64 [%0], %1;" ::"l"(at), "l"(value)
+                     : "memory");
+}
+
 #endif /* CH_MULTIMEM_CUDA_H */

@@ -23,11 +23,12 @@ CH_FN chorus_status ch_reduce_multicast_two(const struct ch_coll *c, struct ch_l
     const size_t at = slice.first * c->elem_bytes;
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read, dest written */
+    ch_multicast_tell(c, CH_WORD_READY, epoch, CH_ENTRY,
+                      g); /* source may be read, dest written */
     st = ch_hear_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_multicast_reduce_all(c, c->dst + at, c->src + at, slice.count * c->elem_bytes, g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete, source may be reused */
 }
 

@@ -20,11 +20,11 @@ CH_FN chorus_status ch_reducescatter_multicast(const struct ch_coll *c, struct c
     const uint64_t epoch = ch_epoch(c, g);
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
+    ch_multicast_tell(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
     st = ch_hear_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_multicast_reduce(c, c->dst, c->src + c->me * c->stride, ch_bytes(c), g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
 }
 

@@ -143,6 +143,8 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
     peer->sync = data + (place >> 32) * PLACE_STEP;
     peer->mail = ch_heap_base(teams->heap, world) + (uint32_t)place * PLACE_STEP;
     peer->door = ch_heap_door(teams->heap, world);
+    team->is_sync_alike =
+        (pe == 0 || team->is_sync_alike) && place >> 32 == sync_steps(teams, team);
     team->is_mapped = (pe == 0 || team->is_mapped) && ch_heap_is_mapped(teams->heap, world);
 }
 

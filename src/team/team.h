@@ -50,6 +50,7 @@ struct ch_team {
     int num_contexts;    /* of the config the team was made with */
     ptrdiff_t multicast; /* from an own address to that of all its PEs, in hardware; 0: none */
     bool is_on_gpu;      /* kernels run its collectives */
+    bool is_sync_alike;  /* at the same offset on all its PEs */
     bool is_mapped;      /* every peer is reached by loads and stores */
     uint32_t n_nodes;    /* hosts that its PEs are on */
     int status;          /* a chorus_status: not OK once a collective failed; then unusable */
