@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_fake.c: the runtime: devices, streams, events, captures, launches. */
+#include "cuda_fake.h"
+
+#include "coll/kernel.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cuda_fake cuda_fake;
+
+/* A handle is one of these, or a default stream, which are entries too. */
+struct CUstream_st {
+    uint64_t number; /* 0: ended */
+    uint64_t capture;
+    int device;
+    int is_broken;
+};
+
+/* Known by its address alone. */
+struct CUevent_st {
+    int nothing;
+};
+
+enum { STREAMS_MAX = 128, KERNELS_MAX = 1024, PER_THREAD_MAX = 16 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct CUstream_st streams[STREAMS_MAX], legacy[FAKE_DEVICES_MAX],
+    per_thread[PER_THREAD_MAX];
+static int n_per_thread;
+static uint64_t last_number, last_capture;
+static const void *kernels[KERNELS_MAX];
+
+static _Thread_local int current;     /* device */
+static _Thread_local int has_current; /* was it set on this thread? */
+static _Thread_local int n_captures;  /* that this thread began */
+static _Thread_local struct CUstream_st *own_per_thread;
+static _Thread_local enum cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+
+void cuda_fake_reset(void)
+{
+    memset(&cuda_fake, 0, sizeof(cuda_fake));
+    cuda_fake.n_devices = 2;
+    cuda_fake.major = 9;
+    cuda_fake.free_bytes = SIZE_MAX;
+    for (int i = 0; i < FAKE_DEVICES_MAX; i++)
+        (void)snprintf(cuda_fake.bus[i], sizeof(cuda_fake.bus[i]), "0000:%02x:00.0", 16 + i);
+}
+
+static struct CUstream_st *stream_of(cudaStream_t handle)
+{
+    if (handle == NULL || handle == cudaStreamLegacy) {
+        legacy[current].device = current;
+        legacy[current].number = 1 + (uint64_t)current;
+        return &legacy[current];
+    }
+    if (handle != cudaStreamPerThread) return handle;
+    if (own_per_thread == NULL) {
+        (void)pthread_mutex_lock(&lock);
+        own_per_thread = &per_thread[n_per_thread++];
+        own_per_thread->number = 100 + ++last_number;
+        (void)pthread_mutex_unlock(&lock);
+    }
+    own_per_thread->device = current;
+    return own_per_thread;
+}
+
+static void note(enum fake_kind kind, cudaStream_t stream, const void *subject)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (cuda_fake.n_notes < FAKE_NOTES_MAX)
+        cuda_fake.notes[cuda_fake.n_notes++] =
+            (struct fake_note){kind, stream_of(stream)->number, subject};
+    (void)pthread_mutex_unlock(&lock);
+}
+
+int cuda_fake_find(enum fake_kind kind, cudaStream_t stream, int after)
+{
+    for (int i = after + 1; i < cuda_fake.n_notes; i++)
+        if (cuda_fake.notes[i].kind == kind &&
+            cuda_fake.notes[i].stream == stream_of(stream)->number)
+            return i;
+    return -1;
+}
+
+static void count(int *what, int by)
+{
+    (void)__atomic_fetch_add(what, by, __ATOMIC_RELAXED);
+}
+
+/* --- captures ---------------------------------------------------------------------------- */
+void cuda_fake_begin_capture(cudaStream_t stream)
+{
+    stream->capture = ++last_capture;
+    n_captures++;
+}
+
+void cuda_fake_join_capture(cudaStream_t stream, cudaStream_t other)
+{
+    stream->capture = other->capture;
+}
+
+void cuda_fake_break_capture(cudaStream_t stream)
+{
+    stream->is_broken = 1;
+}
+
+int cuda_fake_end_capture(cudaStream_t stream)
+{
+    const int is_sound = !stream->is_broken;
+
+    stream->capture = 0;
+    stream->is_broken = 0;
+    n_captures--;
+    return is_sound && mode == cudaStreamCaptureModeGlobal;
+}
+
+/* A call that a capture on this thread forbids, and that breaks all of its captures. */
+static cudaError_t unsafe(void)
+{
+    if (n_captures == 0 || mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
+    for (int i = 0; i < STREAMS_MAX; i++)
+        if (streams[i].capture != 0) streams[i].is_broken = 1;
+    return cudaErrorStreamCaptureUnsupported;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *other)
+{
+    const enum cudaStreamCaptureMode before = mode;
+
+    mode = *other;
+    *other = before;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *graph,
+                                     const cudaGraphNode_t **nodes,
+                                     const cudaGraphEdgeData **edges, size_t *n)
+{
+    const struct CUstream_st *s = stream_of(stream);
+
+    (void)graph, (void)nodes, (void)edges, (void)n;
+    *id = s->capture;
+    *status = s->is_broken      ? cudaStreamCaptureStatusInvalidated
+              : s->capture != 0 ? cudaStreamCaptureStatusActive
+                                : cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+
+/* --- devices ----------------------------------------------------------------------------- */
+cudaError_t cudaGetDeviceCount(int *n)
+{
+    *n = cuda_fake.n_devices;
+    return cuda_fake.start_error;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = current;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    if (device < 0 || device >= cuda_fake.n_devices) return cudaErrorInvalidDevice;
+    current = device;
+    has_current = 1;
+    return cudaSuccess;
+}
+
+/* Of the driver: the context of the thread's device. */
+CUresult cuda_fake_context(CUcontext *context)
+{
+    *context = has_current ? (CUcontext)&cuda_fake : NULL;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuda_fake_context_device(CUdevice *device)
+{
+    *device = current;
+    return CUDA_SUCCESS;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *is, int device)
+{
+    memset(is, 0, sizeof(*is));
+    (void)snprintf(is->name, sizeof(is->name), "fake %d", device);
+    is->major = cuda_fake.major;
+    is->totalGlobalMem = (size_t)1 << 30;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *bus, int bytes, int device)
+{
+    (void)snprintf(bus, (size_t)bytes, "%s", cuda_fake.bus[device]);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *bus)
+{
+    for (*device = 0; *device < cuda_fake.n_devices; (*device)++)
+        if (strcmp(bus, cuda_fake.bus[*device]) == 0) return cudaSuccess;
+    return cudaErrorInvalidDevice;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    (void)device, (void)peer;
+    *can = !cuda_fake.has_no_peer_access;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    count(&cuda_fake.device_waits, 1);
+    return unsafe();
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+    *free_bytes = cuda_fake.free_bytes;
+    *total = (size_t)1 << 30;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorStreamCaptureUnsupported ? "not in a capture" : "the test says no";
+}
+
+/* --- streams and events ------------------------------------------------------------------ */
+/* The lowest free place, so that a handle comes again at once. */
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    (void)flags;
+    (void)pthread_mutex_lock(&lock);
+    for (int i = 0; i < STREAMS_MAX; i++) {
+        if (streams[i].number != 0) continue;
+        streams[i] = (struct CUstream_st){.number = 100 + ++last_number, .device = current};
+        *stream = &streams[i];
+        cuda_fake.streams++;
+        (void)pthread_mutex_unlock(&lock);
+        return cudaSuccess;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    stream->number = 0;
+    count(&cuda_fake.streams, -1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device)
+{
+    *device = stream_of(stream)->device;
+    return stream_of(stream)->capture == 0 ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id)
+{
+    *id = stream_of(stream)->number;
+    return stream_of(stream)->capture == 0 ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    struct CUstream_st *s = stream_of(stream);
+
+    count(&cuda_fake.stream_waits, 1);
+    if (s->capture == 0) return unsafe();
+    s->is_broken = 1;
+    return cudaErrorStreamCaptureUnsupported;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    (void)flags;
+    *event = calloc(1, sizeof(struct CUevent_st));
+    count(&cuda_fake.events, 1);
+    return *event == NULL ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    free(event);
+    count(&cuda_fake.events, -1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    if (stream_of(stream)->device != current) return cudaErrorInvalidResourceHandle;
+    note(FAKE_RECORD, stream, event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    (void)flags;
+    note(FAKE_WAIT, stream, event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    (void)event;
+    count(&cuda_fake.event_waits, 1);
+    return unsafe();
+}
+
+/* --- kernels ----------------------------------------------------------------------------- */
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *is, const void *kernel)
+{
+    memset(is, 0, sizeof(*is));
+    (void)pthread_mutex_lock(&lock);
+    if (cuda_fake.loaded < KERNELS_MAX) kernels[cuda_fake.loaded++] = kernel;
+    (void)pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+static int is_loaded(const void *kernel)
+{
+    for (int i = 0; i < cuda_fake.loaded; i++)
+        if (kernels[i] == kernel) return 1;
+    return 0;
+}
+
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args,
+                             size_t shared, cudaStream_t stream)
+{
+    const struct ch_kernel_args *a = args[0];
+
+    (void)grid, (void)block, (void)shared;
+    if (stream_of(stream)->device != current) return cudaErrorInvalidResourceHandle;
+    if (!is_loaded(kernel)) count(&cuda_fake.not_loaded, 1);
+    note(FAKE_LAUNCH, stream, kernel);
+    if (cuda_fake.fails_kernels && a->fault->status == CHORUS_OK) {
+        a->fault->late_pe = 0;
+        a->fault->team = a->team;
+        a->fault->status = CHORUS_ERR_TIMEOUT;
+    }
+    return cudaSuccess;
+}

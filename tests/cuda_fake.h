@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_fake.h: the calls of CUDA that the library makes, with GPUs of host memory behind them:
+ * what the library asks of CUDA, and what it says when CUDA refuses, is tried without a GPU.
+ * Kernels do not run: that one was launched, and after what, is noted.
+ */
+#ifndef CH_TEST_CUDA_FAKE_H
+#define CH_TEST_CUDA_FAKE_H
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <stdint.h>
+
+enum { FAKE_DEVICES_MAX = 4, FAKE_NOTES_MAX = 256 };
+
+enum fake_kind { FAKE_LAUNCH, FAKE_COPY, FAKE_RECORD, FAKE_WAIT };
+
+/* Something put on a stream. */
+struct fake_note {
+    enum fake_kind kind;
+    uint64_t stream;     /* its number */
+    const void *subject; /* the kernel or the event */
+};
+
+/* Of this process; set before the library starts. */
+struct cuda_fake {
+    cudaError_t start_error; /* of the first call of all */
+    int n_devices;
+    char bus[FAKE_DEVICES_MAX][16];
+    int major;                /* of every device */
+    CUdevice_attribute lacks; /* an attribute that no device has; 0: all have all */
+    const char *lacks_call;   /* a call that the driver does not have; or null */
+    int has_no_peer_access;   /* none of the devices */
+    int is_full;              /* creating memory fails */
+    size_t free_bytes;        /* of every device */
+    int fails_kernels;        /* every launch of a collective reports that PE 0 is late */
+
+    /* What there is now; all zero in the end. */
+    int streams, events, handles, mappings, ranges, pinned;
+
+    int loaded, not_loaded; /* kernels; launches of one that was not loaded before */
+    int event_waits, device_waits, stream_waits; /* of the host */
+    struct fake_note notes[FAKE_NOTES_MAX];
+    int n_notes;
+};
+extern struct cuda_fake cuda_fake;
+
+/* Two sound devices, nothing noted. */
+void cuda_fake_reset(void);
+
+/* Is there a note of this kind on this stream, after note number `after`? Its number, or -1. */
+int cuda_fake_find(enum fake_kind kind, cudaStream_t stream, int after);
+
+/* Captures, without their graphs. A stream joins the capture of another. */
+void cuda_fake_begin_capture(cudaStream_t stream);
+void cuda_fake_join_capture(cudaStream_t stream, cudaStream_t other);
+void cuda_fake_break_capture(cudaStream_t stream);
+/* Was it sound to the end? */
+int cuda_fake_end_capture(cudaStream_t stream);
+
+#endif /* CH_TEST_CUDA_FAKE_H */

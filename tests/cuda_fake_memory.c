@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_fake_memory.c: memory of the runtime, the driver's calls, and what the compiler of
+ * kernels expects to find. */
+#include "cuda_fake.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+CUresult cuda_fake_context(CUcontext *context);
+CUresult cuda_fake_context_device(CUdevice *device);
+
+#define GRANULE_BYTES ((size_t)2 << 20)
+
+static void count(int *what, int by)
+{
+    (void)__atomic_fetch_add(what, by, __ATOMIC_RELAXED);
+}
+
+/* --- the runtime ------------------------------------------------------------------------- */
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    (void)kind, (void)stream;
+    memmove(dst, src, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t stream)
+{
+    (void)stream;
+    memset(dst, value, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    *ptr = calloc(1, bytes);
+    count(&cuda_fake.pinned, 1);
+    return *ptr == NULL ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *ptr)
+{
+    if (ptr != NULL) count(&cuda_fake.pinned, -1);
+    free(ptr);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void *ptr, size_t bytes, unsigned flags)
+{
+    (void)ptr, (void)bytes, (void)flags;
+    count(&cuda_fake.pinned, 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *ptr)
+{
+    (void)ptr;
+    count(&cuda_fake.pinned, -1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags)
+{
+    (void)flags;
+    *device = host;
+    return cudaSuccess;
+}
+
+/* --- the driver -------------------------------------------------------------------------- */
+static CUresult error_string(CUresult error, const char **text)
+{
+    *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "the test says no";
+    return CUDA_SUCCESS;
+}
+
+static CUresult attribute(int *has, CUdevice_attribute which, CUdevice device)
+{
+    (void)device;
+    *has = which != cuda_fake.lacks;
+    return CUDA_SUCCESS;
+}
+
+static CUresult granularity(size_t *bytes, const CUmemAllocationProp *memory,
+                            CUmemAllocationGranularity_flags flags)
+{
+    (void)memory, (void)flags;
+    *bytes = GRANULE_BYTES;
+    return CUDA_SUCCESS;
+}
+
+static CUresult reserve(CUdeviceptr *base, size_t bytes, size_t align, CUdeviceptr at,
+                        unsigned long long flags)
+{
+    void *range =
+        mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    (void)align, (void)at, (void)flags;
+    if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    *base = (CUdeviceptr)(uintptr_t)range;
+    count(&cuda_fake.ranges, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult unreserve(CUdeviceptr base, size_t bytes)
+{
+    count(&cuda_fake.ranges, -1);
+    return munmap((void *)(uintptr_t)base, bytes) == 0 ? CUDA_SUCCESS
+                                                       : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* A handle is a descriptor. */
+static CUresult create(CUmemGenericAllocationHandle *handle, size_t bytes,
+                       const CUmemAllocationProp *memory, unsigned long long flags)
+{
+    int fd;
+
+    (void)memory, (void)flags;
+    if (cuda_fake.is_full) return CUDA_ERROR_OUT_OF_MEMORY;
+    fd = memfd_create("fake", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    *handle = (CUmemGenericAllocationHandle)fd;
+    count(&cuda_fake.handles, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult release(CUmemGenericAllocationHandle handle)
+{
+    count(&cuda_fake.handles, -1);
+    return close((int)handle) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult map(CUdeviceptr at, size_t bytes, size_t offset,
+                    CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    void *const here = (void *)(uintptr_t)at;
+
+    (void)offset, (void)flags;
+    count(&cuda_fake.mappings, 1);
+    return mmap(here, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, (int)handle, 0) ==
+                   here
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult unmap(CUdeviceptr at, size_t bytes)
+{
+    count(&cuda_fake.mappings, -1);
+    return mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *access,
+                           size_t n)
+{
+    (void)at, (void)bytes, (void)access, (void)n;
+    return CUDA_SUCCESS;
+}
+
+static CUresult export_handle(void *fd, CUmemGenericAllocationHandle handle,
+                              CUmemAllocationHandleType type, unsigned long long flags)
+{
+    (void)type, (void)flags;
+    *(int *)fd = fcntl((int)handle, F_DUPFD_CLOEXEC, 0);
+    return *(int *)fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+static CUresult import_handle(CUmemGenericAllocationHandle *handle, void *fd,
+                              CUmemAllocationHandleType type)
+{
+    const int copy = fcntl((int)(intptr_t)fd, F_DUPFD_CLOEXEC, 0);
+
+    (void)type;
+    if (copy < 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    *handle = (CUmemGenericAllocationHandle)copy;
+    count(&cuda_fake.handles, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult write_32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags)
+{
+    (void)stream, (void)flags;
+    __atomic_store_n((uint32_t *)(uintptr_t)at, value, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+}
+
+static CUresult write_64(CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned flags)
+{
+    (void)stream, (void)flags;
+    __atomic_store_n((uint64_t *)(uintptr_t)at, value, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+}
+
+/* What is never called: multicast. */
+static CUresult never(void)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+#define CALL(name, function)                 \
+    {                                        \
+#name, (void *)(uintptr_t)(function) \
+    }
+static const struct {
+    const char *name;
+    void *address;
+} calls[] = {
+    CALL(cuGetErrorString, error_string),
+    CALL(cuCtxGetCurrent, cuda_fake_context),
+    CALL(cuCtxGetDevice, cuda_fake_context_device),
+    CALL(cuDeviceGetAttribute, attribute),
+    CALL(cuMemGetAllocationGranularity, granularity),
+    CALL(cuMemAddressReserve, reserve),
+    CALL(cuMemAddressFree, unreserve),
+    CALL(cuMemCreate, create),
+    CALL(cuMemRelease, release),
+    CALL(cuMemMap, map),
+    CALL(cuMemUnmap, unmap),
+    CALL(cuMemSetAccess, set_access),
+    CALL(cuMemExportToShareableHandle, export_handle),
+    CALL(cuMemImportFromShareableHandle, import_handle),
+    CALL(cuStreamWriteValue32, write_32),
+    CALL(cuStreamWriteValue64, write_64),
+};
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **address, unsigned version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *found)
+{
+    (void)version, (void)flags;
+    *found = cudaDriverEntryPointSuccess;
+    *address = (void *)(uintptr_t)never;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (strcmp(calls[i].name, name) == 0) *address = calls[i].address;
+    if (cuda_fake.lacks_call == NULL || strcmp(cuda_fake.lacks_call, name) != 0)
+        return cudaSuccess;
+    *found = cudaDriverEntryPointVersionNotSufficent;
+    *address = NULL;
+    return cudaSuccess;
+}
+
+/* --- what objects with kernels call, by names that C has no use for -------------------------
+ */
+void **fake_register(void *binary) __asm__("__cudaRegisterFatBinary");
+void fake_registered(void **handle) __asm__("__cudaRegisterFatBinaryEnd");
+void fake_unregister(void **handle) __asm__("__cudaUnregisterFatBinary");
+void fake_register_kernel(void **handle) __asm__("__cudaRegisterFunction");
+unsigned fake_push_launch(void) __asm__("__cudaPushCallConfiguration");
+cudaError_t fake_pop_launch(void) __asm__("__cudaPopCallConfiguration");
+cudaError_t fake_get_kernel(void) __asm__("__cudaGetKernel");
+cudaError_t fake_launch(void) __asm__("__cudaLaunchKernel");
+
+void **fake_register(void *binary)
+{
+    static void *handle;
+
+    (void)binary;
+    return &handle;
+}
+
+void fake_registered(void **handle)
+{
+    (void)handle;
+}
+
+void fake_unregister(void **handle)
+{
+    (void)handle;
+}
+
+void fake_register_kernel(void **handle)
+{
+    (void)handle;
+}
+
+unsigned fake_push_launch(void)
+{
+    return 0;
+}
+
+cudaError_t fake_pop_launch(void)
+{
+    return cudaSuccess;
+}
+
+cudaError_t fake_get_kernel(void)
+{
+    return cudaSuccess;
+}
+
+cudaError_t fake_launch(void)
+{
+    return cudaSuccess;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job's start where CUDA, which is a fake, has something missing; which GPU a PE gets; the
+ * end of memory. Every refusal has a code and says what to do. */
+#include "chorus/chorusx.h"
+#include "cuda_fake.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void ask(const char *name, const char *value)
+{
+    ck_assert_int_eq(setenv(name, value, 1), 0);
+}
+
+static void setup(void)
+{
+    cuda_fake_reset();
+    ask("CHORUS_HEAP", "cuda");
+    ask("CHORUS_SYNC_MAX", "16M");
+    ask("CHORUS_CTAS", "2");
+    ask("CHORUS_LOG", "none");
+}
+
+static void expect_says(const char *part)
+{
+    ck_assert_msg(strstr(chorusx_last_error(), part) != NULL, "\"%s\" is not in \"%s\"", part,
+                  chorusx_last_error());
+}
+
+static void expect_nothing_left(void)
+{
+    ck_assert_int_eq(cuda_fake.streams, 0);
+    ck_assert_int_eq(cuda_fake.events, 0);
+    ck_assert_int_eq(cuda_fake.handles, 0);
+    ck_assert_int_eq(cuda_fake.mappings, 0);
+    ck_assert_int_eq(cuda_fake.ranges, 0);
+    ck_assert_int_eq(cuda_fake.pinned, 0);
+}
+
+/* A heap on GPUs is refused, nothing is left, and with auto the job runs on the host. */
+static void expect_refused(int code, const char *says)
+{
+    chorusx_heap_info_t info;
+
+    ck_assert_int_eq(chorus_init(), code);
+    expect_says("heap on GPUs: PE 0: ");
+    expect_says(says);
+    expect_nothing_left();
+    ask("CHORUS_HEAP", "auto");
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    ck_assert_int_eq(chorusx_heap_info(&info), CHORUS_OK);
+    ck_assert_int_eq(info.heap, CHORUS_HEAP_host);
+    chorus_finalize();
+    expect_nothing_left();
+}
+
+START_TEST(init__no_driver__is_refused)
+{
+    cuda_fake.start_error = cudaErrorInsufficientDriver;
+    expect_refused(CHORUS_ERR_SYSTEM, "no driver for GPUs here: libcuda.so.1 is absent");
+}
+END_TEST
+
+START_TEST(init__no_device__is_refused)
+{
+    cuda_fake.start_error = cudaErrorNoDevice;
+    expect_refused(CHORUS_ERR_SYSTEM, "no GPU here, or CUDA_VISIBLE_DEVICES hides it");
+}
+END_TEST
+
+START_TEST(init__no_device_without_an_error__is_refused)
+{
+    cuda_fake.n_devices = 0;
+    expect_refused(CHORUS_ERR_SYSTEM, "no GPU here, or CUDA_VISIBLE_DEVICES hides it");
+}
+END_TEST
+
+START_TEST(init__driver_does_not_start__is_refused)
+{
+    cuda_fake.start_error = cudaErrorSystemDriverMismatch;
+    expect_refused(CHORUS_ERR_SYSTEM, "the driver for GPUs does not start: the test says no");
+}
+END_TEST
+
+START_TEST(init__driver_lacks_a_call__is_refused)
+{
+    cuda_fake.lacks_call = "cuMemCreate";
+    expect_refused(CHORUS_ERR_SYSTEM, "the driver for GPUs lacks cuMemCreate as of CUDA 10.2");
+}
+END_TEST
+
+START_TEST(init__old_device__is_refused)
+{
+    cuda_fake.major = 8;
+    expect_refused(CHORUS_ERR_UNSUPPORTED,
+                   "GPU 0 (fake 0) has compute capability 8.0; 9.0 or later is needed");
+}
+END_TEST
+
+static const struct {
+    CUdevice_attribute attribute;
+    const char *says;
+} abilities[] = {
+    {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+     "lacks virtual memory management"},
+    {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+     "lacks memory shared by file descriptors"},
+    {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, "lacks 64-bit stream writes"},
+};
+
+START_TEST(init__device_lacks_an_ability__is_refused)
+{
+    cuda_fake.lacks = abilities[_i].attribute;
+    expect_refused(CHORUS_ERR_UNSUPPORTED, abilities[_i].says);
+}
+END_TEST
+
+START_TEST(init__gpu_is_full__is_refused)
+{
+    cuda_fake.is_full = 1;
+    expect_refused(CHORUS_ERR_NOMEM, "bytes on GPU 0 (fake 0) failed: out of memory");
+}
+END_TEST
+
+static void do_nothing(void *arg)
+{
+    (void)arg;
+}
+
+START_TEST(run__devices_without_peer_access__is_refused)
+{
+    cuda_fake.has_no_peer_access = 1;
+    ck_assert_int_eq(chorusx_run_threads(2, do_nothing, NULL), CHORUS_ERR_UNSUPPORTED);
+    expect_says("cannot reach the memory of PE ");
+    expect_says("fake 1 at 0000:11:00.0");
+    expect_nothing_left();
+    cuda_fake.n_devices = 1; /* PEs that share one need none */
+    ck_assert_int_eq(chorusx_run_threads(2, do_nothing, NULL), CHORUS_OK);
+    expect_nothing_left();
+}
+END_TEST
+
+/* --- which GPU ---------------------------------------------------------------------------- */
+static int device_after(unsigned flags, const chorusx_init_attr_t *attr)
+{
+    chorusx_heap_info_t info;
+    int current = -1;
+
+    ck_assert_msg(chorusx_init_attr(flags, attr) == CHORUS_OK, "%s", chorusx_last_error());
+    ck_assert_int_eq(chorusx_heap_info(&info), CHORUS_OK);
+    ck_assert_int_eq(info.heap, CHORUS_HEAP_cuda);
+    ck_assert_int_eq(cudaGetDevice(&current), cudaSuccess);
+    ck_assert_int_eq(current, info.device);
+    chorus_finalize();
+    expect_nothing_left();
+    return info.device;
+}
+
+START_TEST(device__program_set_one__is_that)
+{
+    ck_assert_int_eq(cudaSetDevice(1), cudaSuccess);
+    ck_assert_int_eq(device_after(0, NULL), 1);
+}
+END_TEST
+
+START_TEST(device__attribute__wins_over_the_current_one)
+{
+    const chorusx_init_attr_t attr = {.device = 0};
+
+    ck_assert_int_eq(cudaSetDevice(1), cudaSuccess);
+    ck_assert_int_eq(device_after(CHORUSX_INIT_DEVICE, &attr), 0);
+}
+END_TEST
+
+START_TEST(device__that_is_not_there__is_refused)
+{
+    const chorusx_init_attr_t attr = {.device = 5};
+
+    ck_assert_int_eq(chorusx_init_attr(CHORUSX_INIT_DEVICE, &attr), CHORUS_ERR_ARG);
+    expect_says("GPU 5 was asked for; this process sees 2, numbered from 0");
+    expect_nothing_left();
+}
+END_TEST
+
+static int devices[8]; /* of the PEs */
+
+static void note_device(void *arg)
+{
+    chorusx_heap_info_t info;
+
+    (void)arg;
+    if (chorusx_heap_info(&info) == CHORUS_OK) devices[chorus_my_pe()] = info.device;
+}
+
+static void expect_devices(int n_pes, const int *want)
+{
+    memset(devices, -1, sizeof(devices));
+    ck_assert_msg(chorusx_run_threads(n_pes, note_device, NULL) == CHORUS_OK, "%s",
+                  chorusx_last_error());
+    for (int pe = 0; pe < n_pes; pe++)
+        ck_assert_msg(devices[pe] == want[pe], "PE %d has GPU %d, not %d", pe, devices[pe],
+                      want[pe]);
+    expect_nothing_left();
+}
+
+/* Nobody knows what they are near: by address. */
+START_TEST(devices__enough_for_all__one_each_by_address)
+{
+    static const int want[] = {2, 0, 1};
+
+    cuda_fake.n_devices = 3;
+    (void)strcpy(cuda_fake.bus[0], "0000:20:00.0");
+    (void)strcpy(cuda_fake.bus[1], "0000:30:00.0");
+    (void)strcpy(cuda_fake.bus[2], "0000:10:00.0");
+    expect_devices(3, want);
+}
+END_TEST
+
+START_TEST(devices__fewer_than_pes__neighbours_share)
+{
+    static const int want[] = {0, 0, 0, 1, 1};
+
+    expect_devices(5, want);
+}
+END_TEST
+
+/* A machine of two packages: the devices of the first have the higher addresses. */
+START_TEST(devices__near_different_cores__are_dealt_out_in_their_order)
+{
+    static const int want[] = {1, 3, 0, 2};
+
+    cuda_fake.n_devices = 4;
+    (void)strcpy(cuda_fake.bus[0], "0000:10:00.0");
+    (void)strcpy(cuda_fake.bus[1], "0000:c1:00.0");
+    (void)strcpy(cuda_fake.bus[2], "0000:11:00.0");
+    (void)strcpy(cuda_fake.bus[3], "0000:c2:00.0");
+    ask("HWLOC_XMLFILE", TWO_PACKAGES);
+    expect_devices(4, want);
+}
+END_TEST
+
+/* --- memory ------------------------------------------------------------------------------- */
+START_TEST(malloc__gpu_is_full__is_null_and_changes_nothing)
+{
+    chorusx_heap_info_t before, after;
+
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    ck_assert_int_eq(chorusx_heap_info(&before), CHORUS_OK);
+    cuda_fake.free_bytes = 1 << 20;
+    ck_assert(chorus_malloc(before.committed_bytes + (1 << 21)) == NULL);
+    expect_says("PE 0: its GPU (fake 0) has 1048576 bytes free, 1 PEs share it");
+    cuda_fake.free_bytes = SIZE_MAX; /* as another process took it meanwhile */
+    cuda_fake.is_full = 1;
+    ck_assert(chorus_malloc(before.committed_bytes + (1 << 21)) == NULL);
+    expect_says("failed: out of memory");
+    ck_assert(chorus_malloc((size_t)1 << 40) == NULL);
+    expect_says("raise CHORUS_HEAP_MAX");
+    ck_assert_int_eq(chorusx_heap_info(&after), CHORUS_OK);
+    ck_assert(memcmp(&before, &after, sizeof(before)) == 0);
+    cuda_fake.is_full = 0;
+    chorus_free(chorus_malloc(before.committed_bytes + (1 << 21)));
+    chorus_finalize();
+    expect_nothing_left();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda_start");
+    TCase *tcase = tcase_create("all");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, init__no_driver__is_refused);
+    tcase_add_test(tcase, init__no_device__is_refused);
+    tcase_add_test(tcase, init__no_device_without_an_error__is_refused);
+    tcase_add_test(tcase, init__driver_does_not_start__is_refused);
+    tcase_add_test(tcase, init__driver_lacks_a_call__is_refused);
+    tcase_add_test(tcase, init__old_device__is_refused);
+    tcase_add_loop_test(tcase, init__device_lacks_an_ability__is_refused, 0,
+                        sizeof(abilities) / sizeof(abilities[0]));
+    tcase_add_test(tcase, init__gpu_is_full__is_refused);
+    tcase_add_test(tcase, run__devices_without_peer_access__is_refused);
+    tcase_add_test(tcase, device__program_set_one__is_that);
+    tcase_add_test(tcase, device__attribute__wins_over_the_current_one);
+    tcase_add_test(tcase, device__that_is_not_there__is_refused);
+    tcase_add_test(tcase, devices__enough_for_all__one_each_by_address);
+    tcase_add_test(tcase, devices__fewer_than_pes__neighbours_share);
+    tcase_add_test(tcase, devices__near_different_cores__are_dealt_out_in_their_order);
+    tcase_add_test(tcase, malloc__gpu_is_full__is_null_and_changes_nothing);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

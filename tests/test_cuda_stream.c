@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams, captures and failures of calls on GPUs, over a CUDA that is a fake: what is put on
+ * which stream and after what, and what is refused. */
+#include "chorus/chorusx.h"
+#include "cuda_fake.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FROM_THE_FIRST = -1 };
+
+static void ask(const char *name, const char *value)
+{
+    ck_assert_int_eq(setenv(name, value, 1), 0);
+}
+
+static void setup(void)
+{
+    cuda_fake_reset();
+    ask("CHORUS_HEAP", "cuda");
+    ask("CHORUS_SYNC_MAX", "64M");
+    ask("CHORUS_CTAS", "2");
+    ask("CHORUS_LOG", "none");
+    ck_assert_msg(chorus_init() == CHORUS_OK, "%s", chorusx_last_error());
+}
+
+static void teardown(void)
+{
+    chorus_finalize();
+    ck_assert_int_eq(cuda_fake.not_loaded, 0);
+    ck_assert_int_eq(cuda_fake.events, 0);
+    ck_assert_int_eq(cuda_fake.handles, 0);
+    ck_assert_int_eq(cuda_fake.pinned, 0);
+    ck_assert_int_gt(cuda_fake.device_waits, 0); /* graphs may run still */
+}
+
+static void expect_says(const char *part)
+{
+    ck_assert_msg(strstr(chorusx_last_error(), part) != NULL, "\"%s\" is not in \"%s\"", part,
+                  chorusx_last_error());
+}
+
+static cudaStream_t make_stream(void)
+{
+    cudaStream_t stream = NULL;
+
+    ck_assert_int_eq(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    return stream;
+}
+
+static void end_stream(cudaStream_t stream)
+{
+    ck_assert_int_eq(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+static int sync_on(chorus_team_t team, void *stream)
+{
+    return chorusx_team_sync_on_stream(team, stream);
+}
+
+static chorus_team_t make_team(void)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+
+    ck_assert_int_eq(
+        chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, chorus_n_pes(), NULL, 0, &team),
+        CHORUS_OK);
+    return team;
+}
+
+/* A call on `stream`, made now, waits for the team's last one, or does not. */
+static void expect_call(chorus_team_t team, cudaStream_t stream, int waits)
+{
+    const int before = cuda_fake.n_notes - 1;
+    int launch, wait;
+
+    ck_assert_msg(sync_on(team, stream) == CHORUS_OK, "%s", chorusx_last_error());
+    launch = cuda_fake_find(FAKE_LAUNCH, stream, before);
+    wait = cuda_fake_find(FAKE_WAIT, stream, before);
+    ck_assert_int_ge(launch, 0);
+    if (waits)
+        ck_assert(wait >= 0 && wait < launch);
+    else
+        ck_assert_int_eq(wait, -1);
+}
+
+/* --- one call of a team at a time --------------------------------------------------------- */
+START_TEST(calls__on_one_stream__do_not_wait_by_events)
+{
+    const cudaStream_t a = make_stream();
+
+    expect_call(CHORUS_TEAM_WORLD, a, 0);
+    expect_call(CHORUS_TEAM_WORLD, a, 0);
+    end_stream(a);
+}
+END_TEST
+
+START_TEST(calls__on_two_streams__second_waits_for_first)
+{
+    const cudaStream_t a = make_stream(), b = make_stream();
+    const chorus_team_t other = make_team();
+    int recorded;
+
+    expect_call(CHORUS_TEAM_WORLD, a, 0);
+    expect_call(other, b, 0); /* teams are independent */
+    expect_call(CHORUS_TEAM_WORLD, b, 1);
+    expect_call(CHORUS_TEAM_WORLD, NULL, 1);
+    expect_call(CHORUS_TEAM_WORLD, cudaStreamLegacy, 0); /* the same */
+    expect_call(CHORUS_TEAM_WORLD, cudaStreamPerThread, 1);
+    recorded = cuda_fake_find(FAKE_RECORD, a, FROM_THE_FIRST);
+    ck_assert_int_gt(recorded, cuda_fake_find(FAKE_LAUNCH, a, FROM_THE_FIRST));
+    chorus_team_destroy(other);
+    end_stream(b);
+    end_stream(a);
+}
+END_TEST
+
+START_TEST(calls__handle_of_a_stream_comes_again__waits)
+{
+    const cudaStream_t a = make_stream();
+    cudaStream_t b;
+
+    expect_call(CHORUS_TEAM_WORLD, a, 0);
+    end_stream(a);
+    b = make_stream();
+    ck_assert_ptr_eq(a, b);
+    expect_call(CHORUS_TEAM_WORLD, b, 1);
+    end_stream(b);
+}
+END_TEST
+
+static void *call_from_thread(void *arg)
+{
+    *(int *)arg = sync_on(CHORUS_TEAM_WORLD, cudaStreamPerThread);
+    return NULL;
+}
+
+START_TEST(calls__default_streams_of_two_threads__second_waits)
+{
+    int code = -1, n_waits = 0;
+    pthread_t thread;
+
+    expect_call(CHORUS_TEAM_WORLD, cudaStreamPerThread, 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, call_from_thread, &code), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(code, CHORUS_OK);
+    for (int i = 0; i < cuda_fake.n_notes; i++)
+        n_waits += cuda_fake.notes[i].kind == FAKE_WAIT;
+    ck_assert_int_eq(n_waits, 1);
+}
+END_TEST
+
+START_TEST(blocking_call__after_one_on_a_stream__takes_its_turn)
+{
+    const cudaStream_t a = make_stream();
+    int before, n_waits = 0;
+
+    expect_call(CHORUS_TEAM_WORLD, a, 0);
+    before = cuda_fake.n_notes;
+    ck_assert_int_eq(chorus_team_sync(CHORUS_TEAM_WORLD), CHORUS_OK);
+    for (int i = before; i < cuda_fake.n_notes; i++)
+        n_waits += cuda_fake.notes[i].kind == FAKE_WAIT;
+    ck_assert_int_eq(n_waits, 1);
+    expect_call(CHORUS_TEAM_WORLD, a, 1);
+    end_stream(a);
+}
+END_TEST
+
+START_TEST(team_destroy__after_a_call__waits_for_it)
+{
+    const cudaStream_t a = make_stream();
+    const chorus_team_t unused = make_team(), used = make_team();
+
+    expect_call(used, a, 0);
+    cuda_fake.event_waits = 0;
+    chorus_team_destroy(unused);
+    ck_assert_int_eq(cuda_fake.event_waits, 0);
+    chorus_team_destroy(used);
+    ck_assert_int_eq(cuda_fake.event_waits, 1);
+    end_stream(a);
+}
+END_TEST
+
+/* --- captures ----------------------------------------------------------------------------- */
+START_TEST(capture__first_calls_of_a_team_on_two_streams__second_waits)
+{
+    const cudaStream_t a = make_stream(), b = make_stream();
+    const chorus_team_t team = make_team();
+
+    cuda_fake_begin_capture(a);
+    cuda_fake_join_capture(b, a);
+    expect_call(team, a, 0);
+    expect_call(team, b, 1);
+    expect_call(team, a, 1);
+    cuda_fake_join_capture(b, make_stream()); /* it left */
+    ck_assert(cuda_fake_end_capture(a));
+    chorus_team_destroy(team);
+}
+END_TEST
+
+/* What is captured does not run, so nothing waits for it, nor it for what runs; and it hides
+ * nothing. */
+START_TEST(capture__between_other_calls__is_apart_from_them)
+{
+    const cudaStream_t a = make_stream(), b = make_stream(), c = make_stream();
+
+    expect_call(CHORUS_TEAM_WORLD, a, 0);
+    cuda_fake_begin_capture(b);
+    expect_call(CHORUS_TEAM_WORLD, b, 0);
+    expect_call(CHORUS_TEAM_WORLD, c, 1);
+    ck_assert(cuda_fake_end_capture(b));
+    cuda_fake_begin_capture(a);
+    expect_call(CHORUS_TEAM_WORLD, a, 0); /* of another capture */
+    ck_assert(cuda_fake_end_capture(a));
+}
+END_TEST
+
+START_TEST(capture__call_in_it__makes_nothing)
+{
+    const cudaStream_t a = make_stream();
+    const chorus_team_t team = make_team();
+    const struct cuda_fake before = cuda_fake;
+
+    cuda_fake_begin_capture(a);
+    expect_call(team, a, 0);
+    ck_assert_int_eq(cuda_fake.events, before.events);
+    ck_assert_int_eq(cuda_fake.handles, before.handles);
+    ck_assert_int_eq(cuda_fake.mappings, before.mappings);
+    ck_assert_int_eq(cuda_fake.pinned, before.pinned);
+    ck_assert_int_eq(cuda_fake.loaded, before.loaded);
+    ck_assert_int_eq(cuda_fake.stream_waits, before.stream_waits);
+    ck_assert(cuda_fake_end_capture(a));
+    chorus_team_destroy(team);
+}
+END_TEST
+
+/* CUDA forbids waits in a capture, and breaks it, unless the thread says it knows better. */
+START_TEST(capture__allocations_in_it__are_done_and_leave_it_sound)
+{
+    const cudaStream_t a = make_stream();
+    chorusx_heap_info_t info;
+    chorus_team_t team;
+    char *object;
+
+    ck_assert_int_eq(chorusx_heap_info(&info), CHORUS_OK);
+    cuda_fake_begin_capture(a);
+    object = chorus_calloc(1, info.committed_bytes + 1);
+    ck_assert_ptr_nonnull(object);
+    team = make_team();
+    ck_assert_int_eq(chorus_team_sync(team), CHORUS_OK);
+    chorus_putmem(object, "x", 2, 0);
+    ck_assert_str_eq(object, "x");
+    chorus_team_destroy(team);
+    chorus_free(object);
+    ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_STATE);
+    expect_says("in a capture");
+    expect_call(CHORUS_TEAM_WORLD, a, 0);
+    ck_assert(cuda_fake_end_capture(a));
+}
+END_TEST
+
+START_TEST(capture__broken__is_refused)
+{
+    const cudaStream_t a = make_stream();
+
+    cuda_fake_begin_capture(a);
+    cuda_fake_break_capture(a);
+    ck_assert_int_eq(sync_on(CHORUS_TEAM_WORLD, a), CHORUS_ERR_STATE);
+    expect_says("broken by an earlier error; end it with cudaStreamEndCapture");
+    ck_assert_int_eq(cuda_fake_find(FAKE_LAUNCH, a, FROM_THE_FIRST), -1);
+    ck_assert(!cuda_fake_end_capture(a));
+    expect_call(CHORUS_TEAM_WORLD, a, 0);
+}
+END_TEST
+
+/* --- streams that cannot serve ------------------------------------------------------------ */
+START_TEST(stream__of_another_device__is_refused)
+{
+    cudaStream_t there;
+    int current = -1;
+
+    ck_assert_int_eq(cudaSetDevice(1), cudaSuccess);
+    there = make_stream();
+    ck_assert_int_eq(sync_on(CHORUS_TEAM_WORLD, NULL), CHORUS_ERR_ARG);
+    expect_says("the default stream of GPU 1, which is current on this thread");
+    ck_assert_int_eq(sync_on(CHORUS_TEAM_WORLD, cudaStreamPerThread), CHORUS_ERR_ARG);
+    ck_assert_int_eq(sync_on(CHORUS_TEAM_WORLD, there), CHORUS_ERR_ARG);
+    expect_says("the stream is of GPU 1, this PE's heap is on GPU 0");
+    ck_assert_int_eq(chorus_team_sync(CHORUS_TEAM_WORLD), CHORUS_OK); /* on its own */
+    ck_assert_int_eq(cudaGetDevice(&current), cudaSuccess);
+    ck_assert_int_eq(current, 1);
+    cuda_fake_begin_capture(there);
+    ck_assert_int_eq(sync_on(CHORUS_TEAM_WORLD, there), CHORUS_ERR_SYSTEM);
+    expect_says("launching a collective on GPU 0 (fake 0) failed");
+    (void)cuda_fake_end_capture(there);
+    ck_assert_int_eq(cudaSetDevice(0), cudaSuccess);
+    ck_assert_int_eq(sync_on(CHORUS_TEAM_WORLD, NULL), CHORUS_OK);
+}
+END_TEST
+
+START_TEST(stream__that_the_library_did_not_make__is_not_destroyed)
+{
+    const cudaStream_t a = make_stream();
+    chorus_stream_t own = NULL;
+
+    ck_assert_int_eq(chorusx_stream_destroy((void *)a), CHORUS_ERR_ARG);
+    ck_assert_int_eq(chorusx_stream_destroy(NULL), CHORUS_ERR_ARG);
+    ck_assert_int_eq(chorusx_stream_create(&own), CHORUS_OK);
+    ck_assert_int_eq(chorusx_stream_synchronize(own), CHORUS_OK);
+    ck_assert_int_eq(chorusx_stream_destroy(own), CHORUS_OK);
+    ck_assert_int_eq(chorusx_stream_destroy(own), CHORUS_ERR_ARG);
+    ck_assert_int_eq(chorusx_stream_create(&own), CHORUS_OK); /* finalize ends it */
+}
+END_TEST
+
+static int shared_codes[2];
+
+static void use_default_stream(void *arg)
+{
+    (void)arg;
+    shared_codes[chorus_my_pe()] = sync_on(CHORUS_TEAM_WORLD, NULL);
+    if (shared_codes[chorus_my_pe()] != CHORUS_OK) expect_says("make a stream for each");
+}
+
+/* The second PE's kernel would wait for the end of the first's, which waits for it. */
+START_TEST(default_stream__pes_of_a_process_share_the_gpu__is_refused)
+{
+    ck_assert_int_eq(chorusx_run_threads(2, use_default_stream, NULL), CHORUS_OK);
+    ck_assert_int_eq(shared_codes[0], CHORUS_OK); /* a GPU each */
+    ck_assert_int_eq(shared_codes[1], CHORUS_OK);
+    cuda_fake.n_devices = 1;
+    ck_assert_int_eq(chorusx_run_threads(2, use_default_stream, NULL), CHORUS_OK);
+    ck_assert_int_eq(shared_codes[0], CHORUS_ERR_ARG);
+    ck_assert_int_eq(shared_codes[1], CHORUS_ERR_ARG);
+}
+END_TEST
+
+START_TEST(buffer__not_in_the_heap__is_refused)
+{
+    int here = 0, *object = chorus_calloc(1, sizeof(int));
+
+    ck_assert_int_eq(
+        chorusx_int_sum_reduce_on_stream(CHORUS_TEAM_WORLD, &here, object, 1, NULL),
+        CHORUS_ERR_NOT_SYMMETRIC);
+    expect_says("is not in the symmetric heap; allocate it with chorus_malloc");
+    ck_assert_int_eq(cuda_fake.n_notes, 0);
+    chorus_free(object);
+}
+END_TEST
+
+/* --- failures ----------------------------------------------------------------------------- */
+START_TEST(failures__of_two_teams__are_told_once_each)
+{
+    const cudaStream_t a = make_stream();
+    const chorus_team_t first = make_team(), second = make_team();
+    chorus_team_t third;
+
+    cuda_fake.fails_kernels = 1;
+    ck_assert_int_eq(sync_on(first, a), CHORUS_OK);
+    ck_assert_int_eq(sync_on(second, a), CHORUS_OK);
+    cuda_fake.fails_kernels = 0;
+    ck_assert_int_eq(chorusx_team_status(first), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(chorusx_team_status(second), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(chorusx_team_status(CHORUS_TEAM_WORLD), CHORUS_OK);
+    ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_TIMEOUT);
+    expect_says("for PE 0, which did not come");
+    ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_OK);
+    ck_assert_int_eq(sync_on(first, a), CHORUS_ERR_STATE);
+    ck_assert_int_eq(chorusx_team_status(first), CHORUS_ERR_TIMEOUT);
+    chorus_team_destroy(first);
+    third = make_team(); /* where the first was */
+    ck_assert_int_eq(chorusx_team_status(third), CHORUS_OK);
+    expect_call(third, a, 0);
+    ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_OK);
+    chorus_team_destroy(third);
+    chorus_team_destroy(second);
+}
+END_TEST
+
+/* By whichever call comes next, if nobody asked. */
+START_TEST(failure__nobody_asked__next_call_tells)
+{
+    const cudaStream_t a = make_stream();
+    const chorus_team_t team = make_team();
+
+    cuda_fake.fails_kernels = 1;
+    ck_assert_int_eq(sync_on(team, a), CHORUS_OK);
+    cuda_fake.fails_kernels = 0;
+    ck_assert_int_eq(sync_on(team, a), CHORUS_ERR_TIMEOUT);
+    expect_says("which did not come");
+    ck_assert_int_eq(sync_on(team, a), CHORUS_ERR_STATE);
+    expect_says("unusable");
+    chorus_team_destroy(team);
+}
+END_TEST
+
+START_TEST(failure__of_a_team_that_is_gone__does_not_hide_the_next_one_s)
+{
+    const cudaStream_t a = make_stream();
+    chorus_team_t team = make_team();
+
+    cuda_fake.fails_kernels = 1;
+    ck_assert_int_eq(sync_on(team, a), CHORUS_OK);
+    chorus_team_destroy(team);
+    team = make_team();
+    ck_assert_int_eq(chorus_team_sync(team), CHORUS_ERR_TIMEOUT);
+    expect_says("which did not come");
+    cuda_fake.fails_kernels = 0;
+    chorus_team_destroy(team);
+}
+END_TEST
+
+static Suite *make_suite(void)
+{
+    Suite *suite = suite_create("cuda_stream");
+    TCase *tcase = tcase_create("all");
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, calls__on_one_stream__do_not_wait_by_events);
+    tcase_add_test(tcase, calls__on_two_streams__second_waits_for_first);
+    tcase_add_test(tcase, calls__handle_of_a_stream_comes_again__waits);
+    tcase_add_test(tcase, calls__default_streams_of_two_threads__second_waits);
+    tcase_add_test(tcase, blocking_call__after_one_on_a_stream__takes_its_turn);
+    tcase_add_test(tcase, team_destroy__after_a_call__waits_for_it);
+    tcase_add_test(tcase, capture__first_calls_of_a_team_on_two_streams__second_waits);
+    tcase_add_test(tcase, capture__between_other_calls__is_apart_from_them);
+    tcase_add_test(tcase, capture__call_in_it__makes_nothing);
+    tcase_add_test(tcase, capture__allocations_in_it__are_done_and_leave_it_sound);
+    tcase_add_test(tcase, capture__broken__is_refused);
+    tcase_add_test(tcase, stream__of_another_device__is_refused);
+    tcase_add_test(tcase, stream__that_the_library_did_not_make__is_not_destroyed);
+    tcase_add_test(tcase, default_stream__pes_of_a_process_share_the_gpu__is_refused);
+    tcase_add_test(tcase, buffer__not_in_the_heap__is_refused);
+    tcase_add_test(tcase, failures__of_two_teams__are_told_once_each);
+    tcase_add_test(tcase, failure__nobody_asked__next_call_tells);
+    tcase_add_test(tcase, failure__of_a_team_that_is_gone__does_not_hide_the_next_one_s);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(make_suite());
+    int n_failed;
+
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
