@@ -265,6 +265,12 @@ void ch_device_pinned_free(const struct ch_device *device, void *ptr)
     free(ptr);
 }
 
+chorus_status ch_amo_load(const struct ch_device *device)
+{
+    (void)device;
+    return CHORUS_OK;
+}
+
 /* An addition; the others are the kernel's own affair. */
 chorus_status ch_amo_launch(const struct ch_device *device,
                             const struct ch_amo_request *request)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coll/gpu.h"
 
-#include "base/clock.h"
+#include "coll/fault.h"
 #include "coll/kernel.h"
-#include "coll/kernels_nvls.h"
-#include "coll/operators.h"
+#include "coll/kernels.h"
 #include "coll/shape.h"
 #include "coll/turn.h"
 #include "heap/runtime_cuda.h"
@@ -16,81 +15,19 @@
 /* Lanes of a CTA: a multiple of a warp, enough for a piece each. */
 enum { LANES_MIN = 64, LANES_GRAIN = 32, PIECE_BYTES = 16 };
 
-/* Where faults are: a team's at its slot, those of calls inside the program's kernels here. */
-enum { INSIDE = CH_TEAM_SLOTS, FAULTS };
-
 struct ch_gpu {
     const struct ch_heap *heap; /* borrowed, as is device */
     const struct ch_device *device;
     const uint32_t *aborted; /* as kernels address it */
     uint64_t timeout_ns;
     pthread_mutex_t mutex;          /* calls are put on streams one at a time */
-    struct ch_kernel_fault *faults; /* [FAULTS] page-locked: kernels write there */
+    struct ch_kernel_fault *faults; /* [CH_FAULTS] page-locked: kernels write there */
     struct ch_turn own;             /* of blocking calls */
 };
 
-extern const ch_kernel_table ch_kernels_move;
-extern const void *const ch_kernel_engine_enter;
-extern const void *const ch_kernel_engine_leave;
-#define X(T, ctype, CLASS, bytes) \
-    CH_ON_GPU(CLASS, bytes, extern const ch_kernel_table ch_kernels_##T;)
-CHORUS_TYPE_LIST(X)
-#undef X
-
-static const void *const *const combining[CHORUS_TYPE_COUNT] = {
-#define X(T, ctype, CLASS, bytes) CH_ON_GPU(CLASS, bytes, [CHORUS_TYPE_##T] = ch_kernels_##T, )
-    CHORUS_TYPE_LIST(X)
-#undef X
-};
-
-static bool combines(const struct ch_algo *algo)
-{
-    return algo->coll == CHORUS_COLL_reduce || algo->coll == CHORUS_COLL_reducescatter;
-}
-
-static const void *kernel_of(const struct ch_call *call)
-{
-    const void *nvls = call->team->multicast == 0
-                           ? NULL
-                           : ch_nvls_kernel(call->algo->id, call->type, call->op);
-
-    if (nvls != NULL) return nvls;
-    if (!combines(call->algo)) return ch_kernels_move[call->algo->id];
-    return combining[call->type] == NULL ? NULL : combining[call->type][call->algo->id];
-}
-
-static chorus_status load(const struct ch_gpu *gpu, const void *kernel)
-{
-    struct cudaFuncAttributes is;
-
-    if (kernel == NULL) return CHORUS_OK;
-    CH_TRY_CUDA(gpu->device, "loading the library's kernels",
-                cudaFuncGetAttributes(&is, kernel));
-    return CHORUS_OK;
-}
-
-static chorus_status load_table(const struct ch_gpu *gpu, const ch_kernel_table table)
-{
-    for (int id = 0; id < CH_ALGO_COUNT; id++)
-        CH_TRY(load(gpu, table[id]));
-    return CHORUS_OK;
-}
-
-/* A kernel that is loaded when it is first launched waits for all that run, and so, perhaps,
- * for a peer that waits for this launch. */
-static chorus_status load_kernels(const struct ch_gpu *gpu)
-{
-    CH_TRY(load(gpu, ch_kernel_engine_enter));
-    CH_TRY(load(gpu, ch_kernel_engine_leave));
-    CH_TRY(load_table(gpu, ch_kernels_move));
-    for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
-        if (combining[type] != NULL) CH_TRY(load_table(gpu, combining[type]));
-    return CHORUS_OK;
-}
-
 static chorus_status make_own(struct ch_gpu *gpu)
 {
-    const size_t bytes = FAULTS * sizeof(*gpu->faults);
+    const size_t bytes = CH_FAULTS * sizeof(*gpu->faults);
     cudaStream_t stream;
 
     CH_TRY_CUDA(gpu->device, "making a stream",
@@ -100,7 +37,7 @@ static chorus_status make_own(struct ch_gpu *gpu)
     CH_TRY_CUDA(gpu->device, "locking pages of the host",
                 cudaHostAlloc((void **)&gpu->faults, bytes, cudaHostAllocMapped));
     memset(gpu->faults, 0, bytes);
-    return load_kernels(gpu);
+    return ch_kernels_load(gpu->device);
 }
 
 chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t timeout_ns,
@@ -138,7 +75,8 @@ void ch_gpu_close(struct ch_gpu *gpu)
 
 struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu)
 {
-    return (struct ch_device_terms){gpu->aborted, gpu->timeout_ns, &gpu->faults[INSIDE]};
+    return (struct ch_device_terms){gpu->aborted, gpu->timeout_ns,
+                                    &gpu->faults[CH_FAULT_INSIDE]};
 }
 
 void ch_gpu_drain(const struct ch_gpu *gpu)
@@ -152,7 +90,7 @@ void ch_gpu_drain(const struct ch_gpu *gpu)
 
 chorus_status ch_gpu_check(const struct ch_call *call)
 {
-    if (kernel_of(call) == NULL)
+    if (ch_kernel_of(call) == NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "%s of %s is for heaps on hosts: GPUs do not combine this type; set "
                        "CHORUS_HEAP=host",
@@ -164,71 +102,9 @@ chorus_status ch_gpu_check(const struct ch_call *call)
     return CHORUS_OK;
 }
 
-/* What a kernel reported of the team (0: of none) in one place; null: nothing. */
-static struct ch_kernel_fault *fault_at(const struct ch_gpu *gpu, uint32_t at, uint64_t team)
-{
-    struct ch_kernel_fault *fault = &gpu->faults[at];
-
-    if (__atomic_load_n(&fault->status, __ATOMIC_ACQUIRE) == CHORUS_OK) return NULL;
-    return fault->team == team ? fault : NULL;
-}
-
-static struct ch_kernel_fault *fault_of(const struct ch_gpu *gpu, const struct ch_team *team)
-{
-    struct ch_kernel_fault *fault = fault_at(gpu, team->slot, team->id);
-
-    return fault != NULL ? fault : fault_at(gpu, INSIDE, team->id);
-}
-
 int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team)
 {
-    const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
-    const struct ch_kernel_fault *fault = fault_of(gpu, team);
-
-    return status != CHORUS_OK || fault == NULL ? status : fault->status;
-}
-
-/* Room for the next. */
-static void forget_fault(struct ch_kernel_fault *fault)
-{
-    fault->team = UINT64_MAX;
-    __atomic_store_n(&fault->status, CHORUS_OK, __ATOMIC_RELEASE);
-}
-
-/* Told once: the team is then unusable, which says enough. */
-static chorus_status tell_fault(const struct ch_gpu *gpu, struct ch_team *team)
-{
-    struct ch_kernel_fault *fault = fault_of(gpu, team), told;
-    int none = CHORUS_OK;
-
-    if (fault == NULL) return CHORUS_OK;
-    told = *fault;
-    forget_fault(fault);
-    if (!__atomic_compare_exchange_n(&team->status, &none, told.status, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE))
-        return CHORUS_OK;
-    if (told.status == CHORUS_ERR_ABORTED)
-        return CH_FAIL(CHORUS_ERR_ABORTED,
-                       "a collective stopped waiting for PE %u: the job is ending",
-                       team->peers[told.late_pe].world);
-    return CH_FAIL(
-        (chorus_status)told.status,
-        "a collective waited %.3g s for PE %u, which did not come; all PEs of the team must "
-        "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
-        (double)gpu->timeout_ns / (double)CH_NS_PER_S, team->peers[told.late_pe].world);
-}
-
-/* Of a kernel of the program: a wait for a word of its own, or a call that returns nothing. */
-static chorus_status tell_wait(const struct ch_gpu *gpu)
-{
-    struct ch_kernel_fault *fault = fault_at(gpu, INSIDE, 0);
-    chorus_status status;
-
-    if (fault == NULL) return CHORUS_OK;
-    status = (chorus_status)fault->status;
-    forget_fault(fault);
-    return CH_FAIL(status, "a call in a kernel of the program failed: %s",
-                   ch_status_text(status));
+    return ch_fault_status(gpu->faults, team);
 }
 
 static void fill_args(const struct ch_gpu *gpu, const struct ch_call *call,
@@ -302,27 +178,20 @@ static chorus_status put_copies(const struct ch_gpu *gpu, const struct ch_call *
     return put_kernel(gpu, ch_kernel_engine_leave, 1, LANES_MIN, args, stream);
 }
 
-/* A team's first call finds what an earlier team left in its slot. */
-static void clear_slot(const struct ch_gpu *gpu, const struct ch_team *team)
-{
-    if (team->last_run.stream == 0 && team->last_captured.stream == 0)
-        forget_fault(&gpu->faults[team->slot]);
-}
-
 static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call,
                             const struct ch_turn *turn)
 {
     struct ch_kernel_args args;
 
-    clear_slot(gpu, call->team);
-    CH_TRY(tell_fault(gpu, call->team));
+    ch_fault_clear(gpu->faults, call->team);
+    CH_TRY(ch_fault_tell(gpu->faults, gpu->timeout_ns, call->team));
     CH_TRY(ch_turn_begin(gpu->heap, call->team, turn));
     fill_args(gpu, call, &args);
     if (call->algo->needs & CH_NEED_copy_engine)
         CH_TRY(put_copies(gpu, call, &args, turn->stream));
     else
-        CH_TRY(
-            put_kernel(gpu, kernel_of(call), call->ctas, lanes_of(call), &args, turn->stream));
+        CH_TRY(put_kernel(gpu, ch_kernel_of(call), call->ctas, lanes_of(call), &args,
+                          turn->stream));
     return ch_turn_end(gpu->heap, call->team, turn);
 }
 
@@ -361,7 +230,7 @@ chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
 {
     CH_TRY(launch_in_turn(gpu, call, &gpu->own));
     CH_TRY_CUDA(gpu->device, "a collective", wait_for(gpu, gpu->own.stream));
-    CH_TRY(tell_fault(gpu, call->team));
+    CH_TRY(ch_fault_tell(gpu->faults, gpu->timeout_ns, call->team));
     return ch_team_usable(call->team);
 }
 
@@ -395,6 +264,6 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
                        "the stream is in a capture, where nothing runs; end that first");
     CH_TRY_CUDA(gpu->device, "what was on a stream", wait_for(gpu, stream));
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++)
-        CH_TRY(tell_fault(gpu, team));
-    return tell_wait(gpu);
+        CH_TRY(ch_fault_tell(gpu->faults, gpu->timeout_ns, team));
+    return ch_fault_tell_wait(gpu->faults);
 }

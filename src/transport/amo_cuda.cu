@@ -42,6 +42,24 @@ extern "C" __global__ void __launch_bounds__(1) ch_k_amo(const struct ch_amo_req
     __threadfence_system();
 }
 
+static chorus_status checked(cudaError_t error)
+{
+    if (error == cudaSuccess) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "an atomic on GPU memory does not start: %s",
+                   cudaGetErrorString(error));
+}
+
+chorus_status ch_amo_load(const struct ch_device *device)
+{
+    const int before = ch_device_enter(device);
+    struct cudaFuncAttributes is;
+    const cudaError_t error = cudaFuncGetAttributes(&is, (const void *)ch_k_amo);
+
+    (void)cudaGetLastError();
+    ch_device_leave(device, before);
+    return checked(error);
+}
+
 chorus_status ch_amo_launch(const struct ch_device *device,
                             const struct ch_amo_request *request)
 {
@@ -51,7 +69,5 @@ chorus_status ch_amo_launch(const struct ch_device *device,
     ch_k_amo<<<1, 1, 0, (cudaStream_t)ch_device_stream(device)>>>(*request);
     error = cudaGetLastError();
     ch_device_leave(device, before);
-    if (error == cudaSuccess) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "an atomic on GPU memory does not start: %s",
-                   cudaGetErrorString(error));
+    return checked(error);
 }

@@ -16,6 +16,9 @@ struct ch_amo_request {
     uint64_t *fetched; /* [out] what was there; pinned host memory */
 };
 
+/* Load the kernel before others run, for which loading waits. */
+CH_MUST_CHECK chorus_status ch_amo_load(const struct ch_device *device);
+
 /* Put it on the stream of the device, for ch_device_wait. */
 CH_MUST_CHECK chorus_status ch_amo_launch(const struct ch_device *device,
                                           const struct ch_amo_request *request);

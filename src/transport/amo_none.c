@@ -4,9 +4,20 @@
 
 #include "base/error.h"
 
+static chorus_status none(void)
+{
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "this library was built without CUDA");
+}
+
+chorus_status ch_amo_load(const struct ch_device *device)
+{
+    (void)device;
+    return none();
+}
+
 chorus_status ch_amo_launch(const struct ch_device *device,
                             const struct ch_amo_request *request)
 {
     (void)device, (void)request;
-    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "this library was built without CUDA");
+    return none();
 }

@@ -57,6 +57,7 @@ static chorus_status cuda_open(struct ch_heap *heap, const struct ch_patience *p
             (struct peer){ch_heap_data_base(heap, pe) - own, ch_heap_door(heap, pe)};
     st = ch_device_pinned_alloc(self->device, sizeof(*self->fetched), &pinned);
     self->fetched = pinned;
+    if (st == CHORUS_OK) st = ch_amo_load(self->device);
     if (st != CHORUS_OK) {
         cuda_close(self);
         return st;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/fault.h"
+
+#include "base/clock.h"
+
+/* What a kernel reported of the team (0: of none) in one place; null: nothing. */
+static struct ch_kernel_fault *fault_at(struct ch_kernel_fault *faults, uint32_t at,
+                                        uint64_t team)
+{
+    struct ch_kernel_fault *fault = &faults[at];
+
+    if (__atomic_load_n(&fault->status, __ATOMIC_ACQUIRE) == CHORUS_OK) return NULL;
+    return fault->team == team ? fault : NULL;
+}
+
+static struct ch_kernel_fault *fault_of(struct ch_kernel_fault *faults,
+                                        const struct ch_team *team)
+{
+    struct ch_kernel_fault *fault = fault_at(faults, team->slot, team->id);
+
+    return fault != NULL ? fault : fault_at(faults, CH_FAULT_INSIDE, team->id);
+}
+
+int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team)
+{
+    const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
+    const struct ch_kernel_fault *fault = fault_of(faults, team);
+
+    return status != CHORUS_OK || fault == NULL ? status : fault->status;
+}
+
+/* Room for the next. */
+static void forget_fault(struct ch_kernel_fault *fault)
+{
+    fault->team = UINT64_MAX;
+    __atomic_store_n(&fault->status, CHORUS_OK, __ATOMIC_RELEASE);
+}
+
+void ch_fault_clear(struct ch_kernel_fault *faults, const struct ch_team *team)
+{
+    if (team->last_run.stream == 0 && team->last_captured.stream == 0)
+        forget_fault(&faults[team->slot]);
+}
+
+chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
+                            struct ch_team *team)
+{
+    struct ch_kernel_fault *fault = fault_of(faults, team), told;
+    int none = CHORUS_OK;
+
+    if (fault == NULL) return CHORUS_OK;
+    told = *fault;
+    forget_fault(fault);
+    if (!__atomic_compare_exchange_n(&team->status, &none, told.status, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return CHORUS_OK;
+    if (told.status == CHORUS_ERR_ABORTED)
+        return CH_FAIL(CHORUS_ERR_ABORTED,
+                       "a collective stopped waiting for PE %u: the job is ending",
+                       team->peers[told.late_pe].world);
+    return CH_FAIL(
+        (chorus_status)told.status,
+        "a collective waited %.3g s for PE %u, which did not come; all PEs of the team must "
+        "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
+        (double)timeout_ns / (double)CH_NS_PER_S, team->peers[told.late_pe].world);
+}
+
+chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults)
+{
+    struct ch_kernel_fault *fault = fault_at(faults, CH_FAULT_INSIDE, 0);
+    chorus_status status;
+
+    if (fault == NULL) return CHORUS_OK;
+    status = (chorus_status)fault->status;
+    forget_fault(fault);
+    return CH_FAIL(status, "a call in a kernel of the program failed: %s",
+                   ch_status_text(status));
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernels.h: which kernel runs a call, and that all are there before the first. */
+#ifndef CH_KERNELS_H
+#define CH_KERNELS_H
+
+#include "coll/kernel.h"
+#include "coll/launch.h"
+#include "heap/device.h"
+
+/* What stands around the copies of an algorithm for copy engines. */
+extern const void *const ch_kernel_engine_enter;
+extern const void *const ch_kernel_engine_leave;
+
+/* Null: no GPU combines this type. */
+const void *ch_kernel_of(const struct ch_call *call);
+
+/*
+ * Load them all, with the device current. A kernel that is loaded when it is first launched
+ * waits for all that run, and so, perhaps, for a peer that waits for this launch.
+ */
+CH_MUST_CHECK chorus_status ch_kernels_load(const struct ch_device *device);
+
+#endif /* CH_KERNELS_H */
