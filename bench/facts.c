@@ -58,15 +58,16 @@ static void date(struct ch_facts *facts)
                    gmtime_r(&now, &utc));
 }
 
+/* Without the program's folder, which is of no use elsewhere. */
 static void command(struct ch_facts *facts, int argc, char **argv)
 {
     const size_t bytes = sizeof(facts->fact[0].text);
     char *const out = add(facts, "command");
-    size_t used = 0;
+    size_t used;
 
-    out[0] = '\0';
-    for (int i = 0; i < argc && used < bytes; i++)
-        used += (size_t)snprintf(out + used, bytes - used, "%s%s", i > 0 ? " " : "", argv[i]);
+    used = (size_t)snprintf(out, bytes, "%s", argc > 0 ? basename(argv[0]) : "");
+    for (int i = 1; i < argc && used < bytes; i++)
+        used += (size_t)snprintf(out + used, bytes - used, " %s", argv[i]);
 }
 
 /* The GPU of PE 0, and what runs there beside ours. */

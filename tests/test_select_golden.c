@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every decision of the shipped tables over a grid, against tests/golden/select_host.txt, so
- * that a change of a table shows its decisions in a diff. With --print it writes the grid.
+ * Every decision of the shipped tables over a grid, against tests/golden/select_CLASS.txt for
+ * each class of machine, so that a change of a table shows its decisions in a diff. With
+ * --print CLASS it writes the grid.
  */
 #include "select_fixture.h"
 
 #include <inttypes.h>
 
 enum { LINE_BYTES = 128, SHOWN_MAX = 20 };
+
+static const char *const machines[] = {"host", "cuda"};
 
 static void decide(const struct ch_select *select, const struct ch_request *r, char *line)
 {
@@ -23,19 +26,33 @@ static void decide(const struct ch_select *select, const struct ch_request *r, c
                        plan.ctas, plan.radix);
 }
 
-/* Calls `each` with every line of the grid, in order. */
-static void walk(const struct ch_select *select, void (*each)(const char *line, void *arg),
-                 void *arg)
+/* A call on one of the machines, which has what it may have. */
+static struct ch_request request_on(const char *machine, int coll, chorus_type type,
+                                    uint32_t pes, uint64_t bytes)
+{
+    struct ch_request r = reduce_of(bytes, pes);
+
+    r.machine = machine;
+    r.coll = (chorus_coll)coll;
+    r.type = type;
+    r.offers = ch_offers(type, r.reach, true);
+    if (strcmp(machine, "cuda") == 0) r.offers |= CH_NEED_copy_engine;
+    r.ctas_max = UINT32_MAX;
+    return r;
+}
+
+/* Calls `each` with every line of a machine's grid, in order. */
+static void walk(const struct ch_select *select, const char *machine,
+                 void (*each)(const char *line, void *arg), void *arg)
 {
     static const uint32_t pes[] = {2, 3, 4, 8};
     static const chorus_type types[] = {CHORUS_TYPE_f32, CHORUS_TYPE_f16};
     char line[LINE_BYTES];
 
     for (size_t p = 0; p < 4; p++) {
-        struct ch_request r = reduce_of(0, pes[p]);
+        const struct ch_request r =
+            request_on(machine, CHORUS_COLL_barrier, CHORUS_TYPE_u8, pes[p], 0);
 
-        r.coll = CHORUS_COLL_barrier;
-        r.type = CHORUS_TYPE_u8;
         decide(select, &r, line);
         each(line, arg);
     }
@@ -43,12 +60,9 @@ static void walk(const struct ch_select *select, void (*each)(const char *line, 
         for (size_t t = 0; t < 2; t++)
             for (size_t p = 0; p < 4; p++)
                 for (uint64_t bytes = 4; bytes <= 64 << 20; bytes *= 4) {
-                    struct ch_request r = reduce_of(bytes, pes[p]);
+                    const struct ch_request r =
+                        request_on(machine, coll, types[t], pes[p], bytes);
 
-                    r.coll = (chorus_coll)coll;
-                    r.type = types[t];
-                    r.offers = ch_offers(r.type, r.reach, true);
-                    r.ctas_max = UINT32_MAX;
                     decide(select, &r, line);
                     each(line, arg);
                 }
@@ -61,6 +75,7 @@ static void print(const char *line, void *arg)
 }
 
 struct comparison {
+    const char *path;
     FILE *golden;
     unsigned line, differ;
 };
@@ -73,19 +88,22 @@ static void compare(const char *line, void *arg)
     c->line++;
     if (fgets(golden, sizeof(golden), c->golden) != NULL && strcmp(golden, line) == 0) return;
     if (c->differ++ >= SHOWN_MAX) return;
-    (void)fprintf(stderr, "%s:%u:\n-%s+%s", CHORUS_GOLDEN, c->line, golden, line);
+    (void)fprintf(stderr, "%s:%u:\n-%s+%s", c->path, c->line, golden, line);
 }
 
 START_TEST(golden__grid_of_decisions__is_as_recorded)
 {
     struct ch_select *select = open_with("", NULL);
-    struct comparison c = {.golden = fopen(CHORUS_GOLDEN, "r")};
+    char path[256];
+    struct comparison c = {.path = path};
 
+    (void)snprintf(path, sizeof(path), "%s/select_%s.txt", CHORUS_GOLDEN, machines[_i]);
+    c.golden = fopen(path, "r");
     ck_assert_ptr_nonnull(c.golden);
-    walk(select, compare, &c);
+    walk(select, machines[_i], compare, &c);
     ck_assert_msg(c.differ == 0,
                   "%u decisions differ; if they are meant to, see docs/tuning.md", c.differ);
-    ck_assert_msg(fgetc(c.golden) == EOF, "%s has more lines than the grid", CHORUS_GOLDEN);
+    ck_assert_msg(fgetc(c.golden) == EOF, "%s has more lines than the grid", path);
     (void)fclose(c.golden);
     ch_select_close(select);
 }
@@ -93,7 +111,8 @@ END_TEST
 
 static void add(TCase *tests)
 {
-    tcase_add_test(tests, golden__grid_of_decisions__is_as_recorded);
+    tcase_add_loop_test(tests, golden__grid_of_decisions__is_as_recorded, 0,
+                        (int)(sizeof(machines) / sizeof(machines[0])));
 }
 
 int main(int argc, char **argv)
@@ -101,10 +120,11 @@ int main(int argc, char **argv)
     struct ch_select *select;
 
     if (argc < 2) return run_tests("select golden", add);
-    if (strcmp(argv[1], "--print") != 0 || setenv("XDG_CONFIG_HOME", "/nonexistent", 1) != 0)
+    if (argc != 3 || strcmp(argv[1], "--print") != 0 ||
+        setenv("XDG_CONFIG_HOME", "/nonexistent", 1) != 0)
         return 2;
     if (ch_select_open("", "", &select) != CHORUS_OK) return 1;
-    walk(select, print, NULL);
+    walk(select, argv[2], print, NULL);
     ch_select_close(select);
     return 0;
 }

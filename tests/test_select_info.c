@@ -31,8 +31,8 @@ static const struct {
     {"explain", "explain needs a word after it; see --help"},
     {"version 2", "version takes no word after it; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
-    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --bytes, --pes, --dtype, --op or --in-place; did you mean \"--pes\"?"},
-    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --bytes, --pes, --dtype, --op or --in-place"},
+    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place or --machine; did you mean \"--pes\"?"},
+    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place or --machine"},
     {"explain reduce --bytes=8", "explain needs --pes; expected a number, such as 64K"},
     {"explain reduce --pes 2", "explain needs --bytes; expected a number, such as 64K"},
     {"explain reduce --pes 0 --bytes 8", "--pes is \"0\"; expected a number from 1, with K, M or G for powers of 1024"},
@@ -40,6 +40,7 @@ static const struct {
     {"explain reduce --pes 2 --bytes 6", "--bytes is 6, which is not whole f32; expected a multiple of 4"},
     {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64 or c128; did you mean \"f32\"?"},
     {"explain reduce --pes 2 --bytes 8 --op summ", "unknown op \"summ\"; expected and, or, xor, min, max, sum or prod; did you mean \"sum\"?"},
+    {"explain reduce --pes 2 --bytes 8 --machine cude", "unknown machine \"cude\"; expected host or cuda; did you mean \"cuda\"?"},
     {"explain reduce --pes 2 --bytes 8 --op xor", "--op xor does not take f32; expected an integer type"},
     {"check /nonexistent/t.yaml", "/nonexistent/t.yaml: cannot be opened: No such file or directory; expected a rule table"},
     {"check /dev/null", "/dev/null:1:1: the file is empty; expected a mapping with version, machine, measured and rules"},
@@ -109,6 +110,34 @@ START_TEST(info__explain_in_place__offers_less)
                 "host\n"
                 "chorus-info: reducescatter of f32 is forced to all_pull:simple, which needs "
                 "apart: source and dest do not overlap; force another or none\n");
+}
+END_TEST
+
+/* Without a GPU here: the table is that of GPUs, engines copy, and a team has more CTAs. */
+START_TEST(info__explain_cuda__as_a_job_on_gpus)
+{
+    char environment[128], expected[1024];
+
+    write_file(table_path,
+               "version: 1\nmachine: m\nmeasured: never\nserves: {machine: cuda}\nrules:\n"
+               "  - {coll: alltoall, algo: copy_engine, ctas: 100, from: fallback}\n"
+               "  - {coll: alltoall, algo: all_push, proto: ll, ctas: 100, from: fallback}\n");
+    (void)snprintf(environment, sizeof(environment), "CHORUS_TUNING=%s", table_path);
+    ck_assert_int_eq(run(environment, "explain alltoall --bytes 8 --pes 3 --machine cuda"), 0);
+    (void)snprintf(expected, sizeof(expected),
+                   "alltoall, 8 bytes of f32, 3 PEs on 1 node, reach mapped, machine cuda\n"
+                   "plan   copy_engine:simple, ctas 64\n"
+                   "rule   %s:6: {coll: alltoall, algo: copy_engine, ctas: 100, from: "
+                   "fallback}\n"
+                   "steps  1 = 1\n"
+                   "wire   (n - 1) * m = 16 bytes\n",
+                   table_path);
+    ck_assert_str_eq(output, expected);
+    ck_assert_int_eq(run(environment, "explain alltoall --bytes 8 --pes 3 --machine host"), 0);
+    (void)snprintf(expected, sizeof(expected), "passed %s: machine host is not cuda\n",
+                   table_path);
+    ck_assert_ptr_nonnull(strstr(output, expected));
+    ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/host.yaml:"));
 }
 END_TEST
 
@@ -197,6 +226,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, info__bad_environment__exit_2);
     tcase_add_test(tests, info__explain__plan_rule_and_what_was_passed);
     tcase_add_test(tests, info__explain_in_place__offers_less);
+    tcase_add_test(tests, info__explain_cuda__as_a_job_on_gpus);
     tcase_add_test(tests, info__explain_bad_table__place_and_exit_2);
     tcase_add_test(tests, info__algorithms__every_one_a_line);
     tcase_add_test(tests, info__options__with_the_values_in_force);

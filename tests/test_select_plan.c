@@ -172,9 +172,63 @@ START_TEST(order__option_then_user_then_shipped__a_collective_at_a_time)
     r.coll = CHORUS_COLL_barrier;
     ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
     ck_assert_str_eq(plan.table->path, "tuning/host.yaml");
+    r.machine = "cuda";
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_str_eq(plan.table->path, "tuning/h200x4.yaml");
     r.machine = "elsewhere";
     ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
     ck_assert_str_eq(plan.table->path, "tuning/builtin.yaml");
+    ch_select_close(select);
+}
+END_TEST
+
+START_TEST(order__table_serves_other_calls__passed_by)
+{
+    struct ch_select *select;
+    struct ch_request r = reduce_of(64, 4);
+    struct ch_plan plan;
+
+    write_file(table_path, "version: 1\nmachine: m\nmeasured: never\n"
+                           "serves: {machine: cuda, gpu: H200, pes: 3..5}\nrules:\n"
+                           "  - {coll: reduce, algo: two_shot, from: fallback}\n");
+    ck_assert_int_eq(ch_select_open("", table_path, &select), CHORUS_OK);
+    for (int is_cuda = 0; is_cuda < 2; is_cuda++)
+        for (int is_h200 = 0; is_h200 < 2; is_h200++)
+            for (r.pes = 2; r.pes <= 5; r.pes++) {
+                const bool is_served = is_cuda && is_h200 && r.pes >= 3 && r.pes < 5;
+
+                r.machine = is_cuda ? "cuda" : "host";
+                r.gpu = is_h200 ? "H200" : "";
+                ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+                ck_assert_int_eq(strcmp(plan.table->path, table_path) == 0, is_served);
+            }
+    ch_select_close(select);
+}
+END_TEST
+
+/* One machine with two GPUs was measured and one with four: three PEs are nearer to four. */
+START_TEST(shipped__gpus__table_by_the_number_of_pes)
+{
+    static const struct {
+        uint32_t pes;
+        const char *path;
+    } cases[] = {
+        {1, "tuning/h200x2.yaml"},  {2, "tuning/h200x2.yaml"}, {3, "tuning/h200x4.yaml"},
+        {4, "tuning/h200x4.yaml"},  {5, "tuning/h200x4.yaml"}, {8, "tuning/h200x4.yaml"},
+        {64, "tuning/h200x4.yaml"},
+    };
+    struct ch_select *select = open_with("", NULL);
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (int coll = 0; coll < CHORUS_COLL_COUNT; coll++) {
+            struct ch_request r = reduce_of(0, cases[i].pes);
+            struct ch_plan plan;
+
+            r.machine = "cuda";
+            r.coll = (chorus_coll)coll;
+            ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+            ck_assert_str_eq(plan.table->path, cases[i].path);
+        }
     ch_select_close(select);
 }
 END_TEST
@@ -207,23 +261,37 @@ START_TEST(order__option_names_no_file__refused)
 }
 END_TEST
 
+/* The machine class of a loop test. */
+static const char *const machines[] = {"host", "cuda", "elsewhere"};
+
+/* Every plan of a collective on some PEs, with each set of offers that has `map`: its needs are
+ * met, and it takes no more CTAs than there are. */
+static void check_plans(const struct ch_select *select, const char *machine, chorus_coll coll,
+                        uint32_t pes)
+{
+    for (uint64_t bytes = 0; bytes < 1ull << 40; bytes = bytes * 4 + 1)
+        for (uint32_t more = 0; more < 2 * CH_NEED_lines; more++) {
+            struct ch_request r = reduce_of(bytes, pes);
+            struct ch_plan plan;
+
+            r.coll = coll;
+            r.machine = machine;
+            r.offers = CH_NEED_map | more;
+            ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+            ck_assert_int_eq(plan.algo->coll, coll);
+            ck_assert_uint_eq(plan.algo->needs & ~r.offers, 0);
+            ck_assert_uint_le(plan.ctas, r.ctas_max);
+        }
+}
+
 /* Without tables of anyone's own, every collective is served, whatever the request. */
 START_TEST(shipped__any_request__served)
 {
     struct ch_select *select = open_with("", NULL);
 
     for (int coll = 0; coll < CHORUS_COLL_COUNT; coll++)
-        for (uint32_t pes = 1; pes < 100; pes += 3)
-            for (uint64_t bytes = 0; bytes < 1ull << 40; bytes = bytes * 4 + 4) {
-                struct ch_request r = reduce_of(bytes, pes);
-                struct ch_plan plan;
-
-                r.coll = (chorus_coll)coll;
-                r.offers = CH_NEED_map;
-                ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
-                ck_assert_int_eq(plan.algo->coll, coll);
-                ck_assert_uint_eq(plan.algo->needs & ~CH_NEEDS_ALWAYS_MET, 0);
-            }
+        for (uint32_t pes = 1; pes < 100; pes += 1 + pes / 6)
+            check_plans(select, machines[_i], (chorus_coll)coll, pes);
     ch_select_close(select);
 }
 END_TEST
@@ -268,7 +336,10 @@ static void add(TCase *tests)
     tcase_add_test(tests, order__option_then_user_then_shipped__a_collective_at_a_time);
     tcase_add_test(tests, order__users_table_bad__refused);
     tcase_add_test(tests, order__option_names_no_file__refused);
-    tcase_add_test(tests, shipped__any_request__served);
+    tcase_add_test(tests, order__table_serves_other_calls__passed_by);
+    tcase_add_test(tests, shipped__gpus__table_by_the_number_of_pes);
+    tcase_add_loop_test(tests, shipped__any_request__served, 0,
+                        (int)(sizeof(machines) / sizeof(machines[0])));
     tcase_add_test(tests, digest__anything_that_decides__changes_it);
     tcase_add_test(tests, select__close_null__is_nothing);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define HEAD "version: 1\nmachine: m\nmeasured: never\nrules:\n"
+#define SERVES(filter) "version: 1\nmachine: m\nmeasured: never\nserves: " filter "\nrules:\n"
 #define LAST "  - {coll: reduce, algo: two_shot, from: fallback}\n"
 
 static char path[32];
@@ -62,8 +63,12 @@ static const struct refusal refusals[] = {
     {"version: 1\nmachine: m\nmeasured: {n: 1}\nrules:\n" LAST, ":3:11: measured is not text; expected a line for the reader"},
     {HEAD "  []\n", ":5:3: rules is empty; expected a list of rules"},
     {HEAD "  reduce\n", ":5:3: rules is not a list; expected a list of rules"},
-    {"version: 1\nmachine: m\nmeasured: n\nrule:\n" LAST, ":4:1: unknown key of a table \"rule\"; expected version, machine, measured or rules; did you mean \"rules\"?"},
+    {"version: 1\nmachine: m\nmeasured: n\nrule:\n" LAST, ":4:1: unknown key of a table \"rule\"; expected version, machine, measured, serves or rules; did you mean \"rules\"?"},
     {"version: 1\nversion: 1\nmachine: m\nmeasured: n\nrules:\n" LAST, ":2:1: version is given twice; expected it once in a table"},
+    {SERVES("cuda") LAST, ":4:9: the filter is not a mapping; expected key: value pairs"},
+    {SERVES("{machines: cuda}") LAST, ":4:10: unknown key of a filter \"machines\"; expected pes, machine or gpu; did you mean \"machine\"?"},
+    {SERVES("{pes: 3..3}") LAST, ":4:15: pes 3..3 is empty; expected lo below hi, which is the first value not covered"},
+    {SERVES("{gpu: [H200]}") LAST, ":4:15: gpu is not a word; expected a GPU's name"},
     {"[a]: 1\n", ":1:1: a key of the table is not a word; expected one"},
 
     /* Keys and names of a rule. */
@@ -132,7 +137,12 @@ static const struct refusal refusals[] = {
     {HEAD "  - {coll: barrier, bytes: 1..inf, algo: dissemination, from: fallback}\n" LAST, ":5:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {HEAD "  - {coll: reduce, pes: 0, algo: two_shot, from: fallback}\n" LAST, ":5:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
 
+    {SERVES("{pes: 1..3}") "  - {coll: reduce, pes: 3..8, algo: two_shot, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
+    {SERVES("{machine: cuda}") "  - {coll: reduce, machine: host, algo: two_shot, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
+    {SERVES("{pes: 1..3}") "  - {coll: reduce, pes: 1..4, algo: two_shot, from: fallback}\n" LAST, ":7:5: no request can reach this rule: line 6 takes all that it covers; expected a rule that some request is left for: remove it or move it up"},
+
     /* The last rule of a collective. */
+    {SERVES("{pes: 1..4}") "  - {coll: reduce, pes: 1..3, algo: two_shot, from: fallback}\n", ":6:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
     {HEAD "  - {coll: reduce, bytes: 0..1M, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
     {HEAD "  - {coll: reduce, machine: host, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
     {HEAD "  - {coll: reduce, dtype: [i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64], algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
@@ -212,6 +222,25 @@ START_TEST(table__all_keys__read_as_written)
 }
 END_TEST
 
+START_TEST(table__serves__read_as_written)
+{
+    struct ch_table *table;
+
+    ck_assert_int_eq(read_text(SERVES("{machine: cuda, gpu: H200, pes: 1..3}") LAST, &table),
+                     CHORUS_OK);
+    ck_assert_str_eq(table->serves.machine, "cuda");
+    ck_assert_str_eq(table->serves.gpu, "H200");
+    ck_assert_uint_eq(table->serves.pes.lo, 1);
+    ck_assert_uint_eq(table->serves.pes.hi, 3);
+    ch_table_free(table);
+    ck_assert_int_eq(read_text(HEAD LAST, &table), CHORUS_OK);
+    ck_assert_ptr_null(table->serves.machine);
+    ck_assert_ptr_null(table->serves.gpu);
+    ck_assert_uint_eq(table->serves.pes.hi, UINT64_MAX);
+    ch_table_free(table);
+}
+END_TEST
+
 /* What looks covered and is not: a need, a machine, a type or one byte is left. */
 START_TEST(table__rule_with_something_left__accepted)
 {
@@ -257,6 +286,7 @@ int main(void)
     tcase_add_test(tests, table__no_such_file__says_so);
     tcase_add_test(tests, table__directory__says_so);
     tcase_add_test(tests, table__all_keys__read_as_written);
+    tcase_add_test(tests, table__serves__read_as_written);
     tcase_add_loop_test(tests, table__rule_with_something_left__accepted, 0, 9);
     tcase_add_test(tests, table__free_null__is_nothing);
     suite_add_tcase(suite, tests);

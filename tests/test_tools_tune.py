@@ -36,13 +36,36 @@ EXPECTED = """\
 # Written by chorus-tune.
 version: 1
 machine: "four \\"fast\\" ones"
-measured: "2026-01-02, small.csv, chorus-sweep --algo all"
+measured: "2026-01-02, small.csv, chorus-sweep --algo all, median"
+serves: {machine: host}
 rules:
   - {coll: barrier, algo: dissemination, proto: signal, radix: 4, from: "small.csv:18"}
   - {coll: reduce, bytes: 0..4K, algo: one_shot, proto: ll, from: "small.csv:4"}
   - {coll: reduce, algo: two_shot, proto: simple, ctas: 2, from: "small.csv:11"}
   - {coll: reducescatter, algo: all_pull, proto: simple, from: "small.csv:16"}
   - {coll: reducescatter, algo: all_push, proto: simple, from: fallback}
+"""
+
+# On GPUs. What not every call can have has an understudy
+# for each part of its bytes, and the last of those has no filters.
+ON_GPUS = [
+    "# run: bench/gpu/run 2", "# gpu: A GPU; PE 0 sees 2", "# date: 2026-01-02T03:04:05Z", NAMES,
+    row("alltoall", "all_push", "ll", 1, 2, 64, 3), row("alltoall", "all_push", "simple", 4, 2, 64, 4),
+    row("alltoall", "all_push", "ll", 1, 2, 4096, 9), row("alltoall", "all_push", "simple", 4, 2, 4096, 8),
+    row("alltoall", "copy_engine", "simple", 1, 2, 64, 2),
+    row("alltoall", "copy_engine", "simple", 1, 2, 4096, 2),
+]
+EXPECTED_ON_GPUS = """\
+# SPDX-License-Identifier: Apache-2.0
+# Written by chorus-tune.
+version: 1
+machine: "2 x A GPU"
+measured: "2026-01-02, small.csv, bench/gpu/run 2, median"
+serves: {machine: cuda, pes: 1..3}
+rules:
+  - {coll: alltoall, algo: copy_engine, proto: simple, from: "small.csv:9"}
+  - {coll: alltoall, bytes: 0..512, algo: all_push, proto: ll, from: fallback}
+  - {coll: alltoall, algo: all_push, proto: simple, ctas: 4, from: fallback}
 """
 
 
@@ -68,6 +91,14 @@ with tempfile.TemporaryDirectory() as scratch:
     (Path(scratch) / "table.yaml").write_text(table)
     status, out, err = run(INFO, "check", str(Path(scratch) / "table.yaml"))
     assert status == 0 and "5 rules" in out, (out, err)
+    status, table, err = tune(scratch, ON_GPUS, "--pes", "1..3")
+    assert (status, table, err) == (0, EXPECTED_ON_GPUS, ""), (status, table, err)
+    (Path(scratch) / "table.yaml").write_text(table)
+    status, out, err = run(INFO, "check", str(Path(scratch) / "table.yaml"))
+    assert status == 0 and "3 rules" in out, (out, err)
+    (Path(scratch) / "host.csv").write_text("".join(f"{line}\n" for line in SWEEP))
+    status, _, err = tune(scratch, ON_GPUS, str(Path(scratch) / "host.csv"))
+    assert status == 1 and "sweeps on hosts and on GPUs" in err, err
     refused(scratch, SWEEP[:3], "sweep with --algo all")
     refused(scratch, [*SWEEP, "reduce,1"], "small.csv:20: no row of chorus-sweep")
     refused(scratch, [NAMES, SWEEP[15]], "reducescatter: no line of an algorithm")

@@ -37,18 +37,35 @@ static chorus_status parse_number(const char *option, const char *text, uint64_t
     return CHORUS_OK;
 }
 
-/* The call that the command line describes, on the PEs of one host. */
+/* Where the call is: on the PEs of one host, or on its GPUs, none of which need be here. Its
+ * links are taken to keep lines whole. */
+static chorus_status place(const struct info_args *args, const struct ch_options *options,
+                           struct ch_request *r)
+{
+    static const char *const machines[] = {"host", "cuda"};
+    static const uint32_t ctas[] = {CH_CTAS_ON_HOST, CH_CTAS_ON_GPU};
+    uint32_t machine = 0;
+
+    if (args->machine != NULL)
+        CH_TRY(find_name("machine", machines, 2, args->machine, &machine));
+    r->machine = machines[machine];
+    r->gpu = "";
+    r->nodes = 1;
+    r->ctas_max = options->ctas != 0 ? (uint32_t)options->ctas : ctas[machine];
+    r->chunk_bytes = options->chunk;
+    r->offers = ch_offers(r->type, r->reach, !args->is_in_place);
+    if (machine == 1) r->offers |= CH_NEED_copy_engine;
+    return CHORUS_OK;
+}
+
+/* The call that the command line describes. */
 static chorus_status request_of(const struct info_args *args, const struct ch_options *options,
                                 struct ch_request *r)
 {
     uint32_t coll, type = CHORUS_TYPE_f32, op = CHORUS_OP_sum;
     uint64_t pes;
 
-    *r = (struct ch_request){.nodes = 1,
-                             .ctas_max = (uint32_t)options->ctas,
-                             .machine = "host",
-                             .gpu = "",
-                             .chunk_bytes = options->chunk};
+    *r = (struct ch_request){0};
     CH_TRY(find_name("collective", ch_coll_names, CHORUS_COLL_COUNT, args->operand, &coll));
     if (args->dtype != NULL)
         CH_TRY(find_name("dtype", ch_type_names, CHORUS_TYPE_COUNT, args->dtype, &type));
@@ -59,7 +76,7 @@ static chorus_status request_of(const struct info_args *args, const struct ch_op
     r->reach = pes == 1 ? CH_REACH_self : CH_REACH_mapped;
     r->type = r->coll == CHORUS_COLL_barrier ? CHORUS_TYPE_u8 : (chorus_type)type;
     r->op = (chorus_op)op;
-    r->offers = ch_offers(r->type, r->reach, !args->is_in_place);
+    CH_TRY(place(args, options, r));
     if (r->coll == CHORUS_COLL_barrier) return CHORUS_OK;
     CH_TRY(parse_number("bytes", args->bytes, 0, UINT64_MAX, &r->bytes));
     if (r->bytes % ch_type_bytes[type] != 0)

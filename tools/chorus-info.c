@@ -10,7 +10,14 @@
 #include <string.h>
 
 enum { EXIT_UNSERVED = 1, EXIT_BAD_INPUT = 2 };
-enum { KEY_BYTES = 0x100, KEY_PES, KEY_DTYPE, KEY_OP, KEY_IN_PLACE }; /* no short options */
+enum {
+    KEY_BYTES = 0x100,
+    KEY_PES,
+    KEY_DTYPE,
+    KEY_OP,
+    KEY_IN_PLACE,
+    KEY_MACHINE
+}; /* no short options */
 
 /* clang-format off */
 /* Commands: name, takes an operand. */
@@ -23,6 +30,7 @@ static const struct argp_option options[] = {
     {"dtype", KEY_DTYPE, "TYPE", 0, "explain: element type (f32)", 0},
     {"op", KEY_OP, "OP", 0, "explain: operator of a reduction (sum)", 0},
     {"in-place", KEY_IN_PLACE, NULL, 0, "explain: source and dest are the same memory", 0},
+    {"machine", KEY_MACHINE, "CLASS", 0, "explain: host (default) or cuda, the heap on GPUs", 0},
     {0},
 };
 /* clang-format on */
@@ -66,6 +74,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_IN_PLACE:
         args->is_in_place = true;
+        return 0;
+    case KEY_MACHINE:
+        args->machine = text;
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 1)

@@ -17,7 +17,6 @@ static chorus_status open_link(struct ch_context *context)
 }
 
 /* Duplicates of a team where CHORUS_CTAS does not say: threads on a host are few. */
-enum { CTAS_ON_HOST = 2, CTAS_ON_GPU = 64 };
 
 /* With what runs their collectives. */
 static chorus_status open_teams(struct ch_context *context)
@@ -47,7 +46,7 @@ static chorus_status open_rooms(struct ch_context *context)
     CH_TRY(ch_heap_open(boot, options, &context->heap));
     if (options->ctas == 0)
         context->options.ctas =
-            ch_heap_device(context->heap) != NULL ? CTAS_ON_GPU : CTAS_ON_HOST;
+            ch_heap_device(context->heap) != NULL ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
     ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n,
                      boot->n_cores, options->timeout_ns);
     CH_TRY(open_link(context));

@@ -51,6 +51,9 @@ struct ch_options {
 
 #define CH_OPTION_NO_DEVICE (-1)
 
+/* What CHORUS_CTAS=0 stands for. */
+enum { CH_CTAS_ON_HOST = 2, CH_CTAS_ON_GPU = 64 };
+
 /* The words of CHORUS_HEAP_LIST, by value. */
 extern const char *const ch_heap_names[];
 

@@ -12,6 +12,8 @@
 #include "select/match.h"
 #include "select/table.h"
 
+#include <string.h>
+
 /* The requests of one collective and element type that a rule covers. */
 enum { BYTES, PES, NODES, RANGES };
 struct box {
@@ -62,6 +64,11 @@ static bool is_empty(const struct box *b)
 static bool same_or_any(const char *any, const char *word)
 {
     return any == NULL || (word != NULL && strcmp(any, word) == 0);
+}
+
+static bool differ(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && strcmp(a, b) != 0;
 }
 
 /* Would `earlier` win over the rule wherever both cover a request? */
@@ -116,16 +123,20 @@ static bool is_servable(const struct ch_algo *algo, chorus_type type)
     return (algo->needs & ~most) == 0;
 }
 
-/* The same for every type that the rule accepts. With no rules to look at: is it without a
- * request to begin with? */
-static bool is_covered(const struct ch_rule *rule, const struct ch_rule *from,
-                       const struct ch_rule *to)
+/* The same for every type that the rule accepts, of the calls that its table serves. With no
+ * rules to look at: is it without a request to begin with? */
+static bool is_covered(const struct ch_rule *serves, const struct ch_rule *rule,
+                       const struct ch_rule *from, const struct ch_rule *to)
 {
+    if (differ(serves->machine, rule->machine) || differ(serves->gpu, rule->gpu)) return true;
     for (uint32_t t = 0; t < CHORUS_TYPE_COUNT; t++) {
         const chorus_type type = (chorus_type)t;
 
+        struct box box = box_of(rule, type);
+
         if (!is_servable(rule->algo, type)) continue;
-        if (!is_taken(rule, type, box_of(rule, type), from, to)) return false;
+        box.range[PES] = clip(box.range[PES], serves->pes);
+        if (!is_taken(rule, type, box, from, to)) return false;
     }
     return true;
 }
@@ -139,30 +150,31 @@ static chorus_status refuse(const struct ch_table *table, const struct ch_rule *
 
 static chorus_status check_reach(const struct ch_table *table, const struct ch_rule *rule)
 {
+    const struct ch_rule *serves = &table->serves;
     const char *expected = "a rule that some request is left for: remove it or move it up";
     char what[128];
 
-    if (is_covered(rule, NULL, NULL))
+    if (is_covered(serves, rule, NULL, NULL))
         return refuse(
             table, rule, "no request can have what this rule asks for",
             "types, operators and ranges that the collective and the algorithm allow");
     for (const struct ch_rule *r = table->rules; r < rule; r++) {
-        if (!is_covered(rule, r, r + 1)) continue;
+        if (!is_covered(serves, rule, r, r + 1)) continue;
         (void)snprintf(what, sizeof(what),
                        "no request can reach this rule: line %u takes all that it covers",
                        r->line);
         return refuse(table, rule, what, expected);
     }
-    if (is_covered(rule, table->rules, rule))
+    if (is_covered(serves, rule, table->rules, rule))
         return refuse(table, rule,
                       "no request can reach this rule: those before it take all that it covers",
                       expected);
     return CHORUS_OK;
 }
 
-/* Does it serve every request of its collective? As much as: would it take all from a rule
- * without filters whose algorithm needs only what is always there? */
-static bool is_unconditional(const struct ch_rule *rule)
+/* Does it serve every request of its collective and table? As much as: would it take all from a
+ * rule without filters whose algorithm needs only what is always there? */
+static bool is_unconditional(const struct ch_rule *serves, const struct ch_rule *rule)
 {
     const struct ch_algo modest = {.needs = CH_NEEDS_ALWAYS_MET};
     const struct ch_rule open = {.coll = rule->coll,
@@ -174,7 +186,7 @@ static bool is_unconditional(const struct ch_rule *rule)
                                  .ops = (1u << CHORUS_OP_COUNT) - 1,
                                  .algo = &modest};
 
-    return is_covered(&open, rule, rule + 1);
+    return is_covered(serves, &open, rule, rule + 1);
 }
 
 static chorus_status check_last(const struct ch_table *table, chorus_coll coll)
@@ -184,7 +196,7 @@ static chorus_status check_last(const struct ch_table *table, chorus_coll coll)
 
     for (size_t i = 0; i < table->n_rules; i++)
         if (table->rules[i].coll == coll) last = &table->rules[i];
-    if (last == NULL || is_unconditional(last)) return CHORUS_OK;
+    if (last == NULL || is_unconditional(&table->serves, last)) return CHORUS_OK;
     (void)snprintf(what, sizeof(what), "the last rule for %s does not serve every request",
                    ch_coll_names[coll]);
     return refuse(table, last, what,

@@ -99,9 +99,16 @@ static void write_passed(const struct ch_select *s, const struct ch_request *req
     const struct ch_table *table = ch_select_table(s, request);
     struct ch_why why;
 
-    for (size_t i = 0; i < s->n_sources && s->sources[i].table != table; i++)
-        (void)fprintf(out, "passed %s: no rule for %s\n", s->sources[i].table->path,
-                      ch_coll_names[request->coll]);
+    for (size_t i = 0; i < s->n_sources && s->sources[i] != table; i++) {
+        const struct ch_table *passed = s->sources[i];
+
+        if (!ch_table_mentions(passed, request->coll))
+            ch_why_set(&why, "no rule for %s", ch_coll_names[request->coll]);
+        else
+            ch_miss_text(ch_rule_miss(&passed->serves, request), &passed->serves, request,
+                         &why);
+        (void)fprintf(out, "passed %s: %s\n", passed->path, why.text);
+    }
     for (size_t i = 0; table != NULL && i < table->n_rules && &table->rules[i] != until; i++) {
         const struct ch_rule *rule = &table->rules[i];
 

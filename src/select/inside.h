@@ -8,18 +8,13 @@
 
 #define CH_SYSTEM_TABLE "/etc/chorus/tuning.yaml"
 
-enum { CH_SOURCES_MAX = 5 }; /* the option's, the user's, the system's, two compiled in */
-
-struct ch_source {
-    struct ch_table *table; /* owned */
-    const char *class;      /* the machine class it is for; null: any */
-};
+enum { CH_SOURCES_MAX = 7 }; /* the option's, the user's, the system's, four compiled in */
 
 enum { CH_SEEN_WORDS = 64 }; /* 4096 shapes; two that share a bit share a line of the log */
 
 struct ch_select {
     struct ch_forced forced[CHORUS_COLL_COUNT];
-    struct ch_source sources[CH_SOURCES_MAX]; /* most specific first */
+    struct ch_table *sources[CH_SOURCES_MAX]; /* owned; most specific first */
     size_t n_sources;
     uint64_t digest;
     uint64_t *seen; /* a bit per shape that was logged */
@@ -29,7 +24,10 @@ struct ch_select {
 #define CH_FNV1A_START 0xcbf29ce484222325ull
 uint64_t ch_fnv1a(uint64_t hash, const void *bytes, size_t count);
 
-/* The table that decides for a request: the first for its machine that mentions its collective.
+/* Does a table mention a collective? */
+bool ch_table_mentions(const struct ch_table *table, chorus_coll coll);
+
+/* The table that decides for a request: the first that serves it and mentions its collective.
  */
 const struct ch_table *ch_select_table(const struct ch_select *select,
                                        const struct ch_request *request);

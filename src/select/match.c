@@ -41,7 +41,7 @@ enum ch_miss ch_rule_miss(const struct ch_rule *rule, const struct ch_request *r
     if ((rule->ops >> request->op & 1u) == 0) return CH_MISS_OP;
     if (!is_word(rule->machine, request->machine)) return CH_MISS_MACHINE;
     if (!is_word(rule->gpu, request->gpu)) return CH_MISS_GPU;
-    if ((rule->algo->needs & ~request->offers) != 0) return CH_MISS_NEEDS;
+    if (rule->algo != NULL && (rule->algo->needs & ~request->offers) != 0) return CH_MISS_NEEDS;
     return CH_MISS_NONE;
 }
 

@@ -154,6 +154,19 @@ static chorus_status read_count(const struct row *row, int key, uint32_t lo, uin
     return CHORUS_OK;
 }
 
+/* What a rule asks of a request, besides its collective. */
+static chorus_status read_filters(const struct row *row, struct ch_rule *rule)
+{
+    CH_TRY(read_range(row, KEY_bytes, &rule->bytes));
+    CH_TRY(read_range(row, KEY_pes, &rule->pes));
+    CH_TRY(read_range(row, KEY_nodes, &rule->nodes));
+    CH_TRY(read_bits(row, KEY_reach, ch_reach_names, CH_REACH_COUNT, &rule->reach));
+    CH_TRY(read_bits(row, KEY_dtype, ch_type_names, CHORUS_TYPE_COUNT, &rule->types));
+    CH_TRY(read_bits(row, KEY_op, ch_op_names, CHORUS_OP_COUNT, &rule->ops));
+    CH_TRY(read_word(row, KEY_machine, "a machine class, such as host", &rule->machine));
+    return read_word(row, KEY_gpu, "a GPU's name", &rule->gpu);
+}
+
 static chorus_status read_coll(const struct row *row, chorus_coll *out)
 {
     const char *text;
@@ -216,6 +229,26 @@ static chorus_status read_from(const struct row *row, const char **out)
     return CHORUS_OK;
 }
 
+chorus_status ch_serves_read(const struct ch_reader *reader, yaml_node_t *node,
+                             struct ch_rule *serves_out)
+{
+    static const int keys[] = {KEY_pes, KEY_machine, KEY_gpu};
+    enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+    const char *names[KEYS];
+    yaml_node_t *values[KEYS] = {NULL};
+    struct row row = {.reader = reader, .node = node};
+    struct ch_rule serves = {0};
+
+    for (int i = 0; i < KEYS; i++)
+        names[i] = key_names[keys[i]];
+    if (node != NULL) CH_TRY(ch_node_keys(reader, node, "filter", names, KEYS, values));
+    for (int i = 0; i < KEYS; i++)
+        row.values[keys[i]] = values[i];
+    CH_TRY(read_filters(&row, &serves));
+    *serves_out = serves;
+    return CHORUS_OK;
+}
+
 chorus_status ch_rule_read(const struct ch_reader *reader, yaml_node_t *node,
                            struct ch_rule *rule_out)
 {
@@ -225,14 +258,7 @@ chorus_status ch_rule_read(const struct ch_reader *reader, yaml_node_t *node,
 
     CH_TRY(ch_node_keys(reader, node, "rule", key_names, KEY_COUNT, row.values));
     CH_TRY(read_coll(&row, &rule.coll));
-    CH_TRY(read_range(&row, KEY_bytes, &rule.bytes));
-    CH_TRY(read_range(&row, KEY_pes, &rule.pes));
-    CH_TRY(read_range(&row, KEY_nodes, &rule.nodes));
-    CH_TRY(read_bits(&row, KEY_reach, ch_reach_names, CH_REACH_COUNT, &rule.reach));
-    CH_TRY(read_bits(&row, KEY_dtype, ch_type_names, CHORUS_TYPE_COUNT, &rule.types));
-    CH_TRY(read_bits(&row, KEY_op, ch_op_names, CHORUS_OP_COUNT, &rule.ops));
-    CH_TRY(read_word(&row, KEY_machine, "a machine class, such as host", &rule.machine));
-    CH_TRY(read_word(&row, KEY_gpu, "a GPU's name", &rule.gpu));
+    CH_TRY(read_filters(&row, &rule));
     CH_TRY(read_algo(&row, rule.coll, &rule.algo));
     CH_TRY(read_count(&row, KEY_ctas, 1, UINT32_MAX, 1, &rule.ctas));
     CH_TRY(read_radix(&row, rule.algo, &rule.radix));

@@ -12,17 +12,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Tables compiled in, see tuning/shipped.S: name there, machine class, path. The first of this
- * machine's class serves, then the one for all. */
+/* Tables compiled in, see tuning/shipped.S: name there, path. */
 /* clang-format off */
-#define SHIPPED_LIST(X)                       \
-    X(host, "host", "tuning/host.yaml")       \
-    X(builtin, NULL, "tuning/builtin.yaml")
+#define SHIPPED_LIST(X)               \
+    X(host, "tuning/host.yaml")       \
+    X(h200x2, "tuning/h200x2.yaml")   \
+    X(h200x4, "tuning/h200x4.yaml")   \
+    X(builtin, "tuning/builtin.yaml")
 /* clang-format on */
-#define X(name, machine, path) extern const char ch_shipped_##name[];
+#define X(name, path) extern const char ch_shipped_##name[];
 SHIPPED_LIST(X)
 #undef X
-#define X(name, machine, path) extern const uint64_t ch_shipped_##name##_bytes;
+#define X(name, path) extern const uint64_t ch_shipped_##name##_bytes;
 SHIPPED_LIST(X)
 #undef X
 
@@ -30,9 +31,9 @@ static chorus_status add_shipped(struct ch_select *s)
 {
     struct ch_table_file *file;
 
-#define X(name, class, path)                                                             \
+#define X(name, path)                                                                    \
     CH_TRY(ch_table_parse((path), ch_shipped_##name, ch_shipped_##name##_bytes, &file)); \
-    s->sources[s->n_sources++] = (struct ch_source){&file->table, (class)};
+    s->sources[s->n_sources++] = &file->table;
     SHIPPED_LIST(X)
 #undef X
     return CHORUS_OK;
@@ -40,10 +41,8 @@ static chorus_status add_shipped(struct ch_select *s)
 
 static chorus_status add_file(struct ch_select *s, const char *path)
 {
-    struct ch_table *table;
-
-    CH_TRY(ch_table_read(path, &table));
-    s->sources[s->n_sources++] = (struct ch_source){table, NULL};
+    CH_TRY(ch_table_read(path, &s->sources[s->n_sources]));
+    s->n_sources++;
     return CHORUS_OK;
 }
 
@@ -85,7 +84,7 @@ static uint64_t digest_of(const struct ch_select *s, const char *algo)
     uint64_t hash = ch_fnv1a(CH_FNV1A_START, algo, strlen(algo) + 1);
 
     for (size_t i = 0; i < s->n_sources; i++) {
-        hash = ch_fnv1a(hash, s->sources[i].table->text, s->sources[i].table->bytes);
+        hash = ch_fnv1a(hash, s->sources[i]->text, s->sources[i]->bytes);
         hash = ch_fnv1a(hash, "", 1);
     }
     return hash;
@@ -120,7 +119,7 @@ void ch_select_close(struct ch_select *s)
 {
     if (s == NULL) return;
     for (size_t i = 0; i < s->n_sources; i++)
-        ch_table_free(s->sources[i].table);
+        ch_table_free(s->sources[i]);
     free(s->seen);
     free(s);
 }
@@ -130,7 +129,7 @@ uint64_t ch_select_digest(const struct ch_select *s)
     return s->digest;
 }
 
-static bool mentions(const struct ch_table *table, chorus_coll coll)
+bool ch_table_mentions(const struct ch_table *table, chorus_coll coll)
 {
     for (size_t i = 0; i < table->n_rules; i++)
         if (table->rules[i].coll == coll) return true;
@@ -141,10 +140,11 @@ const struct ch_table *ch_select_table(const struct ch_select *s,
                                        const struct ch_request *request)
 {
     for (size_t i = 0; i < s->n_sources; i++) {
-        const char *class = s->sources[i].class;
+        const struct ch_table *table = s->sources[i];
 
-        if (class != NULL && strcmp(class, request->machine) != 0) continue;
-        if (mentions(s->sources[i].table, request->coll)) return s->sources[i].table;
+        if (ch_rule_miss(&table->serves, request) == CH_MISS_NONE &&
+            ch_table_mentions(table, request->coll))
+            return table;
     }
     return NULL;
 }

@@ -58,19 +58,20 @@ struct ch_range {
 struct ch_rule {
     chorus_coll coll;
     struct ch_range bytes, pes, nodes;
-    uint32_t reach;            /* CH_REACH_ bits accepted */
-    uint32_t types;            /* bit per chorus_type accepted */
-    uint32_t ops;              /* bit per chorus_op accepted */
-    const char *machine, *gpu; /* null: any */
-    const struct ch_algo *algo;
-    uint32_t ctas, radix;  /* at least 1; CH_RADIX_MIN and more */
-    const char *from;      /* "file.csv:line" or "fallback" */
-    uint32_t line, column; /* in its table, from 1 */
+    uint32_t reach;             /* CH_REACH_ bits accepted */
+    uint32_t types;             /* bit per chorus_type accepted */
+    uint32_t ops;               /* bit per chorus_op accepted */
+    const char *machine, *gpu;  /* null: any */
+    const struct ch_algo *algo; /* null: what a table serves */
+    uint32_t ctas, radix;       /* at least 1; CH_RADIX_MIN and more */
+    const char *from;           /* "file.csv:line" or "fallback" */
+    uint32_t line, column;      /* in its table, from 1 */
 };
 
 struct ch_table {
     const char *path;               /* as shown to users */
     const char *machine, *measured; /* for readers: what was measured, when and how */
+    struct ch_rule serves;          /* its filters: the calls that the table is for */
     const struct ch_rule *rules;
     size_t n_rules;
     const char *text; /* the file */
@@ -94,10 +95,11 @@ struct ch_select;
 
 /*
  * Read the tables: `tuning`, the user's ($XDG_CONFIG_HOME/chorus/tuning.yaml, or under
- * $HOME/.config), the system's (/etc/chorus/tuning.yaml), the shipped one of this machine, the
- * built-in one. The first that mentions a collective serves it. `algo` and `tuning` are the
- * values of the options of these names ("" for none).
- * ERR_TABLE: a message with file:line:column for a table; ERR_ARG for a bad forced choice.
+ * $HOME/.config), the system's (/etc/chorus/tuning.yaml), those shipped for a
+ * class of machine, the built-in one. The first that is for a call, and mentions its
+ * collective, serves it. `algo` and `tuning` are the values of the options of these names (""
+ * for none). ERR_TABLE: a message with file:line:column for a table; ERR_ARG for a bad forced
+ * choice.
  */
 CH_MUST_CHECK chorus_status ch_select_open(const char *algo, const char *tuning,
                                            struct ch_select **select_out);

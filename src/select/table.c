@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The keys of a table, all of them needed. */
+/* The keys of a table; only `serves` may be left out. */
 /* clang-format off */
-#define KEY_LIST(X) X(version) X(machine) X(measured) X(rules)
+#define KEY_LIST(X) X(version) X(machine) X(measured) X(serves) X(rules)
 /* clang-format on */
 
 enum {
@@ -94,7 +94,7 @@ static chorus_status read_root(const struct ch_reader *reader, yaml_node_t *root
 
     CH_TRY(ch_node_keys(reader, root, "table", key_names, KEY_COUNT, values));
     for (int i = 0; i < KEY_COUNT; i++)
-        if (values[i] == NULL)
+        if (values[i] == NULL && i != KEY_serves)
             return CH_REFUSE(reader, root, "table without %s; expected %s", key_names[i],
                              table_form);
     text = ch_node_text(values[KEY_version]);
@@ -109,6 +109,7 @@ static chorus_status read_root(const struct ch_reader *reader, yaml_node_t *root
                          values[file->table.machine == NULL ? KEY_machine : KEY_measured],
                          "%s is not text; expected a line for the reader",
                          file->table.machine == NULL ? "machine" : "measured");
+    CH_TRY(ch_serves_read(reader, values[KEY_serves], &file->table.serves));
     return read_rules(reader, values[KEY_rules], file);
 }
 

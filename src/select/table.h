@@ -47,6 +47,10 @@ CH_MUST_CHECK chorus_status ch_node_keys(const struct ch_reader *reader, yaml_no
 CH_MUST_CHECK chorus_status ch_rule_read(const struct ch_reader *reader, yaml_node_t *node,
                                          struct ch_rule *rule_out);
 
+/* Which calls a table is for: a rule's filters alone, all open where `node` is null. */
+CH_MUST_CHECK chorus_status ch_serves_read(const struct ch_reader *reader, yaml_node_t *node,
+                                           struct ch_rule *serves_out);
+
 /* Refuse a rule that no request can reach, and a collective without an unconditional last row.
  */
 CH_MUST_CHECK chorus_status ch_table_check(const struct ch_table *table);
