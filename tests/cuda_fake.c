@@ -43,6 +43,7 @@ void cuda_fake_reset(void)
 {
     memset(&cuda_fake, 0, sizeof(cuda_fake));
     cuda_fake.n_devices = 2;
+    cuda_fake.bad_device = -1;
     cuda_fake.major = 9;
     cuda_fake.free_bytes = SIZE_MAX;
     for (int i = 0; i < FAKE_DEVICES_MAX; i++)

@@ -33,6 +33,8 @@ struct cuda_fake {
     const char *lacks_call;   /* a call that the driver does not have; or null */
     int has_no_peer_access;   /* none of the devices */
     int is_full;              /* creating memory fails */
+    int has_no_addresses;     /* reserving them fails */
+    int bad_device;           /* pinning memory for it fails; -1: none */
     size_t free_bytes;        /* of every device */
     int fails_kernels;        /* every launch of a collective reports that PE 0 is late */
 

@@ -37,7 +37,11 @@ cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t str
 
 cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned flags)
 {
+    int device = 0;
+
     (void)flags;
+    (void)cudaGetDevice(&device);
+    if (device == cuda_fake.bad_device) return cudaErrorMemoryAllocation;
     *ptr = calloc(1, bytes);
     count(&cuda_fake.pinned, 1);
     return *ptr == NULL ? cudaErrorMemoryAllocation : cudaSuccess;
@@ -100,7 +104,7 @@ static CUresult reserve(CUdeviceptr *base, size_t bytes, size_t align, CUdevicep
         mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     (void)align, (void)at, (void)flags;
-    if (range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (cuda_fake.has_no_addresses || range == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     *base = (CUdeviceptr)(uintptr_t)range;
     count(&cuda_fake.ranges, 1);
     return CUDA_SUCCESS;

@@ -123,6 +123,13 @@ START_TEST(init__gpu_is_full__is_refused)
 }
 END_TEST
 
+START_TEST(init__no_addresses__is_refused)
+{
+    cuda_fake.has_no_addresses = 1;
+    expect_refused(CHORUS_ERR_NOMEM, "reserving addresses (lower CHORUS_HEAP_MAX) of ");
+}
+END_TEST
+
 static void do_nothing(void *arg)
 {
     (void)arg;
@@ -137,6 +144,17 @@ START_TEST(run__devices_without_peer_access__is_refused)
     expect_nothing_left();
     cuda_fake.n_devices = 1; /* PEs that share one need none */
     ck_assert_int_eq(chorusx_run_threads(2, do_nothing, NULL), CHORUS_OK);
+    expect_nothing_left();
+}
+END_TEST
+
+/* Once the heap is there: the others are told at once, and do not wait in vain. */
+START_TEST(run__one_gpu_fails_late__is_told_on_all)
+{
+    cuda_fake.bad_device = 1;
+    ask("CHORUS_TIMEOUT", "0"); /* for ever */
+    ck_assert_int_eq(chorusx_run_threads(2, do_nothing, NULL), CHORUS_ERR_NOMEM);
+    expect_says("pinning memory on GPU 1 (fake 1) failed");
     expect_nothing_left();
 }
 END_TEST
@@ -283,6 +301,8 @@ int main(void)
     tcase_add_loop_test(tcase, init__device_lacks_an_ability__is_refused, 0,
                         sizeof(abilities) / sizeof(abilities[0]));
     tcase_add_test(tcase, init__gpu_is_full__is_refused);
+    tcase_add_test(tcase, init__no_addresses__is_refused);
+    tcase_add_test(tcase, run__one_gpu_fails_late__is_told_on_all);
     tcase_add_test(tcase, run__devices_without_peer_access__is_refused);
     tcase_add_test(tcase, device__program_set_one__is_that);
     tcase_add_test(tcase, device__attribute__wins_over_the_current_one);

@@ -18,14 +18,23 @@ static chorus_status open_link(struct ch_context *context)
 
 /* Duplicates of a team where CHORUS_CTAS does not say: threads on a host are few. */
 
-/* With what runs their collectives. */
+/* Everything else that needs no peer. */
+static chorus_status make_own(struct ch_context *context)
+{
+    const struct ch_options *options = &context->options;
+
+    CH_TRY(open_link(context));
+    CH_TRY(ch_crew_create((uint32_t)options->ctas, (int)context->boot->me, &context->crew));
+    if (ch_heap_device(context->heap) == NULL) return CHORUS_OK;
+    return ch_gpu_open(context->heap, options->timeout_ns, &context->gpu);
+}
+
 static chorus_status open_teams(struct ch_context *context)
 {
     struct ch_device_terms terms;
-    const bool is_on_gpu = ch_heap_device(context->heap) != NULL;
+    const bool is_on_gpu = context->gpu != NULL;
 
     if (is_on_gpu) {
-        CH_TRY(ch_gpu_open(context->heap, context->options.timeout_ns, &context->gpu));
         CH_TRY(ch_lines_try(context->boot, context->heap, context->options.timeout_ns,
                             &context->keeps_lines));
         terms = ch_gpu_terms(context->gpu);
@@ -34,7 +43,8 @@ static chorus_status open_teams(struct ch_context *context)
                          is_on_gpu ? &terms : NULL, &context->teams);
 }
 
-/* Select first: it needs nobody, and what it read is compared before memory is laid out. */
+/* Select first: it needs nobody, and what it read is compared before memory is laid out. What
+ * one PE could not make, all are told of. */
 static chorus_status open_rooms(struct ch_context *context)
 {
     const struct ch_options *options = &context->options;
@@ -49,8 +59,7 @@ static chorus_status open_rooms(struct ch_context *context)
             ch_heap_device(context->heap) != NULL ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
     ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n,
                      boot->n_cores, options->timeout_ns);
-    CH_TRY(open_link(context));
-    CH_TRY(ch_crew_create((uint32_t)options->ctas, (int)boot->me, &context->crew));
+    CH_TRY(ch_agree(boot, options, digest, make_own(context)));
     return open_teams(context);
 }
 
