@@ -35,6 +35,11 @@ bool gpu_expect(bool holds, const char *condition, const char *file, int line)
     return holds;
 }
 
+int gpu_failures(void)
+{
+    return __atomic_load_n(&n_failed, __ATOMIC_RELAXED);
+}
+
 static void keep_report(int code, const char *message)
 {
     reported = code;

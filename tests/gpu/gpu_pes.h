@@ -18,6 +18,9 @@
 #define EXPECT(condition) gpu_expect((condition), #condition, __FILE__, __LINE__)
 bool gpu_expect(bool holds, const char *condition, const char *file, int line);
 
+/* How many did not hold in this process so far. */
+int gpu_failures(void);
+
 /* The last call on this PE handed this code to the error handler, with a message that has
  * `part` in it; forgets the report. */
 #define EXPECT_REPORT(code, part) gpu_expect_report((code), (part), __FILE__, __LINE__)

@@ -120,12 +120,9 @@ static void replay_algorithms(int ctas)
     for (int i = 0; i < TEAMS; i++)
         stream_site_open(&sites[i], teams[i], COUNT);
     begin(stream);
-    for (int i = gpu_is_small() ? TEAMS - 1 : 0; i < TEAMS; i++)
-        for (int a = 0; a < CH_ALGO_COUNT; a++)
-            put_algorithm(&sites[i], &ch_algos[a], ctas, stream);
     for (int i = 0; i < TEAMS; i++) {
-        /* A team without a call has nothing to check. */
-        if (gpu_is_small() && i < TEAMS - 1) sites[i].team = CHORUS_TEAM_INVALID;
+        for (int a = gpu_is_small() ? i : 0; a < CH_ALGO_COUNT; a += gpu_is_small() ? TEAMS : 1)
+            put_algorithm(&sites[i], &ch_algos[a], ctas, stream);
         stream_end_round(&sites[i], stream);
     }
     exec = end(stream);
