@@ -41,7 +41,9 @@ CH_FN struct ch_coll ch_call_on(struct ch_device_team *team, void *dest, const v
     c.peers = team->peers;
     c.layout = &team->layout;
     c.sync_offset = 0;
-    c.dup = team->dup;
+    c.epoch = &team->dup->epoch;
+    c.links = (struct ch_link *)((char *)team->dup + CH_DEVICE_LINKS_AT);
+    c.slots = (struct ch_slot *)((char *)team->dup + CH_DEVICE_SLOTS_AT(team->n));
     c.late_peer = &team->late_pe;
     return c;
 }
@@ -90,8 +92,6 @@ CH_FN int ch_take(struct ch_device_team *team, struct ch_lanes g)
     if (g.lane == 0) {
         was_taken = atomicExch(&team->taken, 1u) != 0;
         __threadfence();
-        team->dup->links = (struct ch_link *)((char *)team->dup + CH_DEVICE_LINKS_AT);
-        team->dup->slots = (struct ch_slot *)((char *)team->dup + CH_DEVICE_SLOTS_AT(team->n));
     }
     return !ch_lanes_any(g, was_taken);
 }

@@ -20,14 +20,14 @@ CH_FN chorus_status ch_alltoall_push(const struct ch_coll *c, enum ch_ring ring,
 {
     const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
 
-    ch_copy(c->dst + c->me * c->stride, c->src + c->me * c->stride, bytes, g);
     for (size_t at = 0; at < bytes; at += chunk) {
         const size_t part = ch_min(chunk, bytes - at);
 
         chorus_status st = ch_send(c, ring, ch_others(c), c->src + at, c->stride, part, g);
 
         if (st == CHORUS_OK)
-            st = ch_recv(c, ring, ch_others(c), c->dst + at, c->stride, part, g);
+            st = ch_recv(c, ring, ch_all(c), c->dst + at, c->stride,
+                         c->src + c->me * c->stride + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;

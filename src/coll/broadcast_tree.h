@@ -50,7 +50,7 @@ CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_ring ring
         if (c->me != c->root) {
             const uint32_t parent = ch_tree_pe(c, (position - 1) / c->radix);
 
-            st = ch_recv(c, ring, ch_only(parent), c->dst + at, 0, part, g);
+            st = ch_recv(c, ring, ch_only(parent), c->dst + at, 0, 0, part, g);
             if (st != CHORUS_OK) return st;
         }
         st = ch_tree_send(c, ring, position, from + at, part, g);

@@ -29,7 +29,9 @@ struct ch_coll {
     ptrdiff_t multicast; /* to the address that reaches all PEs, on machines that have such */
     uint32_t is_sync_alike; /* in all PEs' memory, so that it reaches their words too */
     size_t sync_offset;     /* of this CTA's duplicate in everyone's sync memory */
-    struct ch_dup *dup;
+    uint64_t *epoch;        /* what the CTA remembers, as in struct ch_dup */
+    struct ch_link *links;
+    struct ch_slot *slots;
     uint32_t *late_peer; /* [out] whom a wait that failed was for */
 };
 

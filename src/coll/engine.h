@@ -23,7 +23,7 @@ CH_FN chorus_status ch_engine_enter(const struct ch_coll *c, struct ch_lanes g)
 /* After the copies of ch_engine_enter's call: all PEs have made theirs. */
 CH_FN chorus_status ch_engine_leave(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = c->dup->epoch;
+    const uint64_t epoch = *c->epoch;
 
     ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */

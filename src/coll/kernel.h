@@ -4,6 +4,7 @@
 #define CH_KERNEL_H
 
 #include "coll/algorithm.h"
+#include "coll/shape.h"
 #include "team/sync.h"
 
 /* Lanes of a CTA at the most, by algorithm: those that fold what they relay need the registers
@@ -35,8 +36,10 @@ struct ch_kernel_args {
     size_t count; /* of the whole call */
     char *dst;
     const char *src;
-    ptrdiff_t multicast;     /* from an own address to the one of all PEs; 0: none */
-    char *dups;              /* epochs and links, CH_DEVICE_DUP_BYTES each */
+    struct ch_share share; /* of it, among the CTAs */
+    ptrdiff_t multicast;   /* from an own address to the one of all PEs; 0: none */
+    char *dups;            /* what they remember, dup_bytes each */
+    uint32_t dup_bytes;
     const uint32_t *aborted; /* as kernels address it */
     uint64_t timeout_ns;
     uint64_t team;

@@ -10,7 +10,7 @@
 #include "coll/kernel.h"
 
 struct ch_kernel_state {
-    struct ch_dup dup;
+    uint64_t epoch;
     struct ch_link links[CH_RING_COUNT * CH_KERNEL_PES_MAX];
     struct ch_slot slots[CH_KERNEL_PES_MAX];
     struct ch_peer peers[CH_KERNEL_PES_MAX];
@@ -39,32 +39,51 @@ CH_FN uint32_t ch_kept_words(enum ch_ring ring, uint32_t n)
 
 CH_FN uint64_t *ch_kept_word(const struct ch_kernel_args *a, enum ch_ring ring, uint32_t i)
 {
-    char *dup = a->dups + blockIdx.x * CH_DEVICE_DUP_BYTES(a->n);
-    struct ch_link *links = (struct ch_link *)(dup + CH_DEVICE_LINKS_AT) + ring * a->n;
+    const uint32_t links = CH_DEVICE_LINKS_AT + ring * a->n * (uint32_t)sizeof(struct ch_link);
+    const uint32_t at = i == 0 ? (uint32_t)offsetof(struct ch_dup, epoch) : links + (i - 1) * 8;
 
-    return i == 0 ? &((struct ch_dup *)dup)->epoch : (uint64_t *)links + i - 1;
+    return (uint64_t *)(a->dups + (size_t)(blockIdx.x * a->dup_bytes + at));
 }
 
 CH_FN uint64_t *ch_state_word(struct ch_kernel_state *s, enum ch_ring ring, uint32_t n,
                               uint32_t i)
 {
-    return i == 0 ? &s->dup.epoch : (uint64_t *)(s->links + ring * n) + i - 1;
+    return i == 0 ? &s->epoch : (uint64_t *)(s->links + ring * n) + i - 1;
+}
+
+/* The first of what this CTA reads comes while its state does. */
+CH_FN void ch_prefetch(const char *src, size_t bytes)
+{
+    const size_t at = threadIdx.x * CH_PIECE_BYTES;
+
+    if (at < bytes) asm volatile("prefetch.global.L1 [%0];" ::"l"(src + at));
+}
+
+/* Arguments come through a cache; what a ring needs of them comes while other loads are under
+ * way. */
+CH_FN void ch_warm(const struct ch_sync_layout *layout, enum ch_ring ring)
+{
+    if (ring == CH_PLAIN) return;
+    asm volatile("" ::"l"(layout->chunk_bytes[ring]), "r"(layout->cells_log2[ring]),
+                 "l"(layout->ring_bytes[ring]), "l"(layout->ring_offset[ring]));
 }
 
 CH_FN void ch_state_load(struct ch_kernel_state *s, const struct ch_kernel_args *a,
-                         enum ch_ring ring)
+                         enum ch_ring ring, const struct ch_coll *c)
 {
-    for (uint32_t i = threadIdx.x; i < ch_kept_words(ring, a->n); i += blockDim.x)
-        *ch_state_word(s, ring, a->n, i) = *ch_kept_word(a, ring, i);
+    const uint32_t words = ch_kept_words(ring, a->n);
+    const uint64_t first = threadIdx.x < words ? *ch_kept_word(a, ring, threadIdx.x) : 0;
+
     for (uint32_t pe = threadIdx.x; pe < a->n; pe += blockDim.x) {
         s->peers[pe].shift = a->peers[pe].shift;
         s->peers[pe].sync = a->peers[pe].sync;
     }
-    if (threadIdx.x == 0) {
-        s->dup.links = s->links;
-        s->dup.slots = s->slots;
-        s->late_pe = a->me;
-    }
+    if (threadIdx.x == 0) s->late_pe = a->me;
+    ch_prefetch(c->src, ch_bytes(c));
+    ch_warm(&a->layout, ring);
+    if (threadIdx.x < words) *ch_state_word(s, ring, a->n, threadIdx.x) = first;
+    for (uint32_t i = threadIdx.x + blockDim.x; i < words; i += blockDim.x)
+        *ch_state_word(s, ring, a->n, i) = *ch_kept_word(a, ring, i);
     __syncthreads();
 }
 
@@ -85,7 +104,7 @@ CH_FN void ch_report_fault(const struct ch_kernel_args *a, chorus_status st, uin
 
 CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, struct ch_kernel_state *state)
 {
-    const struct ch_slice part = ch_part_of(a->count, a->elem_bytes, gridDim.x, blockIdx.x);
+    const struct ch_slice part = ch_part_of(&a->share, a->count, blockIdx.x);
     struct ch_coll c;
 
     c.me = a->me;
@@ -104,7 +123,9 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, struct ch_kernel
     c.peers = state->peers;
     c.layout = &a->layout;
     c.sync_offset = blockIdx.x * a->layout.dup_bytes;
-    c.dup = &state->dup;
+    c.epoch = &state->epoch;
+    c.links = state->links;
+    c.slots = state->slots;
     c.late_peer = &state->late_pe;
     return c;
 }
@@ -123,7 +144,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, struct ch_kernel
         __builtin_assume(blockDim.x > CH_WARP_LANES);                                   \
         c.patience = &patience;                                                         \
         c.type = CHORUS_TYPE_##T;                                                       \
-        ch_state_load(&state, &a, ring);                                                \
+        ch_state_load(&state, &a, ring, &c);                                            \
         st = fn(&c, block);                                                             \
         ch_state_store(&state, &a, ring);                                               \
         if (st != CHORUS_OK && block.lane == 0) ch_report_fault(&a, st, state.late_pe); \

@@ -17,7 +17,8 @@ static void run_cta(void *arg, uint32_t cta)
     const struct ch_call *call = run->call;
     struct ch_team *team = call->team;
     const size_t elem_bytes = ch_type_bytes[call->type];
-    const struct ch_slice part = ch_part_of(call->count, elem_bytes, call->ctas, cta);
+    const struct ch_share share = ch_share_of(call->count, elem_bytes, call->ctas);
+    const struct ch_slice part = ch_part_of(&share, call->count, cta);
     uint32_t late_peer = team->me;
     const struct ch_coll coll = {
         .me = team->me,
@@ -36,7 +37,9 @@ static void run_cta(void *arg, uint32_t cta)
         .patience = team->patience,
         .layout = &team->layout,
         .sync_offset = cta * team->layout.dup_bytes,
-        .dup = &team->dups[cta],
+        .epoch = &team->dups[cta].epoch,
+        .links = team->dups[cta].links,
+        .slots = team->dups[cta].slots,
         .late_peer = &late_peer,
     };
     const chorus_status status = ch_host_entries[call->algo->id](&coll);

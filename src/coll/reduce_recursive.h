@@ -54,7 +54,7 @@ CH_FN chorus_status ch_exchange_outer(const struct ch_coll *c, enum ch_ring ring
     const struct ch_pes inner = ch_only(c->me % p);
     const chorus_status st = ch_send(c, ring, inner, src, 0, bytes, g);
 
-    return st == CHORUS_OK ? ch_recv(c, ring, inner, dst, 0, bytes, g) : st;
+    return st == CHORUS_OK ? ch_recv(c, ring, inner, dst, 0, 0, bytes, g) : st;
 }
 
 CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_ring ring,

@@ -26,7 +26,7 @@ CH_FN size_t ch_chunk(const struct ch_coll *c, enum ch_ring ring)
 
 CH_FN struct ch_link *ch_link_of(const struct ch_coll *c, enum ch_ring ring, uint32_t peer)
 {
-    return &c->dup->links[(size_t)ring * c->n + peer];
+    return &c->links[(size_t)ring * c->n + peer];
 }
 
 /* The message of `bytes` that this PE sends `peer` next. */
@@ -153,23 +153,21 @@ CH_FN struct ch_pes ch_others(const struct ch_coll *c)
 CH_FN void ch_put(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to, uint32_t i,
                   const struct ch_value *v, const struct ch_batch *b)
 {
-    const struct ch_slot *slot = &c->dup->slots[i];
+    const struct ch_slot *slot = &c->slots[i];
 
     if (i < to.count && ch_pe(c, to, i) != c->me)
         ch_value_send(ring, slot->memory, v, b, slot->flag);
 }
 
-/* The same bytes for all of the set are loaded once. */
+/* The same bytes for all of the set are loaded once; v is the first batch. */
 CH_FN void ch_fill_same(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
-                        const char *src, size_t bytes, struct ch_lanes g)
+                        const char *src, struct ch_batch b, struct ch_value *v)
 {
-    for (struct ch_batch b = ch_batch_first(ring, src, bytes, g); ch_batch_more(&b);
-         ch_batch_next(&b)) {
-        struct ch_value v;
-
-        ch_value_load(&v, src, &b);
+    while (ch_batch_more(&b)) {
         for (uint32_t i = 0; i < to.count; i++)
-            ch_put(c, ring, to, i, &v, &b);
+            ch_put(c, ring, to, i, v, &b);
+        ch_batch_next(&b);
+        if (ch_batch_more(&b)) ch_value_load(v, src, &b);
     }
 }
 
@@ -194,7 +192,7 @@ CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *
 {
     for (uint32_t i = 0; i < to.count; i++)
         if (ch_pe(c, to, i) != c->me)
-            ch_copy(c->dup->slots[i].memory, src + ch_pe(c, to, i) * step, bytes, g);
+            ch_copy(c->slots[i].memory, src + ch_pe(c, to, i) * step, bytes, g);
 }
 
 /*
@@ -204,22 +202,27 @@ CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *
 CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
                             const char *src, size_t step, size_t bytes, struct ch_lanes g)
 {
+    const struct ch_batch first = ch_batch_first(ring, src, bytes, g);
     chorus_status st = CHORUS_OK;
+    struct ch_value v;
 
+    ch_value_private(&v);
+    if (ring != CH_RING_simple && step == 0 && ch_batch_more(&first))
+        ch_value_load(&v, src, &first); /* on its way while slots are found */
     for (uint32_t i = g.lane; i < to.count && st == CHORUS_OK; i += g.width)
         if (ch_pe(c, to, i) != c->me)
-            st = ch_slot_to(c, ring, ch_pe(c, to, i), bytes, &c->dup->slots[i]);
+            st = ch_slot_to(c, ring, ch_pe(c, to, i), bytes, &c->slots[i]);
     st = ch_agree(st, g); /* all slots are there */
     if (st != CHORUS_OK) return st;
     if (ring == CH_RING_simple)
         ch_fill_plain(c, to, src, step, bytes, g);
     else if (step == 0)
-        ch_fill_same(c, ring, to, src, bytes, g);
+        ch_fill_same(c, ring, to, src, first, &v);
     else
         ch_fill_each(c, ring, to, src, step, bytes, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t i = g.lane; i < to.count; i += g.width)
-        if (ch_pe(c, to, i) != c->me) ch_announce(c, ring, ch_pe(c, to, i), &c->dup->slots[i]);
+        if (ch_pe(c, to, i) != c->me) ch_announce(c, ring, ch_pe(c, to, i), &c->slots[i]);
     return CHORUS_OK;
 }
 
@@ -234,9 +237,9 @@ CH_FN chorus_status ch_expect(const struct ch_coll *c, enum ch_ring ring, struct
         const struct ch_slot mine = {(char *)(uintptr_t)own, 0, 0};
 
         if (ch_pe(c, from, i) == c->me)
-            c->dup->slots[i] = mine;
+            c->slots[i] = mine;
         else
-            st = ch_slot_from(c, ring, ch_pe(c, from, i), bytes, &c->dup->slots[i]);
+            st = ch_slot_from(c, ring, ch_pe(c, from, i), bytes, &c->slots[i]);
     }
     return ch_agree(st, g); /* all slots are there */
 }
@@ -247,51 +250,8 @@ CH_FN chorus_status ch_release(const struct ch_coll *c, enum ch_ring ring, struc
 {
     st = ch_agree(st, g); /* all lanes have read the cells */
     for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width)
-        if (ch_pe(c, from, i) != c->me) ch_taken(c, ring, ch_pe(c, from, i), &c->dup->slots[i]);
+        if (ch_pe(c, from, i) != c->me) ch_taken(c, ring, ch_pe(c, from, i), &c->slots[i]);
     return st;
-}
-
-/* Out of packets or lines, into dst + p * step for PE p. */
-CH_FN chorus_status ch_empty(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
-                             char *dst, size_t step, size_t bytes, struct ch_lanes g)
-{
-    const struct ch_slot *slots = c->dup->slots;
-    chorus_status st = CHORUS_OK;
-
-    for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
-         ch_batch_next(&b))
-        for (uint32_t i = 0; i < from.count; i += CH_AHEAD) {
-            struct ch_value v[CH_AHEAD];
-
-            CH_EACH_AHEAD (u)
-                if (i + u < from.count) ch_value_ask(ring, slots[i + u].memory, &v[u], &b);
-            CH_EACH_AHEAD (u)
-                if (i + u < from.count) {
-                    const uint32_t pe = ch_pe(c, from, i + u);
-
-                    ch_value_stage(&v[u], dst + pe * step, &b);
-                    ch_value_take(c, ring, pe, slots[i + u].memory, &v[u], &b,
-                                  slots[i + u].flag, &st);
-                    ch_value_store(dst + pe * step, &v[u], &b);
-                }
-        }
-    return st;
-}
-
-/* Receive the messages of `bytes` that are next from PEs p of the set, this one not among them,
- * into dst + p * step, this PE's. */
-CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
-                            char *dst, size_t step, size_t bytes, struct ch_lanes g)
-{
-    chorus_status st = ch_expect(c, ring, from, 0, bytes, g);
-
-    if (st != CHORUS_OK) return st;
-    if (ring == CH_RING_simple)
-        for (uint32_t i = 0; i < from.count; i++)
-            ch_copy(dst + ch_pe(c, from, i) * step, c->dup->slots[i].memory, bytes, g);
-    else
-        st = ch_empty(c, ring, from, dst, step, bytes, g);
-    return ch_release(c, ring, from, st, g);
 }
 
 /* One lane: begin to load what is in a slot, plain memory or message. */
@@ -302,6 +262,54 @@ CH_FN void ch_source_ask(enum ch_ring ring, const struct ch_slot *slot, struct c
         ch_value_load(v, slot->memory, b);
     else
         ch_value_ask(ring, slot->memory, v, b);
+}
+
+/* Out of packets or lines, into dst + p * step for PE p. */
+CH_FN chorus_status ch_empty(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
+                             char *dst, size_t step, size_t bytes, struct ch_lanes g)
+{
+    const struct ch_slot *slots = c->slots;
+    chorus_status st = CHORUS_OK;
+
+    for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b))
+        for (uint32_t i = 0; i < from.count; i += CH_AHEAD) {
+            struct ch_value v[CH_AHEAD];
+
+            CH_EACH_AHEAD (u)
+                if (i + u < from.count) ch_source_ask(ring, &slots[i + u], &v[u], &b);
+            CH_EACH_AHEAD (u)
+                if (i + u < from.count) {
+                    const uint32_t pe = ch_pe(c, from, i + u);
+
+                    if (slots[i + u].flag != 0) {
+                        ch_value_stage(&v[u], dst + pe * step, &b);
+                        ch_value_take(c, ring, pe, slots[i + u].memory, &v[u], &b,
+                                      slots[i + u].flag, &st);
+                    }
+                    ch_value_store(dst + pe * step, &v[u], &b);
+                }
+        }
+    return st;
+}
+
+/*
+ * Receive the messages of `bytes` that are next from PEs p of the set into dst + p * step, this
+ * PE's; from this PE, if it is one of them, what is at `own`.
+ */
+CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
+                            char *dst, size_t step, const char *own, size_t bytes,
+                            struct ch_lanes g)
+{
+    chorus_status st = ch_expect(c, ring, from, own, bytes, g);
+
+    if (st != CHORUS_OK) return st;
+    if (ring == CH_RING_simple)
+        for (uint32_t i = 0; i < from.count; i++)
+            ch_copy(dst + ch_pe(c, from, i) * step, c->slots[i].memory, bytes, g);
+    else
+        st = ch_empty(c, ring, from, dst, step, bytes, g);
+    return ch_release(c, ring, from, st, g);
 }
 
 /* One lane: until it is there. */
@@ -321,7 +329,7 @@ CH_FN void ch_source_take(const struct ch_coll *c, enum ch_ring ring, uint32_t p
 CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
                             char *dst, const char *own, size_t bytes, struct ch_lanes g)
 {
-    const struct ch_slot *slots = c->dup->slots;
+    const struct ch_slot *slots = c->slots;
     chorus_status st = ch_expect(c, ring, from, own, bytes, g);
 
     if (st != CHORUS_OK) return st;

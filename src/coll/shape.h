@@ -107,18 +107,31 @@ CH_FN uint64_t ch_least_two(uint64_t m, uint64_t e, uint64_t n)
 /* CTAs' parts begin at multiples of this, so that no two of them write to one cache line. */
 #define CH_PART_BYTES 64u
 
-/* Elements that CTA `cta` of `ctas` works on, of a block of `count`. */
-CH_FN struct ch_slice ch_part_of(size_t count, size_t elem_bytes, uint32_t ctas, uint32_t cta)
+/* How a block is shared among CTAs: in grains of so many elements, `base` of them for each CTA
+ * and one more for the first `extra`. Whoever makes a call divides, so that CTAs need not. */
+struct ch_share {
+    size_t grain, base, extra;
+};
+
+CH_FN struct ch_share ch_share_of(size_t count, size_t elem_bytes, uint32_t ctas)
 {
-    const size_t grain = CH_PART_BYTES / elem_bytes;
+    const struct ch_share alone = {1, count, 0};
+    struct ch_share s;
+
+    if (ctas == 1) return alone;
+    s.grain = CH_PART_BYTES / elem_bytes;
+    s.base = ch_divide_up(count, s.grain) / ctas;
+    s.extra = ch_divide_up(count, s.grain) % ctas;
+    return s;
+}
+
+/* Elements that CTA `cta` works on, of a block of `count`. */
+CH_FN struct ch_slice ch_part_of(const struct ch_share *s, size_t count, uint32_t cta)
+{
     struct ch_slice part;
 
-    part.first = 0;
-    part.count = count;
-    if (ctas == 1) return part;
-    part = ch_slice_of(ch_divide_up(count, grain), ctas, cta);
-    part.first *= grain;
-    part.count *= grain;
+    part.first = (cta * s->base + (cta < s->extra ? cta : s->extra)) * s->grain;
+    part.count = (s->base + (cta < s->extra ? 1 : 0)) * s->grain;
     if (part.first >= count)
         part.count = 0;
     else if (part.count > count - part.first)

@@ -17,10 +17,10 @@
 /* The number of this call on the duplicate: 1, 2, ... the same on every PE. */
 CH_FN uint64_t ch_epoch(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = c->dup->epoch + 1;
+    const uint64_t epoch = *c->epoch + 1;
 
     ch_lanes_sync(g); /* all lanes have read it */
-    if (g.lane == 0) c->dup->epoch = epoch;
+    if (g.lane == 0) *c->epoch = epoch;
     return epoch;
 }
 

@@ -19,7 +19,7 @@
 /* A PE between calls. */
 struct pe {
     struct ch_peer peers[PLAN_PES_MAX];
-    struct ch_dup dup;
+    uint64_t epoch;
     struct ch_link links[CH_RING_COUNT * PLAN_PES_MAX];
     struct ch_slot slots[PLAN_PES_MAX];
     uint32_t late_peer;
@@ -190,7 +190,9 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
         .patience = &drive.patience,
         .layout = &plan->layout,
         .sync_offset = 0,
-        .dup = &mine->dup,
+        .epoch = &mine->epoch,
+        .links = mine->links,
+        .slots = mine->slots,
         .late_peer = &mine->late_peer,
     };
 
@@ -233,8 +235,6 @@ static void pe_open(uint32_t me)
     struct pe *pe = &drive.pes[me];
 
     memset(pe, 0, sizeof(*pe));
-    pe->dup.links = pe->links;
-    pe->dup.slots = pe->slots;
     for (uint32_t p = 0; p < drive.plan->n; p++) {
         pe->peers[p].world = p;
         pe->peers[p].shift = sim_memory(p) - sim_memory(me);
