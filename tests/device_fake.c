@@ -34,7 +34,8 @@ chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no GPU here, says the test");
     memset(id_out, 0, sizeof(*id_out));
     id_out->ordinal = (int32_t)place;
-    (void)snprintf(id_out->name, sizeof(id_out->name), "fake %u", place);
+    (void)snprintf(id_out->name, sizeof(id_out->name), "fake %u",
+                   fake.is_one_model ? 0 : place);
     (void)snprintf(id_out->bus, sizeof(id_out->bus), "0000:%02x:00.0",
                    fake.shares_device && (int)place == fake.bad ? 0 : place);
     id_out->memory_bytes = (uint64_t)1 << 30;

@@ -21,6 +21,7 @@ struct fake {
     int binds_nothing; /* binding to multicast fails */
     int has_no_multicast;
     int shares_device; /* it is the first one, to two PEs */
+    int is_one_model;  /* all devices have one name */
     size_t free_bytes; /* of every device */
 
     /* What was made and not given back: all zero in the end. */

@@ -325,6 +325,36 @@ static void ask_nobody(struct ch_boot *boot)
     expect_none(boot, false);
 }
 
+static void expect_name(struct ch_boot *boot, const char *name)
+{
+    struct ch_heap *heap = NULL;
+
+    EXPECT(open_with_nvls(boot, false, &heap) == CHORUS_OK);
+    EXPECT(strcmp(ch_heap_gpu_name(heap), name) == 0);
+    pes_meet(boot);
+    ch_heap_close(heap);
+}
+
+static void expect_one_model(struct ch_boot *boot)
+{
+    expect_name(boot, "fake 0");
+}
+
+static void expect_several_models(struct ch_boot *boot)
+{
+    expect_name(boot, "");
+}
+
+/* Rules must decide alike on all PEs, whoever's GPU is which. */
+START_TEST(gpu_name__told_only_if_all_pes_have_it)
+{
+    pes_run_threads(3, expect_several_models);
+    pes_run_processes(2, expect_several_models);
+    fake.is_one_model = 1;
+    pes_run_threads(3, expect_one_model);
+}
+END_TEST
+
 static void ask_all(struct ch_boot *boot)
 {
     expect_none(boot, true);
@@ -404,6 +434,7 @@ int main(void)
     tcase_add_test(tcase, open__one_gpu_fails__is_told_on_all_or_auto_stays_on_hosts);
     tcase_add_test(tcase, sync_alloc__on_gpus__is_zero_and_of_fixed_bytes);
     tcase_add_test(tcase, realloc__on_gpus__keeps_the_contents);
+    tcase_add_test(tcase, gpu_name__told_only_if_all_pes_have_it);
     tcase_add_test(tcase, multicast__all_ask_and_have_it__covers_every_chunk);
     tcase_add_test(tcase, multicast__one_pe_is_without__is_off_on_all);
     tcase_add_test(tcase, multicast__a_site_forbids_it__is_off);

@@ -57,7 +57,7 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
         .op = call->op,
         .ctas_max = team->n_dups,
         .machine = team->is_on_gpu ? "cuda" : "host",
-        .gpu = "",
+        .gpu = ch_heap_gpu_name(context->heap),
         .offers = team->is_on_gpu ? gpu_offers(context, offers) : offers,
     };
 

@@ -185,6 +185,7 @@ static void lay_out(struct ch_data *data, const struct ch_options *options,
     size_t memory = 0, n_others = 0, most; /* others of this process */
 
     data->granule_bytes = PAGE_BYTES;
+    memcpy(data->gpu, peers[0].device.name, sizeof(data->gpu));
     for (uint32_t pe = 0; pe < data->n; pe++) {
         const struct ch_device_id *device = &peers[pe].device;
         const bool is_other = pe != data->me && peers[pe].is_here;
@@ -195,6 +196,7 @@ static void lay_out(struct ch_data *data, const struct ch_options *options,
             data->granule_bytes = device->granule_bytes;
         n_others += is_other;
         data->n_sharing += is_same;
+        if (strcmp(device->name, peers[0].device.name) != 0) data->gpu[0] = '\0';
         data->is_shared_here = data->is_shared_here || (is_other && is_same);
     }
     /* PEs of one process have a range each for every segment. */

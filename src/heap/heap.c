@@ -152,6 +152,11 @@ const struct ch_device *ch_heap_device(const struct ch_heap *heap)
     return heap->data != NULL ? heap->data->device : NULL;
 }
 
+const char *ch_heap_gpu_name(const struct ch_heap *heap)
+{
+    return heap->data != NULL ? heap->data->gpu : "";
+}
+
 bool ch_heap_shares_device(const struct ch_heap *heap)
 {
     return heap->data != NULL && heap->data->is_shared_here;

@@ -98,6 +98,8 @@ ptrdiff_t ch_heap_multicast_shift(const struct ch_heap *heap);
 
 /* The GPU that this PE's objects lie on; null: they lie in its segment. */
 const struct ch_device *ch_heap_device(const struct ch_heap *heap);
+/* The name of every PE's GPU, for rules; "" if they have several, or none. */
+const char *ch_heap_gpu_name(const struct ch_heap *heap);
 /* Do other PEs of this process use that GPU too? */
 bool ch_heap_shares_device(const struct ch_heap *heap);
 /* This PE's door as kernels on that GPU address it; null without one. */
