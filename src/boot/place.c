@@ -96,9 +96,16 @@ uint32_t ch_place_count_cores(void)
     return cores;
 }
 
-/* Devices alone: they hang on the package or the NUMA node whose cores they are near. */
+/* Devices alone: they hang on the package or the NUMA node whose cores they are near. The
+ * system's files name them; libraries that hwloc could ask too would open every device. */
 static int load_devices(hwloc_topology_t topology)
 {
+    static const char *const libraries[] = {"pci",  "cuda", "nvml",     "opencl",
+                                            "rsmi", "gl",   "levelzero"};
+
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+        (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+                                            libraries[i]);
     if (hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PCI_DEVICE,
                                        HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0)
         return -1;
