@@ -143,7 +143,7 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
     const CUmemAllocationProp memory = ch_driver_memory_of(device->id.ordinal);
     const int before = ch_device_enter(device);
     CUmemGenericAllocationHandle handle = 0;
-    const char *what = "allocating";
+    const char *what = "an allocation";
     int fd = -1;
     CUresult result = device->driver.cuMemCreate(&handle, bytes, &memory, 0);
 

@@ -274,6 +274,6 @@ int main(int argc, char **argv)
     static const struct gpu_case cases[] = {CASES(GPU_CASE)};
 
     if (setenv("CHORUS_TIMEOUT", "8", 1) != 0) return EXIT_FAILURE;
-    if (setenv("CHORUS_HEAP_MAX", "1T", 1) != 0) return EXIT_FAILURE;
+    if (setenv("CHORUS_HEAP_MAX", "1024G", 1) != 0) return EXIT_FAILURE;
     return gpu_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -82,7 +82,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gpu_oracle");
+    Suite *suite = suite_create("ref_oracle");
     TCase *tcase = tcase_create("all");
     SRunner *runner = srunner_create(suite);
     int n_failed;
