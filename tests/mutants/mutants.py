@@ -82,7 +82,7 @@ MUTANTS = [
            "reduce:recursive_exchange:simple", DEADLOCK, 5),
     # Epochs, flags and room.
     Mutant("epoch not advanced", "src/coll/vocab.h",
-           "if (g.lane == 0) c->dup->epoch = epoch;", "",
+           "if (g.lane == 0) *c->epoch = epoch;", "",
            "broadcast:put_to_all:simple", WRONG),
     Mutant("flag does not change from lap to lap", "src/team/sync.h",
            "m.flag = (m.begin >> layout->cells_log2[ring]) + 1;", "m.flag = 1;",
