@@ -40,7 +40,7 @@ CH_FN chorus_status ch_exchange_inner(const struct ch_coll *c, enum ch_ring ring
                                       char *dst, const char *src, size_t bytes,
                                       struct ch_lanes g)
 {
-    const struct ch_pes folded = {c->me, p, (c->n - c->me - 1) / p + 1};
+    const struct ch_pes folded = {c->me, p, (uint32_t)ch_divide_up(c->n - c->me, p)};
     chorus_status st = ch_fold(c, ring, folded, dst, src, bytes, g);
 
     if (st == CHORUS_OK) st = ch_exchange(c, ring, p, dst, bytes, g);
