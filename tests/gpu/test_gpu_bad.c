@@ -205,7 +205,7 @@ static void malloc__until_the_gpu_is_full__ends_alike_on_all(void)
     while (n < OBJECTS_MAX && (objects[n] = chorus_malloc(bytes)) != NULL)
         n++;
     EXPECT(n > 0 && n < OBJECTS_MAX);
-    EXPECT(says("GPU") && says("bytes free"));
+    EXPECT(says("bytes asked of the symmetric heap") && says("GPU"));
     chorus_uint64_p(count, (uint64_t)n, gpu_next());
     gpu_meet();
     EXPECT(chorus_uint64_g(count, gpu_me()) == (uint64_t)n);
