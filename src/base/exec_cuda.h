@@ -27,6 +27,9 @@
 
 #define CH_LINE_BYTES 64u /* apart, so that two PEs' words share no sector */
 
+/* Lanes that stay together when they are shared out: lines are moved by whole warps. */
+#define CH_LANES_UNIT 32u
+
 struct ch_door; /* a host's; GPUs poll */
 
 /* How a kernel waits: for as long as the host lets it. */

@@ -18,6 +18,9 @@
 
 #define CH_FN static inline __attribute__((always_inline, unused))
 
+/* Lanes that stay together when they are shared out. */
+#define CH_LANES_UNIT 1u
+
 /* The bytes a lane combines at a time: a batch of accumulators that stays in the L1 cache.
  * A multiple of 16 (the widest element) and of 120 (the data of an LL128 line). */
 #define CH_UNIT_BYTES 960u

@@ -18,6 +18,9 @@
 
 #define CH_FN static inline __attribute__((always_inline, unused))
 
+/* Lanes that stay together when they are shared out. */
+#define CH_LANES_UNIT 1u
+
 /* The least that exec_host.h allows, so that short messages have several units. */
 #define CH_UNIT_BYTES 240u
 

@@ -62,6 +62,7 @@
     X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
     X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
     X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map, 0, 2, 2 * (n - 1) * s)                 \
+    X(reduce, two_phase, simple, ch_reduce_two_phase, CH_NEED_map, 0, 2, 2 * (n - 1) * s)                 \
     X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
     X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
     X(reduce, ring, simple, ch_reduce_ring, CH_NEED_map | CH_NEED_whole, 0, 2 * (n - 1) * ch_divide_up(c, 2 * n), 2 * m - ch_least_two(m, e, n)) \

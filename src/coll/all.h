@@ -24,6 +24,7 @@
 #include "coll/reduce_one_shot.h"
 #include "coll/reduce_recursive.h"
 #include "coll/reduce_ring.h"
+#include "coll/reduce_two_phase.h"
 #include "coll/reduce_two_shot.h"
 #include "coll/reducescatter_multicast.h"
 #include "coll/reducescatter_pull.h"

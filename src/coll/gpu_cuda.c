@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lanes of a CTA: a multiple of a warp, enough for a piece each. */
-enum { LANES_MIN = 64, LANES_GRAIN = 32, PIECE_BYTES = 16 };
+/* Lanes of a CTA: a power of two, enough for a piece each, and for a warp for each PE. */
+enum { LANES_MIN = 64, WARP_LANES = 32, PIECE_BYTES = 16 };
 
 struct ch_gpu {
     const struct ch_heap *heap; /* borrowed, as is device */
@@ -141,10 +141,13 @@ static unsigned lanes_of(const struct ch_call *call)
 {
     const uint64_t bytes = call->count * ch_type_bytes[call->type];
     const uint64_t pieces = ch_divide_up(bytes, (uint64_t)PIECE_BYTES * call->ctas);
-    const uint64_t lanes = ch_divide_up(pieces, LANES_GRAIN) * LANES_GRAIN;
+    const uint64_t least = (uint64_t)call->team->n * WARP_LANES;
     const uint64_t most = CH_KERNEL_LANES(call->algo->id);
+    uint64_t lanes = LANES_MIN;
 
-    return (unsigned)(lanes < LANES_MIN ? LANES_MIN : ch_min(lanes, most));
+    while (lanes < most && (lanes < pieces || lanes < least))
+        lanes *= 2;
+    return (unsigned)lanes;
 }
 
 static chorus_status put_kernel(const struct ch_gpu *gpu, const void *kernel, uint32_t ctas,

@@ -149,42 +149,48 @@ CH_FN struct ch_pes ch_others(const struct ch_coll *c)
     return others;
 }
 
-/* One lane: a batch into the slot of the set's i-th PE, if it is another. */
-CH_FN void ch_put(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to, uint32_t i,
-                  const struct ch_value *v, const struct ch_batch *b)
-{
-    const struct ch_slot *slot = &c->slots[i];
+/* A set shared out among lanes: groups of them, each for every `step`-th PE from `first` on. */
+struct ch_turns {
+    uint32_t first, step;
+    struct ch_lanes lanes;
+};
 
-    if (i < to.count && ch_pe(c, to, i) != c->me)
-        ch_value_send(ring, slot->memory, v, b, slot->flag);
+CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
+{
+    const uint32_t units = g.width / CH_LANES_UNIT;
+    struct ch_turns all = {0, 1, g}, own;
+    uint32_t groups_log2, width_log2;
+
+    if (units < 2 || count < 2) return all;
+    groups_log2 = (uint32_t)ch_min(ch_log2(count - 1) + 1, ch_log2(units));
+    width_log2 = ch_log2(units >> groups_log2) + ch_log2(CH_LANES_UNIT);
+    own.step = 1u << groups_log2;
+    own.first = g.lane >> width_log2;
+    if (own.first >= own.step) own.first = count; /* too many lanes */
+    own.lanes.width = 1u << width_log2;
+    own.lanes.lane = g.lane & (own.lanes.width - 1);
+    return own;
 }
 
-/* The same bytes for all of the set are loaded once; v is the first batch. */
-CH_FN void ch_fill_same(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
-                        const char *src, struct ch_batch b, struct ch_value *v)
+/* Packets or lines into the slots of a set. */
+CH_FN void ch_fill(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
+                   const char *src, size_t step, size_t bytes, struct ch_lanes g)
 {
-    while (ch_batch_more(&b)) {
-        for (uint32_t i = 0; i < to.count; i++)
-            ch_put(c, ring, to, i, v, &b);
-        ch_batch_next(&b);
-        if (ch_batch_more(&b)) ch_value_load(v, src, &b);
-    }
-}
+    const struct ch_turns turns = ch_turns_of(to.count, g);
 
-CH_FN void ch_fill_each(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
-                        const char *src, size_t step, size_t bytes, struct ch_lanes g)
-{
-    for (struct ch_batch b = ch_batch_first(ring, src, bytes, g); ch_batch_more(&b);
-         ch_batch_next(&b))
-        for (uint32_t i = 0; i < to.count; i += CH_AHEAD) {
-            struct ch_value v[CH_AHEAD];
+    for (uint32_t i = turns.first; i < to.count; i += turns.step) {
+        const uint32_t pe = ch_pe(c, to, i);
+        const struct ch_slot slot = c->slots[i];
 
-            CH_EACH_AHEAD (u)
-                if (i + u < to.count)
-                    ch_value_load(&v[u], src + ch_pe(c, to, i + u) * step, &b);
-            CH_EACH_AHEAD (u)
-                ch_put(c, ring, to, i + u, &v[u], &b);
+        if (pe == c->me) continue;
+        for (struct ch_batch b = ch_batch_first(ring, src, bytes, turns.lanes);
+             ch_batch_more(&b); ch_batch_next(&b)) {
+            struct ch_value v;
+
+            ch_value_load(&v, src + pe * step, &b);
+            ch_value_send(ring, slot.memory, &v, &b, slot.flag);
         }
+    }
 }
 
 CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *src,
@@ -202,13 +208,8 @@ CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *
 CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
                             const char *src, size_t step, size_t bytes, struct ch_lanes g)
 {
-    const struct ch_batch first = ch_batch_first(ring, src, bytes, g);
     chorus_status st = CHORUS_OK;
-    struct ch_value v;
 
-    ch_value_private(&v);
-    if (ring != CH_RING_simple && step == 0 && ch_batch_more(&first))
-        ch_value_load(&v, src, &first); /* on its way while slots are found */
     for (uint32_t i = g.lane; i < to.count && st == CHORUS_OK; i += g.width)
         if (ch_pe(c, to, i) != c->me)
             st = ch_slot_to(c, ring, ch_pe(c, to, i), bytes, &c->slots[i]);
@@ -216,10 +217,8 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, struct c
     if (st != CHORUS_OK) return st;
     if (ring == CH_RING_simple)
         ch_fill_plain(c, to, src, step, bytes, g);
-    else if (step == 0)
-        ch_fill_same(c, ring, to, src, first, &v);
     else
-        ch_fill_each(c, ring, to, src, step, bytes, g);
+        ch_fill(c, ring, to, src, step, bytes, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t i = g.lane; i < to.count; i += g.width)
         if (ch_pe(c, to, i) != c->me) ch_announce(c, ring, ch_pe(c, to, i), &c->slots[i]);
@@ -268,28 +267,25 @@ CH_FN void ch_source_ask(enum ch_ring ring, const struct ch_slot *slot, struct c
 CH_FN chorus_status ch_empty(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
                              char *dst, size_t step, size_t bytes, struct ch_lanes g)
 {
-    const struct ch_slot *slots = c->slots;
+    const struct ch_turns turns = ch_turns_of(from.count, g);
     chorus_status st = CHORUS_OK;
 
-    for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
-         ch_batch_next(&b))
-        for (uint32_t i = 0; i < from.count; i += CH_AHEAD) {
-            struct ch_value v[CH_AHEAD];
+    for (uint32_t i = turns.first; i < from.count; i += turns.step) {
+        const uint32_t pe = ch_pe(c, from, i);
+        const struct ch_slot slot = c->slots[i];
 
-            CH_EACH_AHEAD (u)
-                if (i + u < from.count) ch_source_ask(ring, &slots[i + u], &v[u], &b);
-            CH_EACH_AHEAD (u)
-                if (i + u < from.count) {
-                    const uint32_t pe = ch_pe(c, from, i + u);
+        for (struct ch_batch b = ch_batch_first(ring, dst, bytes, turns.lanes);
+             ch_batch_more(&b); ch_batch_next(&b)) {
+            struct ch_value v;
 
-                    if (slots[i + u].flag != 0) {
-                        ch_value_stage(&v[u], dst + pe * step, &b);
-                        ch_value_take(c, ring, pe, slots[i + u].memory, &v[u], &b,
-                                      slots[i + u].flag, &st);
-                    }
-                    ch_value_store(dst + pe * step, &v[u], &b);
-                }
+            ch_source_ask(ring, &slot, &v, &b);
+            if (slot.flag != 0) {
+                ch_value_stage(&v, dst + pe * step, &b);
+                ch_value_take(c, ring, pe, slot.memory, &v, &b, slot.flag, &st);
+            }
+            ch_value_store(dst + pe * step, &v, &b);
         }
+    }
     return st;
 }
 

@@ -13,6 +13,12 @@ CH_FN uint64_t ch_min(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* The exponent of the largest power of two that is at most x, which is not 0. */
+CH_FN uint32_t ch_log2(uint32_t x)
+{
+    return 31u - (uint32_t)__builtin_clz(x);
+}
+
 CH_FN uint64_t ch_divide_up(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0);
