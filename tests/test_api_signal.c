@@ -40,6 +40,9 @@ static bool is_from(chorus_type type, const void *element, int pe, unsigned roun
         for (size_t i = 0; i < COUNT; i++)                                      \
             EXPECT(is_from(kind, &dest[i], api_previous(), 1, i));              \
         EXPECT(chorus_signal_fetch(signal) == 42);                              \
+        chorus_sync_all();                                                      \
+        chorusx_signal_op(signal, 7, CHORUS_SIGNAL_ADD, api_next());            \
+        EXPECT(chorus_signal_wait_until(signal, CHORUS_CMP_GT, 42) == 49);      \
         chorus_free(signal);                                                    \
         chorus_free(dest);                                                      \
     }

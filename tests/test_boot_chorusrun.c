@@ -76,6 +76,14 @@ START_TEST(tag__lines_written_in_pieces__come_whole)
 }
 END_TEST
 
+START_TEST(version__asked__told)
+{
+    RUN("--version");
+    ASSERT_STATUS(0);
+    ck_assert_int_eq(count(r.text[0], "chorusrun (chorus) "), 1);
+}
+END_TEST
+
 static const struct {
     const char *args[4];
     const char *says;
@@ -244,6 +252,7 @@ static void add_running(TCase *tc)
     tcase_add_test(tc, run__pes_have__no_descriptor_but_their_own);
     tcase_add_test(tc, tag__two_streams__each_line_named_and_kept_apart);
     tcase_add_test(tc, tag__lines_written_in_pieces__come_whole);
+    tcase_add_test(tc, version__asked__told);
     tcase_add_loop_test(tc, usage__wrong__says_what_was_found_and_expected, 0,
                         COUNT_OF(bad_usage));
     tcase_add_test(tc, program__missing__one_message_and_127);

@@ -11,7 +11,9 @@
 
 enum { KEY_TIMEOUT = 256, KEY_TAG };
 
-const char *argp_program_version = "chorusrun (chorus) " CHORUS_VERSION;
+/* Seen by the C library, which reads it. */
+__attribute__((visibility("default"))) const char *argp_program_version =
+    "chorusrun (chorus) " CHORUS_VERSION;
 
 static const struct argp_option options[] = {
     {NULL, 'n', "N", 0, "Start N PEs", 0},

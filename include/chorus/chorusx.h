@@ -78,6 +78,24 @@ CHORUS_API const char *chorusx_strerror(int code);
  */
 CHORUS_API const char *chorusx_last_error(void);
 
+/**
+ * Set or add to a signal at a PE, without a put.
+ *
+ * @param sig_addr  [out] the word: symmetric, on pe, 8-byte aligned
+ * @param signal    the value to set or to add
+ * @param sig_op    CHORUS_SIGNAL_SET or CHORUS_SIGNAL_ADD
+ * @param pe        number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time; concurrent ADDs to one word are all counted.
+ * Ordering:   orders no puts from before, but by chorus_fence. Implies no barrier.
+ * Errors:     ERR_ARG for pe, sig_op and alignment; ERR_NOT_SYMMETRIC for sig_addr; nothing is
+ *             updated.
+ * Source:     NVSHMEM, nvshmemx_signal_op, which is for hosts too.
+ * Since:      0.1
+ */
+CHORUS_API void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+
 /* Gets a failure of a function that returns no code; message is valid until it returns. */
 typedef void (*chorusx_error_handler_t)(int code, const char *message);
 

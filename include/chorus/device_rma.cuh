@@ -192,8 +192,6 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
 CHORUS_SIZES(CHORUS_DEFINE_SIZED)
 CHORUS_DEFINE_SIZED(mem, 1)
 #undef CHORUS_DEFINE_SIZED
-#endif /* __CUDA_ARCH__ */
-
 /* --- order ------------------------------------------------------------------------------ */
 /**
  * Set or add to a signal at a peer, without a put.
@@ -215,7 +213,6 @@ CHORUS_DEVICE void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int si
     ch_signal(sig_addr, signal, sig_op, pe);
 }
 
-#ifdef __CUDA_ARCH__
 /**
  * Order, and complete, what this thread stored, put and changed by atomics anywhere, as
  * chorus_fence and chorus_quiet.

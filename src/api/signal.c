@@ -2,7 +2,7 @@
 /* signal.c: data and a word that says it is there. Waiting for a signal is in wait.c. */
 #include "api/argument.h"
 #include "api/rma.h"
-#include "chorus/chorus.h"
+#include "chorus/chorusx.h"
 
 static chorus_status check_signal(const struct ch_context *context, const char *function,
                                   const struct ch_signal_update *update)
@@ -71,6 +71,26 @@ void chorus_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint
     const struct ch_signal_update update = {sig_addr, signal, sig_op};
 
     ch_rma_put_signal(__func__, dest, source, bytes, 1, update, pe);
+}
+
+static chorus_status signal_op(const char *function, const struct ch_signal_update *update,
+                               int pe)
+{
+    const enum ch_amo op = update->op == CHORUS_SIGNAL_ADD ? CH_AMO_ADD : CH_AMO_SET;
+    struct ch_target t;
+
+    CH_TRY(ch_target_check(function, "sig_addr", update->address, 1, sizeof(*update->address),
+                           pe, &t));
+    CH_TRY(check_signal(t.context, function, update));
+    return t.context->link->amo(t.context->transport, CH_CTX_DEFAULT, op, update->address,
+                                sizeof(*update->address), update->value, 0, t.pe, NULL);
+}
+
+void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+{
+    const struct ch_signal_update update = {sig_addr, signal, sig_op};
+
+    ch_report(signal_op(__func__, &update, pe));
 }
 
 static chorus_status fetch(const char *function, const uint64_t *sig_addr, uint64_t *value_out)

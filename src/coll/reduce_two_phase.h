@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce in two phases: all of this PE's slice is combined, then all of it is stored everywhere,
- * so that links carry loads first and stores after, not both at a time.
+ * reduce in two phases: all of this PE's slice is combined, then all of it is stored
+ * everywhere, so that links carry loads first and stores after, not both at a time.
  *
  *   needs    map
  *   steps    2

@@ -17,6 +17,7 @@
 #define CH_RING_H
 
 #include "coll/batch.h"
+#include "coll/pes.h"
 #include "coll/vocab.h"
 
 CH_FN size_t ch_chunk(const struct ch_coll *c, enum ch_ring ring)
@@ -114,64 +115,6 @@ CH_FN void ch_taken(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
     ch_say(c, peer, CH_WORD_TAKEN + ring, slot->end, CH_CREDIT);
 }
 
-/* PEs first, first + step, ... (count of them), round the team. */
-struct ch_pes {
-    uint32_t first, step, count;
-};
-
-CH_FN uint32_t ch_pe(const struct ch_coll *c, struct ch_pes pes, uint32_t i)
-{
-    const uint32_t pe = pes.first + i * pes.step;
-
-    return pe < c->n ? pe : pe - c->n;
-}
-
-CH_FN struct ch_pes ch_only(uint32_t pe)
-{
-    const struct ch_pes one = {pe, 0, 1};
-
-    return one;
-}
-
-/* All of the team. */
-CH_FN struct ch_pes ch_all(const struct ch_coll *c)
-{
-    const struct ch_pes all = {0, 1, c->n};
-
-    return all;
-}
-
-/* All but this one, those after it first. */
-CH_FN struct ch_pes ch_others(const struct ch_coll *c)
-{
-    const struct ch_pes others = {ch_after(c, 1), 1, c->n - 1};
-
-    return others;
-}
-
-/* A set shared out among lanes: groups of them, each for every `step`-th PE from `first` on. */
-struct ch_turns {
-    uint32_t first, step;
-    struct ch_lanes lanes;
-};
-
-CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
-{
-    const uint32_t units = g.width / CH_LANES_UNIT;
-    struct ch_turns all = {0, 1, g}, own;
-    uint32_t groups_log2, width_log2;
-
-    if (units < 2 || count < 2) return all;
-    groups_log2 = (uint32_t)ch_min(ch_log2(count - 1) + 1, ch_log2(units));
-    width_log2 = ch_log2(units >> groups_log2) + ch_log2(CH_LANES_UNIT);
-    own.step = 1u << groups_log2;
-    own.first = g.lane >> width_log2;
-    if (own.first >= own.step) own.first = count; /* too many lanes */
-    own.lanes.width = 1u << width_log2;
-    own.lanes.lane = g.lane & (own.lanes.width - 1);
-    return own;
-}
-
 /* Packets or lines into the slots of a set. */
 CH_FN void ch_fill(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
                    const char *src, size_t step, size_t bytes, struct ch_lanes g)
@@ -263,6 +206,16 @@ CH_FN void ch_source_ask(enum ch_ring ring, const struct ch_slot *slot, struct c
         ch_value_ask(ring, slot->memory, v, b);
 }
 
+/* One lane: until it is there. */
+CH_FN void ch_source_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe,
+                          const struct ch_slot *slot, struct ch_value *v,
+                          const struct ch_batch *b, chorus_status *st)
+{
+    if (ring == CH_RING_simple || slot->flag == 0) return;
+    ch_value_private(v);
+    ch_value_take(c, ring, pe, slot->memory, v, b, slot->flag, st);
+}
+
 /* Out of packets or lines, into dst + p * step for PE p. */
 CH_FN chorus_status ch_empty(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
                              char *dst, size_t step, size_t bytes, struct ch_lanes g)
@@ -306,16 +259,6 @@ CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, struct c
     else
         st = ch_empty(c, ring, from, dst, step, bytes, g);
     return ch_release(c, ring, from, st, g);
-}
-
-/* One lane: until it is there. */
-CH_FN void ch_source_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe,
-                          const struct ch_slot *slot, struct ch_value *v,
-                          const struct ch_batch *b, chorus_status *st)
-{
-    if (ring == CH_RING_simple || slot->flag == 0) return;
-    ch_value_private(v);
-    ch_value_take(c, ring, pe, slot->memory, v, b, slot->flag, st);
 }
 
 /*

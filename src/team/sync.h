@@ -34,9 +34,9 @@ enum ch_word {
     CH_WORD_BARRIER, /* epoch: the peer reached the barrier of that epoch */
     CH_WORD_READY,   /* epoch: the peer is in the call: its dest may be written, source read */
     CH_WORD_DONE,    /* epoch: the peer wrote and read all that it will in the call */
-    CH_WORD_FILLED,  /* slots of the simple ring that the peer filled here */
-    CH_WORD_TAKEN,   /* [CH_RING_COUNT]: slots of the ring to the peer that it has freed */
-    CH_WORD_READ = CH_WORD_TAKEN + CH_RING_COUNT, /* [CH_RING_COUNT]: slots of this PE's board
+    CH_WORD_FILLED,  /* cells of the simple ring that the peer filled here */
+    CH_WORD_TAKEN,   /* [CH_RING_COUNT]: cells of the ring to the peer that it has freed */
+    CH_WORD_READ = CH_WORD_TAKEN + CH_RING_COUNT, /* [CH_RING_COUNT]: cells of this PE's board
                                                      that the peer has read */
     CH_WORD_COUNT = CH_WORD_READ + CH_RING_COUNT
 };

@@ -240,7 +240,7 @@ MUTANTS = [
     Mutant("tree passes on its source", "src/coll/broadcast_tree.h",
            "c->me == c->root ? c->src : c->dst;", "c->src;",
            "broadcast:tree:ll128", WRONG, 5),
-    Mutant("combined in an order of each PE's own", "src/coll/ring.h",
+    Mutant("combined in an order of each PE's own", "src/coll/pes.h",
            "const struct ch_pes all = {0, 1, c->n};",
            "const struct ch_pes all = {c->me, 1, c->n};",
            "reduce:one_shot:simple", "bit for bit"),

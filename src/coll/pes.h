@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pes.h: sets of PEs, and how the lanes of a CTA share one out. */
+#ifndef CH_PES_H
+#define CH_PES_H
+
+#include "coll/coll.h"
+#include "coll/shape.h"
+
+/* PEs first, first + step, ... (count of them), round the team. */
+struct ch_pes {
+    uint32_t first, step, count;
+};
+
+CH_FN uint32_t ch_pe(const struct ch_coll *c, struct ch_pes pes, uint32_t i)
+{
+    const uint32_t pe = pes.first + i * pes.step;
+
+    return pe < c->n ? pe : pe - c->n;
+}
+
+CH_FN struct ch_pes ch_only(uint32_t pe)
+{
+    const struct ch_pes one = {pe, 0, 1};
+
+    return one;
+}
+
+/* All of the team. */
+CH_FN struct ch_pes ch_all(const struct ch_coll *c)
+{
+    const struct ch_pes all = {0, 1, c->n};
+
+    return all;
+}
+
+/* All but this one, those after it first. */
+CH_FN struct ch_pes ch_others(const struct ch_coll *c)
+{
+    const struct ch_pes others = {ch_after(c, 1), 1, c->n - 1};
+
+    return others;
+}
+
+/* A set shared out among lanes: groups of them, each for every `step`-th PE from `first` on. */
+struct ch_turns {
+    uint32_t first, step;
+    struct ch_lanes lanes;
+};
+
+CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
+{
+    const uint32_t units = g.width / CH_LANES_UNIT;
+    struct ch_turns all = {0, 1, g}, own;
+    uint32_t groups_log2, width_log2;
+
+    if (units < 2 || count < 2) return all;
+    groups_log2 = (uint32_t)ch_min(ch_log2(count - 1) + 1, ch_log2(units));
+    width_log2 = ch_log2(units >> groups_log2) + ch_log2(CH_LANES_UNIT);
+    own.step = 1u << groups_log2;
+    own.first = g.lane >> width_log2;
+    if (own.first >= own.step) own.first = count; /* too many lanes */
+    own.lanes.width = 1u << width_log2;
+    own.lanes.lane = g.lane & (own.lanes.width - 1);
+    return own;
+}
+
+#endif /* CH_PES_H */
