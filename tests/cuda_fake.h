@@ -34,6 +34,8 @@ struct cuda_fake {
     int has_no_peer_access;   /* none of the devices */
     int is_full;              /* creating memory fails */
     int has_no_addresses;     /* reserving them fails */
+    CUresult fabric_error;    /* of creating memory with a fabric handle */
+    CUresult import_error;    /* of taking memory by one */
     int bad_device;           /* pinning memory for it fails; -1: none */
     size_t free_bytes;        /* of every device */
     int fails_kernels;        /* every launch of a collective reports that PE 0 is late */
@@ -41,7 +43,8 @@ struct cuda_fake {
     /* What there is now; all zero in the end. */
     int streams, events, handles, mappings, ranges, pinned;
 
-    int loaded, not_loaded; /* kernels; launches of one that was not loaded before */
+    int fabric_handles, descriptors; /* memory was passed on by, ever */
+    int loaded, not_loaded;          /* kernels; launches of one that was not loaded before */
     int event_waits, device_waits, stream_waits; /* of the host */
     struct fake_note notes[FAKE_NOTES_MAX];
     int n_notes;

@@ -4,6 +4,7 @@
 #include "cuda_fake.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -78,7 +79,9 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags)
 /* --- the driver -------------------------------------------------------------------------- */
 static CUresult error_string(CUresult error, const char **text)
 {
-    *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "the test says no";
+    *text = error == CUDA_ERROR_OUT_OF_MEMORY   ? "out of memory"
+            : error == CUDA_ERROR_NOT_PERMITTED ? "not permitted"
+                                                : "the test says no";
     return CUDA_SUCCESS;
 }
 
@@ -117,13 +120,20 @@ static CUresult unreserve(CUdeviceptr base, size_t bytes)
                                                        : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* A handle is a descriptor. */
+static int is_fabric(CUmemAllocationHandleType type)
+{
+    return type == CU_MEM_HANDLE_TYPE_FABRIC;
+}
+
+/* A handle is a descriptor; a fabric handle names it to other processes. */
 static CUresult create(CUmemGenericAllocationHandle *handle, size_t bytes,
                        const CUmemAllocationProp *memory, unsigned long long flags)
 {
     int fd;
 
-    (void)memory, (void)flags;
+    (void)flags;
+    if (is_fabric(memory->requestedHandleTypes) && cuda_fake.fabric_error != CUDA_SUCCESS)
+        return cuda_fake.fabric_error;
     if (cuda_fake.is_full) return CUDA_ERROR_OUT_OF_MEMORY;
     fd = memfd_create("fake", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
@@ -167,20 +177,29 @@ static CUresult set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *
     return CUDA_SUCCESS;
 }
 
-static CUresult export_handle(void *fd, CUmemGenericAllocationHandle handle,
+static CUresult export_handle(void *to, CUmemGenericAllocationHandle handle,
                               CUmemAllocationHandleType type, unsigned long long flags)
 {
-    (void)type, (void)flags;
-    *(int *)fd = fcntl((int)handle, F_DUPFD_CLOEXEC, 0);
-    return *(int *)fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+    (void)flags;
+    count(is_fabric(type) ? &cuda_fake.fabric_handles : &cuda_fake.descriptors, 1);
+    if (is_fabric(type)) {
+        (void)snprintf(to, sizeof(CUmemFabricHandle), "/proc/%d/fd/%d", (int)getpid(),
+                       (int)handle);
+        return CUDA_SUCCESS;
+    }
+    *(int *)to = fcntl((int)handle, F_DUPFD_CLOEXEC, 0);
+    return *(int *)to >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
-static CUresult import_handle(CUmemGenericAllocationHandle *handle, void *fd,
+static CUresult import_handle(CUmemGenericAllocationHandle *handle, void *from,
                               CUmemAllocationHandleType type)
 {
-    const int copy = fcntl((int)(intptr_t)fd, F_DUPFD_CLOEXEC, 0);
+    int copy;
 
-    (void)type;
+    if (is_fabric(type) && cuda_fake.import_error != CUDA_SUCCESS)
+        return cuda_fake.import_error;
+    copy = is_fabric(type) ? open(from, O_RDWR | O_CLOEXEC)
+                           : fcntl((int)(intptr_t)from, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return CUDA_ERROR_OPERATING_SYSTEM;
     *handle = (CUmemGenericAllocationHandle)copy;
     count(&cuda_fake.handles, 1);

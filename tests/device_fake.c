@@ -93,9 +93,22 @@ void ch_device_unreserve(const struct ch_device *device, char *base, size_t byte
     if (munmap(base, bytes) == 0) count(&fake.reserved, -1);
 }
 
-/* A handle is a descriptor too. */
-chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
-                               uint64_t *handle_out, int *fd_out)
+bool ch_device_offers_fabric(const struct ch_device *device, size_t bytes)
+{
+    if (bytes % FAKE_GRANULE_BYTES != 0) return false;
+    return fake.has_fabric && !(is_bad(device) && fake.has_no_fabric);
+}
+
+/* A handle is a descriptor too, and a fabric handle names it to other processes. */
+static chorus_status keep_fd(int fd, uint64_t *handle_out)
+{
+    if (fd < 0) return CH_FAIL(CHORUS_ERR_SYSTEM, "no descriptor");
+    count(&fake.handles, 1);
+    *handle_out = (uint64_t)fd;
+    return CHORUS_OK;
+}
+
+static chorus_status make(const struct ch_device *device, size_t bytes, uint64_t *handle_out)
 {
     int fd;
 
@@ -106,19 +119,37 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
     fd = memfd_create("fake", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no file");
-    *fd_out = fd;
-    return ch_device_import(device, fd, handle_out);
+    return keep_fd(fd, handle_out);
 }
 
-chorus_status ch_device_import(const struct ch_device *device, int fd, uint64_t *handle_out)
+static int copy_of(uint64_t handle)
 {
-    const int handle = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return fcntl((int)handle, F_DUPFD_CLOEXEC, 0);
+}
 
-    (void)device;
-    if (handle < 0) return CH_FAIL(CHORUS_ERR_SYSTEM, "no descriptor");
-    count(&fake.handles, 1);
-    *handle_out = (uint64_t)handle;
+chorus_status ch_device_create(const struct ch_device *device, size_t bytes, bool by_fabric,
+                               uint64_t *handle_out, struct ch_pass *pass_out)
+{
+    struct ch_pass pass = {.fd = -1};
+
+    CH_TRY(make(device, bytes, handle_out));
+    if (by_fabric)
+        (void)snprintf((char *)pass.fabric, sizeof(pass.fabric), "/proc/%d/fd/%d",
+                       (int)getpid(), (int)*handle_out);
+    else
+        pass.fd = copy_of(*handle_out);
+    count(by_fabric ? &fake.fabric_handles : &fake.descriptors, 1);
+    *pass_out = pass;
     return CHORUS_OK;
+}
+
+chorus_status ch_device_import(const struct ch_device *device, const struct ch_pass *pass,
+                               uint64_t *handle_out)
+{
+    if (pass->fd >= 0) return keep_fd(copy_of((uint64_t)pass->fd), handle_out);
+    if (is_bad(device) && fake.takes_no_fabric)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "taking memory: the test says no");
+    return keep_fd(open((const char *)pass->fabric, O_RDWR | O_CLOEXEC), handle_out);
 }
 
 void ch_device_release(const struct ch_device *device, uint64_t handle)
@@ -152,7 +183,9 @@ chorus_status ch_device_multicast_create(const struct ch_device *device, uint32_
 {
     if (device->id.ordinal != 0 || n < 2)
         return CH_FAIL(CHORUS_ERR_ARG, "not the PE that is to create it");
-    return ch_device_create(device, bytes, handle_out, fd_out);
+    CH_TRY(make(device, bytes, handle_out));
+    *fd_out = copy_of(*handle_out);
+    return CHORUS_OK;
 }
 
 chorus_status ch_device_multicast_join(const struct ch_device *device, uint64_t multicast)

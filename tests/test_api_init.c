@@ -147,6 +147,7 @@ START_TEST(init__bad_environment__is_undone)
         {"CHORUS_SYNC_MAX", "some", CHORUS_ERR_ARG,
          "CHORUS_SYNC_MAX is \"some\"; expected bytes"},
         {"CHORUS_NVLS", "yes", CHORUS_ERR_ARG, "CHORUS_NVLS is \"yes\"; expected 0 or 1"},
+        {"CHORUS_FABRIC", "2", CHORUS_ERR_ARG, "CHORUS_FABRIC is \"2\"; expected 0 or 1"},
         {"CHORUS_TIMEOUT", "soon", CHORUS_ERR_ARG, "CHORUS_TIMEOUT is \"soon\""},
         {"CHORUS_TUNING", "/no/such/table.yaml", CHORUS_ERR_TABLE, "/no/such/table.yaml"},
         {"CHORUS_ALGO", "reduce:no_such", CHORUS_ERR_ARG, "no_such"},

@@ -105,6 +105,56 @@ static void fill_up(struct ch_boot *boot)
     close_all(boot, heap);
 }
 
+/* --- how memory becomes known to other processes --- */
+
+static void grow_by_fabric(struct ch_boot *boot)
+{
+    grow_and_share(boot);
+    EXPECT(fake.fabric_handles > 1 && fake.descriptors == 0);
+}
+
+static void grow_by_descriptors(struct ch_boot *boot)
+{
+    grow_and_share(boot);
+    EXPECT(fake.fabric_handles == 0 && fake.descriptors > 1);
+}
+
+START_TEST(handles__all_gpus_offer_fabric__no_descriptor_is_passed)
+{
+    fake.has_fabric = 1;
+    pes_run_processes(3, grow_by_fabric);
+    pes_run_threads(3, grow_by_descriptors); /* which nobody needs */
+}
+END_TEST
+
+START_TEST(handles__one_gpu_without_fabric__are_descriptors_on_all)
+{
+    fake.has_fabric = 1;
+    fake.bad = 1;
+    fake.has_no_fabric = 1;
+    pes_run_processes(3, grow_by_descriptors);
+}
+END_TEST
+
+/* Of one PE alone, which all follow. */
+static void forgo_fabric(struct ch_boot *boot)
+{
+    struct ch_options options = options_for(CHORUS_HEAP_cuda);
+    struct ch_heap *heap = NULL;
+
+    options.fabric = boot->me != 2;
+    EXPECT(ch_heap_open(boot, &options, &heap) == CHORUS_OK);
+    EXPECT(fake.fabric_handles == 0 && fake.descriptors == 1);
+    close_all(boot, heap);
+}
+
+START_TEST(handles__option_is_off_on_one_pe__are_descriptors_on_all)
+{
+    fake.has_fabric = 1;
+    pes_run_processes(3, forgo_fabric);
+}
+END_TEST
+
 START_TEST(alloc__gpu_is_full__fails_on_all_and_changes_nothing)
 {
     fake.free_bytes = 16 * M;
@@ -212,6 +262,26 @@ START_TEST(open__one_gpu_fails__is_told_on_all_or_auto_stays_on_hosts)
 }
 END_TEST
 
+static void open_untaken(struct ch_boot *boot)
+{
+    open_with_fault(boot, CHORUS_ERR_SYSTEM, "taking memory: the test says no");
+    EXPECT(fake.fabric_handles == 2 && fake.descriptors == 0);
+}
+
+/* Whatever fails on the way, nobody waits for a descriptor that does not come. */
+START_TEST(open__by_fabric_and_one_gpu_fails__is_told_on_all)
+{
+    fake.has_fabric = 1;
+    fake.bad = 1;
+    ck_assert_int_eq(setenv("CHORUS_LOG", "none", 1), 0);
+    fake.takes_no_fabric = 1;
+    pes_run_processes(3, open_untaken);
+    fake.takes_no_fabric = 0;
+    run_fault(&fake.has_no_memory, open_when_full);
+    run_fault(&fake.maps_nothing, open_unmappable);
+}
+END_TEST
+
 static void use_sync(struct ch_boot *boot)
 {
     struct ch_heap *heap = open_on_gpus(boot);
@@ -288,6 +358,7 @@ static void grow_with_multicast(struct ch_boot *boot, int n_here)
     EXPECT(((char *)block)[0] == 0);
     pes_meet(boot);
     EXPECT(fake.bound == 2 * n_here); /* two chunks */
+    EXPECT(fake.fabric_handles == 0);
     close_all(boot, heap);
 }
 
@@ -304,6 +375,8 @@ static void grow_processes(struct ch_boot *boot)
 START_TEST(multicast__all_ask_and_have_it__covers_every_chunk)
 {
     pes_run_threads(3, grow_threads);
+    pes_run_processes(3, grow_processes);
+    fake.has_fabric = 1; /* objects have descriptors, and memory with them */
     pes_run_processes(3, grow_processes);
 }
 END_TEST
@@ -429,6 +502,10 @@ int main(void)
 
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, heap__grows_on_every_gpu__peers_see_it);
+    tcase_add_test(tcase, handles__all_gpus_offer_fabric__no_descriptor_is_passed);
+    tcase_add_test(tcase, handles__one_gpu_without_fabric__are_descriptors_on_all);
+    tcase_add_test(tcase, handles__option_is_off_on_one_pe__are_descriptors_on_all);
+    tcase_add_test(tcase, open__by_fabric_and_one_gpu_fails__is_told_on_all);
     tcase_add_test(tcase, alloc__gpu_is_full__fails_on_all_and_changes_nothing);
     tcase_add_test(tcase, grow__one_gpu_fails__none_grows);
     tcase_add_test(tcase, open__one_gpu_fails__is_told_on_all_or_auto_stays_on_hosts);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.c: device segments: reserved, backed chunk by chunk, given back. */
+/* data.c: device segments: reserved, laid out, given back. What lies behind them is chunk.c's.
+ */
 #include "heap/data.h"
 
+#include "base/log.h"
 #include "heap/heap.h"
 #include "heap/multicast.h"
 
@@ -17,152 +19,9 @@
 
 #define PAGE_BYTES ((size_t)4096) /* of the door */
 
-enum { WHY_BYTES = 200 };
-
-/* What a PE says of a step that all must have taken. */
-struct report {
-    uint64_t handle; /* of its chunk, good within its process */
-    int64_t status;
-    char why[WHY_BYTES];
-};
-
 static size_t round_up(size_t value, size_t multiple)
 {
     return (value + multiple - 1) / multiple * multiple;
-}
-
-static struct report report_of(chorus_status status, uint64_t handle)
-{
-    struct report r;
-
-    memset(&r, 0, sizeof(r));
-    r.handle = handle;
-    r.status = status;
-    if (status != CHORUS_OK) (void)snprintf(r.why, sizeof(r.why), "%s", ch_error_message());
-    return r;
-}
-
-/* CHORUS_OK, or the failure of the first PE that had one, with its message, on every PE. */
-static chorus_status judge(const struct ch_data *data, const struct report *all)
-{
-    for (uint32_t pe = 0; pe < data->n; pe++)
-        if (all[pe].status != CHORUS_OK)
-            return CH_FAIL((chorus_status)all[pe].status, "heap on GPUs: PE %u: %s", pe,
-                           all[pe].why);
-    return CHORUS_OK;
-}
-
-chorus_status ch_data_agree(const struct ch_data *data, chorus_status mine)
-{
-    const struct report report = report_of(mine, 0);
-    struct report *all = malloc(data->n * sizeof(*all));
-    chorus_status st;
-
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
-    st = data->boot->ops->exchange(data->boot, &report, sizeof(report), -1, all, NULL);
-    if (st == CHORUS_OK) st = judge(data, all);
-    free(all);
-    return st;
-}
-
-/* Map the chunk [lo, hi) of PE pe, from its handle in this process or from its descriptor. */
-static chorus_status map_one(const struct ch_data *data, uint32_t pe, size_t lo, size_t hi,
-                             uint64_t handle, int fd)
-{
-    uint64_t own = handle;
-    chorus_status st;
-
-    if (!data->is_here[pe]) CH_TRY(ch_device_import(data->device, fd, &own));
-    st = ch_device_map(data->device, data->bases[pe] + lo, hi - lo, own);
-    if (!data->is_here[pe]) ch_device_release(data->device, own);
-    return st;
-}
-
-static void unmap_first(const struct ch_data *data, uint32_t n, size_t lo, size_t hi)
-{
-    for (uint32_t pe = 0; pe < n; pe++)
-        ch_device_unmap(data->device, data->bases[pe] + lo, hi - lo);
-}
-
-/* All PEs' chunks here, or none. */
-static chorus_status map_all(const struct ch_data *data, size_t lo, size_t hi,
-                             const struct report *all, const int *fds)
-{
-    for (uint32_t pe = 0; pe < data->n; pe++) {
-        const chorus_status st = map_one(data, pe, lo, hi, all[pe].handle, fds[pe]);
-
-        if (st == CHORUS_OK) continue;
-        unmap_first(data, pe, lo, hi);
-        return st;
-    }
-    return CHORUS_OK;
-}
-
-/* Tell what became of this PE's chunk, learn of all, map them. A PE without a chunk gives any
- * descriptor, since all must give one. */
-static chorus_status share(const struct ch_data *data, size_t lo, size_t hi,
-                           const struct report *mine, int fd)
-{
-    struct report *all = malloc(data->n * (sizeof(*all) + sizeof(int)));
-    int *fds;
-    chorus_status st;
-
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
-    fds = (int *)(all + data->n);
-    st = data->boot->ops->exchange(data->boot, mine, sizeof(*mine), fd, all, fds);
-    if (st != CHORUS_OK) goto out_all;
-    st = judge(data, all);
-    if (st == CHORUS_OK) {
-        const chorus_status mapped = map_all(data, lo, hi, all, fds);
-
-        st = ch_data_agree(data, mapped);
-        if (st != CHORUS_OK && mapped == CHORUS_OK) unmap_first(data, data->n, lo, hi);
-    }
-    for (uint32_t pe = 0; pe < data->n; pe++)
-        (void)close(fds[pe]);
-
-out_all:
-    free(all);
-    return st;
-}
-
-/* Map the chunk of every segment here, and all at once where there is multicast. */
-static chorus_status join(const struct ch_data *data, struct ch_chunk *chunk,
-                          const struct report *mine, int fd)
-{
-    chorus_status st;
-
-    CH_TRY(share(data, chunk->lo, chunk->hi, mine, fd));
-    if (!data->has_multicast) return CHORUS_OK;
-    st = ch_multicast_make(data, chunk, mine->handle);
-    if (st != CHORUS_OK) unmap_first(data, data->n, chunk->lo, chunk->hi);
-    return st;
-}
-
-/* The next chunk of every segment, [lo, hi) of it. Mappings alone keep its memory afterwards.
- */
-static chorus_status add_chunk(struct ch_data *data, size_t lo, size_t hi)
-{
-    struct ch_chunk *chunks =
-        realloc(data->chunks, (data->n_chunks + 1) * sizeof(*data->chunks));
-    struct ch_chunk chunk = {lo, hi, 0};
-    uint64_t handle = 0;
-    int fd = -1;
-    chorus_status created, st;
-    struct report mine;
-
-    if (chunks != NULL) data->chunks = chunks;
-    created = chunks == NULL ? CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of chunks")
-                             : ch_device_create(data->device, hi - lo, &handle, &fd);
-    mine = report_of(created, handle);
-    st = join(data, &chunk, &mine, created == CHORUS_OK ? fd : data->spare_fd);
-    if (created == CHORUS_OK) {
-        ch_device_release(data->device, handle);
-        (void)close(fd);
-    }
-    CH_TRY(st);
-    data->chunks[data->n_chunks++] = chunk;
-    return CHORUS_OK;
 }
 
 /* A device that is full says so before anyone takes anything; those who share it take turns. */
@@ -175,7 +34,7 @@ chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi)
         st = CH_FAIL(CHORUS_ERR_NOMEM, "its GPU (%s) has %zu bytes free, %u PEs share it",
                      ch_device_id_of(data->device)->name, has, data->n_sharing);
     CH_TRY(ch_data_agree(data, st));
-    return add_chunk(data, data->symmetric_offset + lo, data->symmetric_offset + hi);
+    return ch_data_add_chunk(data, data->symmetric_offset + lo, data->symmetric_offset + hi);
 }
 
 /* Segments alike on all PEs, whatever their devices. */
@@ -243,6 +102,40 @@ static chorus_status make_own(struct ch_data *data, const struct ch_data_peer *p
     return reserve(data);
 }
 
+/* Is this PE for fabric handles? */
+static bool offers_fabric(const struct ch_data *data, const struct ch_options *options)
+{
+    if (!options->fabric)
+        CH_LOG(DEBUG, "no fabric handles: CHORUS_FABRIC=0");
+    else if (data->has_multicast)
+        CH_LOG(DEBUG,
+               "no fabric handles: objects of multicast, and so memory, have descriptors");
+    else
+        return ch_device_offers_fabric(data->device, data->granule_bytes);
+    return false;
+}
+
+/* What each PE made alone all have; and how memory becomes known to other processes. */
+static chorus_status agree_on_start(struct ch_data *data, const struct ch_options *options,
+                                    chorus_status mine)
+{
+    bool is_alone = true; /* the process; which is so for all PEs, or for none */
+    uint32_t without;
+
+    for (uint32_t pe = 0; pe < data->n; pe++)
+        is_alone = is_alone && data->is_here[pe];
+    if (is_alone) return ch_data_agree(data, mine);
+    CH_TRY(ch_data_agree_on_fabric(
+        data, mine, mine == CHORUS_OK && offers_fabric(data, options), &without));
+    data->by_fabric = without == data->n;
+    if (data->by_fabric)
+        CH_LOG(DEBUG, "memory of GPUs is shared by fabric handles, which all PEs offer");
+    else
+        CH_LOG(DEBUG, "memory of GPUs is shared by descriptors: PE %u has no fabric handles",
+               without);
+    return CHORUS_OK;
+}
+
 static chorus_status allocate(struct ch_data *data, const struct ch_data_peer *peers)
 {
     data->is_here = calloc(data->n, sizeof(*data->is_here));
@@ -272,8 +165,8 @@ chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *option
     lay_out(data, options, peers);
     st = allocate(data, peers);
     if (st == CHORUS_OK) st = make_own(data, peers, own.door);
-    CH_TRY_GOTO(st, ch_data_agree(data, st), out_close);
-    CH_TRY_GOTO(st, add_chunk(data, 0, data->sync_bytes), out_close);
+    CH_TRY_GOTO(st, agree_on_start(data, options, st), out_close);
+    CH_TRY_GOTO(st, ch_data_add_chunk(data, 0, data->sync_bytes), out_close);
     ch_arena_grow(&data->sync, data->sync_bytes);
     *data_out = data;
     return CHORUS_OK;
@@ -289,7 +182,7 @@ static void unmap_chunks(struct ch_data *data)
         const struct ch_chunk *chunk = &data->chunks[i];
 
         if (data->has_multicast) ch_multicast_undo(data, chunk);
-        unmap_first(data, data->n, chunk->lo, chunk->hi);
+        ch_data_unmap(data, data->n, chunk->lo, chunk->hi);
     }
 }
 

@@ -30,6 +30,7 @@ struct ch_data {
     struct ch_device *device; /* owned */
     struct ch_boot *boot;     /* borrowed */
     uint32_t me, n;
+    bool by_fabric;        /* what other processes get of memory: see struct ch_pass */
     int spare_fd;          /* borrowed: given where all must give a descriptor */
     char gpu[64];          /* the name that all PEs' devices have; "" if they differ */
     uint32_t n_sharing;    /* PEs that use this PE's device, itself too */
@@ -80,6 +81,18 @@ CH_MUST_CHECK chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t
 /* CHORUS_OK if that is what every PE says of a step, else the failure of the first that had
  * one, with its message, on every PE. Collective; for multicast.c. */
 CH_MUST_CHECK chorus_status ch_data_agree(const struct ch_data *data, chorus_status mine);
+
+/* The same, and whether all PEs offer fabric handles: *without_out is the first that does not,
+ * or the number of PEs. */
+CH_MUST_CHECK chorus_status ch_data_agree_on_fabric(const struct ch_data *data,
+                                                    chorus_status mine, bool offers,
+                                                    uint32_t *without_out);
+
+/* The next chunk of every segment, bytes [lo, hi) of it: on all PEs or on none. Collective.
+ * Mappings alone keep its memory afterwards. */
+CH_MUST_CHECK chorus_status ch_data_add_chunk(struct ch_data *data, size_t lo, size_t hi);
+/* Those bytes of the first n PEs' segments have no memory here any more. Not collective. */
+void ch_data_unmap(const struct ch_data *data, uint32_t n, size_t lo, size_t hi);
 
 /* See heap.h. */
 CH_MUST_CHECK chorus_status ch_data_sync_alloc(struct ch_data *data, size_t bytes,

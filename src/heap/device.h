@@ -70,14 +70,29 @@ CH_MUST_CHECK chorus_status ch_device_reserve(const struct ch_device *device, si
 void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes);
 
 /*
- * Memory without an address: a handle, good in this process, and a descriptor, for others.
- * ERR_NOMEM when the device is full. It is given back once the handles of all PEs are released,
- * the descriptors closed and the mappings gone.
+ * What another process needs to get at memory of this one: a descriptor, which only sockets
+ * carry and whoever has it closes, or, where the device offers fabric handles, bytes alone.
+ */
+enum { CH_FABRIC_BYTES = 64 };
+struct ch_pass {
+    int fd; /* -1: fabric serves */
+    unsigned char fabric[CH_FABRIC_BYTES];
+};
+
+/* Does this device make fabric handles, of memory of so many bytes? Tried, since many claim it
+ * and refuse. What is against it is logged. */
+bool ch_device_offers_fabric(const struct ch_device *device, size_t bytes);
+
+/*
+ * Memory without an address: a handle, good in this process, and a pass, for others. ERR_NOMEM
+ * when the device is full. It is given back once the handles of all PEs are released, the
+ * passes closed and the mappings gone.
  */
 CH_MUST_CHECK chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
-                                             uint64_t *handle_out, int *fd_out);
-CH_MUST_CHECK chorus_status ch_device_import(const struct ch_device *device, int fd,
-                                             uint64_t *handle_out);
+                                             bool by_fabric, uint64_t *handle_out,
+                                             struct ch_pass *pass_out);
+CH_MUST_CHECK chorus_status ch_device_import(const struct ch_device *device,
+                                             const struct ch_pass *pass, uint64_t *handle_out);
 void ch_device_release(const struct ch_device *device, uint64_t handle);
 
 /* Map all of a handle's memory, for this device to load and store. */

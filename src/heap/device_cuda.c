@@ -4,7 +4,6 @@
 #include "heap/runtime_cuda.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 chorus_status ch_runtime_failed(const struct ch_device *device, const char *what,
                                 cudaError_t error)
@@ -134,51 +133,6 @@ void ch_device_unreserve(const struct ch_device *device, char *base, size_t byte
     const int before = ch_device_enter(device);
 
     (void)device->driver.cuMemAddressFree((CUdeviceptr)(uintptr_t)base, bytes);
-    ch_device_leave(device, before);
-}
-
-chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
-                               uint64_t *handle_out, int *fd_out)
-{
-    const CUmemAllocationProp memory = ch_driver_memory_of(device->id.ordinal);
-    const int before = ch_device_enter(device);
-    CUmemGenericAllocationHandle handle = 0;
-    const char *what = "an allocation";
-    int fd = -1;
-    CUresult result = device->driver.cuMemCreate(&handle, bytes, &memory, 0);
-
-    if (result == CUDA_SUCCESS) {
-        what = "sharing an allocation";
-        result = device->driver.cuMemExportToShareableHandle(
-            &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-        if (result != CUDA_SUCCESS) (void)device->driver.cuMemRelease(handle);
-    }
-    ch_device_leave(device, before);
-    if (result != CUDA_SUCCESS) return ch_device_failed(device, what, bytes, result);
-    *handle_out = handle;
-    *fd_out = fd;
-    return CHORUS_OK;
-}
-
-chorus_status ch_device_import(const struct ch_device *device, int fd, uint64_t *handle_out)
-{
-    const int before = ch_device_enter(device);
-    CUmemGenericAllocationHandle handle = 0;
-    const CUresult result = device->driver.cuMemImportFromShareableHandle(
-        &handle, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-
-    ch_device_leave(device, before);
-    if (result != CUDA_SUCCESS)
-        return ch_device_failed(device, "taking a peer's allocation", 0, result);
-    *handle_out = handle;
-    return CHORUS_OK;
-}
-
-void ch_device_release(const struct ch_device *device, uint64_t handle)
-{
-    const int before = ch_device_enter(device);
-
-    (void)device->driver.cuMemRelease(handle);
     ch_device_leave(device, before);
 }
 

@@ -149,7 +149,8 @@ static bool has_multicast(const struct ch_driver *driver, int ordinal)
 static chorus_status describe(const struct ch_driver *driver, int ordinal,
                               struct ch_device_id *id_out)
 {
-    const CUmemAllocationProp memory = ch_driver_memory_of(ordinal);
+    const CUmemAllocationProp memory =
+        ch_driver_memory_of(ordinal, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     struct cudaDeviceProp is;
     struct ch_device_id id = {.ordinal = ordinal};
     size_t granule = 0;

@@ -69,16 +69,23 @@ void ch_device_unreserve(const struct ch_device *device, char *base, size_t byte
     (void)device, (void)base, (void)bytes;
 }
 
-chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
-                               uint64_t *handle_out, int *fd_out)
+bool ch_device_offers_fabric(const struct ch_device *device, size_t bytes)
 {
-    (void)device, (void)bytes, (void)handle_out, (void)fd_out;
+    (void)device, (void)bytes;
+    return false;
+}
+
+chorus_status ch_device_create(const struct ch_device *device, size_t bytes, bool by_fabric,
+                               uint64_t *handle_out, struct ch_pass *pass_out)
+{
+    (void)device, (void)bytes, (void)by_fabric, (void)handle_out, (void)pass_out;
     return absent();
 }
 
-chorus_status ch_device_import(const struct ch_device *device, int fd, uint64_t *handle_out)
+chorus_status ch_device_import(const struct ch_device *device, const struct ch_pass *pass,
+                               uint64_t *handle_out)
 {
-    (void)device, (void)fd, (void)handle_out;
+    (void)device, (void)pass, (void)handle_out;
     return absent();
 }
 

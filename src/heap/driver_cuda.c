@@ -30,11 +30,11 @@ chorus_status ch_driver_load(struct ch_driver *driver_out)
     return CHORUS_OK;
 }
 
-CUmemAllocationProp ch_driver_memory_of(int ordinal)
+CUmemAllocationProp ch_driver_memory_of(int ordinal, CUmemAllocationHandleType kind)
 {
     const CUmemAllocationProp memory = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .requestedHandleTypes = kind,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal},
     };
 

@@ -45,7 +45,7 @@ struct ch_driver {
 /* Find them all. ERR_SYSTEM names the one that is missing. */
 CH_MUST_CHECK chorus_status ch_driver_load(struct ch_driver *driver_out);
 
-/* What ch_device_create asks for, of one device. */
-CUmemAllocationProp ch_driver_memory_of(int ordinal);
+/* What ch_device_create asks for, of one device, to be passed on by handles of that kind. */
+CUmemAllocationProp ch_driver_memory_of(int ordinal, CUmemAllocationHandleType kind);
 
 #endif /* CH_DRIVER_CUDA_H */

@@ -54,7 +54,9 @@ static chorus_status hand_out(const struct ch_data *data, int fd, uint64_t *obje
     st = data->boot->ops->exchange(data->boot, &nothing, sizeof(nothing), fd, fds + data->n,
                                    fds);
     if (st == CHORUS_OK) {
-        if (data->me != 0) st = ch_device_import(data->device, fds[0], object);
+        const struct ch_pass pass = {.fd = fds[0]};
+
+        if (data->me != 0) st = ch_device_import(data->device, &pass, object);
         for (uint32_t pe = 0; pe < data->n; pe++)
             (void)close(fds[pe]);
     }

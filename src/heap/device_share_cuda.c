@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_share_cuda.c: memory of a device, and the two kinds of handles that pass it on. */
+#include "heap/device_state_cuda.h"
+
+#include "base/log.h"
+
+static CUmemAllocationHandleType kind_of(bool by_fabric)
+{
+    return by_fabric ? CU_MEM_HANDLE_TYPE_FABRIC : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+}
+
+/* With a context; a failure leaves nothing, and *what_out says of what. */
+static CUresult create(const struct ch_device *d, size_t bytes, bool by_fabric,
+                       CUmemGenericAllocationHandle *handle_out, struct ch_pass *pass_out,
+                       const char **what_out)
+{
+    const CUmemAllocationHandleType kind = kind_of(by_fabric);
+    const CUmemAllocationProp memory = ch_driver_memory_of(d->id.ordinal, kind);
+    struct ch_pass pass = {.fd = -1};
+    void *to = by_fabric ? (void *)pass.fabric : (void *)&pass.fd;
+    CUmemGenericAllocationHandle handle = 0;
+    CUresult result;
+
+    _Static_assert(sizeof(CUmemFabricHandle) == CH_FABRIC_BYTES, "a fabric handle must fit");
+    *what_out = "an allocation";
+    result = d->driver.cuMemCreate(&handle, bytes, &memory, 0);
+    if (result != CUDA_SUCCESS) return result;
+    *what_out = "sharing an allocation";
+    result = d->driver.cuMemExportToShareableHandle(to, handle, kind, 0);
+    if (result != CUDA_SUCCESS) {
+        (void)d->driver.cuMemRelease(handle);
+        return result;
+    }
+    *handle_out = handle;
+    *pass_out = pass;
+    return CUDA_SUCCESS;
+}
+
+/* Without an IMEX channel that the user may open, the driver permits none of them. */
+static bool make_fabric(const struct ch_device *d, size_t bytes)
+{
+    CUmemGenericAllocationHandle handle = 0;
+    struct ch_pass pass;
+    const char *what = NULL, *why = NULL;
+    const CUresult result = create(d, bytes, true, &handle, &pass, &what);
+
+    if (result == CUDA_SUCCESS) {
+        (void)d->driver.cuMemRelease(handle);
+        return true;
+    }
+    (void)d->driver.cuGetErrorString(result, &why);
+    CH_LOG(DEBUG, "no fabric handles: %s on GPU %d (%s) is refused: %s%s", what, d->id.ordinal,
+           d->id.name, why != NULL ? why : "unknown error",
+           result == CUDA_ERROR_NOT_PERMITTED ? "; is there an IMEX channel?" : "");
+    return false;
+}
+
+/* A driver that does not know the attribute has none of them. */
+bool ch_device_offers_fabric(const struct ch_device *device, size_t bytes)
+{
+    const int before = ch_device_enter(device);
+    int has = 0;
+    const CUresult result = device->driver.cuDeviceGetAttribute(
+        &has, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, (CUdevice)device->id.ordinal);
+    const bool claims = result == CUDA_SUCCESS && has;
+    const bool offers = claims && make_fabric(device, bytes);
+
+    ch_device_leave(device, before);
+    if (!claims)
+        CH_LOG(DEBUG, "no fabric handles: GPU %d (%s) has none", device->id.ordinal,
+               device->id.name);
+    return offers;
+}
+
+chorus_status ch_device_create(const struct ch_device *device, size_t bytes, bool by_fabric,
+                               uint64_t *handle_out, struct ch_pass *pass_out)
+{
+    const int before = ch_device_enter(device);
+    CUmemGenericAllocationHandle handle = 0;
+    const char *what = NULL;
+    const CUresult result = create(device, bytes, by_fabric, &handle, pass_out, &what);
+
+    ch_device_leave(device, before);
+    if (result != CUDA_SUCCESS) return ch_device_failed(device, what, bytes, result);
+    *handle_out = handle;
+    return CHORUS_OK;
+}
+
+static chorus_status import_failed(const struct ch_device *d, bool by_fabric, CUresult result)
+{
+    const char *why = NULL;
+
+    (void)d->driver.cuGetErrorString(result, &why);
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "GPU %d (%s) cannot take a peer's memory by %s: %s%s",
+                   d->id.ordinal, d->id.name, by_fabric ? "fabric handle" : "descriptor",
+                   why != NULL ? why : "unknown error",
+                   by_fabric ? "; give all PEs one IMEX channel, or set CHORUS_FABRIC=0" : "");
+}
+
+chorus_status ch_device_import(const struct ch_device *device, const struct ch_pass *pass,
+                               uint64_t *handle_out)
+{
+    const bool by_fabric = pass->fd < 0;
+    struct ch_pass copy = *pass; /* the driver's parameter is not const */
+    void *from = by_fabric ? (void *)copy.fabric : (void *)(intptr_t)pass->fd;
+    const int before = ch_device_enter(device);
+    CUmemGenericAllocationHandle handle = 0;
+    const CUresult result =
+        device->driver.cuMemImportFromShareableHandle(&handle, from, kind_of(by_fabric));
+
+    ch_device_leave(device, before);
+    if (result != CUDA_SUCCESS) return import_failed(device, by_fabric, result);
+    *handle_out = handle;
+    return CHORUS_OK;
+}
+
+void ch_device_release(const struct ch_device *device, uint64_t handle)
+{
+    const int before = ch_device_enter(device);
+
+    (void)device->driver.cuMemRelease(handle);
+    ch_device_leave(device, before);
+}
