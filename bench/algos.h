@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algos.h: which algorithms --algo asks for. */
+#ifndef CH_ALGOS_H
+#define CH_ALGOS_H
+
+#include "bench/backend.h"
+
+/* Is the algorithm "name:proto", or the choice of the program (null), wanted? */
+bool ch_algo_is_wanted(const struct ch_sweep_options *options, const char *algo);
+
+/* Does the backend have what --algo asks for? False: a message in error[bytes]. */
+bool ch_algos_fit(const struct ch_backend *backend, const struct ch_sweep_options *options,
+                  char *error, size_t bytes);
+
+#endif /* CH_ALGOS_H */
