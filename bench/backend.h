@@ -13,12 +13,18 @@
 #include "bench/vs.h"
 #include "chorus/status.h"
 
+/* An algorithm that --algo may force. */
+struct ch_choice {
+    const char *name; /* "name:proto"; null: the list ends here */
+    bool takes_radix;
+};
+
 struct ch_backend {
     const char *program, *version;
     uint32_t me, pes;   /* in the team that is swept; me >= pes: outside, to allocate only */
     bool root_gets;     /* broadcast writes the root's destination too */
     bool chooses_algos; /* --algo, --ctas, --radix, --team and --mode mean something */
-    const char *const *algos[CH_SWEEP_COUNT]; /* "name:proto", null at the end; or null */
+    const struct ch_choice *algos[CH_SWEEP_COUNT]; /* a list for each; or null */
 
     bool on_gpu; /* buffers are a GPU's: the host copies, times and captures by gpu.h */
     const struct ch_peer *peers[CH_PEER_COUNT]; /* on_gpu: those that are there; else null */

@@ -64,12 +64,12 @@ static bool walk_ctas(const struct walk *walk, struct ch_work work)
 
 static bool walk_algos(const struct walk *walk, struct ch_work work)
 {
-    const char *const *const algos = walk->backend->algos[work.coll];
+    const struct ch_choice *const algos = walk->backend->algos[work.coll];
 
     work.algo = NULL;
     if (ch_algo_is_wanted(walk->options, NULL) && !walk_bytes(walk, work)) return false;
-    for (size_t k = 0; algos != NULL && algos[k] != NULL; k++) {
-        work.algo = algos[k];
+    for (size_t k = 0; algos != NULL && algos[k].name != NULL; k++) {
+        work.algo = algos[k].name;
         if (ch_algo_is_wanted(walk->options, work.algo) && !walk_ctas(walk, work)) return false;
     }
     return true;

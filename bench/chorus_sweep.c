@@ -165,12 +165,13 @@ static void served(const struct ch_work *work, struct ch_served *served_out)
 
 /* --- algorithms to force ------------------------------------------------------------------ */
 
-/* All algorithms as "name:proto", each in the place of its collective's row. */
+/* All algorithms, each in the place of its collective's row. */
 static const struct {
     enum ch_sweep_coll coll;
-    const char *name;
+    struct ch_choice choice;
 } algos[] = {
-#define X(coll, name, proto, fn, needs, radix, steps, wire) {CH_SWEEP_##coll, #name ":" #proto},
+#define X(coll, name, proto, fn, needs, radix, steps, wire) \
+    {CH_SWEEP_##coll, {#name ":" #proto, radix}},
     CH_ALGO_LIST(X)
 #undef X
 };
@@ -179,13 +180,13 @@ enum { ALGO_COUNT = sizeof(algos) / sizeof(algos[0]) };
 
 static void list_algos(struct ch_backend *backend)
 {
-    static const char *names[ALGO_COUNT + CH_SWEEP_COUNT]; /* a null after each collective's */
+    static struct ch_choice choices[ALGO_COUNT + CH_SWEEP_COUNT]; /* with the lists' ends */
     size_t n = 0;
 
     for (unsigned coll = 0; coll < CH_SWEEP_COUNT; coll++) {
-        backend->algos[coll] = &names[n];
+        backend->algos[coll] = &choices[n];
         for (size_t k = 0; k < ALGO_COUNT; k++)
-            if (algos[k].coll == coll) names[n++] = algos[k].name;
+            if (algos[k].coll == coll) choices[n++] = algos[k].choice;
         n++;
     }
 }

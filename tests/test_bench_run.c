@@ -90,8 +90,11 @@ static const char *reason(void)
     return "it was told so";
 }
 
-static const char *const reduce_algos[] = {"one_shot:simple", "one_shot:ll", "ring:simple",
-                                           NULL};
+static const struct ch_choice reduce_algos[] = {{"one_shot:simple", false},
+                                                {"one_shot:ll", false},
+                                                {"exchange:simple", true},
+                                                {"ring:simple", false},
+                                                {NULL, false}};
 
 static const struct ch_backend backend = {
     .program = "made-up",
@@ -169,6 +172,8 @@ START_TEST(run__refusals__exit_2_before_any_call)
     ck_assert_int_eq(RUN("-r", "1"), 2);
     ck_assert_int_eq(RUN("--algo", "two_shot"), 2);
     ck_assert_int_eq(RUN("--algo", "ring", "--coll", "sync"), 2);
+    ck_assert_int_eq(RUN("--ctas", "3"), 2);
+    ck_assert_int_eq(RUN("--radix", "3", "--algo", "auto,ring"), 2);
     ck_assert_int_eq(RUN("--mode", "graph"), 2);
     ck_assert_int_eq(RUN("--mode", "stream", "--vs", "nccl"), 2);
     ck_assert_int_eq(RUN("-o", "xor", "--coll", "reduce"), 2);
@@ -176,6 +181,14 @@ START_TEST(run__refusals__exit_2_before_any_call)
     ck_assert_int_eq(RUN("--csv", "/nonexistent/rows.csv"), 2);
     ck_assert_int_eq(RUN("--csv", "/dev/null", "--json", "/nonexistent/rows.json"), 2);
     ck_assert_uint_eq(program.calls, 0);
+}
+END_TEST
+
+START_TEST(run__ctas_and_radix_of_a_forced_algorithm__are_taken)
+{
+    ck_assert_int_eq(RUN("--algo", "all", "--radix", "3", "--ctas", "3", "-e", "8"), 0);
+    ck_assert_int_eq(RUN("--algo", "auto,exchange", "--radix", "3", "-e", "8"), 0);
+    ck_assert_int_eq(RUN("--algo", "auto,one_shot:ll", "--ctas", "3", "-e", "8"), 0);
 }
 END_TEST
 
@@ -295,6 +308,7 @@ int main(void)
     tcase_add_test(tcase, run__last_element_not_written__exits_1);
     tcase_add_test(tcase, run__barrier_that_waits_for_none__exits_1);
     tcase_add_test(tcase, run__refusals__exit_2_before_any_call);
+    tcase_add_test(tcase, run__ctas_and_radix_of_a_forced_algorithm__are_taken);
     tcase_add_test(tcase, run__unsupported_by_the_program__is_left_out);
     tcase_add_test(tcase, run__refused_by_the_program__ends_the_sweep);
     tcase_add_test(tcase, measure__long_call__is_a_batch_of_one);

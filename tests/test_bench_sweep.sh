@@ -109,7 +109,18 @@ refusals)
     refused 'unknown option "--bogus"' --bogus
     refused 'did you mean "fcollect"?' --coll fcolect
     refused 'did you mean "one_shot"?' --algo oneshot
-    refused '"two_shot" serves none of the collectives' --algo two_shot --coll fcollect
+    refused '--algo: unknown "two_shot"; Known: auto, all; for fcollect all_push, ring,' \
+        --algo two_shot --coll fcollect
+    refused '; for barrier dissemination; for reduce one_shot, two_shot, ' \
+        --algo foo --coll barrier,reduce,sync
+    refused '--algo: unknown "ring"; Known: auto, all' --algo ring --coll sync
+    refused '--ctas 999: --algo "auto" forces no algorithm' --ctas 999
+    refused '--ctas 1,...: --algo "all" forces no algorithm' --ctas 1,2 --algo all --coll sync
+    refused '--radix 5: --algo "auto" forces no algorithm that takes a radix; name one that does' \
+        --radix 5
+    refused 'one that does; for reduce recursive_exchange' --radix 5 --algo ring --coll reduce
+    refused 'leave it out, for none of these collectives has one' --radix 5 --algo all \
+        --coll fcollect,alltoall
     refused '-r 2: expected -1, or a PE from 0 to 1' -r 2
     refused 'no rows' --coll reduce -d f32 -o xor
     refused 'cannot write' --csv "$folder/none/rows.csv"
