@@ -264,7 +264,10 @@ void ch_report_close(struct ch_report *report)
     close_files(report);
     if (plot != NULL && !ch_plot_draw(plot, report->rows, report->n_rows))
         report->failed = true;
-    (void)printf("%zu rows, %" PRIu64 " wrong\n", report->n_rows, report->wrong);
+    if (report->options->checks)
+        (void)printf("%zu rows, %" PRIu64 " wrong\n", report->n_rows, report->wrong);
+    else
+        (void)printf("%zu rows, not checked\n", report->n_rows);
     if (fflush(stdout) != 0) fail(report, "standard output");
     free(report->rows);
 }

@@ -102,6 +102,7 @@ END
     run 2 -b 8 -e 16 -n 3 --coll broadcast -c 0 --csv "$folder/rows.csv" --plot "$folder/p.png"
     [ "$status" -eq 0 ] || fail "exits $status: $(cat "$folder/err")"
     [ "$(column 15 | sort -u)" = "" ] || fail "wrong elements counted without a check"
+    [ "$(tail -n 1 "$folder/out")" = "2 rows, not checked" ] || fail "said to be checked"
     [ -s "$folder/p.png" ] || fail "no plot"
     ;;
 

@@ -29,4 +29,7 @@ assert rows[1] == ["fcollect", "64", "ring:ll", "x2", "3.50", "0.500", "-", "pus
 assert rows[2] == ["fcollect", "256", "ring:ll", "x2", "9.25", "-", "-", "-", "-"], rows
 status, rows = table(PLAIN, "fcollect,push,ll,8,f32,none,4,16,2.0,3,forced")
 assert status == 1 and rows[-1][2] == "1", rows
+assert rows[-1][-1] == "data", rows
+status, rows = table(PLAIN, "fcollect,push,ll,8,f32,none,4,16,2.0,,forced")
+assert status == 0 and rows[-1][-3:] == ["1", "not", "checked"], rows
 assert table("# nothing")[0] == 1

@@ -24,10 +24,11 @@ def key_of(row):
 
 
 def main():
-    chosen, forced, wrong = {}, {}, 0
+    chosen, forced, wrong, unchecked = {}, {}, 0, 0
     for path in filter(lambda p: Path(p).exists(), sys.argv[1:]):
         for row in rows_of(path):
             wrong += row["wrong"] not in ("0", "")
+            unchecked += row["wrong"] == ""
             if row["wrong"] not in ("0", ""):
                 continue
             best = forced if row["rule"] == "forced" else chosen
@@ -41,7 +42,8 @@ def main():
         print(f"{key[0]:13} {key[4]:>10} {name(ours):28} {time(ours):>9} "
               f"{ours.get('nccl_ratio') or '-':>6} {ours.get('nvshmem_ratio') or '-':>8} "
               f"{name(best):28} {time(best):>9}")
-    print(f"{len(chosen) + len(forced)} lines, {wrong} rows with wrong data")
+    print(f"{len(chosen) + len(forced)} lines, {wrong} rows with wrong data"
+          + (f", {unchecked} not checked" if unchecked else ""))
     sys.exit(1 if wrong or not chosen | forced else 0)
 
 
