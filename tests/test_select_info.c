@@ -36,9 +36,13 @@ static const struct {
     {"explain reduce --bytes=8", "explain needs --pes; expected a number, such as 64K"},
     {"explain reduce --pes 2", "explain needs --bytes; expected a number, such as 64K"},
     {"explain reduce --pes 0 --bytes 8", "--pes is \"0\"; expected a number from 1, with K, M or G for powers of 1024"},
+    {"explain reduce --pes -1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
+    {"explain reduce --pes=-1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
+    {"explain reduce --pes 2 --bytes --pes", "--bytes is \"--pes\"; expected a number from 0, with K, M or G for powers of 1024"},
+    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place or --machine"},
     {"explain reduce --pes 2 --bytes 64k", "--bytes is \"64k\"; expected a number from 0, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes 6", "--bytes is 6, which is not whole f32; expected a multiple of 4"},
-    {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64 or c128; did you mean \"f32\"?"},
+    {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64, c128, uchar, ushort, uint, ulong, ulonglong, int8, int16, int32, int64, uint8, uint16, uint32, uint64, size, char, schar, short, int, long, longlong, ptrdiff, half, bfloat16, float, double, longdouble, complexf or complexd; did you mean \"f32\"?"},
     {"explain reduce --pes 2 --bytes 8 --op summ", "unknown op \"summ\"; expected and, or, xor, min, max, sum or prod; did you mean \"sum\"?"},
     {"explain reduce --pes 2 --bytes 8 --machine cude", "unknown machine \"cude\"; expected host or cuda; did you mean \"cuda\"?"},
     {"explain reduce --pes 2 --bytes 8 --op xor", "--op xor does not take f32; expected an integer type"},
@@ -49,7 +53,7 @@ static const struct {
 
 START_TEST(info__bad_command_line__one_message_and_exit_2)
 {
-    char expected[512];
+    char expected[1024];
 
     ck_assert_int_eq(run("", refusals[_i].arguments), 2);
     (void)snprintf(expected, sizeof(expected), "chorus-info: %s\n", refusals[_i].message);
@@ -96,6 +100,26 @@ START_TEST(info__explain__plan_rule_and_what_was_passed)
         "passed %s:5: bytes 65536 is not in 64..1K\n",
         table_path, table_path);
     ck_assert_str_eq(output, expected);
+}
+END_TEST
+
+/* Users of OpenSHMEM know the names that stand in its functions. */
+START_TEST(info__explain_dtype__takes_the_names_of_the_api)
+{
+    static const char *const pairs[][2] = {
+        {"float", "f32"}, {"double", "f64"}, {"int", "i32"}, {"long", "i64"},
+        {"size", "u64"},  {"half", "f16"},   {"f80", "f80"},
+    };
+    char arguments[128], expected[64];
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        (void)snprintf(arguments, sizeof(arguments),
+                       "explain reduce --pes 2 --bytes 64 --dtype %s", pairs[i][0]);
+        ck_assert_int_eq(run("", arguments), 0);
+        (void)snprintf(expected, sizeof(expected), "reduce, 64 bytes of %s, sum, ",
+                       pairs[i][1]);
+        ck_assert_ptr_eq(strstr(output, expected), output);
+    }
 }
 END_TEST
 
@@ -225,6 +249,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, info__too_many_words__exit_2);
     tcase_add_test(tests, info__bad_environment__exit_2);
     tcase_add_test(tests, info__explain__plan_rule_and_what_was_passed);
+    tcase_add_test(tests, info__explain_dtype__takes_the_names_of_the_api);
     tcase_add_test(tests, info__explain_in_place__offers_less);
     tcase_add_test(tests, info__explain_cuda__as_a_job_on_gpus);
     tcase_add_test(tests, info__explain_bad_table__place_and_exit_2);

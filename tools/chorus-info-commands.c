@@ -23,6 +23,32 @@ static chorus_status find_name(const char *kind, const char *const names[], size
     return CHORUS_OK;
 }
 
+/* The names of rule tables first, then those in functions of the API, as chorus-sweep has it.
+ */
+static chorus_status find_type(const char *text, uint32_t *out)
+{
+    static const struct {
+        const char *name;
+        chorus_type type;
+    } known[] = {
+#define X(T, ctype, class, bytes) {#T, CHORUS_TYPE_##T},
+        CHORUS_TYPE_LIST(X)
+#undef X
+#define X(NAME, ctype, type) {#NAME, type},
+            CHORUS_REDUCE_ARITHMETIC_TYPES(X)
+#undef X
+    };
+    enum { NAMES = sizeof(known) / sizeof(known[0]) };
+    const char *names[NAMES];
+    uint32_t index = 0;
+
+    for (size_t i = 0; i < NAMES; i++)
+        names[i] = known[i].name;
+    CH_TRY(find_name("dtype", names, NAMES, text, &index));
+    *out = known[index].type;
+    return CHORUS_OK;
+}
+
 static chorus_status parse_number(const char *option, const char *text, uint64_t lo,
                                   uint64_t hi, uint64_t *out)
 {
@@ -67,8 +93,7 @@ static chorus_status request_of(const struct info_args *args, const struct ch_op
 
     *r = (struct ch_request){0};
     CH_TRY(find_name("collective", ch_coll_names, CHORUS_COLL_COUNT, args->operand, &coll));
-    if (args->dtype != NULL)
-        CH_TRY(find_name("dtype", ch_type_names, CHORUS_TYPE_COUNT, args->dtype, &type));
+    if (args->dtype != NULL) CH_TRY(find_type(args->dtype, &type));
     if (args->op != NULL) CH_TRY(find_name("op", ch_op_names, CHORUS_OP_COUNT, args->op, &op));
     CH_TRY(parse_number("pes", args->pes, 1, UINT32_MAX, &pes));
     r->coll = (chorus_coll)coll;

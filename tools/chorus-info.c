@@ -27,7 +27,7 @@ enum {
 static const struct argp_option options[] = {
     {"bytes", KEY_BYTES, "BYTES", 0, "explain: bytes of the message, such as 64K", 0},
     {"pes", KEY_PES, "PES", 0, "explain: PEs of the team", 0},
-    {"dtype", KEY_DTYPE, "TYPE", 0, "explain: element type (f32)", 0},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "explain: element type, as f32 or float (f32)", 0},
     {"op", KEY_OP, "OP", 0, "explain: operator of a reduction (sum)", 0},
     {"in-place", KEY_IN_PLACE, NULL, 0, "explain: source and dest are the same memory", 0},
     {"machine", KEY_MACHINE, "CLASS", 0, "explain: host (default) or cuda, the heap on GPUs", 0},
@@ -89,9 +89,11 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
-/* argp says that an option is unknown, but neither which there are nor the nearest. */
-static bool knows_option(const char *word, struct ch_why *why)
+/* argp says that an option is unknown, but neither which there are nor the nearest.
+ * *takes_next_out: the next word is its value, whatever that looks like. */
+static bool knows_option(const char *word, bool *takes_next_out, struct ch_why *why)
 {
+    const size_t length = strcspn(word, "=");
     const char *names[sizeof(options) / sizeof(options[0]) + 2] = {"--help", "--usage"};
     char dashed[sizeof(options) / sizeof(options[0])][32], found[64];
     size_t count = 2, index;
@@ -100,8 +102,10 @@ static bool knows_option(const char *word, struct ch_why *why)
         (void)snprintf(dashed[i], sizeof(dashed[i]), "--%s", options[i].name);
         names[count++] = dashed[i];
     }
-    (void)snprintf(found, sizeof(found), "%.*s", (int)strcspn(word, "="), word);
-    return ch_name_find("option", names, count, found, &index, why);
+    (void)snprintf(found, sizeof(found), "%.*s", (int)length, word);
+    if (!ch_name_find("option", names, count, found, &index, why)) return false;
+    *takes_next_out = index >= 2 && options[index - 2].arg != NULL && word[length] == '\0';
+    return true;
 }
 
 static int fail(const char *message)
@@ -156,8 +160,13 @@ int main(int argc, char **argv)
     int code;
 
     argp_err_exit_status = EXIT_BAD_INPUT;
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (argv[i][0] == '-' && !knows_option(argv[i], &why)) return fail(why.text);
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        bool takes_next = false;
+
+        if (argv[i][0] == '-' && !knows_option(argv[i], &takes_next, &why))
+            return fail(why.text);
+        i += takes_next;
+    }
     if (argp_parse(&argp, argc, argv, 0, NULL, &args) != 0) return EXIT_BAD_INPUT;
     code = run(&args);
     if (fclose(stdout) != 0 && code == EXIT_SUCCESS) return fail("cannot write the answer");
