@@ -4,6 +4,17 @@
 
 #include <string.h>
 
+/* More is asked than the heap may grow to, which is of use to raise only where memory is. */
+static chorus_status refuse(const struct ch_heap *heap, size_t bytes)
+{
+    const size_t has =
+        heap->data != NULL ? ch_device_free_bytes(heap->data->device) : ch_memory_available();
+
+    return ch_heap_no_room(heap, bytes,
+                           bytes > has ? "ask for less: it is more memory than there is"
+                                       : "raise CHORUS_HEAP_MAX");
+}
+
 chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, void **ptr_out)
 {
     const size_t most = heap->symmetric_bytes;
@@ -19,7 +30,7 @@ chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, vo
         *ptr_out = NULL;
         return CHORUS_OK;
     }
-    if (bytes > most) return ch_heap_no_room(heap, bytes, "raise CHORUS_HEAP_MAX");
+    if (bytes > most) return refuse(heap, bytes);
     while (!ch_arena_alloc(&heap->arena, align, bytes, &offset)) {
         const size_t limit = ch_arena_limit_for(&heap->arena, align, bytes);
 
@@ -92,8 +103,7 @@ chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes, voi
         *ptr_out = NULL;
         return CHORUS_OK;
     }
-    if (bytes > heap->symmetric_bytes)
-        return ch_heap_no_room(heap, bytes, "raise CHORUS_HEAP_MAX");
+    if (bytes > heap->symmetric_bytes) return refuse(heap, bytes);
     if (ch_arena_resize(&heap->arena, offset, bytes)) {
         *ptr_out = ptr;
         return CHORUS_OK;
