@@ -171,6 +171,23 @@ static void never_join(uint32_t me)
     boot->ops->close(boot);
 }
 
+/* As a program that gives up when it is told so, and one that waits in its own way. */
+static void be_missed(uint32_t me)
+{
+    if (me == 1) return;
+    join(0);
+    expect_abort("PE 1 exited with status 0 before it joined the job");
+    if (me == 0) exit(5);
+    hang();
+}
+
+static void be_missed_by_all(uint32_t me)
+{
+    if (me == 1) return;
+    join(0);
+    hang();
+}
+
 static void leave_early(uint32_t me)
 {
     join(0);
@@ -266,6 +283,8 @@ int main(int argc, char **argv)
         {"crash", crash},
         {"exit_inside", exit_inside},
         {"never_join", never_join},
+        {"be_missed", be_missed},
+        {"be_missed_by_all", be_missed_by_all},
         {"leave_early", leave_early},
         {"come_late", come_late},
         {"differ", differ},

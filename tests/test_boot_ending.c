@@ -48,6 +48,21 @@ START_TEST(pe_1__is_not_in_an_exchange__others_are_told_why)
 }
 END_TEST
 
+/* The peers' failures are what PE 1's absence led to, so it is named beside them. */
+START_TEST(pe_1__never_joined_and_others_fail__is_named)
+{
+    RUN("-n", "3", "BOOT_PE", "be_missed");
+    ASSERT_STATUS(5);
+    ASSERT_SAYS("chorusrun: PE 0 (pid ");
+    ASSERT_SAYS("exited with status 5; ending the job\n");
+    ASSERT_SAYS("chorusrun: before that, PE 1 (pid ");
+    ASSERT_SAYS(") exited with status 0 without joining the job (chorus_init)\n");
+    RUN("-n", "3", "--timeout", "2", "BOOT_PE", "be_missed_by_all");
+    ASSERT_STATUS(124);
+    ASSERT_SAYS("chorusrun: before that, PE 1 (pid ");
+}
+END_TEST
+
 START_TEST(pe_1__comes_late__exchange_times_out)
 {
     RUN("-n", "3", "BOOT_PE", "come_late");
@@ -76,7 +91,7 @@ START_TEST(timeout__passes__names_who_is_running)
     ASSERT_STATUS(124);
     ASSERT_SAYS("chorusrun: after 0.5 s, 2 PEs are still running: PE 0 (pid ");
     ASSERT_SAYS(", PE 2 (pid ");
-    ck_assert_int_eq(count(r.text[1], "PE 1"), 0);
+    ck_assert_int_eq(count(r.text[1], "PE 1"), 0); /* nobody joined, so nobody misses it */
 }
 END_TEST
 
@@ -139,6 +154,7 @@ static void add_ending(TCase *tc)
     tcase_add_test(tc, pe_1__ends_the_job_with_0__has_time_to_write_and_chorusrun_is_silent);
     tcase_add_loop_test(tc, pe_1__is_not_in_an_exchange__others_are_told_why, 0,
                         COUNT_OF(fine));
+    tcase_add_test(tc, pe_1__never_joined_and_others_fail__is_named);
     tcase_add_test(tc, pe_1__comes_late__exchange_times_out);
     tcase_add_test(tc, pe_1__started_a_child_and_failed__child_is_ended_too);
     tcase_add_test(tc, timeout__passes__names_who_is_running);

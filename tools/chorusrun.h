@@ -93,6 +93,7 @@ struct job {
     int status;         /* what chorusrun will exit with */
     uint64_t end_at_ns; /* --timeout; UINT64_MAX: never */
     uint64_t kill_at_ns;
+    const struct pe *absent;   /* the first that exited with 0 and never joined; null: none */
     char reason[REASON_BYTES]; /* why exchanges fail from now on; "" while they do not */
 };
 

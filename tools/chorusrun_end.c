@@ -25,6 +25,20 @@ void signal_all(const struct job *job, int signo)
     }
 }
 
+/* Who waits for a PE that never came fails sooner or later: that one was the first cause. */
+static void name_absent(const struct job *job)
+{
+    bool is_missed = false;
+
+    for (uint32_t i = 0; i < job->n_started; i++)
+        if (job->pes[i].has_joined) is_missed = true;
+    if (job->absent == NULL || !is_missed) return;
+    (void)fprintf(stderr,
+                  "chorusrun: before that, PE %u (pid %d) exited with status 0 without "
+                  "joining the job (chorus_init)\n",
+                  (unsigned)(job->absent - job->pes), (int)job->absent->pid);
+}
+
 void job_end(struct job *job, int status, const char *format, ...)
 {
     char reason[REASON_BYTES] = "the job is ending";
@@ -39,6 +53,7 @@ void job_end(struct job *job, int status, const char *format, ...)
         (void)vsnprintf(reason, sizeof(reason), format, args);
         va_end(args);
         (void)fprintf(stderr, "chorusrun: %s\n", reason);
+        name_absent(job);
     }
     mail_fail_all(job, reason);
     signal_all(job, SIGTERM);
@@ -119,6 +134,7 @@ void job_judge(struct job *job, struct pe *pe, int wait_status)
                 "(chorus_finalize); ending the job",
                 me, (int)pe->pid);
     } else if (!pe->has_left) {
+        if (!pe->has_joined && job->absent == NULL) job->absent = pe;
         (void)snprintf(reason, sizeof(reason), "PE %u exited with status 0%s", me,
                        pe->has_joined ? "" : " before it joined the job");
         mail_fail_all(job, reason);
