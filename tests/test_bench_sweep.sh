@@ -129,7 +129,8 @@ refusals)
     refused '--mode graph: CUDA graphs take calls on objects of GPUs' --mode graph
     refused '--vs: those libraries work on streams of GPUs' --mode stream --vs nccl
     refused 'unknown "mpi"; expected a list of: nccl, nvshmem' --vs nccl,mpi
-    refused 'left out' --coll reduce --algo recursive_exchange:ll -d bf16 -e 8
+    refused 'cannot serve this call: it needs whole: partial results keep' \
+        --coll reduce --algo recursive_exchange:ll -d bf16 -e 8
     run 2 --coll barrier -n 3 --plot "$folder/p.svg"
     [ "$status" -eq 1 ] || fail "a plot of nothing exits $status; expected 1"
     run 2 --help

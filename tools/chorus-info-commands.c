@@ -53,8 +53,10 @@ static chorus_status parse_number(const char *option, const char *text, uint64_t
                                   uint64_t hi, uint64_t *out)
 {
     if (text == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG, "explain needs --%s; expected a number, such as 64K",
-                       option);
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "explain needs --%s; expected a number from %" PRIu64
+                       ", with K, M or G for powers of 1024",
+                       option, lo);
     if (ch_parse_bytes(text, 0, out) != 0 || *out < lo || *out > hi)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "--%s is \"%s\"; expected a number from %" PRIu64
@@ -110,7 +112,8 @@ static chorus_status request_of(const struct info_args *args, const struct ch_op
                        ", which is not whole %s; expected a multiple of %zu",
                        r->bytes, ch_type_names[type], ch_type_bytes[type]);
     if (!ch_op_takes(r->op, r->type))
-        return CH_FAIL(CHORUS_ERR_ARG, "--op %s does not take %s; expected an integer type",
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "--op %s does not take %s; expected an integer type as --dtype",
                        ch_op_names[op], ch_type_names[type]);
     return CHORUS_OK;
 }

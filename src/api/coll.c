@@ -119,11 +119,11 @@ static chorus_status force_plan(const struct ch_context *context, const struct c
 
     CH_TRY(find_algo(call, &out->algo));
     unmet = out->algo->needs & ~request.offers;
-#define X(need, bit, text)                                                                     \
-    if (unmet & CH_NEED_##need)                                                                \
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,                                                 \
-                       "%s: algorithm %s cannot serve this call: it needs %s", args->function, \
-                       call->algo, text);
+#define X(need, bit, text)                                                                \
+    if (unmet & CH_NEED_##need)                                                           \
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,                                            \
+                       "%s: algorithm %s cannot serve this call: it needs " #need ": %s", \
+                       args->function, call->algo, text);
     CH_NEED_LIST(X)
 #undef X
     out->ctas = call->ctas > 0 ? (uint32_t)call->ctas : 1;
