@@ -44,6 +44,7 @@ void cuda_fake_reset(void)
     memset(&cuda_fake, 0, sizeof(cuda_fake));
     cuda_fake.n_devices = 2;
     cuda_fake.bad_device = -1;
+    cuda_fake.bad_trial = -1;
     cuda_fake.major = 9;
     cuda_fake.free_bytes = SIZE_MAX;
     for (int i = 0; i < FAKE_DEVICES_MAX; i++)
@@ -227,11 +228,6 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
     return cudaSuccess;
 }
 
-cudaError_t cudaGetLastError(void)
-{
-    return cudaSuccess;
-}
-
 const char *cudaGetErrorString(cudaError_t error)
 {
     return error == cudaErrorStreamCaptureUnsupported ? "not in a capture" : "the test says no";
@@ -279,7 +275,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     struct CUstream_st *s = stream_of(stream);
 
     count(&cuda_fake.stream_waits, 1);
-    if (s->capture == 0) return unsafe();
+    if (s->capture == 0) {
+        const cudaError_t error = unsafe();
+
+        return error != cudaSuccess ? error : cuda_fake_run_to_end(s->device);
+    }
     s->is_broken = 1;
     return cudaErrorStreamCaptureUnsupported;
 }

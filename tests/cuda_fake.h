@@ -37,6 +37,8 @@ struct cuda_fake {
     CUresult fabric_error;    /* of creating memory with a fabric handle */
     CUresult import_error;    /* of taking memory by one */
     int bad_device;           /* pinning memory for it fails; -1: none */
+    int bad_trial;            /* the trial of lines fails on this device; -1: on none */
+    int is_trial_launched;    /* it fails there after its launch */
     size_t free_bytes;        /* of every device */
     int fails_kernels;        /* every launch of a collective reports that PE 0 is late */
 
@@ -56,6 +58,9 @@ void cuda_fake_reset(void);
 
 /* Is there a note of this kind on this stream, after note number `after`? Its number, or -1. */
 int cuda_fake_find(enum fake_kind kind, cudaStream_t stream, int after);
+
+/* What waits for a stream of this device waits for the kernel that this thread launched. */
+cudaError_t cuda_fake_run_to_end(int device);
 
 /* Captures, without their graphs. A stream joins the capture of another. */
 void cuda_fake_begin_capture(cudaStream_t stream);

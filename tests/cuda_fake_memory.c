@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_fake_memory.c: memory of the runtime, the driver's calls, and what the compiler of
- * kernels expects to find. */
+/* cuda_fake_memory.c: memory of the runtime, and the driver's calls. */
 #include "cuda_fake.h"
 
 #include <fcntl.h>
@@ -265,59 +264,5 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **address, u
         return cudaSuccess;
     *found = cudaDriverEntryPointVersionNotSufficent;
     *address = NULL;
-    return cudaSuccess;
-}
-
-/* --- what objects with kernels call, by names that C has no use for -------------------------
- */
-void **fake_register(void *binary) __asm__("__cudaRegisterFatBinary");
-void fake_registered(void **handle) __asm__("__cudaRegisterFatBinaryEnd");
-void fake_unregister(void **handle) __asm__("__cudaUnregisterFatBinary");
-void fake_register_kernel(void **handle) __asm__("__cudaRegisterFunction");
-unsigned fake_push_launch(void) __asm__("__cudaPushCallConfiguration");
-cudaError_t fake_pop_launch(void) __asm__("__cudaPopCallConfiguration");
-cudaError_t fake_get_kernel(void) __asm__("__cudaGetKernel");
-cudaError_t fake_launch(void) __asm__("__cudaLaunchKernel");
-
-void **fake_register(void *binary)
-{
-    static void *handle;
-
-    (void)binary;
-    return &handle;
-}
-
-void fake_registered(void **handle)
-{
-    (void)handle;
-}
-
-void fake_unregister(void **handle)
-{
-    (void)handle;
-}
-
-void fake_register_kernel(void **handle)
-{
-    (void)handle;
-}
-
-unsigned fake_push_launch(void)
-{
-    return 0;
-}
-
-cudaError_t fake_pop_launch(void)
-{
-    return cudaSuccess;
-}
-
-cudaError_t fake_get_kernel(void)
-{
-    return cudaSuccess;
-}
-
-cudaError_t fake_launch(void)
-{
     return cudaSuccess;
 }

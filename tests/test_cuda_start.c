@@ -159,6 +159,22 @@ START_TEST(run__one_gpu_fails_late__is_told_on_all)
 }
 END_TEST
 
+/* Kernels of the others wait for the PE whose own does not run: it ends them. */
+START_TEST(run__trial_of_lines_fails_on_one_gpu__is_told_on_all)
+{
+    cuda_fake.bad_trial = 1;
+    cuda_fake.is_trial_launched = _i;
+    cuda_fake.n_devices = 3;
+    ask("CHORUS_TIMEOUT", "0"); /* for ever */
+    ck_assert_int_eq(chorusx_run_threads(3, do_nothing, NULL), CHORUS_ERR_SYSTEM);
+    expect_says("PE 1: trying lines between GPUs on GPU 1 (fake 1) failed: the test says no");
+    expect_nothing_left();
+    cuda_fake.bad_trial = -1;
+    ck_assert_int_eq(chorusx_run_threads(3, do_nothing, NULL), CHORUS_OK);
+    expect_nothing_left();
+}
+END_TEST
+
 /* --- which GPU ---------------------------------------------------------------------------- */
 static int device_after(unsigned flags, const chorusx_init_attr_t *attr)
 {
@@ -304,6 +320,7 @@ int main(void)
     tcase_add_test(tcase, init__gpu_is_full__is_refused);
     tcase_add_test(tcase, init__no_addresses__is_refused);
     tcase_add_test(tcase, run__one_gpu_fails_late__is_told_on_all);
+    tcase_add_loop_test(tcase, run__trial_of_lines_fails_on_one_gpu__is_told_on_all, 0, 2);
     tcase_add_test(tcase, run__devices_without_peer_access__is_refused);
     tcase_add_test(tcase, device__program_set_one__is_that);
     tcase_add_test(tcase, device__attribute__wins_over_the_current_one);

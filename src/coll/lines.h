@@ -16,7 +16,9 @@
 /*
  * Send every peer some thousand lines and look whether one arrives in parts; a few
  * milliseconds. Collective over the job, for a heap on GPUs; all PEs get the same answer, which
- * is no where a PE could not try.
+ * is no where a PE has no room to try. A trial that CUDA refuses to a PE, or that fails there,
+ * ends at once for all and is the end of the job: their doors are aborted, and all get that
+ * PE's failure.
  */
 CH_MUST_CHECK chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap,
                                          uint64_t timeout_ns, bool *are_whole_out);

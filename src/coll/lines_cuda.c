@@ -4,10 +4,14 @@
 #include "base/log.h"
 #include "coll/kernels_lines.h"
 #include "heap/device.h"
+#include "heap/runtime_cuda.h"
 
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WHY_BYTES = 200 };
 
 /* What a PE tells the others before the trial: where its area is. */
 struct place {
@@ -15,12 +19,12 @@ struct place {
     int32_t can;
 };
 
-static chorus_status failed(cudaError_t error)
-{
-    (void)cudaGetLastError(); /* the program's own checks are not to find it */
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "trying lines between GPUs failed: %s",
-                   cudaGetErrorString(error));
-}
+/* And after it: whether it has found all lines whole, or what kept it from finding out. */
+struct verdict {
+    int64_t status;
+    bool are_whole;
+    char why[WHY_BYTES];
+};
 
 /* This PE's part of the trial, to its end. */
 static chorus_status run(const struct ch_device *device, const struct ch_lines_args *args,
@@ -32,7 +36,7 @@ static chorus_status run(const struct ch_device *device, const struct ch_lines_a
 
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     ch_device_leave(device, before);
-    if (error != cudaSuccess) return failed(error);
+    CH_TRY_CUDA(device, "trying lines between GPUs", error);
     return ch_device_copy(device, found_out, args->areas[args->me], sizeof(*found_out));
 }
 
@@ -52,40 +56,56 @@ static chorus_status meet(struct ch_boot *boot, const struct ch_heap *heap, cons
     return CHORUS_OK;
 }
 
-/* The trial, and this PE's verdict: whether it has found all whole. */
-static chorus_status judge(struct ch_boot *boot, struct ch_heap *heap, uint64_t timeout_ns,
-                           char *area, bool *are_whole_out)
+/* The trial by a PE that can: it ends the others' if its own fails, which else wait for it. */
+static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines_args *args,
+                               bool *are_whole_out)
+{
+    struct ch_lines_found found = {0, 0};
+    const chorus_status status = run(ch_heap_device(heap), args, &found);
+
+    for (uint32_t pe = 0; status != CHORUS_OK && pe < args->n; pe++)
+        ch_door_abort(ch_heap_door(heap, pe));
+    CH_TRY(status);
+    *are_whole_out = found.torn == 0 && found.lost == 0;
+    CH_LOG(INFO,
+           "%u lines of %zu bytes from each of %u peers: %" PRIu32 " parts torn, %" PRIu32
+           " peers lost",
+           CH_LINES_OF_PAIR, sizeof(struct ch_line), args->n - 1, found.torn, found.lost);
+    return CHORUS_OK;
+}
+
+/* The same for all, once all are done with each other's areas. */
+static chorus_status agree(struct ch_boot *boot, chorus_status status, bool *are_whole)
+{
+    struct verdict mine, all[CH_KERNEL_PES_MAX];
+
+    memset(&mine, 0, sizeof(mine));
+    mine.status = status;
+    mine.are_whole = *are_whole;
+    if (status != CHORUS_OK)
+        (void)snprintf(mine.why, sizeof(mine.why), "%s", ch_error_message());
+    CH_TRY(boot->ops->exchange(boot, &mine, sizeof(mine), -1, all, NULL));
+    for (uint32_t pe = 0; pe < boot->n; pe++) {
+        if (all[pe].status != CHORUS_OK)
+            return CH_FAIL((chorus_status)all[pe].status, "PE %u: %s", pe, all[pe].why);
+        if (!all[pe].are_whole) *are_whole = false;
+    }
+    CH_LOG(INFO, "lines of 128 bytes are %s", *are_whole ? "whole: ll128 is used" : "not used");
+    return CHORUS_OK;
+}
+
+/* Whatever becomes of this PE's trial, it comes to the agreement. */
+static chorus_status judge(struct ch_boot *boot, const struct ch_heap *heap,
+                           uint64_t timeout_ns, const char *area, bool *are_whole_out)
 {
     struct ch_lines_args args = {.me = boot->me,
                                  .n = boot->n,
                                  .aborted = &ch_heap_door_on_device(heap)->aborted,
                                  .timeout_ns = timeout_ns};
-    struct ch_lines_found found = {0, 0};
     bool can;
 
-    *are_whole_out = false;
     CH_TRY(meet(boot, heap, area, &args, &can));
-    if (!can) return CHORUS_OK;
-    CH_TRY(run(ch_heap_device(heap), &args, &found));
-    *are_whole_out = found.torn == 0 && found.lost == 0;
-    CH_LOG(INFO,
-           "%u lines of %zu bytes from each of %u peers: %" PRIu32 " parts torn, %" PRIu32
-           " peers lost",
-           CH_LINES_OF_PAIR, sizeof(struct ch_line), boot->n - 1, found.torn, found.lost);
-    return CHORUS_OK;
-}
-
-/* The same verdict for all, once all are done with each other's areas. */
-static chorus_status agree(struct ch_boot *boot, bool *are_whole)
-{
-    const uint8_t mine = *are_whole;
-    uint8_t all[CH_KERNEL_PES_MAX];
-
-    CH_TRY(boot->ops->exchange(boot, &mine, sizeof(mine), -1, all, NULL));
-    for (uint32_t pe = 0; pe < boot->n; pe++)
-        if (!all[pe]) *are_whole = false;
-    CH_LOG(INFO, "lines of 128 bytes are %s", *are_whole ? "whole: ll128 is used" : "not used");
-    return CHORUS_OK;
+    return agree(boot, can ? try_lines(heap, &args, are_whole_out) : CHORUS_OK, are_whole_out);
 }
 
 chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t timeout_ns,
@@ -99,7 +119,6 @@ chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t 
     if (ch_heap_sync_alloc(heap, CH_LINES_AREA_BYTES(boot->n), &area) != CHORUS_OK)
         ch_error_forget(); /* the others learn of it, and do without lines too */
     status = judge(boot, heap, timeout_ns, area, are_whole_out);
-    if (status == CHORUS_OK) status = agree(boot, are_whole_out);
     ch_heap_sync_free(heap, area);
     return status;
 }
