@@ -212,6 +212,10 @@ CHORUS_API void chorus_info_get_version(int *major, int *minor);
 CHORUS_API void chorus_info_get_name(char *name);
 
 /* --- memory -------------------------------------------------------------------------- */
+/* What chorus_malloc_with_hints may be told of an object: what other PEs do with it mostly. */
+#define CHORUS_MALLOC_ATOMICS_REMOTE 1L
+#define CHORUS_MALLOC_SIGNAL_REMOTE 2L
+
 /**
  * Allocate a symmetric object on every PE; null where it does not fit, on all PEs alike.
  *
@@ -219,20 +223,24 @@ CHORUS_API void chorus_info_get_name(char *name);
  * @param count      elements, which chorus_calloc fills with zeros
  * @param bytes      of the object, or of an element for chorus_calloc; the same on every PE. 0
  *                   gives null and does nothing
+ * @param hints      CHORUS_MALLOC_ constants, ored, or 0; the same on every PE. All memory here
+ *                   serves all uses alike, so they change nothing
  *
  * Collective: every PE of the job, in the same order of such calls.
  * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
  * Ordering:   a barrier over the job on return, which completes earlier puts: the object may be
  *             written on any PE at once. No barrier when the result is null.
  * Errors:     null and a message when the heap is full (bytes asked, free, largest block), when
- *             count * bytes overflows, when alignment is no power of two; the heap is as it
- *             was. Any other failure is an error of a function without code.
- * Source:     OpenSHMEM 1.5, shmem_malloc, shmem_calloc, shmem_align.
+ *             count * bytes overflows, when alignment is no power of two, for a hint that does
+ *             not exist; the heap is as it was. Any other failure is an error of a function
+ *             without code.
+ * Source:     OpenSHMEM 1.5, shmem_malloc, shmem_calloc, shmem_align, shmem_malloc_with_hints.
  * Since:      0.1
  */
 CHORUS_API void *chorus_malloc(size_t bytes);
 CHORUS_API void *chorus_calloc(size_t count, size_t bytes);
 CHORUS_API void *chorus_align(size_t alignment, size_t bytes);
+CHORUS_API void *chorus_malloc_with_hints(size_t bytes, long hints);
 
 /**
  * Change the bytes of a symmetric object, which may move. Contents are kept up to the smaller.

@@ -69,6 +69,23 @@ void *chorus_align(size_t alignment, size_t bytes)
     return status == CHORUS_OK ? ptr : null_for(status);
 }
 
+void *chorus_malloc_with_hints(size_t bytes, long hints)
+{
+    const long known = CHORUS_MALLOC_ATOMICS_REMOTE | CHORUS_MALLOC_SIGNAL_REMOTE;
+    void *ptr = NULL;
+    chorus_status status;
+
+    if ((hints & ~known) != 0) {
+        (void)CH_FAIL(CHORUS_ERR_ARG,
+                      "%s: hints are 0x%lx; expected CHORUS_MALLOC_ constants, ored, or 0",
+                      __func__, (unsigned long)hints);
+        return NULL;
+    }
+    if (bytes == 0) return NULL;
+    status = allocate(__func__, ALIGN_DEFAULT, bytes, false, &ptr);
+    return status == CHORUS_OK ? ptr : null_for(status);
+}
+
 /* Meet first: a peer may still write to the block until it is here. */
 static chorus_status release(const char *function, void *ptr)
 {
