@@ -58,6 +58,7 @@
 
 /* --- state ------------------------------------------------------------------------------ */
 static __constant__ struct ch_device_state ch_state;
+static struct ch_device_state ch_state_given; /* to this file's kernels, as the host knows it */
 
 /* What ch_state is to be, where this PE's GPU is current. */
 static inline int ch_state_find(struct ch_device_state *state)
@@ -93,15 +94,32 @@ static inline int chorusx_module_init(void)
     if (code != CHORUS_OK) return code;
     error = cudaMemcpyToSymbol(ch_state, &state, sizeof(state));
     if (error == cudaSuccess) error = cudaStreamSynchronize(0); /* there for every stream */
-    if (error == cudaSuccess) return CHORUS_OK;
+    if (error == cudaSuccess) {
+        ch_state_given = state;
+        return CHORUS_OK;
+    }
     (void)cudaGetLastError(); /* the program's own checks are not to find it */
     return chorusx_device_failed("giving kernels the state of their PE",
                                  cudaGetErrorString(error));
 }
 
+/* What a capture forbids is not tried, since trying breaks it. */
+static inline int ch_state_give(cudaStream_t stream)
+{
+    enum cudaStreamCaptureStatus is = cudaStreamCaptureStatusNone;
+
+    if (cudaStreamIsCapturing(stream, &is) != cudaSuccess) (void)cudaGetLastError();
+    if (is != cudaStreamCaptureStatusNone)
+        return chorusx_device_failed("the first launch of a file's kernels",
+                                     "its stream is in a capture; call chorusx_module_init in "
+                                     "that file before the capture begins");
+    return chorusx_module_init();
+}
+
 /**
  * Launch a kernel on this PE whose blocks wait for one another and for those of other PEs: all
- * of them run at once. On the first launch in a file, also chorusx_module_init.
+ * of them run at once. On the first launch in a file, also chorusx_module_init, unless that was
+ * called before; a capture cannot hold it.
  *
  * @param func    [in] the kernel, one of this file's if it makes calls
  * @param grid    blocks; not more than the GPU runs at once
@@ -114,7 +132,8 @@ static inline int chorusx_module_init(void)
  * Threads:    one at a time in each file, with this PE's GPU current.
  * Ordering:   returns when the kernel is queued. Calls on a team, here and by hosts, on streams
  *             or not, are one after another: the program orders them by streams and events.
- * Errors:     those of chorusx_module_init; ERR_SYSTEM where CUDA refuses the launch, with its
+ * Errors:     those of chorusx_module_init; ERR_SYSTEM where the first launch of a file is in
+ *             a capture, which stays sound, and where CUDA refuses the launch, with its
  *             reason (a grid that is too large for all blocks to run at once, and others).
  * Source:     NVSHMEM, nvshmemx_collective_launch, which counts 0 blocks as the most.
  * Since:      0.1
@@ -122,16 +141,14 @@ static inline int chorusx_module_init(void)
 static inline int chorusx_collective_launch(const void *func, dim3 grid, dim3 block,
                                             void **args, size_t shared, cudaStream_t stream)
 {
-    static struct ch_device_state given; /* to the kernels of this file */
     struct ch_device_state state;
     int code = ch_state_find(&state);
     cudaError_t error;
 
     if (code != CHORUS_OK) return code;
-    if (memcmp(&given, &state, sizeof(state)) != 0) {
-        code = chorusx_module_init();
+    if (memcmp(&ch_state_given, &state, sizeof(state)) != 0) {
+        code = ch_state_give(stream);
         if (code != CHORUS_OK) return code;
-        given = state;
     }
     error = cudaLaunchCooperativeKernel(func, grid, block, args, shared, stream);
     if (error == cudaSuccess) return CHORUS_OK;

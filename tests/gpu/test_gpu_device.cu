@@ -236,6 +236,32 @@ static void atomics_lose_nothing(void)
     expect_none(bad);
 }
 
+/* The first of this file: what the launch would do besides, a capture forbids. */
+static void a_first_launch_in_a_capture_is_refused(void)
+{
+    int me = gpu_me(), n = gpu_n(), *bad = make<int>(1), *at = make<int>(1);
+    void *args[] = {&me, &n, &at, &bad};
+    cudaFuncAttributes is;
+    cudaStream_t stream = 0;
+    cudaGraph_t graph = 0;
+
+    EXPECT(cudaFuncGetAttributes(&is, who) == cudaSuccess); /* it is loaded then */
+    EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    for (int is_ready = 0; is_ready < 2; is_ready++) {
+        EXPECT(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+        EXPECT(chorusx_collective_launch((const void *)who, dim3(1), dim3(THREADS), args, 0,
+                                         stream) == (is_ready ? CHORUS_OK : CHORUS_ERR_SYSTEM));
+        if (!is_ready)
+            EXPECT(strstr(chorusx_last_error(), "call chorusx_module_init in that file") != 0);
+        EXPECT(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+        EXPECT(cudaGraphDestroy(graph) == cudaSuccess);
+        if (!is_ready) EXPECT(chorusx_module_init() == CHORUS_OK);
+    }
+    EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+    chorus_free(at);
+    expect_none(bad);
+}
+
 /* --- launches --------------------------------------------------------------------------- */
 static void a_grid_too_large_is_refused(void)
 {
@@ -248,18 +274,19 @@ static void a_grid_too_large_is_refused(void)
     EXPECT(cudaGetLastError() == cudaSuccess);
 }
 
-#define CASES(X)                         \
-    X(kernels_know_the_pe)               \
-    X(puts_and_gets_move)                \
-    X(signals_follow_their_data)         \
-    X(waits_end)                         \
-    X(atomics_lose_nothing)              \
-    X(barriers_publish)                  \
-    X(collectives_move_and_combine)      \
-    X(kernels_know_new_teams)            \
-    X(hosts_and_kernels_take_turns)      \
-    X(blocks_call_on_teams_of_their_own) \
-    X(a_second_call_at_once_is_refused)  \
+#define CASES(X)                              \
+    X(a_first_launch_in_a_capture_is_refused) \
+    X(kernels_know_the_pe)                    \
+    X(puts_and_gets_move)                     \
+    X(signals_follow_their_data)              \
+    X(waits_end)                              \
+    X(atomics_lose_nothing)                   \
+    X(barriers_publish)                       \
+    X(collectives_move_and_combine)           \
+    X(kernels_know_new_teams)                 \
+    X(hosts_and_kernels_take_turns)           \
+    X(blocks_call_on_teams_of_their_own)      \
+    X(a_second_call_at_once_is_refused)       \
     X(a_grid_too_large_is_refused)
 
 GPU_MAIN(CASES)
