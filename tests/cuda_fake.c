@@ -44,6 +44,7 @@ void cuda_fake_reset(void)
     memset(&cuda_fake, 0, sizeof(cuda_fake));
     cuda_fake.n_devices = 2;
     cuda_fake.bad_device = -1;
+    cuda_fake.full_device = -1;
     cuda_fake.bad_trial = -1;
     cuda_fake.major = 9;
     cuda_fake.free_bytes = SIZE_MAX;
@@ -238,6 +239,7 @@ const char *cudaGetErrorString(cudaError_t error)
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
     (void)flags;
+    if (current == cuda_fake.full_device) return cudaErrorMemoryAllocation;
     (void)pthread_mutex_lock(&lock);
     for (int i = 0; i < STREAMS_MAX; i++) {
         if (streams[i].number != 0) continue;
@@ -287,6 +289,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     (void)flags;
+    if (current == cuda_fake.full_device) return cudaErrorMemoryAllocation;
     *event = calloc(1, sizeof(struct CUevent_st));
     count(&cuda_fake.events, 1);
     return *event == NULL ? cudaErrorMemoryAllocation : cudaSuccess;

@@ -34,9 +34,11 @@ struct cuda_fake {
     int has_no_peer_access;   /* none of the devices */
     int is_full;              /* creating memory fails */
     int has_no_addresses;     /* reserving them fails */
+    CUresult access_error;    /* of making mapped memory accessible */
     CUresult fabric_error;    /* of creating memory with a fabric handle */
     CUresult import_error;    /* of taking memory by one */
     int bad_device;           /* pinning memory for it fails; -1: none */
+    int full_device;          /* it has no room for streams and events; -1: none */
     int bad_trial;            /* the trial of lines fails on this device; -1: on none */
     int is_trial_launched;    /* it fails there after its launch */
     size_t free_bytes;        /* of every device */

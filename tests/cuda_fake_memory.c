@@ -173,7 +173,7 @@ static CUresult set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *
                            size_t n)
 {
     (void)at, (void)bytes, (void)access, (void)n;
-    return CUDA_SUCCESS;
+    return cuda_fake.access_error;
 }
 
 static CUresult export_handle(void *to, CUmemGenericAllocationHandle handle,

@@ -134,6 +134,26 @@ START_TEST(handles__one_device_takes_none__is_told_on_all)
 }
 END_TEST
 
+static void lack_access(struct ch_boot *boot)
+{
+    struct ch_heap *heap = NULL;
+
+    if (boot->me == 1) cuda_fake.access_error = CUDA_ERROR_INVALID_DEVICE;
+    EXPECT(open_heap(boot, &heap) == CHORUS_ERR_SYSTEM);
+    EXPECT(pes_message_has("heap on GPUs: PE 1: access to mapped memory"));
+    EXPECT(pes_message_has("of 4194304 bytes on GPU 1 (fake 1) failed: the test says no"));
+    expect_nothing_left();
+    cuda_fake.access_error = CUDA_SUCCESS;
+    share(boot);
+}
+
+/* A peer's device that the process does not see cannot be asked whether it can be reached. */
+START_TEST(map__device_without_access__is_told_on_all)
+{
+    pes_run_processes(PES, lack_access);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_heap");
@@ -147,6 +167,7 @@ int main(void)
     tcase_add_test(tcase, handles__one_device_does_not_claim_them__are_descriptors);
     tcase_add_test(tcase, handles__one_device_refuses_them__are_descriptors);
     tcase_add_test(tcase, handles__one_device_takes_none__is_told_on_all);
+    tcase_add_test(tcase, map__device_without_access__is_told_on_all);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);

@@ -300,6 +300,107 @@ START_TEST(malloc__gpu_is_full__is_null_and_changes_nothing)
 }
 END_TEST
 
+/* Teams of a start whose sync part is too small for them. */
+START_TEST(run__no_room_for_sync_memory__is_refused_on_all)
+{
+    ask("CHORUS_SYNC_MAX", "2M");
+    ask("CHORUS_CTAS", "64");
+    ask("CHORUS_TIMEOUT", "0"); /* for ever */
+    ck_assert_int_eq(chorusx_run_threads(2, do_nothing, NULL), CHORUS_ERR_NOMEM);
+    expect_says("raise CHORUS_SYNC_MAX");
+    expect_nothing_left();
+}
+END_TEST
+
+static chorus_team_t split(void)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+
+    (void)chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, chorus_n_pes(), NULL, 0, &team);
+    return team;
+}
+
+/* PE 1's device is full for a time. */
+static void make_teams_and_streams(void *arg)
+{
+    const int me = chorus_my_pe();
+    chorus_stream_t stream = NULL;
+    chorus_team_t team;
+
+    (void)arg;
+    if (me == 1) cuda_fake.full_device = 1;
+    chorus_free(chorus_malloc(1)); /* a barrier */
+    ck_assert_int_eq(split(), CHORUS_TEAM_INVALID);
+    expect_says(me == 1 ? "making an event on GPU 1 (fake 1) failed"
+                        : "PE 1 has no room for the sync memory of a team");
+    ck_assert_int_eq(chorusx_stream_create(&stream), me == 1 ? CHORUS_ERR_NOMEM : CHORUS_OK);
+    chorus_free(chorus_malloc(1));
+    if (me == 1) cuda_fake.full_device = -1;
+    chorus_free(chorus_malloc(1));
+    team = split();
+    ck_assert_int_ne(team, CHORUS_TEAM_INVALID);
+    chorus_team_destroy(team);
+}
+
+START_TEST(team_create__one_gpu_is_full__fails_on_all_and_changes_nothing)
+{
+    ask("CHORUS_TIMEOUT", "0");
+    ck_assert_msg(chorusx_run_threads(2, make_teams_and_streams, NULL) == CHORUS_OK, "%s",
+                  chorusx_last_error());
+    expect_nothing_left();
+}
+END_TEST
+
+/* --- memory of another GPU ---------------------------------------------------------------- */
+static _Thread_local int reported;
+
+static void keep_code(int code, const char *message)
+{
+    ck_assert_msg(strstr(message, "not in the symmetric heap") != NULL, "%s", message);
+    reported = code;
+}
+
+static void expect_report(void)
+{
+    ck_assert_int_eq(reported, CHORUS_ERR_NOT_SYMMETRIC);
+    reported = CHORUS_OK;
+}
+
+static void use_peers_object(void *arg)
+{
+    const int other = 1 - chorus_my_pe();
+    int *object = chorus_calloc(1, sizeof(int)), *its = chorus_ptr(object, other);
+
+    (void)arg;
+    ck_assert(its != NULL && its != object);
+    ck_assert_int_eq(chorus_int_sum_reduce(CHORUS_TEAM_WORLD, its, object, 1),
+                     CHORUS_ERR_NOT_SYMMETRIC);
+    expect_says("dest");
+    ck_assert_int_eq(chorusx_int_sum_reduce_on_stream(CHORUS_TEAM_WORLD, object, its, 1,
+                                                      (void *)cudaStreamPerThread),
+                     CHORUS_ERR_NOT_SYMMETRIC);
+    expect_says("source");
+    chorus_int_p(its, 1, other);
+    expect_report();
+    chorus_int_atomic_add(its, 1, other);
+    expect_report();
+    (void)chorus_int_test(its, CHORUS_CMP_EQ, 0);
+    expect_report();
+    chorus_free(its);
+    expect_report();
+    ck_assert_ptr_null(chorus_ptr(its, other));
+    ck_assert_int_eq(chorus_int_g(object, other), 0); /* nobody wrote there */
+    chorus_free(object);
+}
+
+START_TEST(address__on_a_peer_s_gpu__is_refused)
+{
+    (void)chorusx_set_error_handler(keep_code);
+    ck_assert_int_eq(chorusx_run_threads(2, use_peers_object, NULL), CHORUS_OK);
+    expect_nothing_left();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_start");
@@ -329,6 +430,9 @@ int main(void)
     tcase_add_test(tcase, devices__fewer_than_pes__neighbours_share);
     tcase_add_test(tcase, devices__near_different_cores__are_dealt_out_in_their_order);
     tcase_add_test(tcase, malloc__gpu_is_full__is_null_and_changes_nothing);
+    tcase_add_test(tcase, run__no_room_for_sync_memory__is_refused_on_all);
+    tcase_add_test(tcase, team_create__one_gpu_is_full__fails_on_all_and_changes_nothing);
+    tcase_add_test(tcase, address__on_a_peer_s_gpu__is_refused);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);

@@ -149,7 +149,7 @@ chorus_status ch_device_map(const struct ch_device *device, char *at, size_t byt
     CUresult result = device->driver.cuMemMap(address, bytes, 0, handle, 0);
 
     if (result == CUDA_SUCCESS) {
-        what = "access to mapped memory";
+        what = "access to mapped memory (peer access may be missing)";
         result = device->driver.cuMemSetAccess(address, bytes, &access, 1);
         if (result != CUDA_SUCCESS) (void)device->driver.cuMemUnmap(address, bytes);
     }
