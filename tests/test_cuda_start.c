@@ -285,6 +285,8 @@ START_TEST(malloc__gpu_is_full__is_null_and_changes_nothing)
     cuda_fake.free_bytes = 1 << 20;
     ck_assert(chorus_malloc(before.committed_bytes + (1 << 21)) == NULL);
     expect_says("PE 0: its GPU (fake 0) has 1048576 bytes free, 1 PEs share it");
+    ck_assert(chorus_malloc((size_t)1 << 40) == NULL);
+    expect_says("ask for less: it is more memory than there is");
     cuda_fake.free_bytes = SIZE_MAX; /* as another process took it meanwhile */
     cuda_fake.is_full = 1;
     ck_assert(chorus_malloc(before.committed_bytes + (1 << 21)) == NULL);
