@@ -84,49 +84,92 @@ typedef enum chorus_coll {
     CHORUS_COLL_COUNT
 } chorus_coll;
 
-/* API type names: name in function names, C type, element type above. */
+/*
+ * API type names: name in function names, C type, element type above. The names in pieces, then
+ * two lists for each family of functions: CTYPES has each C type once, as _Generic needs it, and
+ * is expanded as R(A, name, ...), whatever A is; TYPES has the further names of those too, as
+ * X(name, ...).
+ */
+#define CHORUS_ROW(X, NAME, T, kind) X(NAME, T, kind)
+
+#define CHORUS_INTS(R, A)                                               \
+    R(A, int, int, CHORUS_TYPE_i32)                                     \
+    R(A, long, long, CHORUS_TYPE_i64)                                   \
+    R(A, longlong, long long, CHORUS_TYPE_i64)
+#define CHORUS_UINTS(R, A)                                              \
+    R(A, uint, unsigned int, CHORUS_TYPE_u32)                           \
+    R(A, ulong, unsigned long, CHORUS_TYPE_u64)                         \
+    R(A, ulonglong, unsigned long long, CHORUS_TYPE_u64)
+#define CHORUS_SMALL_UINTS(R, A)                                        \
+    R(A, uchar, unsigned char, CHORUS_TYPE_u8)                          \
+    R(A, ushort, unsigned short, CHORUS_TYPE_u16)
+#define CHORUS_FLOATS(R, A)                                             \
+    R(A, float, float, CHORUS_TYPE_f32)                                 \
+    R(A, double, double, CHORUS_TYPE_f64)
+
+#define CHORUS_FIXED_INTS(R, A)                                         \
+    R(A, int32, int32_t, CHORUS_TYPE_i32)                               \
+    R(A, int64, int64_t, CHORUS_TYPE_i64)
+#define CHORUS_FIXED_UINTS(R, A)                                        \
+    R(A, uint32, uint32_t, CHORUS_TYPE_u32)                             \
+    R(A, uint64, uint64_t, CHORUS_TYPE_u64)
+#define CHORUS_SMALL_FIXED_INTS(R, A)                                   \
+    R(A, int8, int8_t, CHORUS_TYPE_i8)                                  \
+    R(A, int16, int16_t, CHORUS_TYPE_i16)
+#define CHORUS_SMALL_FIXED_UINTS(R, A)                                  \
+    R(A, uint8, uint8_t, CHORUS_TYPE_u8)                                \
+    R(A, uint16, uint16_t, CHORUS_TYPE_u16)
+#define CHORUS_FIXED_WORDS(R, A)                                        \
+    CHORUS_FIXED_INTS(R, A)                                             \
+    CHORUS_FIXED_UINTS(R, A)                                            \
+    R(A, size, size_t, CHORUS_TYPE_u64)                                 \
+    R(A, ptrdiff, ptrdiff_t, CHORUS_TYPE_i64)
+#define CHORUS_FIXED(R, A)                                              \
+    CHORUS_FIXED_WORDS(R, A)                                            \
+    CHORUS_SMALL_FIXED_INTS(R, A)                                       \
+    CHORUS_SMALL_FIXED_UINTS(R, A)
+
+/* Reductions. */
+#define CHORUS_REDUCE_BITWISE_CTYPES(R, A)                              \
+    CHORUS_UINTS(R, A)                                                  \
+    CHORUS_SMALL_UINTS(R, A)                                            \
+    CHORUS_FIXED_INTS(R, A)                                             \
+    CHORUS_SMALL_FIXED_INTS(R, A)
 #define CHORUS_REDUCE_BITWISE_TYPES(X)                                  \
-    X(uchar, unsigned char, CHORUS_TYPE_u8)                             \
-    X(ushort, unsigned short, CHORUS_TYPE_u16)                          \
-    X(uint, unsigned int, CHORUS_TYPE_u32)                              \
-    X(ulong, unsigned long, CHORUS_TYPE_u64)                            \
-    X(ulonglong, unsigned long long, CHORUS_TYPE_u64)                   \
-    X(int8, int8_t, CHORUS_TYPE_i8)                                     \
-    X(int16, int16_t, CHORUS_TYPE_i16)                                  \
-    X(int32, int32_t, CHORUS_TYPE_i32)                                  \
-    X(int64, int64_t, CHORUS_TYPE_i64)                                  \
-    X(uint8, uint8_t, CHORUS_TYPE_u8)                                   \
-    X(uint16, uint16_t, CHORUS_TYPE_u16)                                \
-    X(uint32, uint32_t, CHORUS_TYPE_u32)                                \
-    X(uint64, uint64_t, CHORUS_TYPE_u64)                                \
+    CHORUS_REDUCE_BITWISE_CTYPES(CHORUS_ROW, X)                         \
+    CHORUS_FIXED_UINTS(CHORUS_ROW, X)                                   \
+    CHORUS_SMALL_FIXED_UINTS(CHORUS_ROW, X)                             \
     X(size, size_t, CHORUS_TYPE_u64)
 
 /* The ordered ones that GPUs have too. */
+#define CHORUS_DEVICE_CTYPES(R, A)                                      \
+    CHORUS_INTS(R, A)                                                   \
+    CHORUS_UINTS(R, A)                                                  \
+    CHORUS_SMALL_UINTS(R, A)                                            \
+    CHORUS_FLOATS(R, A)                                                 \
+    R(A, char, char, CHORUS_TYPE_char)                                  \
+    R(A, schar, signed char, CHORUS_TYPE_i8)                            \
+    R(A, short, short, CHORUS_TYPE_i16)                                 \
+    R(A, half, chorus_half, CHORUS_TYPE_f16)                            \
+    R(A, bfloat16, chorus_bfloat16, CHORUS_TYPE_bf16)
 #define CHORUS_DEVICE_TYPES(X)                                          \
-    CHORUS_REDUCE_BITWISE_TYPES(X)                                      \
-    X(char, char, CHORUS_TYPE_char)                                     \
-    X(schar, signed char, CHORUS_TYPE_i8)                               \
-    X(short, short, CHORUS_TYPE_i16)                                    \
-    X(int, int, CHORUS_TYPE_i32)                                        \
-    X(long, long, CHORUS_TYPE_i64)                                      \
-    X(longlong, long long, CHORUS_TYPE_i64)                             \
-    X(ptrdiff, ptrdiff_t, CHORUS_TYPE_i64)                              \
-    X(half, chorus_half, CHORUS_TYPE_f16)                               \
-    X(bfloat16, chorus_bfloat16, CHORUS_TYPE_bf16)                      \
-    X(float, float, CHORUS_TYPE_f32)                                    \
-    X(double, double, CHORUS_TYPE_f64)
+    CHORUS_DEVICE_CTYPES(CHORUS_ROW, X)                                 \
+    CHORUS_FIXED(CHORUS_ROW, X)
 
+#define CHORUS_REDUCE_ORDERED_CTYPES(R, A)                              \
+    CHORUS_DEVICE_CTYPES(R, A)                                          \
+    R(A, longdouble, long double, CHORUS_TYPE_f80)
 #define CHORUS_REDUCE_ORDERED_TYPES(X)                                  \
-    CHORUS_DEVICE_TYPES(X)                                              \
-    X(longdouble, long double, CHORUS_TYPE_f80)
+    CHORUS_REDUCE_ORDERED_CTYPES(CHORUS_ROW, X)                         \
+    CHORUS_FIXED(CHORUS_ROW, X)
 
-#define CHORUS_COMPLEX_TYPES(X)                                         \
-    X(complexf, float _Complex, CHORUS_TYPE_c64)                        \
-    X(complexd, double _Complex, CHORUS_TYPE_c128)
-
-#define CHORUS_REDUCE_ARITHMETIC_TYPES(X) \
-    CHORUS_REDUCE_ORDERED_TYPES(X)        \
-    CHORUS_COMPLEX_TYPES(X)
+#define CHORUS_REDUCE_ARITHMETIC_CTYPES(R, A)                           \
+    CHORUS_REDUCE_ORDERED_CTYPES(R, A)                                  \
+    R(A, complexf, float _Complex, CHORUS_TYPE_c64)                     \
+    R(A, complexd, double _Complex, CHORUS_TYPE_c128)
+#define CHORUS_REDUCE_ARITHMETIC_TYPES(X)                               \
+    CHORUS_REDUCE_ARITHMETIC_CTYPES(CHORUS_ROW, X)                      \
+    CHORUS_FIXED(CHORUS_ROW, X)
 
 /* Which types each operator takes: op, list. Expanded as Y(op, list). */
 #define CHORUS_REDUCE_LIST(Y)                 \
@@ -149,50 +192,39 @@ typedef enum chorus_coll {
     Y(prod, CHORUS_DEVICE_TYPES)
 
 /* Types of put, get, p, g and of the typed collectives that only move data. */
+#define CHORUS_RMA_CTYPES(R, A) CHORUS_REDUCE_ORDERED_CTYPES(R, A)
 #define CHORUS_RMA_TYPES(X) CHORUS_REDUCE_ORDERED_TYPES(X)
 
 /* Sized transfers: bits, bytes. */
 #define CHORUS_SIZES(X) X(8, 1) X(16, 2) X(32, 4) X(64, 8) X(128, 16)
 
 /* Atomics. */
+#define CHORUS_AMO_BITWISE_CTYPES(R, A)                                 \
+    CHORUS_UINTS(R, A)                                                  \
+    CHORUS_FIXED_INTS(R, A)
 #define CHORUS_AMO_BITWISE_TYPES(X)                                     \
-    X(uint, unsigned int, CHORUS_TYPE_u32)                              \
-    X(ulong, unsigned long, CHORUS_TYPE_u64)                            \
-    X(ulonglong, unsigned long long, CHORUS_TYPE_u64)                   \
-    X(int32, int32_t, CHORUS_TYPE_i32)                                  \
-    X(int64, int64_t, CHORUS_TYPE_i64)                                  \
-    X(uint32, uint32_t, CHORUS_TYPE_u32)                                \
-    X(uint64, uint64_t, CHORUS_TYPE_u64)
+    CHORUS_AMO_BITWISE_CTYPES(CHORUS_ROW, X)                            \
+    CHORUS_FIXED_UINTS(CHORUS_ROW, X)
 
+#define CHORUS_AMO_STANDARD_CTYPES(R, A) CHORUS_INTS(R, A) CHORUS_UINTS(R, A)
 #define CHORUS_AMO_STANDARD_TYPES(X)                                    \
-    CHORUS_AMO_BITWISE_TYPES(X)                                         \
-    X(int, int, CHORUS_TYPE_i32)                                        \
-    X(long, long, CHORUS_TYPE_i64)                                      \
-    X(longlong, long long, CHORUS_TYPE_i64)                             \
-    X(size, size_t, CHORUS_TYPE_u64)                                    \
-    X(ptrdiff, ptrdiff_t, CHORUS_TYPE_i64)
+    CHORUS_AMO_STANDARD_CTYPES(CHORUS_ROW, X)                           \
+    CHORUS_FIXED_WORDS(CHORUS_ROW, X)
 
+#define CHORUS_AMO_EXTENDED_CTYPES(R, A) CHORUS_AMO_STANDARD_CTYPES(R, A) CHORUS_FLOATS(R, A)
 #define CHORUS_AMO_EXTENDED_TYPES(X)                                    \
-    CHORUS_AMO_STANDARD_TYPES(X)                                        \
-    X(float, float, CHORUS_TYPE_f32)                                    \
-    X(double, double, CHORUS_TYPE_f64)
+    CHORUS_AMO_EXTENDED_CTYPES(CHORUS_ROW, X)                           \
+    CHORUS_FIXED_WORDS(CHORUS_ROW, X)
 
 /* Point-to-point synchronization. */
+#define CHORUS_WAIT_CTYPES(R, A)                                        \
+    CHORUS_INTS(R, A)                                                   \
+    CHORUS_UINTS(R, A)                                                  \
+    R(A, short, short, CHORUS_TYPE_i16)                                 \
+    R(A, ushort, unsigned short, CHORUS_TYPE_u16)
 #define CHORUS_WAIT_TYPES(X)                                            \
-    X(short, short, CHORUS_TYPE_i16)                                    \
-    X(int, int, CHORUS_TYPE_i32)                                        \
-    X(long, long, CHORUS_TYPE_i64)                                      \
-    X(longlong, long long, CHORUS_TYPE_i64)                             \
-    X(ushort, unsigned short, CHORUS_TYPE_u16)                          \
-    X(uint, unsigned int, CHORUS_TYPE_u32)                              \
-    X(ulong, unsigned long, CHORUS_TYPE_u64)                            \
-    X(ulonglong, unsigned long long, CHORUS_TYPE_u64)                   \
-    X(int32, int32_t, CHORUS_TYPE_i32)                                  \
-    X(int64, int64_t, CHORUS_TYPE_i64)                                  \
-    X(uint32, uint32_t, CHORUS_TYPE_u32)                                \
-    X(uint64, uint64_t, CHORUS_TYPE_u64)                                \
-    X(size, size_t, CHORUS_TYPE_u64)                                    \
-    X(ptrdiff, ptrdiff_t, CHORUS_TYPE_i64)
+    CHORUS_WAIT_CTYPES(CHORUS_ROW, X)                                   \
+    CHORUS_FIXED_WORDS(CHORUS_ROW, X)
 
 /* Comparisons of the wait and test families: name, C operator. */
 #define CHORUS_CMP_LIST(X) X(EQ, ==) X(NE, !=) X(GT, >) X(GE, >=) X(LT, <) X(LE, <=)
