@@ -18,8 +18,10 @@
  * not: it uses put, get, atomics, signals and waits, or copies by CUDA. What a put or get moves
  * to or from on this side may be host memory or the GPU's in any case.
  *
- * Threads: "any" means that any threads of a PE may be in such calls at once. A family's
- * description speaks for each of its types and sizes, T being the type.
+ * Types: a family's description speaks for each of its types and sizes, T being the type. In
+ * C11 the type may be left out of names, chorus/generic.h says of which.
+ *
+ * Threads: "any" means that any threads of a PE may be in such calls at once.
  */
 #ifndef CHORUS_H
 #define CHORUS_H
@@ -898,5 +900,7 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_OP)
 #ifdef __cplusplus
 }
 #endif
+
+#include "chorus/generic.h"
 
 #endif /* CHORUS_H */

@@ -6,8 +6,8 @@ import style
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 CODE = (".c", ".h", ".cu", ".cuh", ".py", ".sh", ".build", ".gp")
-# Misspellings that tests need, a variable, a macro of mandoc.
-WORDS = "maped,nd,rduce,reduse,upto"
+# Misspellings that tests need, a variable, a macro of mandoc, a call of the standard.
+WORDS = "iput,maped,nd,rduce,reduse,upto"
 
 
 def lines_of(path, text):

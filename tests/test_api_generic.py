@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names without a type compile for the types of their family alone, in C11 and later.
+
+usage: test_api_generic.py COMPILER [COMPILER ...]
+"""
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+INCLUDE = Path(__file__).resolve().parent.parent / "include"
+FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I", INCLUDE, "-x", "c", "-"]
+
+# A statement, where T *a and const T *b stand, for a type T: of the family's, and of no use to it.
+CASES = [
+    ("chorus_put(a, b, 1, 0);", ["char", "size_t", "long double", "chorus_half"],
+     ["float _Complex", "struct other", "void", "_Bool", "int *"]),
+    ("(void)chorus_g(b, 0);", ["int8_t", "chorus_bfloat16"], ["double _Complex", "struct other"]),
+    ("chorus_atomic_set(a, 1, 0);", ["float", "ptrdiff_t"], ["short", "long double", "char"]),
+    ("chorus_atomic_add(a, 1, 0);", ["int", "long long"], ["float", "unsigned short"]),
+    ("chorus_atomic_or(a, 1, 0);", ["int64_t", "uint32_t"], ["float", "short", "_Bool"]),
+    ("chorus_wait_until(a, CHORUS_CMP_EQ, 1);", ["short", "size_t"], ["char", "double"]),
+    ("(void)chorus_fcollect(0, a, b, 1);", ["double"], ["double _Complex", "struct other"]),
+    ("(void)chorus_and_reduce(0, a, b, 1);", ["int16_t", "unsigned char"], ["float", "char"]),
+    ("(void)chorus_min_reduce(0, a, b, 1);", ["chorus_half"], ["float _Complex"]),
+    ("(void)chorus_sum_reducescatter(0, a, b, 1);", ["double _Complex"], ["_Bool", "struct other"]),
+]
+MACROS = "#define g 9.81\n#define put 1\n#define half 0.5\n#define uchar unsigned char\n"
+PROGRAM = """#include "chorus/chorus.h"
+{macros}struct other {{ int member; }};
+void f({T} *a, const {T} *b);
+void f({T} *a, const {T} *b)
+{{
+    (void)a, (void)b;
+    {statement}
+}}
+"""
+FUNCTION = "void chorus_put(int a);\nvoid chorus_put(int a)\n{\n    (void)a;\n}\n"
+
+
+def compiles(compiler, standard, program):
+    return subprocess.run([compiler, f"-std={standard}", *FLAGS], input=program,
+                          text=True, capture_output=True)
+
+
+def problems(compiler):
+    for statement, good, bad in CASES:
+        for T in good + bad:
+            done = compiles(compiler, "c11", PROGRAM.format(T=T, statement=statement, macros=""))
+            if (done.returncode == 0) != (T in good):
+                yield f"{statement} of {T}: {done.stderr or 'compiles'}"
+            elif T in bad and "_Generic" not in done.stderr and T != "void":
+                yield f"{statement} of {T} is refused for another reason: {done.stderr}"
+    for standard in ["c11", "c17", "gnu2x"]:
+        program = PROGRAM.format(T="int", statement="chorus_put(a, a, 1, chorus_g(b, 0));", macros=MACROS)
+        done = compiles(compiler, standard, program)
+        if done.returncode != 0:
+            yield f"{standard}, with macros of the program's: {done.stderr}"
+    # Before C11 the names are the program's.
+    done = compiles(compiler, "c99", f'#include "chorus/chorus.h"\n{FUNCTION}')
+    if done.returncode != 0:
+        yield f"c99: {done.stderr}"
+
+
+def main():
+    found = [f"{compiler}: {problem}" for compiler in sys.argv[1:] if shutil.which(compiler)
+             for problem in problems(compiler)]
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+sys.exit(main())
