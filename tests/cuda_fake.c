@@ -340,12 +340,12 @@ static int is_loaded(const void *kernel)
     return 0;
 }
 
-cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args,
-                             size_t shared, cudaStream_t stream)
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel,
+                                void **args)
 {
     const struct ch_kernel_args *a = args[0];
+    const cudaStream_t stream = config->stream;
 
-    (void)grid, (void)block, (void)shared;
     if (stream_of(stream)->device != current) return cudaErrorInvalidResourceHandle;
     if (!is_loaded(kernel)) count(&cuda_fake.not_loaded, 1);
     note(FAKE_LAUNCH, stream, kernel);

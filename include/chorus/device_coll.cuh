@@ -42,6 +42,7 @@ CH_FN struct ch_coll ch_call_on(struct ch_device_team *team, void *dest, const v
     c.layout = &team->layout;
     c.sync_offset = 0;
     c.epoch = &team->dup->epoch;
+    c.exchanges = team->dup->exchanges;
     c.links = (struct ch_link *)((char *)team->dup + CH_DEVICE_LINKS_AT);
     c.slots = (struct ch_slot *)((char *)team->dup + CH_DEVICE_SLOTS_AT(team->n));
     c.late_peer = &team->late_pe;
@@ -50,7 +51,7 @@ CH_FN struct ch_coll ch_call_on(struct ch_device_team *team, void *dest, const v
 
 CH_FN int ch_is_short(const struct ch_coll *c)
 {
-    return ch_bytes(c) <= ch_chunk(c, CH_RING_ll);
+    return ch_bytes(c) <= c->layout->chunk_bytes[CH_RING_ll];
 }
 
 /* Which body; a constant of each call. */

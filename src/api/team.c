@@ -73,7 +73,7 @@ int chorus_team_translate_pe(chorus_team_t src_team, int src_pe, chorus_team_t d
         find(__func__, dest_team, &context, &to) != CHORUS_OK)
         return -1;
     if (src_pe < 0 || (uint32_t)src_pe >= from->n) return -1;
-    return ch_team_find(to, from->peers[src_pe].world);
+    return ch_team_find(to, from->members[src_pe].world);
 }
 
 /* A list of PEs in the making; freed by its maker. */

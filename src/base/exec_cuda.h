@@ -25,6 +25,15 @@
 #define CH_INSIDE_KERNELS 0
 #endif
 
+/* Not a primitive: a kernel may be launched while the one before it in the stream is still
+ * running. Here it waits for that one's end, and then lets the next be launched: so at most one
+ * kernel of a stream waits on the GPU, and what it costs to launch it has passed by then. */
+CH_FN void ch_kernel_order(void)
+{
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 #define CH_LINE_BYTES 64u /* apart, so that two PEs' words share no sector */
 
 /* Lanes that stay together when they are shared out: lines are moved by whole warps. */

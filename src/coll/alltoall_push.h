@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoall, all push, through rings in packets or lines.
+ * alltoall, all push, in packets or lines.
  *
  *   needs    map
  *   steps    c
  *   wire     (n - 1) * m
- *   scratch  a ring to each peer
+ *   scratch  two places of a chunk for each peer
  *   inplace  not possible: the api refuses buffers that overlap
  *   result   a copy
  *   source   all push of NVSHMEM, which has it in the simple protocol alone
@@ -13,21 +13,21 @@
 #ifndef CH_ALLTOALL_PUSH_H
 #define CH_ALLTOALL_PUSH_H
 
-#include "coll/ring.h"
+#include "coll/exchange.h"
 
 CH_FN chorus_status ch_alltoall_push(const struct ch_coll *c, enum ch_ring ring,
                                      struct ch_lanes g)
 {
-    const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
+    const size_t bytes = ch_bytes(c);
+    uint64_t exchange = ch_exchanged(c, ring);
 
-    for (size_t at = 0; at < bytes; at += chunk) {
-        const size_t part = ch_min(chunk, bytes - at);
+    for (size_t at = 0, part; at < bytes; at += part) {
+        chorus_status st;
 
-        chorus_status st = ch_send(c, ring, ch_others(c), c->src + at, c->stride, part, g);
-
-        if (st == CHORUS_OK)
-            st = ch_recv(c, ring, ch_all(c), c->dst + at, c->stride,
-                         c->src + c->me * c->stride + at, part, g);
+        part = ch_part(c, ring, at, g);
+        ch_give(c, ring, ++exchange, c->src + at, c->stride, part, g);
+        st = ch_gather(c, ring, exchange, c->dst + at, c->stride,
+                       c->src + c->me * c->stride + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;

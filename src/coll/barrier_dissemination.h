@@ -15,19 +15,24 @@
 
 #include "coll/vocab.h"
 
+/* Is the j-th PE that is `span` apart one to tell in this round? */
+CH_FN int ch_is_target(const struct ch_coll *c, uint32_t span, uint32_t j)
+{
+    return j < c->radix && (uint64_t)j * span < c->n;
+}
+
 CH_FN chorus_status ch_barrier_dissemination(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g);
 
-    for (uint64_t span = 1; span < c->n; span *= c->radix) {
-        const uint64_t targets = ch_min(c->radix - 1, (c->n - 1) / span);
+    for (uint32_t span = 1; span < c->n; span *= c->radix) {
         chorus_status st = CHORUS_OK;
 
         ch_lanes_sync(g); /* what any lane heard in the last round precedes the stores below */
-        for (uint64_t j = 1 + g.lane; j <= targets; j += g.width)
+        for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
             ch_say(c, ch_after(c, j * span), CH_WORD_BARRIER, epoch,
                    CH_ENTRY); /* heard below */
-        for (uint64_t j = 1 + g.lane; j <= targets && st == CHORUS_OK; j += g.width)
+        for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)
             st = ch_listen(c, ch_after(c, c->n - j * span), CH_WORD_BARRIER, epoch);
         st = ch_agree(st, g);
         if (st != CHORUS_OK) return st;

@@ -51,6 +51,11 @@ CH_FN void ch_batch_next(struct ch_batch *b)
     *b = ch_batch_at(b->at + b->step, b->end, b->step);
 }
 
+CH_FN void ch_soon(const void *src, size_t bytes, struct ch_lanes g)
+{
+    (void)src, (void)bytes, (void)g; /* the processor looks ahead by itself */
+}
+
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
     v->data = (unsigned char *)(uintptr_t)ch_view(at + b->at, v->scratch, b->bytes);
@@ -158,6 +163,11 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
 CH_FN void ch_value_private(struct ch_value *v)
 {
     v->data = v->scratch;
+}
+
+CH_FN void ch_value_share(struct ch_value *v, const struct ch_value *from)
+{
+    v->data = from->data;
 }
 
 CH_FN size_t ch_batch_count(const struct ch_coll *c, const struct ch_batch *b)

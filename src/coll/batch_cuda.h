@@ -22,6 +22,7 @@
 #define CH_AHEAD 4u
 #define CH_EACH_AHEAD(u) _Pragma("unroll") for (uint32_t u = 0; u < CH_AHEAD; u++)
 #define CH_WARP_ALL 0xffffffffu
+#define CH_PIECE_NONE 0xffffffe0u /* after all of a message, also rounded to a warp */
 
 struct ch_batch {
     size_t piece;  /* this lane's first */
@@ -30,7 +31,8 @@ struct ch_batch {
     size_t step;   /* pieces from one batch to the next */
     uint32_t skew; /* bytes of the first piece that lie before the span */
     uint32_t width;
-    enum ch_ring ring; /* constant after inlining */
+    uint32_t is_brief; /* constants after inlining: these two */
+    enum ch_ring ring;
 };
 
 struct ch_value {
@@ -53,6 +55,19 @@ CH_FN int ch_pieces_of(enum ch_ring ring)
     return ring == CH_PLAIN ? CH_PIECES_MAX : ring == CH_RING_simple ? 2 : 1;
 }
 
+/* Is the span a message? Those are short enough for numbers of 32 bits, which are faster. */
+CH_FN int ch_is_message(enum ch_ring ring)
+{
+    return ring == CH_RING_ll || ring == CH_RING_ll128;
+}
+
+/* Pieces of a message. */
+CH_FN uint32_t ch_message_pieces(enum ch_ring ring, uint32_t bytes)
+{
+    return ring == CH_RING_ll128 ? (bytes + CH_LINE_DATA - 1) / CH_LINE_DATA * CH_LINE_PARTS
+                                 : (bytes + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
+}
+
 CH_FN struct ch_batch ch_batch_first(enum ch_ring ring, const void *at, size_t bytes,
                                      struct ch_lanes g)
 {
@@ -61,36 +76,45 @@ CH_FN struct ch_batch ch_batch_first(enum ch_ring ring, const void *at, size_t b
     b.ring = ring;
     b.bytes = bytes;
     b.width = g.width;
+    b.is_brief = g.is_brief;
     b.piece = g.lane;
     b.step = (size_t)g.width * ch_pieces_of(ring);
-    b.skew = ring == CH_PLAIN || ring == CH_RING_simple
-                 ? (uint32_t)((uintptr_t)at % CH_PIECE_BYTES)
-                 : 0;
-    b.pieces = ring == CH_RING_ll128 ? (bytes + CH_LINE_DATA - 1) / CH_LINE_DATA * CH_LINE_PARTS
-                                     : (bytes + b.skew + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
+    b.skew = ch_is_message(ring) ? 0 : (uint32_t)((uintptr_t)at % CH_PIECE_BYTES);
+    b.pieces = ch_is_message(ring) ? ch_message_pieces(ring, (uint32_t)bytes)
+                                   : (bytes + b.skew + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
     return b;
 }
 
 /* Lines are moved by whole warps: all their lanes go on while one of them has something. */
 CH_FN int ch_batch_more(const struct ch_batch *b)
 {
-    return (b->ring == CH_RING_ll128 ? b->piece & ~(size_t)31 : b->piece) < b->pieces;
+    if (b->ring == CH_RING_ll128) return ((uint32_t)b->piece & ~31u) < (uint32_t)b->pieces;
+    if (b->ring == CH_RING_ll) return (uint32_t)b->piece < (uint32_t)b->pieces;
+    return b->piece < b->pieces;
 }
 
 CH_FN void ch_batch_next(struct ch_batch *b)
 {
-    b->piece += b->step;
+    if (!ch_is_message(b->ring))
+        b->piece += b->step;
+    else
+        b->piece = b->is_brief ? CH_PIECE_NONE : (uint32_t)b->piece + (uint32_t)b->step;
 }
 
-CH_FN struct ch_piece ch_line_piece(const struct ch_batch *b)
+/* This lane's piece of a message: two packets, or a part of a line. */
+CH_FN struct ch_piece ch_message_piece(const struct ch_batch *b)
 {
-    const size_t line = b->piece / CH_LINE_PARTS, part = b->piece % CH_LINE_PARTS;
-    const uint32_t most = part == 0 ? 8 : 16;
+    const uint32_t piece = (uint32_t)b->piece, bytes = (uint32_t)b->bytes;
+    const uint32_t line = piece / CH_LINE_PARTS, part = piece % CH_LINE_PARTS;
+    const uint32_t most = b->ring == CH_RING_ll128 && part == 0 ? 8 : CH_PIECE_BYTES;
+    const uint32_t at = b->ring == CH_RING_ll ? piece * CH_PIECE_BYTES
+                        : part == 0           ? line * CH_LINE_DATA
+                                              : line * CH_LINE_DATA + part * 16 - 8;
     struct ch_piece p;
 
-    p.at = line * CH_LINE_DATA + (part == 0 ? 0 : part * 16 - 8);
+    p.at = at;
     p.lead = 0;
-    p.bytes = p.at < b->bytes ? (uint32_t)ch_min(most, b->bytes - p.at) : 0;
+    p.bytes = at >= bytes ? 0 : bytes - at < most ? bytes - at : most;
     return p;
 }
 
@@ -99,7 +123,7 @@ CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
     const size_t begin = (b->piece + (size_t)u * b->width) * CH_PIECE_BYTES;
     struct ch_piece p;
 
-    if (b->ring == CH_RING_ll128) return ch_line_piece(b);
+    if (ch_is_message(b->ring)) return ch_message_piece(b);
     p.lead = begin < b->skew ? b->skew : 0; /* only piece 0 begins before the span */
     p.at = begin + p.lead - b->skew;
     p.bytes = p.at < b->bytes ? (uint32_t)ch_min(CH_PIECE_BYTES - p.lead, b->bytes - p.at) : 0;
@@ -107,6 +131,14 @@ CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
 }
 
 /* --- plain memory --- */
+
+/* Begin to fetch the first of a span that is read a little later. */
+CH_FN void ch_soon(const void *src, size_t bytes, struct ch_lanes g)
+{
+    const uint32_t at = g.lane * CH_PIECE_BYTES;
+
+    if (at < bytes) asm volatile("prefetch.global.L1 [%0];" ::"l"((const char *)src + at));
+}
 
 /* Bytes of a piece that lies anyhow, in accesses of 4 where that goes, else of 1. Loops that
  * stay loops: they are off the fast way, and would take its registers. */
@@ -180,6 +212,11 @@ CH_FN void ch_value_private(struct ch_value *v)
     (void)v;
 }
 
+CH_FN void ch_value_share(struct ch_value *v, const struct ch_value *from)
+{
+    *v = *from;
+}
+
 CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_batch *b)
 {
 #pragma unroll
@@ -217,7 +254,9 @@ CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
 /* Where this lane's piece lies among the cells: two packets, or a part of a line. */
 CH_FN const char *ch_cell_of(enum ch_ring ring, const char *cells, const struct ch_batch *b)
 {
-    return cells + b->piece * (ring == CH_RING_ll ? 2 * sizeof(struct ch_packet) : 16);
+    const uint32_t step = ring == CH_RING_ll ? 2 * sizeof(struct ch_packet) : CH_PIECE_BYTES;
+
+    return cells + (size_t)((uint32_t)b->piece * step);
 }
 
 CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *v,

@@ -56,17 +56,10 @@ CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_ring ring, const ch
     m = ch_board_after(c, ring, c->me, own->sent, bytes);
     st = ch_board_wait_for_room(c, ring, m.end, g);
     if (st != CHORUS_OK) return st;
-    if (ring == CH_RING_simple) {
+    if (ring == CH_RING_simple)
         ch_copy(m.memory, src, bytes, g);
-    } else {
-        struct ch_value v;
-
-        for (struct ch_batch b = ch_batch_first(ring, src, bytes, g); ch_batch_more(&b);
-             ch_batch_next(&b)) {
-            ch_value_load(&v, src, &b);
-            ch_value_send(ring, m.memory, &v, &b, m.flag);
-        }
-    }
+    else
+        ch_cells_fill(ring, m.memory, m.flag, src, bytes, g);
     ch_lanes_sync(g); /* all lanes have read `sent` and stored their share */
     if (g.lane != 0) return CHORUS_OK;
     own->sent = m.end;
@@ -115,19 +108,10 @@ CH_FN chorus_status ch_read(const struct ch_coll *c, enum ch_ring ring, uint32_t
     m = ch_board_after(c, ring, owner, ch_link_of(c, ring, owner)->read, bytes);
     st = ch_posted(c, ring, owner, m.end, g);
     if (st != CHORUS_OK) return st;
-    if (ring == CH_RING_simple) {
+    if (ring == CH_RING_simple)
         ch_copy(dst, m.memory, bytes, g);
-    } else {
-        struct ch_value v;
-
-        for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
-             ch_batch_next(&b)) {
-            ch_value_ask(ring, m.memory, &v, &b);
-            ch_value_stage(&v, dst, &b);
-            ch_value_take(c, ring, owner, m.memory, &v, &b, m.flag, &st);
-            ch_value_store(dst, &v, &b);
-        }
-    }
+    else
+        ch_cells_empty(c, ring, owner, m.memory, m.flag, dst, bytes, g, &st);
     st = ch_agree(st, g); /* all lanes have read the cells and `read` */
     if (st == CHORUS_OK) ch_board_taken(c, ring, owner, m, g);
     return st;

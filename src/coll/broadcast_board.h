@@ -18,12 +18,11 @@
 CH_FN chorus_status ch_broadcast_board(const struct ch_coll *c, enum ch_ring ring,
                                        struct ch_lanes g)
 {
-    const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
+    const size_t bytes = ch_bytes(c);
     chorus_status st = CHORUS_OK;
 
-    for (size_t at = 0; at < bytes && c->n > 1 && st == CHORUS_OK; at += chunk) {
-        const size_t part = ch_min(chunk, bytes - at);
-
+    for (size_t at = 0, part; at < bytes && c->n > 1 && st == CHORUS_OK; at += part) {
+        part = ch_part(c, ring, at, g);
         st = c->me == c->root ? ch_post(c, ring, c->src + at, part, g)
                               : ch_read(c, ring, c->root, c->dst + at, part, g);
     }

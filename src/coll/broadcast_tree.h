@@ -40,17 +40,16 @@ CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_ring ring
                                       struct ch_lanes g)
 {
     const uint64_t position = (c->me + c->n - c->root) % c->n;
-    const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
+    const size_t bytes = ch_bytes(c);
     const char *from = c->me == c->root ? c->src : c->dst;
     chorus_status st = CHORUS_OK;
 
-    for (size_t at = 0; at < bytes; at += chunk) {
-        const size_t part = ch_min(chunk, bytes - at);
-
+    for (size_t at = 0, part; at < bytes; at += part) {
+        part = ch_part(c, ring, at, g);
         if (c->me != c->root) {
             const uint32_t parent = ch_tree_pe(c, (position - 1) / c->radix);
 
-            st = ch_recv(c, ring, ch_only(parent), c->dst + at, 0, 0, part, g);
+            st = ch_recv(c, ring, parent, c->dst + at, part, g);
             if (st != CHORUS_OK) return st;
         }
         st = ch_tree_send(c, ring, position, from + at, part, g);

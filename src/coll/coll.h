@@ -30,6 +30,7 @@ struct ch_coll {
     uint32_t is_sync_alike; /* in all PEs' memory, so that it reaches their words too */
     size_t sync_offset;     /* of this CTA's duplicate in everyone's sync memory */
     uint64_t *epoch;        /* what the CTA remembers, as in struct ch_dup */
+    uint64_t *exchanges;    /* [CH_RING_COUNT] */
     struct ch_link *links;
     struct ch_slot *slots;
     uint32_t *late_peer; /* [out] whom a wait that failed was for */
@@ -47,11 +48,11 @@ CH_FN char *ch_on_peer(const struct ch_coll *c, uint32_t peer, const void *mine)
 }
 
 /* The k-th PE after this one (k <= n), so that not all PEs turn to the same peer first. */
-CH_FN uint32_t ch_after(const struct ch_coll *c, uint64_t k)
+CH_FN uint32_t ch_after(const struct ch_coll *c, uint32_t k)
 {
-    const uint64_t pe = c->me + k;
+    const uint32_t pe = c->me + k;
 
-    return (uint32_t)(pe < c->n ? pe : pe - c->n);
+    return pe < c->n ? pe : pe - c->n;
 }
 
 #endif /* CH_COLL_H */

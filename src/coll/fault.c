@@ -57,12 +57,12 @@ chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
     if (told.status == CHORUS_ERR_ABORTED)
         return CH_FAIL(CHORUS_ERR_ABORTED,
                        "a collective stopped waiting for PE %u: the job is ending",
-                       team->peers[told.late_pe].world);
+                       team->members[told.late_pe].world);
     return CH_FAIL(
         (chorus_status)told.status,
         "a collective waited %.3g s for PE %u, which did not come; all PEs of the team must "
         "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
-        (double)timeout_ns / (double)CH_NS_PER_S, team->peers[told.late_pe].world);
+        (double)timeout_ns / (double)CH_NS_PER_S, team->members[told.late_pe].world);
 }
 
 chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect, all push, through rings in packets or lines.
+ * fcollect, all push, in packets or lines.
  *
  *   needs    map
  *   steps    c
  *   wire     (n - 1) * m
- *   scratch  a ring to each peer
+ *   scratch  two places of a chunk for each peer
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
  *   source   NVSHMEM, all push in LL and LL128; here for any message, chunk by chunk
@@ -13,20 +13,20 @@
 #ifndef CH_FCOLLECT_PUSH_H
 #define CH_FCOLLECT_PUSH_H
 
-#include "coll/ring.h"
+#include "coll/exchange.h"
 
 CH_FN chorus_status ch_fcollect_push(const struct ch_coll *c, enum ch_ring ring,
                                      struct ch_lanes g)
 {
-    const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
+    const size_t bytes = ch_bytes(c);
+    uint64_t exchange = ch_exchanged(c, ring);
 
-    for (size_t at = 0; at < bytes; at += chunk) {
-        const size_t part = ch_min(chunk, bytes - at);
+    for (size_t at = 0, part; at < bytes; at += part) {
+        chorus_status st;
 
-        chorus_status st = ch_send(c, ring, ch_others(c), c->src + at, 0, part, g);
-
-        if (st == CHORUS_OK)
-            st = ch_recv(c, ring, ch_all(c), c->dst + at, c->stride, c->src + at, part, g);
+        part = ch_part(c, ring, at, g);
+        ch_give(c, ring, ++exchange, c->src + at, 0, part, g);
+        st = ch_gather(c, ring, exchange, c->dst + at, c->stride, c->src + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;

@@ -26,7 +26,7 @@ CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_leg
     if (l.bytes == 0) return CHORUS_OK;
     if (t == 0)
         return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), c->src + l.first, 0, l.bytes, g);
-    st = ch_recv(c, CH_RING_simple, ch_only(ch_prev(c)), to, 0, 0, l.bytes, g);
+    st = ch_recv(c, CH_RING_simple, ch_prev(c), to, l.bytes, g);
     if (st != CHORUS_OK || t == c->n - 1) return st;
     return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), to, 0, l.bytes, g);
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lanes of a CTA: a power of two, enough for a piece each, and for a warp for each PE. */
+/* Lanes of a CTA are a power of two. */
 enum { LANES_MIN = 64, WARP_LANES = 32, PIECE_BYTES = 16 };
 
 struct ch_gpu {
@@ -90,7 +90,7 @@ void ch_gpu_drain(const struct ch_gpu *gpu)
 
 chorus_status ch_gpu_check(const struct ch_call *call)
 {
-    if (ch_kernel_of(call) == NULL)
+    if (ch_kernels_of(call).any == NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "%s of %s is for heaps on hosts: GPUs do not combine this type; set "
                        "CHORUS_HEAP=host",
@@ -133,32 +133,65 @@ static void fill_args(const struct ch_gpu *gpu, const struct ch_call *call,
         .fault = &gpu->faults[team->slot],
         .layout = team->layout,
     };
-    for (uint32_t pe = 0; pe < team->n; pe++)
-        a->peers[pe] = (struct ch_kernel_peer){team->peers[pe].shift, team->peers[pe].sync};
+    memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));
 }
 
-static unsigned lanes_of(const struct ch_call *call)
+static uint64_t power_of_two(uint64_t least)
 {
-    const uint64_t bytes = call->count * ch_type_bytes[call->type];
-    const uint64_t pieces = ch_divide_up(bytes, (uint64_t)PIECE_BYTES * call->ctas);
-    const uint64_t least = (uint64_t)call->team->n * WARP_LANES;
-    const uint64_t most = CH_KERNEL_LANES(call->algo->id);
-    uint64_t lanes = LANES_MIN;
+    uint64_t power = 1;
 
-    while (lanes < most && (lanes < pieces || lanes < least))
-        lanes *= 2;
-    return (unsigned)lanes;
+    while (power < least)
+        power *= 2;
+    return power;
 }
 
+/* The most bytes of a block that a CTA works on. */
+static uint64_t part_bytes(const struct ch_call *call)
+{
+    const uint64_t elem_bytes = ch_type_bytes[call->type];
+    const struct ch_share s = ch_share_of(call->count, elem_bytes, call->ctas);
+
+    return ch_min(call->count, (s.base + (s.extra != 0)) * s.grain) * elem_bytes;
+}
+
+struct shape {
+    const void *kernel;
+    unsigned lanes;
+};
+
+/* A brief message leaves each lane one piece for one PE: so many lanes for each there are. Else
+ * there is a warp for each PE, and up to a lane for each piece. */
+static struct shape shape_of(const struct ch_call *call)
+{
+    const struct ch_kernel_pair kernels = ch_kernels_of(call);
+    const uint64_t bytes = part_bytes(call), pieces = ch_divide_up(bytes, PIECE_BYTES);
+    const uint64_t each = power_of_two(ch_max(pieces, WARP_LANES));
+    const uint64_t brief = ch_max(power_of_two(call->team->n) * each, LANES_MIN);
+    const uint64_t least = power_of_two(ch_max(pieces, (uint64_t)call->team->n * WARP_LANES));
+
+    if (kernels.brief != NULL && brief <= CH_KERNEL_LANES(call->algo->id) &&
+        bytes <= call->team->layout.chunk_bytes[CH_RING_ll])
+        return (struct shape){kernels.brief, (unsigned)brief};
+    return (struct shape){kernels.any, (unsigned)ch_min(ch_max(least, LANES_MIN),
+                                                        CH_KERNEL_LANES(call->algo->id))};
+}
+
+/* Before the kernel that is before it in the stream has ended: see ch_kernel_order. */
 static chorus_status put_kernel(const struct ch_gpu *gpu, const void *kernel, uint32_t ctas,
                                 unsigned lanes, struct ch_kernel_args *args,
                                 cudaStream_t stream)
 {
     void *list[] = {args};
-    const dim3 grid = {ctas, 1, 1}, block = {lanes, 1, 1};
+    cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                 .val.programmaticStreamSerializationAllowed = 1};
+    const cudaLaunchConfig_t config = {.gridDim = {ctas, 1, 1},
+                                       .blockDim = {lanes, 1, 1},
+                                       .stream = stream,
+                                       .attrs = &early,
+                                       .numAttrs = 1};
 
     CH_TRY_CUDA(gpu->device, "launching a collective",
-                cudaLaunchKernel(kernel, grid, block, list, 0, stream));
+                cudaLaunchKernelExC(&config, kernel, list));
     return CHORUS_OK;
 }
 
@@ -186,6 +219,7 @@ static chorus_status put_copies(const struct ch_gpu *gpu, const struct ch_call *
 static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call,
                             const struct ch_turn *turn)
 {
+    const struct shape shape = shape_of(call);
     struct ch_kernel_args args;
 
     ch_fault_clear(gpu->faults, call->team);
@@ -195,8 +229,7 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     if (call->algo->needs & CH_NEED_copy_engine)
         CH_TRY(put_copies(gpu, call, &args, turn->stream));
     else
-        CH_TRY(put_kernel(gpu, ch_kernel_of(call), call->ctas, lanes_of(call), &args,
-                          turn->stream));
+        CH_TRY(put_kernel(gpu, shape.kernel, call->ctas, shape.lanes, &args, turn->stream));
     return ch_turn_end(gpu->heap, call->team, turn);
 }
 

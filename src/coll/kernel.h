@@ -10,9 +10,10 @@
 /* Lanes of a CTA at the most, by algorithm: those that fold what they relay need the registers
  * of twice as many. */
 #define CH_KERNEL_LANES_MAX 512
-#define CH_KERNEL_LANES(id)                                                       \
-    ((id) == CH_ALGO_ch_reduce_ring || (id) == CH_ALGO_ch_reduce_recursive_simple \
-         ? CH_KERNEL_LANES_MAX / 2                                                \
+#define CH_KERNEL_LANES(id)                                                          \
+    ((id) == CH_ALGO_ch_reduce_ring || (id) == CH_ALGO_ch_reduce_recursive_simple || \
+             (id) == CH_ALGO_ch_reduce_recursive_ll                                  \
+         ? CH_KERNEL_LANES_MAX / 2                                                   \
          : CH_KERNEL_LANES_MAX)
 
 /* Peers travel with the launch, where they cost no load; these are the most. */
@@ -23,11 +24,6 @@ struct ch_kernel_fault {
     int status;
     uint32_t late_pe; /* of the team */
     uint64_t team;    /* its id */
-};
-
-struct ch_kernel_peer {
-    ptrdiff_t shift;
-    char *sync;
 };
 
 struct ch_kernel_args {
@@ -45,11 +41,16 @@ struct ch_kernel_args {
     uint64_t team;
     struct ch_kernel_fault *fault;
     struct ch_sync_layout layout;
-    struct ch_kernel_peer peers[CH_KERNEL_PES_MAX];
+    struct ch_peer peers[CH_KERNEL_PES_MAX];
 };
 
-/* Kernels by algorithm: of the collectives that move, and, by element type, of those that
- * combine; null where there is none. */
-typedef const void *ch_kernel_table[CH_ALGO_COUNT];
+/* The kernel of an algorithm for any message, and one for brief ones (struct ch_lanes). Null
+ * where there is none. */
+struct ch_kernel_pair {
+    const void *any, *brief;
+};
+
+/* By algorithm: of the collectives that move, and, by element type, of those that combine. */
+typedef struct ch_kernel_pair ch_kernel_table[CH_ALGO_COUNT];
 
 #endif /* CH_KERNEL_H */

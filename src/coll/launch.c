@@ -38,6 +38,7 @@ static void run_cta(void *arg, uint32_t cta)
         .layout = &team->layout,
         .sync_offset = cta * team->layout.dup_bytes,
         .epoch = &team->dups[cta].epoch,
+        .exchanges = team->dups[cta].exchanges,
         .links = team->dups[cta].links,
         .slots = team->dups[cta].slots,
         .late_peer = &late_peer,
@@ -55,7 +56,8 @@ static chorus_status describe(const struct run *run)
     const struct ch_call *call = run->call;
     const struct ch_team *team = call->team;
     const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
-    const unsigned me = team->peers[team->me].world, late = team->peers[run->late_peer].world;
+    const unsigned me = team->members[team->me].world,
+                   late = team->members[run->late_peer].world;
 
     if (run->status == CHORUS_ERR_ABORTED)
         return CH_FAIL(CHORUS_ERR_ABORTED,

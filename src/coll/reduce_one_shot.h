@@ -5,7 +5,7 @@
  *   needs    map
  *   steps    c
  *   wire     (n - 1) * m
- *   scratch  a ring to each peer
+ *   scratch  two places of a chunk for each peer
  *   inplace  safe: a chunk is sent before it is overwritten
  *   result   combined in PE order 0 .. n-1: bitwise equal on every PE
  *   source   NVSHMEM, fcollect and local reduce, one level; here for any team
@@ -13,19 +13,20 @@
 #ifndef CH_REDUCE_ONE_SHOT_H
 #define CH_REDUCE_ONE_SHOT_H
 
-#include "coll/ring.h"
+#include "coll/exchange.h"
 
 CH_FN chorus_status ch_reduce_one_shot(const struct ch_coll *c, enum ch_ring ring,
                                        struct ch_lanes g)
 {
-    const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
+    const size_t bytes = ch_bytes(c);
+    uint64_t exchange = ch_exchanged(c, ring);
 
-    for (size_t at = 0; at < bytes; at += chunk) {
-        const size_t part = ch_min(chunk, bytes - at);
-        chorus_status st = ch_send(c, ring, ch_others(c), c->src + at, 0, part, g);
+    for (size_t at = 0, part; at < bytes; at += part) {
+        chorus_status st;
 
-        if (st == CHORUS_OK)
-            st = ch_fold(c, ring, ch_all(c), c->dst + at, c->src + at, part, g);
+        part = ch_part(c, ring, at, g);
+        ch_give(c, ring, ++exchange, c->src + at, 0, part, g);
+        st = ch_gather_combined(c, ring, exchange, c->dst + at, c->src + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;

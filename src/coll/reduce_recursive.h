@@ -51,24 +51,24 @@ CH_FN chorus_status ch_exchange_outer(const struct ch_coll *c, enum ch_ring ring
                                       char *dst, const char *src, size_t bytes,
                                       struct ch_lanes g)
 {
-    const struct ch_pes inner = ch_only(c->me % p);
-    const chorus_status st = ch_send(c, ring, inner, src, 0, bytes, g);
+    const uint32_t inner = c->me % p;
+    const chorus_status st = ch_send(c, ring, ch_only(inner), src, 0, bytes, g);
 
-    return st == CHORUS_OK ? ch_recv(c, ring, inner, dst, 0, 0, bytes, g) : st;
+    return st == CHORUS_OK ? ch_recv(c, ring, inner, dst, bytes, g) : st;
 }
 
 CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_ring ring,
                                         struct ch_lanes g)
 {
     const uint32_t p = (uint32_t)ch_power(c->n, c->radix);
-    const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
+    const size_t bytes = ch_bytes(c);
 
-    for (size_t at = 0; at < bytes; at += chunk) {
-        const size_t part = ch_min(chunk, bytes - at);
-        const chorus_status st =
-            c->me < p ? ch_exchange_inner(c, ring, p, c->dst + at, c->src + at, part, g)
-                      : ch_exchange_outer(c, ring, p, c->dst + at, c->src + at, part, g);
+    for (size_t at = 0, part; at < bytes; at += part) {
+        chorus_status st;
 
+        part = ch_part(c, ring, at, g);
+        st = c->me < p ? ch_exchange_inner(c, ring, p, c->dst + at, c->src + at, part, g)
+                       : ch_exchange_outer(c, ring, p, c->dst + at, c->src + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;

@@ -36,7 +36,7 @@ CH_FN chorus_status ch_reduce_ring_turn(const struct ch_coll *c, size_t at, size
     if (t == c->n - 1)
         st = ch_fold_relay(c, c->dst + from, c->src + from, l.bytes, g);
     else
-        st = ch_recv(c, CH_RING_simple, ch_only(ch_prev(c)), c->dst + from, 0, 0, l.bytes, g);
+        st = ch_recv(c, CH_RING_simple, ch_prev(c), c->dst + from, l.bytes, g);
     if (st != CHORUS_OK || t == 2 * c->n - 2) return st;
     return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), c->dst + from, 0, l.bytes, g);
 }

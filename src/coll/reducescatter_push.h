@@ -5,7 +5,7 @@
  *   needs    map
  *   steps    c
  *   wire     (n - 1) * s
- *   scratch  a ring to each peer
+ *   scratch  two places of a chunk for each peer
  *   inplace  safe for dest = source and for dest = this PE's block of
  *            source
  *   result   combined in PE order 0 .. n-1
@@ -14,20 +14,21 @@
 #ifndef CH_REDUCESCATTER_PUSH_H
 #define CH_REDUCESCATTER_PUSH_H
 
-#include "coll/ring.h"
+#include "coll/exchange.h"
 
 CH_FN chorus_status ch_reducescatter_push(const struct ch_coll *c, enum ch_ring ring,
                                           struct ch_lanes g)
 {
-    const size_t bytes = ch_bytes(c), chunk = ch_chunk(c, ring);
+    const size_t bytes = ch_bytes(c);
+    const char *own = c->src + c->me * c->stride;
+    uint64_t exchange = ch_exchanged(c, ring);
 
-    for (size_t at = 0; at < bytes; at += chunk) {
-        const size_t part = ch_min(chunk, bytes - at);
-        chorus_status st = ch_send(c, ring, ch_others(c), c->src + at, c->stride, part, g);
+    for (size_t at = 0, part; at < bytes; at += part) {
+        chorus_status st;
 
-        if (st == CHORUS_OK)
-            st = ch_fold(c, ring, ch_all(c), c->dst + at, c->src + c->me * c->stride + at, part,
-                         g);
+        part = ch_part(c, ring, at, g);
+        ch_give(c, ring, ++exchange, c->src + at, c->stride, part, g);
+        st = ch_gather_combined(c, ring, exchange, c->dst + at, own + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;

@@ -26,7 +26,7 @@ CH_FN uint32_t ch_prev(const struct ch_coll *c)
 /* The most bytes that go round together. */
 CH_FN size_t ch_relay_bytes(const struct ch_coll *c)
 {
-    return CH_LEGS * ch_chunk(c, CH_RING_simple);
+    return CH_LEGS * c->layout->chunk_bytes[CH_RING_simple];
 }
 
 struct ch_leg {
@@ -36,7 +36,7 @@ struct ch_leg {
 /* Leg 0 or 1 of `bytes` (0 to ch_relay_bytes). */
 CH_FN struct ch_leg ch_leg_of(const struct ch_coll *c, size_t bytes, uint32_t leg)
 {
-    const size_t chunk = ch_chunk(c, CH_RING_simple);
+    const size_t chunk = c->layout->chunk_bytes[CH_RING_simple];
     struct ch_leg l;
 
     l.first = leg * chunk;

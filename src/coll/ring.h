@@ -16,14 +16,7 @@
 #ifndef CH_RING_H
 #define CH_RING_H
 
-#include "coll/batch.h"
-#include "coll/pes.h"
-#include "coll/vocab.h"
-
-CH_FN size_t ch_chunk(const struct ch_coll *c, enum ch_ring ring)
-{
-    return c->layout->chunk_bytes[ring];
-}
+#include "coll/cells.h"
 
 CH_FN struct ch_link *ch_link_of(const struct ch_coll *c, enum ch_ring ring, uint32_t peer)
 {
@@ -125,14 +118,8 @@ CH_FN void ch_fill(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
         const uint32_t pe = ch_pe(c, to, i);
         const struct ch_slot slot = c->slots[i];
 
-        if (pe == c->me) continue;
-        for (struct ch_batch b = ch_batch_first(ring, src, bytes, turns.lanes);
-             ch_batch_more(&b); ch_batch_next(&b)) {
-            struct ch_value v;
-
-            ch_value_load(&v, src + pe * step, &b);
-            ch_value_send(ring, slot.memory, &v, &b, slot.flag);
-        }
+        if (pe != c->me)
+            ch_cells_fill(ring, slot.memory, slot.flag, src + pe * step, bytes, turns.lanes);
     }
 }
 
@@ -168,21 +155,15 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, struct c
     return CHORUS_OK;
 }
 
-/* All lanes: slots for the messages that are next from the set. This PE's is `own`, no message:
- * it has no flag. */
+/* All lanes: slots for the messages that are next from the set. This PE's stays as it is. */
 CH_FN chorus_status ch_expect(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
-                              const char *own, size_t bytes, struct ch_lanes g)
+                              size_t bytes, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
-    for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width) {
-        const struct ch_slot mine = {(char *)(uintptr_t)own, 0, 0};
-
-        if (ch_pe(c, from, i) == c->me)
-            c->slots[i] = mine;
-        else
+    for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width)
+        if (ch_pe(c, from, i) != c->me)
             st = ch_slot_from(c, ring, ch_pe(c, from, i), bytes, &c->slots[i]);
-    }
     return ch_agree(st, g); /* all slots are there */
 }
 
@@ -196,104 +177,33 @@ CH_FN chorus_status ch_release(const struct ch_coll *c, enum ch_ring ring, struc
     return st;
 }
 
-/* One lane: begin to load what is in a slot, plain memory or message. */
-CH_FN void ch_source_ask(enum ch_ring ring, const struct ch_slot *slot, struct ch_value *v,
-                         const struct ch_batch *b)
+/* Receive the message of `bytes` that is next from `peer` into dst, this PE's. */
+CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+                            char *dst, size_t bytes, struct ch_lanes g)
 {
-    if (ring == CH_RING_simple || slot->flag == 0)
-        ch_value_load(v, slot->memory, b);
-    else
-        ch_value_ask(ring, slot->memory, v, b);
-}
-
-/* One lane: until it is there. */
-CH_FN void ch_source_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe,
-                          const struct ch_slot *slot, struct ch_value *v,
-                          const struct ch_batch *b, chorus_status *st)
-{
-    if (ring == CH_RING_simple || slot->flag == 0) return;
-    ch_value_private(v);
-    ch_value_take(c, ring, pe, slot->memory, v, b, slot->flag, st);
-}
-
-/* Out of packets or lines, into dst + p * step for PE p. */
-CH_FN chorus_status ch_empty(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
-                             char *dst, size_t step, size_t bytes, struct ch_lanes g)
-{
-    const struct ch_turns turns = ch_turns_of(from.count, g);
-    chorus_status st = CHORUS_OK;
-
-    for (uint32_t i = turns.first; i < from.count; i += turns.step) {
-        const uint32_t pe = ch_pe(c, from, i);
-        const struct ch_slot slot = c->slots[i];
-
-        for (struct ch_batch b = ch_batch_first(ring, dst, bytes, turns.lanes);
-             ch_batch_more(&b); ch_batch_next(&b)) {
-            struct ch_value v;
-
-            ch_source_ask(ring, &slot, &v, &b);
-            if (slot.flag != 0) {
-                ch_value_stage(&v, dst + pe * step, &b);
-                ch_value_take(c, ring, pe, slot.memory, &v, &b, slot.flag, &st);
-            }
-            ch_value_store(dst + pe * step, &v, &b);
-        }
-    }
-    return st;
-}
-
-/*
- * Receive the messages of `bytes` that are next from PEs p of the set into dst + p * step, this
- * PE's; from this PE, if it is one of them, what is at `own`.
- */
-CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
-                            char *dst, size_t step, const char *own, size_t bytes,
-                            struct ch_lanes g)
-{
-    chorus_status st = ch_expect(c, ring, from, own, bytes, g);
+    const struct ch_pes from = ch_only(peer);
+    chorus_status st = ch_expect(c, ring, from, bytes, g);
 
     if (st != CHORUS_OK) return st;
     if (ring == CH_RING_simple)
-        for (uint32_t i = 0; i < from.count; i++)
-            ch_copy(dst + ch_pe(c, from, i) * step, c->slots[i].memory, bytes, g);
+        ch_copy(dst, c->slots[0].memory, bytes, g);
     else
-        st = ch_empty(c, ring, from, dst, step, bytes, g);
+        ch_cells_empty(c, ring, peer, c->slots[0].memory, c->slots[0].flag, dst, bytes, g, &st);
     return ch_release(c, ring, from, st, g);
 }
 
 /*
- * dst = the set's data combined in its order: `own` for this PE, if it is one of them, and the
+ * dst = the set's data combined in its order: `own` for this PE, which is one of them, and the
  * message that is next from each of the others. dst may be own.
  */
 CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
                             char *dst, const char *own, size_t bytes, struct ch_lanes g)
 {
-    const struct ch_slot *slots = c->slots;
-    chorus_status st = ch_expect(c, ring, from, own, bytes, g);
+    const struct ch_sources sources = {from, own, c->slots, 0};
+    chorus_status st = ch_expect(c, ring, from, bytes, g);
 
     if (st != CHORUS_OK) return st;
-    for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
-         ch_batch_next(&b)) {
-        struct ch_value v[CH_AHEAD];
-        struct ch_acc acc;
-
-        for (uint32_t i = 0; i < from.count; i += CH_AHEAD) {
-            CH_EACH_AHEAD (u)
-                if (i + u < from.count) ch_source_ask(ring, &slots[i + u], &v[u], &b);
-            CH_EACH_AHEAD (u)
-                if (i + u < from.count) {
-                    ch_source_take(c, ring, ch_pe(c, from, i + u), &slots[i + u], &v[u], &b,
-                                   &st);
-                    if (i + u == 0)
-                        ch_acc_first(c, &acc, &v[u], &b);
-                    else
-                        ch_acc_next(c, &acc, &v[u], &b);
-                }
-        }
-        ch_value_stage(&v[0], dst, &b);
-        ch_acc_last(c, &v[0], &acc, &b);
-        ch_value_store(dst, &v[0], &b);
-    }
+    ch_combine(c, ring, &sources, dst, bytes, g, &st);
     return ch_release(c, ring, from, st, g);
 }
 

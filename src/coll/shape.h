@@ -13,6 +13,11 @@ CH_FN uint64_t ch_min(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+CH_FN uint64_t ch_max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* The exponent of the largest power of two that is at most x, which is not 0. */
 CH_FN uint32_t ch_log2(uint32_t x)
 {

@@ -45,6 +45,10 @@ static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_
         layout->ring_bytes[ring] = ch_cell_bytes(ring) << layout->cells_log2[ring];
         layout->ring_offset[ring] = offset;
         offset = round_up(offset + n * layout->ring_bytes[ring], sizeof(struct ch_line));
+        layout->place_bytes[ring] = (uint32_t)round_up(
+            ch_cells(ring, chunk) * ch_cell_bytes(ring), sizeof(struct ch_line));
+        layout->place_offset[ring] = offset;
+        offset += (size_t)2 * n * layout->place_bytes[ring];
     }
     layout->dup_bytes = offset;
 }

@@ -7,6 +7,8 @@
  *     words   [CH_WORD_COUNT][n], a cache line each: word w of peer p is written by p alone
  *     rings   [CH_RING_COUNT][n]: ring r of peer p is written by p alone; a PE's own are its
  *             boards, which all others read
+ *     places  [CH_RING_COUNT][2][n]: for exchange.h; in each of the two, place p is written
+ *             by peer p alone
  *
  * A ring is a FIFO of cells from one PE to another: packets, lines, or 64 plain bytes. A
  * message takes the cells it needs, side by side; where the rest of the ring is too short for
@@ -35,6 +37,7 @@ enum ch_word {
     CH_WORD_READY,   /* epoch: the peer is in the call: its dest may be written, source read */
     CH_WORD_DONE,    /* epoch: the peer wrote and read all that it will in the call */
     CH_WORD_FILLED,  /* cells of the simple ring that the peer filled here */
+    CH_WORD_GIVEN,   /* exchange: what the peer gives in it, as plain data, is there */
     CH_WORD_TAKEN,   /* [CH_RING_COUNT]: cells of the ring to the peer that it has freed */
     CH_WORD_READ = CH_WORD_TAKEN + CH_RING_COUNT, /* [CH_RING_COUNT]: cells of this PE's board
                                                      that the peer has read */
@@ -44,7 +47,8 @@ enum ch_word {
 /* What a word's stores say at most; see enum ch_sense. */
 CH_FN enum ch_sense ch_sense_of(uint32_t word)
 {
-    return word == CH_WORD_DONE || word == CH_WORD_FILLED ? CH_DATA : CH_ENTRY;
+    return word == CH_WORD_DONE || word == CH_WORD_FILLED || word == CH_WORD_GIVEN ? CH_DATA
+                                                                                   : CH_ENTRY;
 }
 
 /* Bytes of a cell, and of the data in it. */
@@ -66,15 +70,15 @@ struct ch_sync_layout {
     uint32_t cells_log2[CH_RING_COUNT];
     size_t ring_bytes[CH_RING_COUNT];
     size_t ring_offset[CH_RING_COUNT];
+    uint32_t place_bytes[CH_RING_COUNT]; /* for one message of an exchange */
+    size_t place_offset[CH_RING_COUNT];
     size_t dup_bytes; /* one duplicate, a multiple of 128 */
 };
 
 /* A peer as algorithms see it. */
 struct ch_peer {
-    uint32_t world;       /* its number in the job */
     ptrdiff_t shift;      /* add to an address in this PE's heap: the same object on the peer */
     char *sync;           /* the peer's sync memory, duplicate 0, as mapped here */
-    char *mail;           /* its mailbox, always in host memory */
     struct ch_door *door; /* where it sleeps */
 };
 
@@ -98,9 +102,10 @@ struct ch_slot {
 /* What a CTA remembers between calls; private to it. On GPUs it lies in device memory, so that
  * a captured graph can be replayed. */
 struct ch_dup {
-    uint64_t epoch;        /* of the last call */
-    struct ch_link *links; /* [CH_RING_COUNT * n] */
-    struct ch_slot *slots; /* [n], of one call */
+    uint64_t epoch;                    /* of the last call */
+    uint64_t exchanges[CH_RING_COUNT]; /* the last one's number */
+    struct ch_link *links;             /* [CH_RING_COUNT * n] */
+    struct ch_slot *slots;             /* [n], of one call */
 };
 
 /* What a GPU's kernels remember, for each CTA: a struct ch_dup in a sector of its own, links

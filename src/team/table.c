@@ -70,7 +70,7 @@ static chorus_status connect(struct ch_teams *teams, const struct ch_team *paren
                              const uint64_t *all)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t world = parent != NULL ? parent->peers[pes[i]].world : pes[i];
+        const uint32_t world = parent != NULL ? parent->members[pes[i]].world : pes[i];
 
         if (all[pes[i]] == FAILED)
             return CH_FAIL(CHORUS_ERR_NOMEM,

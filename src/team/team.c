@@ -16,10 +16,9 @@ static uint64_t last_id;
 
 /* The mailbox: two sets of packets, so that a PE one exchange ahead overwrites nothing unread.
  */
-static struct ch_packet *mail(const struct ch_team *team, const struct ch_peer *peer,
-                              uint64_t epoch)
+static struct ch_packet *mail(const struct ch_team *team, uint32_t pe, uint64_t epoch)
 {
-    return (struct ch_packet *)(void *)peer->mail + (epoch % 2) * team->n;
+    return (struct ch_packet *)(void *)team->members[pe].mail + (epoch % 2) * team->n;
 }
 
 static void free_dups(struct ch_team *team)
@@ -54,6 +53,7 @@ void ch_team_free(struct ch_heap *heap, struct ch_team *team)
     ch_device_event_destroy(ch_heap_device(heap), team->last_captured.event);
     free_dups(team);
     free(team->peers);
+    free(team->members);
     free(team);
 }
 
@@ -113,7 +113,8 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
     team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
     ch_sync_layout_init(&team->layout, n, teams->chunk_bytes);
     team->peers = calloc(n, sizeof(*team->peers));
-    if (team->peers == NULL || alloc_dups(team) != CHORUS_OK)
+    team->members = calloc(n, sizeof(*team->members));
+    if (team->peers == NULL || team->members == NULL || alloc_dups(team) != CHORUS_OK)
         status = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", n);
     else
         status = alloc_shared(teams, team);
@@ -138,10 +139,10 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
     char *data = ch_heap_data_base(teams->heap, world);
 
     if (world == teams->me_world) team->me = pe;
-    peer->world = world;
+    team->members[pe] = (struct ch_member){world, ch_heap_base(teams->heap, world) +
+                                                      (uint32_t)place * PLACE_STEP};
     peer->shift = data - ch_heap_data_base(teams->heap, teams->me_world);
     peer->sync = data + (place >> 32) * PLACE_STEP;
-    peer->mail = ch_heap_base(teams->heap, world) + (uint32_t)place * PLACE_STEP;
     peer->door = ch_heap_door(teams->heap, world);
     team->is_sync_alike =
         (pe == 0 || team->is_sync_alike) && place >> 32 == sync_steps(teams, team);
@@ -151,15 +152,14 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
 int ch_team_find(const struct ch_team *team, uint32_t world)
 {
     for (uint32_t pe = 0; pe < team->n; pe++)
-        if (team->peers[pe].world == world) return (int)pe;
+        if (team->members[pe].world == world) return (int)pe;
     return -1;
 }
 
 static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
                                    uint64_t *value_out)
 {
-    const struct ch_packet *packet =
-        &mail(team, &team->peers[team->me], team->mail_epoch)[from];
+    const struct ch_packet *packet = &mail(team, team->me, team->mail_epoch)[from];
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status status = CHORUS_OK;
 
@@ -170,17 +170,17 @@ static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
     return CH_FAIL(status,
                    "PE %u waited for PE %u, which did not come to a collective call on memory "
                    "or teams; all PEs must make these calls in the same order",
-                   team->peers[team->me].world, team->peers[from].world);
+                   team->members[team->me].world, team->members[from].world);
 }
 
 static void send_mail(struct ch_team *team, uint64_t mine)
 {
     team->mail_epoch++;
     for (uint32_t k = 1; k <= team->n; k++) {
-        const struct ch_peer *peer = &team->peers[(team->me + k) % team->n];
+        const uint32_t pe = (team->me + k) % team->n;
 
-        ch_packet_store(&mail(team, peer, team->mail_epoch)[team->me], mine, team->mail_epoch);
-        ch_notify(team->patience, peer->door);
+        ch_packet_store(&mail(team, pe, team->mail_epoch)[team->me], mine, team->mail_epoch);
+        ch_notify(team->patience, team->peers[pe].door);
     }
 }
 

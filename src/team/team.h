@@ -35,11 +35,18 @@ struct ch_last_call {
     uint64_t capture; /* its capture's number; 0: it was not captured */
 };
 
+/* What a team knows of a PE besides. */
+struct ch_member {
+    uint32_t world; /* its number in the job */
+    char *mail;     /* its mailbox, always in host memory */
+};
+
 struct ch_team {
     uint32_t me, n;
-    uint32_t slot;         /* which no other team of this PE has now */
-    uint64_t id;           /* never used again in this process */
-    struct ch_peer *peers; /* [n], in the team's order */
+    uint32_t slot;             /* which no other team of this PE has now */
+    uint64_t id;               /* never used again in this process */
+    struct ch_peer *peers;     /* [n], in the team's order */
+    struct ch_member *members; /* [n], likewise */
     struct ch_sync_layout layout;
     uint32_t n_dups;     /* the most CTAs of a call */
     struct ch_dup *dups; /* [n_dups] */

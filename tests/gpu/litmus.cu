@@ -207,7 +207,7 @@ static __device__ void count(struct litmus_found *found, unsigned trial_lanes, u
 /* Half of the blocks write to the PE after, half read what the PE before wrote. */
 template <class T> static __global__ void race(const struct litmus_run run)
 {
-    const struct ch_lanes g = {threadIdx.x, blockDim.x};
+    const struct ch_lanes g = {threadIdx.x, blockDim.x, 0};
     const struct ch_patience p = {&run.found->never, patience_ns};
     const unsigned i = blockIdx.x % LITMUS_CHANNELS;
 
@@ -238,7 +238,7 @@ static __global__ void write_own(const struct litmus_run run)
 /* In the kernel after: say so without a release, and fetch from the PE before. */
 static __global__ void fetch_from_before(const struct litmus_run run)
 {
-    const struct ch_lanes g = {threadIdx.x, blockDim.x};
+    const struct ch_lanes g = {threadIdx.x, blockDim.x, 0};
     const struct ch_patience p = {&run.found->never, patience_ns};
     const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
@@ -253,6 +253,81 @@ static __global__ void fetch_from_before(const struct litmus_run run)
     tell(heard.credit, run.first, CH_CREDIT, g);
     count(run.found, LITMUS_LANES, q.x != run.first || q.y != value_of(run.first, g.lane), g);
     if (!hear(&p, to.credit, run.first, CH_CREDIT, g)) atomicAdd(&run.found->lost, 1u);
+}
+
+/* Three kernels, each launched before the one before it has ended. A collective is the second;
+ * what stands before and after it trusts the ends of kernels. First, data: put to the PE after
+ * by the first half of the lanes, and left here for it to fetch by the others. */
+static __global__ void early_data(const struct litmus_run run)
+{
+    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
+    const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
+
+    ch_kernel_order();
+    piece_store(threadIdx.x < LITMUS_LANES / 2 ? &to : &own, run.first, threadIdx.x);
+}
+
+/* Then a word, without a release, and the wait for the other's, without an acquire. */
+static __global__ void early_word(const struct litmus_run run)
+{
+    const struct ch_lanes g = {threadIdx.x, blockDim.x, 0};
+    const struct ch_patience p = {&run.found->never, patience_ns};
+    const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
+    const struct channel heard = channel_of(run.mine, run.before, blockIdx.x);
+
+    ch_kernel_order();
+    tell(to.word, run.first, CH_ENTRY, g);
+    if (!hear(&p, heard.word, run.first, CH_ENTRY, g)) atomicAdd(&run.found->lost, 1u);
+}
+
+/* Then a look at the data; weakened, before the kernels before have ended. */
+static __global__ void early_look(const struct litmus_run run)
+{
+    const struct ch_lanes g = {threadIdx.x, blockDim.x, 0};
+    const struct ch_patience p = {&run.found->never, patience_ns};
+    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
+    const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
+    const struct channel from = channel_of(run.before, run.mine, blockIdx.x);
+    const struct channel heard = channel_of(run.mine, run.before, blockIdx.x);
+    ulonglong2 q;
+
+    if (!run.is_weak) ch_kernel_order();
+    q = piece_load(g.lane < LITMUS_LANES / 2 ? &own : &from, g.lane);
+    if (run.is_weak) ch_kernel_order();
+    tell(heard.credit, run.first, CH_CREDIT, g);
+    count(run.found, LITMUS_LANES, q.x != run.first || q.y != value_of(run.first, g.lane), g);
+    if (!hear(&p, to.credit, run.first, CH_CREDIT, g)) atomicAdd(&run.found->lost, 1u);
+}
+
+static cudaError_t launch_early(void (*kernel)(const struct litmus_run),
+                                const struct litmus_run *run, cudaStream_t stream)
+{
+    cudaLaunchAttribute early = {};
+    cudaLaunchConfig_t config = {};
+    void *args[] = {(void *)run};
+
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = dim3(LITMUS_CHANNELS);
+    config.blockDim = dim3(LITMUS_LANES);
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = 1;
+    return cudaLaunchKernelExC(&config, (const void *)kernel, args);
+}
+
+static cudaError_t across_early(const struct litmus_run *run, cudaStream_t stream)
+{
+    struct litmus_run one = *run;
+    cudaError_t error = cudaSuccess;
+
+    for (uint64_t i = 0; i < run->rounds && error == cudaSuccess; i++) {
+        one.first = run->first + i;
+        error = launch_early(early_data, &one, stream);
+        if (error == cudaSuccess) error = launch_early(early_word, &one, stream);
+        if (error == cudaSuccess) error = launch_early(early_look, &one, stream);
+    }
+    return error;
 }
 
 static cudaError_t across_kernels(const struct litmus_run *run, cudaStream_t stream)
@@ -274,6 +349,7 @@ int litmus_launch(enum litmus test, const struct litmus_run *run, void *stream)
     const cudaStream_t on = (cudaStream_t)stream;
 
     if (test == LITMUS_kernels) return (int)across_kernels(run, on);
+    if (test == LITMUS_early) return (int)across_early(run, on);
 #define RACE(T) \
     if (test == LITMUS_##T) race<T><<<2 * LITMUS_CHANNELS, LITMUS_LANES, 0, on>>>(*run)
     RACE(message);

@@ -21,6 +21,7 @@ extern "C" {
 #define LITMUS_LIST(X)                                                                   \
     X(message, "message passing: a word is seen, data before it is not")                 \
     X(kernels, "across kernels: a word is seen, data of the kernel before it is not")    \
+    X(early, "kernels launched early: the same, of data put to a peer or fetched from it")   \
     X(packet, "packet: the flag of one round, data of another")                          \
     X(line, "line: the flag of one round, data of another")                              \
     X(reuse, "reuse: data of a round after the one that is read")

@@ -4,7 +4,7 @@
  *
  * A store adds a version. A load returns the latest, or, as the adversary likes, an older one
  * that this PE does not know to be replaced. Words release and acquire what their writer knows;
- * packets and lines carry nothing but themselves.
+ * packets and lines carry, besides themselves, that what their writer had taken is taken.
  */
 #include "sim/engine.h"
 
@@ -111,9 +111,12 @@ void ch_sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense,
                  (unsigned long long)old->value);
     v->value = value;
     v->is_data = sense != CH_CREDIT;
-    v->clock = NULL;
+    v->clock = v->took = NULL;
     publish(b, word, v);
-    if (order == CH_SIM_RELEASE) v->clock = sim_release(sim.now);
+    if (order == CH_SIM_RELEASE) {
+        v->took = sim_tell_took(sim.now);
+        v->clock = sim_release(sim.now);
+    }
     if (v->is_data && sim_owner(word) != sim.now->pe) sim.now->cost.signals++;
     sim_yield();
 }
@@ -121,7 +124,10 @@ void ch_sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense,
 static uint64_t acquire(const struct sim_version *v, enum ch_sim_order order)
 {
     if (v == NULL) return 0;
-    if (order == CH_SIM_ACQUIRE && v->clock != NULL) sim_join(sim.now, v->clock);
+    if (order == CH_SIM_ACQUIRE && v->clock != NULL) {
+        sim_join(sim.now, v->clock);
+        sim_join_took(sim.now, v->took);
+    }
     return v->value;
 }
 
@@ -173,7 +179,7 @@ static void store_flagged(void *unit, enum sim_kind kind, size_t unit_bytes, con
 
     sim_yield();
     old = b->latest[cell_of(unit)];
-    if (old != NULL && (old->taken == 0 || sim_readers_unknown(old->taken) != 0))
+    if (old != NULL && (old->taken == 0 || sim_readers_unknown(sim.now->took, old->taken) != 0))
         sim_fail(
             "PE %u, call %llu, stores %s again, flag %llu, not knowing whether flag %llu was "
             "taken%s",
@@ -182,10 +188,11 @@ static void store_flagged(void *unit, enum sim_kind kind, size_t unit_bytes, con
             old->taken == 0 ? "; it was not" : "");
     v->value = flag;
     v->is_data = true;
-    v->clock = NULL;
     memset(v->data, 0xa5, CH_LINE_DATA);
     memcpy(v->data, data, bytes);
     publish(b, unit, v);
+    v->clock = NULL;
+    v->took = sim_tell_took(sim.now);
     if (sim_owner(unit) != sim.now->pe) sim.now->cost.bytes += bytes;
 }
 
@@ -205,7 +212,8 @@ static int load_flagged(const void *unit, enum sim_kind kind, size_t unit_bytes,
         return 0;
     }
     memcpy(out, latest->data, bytes);
-    latest->taken = sim_readers_add(latest->taken);
+    sim_take(sim.now, &latest->taken);
+    sim_join_took(sim.now, latest->took);
     if (sim_owner(unit) != sim.now->pe) sim.now->cost.bytes += bytes;
     sim.now->missed = NULL;
     arrive(latest);

@@ -6,30 +6,62 @@
 
 #include <string.h>
 
-static void join(uint32_t *into, const uint32_t *from)
+static bool join(uint32_t *into, const uint32_t *from)
 {
-    for (uint32_t f = 0; f < sim.fibers; f++)
-        if (into[f] < from[f]) into[f] = from[f];
+    bool is_news = false;
+
+    for (uint32_t f = 0; f < sim.fibers; f++) {
+        if (into[f] >= from[f]) continue;
+        into[f] = from[f];
+        is_news = true;
+    }
+    return is_news;
 }
 
 void sim_join(struct sim_fiber *f, const uint32_t *clock)
 {
-    join(f->clock, clock);
+    (void)join(f->clock, clock);
+    sim_join_took(f, clock);
+}
+
+void sim_join_took(struct sim_fiber *f, const uint32_t *took)
+{
+    if (join(f->took, took)) f->told = NULL;
 }
 
 static void new_event(struct sim_fiber *f)
 {
     if (++f->clock[f->id] == SIM_EVENTS_MAX) sim_fail("a fiber had %u events", SIM_EVENTS_MAX);
+    f->took[f->id] = f->clock[f->id];
+}
+
+static const uint32_t *copy_of(const uint32_t *clock)
+{
+    const size_t bytes = sim.fibers * sizeof(clock[0]);
+
+    return memcpy(sim_alloc(bytes), clock, bytes);
 }
 
 const uint32_t *sim_release(struct sim_fiber *f)
 {
-    const size_t bytes = sim.fibers * sizeof(f->clock[0]);
-    uint32_t *copy = sim_alloc(bytes);
+    const uint32_t *copy = copy_of(f->clock);
 
-    memcpy(copy, f->clock, bytes);
     new_event(f);
     return copy;
+}
+
+const uint32_t *sim_tell_took(struct sim_fiber *f)
+{
+    if (f->told != NULL) return f->told;
+    f->told = copy_of(f->took);
+    new_event(f); /* which later takes are in */
+    return f->told;
+}
+
+void sim_take(struct sim_fiber *f, sim_stamp *takers)
+{
+    *takers = sim_readers_add(*takers);
+    f->told = NULL;
 }
 
 int ch_sim_lanes_any(int flag)
@@ -39,7 +71,8 @@ int ch_sim_lanes_any(int flag)
     const uint32_t turn = m->turn % 2;
 
     if (m->arrived == 0) memset(&m->set[turn], 0, sizeof(m->set[turn]));
-    join(m->set[turn].clock, self->clock);
+    (void)join(m->set[turn].clock, self->clock);
+    (void)join(m->set[turn].took, self->took);
     if (m->set[turn].depth < self->cost.depth) m->set[turn].depth = self->cost.depth;
     m->set[turn].flag |= flag;
     new_event(self);
@@ -52,6 +85,7 @@ int ch_sim_lanes_any(int flag)
         sim_yield();
     }
     sim_join(self, m->set[turn].clock);
+    sim_join_took(self, m->set[turn].took);
     self->cost.depth = m->set[turn].depth;
     return m->set[turn].flag;
 }

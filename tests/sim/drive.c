@@ -19,7 +19,7 @@
 /* A PE between calls. */
 struct pe {
     struct ch_peer peers[PLAN_PES_MAX];
-    uint64_t epoch;
+    uint64_t epoch, exchanges[CH_RING_COUNT];
     struct ch_link links[CH_RING_COUNT * PLAN_PES_MAX];
     struct ch_slot slots[PLAN_PES_MAX];
     uint32_t late_peer;
@@ -191,6 +191,7 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
         .layout = &plan->layout,
         .sync_offset = 0,
         .epoch = &mine->epoch,
+        .exchanges = mine->exchanges,
         .links = mine->links,
         .slots = mine->slots,
         .late_peer = &mine->late_peer,
@@ -208,7 +209,7 @@ static void keep_most(struct sim_cost *most, struct sim_cost cost)
 
 static void application(uint32_t pe, uint32_t lane)
 {
-    const struct ch_lanes lanes = {lane, drive.plan->width};
+    const struct ch_lanes lanes = {lane, drive.plan->width, 0};
 
     for (uint32_t i = 0; i < drive.plan->n_calls; i++) {
         const struct plan_call *call = &drive.plan->calls[i];
@@ -236,7 +237,6 @@ static void pe_open(uint32_t me)
 
     memset(pe, 0, sizeof(*pe));
     for (uint32_t p = 0; p < drive.plan->n; p++) {
-        pe->peers[p].world = p;
         pe->peers[p].shift = sim_memory(p) - sim_memory(me);
         pe->peers[p].sync = sim_memory(p);
         pe->peers[p].door = sim_door(p);

@@ -20,9 +20,11 @@ struct sim_fiber {
     bool is_started, is_done;
     uint32_t id, pe, lane;
     uint32_t clock[SIM_FIBERS_MAX]; /* by fiber: the last event known to have happened before */
-    const void *watch;              /* sleeps until this changes; null: can run */
-    uint64_t wants;                 /* of the word, packet or line it watches */
-    const void *missed;             /* packet or line that a load found missing */
+    uint32_t took[SIM_FIBERS_MAX];  /* likewise, what packets and lines it took; never behind */
+    const uint32_t *told; /* a copy of `took`; null: there is none that is up to date */
+    const void *watch;    /* sleeps until this changes; null: can run */
+    uint64_t wants;       /* of the word, packet or line it watches */
+    const void *missed;   /* packet or line that a load found missing */
     uint64_t missed_flag;
     uint32_t priority;
     uint64_t call;
@@ -36,7 +38,7 @@ struct sim_fiber {
 struct sim_meeting {
     uint32_t arrived, turn;
     struct {
-        uint32_t clock[SIM_FIBERS_MAX];
+        uint32_t clock[SIM_FIBERS_MAX], took[SIM_FIBERS_MAX];
         uint64_t depth;
         int flag;
     } set[2];
@@ -78,13 +80,21 @@ static inline sim_stamp sim_stamp_now(const struct sim_fiber *f)
     return f->clock[f->id] << SIM_STAMP_BITS | f->id;
 }
 
+static inline bool sim_covers(const uint32_t *clock, sim_stamp stamp)
+{
+    return clock[stamp & ((1u << SIM_STAMP_BITS) - 1)] >= stamp >> SIM_STAMP_BITS;
+}
+
 static inline bool sim_knows(const struct sim_fiber *f, sim_stamp stamp)
 {
-    return f->clock[stamp & ((1u << SIM_STAMP_BITS) - 1)] >= stamp >> SIM_STAMP_BITS;
+    return sim_covers(f->clock, stamp);
 }
 
 void sim_join(struct sim_fiber *f, const uint32_t *clock);
+void sim_join_took(struct sim_fiber *f, const uint32_t *took);
 const uint32_t *sim_release(struct sim_fiber *f); /* a copy of its clock; a new event begins */
+const uint32_t *sim_tell_took(struct sim_fiber *f);    /* a copy of what it knows to be taken */
+void sim_take(struct sim_fiber *f, sim_stamp *takers); /* it is one of them, as of now */
 
 /* --- memory.c ------------------------------------------------------------------------------
  */
@@ -97,6 +107,7 @@ enum sim_kind { SIM_PLAIN, SIM_WORD, SIM_PACKET, SIM_LINE };
 struct sim_version {
     const struct sim_version *before;
     const uint32_t *clock; /* what whoever acquires this learns; null: nothing */
+    const uint32_t *took;  /* likewise, of what was taken */
     uint64_t value;        /* a word's, or the flag */
     sim_stamp stamp;
     sim_stamp taken; /* readers who took the packet or line; 0: nobody yet */
@@ -118,8 +129,9 @@ struct sim_block {
 void sim_memory_open(void);
 void *sim_alloc(size_t bytes); /* until the next run; 8-byte aligned */
 /* Readers: none (0), a stamp, or a set of stamps. */
-sim_stamp sim_readers_add(sim_stamp readers);     /* with this fiber, as of now */
-sim_stamp sim_readers_unknown(sim_stamp readers); /* one this fiber does not know of, or 0 */
+sim_stamp sim_readers_add(sim_stamp readers); /* with this fiber, as of now */
+sim_stamp sim_readers_unknown(const uint32_t *clock, sim_stamp readers); /* one that the clock
+                                                                            has not, or 0 */
 bool sim_is_shared(const void *address);
 uint32_t sim_owner(const void *address);
 struct sim_block *sim_block_at(const void *address);

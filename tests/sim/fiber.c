@@ -174,6 +174,8 @@ static void fiber_open(uint32_t id)
     f->lane = id % sim.setup.width;
     memset(f->clock, 0, sizeof(f->clock));
     f->clock[id] = 1;
+    memcpy(f->took, f->clock, sizeof(f->took));
+    f->told = NULL;
     f->watch = f->missed = NULL;
     f->priority = sim_random(1u << 16);
     f->call = 0;

@@ -18,7 +18,7 @@
 
 /* Address space, touched as far as it is used. A stamp can name every 8 bytes of it. */
 #define POOL_BYTES ((size_t)8 << (32 - SIM_STAMP_BITS))
-#define SPACE_BYTES ((size_t)64 << 20)
+#define SPACE_BYTES ((size_t)128 << 20)
 
 static struct {
     char *space; /* addresses of shared memory: reserved, never accessible */
@@ -125,17 +125,17 @@ static __attribute__((noinline, noreturn)) void fail_race(const char *does, cons
              stamp >> SIM_STAMP_BITS, self->clock[f]);
 }
 
-sim_stamp sim_readers_unknown(sim_stamp readers)
+sim_stamp sim_readers_unknown(const uint32_t *clock, sim_stamp readers)
 {
-    if ((readers & SIM_SHARED) != SIM_SHARED) return sim_knows(sim.now, readers) ? 0 : readers;
+    if ((readers & SIM_SHARED) != SIM_SHARED) return sim_covers(clock, readers) ? 0 : readers;
     for (uint32_t f = 0; f < sim.fibers; f++)
-        if (!sim_knows(sim.now, shared_set(readers)[f])) return shared_set(readers)[f];
+        if (!sim_covers(clock, shared_set(readers)[f])) return shared_set(readers)[f];
     return 0;
 }
 
 static void check_reads(sim_stamp r, const void *address)
 {
-    const sim_stamp unknown = sim_readers_unknown(r);
+    const sim_stamp unknown = sim_readers_unknown(sim.now->clock, r);
 
     if (unknown != 0) fail_race("writes", address, "read", unknown);
 }

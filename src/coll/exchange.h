@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange.h: messages that every PE of a team gives every other at once.
+ *
+ * The exchanges of a duplicate in one protocol are numbered, alike on every PE; the number is
+ * the flag of packets and lines, and a word announces what is plain. Of each PE a PE has two
+ * places for messages of the protocol, used in turn. That is enough, and nobody asks for room:
+ * a PE begins exchange e + 2 after it has all messages of e + 1, and the others gave those
+ * after they had taken all of e. So every PE of the team takes part in every exchange, with
+ * messages of the same length (1 to ch_chunk bytes), by ch_give and then one of the others.
+ */
+#ifndef CH_EXCHANGE_H
+#define CH_EXCHANGE_H
+
+#include "coll/cells.h"
+
+/* The number of the last exchange in this protocol. */
+CH_FN uint64_t ch_exchanged(const struct ch_coll *c, enum ch_ring ring)
+{
+    return c->exchanges[ring];
+}
+
+/* Give each other PE p the `bytes` at src + p * step. src may be reused on return. The number
+ * must be ch_exchanged's, plus one. */
+CH_FN void ch_give(const struct ch_coll *c, enum ch_ring ring, uint64_t exchange,
+                   const char *src, size_t step, size_t bytes, struct ch_lanes g)
+{
+    const struct ch_pes others = ch_others(c);
+    const struct ch_turns turns = ch_turns_of(others.count, g);
+
+    ch_soon(src + ch_pe(c, others, turns.first) * step, bytes, turns.lanes);
+    for (uint32_t i = turns.first; i < others.count; i += turns.step) {
+        const uint32_t pe = ch_pe(c, others, i);
+        const struct ch_slot place = ch_place(c, ring, pe, c->me, exchange);
+
+        if (ring == CH_RING_simple)
+            ch_copy(place.memory, src + pe * step, bytes, turns.lanes);
+        else
+            ch_cells_fill(ring, place.memory, place.flag, src + pe * step, bytes, turns.lanes);
+    }
+    ch_lanes_sync(g); /* all lanes have stored their share, and read the last number */
+    if (g.lane == 0) c->exchanges[ring] = exchange;
+    for (uint32_t i = g.lane; i < others.count; i += g.width) {
+        const uint32_t pe = ch_pe(c, others, i);
+
+        if (ring == CH_RING_simple)
+            ch_say(c, pe, CH_WORD_GIVEN, exchange, CH_DATA);
+        else
+            ch_notify(c->patience, c->peers[pe].door);
+    }
+}
+
+/* Take the packets or lines that each PE p gave into dst + p * step; from this PE, what is at
+ * `own`. */
+CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_ring ring, uint64_t exchange,
+                              char *dst, size_t step, const char *own, size_t bytes,
+                              struct ch_lanes g)
+{
+    const struct ch_turns turns = ch_turns_of(c->n, g);
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {
+        const struct ch_slot place = ch_place(c, ring, c->me, pe, exchange);
+
+        if (pe == c->me)
+            ch_copy(dst + pe * step, own, bytes, turns.lanes);
+        else
+            ch_cells_empty(c, ring, pe, place.memory, place.flag, dst + pe * step, bytes,
+                           turns.lanes, &st);
+    }
+    return ch_agree(st, g); /* all lanes have read the places */
+}
+
+/* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. */
+CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_ring ring,
+                                       uint64_t exchange, char *dst, const char *own,
+                                       size_t bytes, struct ch_lanes g)
+{
+    const struct ch_sources sources = {ch_all(c), own, 0, exchange};
+    chorus_status st = CHORUS_OK;
+
+    if (ring == CH_RING_simple) st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+    if (st != CHORUS_OK) return st;
+    ch_combine(c, ring, &sources, dst, bytes, g, &st);
+    return ch_agree(st, g); /* all lanes have combined what was in the places */
+}
+
+#endif /* CH_EXCHANGE_H */
