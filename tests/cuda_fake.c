@@ -46,6 +46,7 @@ void cuda_fake_reset(void)
     cuda_fake.bad_device = -1;
     cuda_fake.full_device = -1;
     cuda_fake.bad_trial = -1;
+    cuda_fake.bad_memory = -1;
     cuda_fake.major = 9;
     cuda_fake.free_bytes = SIZE_MAX;
     for (int i = 0; i < FAKE_DEVICES_MAX; i++)

@@ -41,6 +41,8 @@ struct cuda_fake {
     int full_device;          /* it has no room for streams and events; -1: none */
     int bad_trial;            /* the trial of lines fails on this device; -1: on none */
     int is_trial_launched;    /* it fails there after its launch */
+    int bad_memory;           /* copies, zeroing and stores fail on this device; -1: on none */
+    int sound_operations;     /* the first so many of them succeed there */
     size_t free_bytes;        /* of every device */
     int fails_kernels;        /* every launch of a collective reports that PE 0 is late */
 

@@ -19,11 +19,22 @@ static void count(int *what, int by)
     (void)__atomic_fetch_add(what, by, __ATOMIC_RELAXED);
 }
 
+/* Does an operation on memory that is to come now fail? */
+static int is_bad(void)
+{
+    int device = 0;
+
+    (void)cudaGetDevice(&device);
+    return device == cuda_fake.bad_memory &&
+           __atomic_fetch_sub(&cuda_fake.sound_operations, 1, __ATOMIC_RELAXED) <= 0;
+}
+
 /* --- the runtime ------------------------------------------------------------------------- */
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
     (void)kind, (void)stream;
+    if (is_bad()) return cudaErrorLaunchFailure;
     memmove(dst, src, bytes);
     return cudaSuccess;
 }
@@ -31,6 +42,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaM
 cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t stream)
 {
     (void)stream;
+    if (is_bad()) return cudaErrorLaunchFailure;
     memset(dst, value, bytes);
     return cudaSuccess;
 }
@@ -208,6 +220,7 @@ static CUresult import_handle(CUmemGenericAllocationHandle *handle, void *from,
 static CUresult write_32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags)
 {
     (void)stream, (void)flags;
+    if (is_bad()) return CUDA_ERROR_LAUNCH_FAILED;
     __atomic_store_n((uint32_t *)(uintptr_t)at, value, __ATOMIC_RELEASE);
     return CUDA_SUCCESS;
 }
@@ -215,6 +228,7 @@ static CUresult write_32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsi
 static CUresult write_64(CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned flags)
 {
     (void)stream, (void)flags;
+    if (is_bad()) return CUDA_ERROR_LAUNCH_FAILED;
     __atomic_store_n((uint64_t *)(uintptr_t)at, value, __ATOMIC_RELEASE);
     return CUDA_SUCCESS;
 }

@@ -175,6 +175,25 @@ START_TEST(run__trial_of_lines_fails_on_one_gpu__is_told_on_all)
 }
 END_TEST
 
+/* GPU 1 fails at its first operation on memory, then at its second, until a start needs no
+ * more of them: whatever they were for, no PE waits for the one whose GPU it is. */
+START_TEST(run__memory_of_one_gpu_fails_at_some_time__ends_for_all)
+{
+    int status = CHORUS_ERR_SYSTEM, n_failures = 0;
+
+    ask("CHORUS_TIMEOUT", "0"); /* for ever */
+    cuda_fake.n_devices = 3;
+    cuda_fake.bad_memory = 1;
+    for (int n = 0; status != CHORUS_OK; n++) {
+        cuda_fake.sound_operations = n;
+        status = chorusx_run_threads(3, do_nothing, NULL);
+        if (cuda_fake.sound_operations < 0) n_failures++;
+        expect_nothing_left();
+    }
+    ck_assert_int_gt(n_failures, 0);
+}
+END_TEST
+
 /* --- which GPU ---------------------------------------------------------------------------- */
 static int device_after(unsigned flags, const chorusx_init_attr_t *attr)
 {
@@ -353,6 +372,39 @@ START_TEST(team_create__one_gpu_is_full__fails_on_all_and_changes_nothing)
 }
 END_TEST
 
+/* PE 1's GPU fails at its first operation on memory, then at its second, and so on until a team
+ * is made: each time all PEs come to the same. */
+static void make_teams_on_failing_gpu(void *arg)
+{
+    const int me = chorus_my_pe();
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    int n = 0;
+
+    (void)arg;
+    for (; team == CHORUS_TEAM_INVALID; n++) {
+        if (me == 1) {
+            cuda_fake.sound_operations = n;
+            cuda_fake.bad_memory = 1;
+        }
+        team = split();
+        if (team == CHORUS_TEAM_INVALID) expect_says(me == 1 ? "on GPU 1 (fake 1)" : "PE 1 ");
+        if (me == 1) cuda_fake.bad_memory = -1;
+        chorus_free(chorus_malloc(1)); /* a barrier */
+    }
+    ck_assert_int_gt(n, 1);
+    chorus_team_destroy(team);
+}
+
+START_TEST(team_create__memory_of_one_gpu_fails__fails_on_all)
+{
+    cuda_fake.n_devices = 3;
+    ask("CHORUS_TIMEOUT", "0");
+    ck_assert_msg(chorusx_run_threads(3, make_teams_on_failing_gpu, NULL) == CHORUS_OK, "%s",
+                  chorusx_last_error());
+    expect_nothing_left();
+}
+END_TEST
+
 /* --- memory of another GPU ---------------------------------------------------------------- */
 static _Thread_local int reported;
 
@@ -424,6 +476,7 @@ int main(void)
     tcase_add_test(tcase, init__no_addresses__is_refused);
     tcase_add_test(tcase, run__one_gpu_fails_late__is_told_on_all);
     tcase_add_loop_test(tcase, run__trial_of_lines_fails_on_one_gpu__is_told_on_all, 0, 2);
+    tcase_add_test(tcase, run__memory_of_one_gpu_fails_at_some_time__ends_for_all);
     tcase_add_test(tcase, run__devices_without_peer_access__is_refused);
     tcase_add_test(tcase, device__program_set_one__is_that);
     tcase_add_test(tcase, device__attribute__wins_over_the_current_one);
@@ -434,6 +487,7 @@ int main(void)
     tcase_add_test(tcase, malloc__gpu_is_full__is_null_and_changes_nothing);
     tcase_add_test(tcase, run__no_room_for_sync_memory__is_refused_on_all);
     tcase_add_test(tcase, team_create__one_gpu_is_full__fails_on_all_and_changes_nothing);
+    tcase_add_test(tcase, team_create__memory_of_one_gpu_fails__fails_on_all);
     tcase_add_test(tcase, address__on_a_peer_s_gpu__is_refused);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);

@@ -81,6 +81,43 @@ static chorus_status connect(struct ch_teams *teams, const struct ch_team *paren
     return CHORUS_OK;
 }
 
+/* Every PE of the parent says how it went there: all get a failure if there was one, so that
+ * nobody waits for a PE that left. */
+static chorus_status agree(const struct ch_teams *teams, struct ch_boot *boot,
+                           struct ch_team *parent, chorus_status mine)
+{
+    const uint32_t n = parent != NULL ? parent->n : teams->n_world;
+    uint64_t *all = calloc(n, sizeof(*all));
+    chorus_status status;
+
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to hear %u PEs", n);
+    status = gather(boot, parent, (uint64_t)(int64_t)mine, all);
+    if (mine != CHORUS_OK) status = mine;
+    for (uint32_t pe = 0; pe < n && status == CHORUS_OK; pe++)
+        if (all[pe] != CHORUS_OK)
+            status = CH_FAIL((chorus_status)(int64_t)all[pe],
+                             "PE %u could not keep its teams on its GPU (%s); its own message "
+                             "says why",
+                             parent != NULL ? parent->members[pe].world : pe,
+                             ch_status_text((int)(int64_t)all[pe]));
+    free(all);
+    return status;
+}
+
+/* Where kernels make calls, a team is in the tables of all its PEs or of none. */
+static chorus_status add_record(struct ch_teams *teams, struct ch_boot *boot,
+                                struct ch_team *parent, const struct ch_team *team,
+                                ch_team_handle handle)
+{
+    chorus_status status = CHORUS_OK;
+
+    if (teams->device_state.teams == NULL) return CHORUS_OK;
+    if (team != NULL) status = ch_device_table_add(teams, team, handle);
+    status = agree(teams, boot, parent, status);
+    if (status != CHORUS_OK && team != NULL) CH_TRY(ch_device_table_remove(teams, handle));
+    return status;
+}
+
 /*
  * Make a team of pes[0..n), numbers in parent (in the job where parent is null). Every PE of
  * the parent takes part in the exchange whatever happened to it before, so that all learn the
@@ -108,8 +145,8 @@ static chorus_status create(struct ch_teams *teams, struct ch_boot *boot,
         if (status == CHORUS_OK) status = met;
     }
     if (status == CHORUS_OK) status = connect(teams, parent, team, pes, n, all);
-    if (status == CHORUS_OK && team != NULL)
-        status = ch_device_table_add(teams, team, handle_of(teams, slot));
+    if (status == CHORUS_OK)
+        status = add_record(teams, boot, parent, team, handle_of(teams, slot));
     free(all);
     if (status != CHORUS_OK) {
         ch_team_free(teams->heap, team);
@@ -225,7 +262,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
     teams->n_world = boot->n;
     teams->n_dups = (uint32_t)options->ctas;
     teams->chunk_bytes = options->chunk;
-    if (terms != NULL) status = ch_device_table_open(teams, terms);
+    if (terms != NULL) status = agree(teams, boot, NULL, ch_device_table_open(teams, terms));
     if (status == CHORUS_OK) status = make_predefined(teams, boot);
     if (status != CHORUS_OK) {
         ch_teams_close(teams);
