@@ -13,7 +13,7 @@
 /* Of every PE's memory: a place for plain data, words, packets. */
 enum { DATA = 0, WORD = 128, OTHER_WORD = 192, PACKET = 256, PE_BYTES = 512 };
 
-static const struct ch_lanes alone = {0, 1, 0};
+static const struct ch_lanes alone = {0, 1};
 static const struct ch_patience patience;
 
 static void describe(size_t offset, char *text, size_t text_bytes)

@@ -164,21 +164,21 @@ CH_FN uint32_t ch_thread_in_block(void)
 
 CH_FN struct ch_lanes ch_lanes_of_thread(void)
 {
-    const struct ch_lanes g = {0, 1, 0};
+    const struct ch_lanes g = {0, 1};
 
     return g;
 }
 
 CH_FN struct ch_lanes ch_lanes_of_warp(void)
 {
-    const struct ch_lanes g = {ch_thread_in_block() % CH_WARP_LANES, CH_WARP_LANES, 0};
+    const struct ch_lanes g = {ch_thread_in_block() % CH_WARP_LANES, CH_WARP_LANES};
 
     return g;
 }
 
 CH_FN struct ch_lanes ch_lanes_of_block(void)
 {
-    const struct ch_lanes g = {ch_thread_in_block(), blockDim.x * blockDim.y * blockDim.z, 0};
+    const struct ch_lanes g = {ch_thread_in_block(), blockDim.x * blockDim.y * blockDim.z};
 
     return g;
 }

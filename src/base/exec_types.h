@@ -7,9 +7,8 @@
 #include <stdint.h>
 
 struct ch_lanes {
-    uint32_t lane;     /* this lane, 0 <= lane < width */
-    uint32_t width;    /* lanes that run the body together */
-    uint32_t is_brief; /* 1: messages are so short that a lane has one piece of each at most */
+    uint32_t lane;  /* this lane, 0 <= lane < width */
+    uint32_t width; /* lanes that run the body together */
 };
 
 /*

@@ -18,16 +18,16 @@
 CH_FN chorus_status ch_alltoall_push(const struct ch_coll *c, enum ch_ring ring,
                                      struct ch_lanes g)
 {
+    const char *own = c->src + c->me * c->stride;
     const size_t bytes = ch_bytes(c);
     uint64_t exchange = ch_exchanged(c, ring);
 
     for (size_t at = 0, part; at < bytes; at += part) {
         chorus_status st;
 
-        part = ch_part(c, ring, at, g);
+        part = ch_part(c, ring, at);
         ch_give(c, ring, ++exchange, c->src + at, c->stride, part, g);
-        st = ch_gather(c, ring, exchange, c->dst + at, c->stride,
-                       c->src + c->me * c->stride + at, part, g);
+        st = ch_gather(c, ring, exchange, c->dst + at, c->stride, own + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;

@@ -51,9 +51,9 @@ CH_FN void ch_batch_next(struct ch_batch *b)
     *b = ch_batch_at(b->at + b->step, b->end, b->step);
 }
 
-CH_FN void ch_soon(const void *src, size_t bytes, struct ch_lanes g)
+CH_FN uint64_t ch_later(uint64_t x)
 {
-    (void)src, (void)bytes, (void)g; /* the processor looks ahead by itself */
+    return x;
 }
 
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
@@ -159,10 +159,25 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
                                ch_min(CH_LINE_DATA, b->bytes - i), flag, v->data + i);
 }
 
+CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
+                          const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
+                          const struct ch_batch *b, chorus_status *st)
+{
+    CH_EACH_AHEAD (u)
+        if (wanted[u].flag != 0)
+            ch_value_take(c, ring, wanted[u].peer, wanted[u].cells, &v[u], b, wanted[u].flag,
+                          st);
+}
+
 /* The value is to be filled: by ch_value_take, without a place to go to. */
 CH_FN void ch_value_private(struct ch_value *v)
 {
     v->data = v->scratch;
+}
+
+CH_FN void ch_value_fetch(struct ch_value *v, const char *scratch, const struct ch_batch *b)
+{
+    v->data = (unsigned char *)(uintptr_t)scratch + b->at;
 }
 
 CH_FN void ch_value_share(struct ch_value *v, const struct ch_value *from)

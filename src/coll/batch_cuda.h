@@ -22,7 +22,6 @@
 #define CH_AHEAD 4u
 #define CH_EACH_AHEAD(u) _Pragma("unroll") for (uint32_t u = 0; u < CH_AHEAD; u++)
 #define CH_WARP_ALL 0xffffffffu
-#define CH_PIECE_NONE 0xffffffe0u /* after all of a message, also rounded to a warp */
 
 struct ch_batch {
     size_t piece;  /* this lane's first */
@@ -31,8 +30,7 @@ struct ch_batch {
     size_t step;   /* pieces from one batch to the next */
     uint32_t skew; /* bytes of the first piece that lie before the span */
     uint32_t width;
-    uint32_t is_brief; /* constants after inlining: these two */
-    enum ch_ring ring;
+    enum ch_ring ring; /* constant after inlining */
 };
 
 struct ch_value {
@@ -76,7 +74,6 @@ CH_FN struct ch_batch ch_batch_first(enum ch_ring ring, const void *at, size_t b
     b.ring = ring;
     b.bytes = bytes;
     b.width = g.width;
-    b.is_brief = g.is_brief;
     b.piece = g.lane;
     b.step = (size_t)g.width * ch_pieces_of(ring);
     b.skew = ch_is_message(ring) ? 0 : (uint32_t)((uintptr_t)at % CH_PIECE_BYTES);
@@ -95,10 +92,8 @@ CH_FN int ch_batch_more(const struct ch_batch *b)
 
 CH_FN void ch_batch_next(struct ch_batch *b)
 {
-    if (!ch_is_message(b->ring))
-        b->piece += b->step;
-    else
-        b->piece = b->is_brief ? CH_PIECE_NONE : (uint32_t)b->piece + (uint32_t)b->step;
+    b->piece =
+        ch_is_message(b->ring) ? (uint32_t)b->piece + (uint32_t)b->step : b->piece + b->step;
 }
 
 /* This lane's piece of a message: two packets, or a part of a line. */
@@ -131,14 +126,6 @@ CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
 }
 
 /* --- plain memory --- */
-
-/* Begin to fetch the first of a span that is read a little later. */
-CH_FN void ch_soon(const void *src, size_t bytes, struct ch_lanes g)
-{
-    const uint32_t at = g.lane * CH_PIECE_BYTES;
-
-    if (at < bytes) asm volatile("prefetch.global.L1 [%0];" ::"l"((const char *)src + at));
-}
 
 /* Bytes of a piece that lies anyhow, in accesses of 4 where that goes, else of 1. Loops that
  * stay loops: they are off the fast way, and would take its registers. */
@@ -184,6 +171,13 @@ CH_FN int ch_is_whole(const char *at, struct ch_piece p)
     return p.bytes == CH_PIECE_BYTES && (uintptr_t)at % CH_PIECE_BYTES == 0;
 }
 
+/* x, for what is not to be computed before the loads that stand above have begun. */
+CH_FN uint64_t ch_later(uint64_t x)
+{
+    asm volatile("" : "+l"(x)::"memory");
+    return x;
+}
+
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
 #pragma unroll
@@ -200,6 +194,15 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
             ch_partial_load(from, p.lead, p.bytes, v->word[u]);
         }
     }
+}
+
+/* From scratch, where there is room for whole pieces. */
+CH_FN void ch_value_fetch(struct ch_value *v, const char *scratch, const struct ch_batch *b)
+{
+    const ulonglong2 q = *(const ulonglong2 *)(scratch + ch_piece_of(b, 0).at);
+
+    v->word[0][0] = q.x;
+    v->word[0][1] = q.y;
 }
 
 CH_FN void ch_value_stage(struct ch_value *v, char *at, const struct ch_batch *b)
@@ -283,11 +286,9 @@ CH_FN void ch_value_ask(enum ch_ring ring, const char *cells, struct ch_value *v
 {
     const char *at = ch_cell_of(ring, cells, b);
 
-    if (ring == CH_RING_ll) {
+    if (ring == CH_RING_ll) { /* both at once; a cell after the message is memory, too */
         ch_quad_load(at, &v->word[0][0], &v->seen[0]);
-        v->seen[1] = v->seen[0];
-        if (ch_piece_of(b, 0).bytes > 8)
-            ch_quad_load(at + sizeof(struct ch_packet), &v->word[0][1], &v->seen[1]);
+        ch_quad_load(at + sizeof(struct ch_packet), &v->word[0][1], &v->seen[1]);
     } else if (b->piece < b->pieces) {
         ch_quad_load(at, &v->seen[0], &v->word[0][1]);
         v->word[0][0] = b->piece % CH_LINE_PARTS == 0 ? v->word[0][1] : v->seen[0];
@@ -298,7 +299,8 @@ CH_FN void ch_value_ask(enum ch_ring ring, const char *cells, struct ch_value *v
 CH_FN int ch_value_is_there(enum ch_ring ring, const struct ch_value *v,
                             const struct ch_batch *b, uint64_t flag)
 {
-    if (ring == CH_RING_ll) return v->seen[0] == flag && v->seen[1] == flag;
+    if (ring == CH_RING_ll)
+        return v->seen[0] == flag && (v->seen[1] == flag || ch_message_piece(b).bytes <= 8);
     return __all_sync(CH_WARP_ALL, b->piece >= b->pieces || b->piece % CH_LINE_PARTS != 0 ||
                                        v->seen[0] == flag);
 }
@@ -317,6 +319,30 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
         stop = *st != CHORUS_OK;
         if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
         ch_value_ask(ring, cells, v, b);
+    }
+}
+
+/* All of them are looked at together, as they come at about the same time. One that came is
+ * looked at again with the others: it stays until this PE is in another exchange. */
+CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
+                          const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
+                          const struct ch_batch *b, chorus_status *st)
+{
+    struct ch_wait w = {0, 0, 0, 0};
+
+    for (;;) {
+        int stop = *st != CHORUS_OK, missing = 0;
+
+        CH_EACH_AHEAD (u)
+            if (wanted[u].flag != 0 && !ch_value_is_there(ring, &v[u], b, wanted[u].flag)) {
+                missing = 1;
+                if (stop) *c->late_peer = wanted[u].peer;
+            }
+        if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
+        if (stop || !missing) return;
+        *st = ch_wait_slow(c->patience, &w);
+        CH_EACH_AHEAD (u)
+            if (wanted[u].is_memory) ch_value_ask(ring, wanted[u].cells, &v[u], b);
     }
 }
 

@@ -22,7 +22,7 @@ CH_FN chorus_status ch_broadcast_board(const struct ch_coll *c, enum ch_ring rin
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0, part; at < bytes && c->n > 1 && st == CHORUS_OK; at += part) {
-        part = ch_part(c, ring, at, g);
+        part = ch_part(c, ring, at);
         st = c->me == c->root ? ch_post(c, ring, c->src + at, part, g)
                               : ch_read(c, ring, c->root, c->dst + at, part, g);
     }

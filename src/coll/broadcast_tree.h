@@ -45,7 +45,7 @@ CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_ring ring
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0, part; at < bytes; at += part) {
-        part = ch_part(c, ring, at, g);
+        part = ch_part(c, ring, at);
         if (c->me != c->root) {
             const uint32_t parent = ch_tree_pe(c, (position - 1) / c->radix);
 

@@ -20,6 +20,21 @@ CH_FN uint64_t ch_exchanged(const struct ch_coll *c, enum ch_ring ring)
     return c->exchanges[ring];
 }
 
+/* Packets or lines for one PE. What is given is loaded while the number is. */
+CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_ring ring, uint64_t exchange,
+                         uint32_t pe, const char *src, size_t bytes, struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(ring, src, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v;
+        struct ch_slot place;
+
+        ch_value_load(&v, src, &b);
+        place = ch_place(c, ring, pe, c->me, ch_later(exchange));
+        ch_value_send(ring, place.memory, &v, &b, place.flag);
+    }
+}
+
 /* Give each other PE p the `bytes` at src + p * step. src may be reused on return. The number
  * must be ch_exchanged's, plus one. */
 CH_FN void ch_give(const struct ch_coll *c, enum ch_ring ring, uint64_t exchange,
@@ -28,15 +43,14 @@ CH_FN void ch_give(const struct ch_coll *c, enum ch_ring ring, uint64_t exchange
     const struct ch_pes others = ch_others(c);
     const struct ch_turns turns = ch_turns_of(others.count, g);
 
-    ch_soon(src + ch_pe(c, others, turns.first) * step, bytes, turns.lanes);
     for (uint32_t i = turns.first; i < others.count; i += turns.step) {
         const uint32_t pe = ch_pe(c, others, i);
-        const struct ch_slot place = ch_place(c, ring, pe, c->me, exchange);
 
         if (ring == CH_RING_simple)
-            ch_copy(place.memory, src + pe * step, bytes, turns.lanes);
+            ch_copy(ch_place(c, ring, pe, c->me, exchange).memory, src + pe * step, bytes,
+                    turns.lanes);
         else
-            ch_cells_fill(ring, place.memory, place.flag, src + pe * step, bytes, turns.lanes);
+            ch_give_cells(c, ring, exchange, pe, src + pe * step, bytes, turns.lanes);
     }
     ch_lanes_sync(g); /* all lanes have stored their share, and read the last number */
     if (g.lane == 0) c->exchanges[ring] = exchange;
@@ -63,7 +77,7 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_ring ring, uint64
         const struct ch_slot place = ch_place(c, ring, c->me, pe, exchange);
 
         if (pe == c->me)
-            ch_copy(dst + pe * step, own, bytes, turns.lanes);
+            ch_cells_bypass(ring, own, dst + pe * step, bytes, turns.lanes);
         else
             ch_cells_empty(c, ring, pe, place.memory, place.flag, dst + pe * step, bytes,
                            turns.lanes, &st);
@@ -71,18 +85,49 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_ring ring, uint64
     return ch_agree(st, g); /* all lanes have read the places */
 }
 
-/* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. */
-CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_ring ring,
-                                       uint64_t exchange, char *dst, const char *own,
-                                       size_t bytes, struct ch_lanes g)
+/* The bytes of a block from byte `at` on that go in one exchange that is combined: of packets
+ * no more than there is scratch for. */
+CH_FN size_t ch_combined_part(const struct ch_coll *c, enum ch_ring ring, size_t at)
 {
-    const struct ch_sources sources = {ch_all(c), own, 0, exchange};
+    const size_t part = ch_part(c, ring, at);
+
+    return CH_HAS_SCRATCH && ring == CH_RING_ll ? ch_min(part, c->scratch_part) : part;
+}
+
+/* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. Through
+ * scratch, where each lane waits for one PE alone. */
+CH_FN chorus_status ch_combine_in_scratch(const struct ch_coll *c, enum ch_ring ring,
+                                          uint64_t exchange, char *dst, const char *own,
+                                          size_t bytes, struct ch_lanes g)
+{
+    const struct ch_sources sources = {ch_all(c), 0, CH_IN_SCRATCH, 0, c->scratch_part};
+    chorus_status st = ch_gather(c, ring, exchange, c->scratch, c->scratch_part, own, bytes, g);
+
+    if (st == CHORUS_OK) ch_combine(c, ring, &sources, dst, bytes, g, &st);
+    return st;
+}
+
+/* The same, straight from the places. */
+CH_FN chorus_status ch_combine_in_places(const struct ch_coll *c, enum ch_ring ring,
+                                         uint64_t exchange, char *dst, const char *own,
+                                         size_t bytes, struct ch_lanes g)
+{
+    const struct ch_sources sources = {ch_all(c), own, CH_IN_PLACES, exchange, 0};
     chorus_status st = CHORUS_OK;
 
     if (ring == CH_RING_simple) st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
     if (st != CHORUS_OK) return st;
     ch_combine(c, ring, &sources, dst, bytes, g, &st);
     return ch_agree(st, g); /* all lanes have combined what was in the places */
+}
+
+CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_ring ring,
+                                       uint64_t exchange, char *dst, const char *own,
+                                       size_t bytes, struct ch_lanes g)
+{
+    if (CH_HAS_SCRATCH && ring == CH_RING_ll)
+        return ch_combine_in_scratch(c, ring, exchange, dst, own, bytes, g);
+    return ch_combine_in_places(c, ring, exchange, dst, own, bytes, g);
 }
 
 #endif /* CH_EXCHANGE_H */

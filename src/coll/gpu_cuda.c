@@ -90,7 +90,7 @@ void ch_gpu_drain(const struct ch_gpu *gpu)
 
 chorus_status ch_gpu_check(const struct ch_call *call)
 {
-    if (ch_kernels_of(call).any == NULL)
+    if (ch_kernel_of(call) == NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "%s of %s is for heaps on hosts: GPUs do not combine this type; set "
                        "CHORUS_HEAP=host",
@@ -131,6 +131,7 @@ static void fill_args(const struct ch_gpu *gpu, const struct ch_call *call,
         .timeout_ns = gpu->timeout_ns,
         .team = team->id,
         .fault = &gpu->faults[team->slot],
+        .scratch_part = CH_KERNEL_SCRATCH_BYTES / team->n / PIECE_BYTES * PIECE_BYTES,
         .layout = team->layout,
     };
     memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));
@@ -154,26 +155,17 @@ static uint64_t part_bytes(const struct ch_call *call)
     return ch_min(call->count, (s.base + (s.extra != 0)) * s.grain) * elem_bytes;
 }
 
-struct shape {
-    const void *kernel;
-    unsigned lanes;
-};
-
-/* A brief message leaves each lane one piece for one PE: so many lanes for each there are. Else
- * there is a warp for each PE, and up to a lane for each piece. */
-static struct shape shape_of(const struct ch_call *call)
+/* A lane for each piece, and a warp for each PE; where messages are packets, and there are
+ * lanes enough, one for each piece for each PE, as lanes are then shared out among them. */
+static unsigned lanes_of(const struct ch_call *call)
 {
-    const struct ch_kernel_pair kernels = ch_kernels_of(call);
-    const uint64_t bytes = part_bytes(call), pieces = ch_divide_up(bytes, PIECE_BYTES);
-    const uint64_t each = power_of_two(ch_max(pieces, WARP_LANES));
-    const uint64_t brief = ch_max(power_of_two(call->team->n) * each, LANES_MIN);
-    const uint64_t least = power_of_two(ch_max(pieces, (uint64_t)call->team->n * WARP_LANES));
+    const uint64_t pes = power_of_two(call->team->n), most = CH_KERNEL_LANES(call->algo->id);
+    const uint64_t pieces = power_of_two(ch_divide_up(part_bytes(call), PIECE_BYTES));
+    const uint64_t apart = pes * ch_max(pieces, WARP_LANES);
+    const uint64_t together = ch_max(pieces, pes * WARP_LANES);
+    const bool is_apart = call->algo->proto == CH_PROTO_ll && apart <= most;
 
-    if (kernels.brief != NULL && brief <= CH_KERNEL_LANES(call->algo->id) &&
-        bytes <= call->team->layout.chunk_bytes[CH_RING_ll])
-        return (struct shape){kernels.brief, (unsigned)brief};
-    return (struct shape){kernels.any, (unsigned)ch_min(ch_max(least, LANES_MIN),
-                                                        CH_KERNEL_LANES(call->algo->id))};
+    return (unsigned)ch_min(ch_max(is_apart ? apart : together, LANES_MIN), most);
 }
 
 /* Before the kernel that is before it in the stream has ended: see ch_kernel_order. */
@@ -219,7 +211,6 @@ static chorus_status put_copies(const struct ch_gpu *gpu, const struct ch_call *
 static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call,
                             const struct ch_turn *turn)
 {
-    const struct shape shape = shape_of(call);
     struct ch_kernel_args args;
 
     ch_fault_clear(gpu->faults, call->team);
@@ -229,7 +220,8 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     if (call->algo->needs & CH_NEED_copy_engine)
         CH_TRY(put_copies(gpu, call, &args, turn->stream));
     else
-        CH_TRY(put_kernel(gpu, shape.kernel, call->ctas, shape.lanes, &args, turn->stream));
+        CH_TRY(put_kernel(gpu, ch_kernel_of(call), call->ctas, lanes_of(call), &args,
+                          turn->stream));
     return ch_turn_end(gpu->heap, call->team, turn);
 }
 

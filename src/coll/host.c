@@ -7,7 +7,7 @@
 #define X(coll, name, proto, fn, needs, radix, steps, wire) \
     static chorus_status run_##fn(const struct ch_coll *c)  \
     {                                                       \
-        const struct ch_lanes alone = {0, 1, 0};            \
+        const struct ch_lanes alone = {0, 1};               \
         return fn(c, alone);                                \
     }
 CH_ALGO_LIST(X)

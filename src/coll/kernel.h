@@ -7,14 +7,17 @@
 #include "coll/shape.h"
 #include "team/sync.h"
 
-/* Lanes of a CTA at the most, by algorithm: those that fold what they relay need the registers
- * of twice as many. */
+/* Lanes of a CTA at the most, by algorithm: those that fold what they relay, or what others
+ * folded, need the registers of twice as many. */
 #define CH_KERNEL_LANES_MAX 512
 #define CH_KERNEL_LANES(id)                                                          \
     ((id) == CH_ALGO_ch_reduce_ring || (id) == CH_ALGO_ch_reduce_recursive_simple || \
              (id) == CH_ALGO_ch_reduce_recursive_ll                                  \
          ? CH_KERNEL_LANES_MAX / 2                                                   \
          : CH_KERNEL_LANES_MAX)
+
+/* Of shared memory, for what all PEs give in one exchange. */
+#define CH_KERNEL_SCRATCH_BYTES 32768u
 
 /* Peers travel with the launch, where they cost no load; these are the most. */
 #define CH_KERNEL_PES_MAX 64u
@@ -40,17 +43,13 @@ struct ch_kernel_args {
     uint64_t timeout_ns;
     uint64_t team;
     struct ch_kernel_fault *fault;
+    uint32_t scratch_part;
     struct ch_sync_layout layout;
     struct ch_peer peers[CH_KERNEL_PES_MAX];
 };
 
-/* The kernel of an algorithm for any message, and one for brief ones (struct ch_lanes). Null
- * where there is none. */
-struct ch_kernel_pair {
-    const void *any, *brief;
-};
-
-/* By algorithm: of the collectives that move, and, by element type, of those that combine. */
-typedef struct ch_kernel_pair ch_kernel_table[CH_ALGO_COUNT];
+/* Kernels by algorithm: of the collectives that move, and, by element type, of those that
+ * combine; null where there is none. */
+typedef const void *ch_kernel_table[CH_ALGO_COUNT];
 
 #endif /* CH_KERNEL_H */

@@ -13,11 +13,13 @@
  */
 CH_FN int ch_kernel_begin(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_turns t = ch_turns_of(c->n - 1, g);
+    const struct ch_pes others = ch_others(c);
+    const struct ch_turns t = ch_turns_of(others.count, g);
+    const char *sync = c->peers[ch_pe(c, others, t.first)].sync;
     const uint64_t known = (uint64_t)c->epoch | (uint64_t)c->dst | (uint64_t)c->src | c->count |
-                           c->sync_offset | c->stride | (uint64_t)c->peers[0].sync |
-                           c->layout->dup_bytes | c->layout->chunk_bytes[0] | t.first | t.step |
-                           t.lanes.width | t.lanes.lane;
+                           c->sync_offset | c->stride | (uint64_t)sync | c->layout->dup_bytes |
+                           c->layout->chunk_bytes[0] | t.first | t.step | t.lanes.width |
+                           t.lanes.lane;
 
     if (known == 1) return 0;
     ch_kernel_order();
@@ -48,6 +50,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
     c.dst = a->dst + part.first * a->elem_bytes;
     c.src = a->src + part.first * a->elem_bytes;
     c.reduce = 0;
+    c.scratch_part = a->scratch_part;
     c.multicast = a->multicast;
     c.is_sync_alike = a->is_sync_alike;
     c.peers = a->peers;
@@ -60,12 +63,13 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
 }
 
 /* A body, with its type as a constant, for up to so many lanes. */
-#define CH_KERNEL_NAMED(name, fn, T, lanes, is_brief)                                 \
+#define CH_KERNEL_NAMED(name, fn, T, lanes)                                           \
     extern "C" __global__ void __launch_bounds__(lanes, 1)                            \
         name(const __grid_constant__ struct ch_kernel_args a)                         \
     {                                                                                 \
         __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                           \
-        const struct ch_lanes block = {threadIdx.x, blockDim.x, is_brief};            \
+        __shared__ ulonglong2 scratch[CH_KERNEL_SCRATCH_BYTES / sizeof(ulonglong2)];  \
+        const struct ch_lanes block = {threadIdx.x, blockDim.x};                      \
         const struct ch_patience patience = {a.aborted, a.timeout_ns};                \
         struct ch_coll c = ch_coll_of(&a);                                            \
         uint32_t late_peer = a.me;                                                    \
@@ -75,23 +79,12 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
         c.patience = &patience;                                                       \
         c.type = CHORUS_TYPE_##T;                                                     \
         c.slots = slots;                                                              \
+        c.scratch = (char *)scratch;                                                  \
         c.late_peer = &late_peer;                                                     \
         if (!ch_kernel_begin(&c, block)) return;                                      \
         st = fn(&c, block);                                                           \
         if (st != CHORUS_OK && late_peer != a.me) ch_report_fault(&a, st, late_peer); \
     }
-#define CH_KERNEL(fn, T, lanes) CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, lanes, 0)
-
-/* For brief messages there is a second kernel, where messages are packets. */
-#define CH_KERNEL_BRIEF_signal(fn, T)
-#define CH_KERNEL_BRIEF_simple(fn, T)
-#define CH_KERNEL_BRIEF_ll(fn, T) \
-    CH_KERNEL_NAMED(ch_k_brief_##fn##_##T, fn, T, CH_KERNEL_LANES(CH_ALGO_##fn), 1)
-#define CH_KERNEL_BRIEF_ll128(fn, T)
-
-#define CH_ENTRY_BRIEF_signal(fn, T) 0
-#define CH_ENTRY_BRIEF_simple(fn, T) 0
-#define CH_ENTRY_BRIEF_ll(fn, T) (const void *)ch_k_brief_##fn##_##T
-#define CH_ENTRY_BRIEF_ll128(fn, T) 0
+#define CH_KERNEL(fn, T, lanes) CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, lanes)
 
 #endif /* CH_KERNEL_SHELL_CUH */

@@ -11,8 +11,8 @@
 extern const void *const ch_kernel_engine_enter;
 extern const void *const ch_kernel_engine_leave;
 
-/* Those that can run the call; none: no GPU combines this type. */
-struct ch_kernel_pair ch_kernels_of(const struct ch_call *call);
+/* Null: no GPU combines this type. */
+const void *ch_kernel_of(const struct ch_call *call);
 
 /*
  * Load them all, with the device current. A kernel that is loaded when it is first launched

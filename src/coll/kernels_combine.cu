@@ -5,47 +5,30 @@
 
 #define CH_PASTE(a, b) CH_PASTE_(a, b)
 #define CH_PASTE_(a, b) a##b
-#define CH_KERNELS_OF(fn, proto, T)                 \
-    CH_KERNEL(fn, T, CH_KERNEL_LANES(CH_ALGO_##fn)) \
-    CH_KERNEL_BRIEF_##proto(fn, T)
-#define CH_ENTRIES_OF(fn, proto, T)                       \
-    {                                                     \
-        CH_ENTRY_OF(fn, T), CH_ENTRY_BRIEF_##proto(fn, T) \
-    }
-#define CH_ENTRY_OF(fn, T) (const void *)ch_k_##fn##_##T
+#define CH_KERNEL_OF(fn, T) CH_KERNEL(fn, T, CH_KERNEL_LANES(CH_ALGO_##fn))
+#define CH_NAME_OF(fn, T) CH_NAME_OF_(fn, T)
+#define CH_NAME_OF_(fn, T) ch_k_##fn##_##T
 
-#define KERNEL_barrier(fn, proto)
-#define KERNEL_broadcast(fn, proto)
-#define KERNEL_fcollect(fn, proto)
-#define KERNEL_alltoall(fn, proto)
-#define KERNEL_reduce(fn, proto) CH_KERNELS_OF(fn, proto, CH_KERNEL_TYPE)
-#define KERNEL_reducescatter(fn, proto) CH_KERNELS_OF(fn, proto, CH_KERNEL_TYPE)
-#define X(coll, name, proto, fn, needs, radix, steps, wire) KERNEL_##coll(fn, proto)
+#define KERNEL_barrier(fn)
+#define KERNEL_broadcast(fn)
+#define KERNEL_fcollect(fn)
+#define KERNEL_alltoall(fn)
+#define KERNEL_reduce(fn) CH_KERNEL_OF(fn, CH_KERNEL_TYPE)
+#define KERNEL_reducescatter(fn) CH_KERNEL_OF(fn, CH_KERNEL_TYPE)
+#define X(coll, name, proto, fn, needs, radix, steps, wire) KERNEL_##coll(fn)
 CH_ALGO_LIST(X)
 #undef X
 
-#define ENTRY_barrier(fn, proto) \
-    {                            \
-        0, 0                     \
-    }
-#define ENTRY_broadcast(fn, proto) \
-    {                              \
-        0, 0                       \
-    }
-#define ENTRY_fcollect(fn, proto) \
-    {                             \
-        0, 0                      \
-    }
-#define ENTRY_alltoall(fn, proto) \
-    {                             \
-        0, 0                      \
-    }
-#define ENTRY_reduce(fn, proto) CH_ENTRIES_OF(fn, proto, CH_KERNEL_TYPE)
-#define ENTRY_reducescatter(fn, proto) CH_ENTRIES_OF(fn, proto, CH_KERNEL_TYPE)
+#define ENTRY_barrier(fn) 0
+#define ENTRY_broadcast(fn) 0
+#define ENTRY_fcollect(fn) 0
+#define ENTRY_alltoall(fn) 0
+#define ENTRY_reduce(fn) (const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE)
+#define ENTRY_reducescatter(fn) (const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE)
 #define TABLE CH_PASTE(ch_kernels_, CH_KERNEL_TYPE)
 extern "C" const ch_kernel_table TABLE;
 const ch_kernel_table TABLE = {
-#define X(coll, name, proto, fn, needs, radix, steps, wire) ENTRY_##coll(fn, proto),
+#define X(coll, name, proto, fn, needs, radix, steps, wire) ENTRY_##coll(fn),
     CH_ALGO_LIST(X)
 #undef X
 };

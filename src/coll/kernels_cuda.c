@@ -11,7 +11,7 @@ extern const ch_kernel_table ch_kernels_move;
 CHORUS_TYPE_LIST(X)
 #undef X
 
-static const struct ch_kernel_pair *const combining[CHORUS_TYPE_COUNT] = {
+static const void *const *const combining[CHORUS_TYPE_COUNT] = {
 #define X(T, ctype, CLASS, bytes) CH_ON_GPU(CLASS, bytes, [CHORUS_TYPE_##T] = ch_kernels_##T, )
     CHORUS_TYPE_LIST(X)
 #undef X
@@ -22,17 +22,15 @@ static bool combines(const struct ch_algo *algo)
     return algo->coll == CHORUS_COLL_reduce || algo->coll == CHORUS_COLL_reducescatter;
 }
 
-struct ch_kernel_pair ch_kernels_of(const struct ch_call *call)
+const void *ch_kernel_of(const struct ch_call *call)
 {
-    static const struct ch_kernel_pair none;
-    const struct ch_kernel_pair nvls = {
-        call->team->multicast == 0 ? NULL
-                                   : ch_nvls_kernel(call->algo->id, call->type, call->op),
-        NULL};
+    const void *nvls = call->team->multicast == 0
+                           ? NULL
+                           : ch_nvls_kernel(call->algo->id, call->type, call->op);
 
-    if (nvls.any != NULL) return nvls;
+    if (nvls != NULL) return nvls;
     if (!combines(call->algo)) return ch_kernels_move[call->algo->id];
-    return combining[call->type] == NULL ? none : combining[call->type][call->algo->id];
+    return combining[call->type] == NULL ? NULL : combining[call->type][call->algo->id];
 }
 
 static chorus_status load(const struct ch_device *device, const void *kernel)
@@ -46,10 +44,8 @@ static chorus_status load(const struct ch_device *device, const void *kernel)
 
 static chorus_status load_table(const struct ch_device *device, const ch_kernel_table table)
 {
-    for (int id = 0; id < CH_ALGO_COUNT; id++) {
-        CH_TRY(load(device, table[id].any));
-        CH_TRY(load(device, table[id].brief));
-    }
+    for (int id = 0; id < CH_ALGO_COUNT; id++)
+        CH_TRY(load(device, table[id]));
     return CHORUS_OK;
 }
 

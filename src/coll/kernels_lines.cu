@@ -95,7 +95,7 @@ CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_patience
 extern "C" __global__ void __launch_bounds__(CH_LINES_LANES)
     ch_k_lines(const __grid_constant__ struct ch_lines_args a)
 {
-    const struct ch_lanes block = {threadIdx.x, blockDim.x, 0};
+    const struct ch_lanes block = {threadIdx.x, blockDim.x};
     const struct ch_patience patience = {a.aborted, a.timeout_ns};
     const uint32_t peer = (a.me + 1 + blockIdx.x / 2) % a.n;
 

@@ -2,38 +2,26 @@
 /* kernels_move.cu: kernels of the collectives that move bytes, whatever their type. */
 #include "coll/kernel_shell.cuh"
 
-#define MOVE(fn, proto)                    \
-    CH_KERNEL(fn, u8, CH_KERNEL_LANES_MAX) \
-    CH_KERNEL_BRIEF_##proto(fn, u8)
-#define KERNEL_barrier(fn, proto) MOVE(fn, proto)
-#define KERNEL_broadcast(fn, proto) MOVE(fn, proto)
-#define KERNEL_fcollect(fn, proto) MOVE(fn, proto)
-#define KERNEL_alltoall(fn, proto) MOVE(fn, proto)
-#define KERNEL_reduce(fn, proto)
-#define KERNEL_reducescatter(fn, proto)
-#define X(coll, name, proto, fn, needs, radix, steps, wire) KERNEL_##coll(fn, proto)
+#define MOVE(fn) CH_KERNEL(fn, u8, CH_KERNEL_LANES_MAX)
+#define KERNEL_barrier(fn) MOVE(fn)
+#define KERNEL_broadcast(fn) MOVE(fn)
+#define KERNEL_fcollect(fn) MOVE(fn)
+#define KERNEL_alltoall(fn) MOVE(fn)
+#define KERNEL_reduce(fn)
+#define KERNEL_reducescatter(fn)
+#define X(coll, name, proto, fn, needs, radix, steps, wire) KERNEL_##coll(fn)
 CH_ALGO_LIST(X)
 #undef X
 
-#define ENTRIES(fn, proto)                                           \
-    {                                                                \
-        (const void *)ch_k_##fn##_u8, CH_ENTRY_BRIEF_##proto(fn, u8) \
-    }
-#define ENTRY_barrier(fn, proto) ENTRIES(fn, proto)
-#define ENTRY_broadcast(fn, proto) ENTRIES(fn, proto)
-#define ENTRY_fcollect(fn, proto) ENTRIES(fn, proto)
-#define ENTRY_alltoall(fn, proto) ENTRIES(fn, proto)
-#define ENTRY_reduce(fn, proto) \
-    {                           \
-        0, 0                    \
-    }
-#define ENTRY_reducescatter(fn, proto) \
-    {                                  \
-        0, 0                           \
-    }
+#define ENTRY_barrier(fn) (const void *)ch_k_##fn##_u8
+#define ENTRY_broadcast(fn) (const void *)ch_k_##fn##_u8
+#define ENTRY_fcollect(fn) (const void *)ch_k_##fn##_u8
+#define ENTRY_alltoall(fn) (const void *)ch_k_##fn##_u8
+#define ENTRY_reduce(fn) 0
+#define ENTRY_reducescatter(fn) 0
 extern "C" const ch_kernel_table ch_kernels_move;
 const ch_kernel_table ch_kernels_move = {
-#define X(coll, name, proto, fn, needs, radix, steps, wire) ENTRY_##coll(fn, proto),
+#define X(coll, name, proto, fn, needs, radix, steps, wire) ENTRY_##coll(fn),
     CH_ALGO_LIST(X)
 #undef X
 };

@@ -20,7 +20,7 @@
     ALL_TYPES(X, ch_reducescatter_multicast)
 /* clang-format on */
 
-#define X(fn, T) CH_KERNEL_NAMED(ch_k_nvls_##fn##_##T, fn, T, CH_KERNEL_LANES_MAX, 0)
+#define X(fn, T) CH_KERNEL_NAMED(ch_k_nvls_##fn##_##T, fn, T, CH_KERNEL_LANES_MAX)
 NVLS_LIST(X)
 #undef X
 

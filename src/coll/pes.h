@@ -61,7 +61,6 @@ CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
     if (own.first >= own.step) own.first = count; /* too many lanes */
     own.lanes.width = 1u << width_log2;
     own.lanes.lane = g.lane & (own.lanes.width - 1);
-    own.lanes.is_brief = g.is_brief;
     return own;
 }
 

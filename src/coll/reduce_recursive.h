@@ -66,7 +66,7 @@ CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_ring ri
     for (size_t at = 0, part; at < bytes; at += part) {
         chorus_status st;
 
-        part = ch_part(c, ring, at, g);
+        part = ch_part(c, ring, at);
         st = c->me < p ? ch_exchange_inner(c, ring, p, c->dst + at, c->src + at, part, g)
                        : ch_exchange_outer(c, ring, p, c->dst + at, c->src + at, part, g);
         if (st != CHORUS_OK) return st;

@@ -15,11 +15,9 @@
 #include "coll/shape.h"
 
 /* The bytes of a block from byte `at` on that go in one message: a chunk, or what is left. */
-CH_FN size_t ch_part(const struct ch_coll *c, enum ch_ring ring, size_t at, struct ch_lanes g)
+CH_FN size_t ch_part(const struct ch_coll *c, enum ch_ring ring, size_t at)
 {
-    const size_t left = ch_bytes(c) - at;
-
-    return g.is_brief ? left : ch_min(c->layout->chunk_bytes[ring], left);
+    return ch_min(c->layout->chunk_bytes[ring], ch_bytes(c) - at);
 }
 
 /* The number of this call on the duplicate: 1, 2, ... the same on every PE. */

@@ -207,7 +207,7 @@ static __device__ void count(struct litmus_found *found, unsigned trial_lanes, u
 /* Half of the blocks write to the PE after, half read what the PE before wrote. */
 template <class T> static __global__ void race(const struct litmus_run run)
 {
-    const struct ch_lanes g = {threadIdx.x, blockDim.x, 0};
+    const struct ch_lanes g = {threadIdx.x, blockDim.x};
     const struct ch_patience p = {&run.found->never, patience_ns};
     const unsigned i = blockIdx.x % LITMUS_CHANNELS;
 
@@ -238,7 +238,7 @@ static __global__ void write_own(const struct litmus_run run)
 /* In the kernel after: say so without a release, and fetch from the PE before. */
 static __global__ void fetch_from_before(const struct litmus_run run)
 {
-    const struct ch_lanes g = {threadIdx.x, blockDim.x, 0};
+    const struct ch_lanes g = {threadIdx.x, blockDim.x};
     const struct ch_patience p = {&run.found->never, patience_ns};
     const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
@@ -270,7 +270,7 @@ static __global__ void early_data(const struct litmus_run run)
 /* Then a word, without a release, and the wait for the other's, without an acquire. */
 static __global__ void early_word(const struct litmus_run run)
 {
-    const struct ch_lanes g = {threadIdx.x, blockDim.x, 0};
+    const struct ch_lanes g = {threadIdx.x, blockDim.x};
     const struct ch_patience p = {&run.found->never, patience_ns};
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
     const struct channel heard = channel_of(run.mine, run.before, blockIdx.x);
@@ -283,7 +283,7 @@ static __global__ void early_word(const struct litmus_run run)
 /* Then a look at the data; weakened, before the kernels before have ended. */
 static __global__ void early_look(const struct litmus_run run)
 {
-    const struct ch_lanes g = {threadIdx.x, blockDim.x, 0};
+    const struct ch_lanes g = {threadIdx.x, blockDim.x};
     const struct ch_patience p = {&run.found->never, patience_ns};
     const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x);

@@ -209,7 +209,7 @@ static void keep_most(struct sim_cost *most, struct sim_cost cost)
 
 static void application(uint32_t pe, uint32_t lane)
 {
-    const struct ch_lanes lanes = {lane, drive.plan->width, 0};
+    const struct ch_lanes lanes = {lane, drive.plan->width};
 
     for (uint32_t i = 0; i < drive.plan->n_calls; i++) {
         const struct plan_call *call = &drive.plan->calls[i];
