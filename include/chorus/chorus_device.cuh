@@ -205,9 +205,11 @@ CH_FN void ch_report_late(uint64_t team, chorus_status st, uint32_t late_pe)
 {
     struct ch_kernel_fault *fault = ch_state.terms.fault;
 
-    if (atomicCAS_system(&fault->status, CHORUS_OK, st) != CHORUS_OK) return;
+    if (atomicCAS_system(&fault->claimed, 0u, 1u) != 0u) return;
     fault->late_pe = late_pe;
     fault->team = team;
+    __threadfence_system(); /* the status last */
+    *(volatile int *)&fault->status = st;
 }
 
 #ifdef __CUDA_ARCH__

@@ -45,6 +45,8 @@ CH_FN struct ch_coll ch_call_on(struct ch_device_team *team, void *dest, const v
     c.exchanges = team->dup->exchanges;
     c.links = (struct ch_link *)((char *)team->dup + CH_DEVICE_LINKS_AT);
     c.slots = (struct ch_slot *)((char *)team->dup + CH_DEVICE_SLOTS_AT(team->n));
+    c.scratch = 0;
+    c.scratch_part = 0;
     c.late_peer = &team->late_pe;
     return c;
 }
@@ -113,7 +115,10 @@ CH_FN int ch_run_call(enum ch_device_body body, struct ch_device_team *team, str
         __threadfence(); /* positions are there for the block that takes the team next */
         ch_bits_store(&team->taken, 0u);
     }
-    if (g.lane == 0 && st != CHORUS_OK) ch_report_late(team->id, st, team->late_pe);
+    if (g.lane == 0 && st != CHORUS_OK) {
+        team->dup->failed = 1; /* for what hosts queue */
+        ch_report_late(team->id, st, team->late_pe);
+    }
     return st;
 }
 

@@ -3,11 +3,11 @@
  * exec_cuda.h: a GPU, a machine whose lanes are the threads of a block. The contract of each
  * primitive is exec_host.h's.
  *
- * A kernel begins with everything visible that was written before it in stream order, on this
- * GPU and by it on others, and ends likewise; so only what a call itself wrote needs a release.
- * Lanes are a block, or inside kernels also a warp or one thread; where a block is no larger
- * than a warp, its barriers are the warp's.
- * Packets and the parts of a line are single 16-byte accesses, which the link keeps whole.
+ * A kernel begins (after ch_kernel_order) with everything visible that was written before it in
+ * stream order, on this GPU and by it on others, and ends likewise; so only what a call itself
+ * wrote needs a release. Lanes are a block, or inside kernels also a warp or one thread; where
+ * a block is no larger than a warp, its barriers are the warp's. Packets and the parts of a
+ * line are single 16-byte accesses, which the link keeps whole.
  */
 #ifndef CH_EXEC_CUDA_H
 #define CH_EXEC_CUDA_H

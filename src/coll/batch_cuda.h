@@ -323,7 +323,7 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
 }
 
 /* All of them are looked at together, as they come at about the same time. One that came is
- * looked at again with the others: it stays until this PE is in another exchange. */
+ * looked at again with the others: it stays until this PE has taken all. */
 CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
                           const struct ch_batch *b, chorus_status *st)
@@ -331,16 +331,18 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
     struct ch_wait w = {0, 0, 0, 0};
 
     for (;;) {
-        int stop = *st != CHORUS_OK, missing = 0;
+        int stop = *st != CHORUS_OK, is_missing = 0;
+        uint32_t missing = 0;
 
         CH_EACH_AHEAD (u)
             if (wanted[u].flag != 0 && !ch_value_is_there(ring, &v[u], b, wanted[u].flag)) {
-                missing = 1;
-                if (stop) *c->late_peer = wanted[u].peer;
+                is_missing = 1;
+                missing = wanted[u].peer;
             }
         if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
-        if (stop || !missing) return;
+        if (stop || !is_missing) return;
         *st = ch_wait_slow(c->patience, &w);
+        if (*st != CHORUS_OK) *c->late_peer = missing;
         CH_EACH_AHEAD (u)
             if (wanted[u].is_memory) ch_value_ask(ring, wanted[u].cells, &v[u], b);
     }

@@ -44,7 +44,7 @@ CH_FN chorus_status ch_board_wait_for_room(const struct ch_coll *c, enum ch_ring
     return CHORUS_OK;
 }
 
-/* Post `bytes` (1 to ch_chunk) on this PE's board. src may be reused on return. */
+/* Post `bytes` (1 to a chunk) on this PE's board. src may be reused on return. */
 CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_ring ring, const char *src,
                             size_t bytes, struct ch_lanes g)
 {

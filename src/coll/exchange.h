@@ -7,7 +7,7 @@
  * places for messages of the protocol, used in turn. That is enough, and nobody asks for room:
  * a PE begins exchange e + 2 after it has all messages of e + 1, and the others gave those
  * after they had taken all of e. So every PE of the team takes part in every exchange, with
- * messages of the same length (1 to ch_chunk bytes), by ch_give and then one of the others.
+ * messages of the same length (1 byte to a chunk), by ch_give and then one of the others.
  */
 #ifndef CH_EXCHANGE_H
 #define CH_EXCHANGE_H

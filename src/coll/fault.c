@@ -33,7 +33,8 @@ int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team)
 static void forget_fault(struct ch_kernel_fault *fault)
 {
     fault->team = UINT64_MAX;
-    __atomic_store_n(&fault->status, CHORUS_OK, __ATOMIC_RELEASE);
+    fault->status = CHORUS_OK;
+    __atomic_store_n(&fault->claimed, 0, __ATOMIC_RELEASE);
 }
 
 void ch_fault_clear(struct ch_kernel_fault *faults, const struct ch_team *team)

@@ -15,6 +15,9 @@
 /* Lanes of a CTA are a power of two. */
 enum { LANES_MIN = 64, WARP_LANES = 32, PIECE_BYTES = 16 };
 
+/* CTAs of the largest calls that tables ask for: two such kernels fill a GPU. */
+enum { CTAS_LARGE = 64 };
+
 struct ch_gpu {
     const struct ch_heap *heap; /* borrowed, as is device */
     const struct ch_device *device;
@@ -168,14 +171,17 @@ static unsigned lanes_of(const struct ch_call *call)
     return (unsigned)ch_min(ch_max(is_apart ? apart : together, LANES_MIN), most);
 }
 
-/* Before the kernel that is before it in the stream has ended: see ch_kernel_order. */
+/* Early, before the kernel that is before it in the stream has ended (see ch_kernel_order):
+ * where both together take no more of the GPU than the largest kernel does, and no PE of this
+ * process waits for another on the same one. */
 static chorus_status put_kernel(const struct ch_gpu *gpu, const void *kernel, uint32_t ctas,
                                 unsigned lanes, struct ch_kernel_args *args,
                                 cudaStream_t stream)
 {
     void *list[] = {args};
+    const int is_early = 2 * ctas <= CTAS_LARGE && !ch_heap_shares_device(gpu->heap);
     cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
-                                 .val.programmaticStreamSerializationAllowed = 1};
+                                 .val.programmaticStreamSerializationAllowed = is_early};
     const cudaLaunchConfig_t config = {.gridDim = {ctas, 1, 1},
                                        .blockDim = {lanes, 1, 1},
                                        .stream = stream,

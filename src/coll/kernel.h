@@ -24,7 +24,8 @@
 
 /* In the host's memory: the first failure of a PE's kernels. */
 struct ch_kernel_fault {
-    int status;
+    int status;       /* written last */
+    uint32_t claimed; /* 1: by a lane that reports */
     uint32_t late_pe; /* of the team */
     uint64_t team;    /* its id */
 };

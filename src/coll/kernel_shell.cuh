@@ -26,16 +26,25 @@ CH_FN int ch_kernel_begin(const struct ch_coll *c, struct ch_lanes g)
     return 1;
 }
 
+CH_FN struct ch_dup *ch_kernel_dup(const struct ch_kernel_args *a)
+{
+    return (struct ch_dup *)(a->dups + (size_t)(blockIdx.x * a->dup_bytes));
+}
+
+/* The first lane that fails tells the host, and what is queued behind. */
 CH_FN void ch_report_fault(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)
 {
-    if (atomicCAS_system(&a->fault->status, CHORUS_OK, st) != CHORUS_OK) return;
+    ch_kernel_dup(a)->failed = 1;
+    if (atomicCAS_system(&a->fault->claimed, 0u, 1u) != 0u) return;
     a->fault->late_pe = late_pe;
     a->fault->team = a->team;
+    __threadfence_system(); /* pairs with fault.c's load of the status */
+    *(volatile int *)&a->fault->status = st;
 }
 
 CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
 {
-    char *dup = a->dups + (size_t)(blockIdx.x * a->dup_bytes);
+    struct ch_dup *dup = ch_kernel_dup(a);
     const struct ch_slice part = ch_part_of(&a->share, a->count, blockIdx.x);
     struct ch_coll c;
 
@@ -56,9 +65,9 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
     c.peers = a->peers;
     c.layout = &a->layout;
     c.sync_offset = blockIdx.x * a->layout.dup_bytes;
-    c.epoch = &((struct ch_dup *)dup)->epoch;
-    c.exchanges = ((struct ch_dup *)dup)->exchanges;
-    c.links = (struct ch_link *)(dup + CH_DEVICE_LINKS_AT);
+    c.epoch = &dup->epoch;
+    c.exchanges = dup->exchanges;
+    c.links = (struct ch_link *)((char *)dup + CH_DEVICE_LINKS_AT);
     return c;
 }
 
@@ -81,7 +90,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
         c.slots = slots;                                                              \
         c.scratch = (char *)scratch;                                                  \
         c.late_peer = &late_peer;                                                     \
-        if (!ch_kernel_begin(&c, block)) return;                                      \
+        if (!ch_kernel_begin(&c, block) || ch_kernel_dup(&a)->failed) return;         \
         st = fn(&c, block);                                                           \
         if (st != CHORUS_OK && late_peer != a.me) ch_report_fault(&a, st, late_peer); \
     }

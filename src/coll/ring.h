@@ -4,7 +4,7 @@
  *
  * ch_send fills cells of the ring to each PE of a set; ch_recv and ch_fold take them. Landing
  * in sync memory is what makes these safe before the peer has entered the call. A message is at
- * most ch_chunk bytes. A sender waits for room, so a PE must not send a peer more than two
+ * most a chunk. A sender waits for room, so a PE must not send a peer more than two
  * chunks that the peer cannot take before it has sent its own.
  * `ring` is a constant at every call, so only its branch is left after inlining.
  *
@@ -132,7 +132,7 @@ CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *
 }
 
 /*
- * Send each PE p of the set, but not this one, the `bytes` (1 to ch_chunk) at src + p * step.
+ * Send each PE p of the set, but not this one, the `bytes` (1 to a chunk) at src + p * step.
  * src may be reused on return.
  */
 CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,

@@ -102,18 +102,20 @@ struct ch_slot {
 /* What a CTA remembers between calls; private to it. On GPUs it lies in device memory, so that
  * a captured graph can be replayed. */
 struct ch_dup {
-    uint64_t epoch;                    /* of the last call */
+    uint64_t failed; /* 1: a call failed; those that are queued behind it do nothing */
+    uint64_t epoch;  /* of the last call */
     uint64_t exchanges[CH_RING_COUNT]; /* the last one's number */
     struct ch_link *links;             /* [CH_RING_COUNT * n] */
     struct ch_slot *slots;             /* [n], of one call */
 };
 
-/* What a GPU's kernels remember, for each CTA: a struct ch_dup in a sector of its own, links
+/* What a GPU's kernels remember, for each CTA: a struct ch_dup in a line of its own, links
  * and slots. It follows the sync memory of the team. */
 #define CH_DEVICE_LINKS_AT 64u
 #define CH_DEVICE_SLOTS_AT(n) \
     (CH_DEVICE_LINKS_AT + CH_RING_COUNT * (n) * sizeof(struct ch_link))
-#define CH_DEVICE_DUP_BYTES(n) (CH_DEVICE_SLOTS_AT(n) + (n) * sizeof(struct ch_slot))
+#define CH_DEVICE_DUP_BYTES(n) \
+    ((CH_DEVICE_SLOTS_AT(n) + (n) * sizeof(struct ch_slot) + 63) / 64 * 64)
 
 /* For a team of n, from the option CHORUS_CHUNK; chunks shrink as n grows. */
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes);

@@ -42,25 +42,35 @@ static unsigned char image[PLAN_BUFFER_BYTES],
 
 static void describe_sync(size_t offset, char *text, size_t text_bytes)
 {
-    static const char *const words[] = {"BARRIER",   "READY",       "DONE",          "FILLED",
-                                        "TAKEN",     "TAKEN (LL)",  "TAKEN (LL128)", "READ",
-                                        "READ (LL)", "READ (LL128)"};
+    static const char *const words[] = {"BARRIER", "READY",     "DONE",        "FILLED",
+                                        "GIVEN",   "TAKEN",     "TAKEN (LL)",  "TAKEN (LL128)",
+                                        "READ",    "READ (LL)", "READ (LL128)"};
     static const char *const rings[] = {"simple", "LL", "LL128"};
     const struct plan *plan = drive.plan;
+    const struct ch_sync_layout *layout = &plan->layout;
     const size_t word = offset / CH_LINE_BYTES / plan->n;
     int ring = CH_RING_COUNT - 1;
+    size_t place;
+
+    _Static_assert(sizeof(words) / sizeof(words[0]) == CH_WORD_COUNT, "a name for each word");
 
     if (word < CH_WORD_COUNT) {
         (void)snprintf(text, text_bytes, "word %s of %zu", words[word],
                        offset / CH_LINE_BYTES % plan->n);
         return;
     }
-    while (offset < plan->layout.ring_offset[ring])
+    while (offset < layout->ring_offset[ring])
         ring--;
-    offset -= plan->layout.ring_offset[ring];
+    if (offset >= layout->place_offset[ring]) {
+        offset -= layout->place_offset[ring];
+        place = offset / layout->place_bytes[ring];
+        (void)snprintf(text, text_bytes, "%s place %zu from %zu + %zu", rings[ring],
+                       place / plan->n, place % plan->n, offset % layout->place_bytes[ring]);
+        return;
+    }
+    offset -= layout->ring_offset[ring];
     (void)snprintf(text, text_bytes, "%s ring from %zu + %zu", rings[ring],
-                   offset / plan->layout.ring_bytes[ring],
-                   offset % plan->layout.ring_bytes[ring]);
+                   offset / layout->ring_bytes[ring], offset % layout->ring_bytes[ring]);
 }
 
 static void describe(size_t offset, char *text, size_t text_bytes)
