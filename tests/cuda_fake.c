@@ -350,6 +350,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     if (stream_of(stream)->device != current) return cudaErrorInvalidResourceHandle;
     if (!is_loaded(kernel)) count(&cuda_fake.not_loaded, 1);
     note(FAKE_LAUNCH, stream, kernel);
+    if (config->numAttrs > 0 && config->attrs[0].val.programmaticStreamSerializationAllowed)
+        note(FAKE_EARLY, stream, kernel);
     if (cuda_fake.fails_kernels && a->fault->status == CHORUS_OK) {
         a->fault->late_pe = 0;
         a->fault->team = a->team;

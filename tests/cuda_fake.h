@@ -14,7 +14,8 @@
 
 enum { FAKE_DEVICES_MAX = 4, FAKE_NOTES_MAX = 256 };
 
-enum fake_kind { FAKE_LAUNCH, FAKE_COPY, FAKE_RECORD, FAKE_WAIT };
+/* FAKE_EARLY: a launch that may begin before the kernel before it has ended. */
+enum fake_kind { FAKE_LAUNCH, FAKE_EARLY, FAKE_COPY, FAKE_RECORD, FAKE_WAIT };
 
 /* Something put on a stream. */
 struct fake_note {

@@ -337,6 +337,59 @@ START_TEST(default_stream__pes_of_a_process_share_the_gpu__is_refused)
 }
 END_TEST
 
+/* A collective of so many CTAs on a stream: is it launched early? */
+static int is_early(int *object, int ctas)
+{
+    const int before = cuda_fake.n_notes - 1;
+    const cudaStream_t stream = make_stream();
+    const chorusx_call call = {.coll = CHORUS_COLL_broadcast,
+                               .team = CHORUS_TEAM_WORLD,
+                               .dest = object,
+                               .source = object,
+                               .count = 1024,
+                               .type = CHORUS_TYPE_i32,
+                               .algo = "pull",
+                               .ctas = ctas};
+    int launch, early;
+
+    ck_assert_msg(chorusx_collective(&call, (void *)stream) == CHORUS_OK, "%s",
+                  chorusx_last_error());
+    launch = cuda_fake_find(FAKE_LAUNCH, stream, before);
+    early = cuda_fake_find(FAKE_EARLY, stream, before);
+    ck_assert_int_ge(launch, 0);
+    end_stream(stream);
+    return early >= 0;
+}
+
+static int early_of_few, early_of_many;
+
+static void launch_on_first_pe(void *arg)
+{
+    int *object = chorus_malloc(4096);
+
+    (void)arg;
+    if (chorus_my_pe() == 0) {
+        early_of_few = is_early(object, 32);
+        early_of_many = is_early(object, 33);
+    }
+    chorus_free(object);
+}
+
+/* What waits on the GPU takes room that another call may need to go on. */
+START_TEST(calls__of_many_ctas_or_on_a_shared_gpu__are_not_launched_early)
+{
+    ask("CHORUS_CTAS", "64");
+    ask("CHORUS_CHUNK", "4K"); /* sync memory for as many */
+    ck_assert_int_eq(chorusx_run_threads(1, launch_on_first_pe, NULL), CHORUS_OK);
+    ck_assert_int_eq(early_of_few, 1);
+    ck_assert_int_eq(early_of_many, 0);
+    cuda_fake.n_devices = 1;
+    ck_assert_int_eq(chorusx_run_threads(2, launch_on_first_pe, NULL), CHORUS_OK);
+    ck_assert_int_eq(early_of_few, 0);
+    ck_assert_int_eq(early_of_many, 0);
+}
+END_TEST
+
 START_TEST(buffer__not_in_the_heap__is_refused)
 {
     int here = 0, *object = chorus_calloc(1, sizeof(int));
@@ -434,6 +487,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, stream__of_another_device__is_refused);
     tcase_add_test(tcase, stream__that_the_library_did_not_make__is_not_destroyed);
     tcase_add_test(tcase, default_stream__pes_of_a_process_share_the_gpu__is_refused);
+    tcase_add_test(tcase, calls__of_many_ctas_or_on_a_shared_gpu__are_not_launched_early);
     tcase_add_test(tcase, buffer__not_in_the_heap__is_refused);
     tcase_add_test(tcase, failures__of_two_teams__are_told_once_each);
     tcase_add_test(tcase, failure__nobody_asked__next_call_tells);
