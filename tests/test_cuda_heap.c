@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How PEs that are processes get at each other's memory, over a CUDA that is a fake: by fabric
- * handles where every device makes them, else by descriptors. */
+/* How PEs that are processes share devices and get at each other's memory, over a CUDA that is
+ * a fake: by fabric handles where every device makes them, else by descriptors. */
 #include "cuda_fake.h"
 #include "heap_pes.h"
 
 #include "base/log.h"
+#include "heap/device.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -76,6 +77,24 @@ static void share_by_descriptors(struct ch_boot *boot)
     share(boot);
     EXPECT(cuda_fake.descriptors == 2);
 }
+
+static void share_devices(struct ch_boot *boot)
+{
+    static const int want[] = {0, 0, 0, 1, 1};
+    struct ch_heap *heap = NULL;
+
+    EXPECT(open_heap(boot, &heap) == CHORUS_OK);
+    EXPECT(ch_device_id_of(ch_heap_device(heap))->ordinal == want[boot->me]);
+    ch_heap_close(heap);
+    share(boot);
+}
+
+START_TEST(devices__fewer_than_pes__neighbours_share)
+{
+    cuda_fake.n_devices = 2;
+    pes_run_processes(5, share_devices);
+}
+END_TEST
 
 START_TEST(handles__all_devices_make_fabric_handles__are_these)
 {
@@ -163,6 +182,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, devices__fewer_than_pes__neighbours_share);
     tcase_add_test(tcase, handles__all_devices_make_fabric_handles__are_these);
     tcase_add_test(tcase, handles__one_device_does_not_claim_them__are_descriptors);
     tcase_add_test(tcase, handles__one_device_refuses_them__are_descriptors);

@@ -142,8 +142,30 @@ START_TEST(run__devices_without_peer_access__is_refused)
     expect_says("cannot reach the memory of PE ");
     expect_says("fake 1 at 0000:11:00.0");
     expect_nothing_left();
-    cuda_fake.n_devices = 1; /* PEs that share one need none */
-    ck_assert_int_eq(chorusx_run_threads(2, do_nothing, NULL), CHORUS_OK);
+}
+END_TEST
+
+static void expect_host_heap(void *arg)
+{
+    chorusx_heap_info_t info;
+
+    ck_assert_int_eq(chorusx_heap_info(&info), CHORUS_OK);
+    if (info.heap != CHORUS_HEAP_host) *(int *)arg = 1;
+}
+
+/* Their kernels might wait for each other. */
+START_TEST(run__fewer_devices_than_threads__is_refused)
+{
+    int is_elsewhere = 0;
+
+    ck_assert_int_eq(chorusx_run_threads(3, do_nothing, NULL), CHORUS_ERR_UNSUPPORTED);
+    expect_says("PEs 0 and 1 are of one process and have one GPU (fake 0 at 0000:10:00.0)");
+    expect_says(
+        "give each a GPU, start them as processes (chorusrun), or set CHORUS_HEAP=host");
+    expect_nothing_left();
+    ask("CHORUS_HEAP", "auto");
+    ck_assert_int_eq(chorusx_run_threads(3, expect_host_heap, &is_elsewhere), CHORUS_OK);
+    ck_assert_int_eq(is_elsewhere, 0);
     expect_nothing_left();
 }
 END_TEST
@@ -267,14 +289,6 @@ START_TEST(devices__enough_for_all__one_each_by_address)
     (void)strcpy(cuda_fake.bus[1], "0000:30:00.0");
     (void)strcpy(cuda_fake.bus[2], "0000:10:00.0");
     expect_devices(3, want);
-}
-END_TEST
-
-START_TEST(devices__fewer_than_pes__neighbours_share)
-{
-    static const int want[] = {0, 0, 0, 1, 1};
-
-    expect_devices(5, want);
 }
 END_TEST
 
@@ -478,11 +492,11 @@ int main(void)
     tcase_add_loop_test(tcase, run__trial_of_lines_fails_on_one_gpu__is_told_on_all, 0, 2);
     tcase_add_test(tcase, run__memory_of_one_gpu_fails_at_some_time__ends_for_all);
     tcase_add_test(tcase, run__devices_without_peer_access__is_refused);
+    tcase_add_test(tcase, run__fewer_devices_than_threads__is_refused);
     tcase_add_test(tcase, device__program_set_one__is_that);
     tcase_add_test(tcase, device__attribute__wins_over_the_current_one);
     tcase_add_test(tcase, device__that_is_not_there__is_refused);
     tcase_add_test(tcase, devices__enough_for_all__one_each_by_address);
-    tcase_add_test(tcase, devices__fewer_than_pes__neighbours_share);
     tcase_add_test(tcase, devices__near_different_cores__are_dealt_out_in_their_order);
     tcase_add_test(tcase, malloc__gpu_is_full__is_null_and_changes_nothing);
     tcase_add_test(tcase, run__no_room_for_sync_memory__is_refused_on_all);

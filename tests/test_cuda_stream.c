@@ -315,28 +315,6 @@ START_TEST(stream__that_the_library_did_not_make__is_not_destroyed)
 }
 END_TEST
 
-static int shared_codes[2];
-
-static void use_default_stream(void *arg)
-{
-    (void)arg;
-    shared_codes[chorus_my_pe()] = sync_on(CHORUS_TEAM_WORLD, NULL);
-    if (shared_codes[chorus_my_pe()] != CHORUS_OK) expect_says("make a stream for each");
-}
-
-/* The second PE's kernel would wait for the end of the first's, which waits for it. */
-START_TEST(default_stream__pes_of_a_process_share_the_gpu__is_refused)
-{
-    ck_assert_int_eq(chorusx_run_threads(2, use_default_stream, NULL), CHORUS_OK);
-    ck_assert_int_eq(shared_codes[0], CHORUS_OK); /* a GPU each */
-    ck_assert_int_eq(shared_codes[1], CHORUS_OK);
-    cuda_fake.n_devices = 1;
-    ck_assert_int_eq(chorusx_run_threads(2, use_default_stream, NULL), CHORUS_OK);
-    ck_assert_int_eq(shared_codes[0], CHORUS_ERR_ARG);
-    ck_assert_int_eq(shared_codes[1], CHORUS_ERR_ARG);
-}
-END_TEST
-
 /* A collective of so many CTAs on a stream: is it launched early? */
 static int is_early(int *object, int ctas)
 {
@@ -361,32 +339,24 @@ static int is_early(int *object, int ctas)
     return early >= 0;
 }
 
-static int early_of_few, early_of_many;
-
-static void launch_on_first_pe(void *arg)
+static void launch_few_and_many(void *is_early_out)
 {
-    int *object = chorus_malloc(4096);
+    int *object = chorus_malloc(4096), *out = is_early_out;
 
-    (void)arg;
-    if (chorus_my_pe() == 0) {
-        early_of_few = is_early(object, 32);
-        early_of_many = is_early(object, 33);
-    }
-    chorus_free(object);
+    out[0] = is_early(object, 32);
+    out[1] = is_early(object, 33);
 }
 
 /* What waits on the GPU takes room that another call may need to go on. */
-START_TEST(calls__of_many_ctas_or_on_a_shared_gpu__are_not_launched_early)
+START_TEST(calls__of_many_ctas__are_not_launched_early)
 {
+    int are_early[2] = {-1, -1};
+
     ask("CHORUS_CTAS", "64");
     ask("CHORUS_CHUNK", "4K"); /* sync memory for as many */
-    ck_assert_int_eq(chorusx_run_threads(1, launch_on_first_pe, NULL), CHORUS_OK);
-    ck_assert_int_eq(early_of_few, 1);
-    ck_assert_int_eq(early_of_many, 0);
-    cuda_fake.n_devices = 1;
-    ck_assert_int_eq(chorusx_run_threads(2, launch_on_first_pe, NULL), CHORUS_OK);
-    ck_assert_int_eq(early_of_few, 0);
-    ck_assert_int_eq(early_of_many, 0);
+    ck_assert_int_eq(chorusx_run_threads(1, launch_few_and_many, are_early), CHORUS_OK);
+    ck_assert_int_eq(are_early[0], 1);
+    ck_assert_int_eq(are_early[1], 0);
 }
 END_TEST
 
@@ -486,8 +456,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, capture__broken__is_refused);
     tcase_add_test(tcase, stream__of_another_device__is_refused);
     tcase_add_test(tcase, stream__that_the_library_did_not_make__is_not_destroyed);
-    tcase_add_test(tcase, default_stream__pes_of_a_process_share_the_gpu__is_refused);
-    tcase_add_test(tcase, calls__of_many_ctas_or_on_a_shared_gpu__are_not_launched_early);
+    tcase_add_test(tcase, calls__of_many_ctas__are_not_launched_early);
     tcase_add_test(tcase, buffer__not_in_the_heap__is_refused);
     tcase_add_test(tcase, failures__of_two_teams__are_told_once_each);
     tcase_add_test(tcase, failure__nobody_asked__next_call_tells);

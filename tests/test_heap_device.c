@@ -449,7 +449,7 @@ START_TEST(multicast__one_pe_is_without__is_off_on_all)
     pes_run_threads(3, ask_all);
     fake.has_no_multicast = 0;
     fake.shares_device = 1;
-    pes_run_threads(3, ask_all);
+    pes_run_processes(3, ask_all);
 }
 END_TEST
 

@@ -29,8 +29,8 @@ typedef struct chorusx_init_attr_t {
  *
  * Without a device, the GPU is the one that the program made current on this thread; if there
  * is none, GPUs are dealt out to the PEs of a host in the order of their cores, and shared
- * where there are fewer than PEs. It is current on this thread afterwards. A device without a
- * heap asks for CHORUS_HEAP_cuda.
+ * where there are fewer than PEs: by processes, not by PEs of one process. It is current on
+ * this thread afterwards. A device without a heap asks for CHORUS_HEAP_cuda.
  *
  * @param flags  CHORUSX_INIT_ constants, ored: which members of attr are given; 0 is
  * chorus_init
@@ -43,8 +43,9 @@ typedef struct chorusx_init_attr_t {
  * Errors:     those of chorus_init; ERR_ARG for a flag or a heap that does not exist, a device
  *             that this process does not see or that goes with CHORUS_HEAP_host. For a heap on
  *             GPUs ERR_SYSTEM where a PE has no driver or no GPU, ERR_UNSUPPORTED where its GPU
- *             lacks what is needed, peer access to another's too, or the library was built
- *             without CUDA; ERR_NOMEM where a GPU has no room for CHORUS_SYNC_MAX.
+ *             lacks what is needed, peer access to another's too, where two PEs of one process
+ *             have one GPU, or the library was built without CUDA; ERR_NOMEM where a GPU has no
+ *             room for CHORUS_SYNC_MAX.
  * Source:     NVSHMEM, nvshmemx_init_attr, with other flags.
  * Since:      0.1
  */
@@ -220,6 +221,8 @@ CHORUS_API int chorusx_team_create(chorus_team_t parent, const int pes[], int n,
 /**
  * Run a job whose PEs are threads of this process; returns when all have ended.
  *
+ * With a heap on GPUs each PE needs a GPU of its own.
+ *
  * @param n_pes    threads to start, 1 or more
  * @param pe_main  runs on each, initialised as by chorus_init_thread(CHORUS_THREAD_MULTIPLE);
  *                 when it returns, chorus_finalize is called unless it was. Threads that it
@@ -241,12 +244,16 @@ CHORUS_API int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *
  * Calls that run one after another, in the order made, while the caller goes on.
  *
  * Where objects lie on GPUs, a stream is a cudaStream_t of this PE's GPU: made here or by CUDA,
- * cudaStreamPerThread, or null, which is CUDA's default stream of the GPU; that one only if no
- * other PE of the process uses the GPU. A call on a stream in capture becomes part of the
- * graph: calls of a team in one capture keep their order whatever their streams; among launches
- * of graphs, and between these and other calls of the team, the program keeps the order, the
- * same on all PEs. One capture at a time takes calls of a team. What is not a call on that
- * stream is not captured, and is done at once. A team outlives the graphs that have its calls.
+ * cudaStreamPerThread, or null, which is CUDA's default stream of the GPU. A call on a stream
+ * in capture becomes part of the graph: calls of a team in one capture keep their order
+ * whatever their streams; among launches of graphs, and between these and other calls of the
+ * team, the program keeps the order, the same on all PEs. One capture at a time takes calls of
+ * a team. What is not a call on that stream is not captured, and is done at once. A team
+ * outlives the graphs that have its calls.
+ *
+ * CUDA may let a kernel wait for the end of one that was launched before it, whatever their
+ * streams. So calls on several teams are put on streams in the same order on all PEs, also
+ * where no stream has two of them.
  */
 typedef struct chorus_stream *chorus_stream_t;
 

@@ -26,9 +26,8 @@ CH_MUST_CHECK chorus_status ch_gpu_check(const struct ch_call *call);
 
 /*
  * Put a call on a cudaStream_t and return. A call on a team whose last call is on another
- * stream comes after that one. ERR_ARG: the stream is of another device, or a default stream
- * that does not serve; ERR_SYSTEM: the driver refused. An earlier call of the team that failed
- * fails this one, with its code and message.
+ * stream comes after that one. ERR_ARG: the stream is of another device; ERR_SYSTEM: the driver
+ * refused. An earlier call of the team that failed fails this one, with its code and message.
  */
 CH_MUST_CHECK chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call,
                                         void *stream);

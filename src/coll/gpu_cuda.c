@@ -172,14 +172,13 @@ static unsigned lanes_of(const struct ch_call *call)
 }
 
 /* Early, before the kernel that is before it in the stream has ended (see ch_kernel_order):
- * where both together take no more of the GPU than the largest kernel does, and no PE of this
- * process waits for another on the same one. */
+ * where both together take no more of the GPU than the largest kernel does. */
 static chorus_status put_kernel(const struct ch_gpu *gpu, const void *kernel, uint32_t ctas,
                                 unsigned lanes, struct ch_kernel_args *args,
                                 cudaStream_t stream)
 {
     void *list[] = {args};
-    const int is_early = 2 * ctas <= CTAS_LARGE && !ch_heap_shares_device(gpu->heap);
+    const int is_early = 2 * ctas <= CTAS_LARGE;
     cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
                                  .val.programmaticStreamSerializationAllowed = is_early};
     const cudaLaunchConfig_t config = {.gridDim = {ctas, 1, 1},

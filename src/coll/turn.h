@@ -21,7 +21,7 @@ struct ch_turn {
 
 /*
  * Of a stream that the program passed. ERR_ARG: it is of another device, or a default stream
- * that this PE shares with another of its process; ERR_STATE: its capture is broken.
+ * of one; ERR_STATE: its capture is broken.
  */
 CH_MUST_CHECK chorus_status ch_turn_of(const struct ch_heap *heap, void *stream,
                                        struct ch_turn *turn_out);

@@ -4,21 +4,14 @@
 #include "heap/runtime_cuda.h"
 
 /* Streams that are not made: null is the same as cudaStreamLegacy. */
-static bool is_legacy(cudaStream_t stream)
-{
-    return stream == NULL || stream == cudaStreamLegacy;
-}
-
 static bool is_default(cudaStream_t stream)
 {
-    return is_legacy(stream) || stream == cudaStreamPerThread;
+    return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
 
-/* The stream of the device that is current here. A kernel on the legacy one holds up all others
- * there, those that it waits for too. */
-static chorus_status check_default(const struct ch_heap *heap, cudaStream_t stream)
+/* The stream of the device that is current here. */
+static chorus_status check_default(const struct ch_device *device)
 {
-    const struct ch_device *device = ch_heap_device(heap);
     const int own = ch_device_id_of(device)->ordinal;
     int current = own;
 
@@ -28,11 +21,7 @@ static chorus_status check_default(const struct ch_heap *heap, cudaStream_t stre
                        "the stream is the default stream of GPU %d, which is current on this "
                        "thread; this PE's heap is on GPU %d: make that one current",
                        current, own);
-    if (!is_legacy(stream) || !ch_heap_shares_device(heap)) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_ARG,
-                   "the stream is the default stream of GPU %d, on which several PEs of this "
-                   "process would wait for each other; make a stream for each",
-                   own);
+    return CHORUS_OK;
 }
 
 static chorus_status capture_of(const struct ch_device *device, cudaStream_t stream,
@@ -76,7 +65,7 @@ chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_tur
     unsigned long long id = 0;
 
     turn_out->stream = stream;
-    if (is_default(stream)) CH_TRY(check_default(heap, stream));
+    if (is_default(stream)) CH_TRY(check_default(device));
     CH_TRY(capture_of(device, stream, &turn_out->capture));
     turn_out->number = (uint64_t)(uintptr_t)stream + 1;
     if (turn_out->capture != 0) return CHORUS_OK;

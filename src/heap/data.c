@@ -47,16 +47,13 @@ static void lay_out(struct ch_data *data, const struct ch_options *options,
     memcpy(data->gpu, peers[0].device.name, sizeof(data->gpu));
     for (uint32_t pe = 0; pe < data->n; pe++) {
         const struct ch_device_id *device = &peers[pe].device;
-        const bool is_other = pe != data->me && peers[pe].is_here;
-        const bool is_same = strcmp(device->bus, peers[data->me].device.bus) == 0;
 
         if (device->memory_bytes > memory) memory = device->memory_bytes;
         if (device->granule_bytes > data->granule_bytes)
             data->granule_bytes = device->granule_bytes;
-        n_others += is_other;
-        data->n_sharing += is_same;
+        n_others += pe != data->me && peers[pe].is_here;
+        data->n_sharing += strcmp(device->bus, peers[data->me].device.bus) == 0;
         if (strcmp(device->name, peers[0].device.name) != 0) data->gpu[0] = '\0';
-        data->is_shared_here = data->is_shared_here || (is_other && is_same);
     }
     /* PEs of one process have a range each for every segment. */
     most = ADDRESSES_MAX / data->n / (n_others + 1);

@@ -34,7 +34,6 @@ struct ch_data {
     int spare_fd;          /* borrowed: given where all must give a descriptor */
     char gpu[64];          /* the name that all PEs' devices have; "" if they differ */
     uint32_t n_sharing;    /* PEs that use this PE's device, itself too */
-    bool is_shared_here;   /* another of them is of this process */
     bool *is_here;         /* [n], owned: of this process, so that handles are good here */
     char **reserved;       /* [n], owned: address ranges */
     char **bases;          /* [n], owned: where segments begin in them */

@@ -167,11 +167,6 @@ const char *ch_heap_gpu_name(const struct ch_heap *heap)
     return heap->data != NULL ? heap->data->gpu : "";
 }
 
-bool ch_heap_shares_device(const struct ch_heap *heap)
-{
-    return heap->data != NULL && heap->data->is_shared_here;
-}
-
 struct ch_door *ch_heap_door_on_device(const struct ch_heap *heap)
 {
     return heap->data != NULL ? heap->data->door : NULL;

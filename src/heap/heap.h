@@ -100,8 +100,6 @@ ptrdiff_t ch_heap_multicast_shift(const struct ch_heap *heap);
 const struct ch_device *ch_heap_device(const struct ch_heap *heap);
 /* The name of every PE's GPU, for rules; "" if they have several, or none. */
 const char *ch_heap_gpu_name(const struct ch_heap *heap);
-/* Do other PEs of this process use that GPU too? */
-bool ch_heap_shares_device(const struct ch_heap *heap);
 /* This PE's door as kernels on that GPU address it; null without one. */
 struct ch_door *ch_heap_door_on_device(const struct ch_heap *heap);
 

@@ -172,6 +172,23 @@ static chorus_status open_data(struct ch_heap *heap, const struct ch_options *op
     return st;
 }
 
+/* Kernels of PEs wait for each other. CUDA runs those of several processes by turns; of one
+ * process it may hold a kernel back until another has ended, whatever their streams. */
+static chorus_status check_sharing(const struct greeting *all, uint32_t n)
+{
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = a + 1; b < n; b++)
+            if (same_process(&all[a], &all[b]) &&
+                strcmp(all[a].device.bus, all[b].device.bus) == 0)
+                return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                               "heap on GPUs: PEs %u and %u are of one process and have one "
+                               "GPU (%s at %s), where CUDA may let one's kernel wait for the "
+                               "other's end; give each a GPU, start them as processes "
+                               "(chorusrun), or set CHORUS_HEAP=host",
+                               a, b, all[a].device.name, all[a].device.bus);
+    return CHORUS_OK;
+}
+
 static chorus_status place_objects(struct ch_heap *heap, const struct ch_options *options,
                                    const struct greeting *all)
 {
@@ -186,7 +203,8 @@ static chorus_status place_objects(struct ch_heap *heap, const struct ch_options
         CH_LOG(INFO, "objects lie in host memory, for PE %u: %s", pe, all[pe].why);
         return CHORUS_OK;
     }
-    st = open_data(heap, options, all);
+    st = check_sharing(all, heap->n);
+    if (st == CHORUS_OK) st = open_data(heap, options, all);
     if (options->heap == CHORUS_HEAP_cuda || st == CHORUS_OK || st == CHORUS_ERR_ABORTED ||
         st == CHORUS_ERR_TIMEOUT)
         return st;

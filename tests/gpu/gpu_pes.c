@@ -122,8 +122,6 @@ int gpu_main(int argc, char **argv, const struct gpu_case *cases, size_t n_cases
 {
     int n_devices = 0;
 
-    /* A queue for each stream: PEs that share a GPU wait for each other. */
-    if (setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) != 0) return EXIT_FAILURE;
     if (cudaGetDeviceCount(&n_devices) != cudaSuccess || n_devices == 0) {
         (void)printf("skipped: no GPU here\n");
         return SKIPPED;
@@ -132,26 +130,17 @@ int gpu_main(int argc, char **argv, const struct gpu_case *cases, size_t n_cases
     run.n_cases = n_cases;
     if (setenv("CHORUS_HEAP", "cuda", 1) != 0) return EXIT_FAILURE;
     run.is_on_threads = argc == 3 && strcmp(argv[1], "threads") == 0;
-    if (run.is_on_threads) return run_on_threads((int)strtol(argv[2], NULL, 10));
+    if (run.is_on_threads) return run_on_threads(gpu_threads(argv[2]));
     return run_as_pe();
 }
 
-bool gpu_shares_process(void)
+int gpu_threads(const char *asked)
 {
-    enum { ORDINALS_MAX = 64 };
-    int *ordinals = chorus_malloc(ORDINALS_MAX * sizeof(*ordinals));
-    int all[ORDINALS_MAX], n_same = 0;
-    chorusx_heap_info_t info;
+    const int n = (int)strtol(asked, NULL, 10);
+    int n_devices = 0;
 
-    EXPECT(chorusx_heap_info(&info) == CHORUS_OK && gpu_n() <= ORDINALS_MAX);
-    for (int pe = 0; pe < gpu_n(); pe++)
-        chorus_int_p(&ordinals[gpu_me()], info.device, pe);
-    gpu_meet();
-    gpu_copy(all, ordinals, sizeof(all));
-    for (int pe = 0; pe < gpu_n(); pe++)
-        n_same += all[pe] == info.device;
-    chorus_free(ordinals);
-    return run.is_on_threads && n_same > 1;
+    EXPECT(cudaGetDeviceCount(&n_devices) == cudaSuccess);
+    return n < n_devices ? n : n_devices;
 }
 
 bool gpu_is_small(void)

@@ -4,7 +4,8 @@
  * the library and CUDA.
  *
  * A program lists its bodies and ends with GPU_MAIN(list). Under chorusrun each process is a
- * PE; "program threads N" runs N PEs as threads. Without a GPU it exits with 77: skipped.
+ * PE; "program threads N" runs N PEs as threads, or one for each GPU if these are fewer.
+ * Without a GPU it exits with 77: skipped.
  */
 #ifndef GPU_PES_H
 #define GPU_PES_H
@@ -52,9 +53,9 @@ void gpu_fill(void *dest, int value, size_t bytes);
 void *gpu_alloc(size_t bytes);
 void gpu_free(void *ptr);
 
-/* Collective: are several PEs of this process on this PE's GPU? */
-bool gpu_shares_process(void);
-/* Are few cases enough, as PEs share a GPU? */
+/* PEs for threads of this process, of those that a program was asked for. */
+int gpu_threads(const char *asked);
+/* Are few cases enough, as there are many variants, or PEs share a GPU? */
 bool gpu_is_small(void);
 
 /* This PE, the number of PEs, and the neighbours of this one in a ring. */

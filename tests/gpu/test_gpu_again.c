@@ -51,8 +51,8 @@ int main(int argc, char **argv)
         return SKIPPED;
     }
     if (setenv("CHORUS_HEAP", "cuda", 1) != 0) return EXIT_FAILURE;
-    first = free_after_a_job((int)strtol(argv[2], NULL, 10));
+    first = free_after_a_job(gpu_threads(argv[2]));
     for (int i = 1; i < JOBS && gpu_failures() == 0; i++)
-        EXPECT(free_after_a_job((int)strtol(argv[2], NULL, 10)) + SLACK_BYTES >= first);
+        EXPECT(free_after_a_job(gpu_threads(argv[2])) + SLACK_BYTES >= first);
     return gpu_failures() == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -82,23 +82,16 @@ static void default_stream_of_thread__every_collective__is_right(void)
 }
 
 /* Null, as users of NVSHMEM pass 0. */
-static void default_stream__every_collective__is_right_or_refused_where_shared(void)
+static void default_stream__every_collective__is_right(void)
 {
-    if (!gpu_shares_process()) {
-        use_stream(NULL);
-        use_stream(cudaStreamLegacy);
-        return;
-    }
-    EXPECT(chorusx_sync_all_on_stream(NULL) == CHORUS_ERR_ARG);
-    EXPECT(strstr(chorusx_last_error(), "make a stream for each") != NULL);
-    EXPECT(chorusx_team_status(CHORUS_TEAM_WORLD) == CHORUS_OK);
+    use_stream(NULL);
+    use_stream(cudaStreamLegacy);
 }
 
 /* The team's calls take turns; each stream has buffers of its own. */
 static void two_streams__calls_on_one_team__take_turns(void)
 {
     enum { STREAMS = 4, CALLS = 60 };
-    const bool has_legacy = !gpu_shares_process();
     const struct stream_call call = {.coll = CHORUS_COLL_reduce,
                                      .type = CHORUS_TYPE_i32,
                                      .op = CHORUS_OP_sum,
@@ -110,7 +103,7 @@ static void two_streams__calls_on_one_team__take_turns(void)
     streams[0] = make_stream(cudaStreamNonBlocking);
     streams[1] = make_stream(cudaStreamNonBlocking);
     streams[2] = cudaStreamPerThread;
-    streams[3] = has_legacy ? cudaStreamLegacy : streams[0];
+    streams[3] = cudaStreamLegacy;
     for (int i = 0; i < STREAMS; i++)
         stream_site_open(&sites[i], CHORUS_TEAM_WORLD, COUNT);
     for (int c = 0; c < CALLS; c++)
@@ -246,14 +239,14 @@ static void blocking_call__calls_are_on_streams__takes_its_turn(void)
     end_stream(stream);
 }
 
-#define CASES(X)                                                          \
-    X(own_stream__every_collective__is_right)                             \
-    X(library_s_stream__every_collective__is_right)                       \
-    X(default_stream_of_thread__every_collective__is_right)               \
-    X(default_stream__every_collective__is_right_or_refused_where_shared) \
-    X(two_streams__calls_on_one_team__take_turns)                         \
-    X(stream__ended_with_a_call_on_it__next_one_comes_after)              \
-    X(two_teams__a_stream_each__are_right)                                \
-    X(team_destroy__calls_are_queued__runs_them_first)                    \
+#define CASES(X)                                             \
+    X(own_stream__every_collective__is_right)                \
+    X(library_s_stream__every_collective__is_right)          \
+    X(default_stream_of_thread__every_collective__is_right)  \
+    X(default_stream__every_collective__is_right)            \
+    X(two_streams__calls_on_one_team__take_turns)            \
+    X(stream__ended_with_a_call_on_it__next_one_comes_after) \
+    X(two_teams__a_stream_each__are_right)                   \
+    X(team_destroy__calls_are_queued__runs_them_first)       \
     X(blocking_call__calls_are_on_streams__takes_its_turn)
 GPU_MAIN(CASES)
