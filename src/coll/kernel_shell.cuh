@@ -31,10 +31,17 @@ CH_FN struct ch_dup *ch_kernel_dup(const struct ch_kernel_args *a)
     return (struct ch_dup *)(a->dups + (size_t)(blockIdx.x * a->dup_bytes));
 }
 
+/* All CTAs look at one mark: a wider call that is queued behind a narrow one turns back, too.
+ */
+CH_FN uint64_t *ch_kernel_failed(const struct ch_kernel_args *a)
+{
+    return &((struct ch_dup *)a->dups)->failed;
+}
+
 /* The first lane that fails tells the host, and what is queued behind. */
 CH_FN void ch_report_fault(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)
 {
-    ch_kernel_dup(a)->failed = 1;
+    *ch_kernel_failed(a) = 1;
     if (atomicCAS_system(&a->fault->claimed, 0u, 1u) != 0u) return;
     a->fault->late_pe = late_pe;
     a->fault->team = a->team;
@@ -90,7 +97,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
         c.slots = slots;                                                              \
         c.scratch = (char *)scratch;                                                  \
         c.late_peer = &late_peer;                                                     \
-        if (!ch_kernel_begin(&c, block) || ch_kernel_dup(&a)->failed) return;         \
+        if (!ch_kernel_begin(&c, block) || *ch_kernel_failed(&a)) return;             \
         st = fn(&c, block);                                                           \
         if (st != CHORUS_OK && late_peer != a.me) ch_report_fault(&a, st, late_peer); \
     }

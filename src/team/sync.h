@@ -102,7 +102,7 @@ struct ch_slot {
 /* What a CTA remembers between calls; private to it. On GPUs it lies in device memory, so that
  * a captured graph can be replayed. */
 struct ch_dup {
-    uint64_t failed; /* 1: a call failed; those that are queued behind it do nothing */
+    uint64_t failed; /* of a GPU's first, for all: calls do nothing, as an earlier one failed */
     uint64_t epoch;  /* of the last call */
     uint64_t exchanges[CH_RING_COUNT]; /* the last one's number */
     struct ch_link *links;             /* [CH_RING_COUNT * n] */

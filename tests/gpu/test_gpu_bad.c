@@ -47,6 +47,24 @@ static int other_device(void)
     return n > 1 ? (own_device() + 1) % n : -1;
 }
 
+/* --- the job ----------------------------------------------------------------------------- */
+static void do_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void job__more_pes_of_a_process_than_gpus__is_refused(void)
+{
+    int n = 0;
+
+    EXPECT(cudaGetDeviceCount(&n) == cudaSuccess);
+    if (gpu_me() == 0) {
+        EXPECT(chorusx_run_threads(n + 1, do_nothing, NULL) == CHORUS_ERR_UNSUPPORTED);
+        EXPECT(says("are of one process and have one GPU") && says("CHORUS_HEAP=host"));
+    }
+    expect_usable(CHORUS_TEAM_WORLD);
+}
+
 /* --- addresses --------------------------------------------------------------------------- */
 static void expect_no_object(int *ptr)
 {
@@ -218,10 +236,22 @@ static void malloc__until_the_gpu_is_full__ends_alike_on_all(void)
 }
 
 /* --- a peer that does not come ----------------------------------------------------------- */
+enum { WIDE_CTAS = 4, WIDE_COUNT = 4096 };
+
+/* The first call fails by one CTA; the second would wait as long again by the others. */
 static void be_late(chorus_team_t team, int *object)
 {
+    const chorusx_call wide = {.coll = CHORUS_COLL_fcollect,
+                               .team = team,
+                               .dest = object,
+                               .source = object,
+                               .count = WIDE_COUNT,
+                               .type = CHORUS_TYPE_i32,
+                               .ctas = WIDE_CTAS};
+
     EXPECT(chorusx_int_sum_reduce_on_stream(team, object, object + 1, 1,
                                             (void *)cudaStreamPerThread) == CHORUS_OK);
+    EXPECT(chorusx_collective(&wide, (void *)cudaStreamPerThread) == CHORUS_OK);
     EXPECT(cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess);
     EXPECT(chorusx_team_status(team) == CHORUS_ERR_TIMEOUT);
 }
@@ -230,7 +260,7 @@ static void be_late(chorus_team_t team, int *object)
 static void call__a_peer_never_makes__ends_and_is_told(void)
 {
     chorus_team_t teams[2] = {CHORUS_TEAM_INVALID, CHORUS_TEAM_INVALID};
-    int *object = chorus_calloc(2, sizeof(*object));
+    int *object = chorus_calloc((size_t)gpu_n() * WIDE_COUNT, sizeof(*object));
 
     for (int i = 0; i < 2; i++)
         EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), NULL, 0,
@@ -247,7 +277,8 @@ static void call__a_peer_never_makes__ends_and_is_told(void)
         EXPECT(chorus_team_sync(teams[0]) == CHORUS_ERR_STATE && says("unusable"));
         EXPECT(chorus_team_sync(teams[1]) == CHORUS_ERR_STATE);
     }
-    if (gpu_me() != 0) (void)sleep(2 * SECONDS); /* what PE 0 waits, nobody waits for PE 0 */
+    /* What PE 0 waits, nobody waits for PE 0; were it twice as long, chorus_free would tell. */
+    if (gpu_me() != 0) (void)sleep(2 * SECONDS);
     chorus_free(object);
     for (int i = 0; i < 2; i++)
         chorus_team_destroy(teams[i]);
@@ -259,6 +290,7 @@ static void call__a_peer_never_makes__ends_and_is_told(void)
 }
 
 #define CASES(X)                                        \
+    X(job__more_pes_of_a_process_than_gpus__is_refused) \
     X(address__not_of_the_pe_s_heap__is_refused)        \
     X(address__on_a_gpu_of_nobody__is_refused)          \
     X(stream__of_another_gpu__is_refused)               \
