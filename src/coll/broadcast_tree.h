@@ -16,21 +16,28 @@
 #include "coll/ring.h"
 
 /* Positions count from the root: its children are 1 .. k, theirs k + 1 .. and so on. */
-CH_FN uint32_t ch_tree_pe(const struct ch_coll *c, uint64_t position)
+CH_FN uint32_t ch_tree_pe(const struct ch_coll *c, uint32_t position)
 {
-    const uint64_t pe = c->root + position;
+    const uint32_t pe = c->root + position;
 
-    return (uint32_t)(pe < c->n ? pe : pe - c->n);
+    return pe < c->n ? pe : pe - c->n;
 }
 
-CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_ring ring, uint64_t position,
+/* A division is many instructions on a GPU, where teams are small. */
+CH_FN uint32_t ch_tree_parent(const struct ch_coll *c, uint32_t position)
+{
+    return ch_tree_pe(c, position <= c->radix ? 0 : (position - 1) / c->radix);
+}
+
+CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_ring ring, uint32_t position,
                                  const char *from, size_t bytes, struct ch_lanes g)
 {
-    const uint64_t first = position * c->radix + 1, end = ch_min(first + c->radix, c->n);
+    const uint64_t first = (uint64_t)position * c->radix + 1,
+                   end = ch_min(first + c->radix, c->n);
     struct ch_pes children;
 
     if (first >= end) return CHORUS_OK;
-    children.first = ch_tree_pe(c, first);
+    children.first = ch_tree_pe(c, (uint32_t)first);
     children.step = 1;
     children.count = (uint32_t)(end - first);
     return ch_send(c, ring, children, from, 0, bytes, g);
@@ -39,7 +46,7 @@ CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_ring ring, uin
 CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_ring ring,
                                       struct ch_lanes g)
 {
-    const uint64_t position = (c->me + c->n - c->root) % c->n;
+    const uint32_t position = c->me >= c->root ? c->me - c->root : c->me + c->n - c->root;
     const size_t bytes = ch_bytes(c);
     const char *from = c->me == c->root ? c->src : c->dst;
     chorus_status st = CHORUS_OK;
@@ -47,9 +54,7 @@ CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_ring ring
     for (size_t at = 0, part; at < bytes; at += part) {
         part = ch_part(c, ring, at);
         if (c->me != c->root) {
-            const uint32_t parent = ch_tree_pe(c, (position - 1) / c->radix);
-
-            st = ch_recv(c, ring, parent, c->dst + at, part, g);
+            st = ch_recv(c, ring, ch_tree_parent(c, position), c->dst + at, part, g);
             if (st != CHORUS_OK) return st;
         }
         st = ch_tree_send(c, ring, position, from + at, part, g);
