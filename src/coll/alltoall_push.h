@@ -26,8 +26,8 @@ CH_FN chorus_status ch_alltoall_push(const struct ch_coll *c, enum ch_ring ring,
         chorus_status st;
 
         part = ch_part(c, ring, at);
-        ch_give(c, ring, ++exchange, c->src + at, c->stride, part, g);
-        st = ch_gather(c, ring, exchange, c->dst + at, c->stride, own + at, part, g);
+        ch_give(c, ring, exchange, c->src + at, c->stride, part, g);
+        st = ch_gather(c, ring, ++exchange, c->dst + at, c->stride, own + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;

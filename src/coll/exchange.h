@@ -20,9 +20,10 @@ CH_FN uint64_t ch_exchanged(const struct ch_coll *c, enum ch_ring ring)
     return c->exchanges[ring];
 }
 
-/* Packets or lines for one PE. What is given is loaded while the number is. */
-CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_ring ring, uint64_t exchange,
-                         uint32_t pe, const char *src, size_t bytes, struct ch_lanes g)
+/* Packets or lines for one PE, after exchange `last`. What is given is loaded while that number
+ * is. */
+CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_ring ring, uint64_t last, uint32_t pe,
+                         const char *src, size_t bytes, struct ch_lanes g)
 {
     for (struct ch_batch b = ch_batch_first(ring, src, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
@@ -30,15 +31,15 @@ CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_ring ring, uint64_t ex
         struct ch_slot place;
 
         ch_value_load(&v, src, &b);
-        place = ch_place(c, ring, pe, c->me, ch_later(exchange));
+        place = ch_place(c, ring, pe, c->me, ch_later(last) + 1);
         ch_value_send(ring, place.memory, &v, &b, place.flag);
     }
 }
 
-/* Give each other PE p the `bytes` at src + p * step. src may be reused on return. The number
- * must be ch_exchanged's, plus one. */
-CH_FN void ch_give(const struct ch_coll *c, enum ch_ring ring, uint64_t exchange,
-                   const char *src, size_t step, size_t bytes, struct ch_lanes g)
+/* Give each other PE p the `bytes` at src + p * step, in the exchange that follows `last`,
+ * which is ch_exchanged's or the one that this call was in. src may be reused on return. */
+CH_FN void ch_give(const struct ch_coll *c, enum ch_ring ring, uint64_t last, const char *src,
+                   size_t step, size_t bytes, struct ch_lanes g)
 {
     const struct ch_pes others = ch_others(c);
     const struct ch_turns turns = ch_turns_of(others.count, g);
@@ -47,18 +48,18 @@ CH_FN void ch_give(const struct ch_coll *c, enum ch_ring ring, uint64_t exchange
         const uint32_t pe = ch_pe(c, others, i);
 
         if (ring == CH_RING_simple)
-            ch_copy(ch_place(c, ring, pe, c->me, exchange).memory, src + pe * step, bytes,
+            ch_copy(ch_place(c, ring, pe, c->me, last + 1).memory, src + pe * step, bytes,
                     turns.lanes);
         else
-            ch_give_cells(c, ring, exchange, pe, src + pe * step, bytes, turns.lanes);
+            ch_give_cells(c, ring, last, pe, src + pe * step, bytes, turns.lanes);
     }
     ch_lanes_sync(g); /* all lanes have stored their share, and read the last number */
-    if (g.lane == 0) c->exchanges[ring] = exchange;
+    if (g.lane == 0) c->exchanges[ring] = last + 1;
     for (uint32_t i = g.lane; i < others.count; i += g.width) {
         const uint32_t pe = ch_pe(c, others, i);
 
         if (ring == CH_RING_simple)
-            ch_say(c, pe, CH_WORD_GIVEN, exchange, CH_DATA);
+            ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
         else
             ch_notify(c->patience, c->peers[pe].door);
     }
@@ -70,7 +71,8 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_ring ring, uint64
                               char *dst, size_t step, const char *own, size_t bytes,
                               struct ch_lanes g)
 {
-    const struct ch_turns turns = ch_turns_of(c->n, g);
+    /* Not before the own messages are on their way. */
+    const struct ch_turns turns = ch_turns_of((uint32_t)ch_later(c->n), g);
     chorus_status st = CHORUS_OK;
 
     for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {

@@ -20,7 +20,8 @@
     ALL_TYPES(X, ch_reducescatter_multicast)
 /* clang-format on */
 
-#define X(fn, T) CH_KERNEL_NAMED(ch_k_nvls_##fn##_##T, fn, T, CH_KERNEL_LANES_MAX)
+#define X(fn, T) \
+    CH_KERNEL_NAMED(ch_k_nvls_##fn##_##T, fn, T, CH_KERNEL_LANES_MAX, barrier, simple)
 NVLS_LIST(X)
 #undef X
 

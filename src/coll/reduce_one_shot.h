@@ -25,8 +25,8 @@ CH_FN chorus_status ch_reduce_one_shot(const struct ch_coll *c, enum ch_ring rin
         chorus_status st;
 
         part = ch_combined_part(c, ring, at);
-        ch_give(c, ring, ++exchange, c->src + at, 0, part, g);
-        st = ch_gather_combined(c, ring, exchange, c->dst + at, c->src + at, part, g);
+        ch_give(c, ring, exchange, c->src + at, 0, part, g);
+        st = ch_gather_combined(c, ring, ++exchange, c->dst + at, c->src + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;

@@ -121,7 +121,7 @@ MUTANTS = [
            "slot.flag = exchange;", "slot.flag = 1;",
            "reduce:one_shot:ll", WRONG),
     Mutant("exchange not numbered on", "src/coll/exchange.h",
-           "if (g.lane == 0) c->exchanges[ring] = exchange;", "",
+           "if (g.lane == 0) c->exchanges[ring] = last + 1;", "",
            "reduce:one_shot:ll128", DEADLOCK),
     Mutant("plain data of an exchange not waited for", "src/coll/exchange.h",
            "st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);", "st = CHORUS_OK;",
