@@ -50,6 +50,8 @@ struct cuda_fake {
     /* What there is now; all zero in the end. */
     int streams, events, handles, mappings, ranges, pinned;
 
+    int mapping, mapping_at_once; /* threads that make or undo a mapping: now, and the most */
+
     int fabric_handles, descriptors; /* memory was passed on by, ever */
     int loaded, not_loaded;          /* kernels; launches of one that was not loaded before */
     int event_waits, device_waits, stream_waits; /* of the host */

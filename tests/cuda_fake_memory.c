@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 CUresult cuda_fake_context(CUcontext *context);
@@ -159,26 +160,48 @@ static CUresult release(CUmemGenericAllocationHandle handle)
     return close((int)handle) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Long enough for another thread to come in. */
+static void begin_mapping(void)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+    const int now = __atomic_add_fetch(&cuda_fake.mapping, 1, __ATOMIC_SEQ_CST);
+    int most = __atomic_load_n(&cuda_fake.mapping_at_once, __ATOMIC_SEQ_CST);
+
+    while (now > most && !__atomic_compare_exchange_n(&cuda_fake.mapping_at_once, &most, now, 0,
+                                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+    (void)nanosleep(&pause, NULL);
+}
+
+static void end_mapping(void)
+{
+    (void)__atomic_sub_fetch(&cuda_fake.mapping, 1, __ATOMIC_SEQ_CST);
+}
+
 static CUresult map(CUdeviceptr at, size_t bytes, size_t offset,
                     CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     void *const here = (void *)(uintptr_t)at;
+    void *mapped;
 
     (void)offset, (void)flags;
     count(&cuda_fake.mappings, 1);
-    return mmap(here, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, (int)handle, 0) ==
-                   here
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    begin_mapping();
+    mapped = mmap(here, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, (int)handle, 0);
+    end_mapping();
+    return mapped == here ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult unmap(CUdeviceptr at, size_t bytes)
 {
+    void *unmapped;
+
     count(&cuda_fake.mappings, -1);
-    return mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    begin_mapping();
+    unmapped = mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    end_mapping();
+    return unmapped != MAP_FAILED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *access,

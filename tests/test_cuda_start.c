@@ -145,6 +145,17 @@ START_TEST(run__devices_without_peer_access__is_refused)
 }
 END_TEST
 
+/* As drivers that do not bear it would crash. */
+START_TEST(run__threads__map_and_unmap_one_at_a_time)
+{
+    cuda_fake.n_devices = 3;
+    for (int job = 0; job < 5; job++)
+        ck_assert_int_eq(chorusx_run_threads(3, do_nothing, NULL), CHORUS_OK);
+    ck_assert_int_eq(cuda_fake.mapping_at_once, 1);
+    expect_nothing_left();
+}
+END_TEST
+
 static void expect_host_heap(void *arg)
 {
     chorusx_heap_info_t info;
@@ -492,6 +503,7 @@ int main(void)
     tcase_add_loop_test(tcase, run__trial_of_lines_fails_on_one_gpu__is_told_on_all, 0, 2);
     tcase_add_test(tcase, run__memory_of_one_gpu_fails_at_some_time__ends_for_all);
     tcase_add_test(tcase, run__devices_without_peer_access__is_refused);
+    tcase_add_test(tcase, run__threads__map_and_unmap_one_at_a_time);
     tcase_add_test(tcase, run__fewer_devices_than_threads__is_refused);
     tcase_add_test(tcase, device__program_set_one__is_that);
     tcase_add_test(tcase, device__attribute__wins_over_the_current_one);

@@ -16,8 +16,6 @@ static chorus_status open_link(struct ch_context *context)
     return context->link->open(context->heap, &context->patience, &context->transport);
 }
 
-/* Duplicates of a team where CHORUS_CTAS does not say: threads on a host are few. */
-
 /* Everything else that needs no peer. */
 static chorus_status make_own(struct ch_context *context)
 {

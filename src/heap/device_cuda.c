@@ -3,7 +3,14 @@
 
 #include "heap/runtime_cuda.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+
+/* Mappings of this process are made and undone one at a time: drivers (580.159 is one) free
+ * what is in use, and crash, when PEs that are threads unmap the same memory from two GPUs at
+ * once.
+ */
+static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
 
 chorus_status ch_runtime_failed(const struct ch_device *device, const char *what,
                                 cudaError_t error)
@@ -146,13 +153,16 @@ chorus_status ch_device_map(const struct ch_device *device, char *at, size_t byt
     };
     const int before = ch_device_enter(device);
     const char *what = "mapping memory";
-    CUresult result = device->driver.cuMemMap(address, bytes, 0, handle, 0);
+    CUresult result;
 
+    (void)pthread_mutex_lock(&mapping);
+    result = device->driver.cuMemMap(address, bytes, 0, handle, 0);
     if (result == CUDA_SUCCESS) {
         what = "access to mapped memory (peer access may be missing)";
         result = device->driver.cuMemSetAccess(address, bytes, &access, 1);
         if (result != CUDA_SUCCESS) (void)device->driver.cuMemUnmap(address, bytes);
     }
+    (void)pthread_mutex_unlock(&mapping);
     ch_device_leave(device, before);
     return result == CUDA_SUCCESS ? CHORUS_OK : ch_device_failed(device, what, bytes, result);
 }
@@ -161,7 +171,9 @@ void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
 {
     const int before = ch_device_enter(device);
 
+    (void)pthread_mutex_lock(&mapping);
     (void)device->driver.cuMemUnmap((CUdeviceptr)(uintptr_t)at, bytes);
+    (void)pthread_mutex_unlock(&mapping);
     ch_device_leave(device, before);
 }
 

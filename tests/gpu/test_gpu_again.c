@@ -11,7 +11,7 @@
 #define OBJECT_BYTES ((size_t)1 << 30)
 #define SLACK_BYTES (OBJECT_BYTES / 8) /* for what CUDA keeps itself */
 
-enum { SKIPPED = 77, JOBS = 8 };
+enum { SKIPPED = 77, JOBS = 24 };
 
 static size_t free_bytes(void)
 {
