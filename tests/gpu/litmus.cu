@@ -280,7 +280,8 @@ static __global__ void early_word(const struct litmus_run run)
     if (!hear(&p, heard.word, run.first, CH_ENTRY, g)) atomicAdd(&run.found->lost, 1u);
 }
 
-/* Then a look at the data; weakened, before the kernels before have ended. */
+/* Then a look at the data, though the multiprocessor has cached what was there before;
+ * weakened, before the kernels before have ended. */
 static __global__ void early_look(const struct litmus_run run)
 {
     const struct ch_lanes g = {threadIdx.x, blockDim.x};
@@ -289,11 +290,13 @@ static __global__ void early_look(const struct litmus_run run)
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
     const struct channel from = channel_of(run.before, run.mine, blockIdx.x);
     const struct channel heard = channel_of(run.mine, run.before, blockIdx.x);
-    ulonglong2 q;
+    const struct channel *data = g.lane < LITMUS_LANES / 2 ? &own : &from;
+    const ulonglong2 before = piece_load(data, g.lane);
+    ulonglong2 q = before;
 
-    if (!run.is_weak) ch_kernel_order();
-    q = piece_load(g.lane < LITMUS_LANES / 2 ? &own : &from, g.lane);
-    if (run.is_weak) ch_kernel_order();
+    ch_kernel_order();
+    if (!run.is_weak) q = piece_load(data, g.lane);
+    if (before.x > run.first) atomicAdd(&run.found->lost, 1u); /* of a round that is to come */
     tell(heard.credit, run.first, CH_CREDIT, g);
     count(run.found, LITMUS_LANES, q.x != run.first || q.y != value_of(run.first, g.lane), g);
     if (!hear(&p, to.credit, run.first, CH_CREDIT, g)) atomicAdd(&run.found->lost, 1u);
