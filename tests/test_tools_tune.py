@@ -14,8 +14,9 @@ def row(coll, algo, proto, ctas, pes, size, us, wrong="0", chosen="forced"):
     return f"{coll},{algo},{proto},{ctas},f32,sum,{pes},{size},1,1,{us},9,0,0,{wrong},{chosen}"
 
 
-# Two sweeps put together, lines 1 to 19: one_shot:ll wins to 4K, where 2 CTAs of two_shot beat 1;
+# Two sweeps put together, lines 1 to 26: one_shot:ll wins to 4K, where 2 CTAs of two_shot beat 1;
 # at 64K one_shot is the best by a hair, which changes nothing. A wrong line counts for nothing.
+# For broadcasts 4 CTAs serve longest; then 2 are as good as 8.
 SWEEP = [
     "# date: 2026-01-02T03:04:05Z", "# command: chorus-sweep --algo all", NAMES,
     row("reduce", "one_shot", "ll", 1, 4, 64, 2), row("reduce", "one_shot", "ll", 1, 4, 1024, 3),
@@ -30,6 +31,10 @@ SWEEP = [
     row("reducescatter", "all_pull", "simple", 1, 4, 64, 2),
     row("reducescatter", "all_push", "simple", 1, 4, 64, 3),
     row("barrier", "dissemination", "signal", 1, 4, 0, 1), row("sync", "dissemination", "signal", 1, 4, 0, 1),
+    row("broadcast", "tree", "ll", 1, 4, 64, 2), row("broadcast", "tree", "ll", 4, 4, 64, 2.02),
+    row("broadcast", "tree", "ll", 2, 4, 1024, 3), row("broadcast", "tree", "ll", 4, 4, 1024, 3.05),
+    row("broadcast", "tree", "ll", 4, 4, 16384, 9.5), row("broadcast", "tree", "ll", 8, 4, 16384, 9),
+    row("broadcast", "tree", "ll", 2, 4, 16384, 9.1),
 ]
 EXPECTED = """\
 # SPDX-License-Identifier: Apache-2.0
@@ -40,20 +45,23 @@ measured: "2026-01-02, small.csv, chorus-sweep --algo all, median"
 serves: {machine: host}
 rules:
   - {coll: barrier, algo: dissemination, proto: signal, radix: 4, from: "small.csv:18"}
+  - {coll: broadcast, bytes: 0..4K, algo: tree, proto: ll, ctas: 4, radix: 4, from: "small.csv:21"}
+  - {coll: broadcast, algo: tree, proto: ll, ctas: 2, radix: 4, from: "small.csv:26"}
   - {coll: reduce, bytes: 0..4K, algo: one_shot, proto: ll, from: "small.csv:4"}
   - {coll: reduce, algo: two_shot, proto: simple, ctas: 2, from: "small.csv:11"}
   - {coll: reducescatter, algo: all_pull, proto: simple, from: "small.csv:16"}
   - {coll: reducescatter, algo: all_push, proto: simple, from: fallback}
 """
 
-# On GPUs. What not every call can have has an understudy
-# for each part of its bytes, and the last of those has no filters.
+# On GPUs. What not every call can have has an understudy for each part of its bytes, and the
+# last of those has no filters; where others are as good, it needs none.
 ON_GPUS = [
     "# run: bench/gpu/run 2", "# gpu: A GPU; PE 0 sees 2", "# date: 2026-01-02T03:04:05Z", NAMES,
     row("alltoall", "all_push", "ll", 1, 2, 64, 3), row("alltoall", "all_push", "simple", 4, 2, 64, 4),
     row("alltoall", "all_push", "ll", 1, 2, 4096, 9), row("alltoall", "all_push", "simple", 4, 2, 4096, 8),
     row("alltoall", "copy_engine", "simple", 1, 2, 64, 2),
     row("alltoall", "copy_engine", "simple", 1, 2, 4096, 2),
+    row("reduce", "multicast_one_shot", "simple", 1, 2, 64, 2), row("reduce", "one_shot", "ll", 4, 2, 64, 2.02),
 ]
 EXPECTED_ON_GPUS = """\
 # SPDX-License-Identifier: Apache-2.0
@@ -66,6 +74,7 @@ rules:
   - {coll: alltoall, algo: copy_engine, proto: simple, from: "small.csv:9"}
   - {coll: alltoall, bytes: 0..512, algo: all_push, proto: ll, from: fallback}
   - {coll: alltoall, algo: all_push, proto: simple, ctas: 4, from: fallback}
+  - {coll: reduce, algo: one_shot, proto: ll, ctas: 4, from: "small.csv:12"}
 """
 
 
@@ -90,17 +99,17 @@ with tempfile.TemporaryDirectory() as scratch:
     assert (status, table, err) == (0, EXPECTED, ""), (status, table, err)
     (Path(scratch) / "table.yaml").write_text(table)
     status, out, err = run(INFO, "check", str(Path(scratch) / "table.yaml"))
-    assert status == 0 and "5 rules" in out, (out, err)
+    assert status == 0 and "7 rules" in out, (out, err)
     status, table, err = tune(scratch, ON_GPUS, "--pes", "1..3")
     assert (status, table, err) == (0, EXPECTED_ON_GPUS, ""), (status, table, err)
     (Path(scratch) / "table.yaml").write_text(table)
     status, out, err = run(INFO, "check", str(Path(scratch) / "table.yaml"))
-    assert status == 0 and "3 rules" in out, (out, err)
+    assert status == 0 and "4 rules" in out, (out, err)
     (Path(scratch) / "host.csv").write_text("".join(f"{line}\n" for line in SWEEP))
     status, _, err = tune(scratch, ON_GPUS, str(Path(scratch) / "host.csv"))
     assert status == 1 and "sweeps on hosts and on GPUs" in err, err
     refused(scratch, SWEEP[:3], "sweep with --algo all")
-    refused(scratch, [*SWEEP, "reduce,1"], "small.csv:20: no row of chorus-sweep")
+    refused(scratch, [*SWEEP, "reduce,1"], "small.csv:27: no row of chorus-sweep")
     refused(scratch, [NAMES, SWEEP[15]], "reducescatter: no line of an algorithm")
     status, _, err = run(sys.executable, TUNE, "--info", INFO, scratch + "/none.csv")
     assert status == 1 and "none.csv: cannot read" in err, err
