@@ -45,8 +45,6 @@ CH_FN struct ch_coll ch_call_on(struct ch_device_team *team, void *dest, const v
     c.exchanges = team->dup->exchanges;
     c.links = (struct ch_link *)((char *)team->dup + CH_DEVICE_LINKS_AT);
     c.slots = (struct ch_slot *)((char *)team->dup + CH_DEVICE_SLOTS_AT(team->n));
-    c.scratch = 0;
-    c.scratch_part = 0;
     c.late_peer = &team->late_pe;
     return c;
 }

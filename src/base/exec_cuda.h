@@ -39,9 +39,6 @@ CH_FN void ch_kernel_order(void)
 /* Lanes that stay together when they are shared out: lines are moved by whole warps. */
 #define CH_LANES_UNIT 32u
 
-/* Shared memory; inside kernels it is the program's. */
-#define CH_HAS_SCRATCH (!CH_INSIDE_KERNELS)
-
 struct ch_door; /* a host's; GPUs poll */
 
 /* How a kernel waits: for as long as the host lets it. */

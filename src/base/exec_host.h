@@ -21,9 +21,6 @@
 /* Lanes that stay together when they are shared out. */
 #define CH_LANES_UNIT 1u
 
-/* Is there memory of a CTA's own that is faster than others? */
-#define CH_HAS_SCRATCH 0
-
 /* The bytes a lane combines at a time: a batch of accumulators that stays in the L1 cache.
  * A multiple of 16 (the widest element) and of 120 (the data of an LL128 line). */
 #define CH_UNIT_BYTES 960u

@@ -21,8 +21,6 @@
 /* Lanes that stay together when they are shared out. */
 #define CH_LANES_UNIT 1u
 
-#define CH_HAS_SCRATCH 0
-
 /* The least that exec_host.h allows, so that short messages have several units. */
 #define CH_UNIT_BYTES 240u
 

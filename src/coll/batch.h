@@ -17,7 +17,6 @@
  * a machine may cut; all lanes of the machine's smallest group come to the same count.
  *
  *     ch_value_load(&v, at, &b)            v = plain memory, of a span that begins at `at`
- *     ch_value_fetch(&v, at, &b)           v = scratch, of a message that begins at `at`
  *     ch_value_stage(&v, at, &b)           v is to be stored there: filled in place if it can be
  *     ch_value_store(at, &v, &b)           plain memory = v, in as many places as there are calls
  *     ch_later(x)                          x, for what is not to be waited for before loads above
@@ -27,9 +26,9 @@
  *     ch_value_ask(ring, cells, &v, &b)    begin to look there for v; a ch_value_take follows
  *     ch_value_take(c, ring, peer, cells, &v, &b, flag, &st)    out of them, once they are there;
  *                                          *st keeps the first failure, then nothing waits
- *     ch_values_take(c, ring, wanted, v, &b, &st)    several that were asked for, the same way
- *     ch_acc_first(c, &acc, &v, &b)        acc = v
- *     ch_acc_next(c, &acc, &v, &b)         acc = acc op v
+ *     ch_values_take(c, ring, wanted, v, ahead, &b, &st)        so many that were asked for
+ *     ch_acc_add(c, &acc, is_first, v, left, &b)    acc = acc op v[0] op v[1] ..., of CH_AHEAD
+ *                                          values or the `left` ones; the first: without acc
  *     ch_acc_last(c, &v, &acc, &b)         v = acc, rounded to the type
  *
  * Where several values do not wait for each other, a machine has CH_AHEAD under way at once:

@@ -161,23 +161,16 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
 
 CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
-                          const struct ch_batch *b, chorus_status *st)
+                          uint32_t ahead, const struct ch_batch *b, chorus_status *st)
 {
-    CH_EACH_AHEAD (u)
-        if (wanted[u].flag != 0)
-            ch_value_take(c, ring, wanted[u].peer, wanted[u].cells, &v[u], b, wanted[u].flag,
-                          st);
+    (void)ahead; /* one */
+    ch_value_take(c, ring, wanted[0].peer, wanted[0].cells, &v[0], b, wanted[0].flag, st);
 }
 
 /* The value is to be filled: by ch_value_take, without a place to go to. */
 CH_FN void ch_value_private(struct ch_value *v)
 {
     v->data = v->scratch;
-}
-
-CH_FN void ch_value_fetch(struct ch_value *v, const char *scratch, const struct ch_batch *b)
-{
-    v->data = (unsigned char *)(uintptr_t)scratch + b->at;
 }
 
 CH_FN void ch_value_share(struct ch_value *v, const struct ch_value *from)
@@ -190,16 +183,15 @@ CH_FN size_t ch_batch_count(const struct ch_coll *c, const struct ch_batch *b)
     return b->bytes / c->elem_bytes;
 }
 
-CH_FN void ch_acc_first(const struct ch_coll *c, struct ch_acc *acc, const struct ch_value *v,
-                        const struct ch_batch *b)
+CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
+                      const struct ch_value v[CH_AHEAD], uint32_t left,
+                      const struct ch_batch *b)
 {
-    c->reduce->first(acc->data, v->data, ch_batch_count(c, b));
-}
-
-CH_FN void ch_acc_next(const struct ch_coll *c, struct ch_acc *acc, const struct ch_value *v,
-                       const struct ch_batch *b)
-{
-    c->reduce->next(acc->data, v->data, ch_batch_count(c, b));
+    (void)left; /* one goes ahead */
+    if (is_first)
+        c->reduce->first(acc->data, v[0].data, ch_batch_count(c, b));
+    else
+        c->reduce->next(acc->data, v[0].data, ch_batch_count(c, b));
 }
 
 CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v, const struct ch_acc *acc,

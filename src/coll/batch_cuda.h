@@ -196,15 +196,6 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
     }
 }
 
-/* From scratch, where there is room for whole pieces. */
-CH_FN void ch_value_fetch(struct ch_value *v, const char *scratch, const struct ch_batch *b)
-{
-    const ulonglong2 q = *(const ulonglong2 *)(scratch + ch_piece_of(b, 0).at);
-
-    v->word[0][0] = q.x;
-    v->word[0][1] = q.y;
-}
-
 CH_FN void ch_value_stage(struct ch_value *v, char *at, const struct ch_batch *b)
 {
     (void)v, (void)at, (void)b; /* values are in registers */
@@ -269,7 +260,7 @@ CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *
 
     if (ring == CH_RING_ll) {
         ch_quad_store(at, v->word[0][0], flag);
-        if (ch_piece_of(b, 0).bytes > 8)
+        if (ch_message_piece(b).bytes > 8)
             ch_quad_store(at + sizeof(struct ch_packet), v->word[0][1], flag);
     } else {
         const int is_first = b->piece % CH_LINE_PARTS == 0;
@@ -295,14 +286,15 @@ CH_FN void ch_value_ask(enum ch_ring ring, const char *cells, struct ch_value *v
     }
 }
 
-/* Are the flags there? Of a line the first part has it, and the warp's lines count together. */
-CH_FN int ch_value_is_there(enum ch_ring ring, const struct ch_value *v,
-                            const struct ch_batch *b, uint64_t flag)
+/* 0: the flags are there. Of a line the first part has it, and the warp's lines count together.
+ */
+CH_FN uint64_t ch_value_lacks(enum ch_ring ring, const struct ch_value *v,
+                              const struct ch_batch *b, uint64_t flag)
 {
     if (ring == CH_RING_ll)
-        return v->seen[0] == flag && (v->seen[1] == flag || ch_message_piece(b).bytes <= 8);
-    return __all_sync(CH_WARP_ALL, b->piece >= b->pieces || b->piece % CH_LINE_PARTS != 0 ||
-                                       v->seen[0] == flag);
+        return (v->seen[0] ^ flag) | (ch_message_piece(b).bytes > 8 ? v->seen[1] ^ flag : 0);
+    return !__all_sync(CH_WARP_ALL, b->piece >= b->pieces || b->piece % CH_LINE_PARTS != 0 ||
+                                        v->seen[0] == flag);
 }
 
 CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
@@ -313,7 +305,7 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
     int stop = *st != CHORUS_OK;
 
     if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
-    while (!stop && !ch_value_is_there(ring, v, b, flag)) {
+    while (!stop && ch_value_lacks(ring, v, b, flag) != 0) {
         *st = ch_wait_slow(c->patience, &w);
         if (*st != CHORUS_OK) *c->late_peer = peer;
         stop = *st != CHORUS_OK;
@@ -322,60 +314,63 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
     }
 }
 
+/* Whose message has not come, as far as this lane can tell. */
+CH_FN void ch_name_late(const struct ch_coll *c, enum ch_ring ring,
+                        const struct ch_wanted wanted[CH_AHEAD],
+                        const struct ch_value v[CH_AHEAD], uint32_t ahead,
+                        const struct ch_batch *b)
+{
+    const int has_flag = b->piece < b->pieces && b->piece % CH_LINE_PARTS == 0;
+
+    CH_EACH_AHEAD (u)
+        if (u < ahead &&
+            (ring == CH_RING_ll ? ch_value_lacks(ring, &v[u], b, wanted[u].flag) != 0
+                                : has_flag && v[u].seen[0] != wanted[u].flag))
+            *c->late_peer = wanted[u].peer;
+}
+
 /* All of them are looked at together, as they come at about the same time. One that came is
  * looked at again with the others: it stays until this PE has taken all. */
 CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
-                          const struct ch_batch *b, chorus_status *st)
+                          uint32_t ahead, const struct ch_batch *b, chorus_status *st)
 {
     struct ch_wait w = {0, 0, 0, 0};
 
     for (;;) {
-        int stop = *st != CHORUS_OK, is_missing = 0;
-        uint32_t missing = 0;
+        int stop = *st != CHORUS_OK;
+        uint64_t lacking = 0;
 
         CH_EACH_AHEAD (u)
-            if (wanted[u].flag != 0 && !ch_value_is_there(ring, &v[u], b, wanted[u].flag)) {
-                is_missing = 1;
-                missing = wanted[u].peer;
-            }
+            if (u < ahead) lacking |= ch_value_lacks(ring, &v[u], b, wanted[u].flag);
         if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
-        if (stop || !is_missing) return;
+        if (stop || lacking == 0) return;
         *st = ch_wait_slow(c->patience, &w);
-        if (*st != CHORUS_OK) *c->late_peer = missing;
+        if (*st != CHORUS_OK) ch_name_late(c, ring, wanted, v, ahead, b);
         CH_EACH_AHEAD (u)
-            if (wanted[u].is_memory) ch_value_ask(ring, wanted[u].cells, &v[u], b);
+            if (u < ahead) ch_value_ask(ring, wanted[u].cells, &v[u], b);
     }
 }
 
 /* --- reductions: the element type is a constant of each kernel, the operator is not --- */
 
-#define CH_CASE(T, A, OP, expr)                       \
-    case CHORUS_OP_##OP:                              \
-        _Pragma("unroll") for (int e = 0; e < n; e++) \
-        {                                             \
-            const A a = to[e], b = from[e];           \
-            to[e] = (expr);                           \
-        }                                             \
-        break;
-
-/* to = to op from, 16 bytes of a type that is its own accumulator. */
-#define CH_DEFINE_COMBINE(T, ctype, CLASS)                                          \
-    CH_FN void ch_combine_##T(uint32_t op, uint64_t acc[2], const uint64_t word[2]) \
-    {                                                                               \
-        const int n = 16 / sizeof(ctype);                                           \
-        ctype to[n], from[n];                                                       \
-                                                                                    \
-        memcpy(to, acc, 16);                                                        \
-        memcpy(from, word, 16);                                                     \
-        switch (op) {                                                               \
-            CH_OPS_##CLASS(CH_CASE, T, ctype)                                       \
-        }                                                                           \
-        memcpy(acc, to, 16);                                                        \
+/* 16 bytes of a type that is its own accumulator. */
+#define CH_DEFINE_WIDEN(T, ctype)                                     \
+    typedef ctype ch_acc_##T;                                         \
+    CH_FN void ch_widen_##T(uint64_t acc[2], const uint64_t word[2])  \
+    {                                                                 \
+        acc[0] = word[0];                                             \
+        acc[1] = word[1];                                             \
+    }                                                                 \
+    CH_FN void ch_narrow_##T(uint64_t word[2], const uint64_t acc[2]) \
+    {                                                                 \
+        word[0] = acc[0];                                             \
+        word[1] = acc[1];                                             \
     }
 
-/* The same for eight 16-bit floating elements and as many floats. */
-#define CH_DEFINE_COMBINE_HALF(T, ctype, CLASS)                                           \
+/* Eight 16-bit floating elements, and as many floats. */
+#define CH_DEFINE_WIDEN_HALF(T, ctype)                                                    \
+    typedef float ch_acc_##T;                                                             \
     CH_FN void ch_widen_##T(uint64_t acc[4], const uint64_t word[2])                      \
     {                                                                                     \
         ctype from[8];                                                                    \
@@ -393,55 +388,62 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
         memcpy(from, acc, 32);                                                            \
         _Pragma("unroll") for (int e = 0; e < 8; e++) to[e] = ch_##T##_from_f32(from[e]); \
         memcpy(word, to, 16);                                                             \
-    }                                                                                     \
-    CH_FN void ch_combine_##T(uint32_t op, uint64_t acc[4], const uint64_t word[2])       \
-    {                                                                                     \
-        const int n = 8;                                                                  \
-        uint64_t wide[4];                                                                 \
-        float to[n], from[n];                                                             \
-                                                                                          \
-        ch_widen_##T(wide, word);                                                         \
-        memcpy(to, acc, 32);                                                              \
-        memcpy(from, wide, 32);                                                           \
-        switch (op) {                                                                     \
-            CH_OPS_HALF(CH_CASE, T, float)                                                \
-        }                                                                                 \
-        memcpy(acc, to, 32);                                                              \
     }
 
-#define CH_DEFINE_COMBINE_INT CH_DEFINE_COMBINE
-#define CH_DEFINE_COMBINE_UINT CH_DEFINE_COMBINE
-#define CH_DEFINE_COMBINE_FLOAT CH_DEFINE_COMBINE
+/* The pieces of v[first] to v[end - 1], one after the other. */
+#define CH_CASE(T, A, OP, expr)                               \
+    case CHORUS_OP_##OP:                                      \
+        CH_EACH_AHEAD (u)                                     \
+            if (first <= u && u < end) {                      \
+                uint64_t wide[sizeof(to) / 8];                \
+                A from[n];                                    \
+                                                              \
+                ch_widen_##T(wide, v[u].word[piece]);         \
+                memcpy(from, wide, sizeof(from));             \
+                _Pragma("unroll") for (int e = 0; e < n; e++) \
+                {                                             \
+                    const A a = to[e], b = from[e];           \
+                    to[e] = (expr);                           \
+                }                                             \
+            }                                                 \
+        break;
+
+/* acc = acc op v[first] op ... v[end - 1], of one piece. */
+#define CH_DEFINE_COMBINE(T, ctype, CLASS)                                                     \
+    CH_FN void ch_combine_##T(uint32_t op, uint64_t *acc, const struct ch_value *v, int piece, \
+                              uint32_t first, uint32_t end)                                    \
+    {                                                                                          \
+        const int n = 16 / sizeof(ctype);                                                      \
+        ch_acc_##T to[n];                                                                      \
+                                                                                               \
+        memcpy(to, acc, sizeof(to));                                                           \
+        switch (op) {                                                                          \
+            CH_OPS_##CLASS(CH_CASE, T, ch_acc_##T)                                             \
+        }                                                                                      \
+        memcpy(acc, to, sizeof(to));                                                           \
+    }
+
+#define CH_DEFINE_WIDEN_INT CH_DEFINE_WIDEN
+#define CH_DEFINE_WIDEN_UINT CH_DEFINE_WIDEN
+#define CH_DEFINE_WIDEN_FLOAT CH_DEFINE_WIDEN
 #define X(T, ctype, CLASS, bytes) \
-    CH_ON_GPU(CLASS, bytes, CH_DEFINE_COMBINE_##CLASS(T, ctype, CLASS))
+    CH_ON_GPU(CLASS, bytes,       \
+              CH_DEFINE_WIDEN_##CLASS(T, ctype) CH_DEFINE_COMBINE(T, ctype, CLASS))
 CHORUS_TYPE_LIST(X)
 #undef X
 
-CH_FN void ch_acc_first(const struct ch_coll *c, struct ch_acc *acc, const struct ch_value *v,
-                        const struct ch_batch *b)
+CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
+                      const struct ch_value v[CH_AHEAD], uint32_t left,
+                      const struct ch_batch *b)
 {
 #pragma unroll
-    for (int u = 0; u < ch_pieces_of(b->ring); u++) {
-        if (c->type == CHORUS_TYPE_f16) {
-            ch_widen_f16(acc->word[u], v->word[u]);
-        } else if (c->type == CHORUS_TYPE_bf16) {
-            ch_widen_bf16(acc->word[u], v->word[u]);
-        } else {
-            acc->word[u][0] = v->word[u][0];
-            acc->word[u][1] = v->word[u][1];
-        }
-    }
-}
-
-CH_FN void ch_acc_next(const struct ch_coll *c, struct ch_acc *acc, const struct ch_value *v,
-                       const struct ch_batch *b)
-{
-#pragma unroll
-    for (int u = 0; u < ch_pieces_of(b->ring); u++) {
-#define X(T, ctype, CLASS, bytes)             \
-    CH_ON_GPU(CLASS, bytes,                   \
-              if (c->type == CHORUS_TYPE_##T) \
-                  ch_combine_##T(c->op, acc->word[u], v->word[u]);)
+    for (int p = 0; p < ch_pieces_of(b->ring); p++) {
+#define X(T, ctype, CLASS, bytes)                                              \
+    CH_ON_GPU(                                                                 \
+        CLASS, bytes, if (c->type == CHORUS_TYPE_##T) {                        \
+            if (is_first) ch_widen_##T(acc->word[p], v[0].word[p]);            \
+            ch_combine_##T(c->op, acc->word[p], v, p, is_first ? 1 : 0, left); \
+        })
         CHORUS_TYPE_LIST(X)
 #undef X
     }
@@ -451,15 +453,12 @@ CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v, const struct
                        const struct ch_batch *b)
 {
 #pragma unroll
-    for (int u = 0; u < ch_pieces_of(b->ring); u++) {
-        if (c->type == CHORUS_TYPE_f16) {
-            ch_narrow_f16(v->word[u], acc->word[u]);
-        } else if (c->type == CHORUS_TYPE_bf16) {
-            ch_narrow_bf16(v->word[u], acc->word[u]);
-        } else {
-            v->word[u][0] = acc->word[u][0];
-            v->word[u][1] = acc->word[u][1];
-        }
+    for (int p = 0; p < ch_pieces_of(b->ring); p++) {
+#define X(T, ctype, CLASS, bytes) \
+    CH_ON_GPU(CLASS, bytes,       \
+              if (c->type == CHORUS_TYPE_##T) ch_narrow_##T(v->word[p], acc->word[p]);)
+        CHORUS_TYPE_LIST(X)
+#undef X
     }
 }
 

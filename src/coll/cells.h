@@ -56,14 +56,13 @@ CH_FN void ch_cells_empty(const struct ch_coll *c, enum ch_ring ring, uint32_t p
 }
 
 /* Where the data of a set's PEs lies: in the call's slots or in the places of an exchange, but
- * for this one's, which is at `own`; or all as plain data in the CTA's scratch, at p * step. */
-enum ch_where { CH_IN_SLOTS, CH_IN_PLACES, CH_IN_SCRATCH };
+ * for this one's, which is at `own`. */
+enum ch_where { CH_IN_SLOTS, CH_IN_PLACES };
 struct ch_sources {
     struct ch_pes from; /* this PE is one of them */
     const char *own;
     enum ch_where where; /* constant after inlining */
     uint64_t exchange;
-    uint32_t step;
 };
 
 /* Where the message of `writer` lies on `owner` in the exchange of that number. */
@@ -80,76 +79,101 @@ CH_FN struct ch_slot ch_place(const struct ch_coll *c, enum ch_ring ring, uint32
     return slot;
 }
 
-/* Where source i of a set lies. Without a flag it is at `own`, or i is after the set. */
-CH_FN struct ch_slot ch_source(const struct ch_coll *c, enum ch_ring ring,
-                               const struct ch_sources *s, uint32_t i)
+/* Is source i of a set one to wait for: not this PE, whose data is at `own`? */
+CH_FN int ch_is_waited_for(const struct ch_coll *c, const struct ch_sources *s, uint32_t i)
 {
-    const uint32_t at = i < s->from.count ? i : 0, pe = ch_pe(c, s->from, at);
-    struct ch_slot slot = {c->scratch + pe * s->step, 1, 0};
-
-    if (s->where == CH_IN_SLOTS) slot = c->slots[at];
-    if (s->where == CH_IN_PLACES) slot = ch_place(c, ring, c->me, pe, s->exchange);
-    if (i >= s->from.count || (pe == c->me && s->where != CH_IN_SCRATCH)) slot.flag = 0;
-    return slot;
+    return i < s->from.count && ch_pe(c, s->from, i) != c->me;
 }
 
-/* Plain data is there: it was waited for as a whole. */
+/* Source i of a set, or in place of one that is not waited for another that is: to look for
+ * that twice costs less than a branch, which would hold up the loads after it. */
+CH_FN struct ch_wanted ch_source(const struct ch_coll *c, enum ch_ring ring,
+                                 const struct ch_sources *s, uint32_t i)
+{
+    const uint32_t at = ch_is_waited_for(c, s, i) ? i : ch_pe(c, s->from, 0) == c->me;
+    struct ch_wanted w;
+    struct ch_slot slot;
+
+    w.peer = ch_pe(c, s->from, at);
+    slot =
+        s->where == CH_IN_SLOTS ? c->slots[at] : ch_place(c, ring, c->me, w.peer, s->exchange);
+    w.cells = slot.memory;
+    w.flag = slot.flag;
+    return w;
+}
+
+/* v = the plain data of sources i to i + ahead, which was waited for as a whole. */
+CH_FN void ch_sources_load(const struct ch_coll *c, const struct ch_sources *s, uint32_t i,
+                           uint32_t ahead, struct ch_value v[CH_AHEAD],
+                           const struct ch_batch *b)
+{
+    CH_EACH_AHEAD (u)
+        if (u < ahead) {
+            const struct ch_wanted w = ch_source(c, CH_RING_simple, s, i + u);
+
+            ch_value_load(&v[u], ch_is_waited_for(c, s, i + u) ? w.cells : s->own, b);
+        }
+}
+
+/* v = the messages of sources i to i + ahead, and for this PE `own`. */
 CH_FN void ch_sources_take(const struct ch_coll *c, enum ch_ring ring,
-                           const struct ch_sources *s, uint32_t i,
-                           const struct ch_slot slots[CH_AHEAD], struct ch_value v[CH_AHEAD],
+                           const struct ch_sources *s, uint32_t i, uint32_t ahead,
+                           struct ch_value v[CH_AHEAD], const struct ch_value *own,
                            const struct ch_batch *b, chorus_status *st)
 {
     struct ch_wanted wanted[CH_AHEAD];
 
-    if (ring == CH_RING_simple || s->where == CH_IN_SCRATCH) {
-        CH_EACH_AHEAD (u)
-            if (s->where == CH_IN_SCRATCH)
-                ch_value_fetch(&v[u], slots[u].memory, b);
-            else if (slots[u].flag != 0)
-                ch_value_load(&v[u], slots[u].memory, b);
+    if (CH_AHEAD == 1 && !ch_is_waited_for(c, s, i)) {
+        ch_value_share(&v[0], own);
         return;
     }
-    CH_EACH_AHEAD (u) {
-        wanted[u].cells = slots[u].memory;
-        wanted[u].flag = slots[u].flag;
-        wanted[u].peer = ch_pe(c, s->from, i + u);
-        wanted[u].is_memory = s->where == CH_IN_PLACES || slots[u].flag != 0;
-        ch_value_private(&v[u]);
-        if (wanted[u].is_memory) ch_value_ask(ring, wanted[u].cells, &v[u], b);
-    }
-    ch_values_take(c, ring, wanted, v, b, st);
+    CH_EACH_AHEAD (u)
+        if (u < ahead) {
+            wanted[u] = ch_source(c, ring, s, i + u);
+            ch_value_private(&v[u]);
+            ch_value_ask(ring, wanted[u].cells, &v[u], b);
+        }
+    ch_values_take(c, ring, wanted, v, ahead, b, st);
+    CH_EACH_AHEAD (u)
+        if (u < ahead && !ch_is_waited_for(c, s, i + u)) ch_value_share(&v[u], own);
 }
 
-/* dst = the data of the set's PEs combined in its order. dst may be own. */
+/* A batch of `count` sources, so many of them ahead. */
+CH_FN void ch_combine_batch(const struct ch_coll *c, enum ch_ring ring,
+                            const struct ch_sources *s, uint32_t count, uint32_t ahead,
+                            char *dst, const struct ch_batch *b, chorus_status *st)
+{
+    struct ch_value v[CH_AHEAD], own;
+    struct ch_acc acc;
+
+    if (ring != CH_RING_simple) ch_value_load(&own, s->own, b);
+    for (uint32_t i = 0; i < count; i += ahead) {
+        if (ring == CH_RING_simple)
+            ch_sources_load(c, s, i, ahead, v, b);
+        else
+            ch_sources_take(c, ring, s, i, ahead, v, &own, b, st);
+        ch_acc_add(c, &acc, i == 0, v, count - i, b);
+    }
+    ch_value_stage(&v[0], dst, b);
+    ch_acc_last(c, &v[0], &acc, b);
+    ch_value_store(dst, &v[0], b);
+}
+
+/* dst = the data of the set's PEs combined in its order. dst may be own. Sets are often of two,
+ * for which there is much less to do. */
 CH_FN void ch_combine(const struct ch_coll *c, enum ch_ring ring, const struct ch_sources *s,
                       char *dst, size_t bytes, struct ch_lanes g, chorus_status *st)
 {
-    for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
-         ch_batch_next(&b)) {
-        struct ch_value v[CH_AHEAD], own;
-        struct ch_acc acc;
-
-        if (s->where != CH_IN_SCRATCH) ch_value_load(&own, s->own, &b);
-        for (uint32_t i = 0; i < s->from.count; i += CH_AHEAD) {
-            struct ch_slot slots[CH_AHEAD];
-
-            CH_EACH_AHEAD (u)
-                slots[u] = ch_source(c, ring, s, i + u);
-            ch_sources_take(c, ring, s, i, slots, v, &b, st);
-            CH_EACH_AHEAD (u)
-                if (i + u < s->from.count) {
-                    if (s->where != CH_IN_SCRATCH && slots[u].flag == 0)
-                        ch_value_share(&v[u], &own);
-                    if (i + u == 0)
-                        ch_acc_first(c, &acc, &v[u], &b);
-                    else
-                        ch_acc_next(c, &acc, &v[u], &b);
-                }
-        }
-        ch_value_stage(&v[0], dst, &b);
-        ch_acc_last(c, &v[0], &acc, &b);
-        ch_value_store(dst, &v[0], &b);
+    if (s->from.count == 1) {
+        ch_cells_bypass(ring, s->own, dst, bytes, g);
+        return;
     }
+    for (struct ch_batch b = ch_batch_first(ring, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b))
+        if (CH_AHEAD > 2 && s->from.count == 2)
+            ch_combine_batch(c, ring, s, 2, 2, dst, &b, st);
+        else
+            ch_combine_batch(c, ring, s, s->from.count, CH_AHEAD, dst, &b, st);
 }
 
 #endif /* CH_CELLS_H */

@@ -33,18 +33,14 @@ struct ch_coll {
     uint64_t *exchanges;    /* [CH_RING_COUNT] */
     struct ch_link *links;
     struct ch_slot *slots;
-    char *scratch;         /* the CTA's own, on machines that have such; 16-byte aligned */
-    uint32_t scratch_part; /* of it for each PE, a multiple of 16 */
-    uint32_t *late_peer;   /* [out] whom a wait that failed was for */
+    uint32_t *late_peer; /* [out] whom a wait that failed was for */
 };
 
-/* A message that is waited for; without a flag it is not, but may be looked at if there is
- * memory, which costs less than a branch: that would hold up the loads after it. */
+/* A message that is waited for. */
 struct ch_wanted {
     const char *cells;
     uint64_t flag;
     uint32_t peer;
-    int is_memory;
 };
 
 CH_FN size_t ch_bytes(const struct ch_coll *c)

@@ -87,49 +87,18 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_ring ring, uint64
     return ch_agree(st, g); /* all lanes have read the places */
 }
 
-/* The bytes of a block from byte `at` on that go in one exchange that is combined: of packets
- * no more than there is scratch for. */
-CH_FN size_t ch_combined_part(const struct ch_coll *c, enum ch_ring ring, size_t at)
+/* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. */
+CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_ring ring,
+                                       uint64_t exchange, char *dst, const char *own,
+                                       size_t bytes, struct ch_lanes g)
 {
-    const size_t part = ch_part(c, ring, at);
-
-    return CH_HAS_SCRATCH && ring == CH_RING_ll ? ch_min(part, c->scratch_part) : part;
-}
-
-/* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. Through
- * scratch, where each lane waits for one PE alone. */
-CH_FN chorus_status ch_combine_in_scratch(const struct ch_coll *c, enum ch_ring ring,
-                                          uint64_t exchange, char *dst, const char *own,
-                                          size_t bytes, struct ch_lanes g)
-{
-    const struct ch_sources sources = {ch_all(c), 0, CH_IN_SCRATCH, 0, c->scratch_part};
-    chorus_status st = ch_gather(c, ring, exchange, c->scratch, c->scratch_part, own, bytes, g);
-
-    if (st == CHORUS_OK) ch_combine(c, ring, &sources, dst, bytes, g, &st);
-    return st;
-}
-
-/* The same, straight from the places. */
-CH_FN chorus_status ch_combine_in_places(const struct ch_coll *c, enum ch_ring ring,
-                                         uint64_t exchange, char *dst, const char *own,
-                                         size_t bytes, struct ch_lanes g)
-{
-    const struct ch_sources sources = {ch_all(c), own, CH_IN_PLACES, exchange, 0};
+    const struct ch_sources sources = {ch_all(c), own, CH_IN_PLACES, exchange};
     chorus_status st = CHORUS_OK;
 
     if (ring == CH_RING_simple) st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
     if (st != CHORUS_OK) return st;
     ch_combine(c, ring, &sources, dst, bytes, g, &st);
     return ch_agree(st, g); /* all lanes have combined what was in the places */
-}
-
-CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_ring ring,
-                                       uint64_t exchange, char *dst, const char *own,
-                                       size_t bytes, struct ch_lanes g)
-{
-    if (CH_HAS_SCRATCH && ring == CH_RING_ll)
-        return ch_combine_in_scratch(c, ring, exchange, dst, own, bytes, g);
-    return ch_combine_in_places(c, ring, exchange, dst, own, bytes, g);
 }
 
 #endif /* CH_EXCHANGE_H */

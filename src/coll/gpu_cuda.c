@@ -134,7 +134,6 @@ static void fill_args(const struct ch_gpu *gpu, const struct ch_call *call,
         .timeout_ns = gpu->timeout_ns,
         .team = team->id,
         .fault = &gpu->faults[team->slot],
-        .scratch_part = CH_KERNEL_SCRATCH_BYTES / team->n / PIECE_BYTES * PIECE_BYTES,
         .layout = team->layout,
     };
     memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));
@@ -158,11 +157,20 @@ static uint64_t part_bytes(const struct ch_call *call)
     return ch_min(call->count, (s.base + (s.extra != 0)) * s.grain) * elem_bytes;
 }
 
+/* PEs that a CTA's lanes have messages for, or of: its own block is copied, or in registers. */
+static uint64_t pes_at_once(const struct ch_call *call)
+{
+    const bool combines =
+        call->algo->coll == CHORUS_COLL_reduce || call->algo->coll == CHORUS_COLL_reducescatter;
+
+    return power_of_two(combines ? call->team->n - 1 : call->team->n);
+}
+
 /* A lane for each piece, and a warp for each PE; where messages are packets, and there are
  * lanes enough, one for each piece for each PE, as lanes are then shared out among them. */
 static unsigned lanes_of(const struct ch_call *call)
 {
-    const uint64_t pes = power_of_two(call->team->n), most = CH_KERNEL_LANES(call->algo->id);
+    const uint64_t pes = pes_at_once(call), most = CH_KERNEL_LANES(call->algo->id);
     const uint64_t pieces = power_of_two(ch_divide_up(part_bytes(call), PIECE_BYTES));
     const uint64_t apart = pes * ch_max(pieces, WARP_LANES);
     const uint64_t together = ch_max(pieces, pes * WARP_LANES);

@@ -16,9 +16,6 @@
          ? CH_KERNEL_LANES_MAX / 2                                                   \
          : CH_KERNEL_LANES_MAX)
 
-/* Of shared memory, for what all PEs give in one exchange. */
-#define CH_KERNEL_SCRATCH_BYTES 32768u
-
 /* Peers travel with the launch, where they cost no load; these are the most. */
 #define CH_KERNEL_PES_MAX 64u
 
@@ -44,7 +41,6 @@ struct ch_kernel_args {
     uint64_t timeout_ns;
     uint64_t team;
     struct ch_kernel_fault *fault;
-    uint32_t scratch_part;
     struct ch_sync_layout layout;
     struct ch_peer peers[CH_KERNEL_PES_MAX];
 };

@@ -126,7 +126,6 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
     c.dst = a->dst + part.first * a->elem_bytes;
     c.src = a->src + part.first * a->elem_bytes;
     c.reduce = 0;
-    c.scratch_part = a->scratch_part;
     c.multicast = a->multicast;
     c.is_sync_alike = a->is_sync_alike;
     c.peers = a->peers;
@@ -144,7 +143,6 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
         name(const __grid_constant__ struct ch_kernel_args a)                              \
     {                                                                                      \
         __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                                \
-        __shared__ ulonglong2 scratch[CH_KERNEL_SCRATCH_BYTES / sizeof(ulonglong2)];       \
         const struct ch_lanes block = {threadIdx.x, blockDim.x};                           \
         const struct ch_patience patience = {a.aborted, a.timeout_ns};                     \
         struct ch_coll c = ch_coll_of(&a);                                                 \
@@ -155,7 +153,6 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
         c.patience = &patience;                                                            \
         c.type = CHORUS_TYPE_##T;                                                          \
         c.slots = slots;                                                                   \
-        c.scratch = (char *)scratch;                                                       \
         c.late_peer = &late_peer;                                                          \
         if (!ch_kernel_begin(&a, &c, CHORUS_COLL_##coll, CH_PROTO_##proto, block)) return; \
         st = fn(&c, block);                                                                \

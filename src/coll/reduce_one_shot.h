@@ -24,7 +24,7 @@ CH_FN chorus_status ch_reduce_one_shot(const struct ch_coll *c, enum ch_ring rin
     for (size_t at = 0, part; at < bytes; at += part) {
         chorus_status st;
 
-        part = ch_combined_part(c, ring, at);
+        part = ch_part(c, ring, at);
         ch_give(c, ring, exchange, c->src + at, 0, part, g);
         st = ch_gather_combined(c, ring, ++exchange, c->dst + at, c->src + at, part, g);
         if (st != CHORUS_OK) return st;

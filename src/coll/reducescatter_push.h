@@ -26,7 +26,7 @@ CH_FN chorus_status ch_reducescatter_push(const struct ch_coll *c, enum ch_ring 
     for (size_t at = 0, part; at < bytes; at += part) {
         chorus_status st;
 
-        part = ch_combined_part(c, ring, at);
+        part = ch_part(c, ring, at);
         ch_give(c, ring, exchange, c->src + at, c->stride, part, g);
         st = ch_gather_combined(c, ring, ++exchange, c->dst + at, own + at, part, g);
         if (st != CHORUS_OK) return st;

@@ -116,11 +116,7 @@ CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, s
         for (uint32_t pe = 0; pe < c->n; pe += CH_AHEAD) {
             CH_EACH_AHEAD (u)
                 if (pe + u < c->n) ch_value_load(&v[u], ch_on_peer(c, pe + u, src), &b);
-            CH_EACH_AHEAD (u)
-                if (pe + u == 0)
-                    ch_acc_first(c, &acc, &v[u], &b);
-                else if (pe + u < c->n)
-                    ch_acc_next(c, &acc, &v[u], &b);
+            ch_acc_add(c, &acc, pe == 0, v, c->n - pe, &b);
         }
         ch_value_stage(&v[0], dst, &b);
         ch_acc_last(c, &v[0], &acc, &b);
