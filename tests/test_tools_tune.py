@@ -112,6 +112,10 @@ with tempfile.TemporaryDirectory() as scratch:
     assert status == 1 and "sweeps on hosts and on GPUs" in err, err
     refused(scratch, SWEEP[:3], "sweep with --algo all")
     refused(scratch, [*SWEEP, "reduce,1"], "small.csv:27: no row of chorus-sweep")
+    refused(scratch, [*SWEEP, row("reduce", "one_shot", "ll", 1, 4, 64, "nan")], "small.csv:27: no row")
+    for near in ("-1", "nan"):
+        status, _, err = tune(scratch, SWEEP, "--near", near)
+        assert status == 2 and "expected 0 or more" in err, err
     refused(scratch, [NAMES, SWEEP[15]], "reducescatter: no line of an algorithm")
     status, _, err = run(sys.executable, TUNE, "--info", INFO, scratch + "/none.csv")
     assert status == 1 and "none.csv: cannot read" in err, err

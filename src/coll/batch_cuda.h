@@ -314,21 +314,6 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
     }
 }
 
-/* Whose message has not come, as far as this lane can tell. */
-CH_FN void ch_name_late(const struct ch_coll *c, enum ch_ring ring,
-                        const struct ch_wanted wanted[CH_AHEAD],
-                        const struct ch_value v[CH_AHEAD], uint32_t ahead,
-                        const struct ch_batch *b)
-{
-    const int has_flag = b->piece < b->pieces && b->piece % CH_LINE_PARTS == 0;
-
-    CH_EACH_AHEAD (u)
-        if (u < ahead &&
-            (ring == CH_RING_ll ? ch_value_lacks(ring, &v[u], b, wanted[u].flag) != 0
-                                : has_flag && v[u].seen[0] != wanted[u].flag))
-            *c->late_peer = wanted[u].peer;
-}
-
 /* All of them are looked at together, as they come at about the same time. One that came is
  * looked at again with the others: it stays until this PE has taken all. */
 CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
@@ -339,14 +324,18 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
 
     for (;;) {
         int stop = *st != CHORUS_OK;
-        uint64_t lacking = 0;
+        uint64_t lacks[CH_AHEAD], lacking = 0;
 
         CH_EACH_AHEAD (u)
-            if (u < ahead) lacking |= ch_value_lacks(ring, &v[u], b, wanted[u].flag);
+            if (u < ahead) {
+                lacks[u] = ch_value_lacks(ring, &v[u], b, wanted[u].flag);
+                lacking |= lacks[u];
+            }
         if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
         if (stop || lacking == 0) return;
         *st = ch_wait_slow(c->patience, &w);
-        if (*st != CHORUS_OK) ch_name_late(c, ring, wanted, v, ahead, b);
+        CH_EACH_AHEAD (u)
+            if (*st != CHORUS_OK && u < ahead && lacks[u] != 0) *c->late_peer = wanted[u].peer;
         CH_EACH_AHEAD (u)
             if (u < ahead) ch_value_ask(ring, wanted[u].cells, &v[u], b);
     }
