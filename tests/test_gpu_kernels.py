@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the kernels of collectives came out of the compiler: whole, with no call, no stack and no
-spill, and with registers for all lanes that they may be launched with; and those for multicast in
-hardware, and no others, with its instructions.
+spill, and with registers for all lanes that they may be launched with; touching no memory before
+their turn has come; and those for multicast in hardware, and no others, with its instructions.
 
 usage: test_gpu_kernels.py KERNELS.ptx KERNELS.usage...
 """
@@ -60,6 +60,24 @@ def multimem_faults(name, body):
         yield f"{name} tells what is no word"
 
 
+# A collective's kernel may be launched while what comes before it still runs.
+COLLECTIVE = re.compile(r"ch_k_(?:nvls_)?ch_\w+")
+TURN = "griddepcontrol.wait"
+MEMORY = re.compile(r"^\s*(?:@!?%\w+\s+)?((?:ld|st|atom|red|multimem)\b(?!\.(?:param|shared|const))\S*)", re.M)
+
+
+def turn_faults(name, body):
+    """What a kernel does before its turn, as its text stands."""
+    if not COLLECTIVE.fullmatch(name):
+        return
+    if body.count(TURN) != 1:
+        yield f"{name} waits {body.count(TURN)} times for its turn"
+        return
+    early = MEMORY.search(body[:body.index(TURN)])
+    if early:
+        yield f"{name} has {early.group(1)} before its turn"
+
+
 def ptx_faults(text):
     """What does not hold in PTX."""
     entries = ENTRY.findall(text)
@@ -71,6 +89,7 @@ def ptx_faults(text):
         if ".local" in body:
             yield f"{name} keeps an array in local memory; index it by constants"
         yield from multimem_faults(name, body)
+        yield from turn_faults(name, body)
 
 
 def lanes_of(text):
@@ -118,7 +137,8 @@ ptxas info    : Used 90 registers, used 1 barriers
 """
 
 NVLS_PTX = PTX.replace("ch_k(", "ch_k_nvls_ch_reduce_multicast_two_f32(").replace(
-    "    ret;", """    multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];
+    "    ret;", """    griddepcontrol.wait;
+    multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];
     multimem.st.relaxed.sys.global.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};
     multimem.red.release.sys.global.max.u64 [%rd2], %rd3;
     ret;""")
@@ -133,6 +153,9 @@ def try_multimem():
             ("has multimem.ld_reduce/red/st", NVLS_PTX.replace("reduce_multicast_two", "fcollect_multicast")),
             ("combines by add.v4.f32", NVLS_PTX.replace("two_f32", "two_f16")),
             ("stores less", NVLS_PTX.replace("global.v4.f32 [", "global.f32 [")),
+            ("waits 0 times for its turn", NVLS_PTX.replace(TURN, "membar")),
+            ("has ld.global.u64 before its turn", NVLS_PTX.replace(TURN, "ld.global.u64 %rd1, [%rd2];\n" + TURN)),
+            ("has st.u32 before its turn", NVLS_PTX.replace(TURN, "@%p1 st.u32 [%rd2], %r1;\n" + TURN)),
             ("tells what is no word", NVLS_PTX.replace("max.u64", "add.u64")),
             ("not for all of the system", NVLS_PTX.replace("st.relaxed.sys", "st.relaxed.gpu"))]:
         assert any(part in fault for fault in ptx_faults(ptx)), part

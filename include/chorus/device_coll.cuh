@@ -46,6 +46,9 @@ CH_FN struct ch_coll ch_call_on(struct ch_device_team *team, void *dest, const v
     c.links = (struct ch_link *)((char *)team->dup + CH_DEVICE_LINKS_AT);
     c.slots = (struct ch_slot *)((char *)team->dup + CH_DEVICE_SLOTS_AT(team->n));
     c.late_peer = &team->late_pe;
+    c.is_due = 0;
+    c.failed = 0;
+    c.broken = 0;
     return c;
 }
 

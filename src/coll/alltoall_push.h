@@ -18,19 +18,12 @@
 CH_FN chorus_status ch_alltoall_push(const struct ch_coll *c, enum ch_ring ring,
                                      struct ch_lanes g)
 {
-    const char *own = c->src + c->me * c->stride;
-    const size_t bytes = ch_bytes(c);
-    uint64_t exchange = ch_exchanged(c, ring);
+    const struct ch_exchange x = {.src = c->src,
+                                  .src_step = c->stride,
+                                  .own = c->src + c->me * c->stride,
+                                  .dst_step = c->stride};
 
-    for (size_t at = 0, part; at < bytes; at += part) {
-        chorus_status st;
-
-        part = ch_part(c, ring, at);
-        ch_give(c, ring, exchange, c->src + at, c->stride, part, g);
-        st = ch_gather(c, ring, ++exchange, c->dst + at, c->stride, own + at, part, g);
-        if (st != CHORUS_OK) return st;
-    }
-    return CHORUS_OK;
+    return ch_exchange_all(c, ring, x, g);
 }
 
 CH_FN chorus_status ch_alltoall_push_ll(const struct ch_coll *c, struct ch_lanes g)

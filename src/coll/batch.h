@@ -20,6 +20,9 @@
  *     ch_value_stage(&v, at, &b)           v is to be stored there: filled in place if it can be
  *     ch_value_store(at, &v, &b)           plain memory = v, in as many places as there are calls
  *     ch_later(x)                          x, for what is not to be waited for before loads above
+ *     ch_begin(c, known, &b)               before a call's first load, once b and what `known` is
+ *                                          made of are computed: waits for the call's turn
+ *     ch_mark(c)                           not 0: an earlier call failed, so nothing is to be sent
  *     ch_value_share(&v, &from)            v = from, which outlives it
  *     ch_value_private(&v)                 v is to be filled by a take, and not to be stored
  *     ch_value_send(ring, cells, &v, &b, flag)    v into packets or lines

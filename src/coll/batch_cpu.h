@@ -56,6 +56,17 @@ CH_FN uint64_t ch_later(uint64_t x)
     return x;
 }
 
+CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_batch *b)
+{
+    (void)c, (void)known, (void)b; /* calls begin in their turn */
+}
+
+CH_FN uint64_t ch_mark(const struct ch_coll *c)
+{
+    (void)c; /* no call begins after one that failed */
+    return 0;
+}
+
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
     v->data = (unsigned char *)(uintptr_t)ch_view(at + b->at, v->scratch, b->bytes);

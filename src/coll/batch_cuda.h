@@ -23,6 +23,12 @@
 #define CH_EACH_AHEAD(u) _Pragma("unroll") for (uint32_t u = 0; u < CH_AHEAD; u++)
 #define CH_WARP_ALL 0xffffffffu
 
+/* Bytes [at, at + bytes) of the span are at [lead, lead + bytes) of the piece. */
+struct ch_piece {
+    size_t at;
+    uint32_t lead, bytes;
+};
+
 struct ch_batch {
     size_t piece;  /* this lane's first */
     size_t pieces; /* of the span */
@@ -30,7 +36,8 @@ struct ch_batch {
     size_t step;   /* pieces from one batch to the next */
     uint32_t skew; /* bytes of the first piece that lie before the span */
     uint32_t width;
-    enum ch_ring ring; /* constant after inlining */
+    enum ch_ring ring;   /* constant after inlining */
+    struct ch_piece own; /* of a message: this lane's, as it has one at a time */
 };
 
 struct ch_value {
@@ -40,12 +47,6 @@ struct ch_value {
 
 struct ch_acc { /* floats for the 16-bit types, else elements as in ch_value */
     uint64_t word[CH_PIECES_MAX][2 * CH_ACC_FACTOR];
-};
-
-/* Bytes [at, at + bytes) of the span are at [lead, lead + bytes) of the piece. */
-struct ch_piece {
-    size_t at;
-    uint32_t lead, bytes;
 };
 
 CH_FN int ch_pieces_of(enum ch_ring ring)
@@ -66,36 +67,6 @@ CH_FN uint32_t ch_message_pieces(enum ch_ring ring, uint32_t bytes)
                                  : (bytes + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
 }
 
-CH_FN struct ch_batch ch_batch_first(enum ch_ring ring, const void *at, size_t bytes,
-                                     struct ch_lanes g)
-{
-    struct ch_batch b;
-
-    b.ring = ring;
-    b.bytes = bytes;
-    b.width = g.width;
-    b.piece = g.lane;
-    b.step = (size_t)g.width * ch_pieces_of(ring);
-    b.skew = ch_is_message(ring) ? 0 : (uint32_t)((uintptr_t)at % CH_PIECE_BYTES);
-    b.pieces = ch_is_message(ring) ? ch_message_pieces(ring, (uint32_t)bytes)
-                                   : (bytes + b.skew + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
-    return b;
-}
-
-/* Lines are moved by whole warps: all their lanes go on while one of them has something. */
-CH_FN int ch_batch_more(const struct ch_batch *b)
-{
-    if (b->ring == CH_RING_ll128) return ((uint32_t)b->piece & ~31u) < (uint32_t)b->pieces;
-    if (b->ring == CH_RING_ll) return (uint32_t)b->piece < (uint32_t)b->pieces;
-    return b->piece < b->pieces;
-}
-
-CH_FN void ch_batch_next(struct ch_batch *b)
-{
-    b->piece =
-        ch_is_message(b->ring) ? (uint32_t)b->piece + (uint32_t)b->step : b->piece + b->step;
-}
-
 /* This lane's piece of a message: two packets, or a part of a line. */
 CH_FN struct ch_piece ch_message_piece(const struct ch_batch *b)
 {
@@ -113,12 +84,44 @@ CH_FN struct ch_piece ch_message_piece(const struct ch_batch *b)
     return p;
 }
 
+CH_FN struct ch_batch ch_batch_first(enum ch_ring ring, const void *at, size_t bytes,
+                                     struct ch_lanes g)
+{
+    struct ch_batch b;
+
+    b.ring = ring;
+    b.bytes = bytes;
+    b.width = g.width;
+    b.piece = g.lane;
+    b.step = (size_t)g.width * ch_pieces_of(ring);
+    b.skew = ch_is_message(ring) ? 0 : (uint32_t)((uintptr_t)at % CH_PIECE_BYTES);
+    b.pieces = ch_is_message(ring) ? ch_message_pieces(ring, (uint32_t)bytes)
+                                   : (bytes + b.skew + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
+    if (ch_is_message(ring)) b.own = ch_message_piece(&b);
+    return b;
+}
+
+/* Lines are moved by whole warps: all their lanes go on while one of them has something. */
+CH_FN int ch_batch_more(const struct ch_batch *b)
+{
+    if (b->ring == CH_RING_ll128) return ((uint32_t)b->piece & ~31u) < (uint32_t)b->pieces;
+    if (b->ring == CH_RING_ll) return (uint32_t)b->piece < (uint32_t)b->pieces;
+    return b->piece < b->pieces;
+}
+
+CH_FN void ch_batch_next(struct ch_batch *b)
+{
+    b->piece =
+        ch_is_message(b->ring) ? (uint32_t)b->piece + (uint32_t)b->step : b->piece + b->step;
+    if (ch_is_message(b->ring)) b->own = ch_message_piece(b);
+}
+
 CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
 {
     const size_t begin = (b->piece + (size_t)u * b->width) * CH_PIECE_BYTES;
     struct ch_piece p;
 
-    if (ch_is_message(b->ring)) return ch_message_piece(b);
+    if (ch_is_message(b->ring)) return b->own;
     p.lead = begin < b->skew ? b->skew : 0; /* only piece 0 begins before the span */
     p.at = begin + p.lead - b->skew;
     p.bytes = p.at < b->bytes ? (uint32_t)ch_min(CH_PIECE_BYTES - p.lead, b->bytes - p.at) : 0;
@@ -178,6 +181,23 @@ CH_FN uint64_t ch_later(uint64_t x)
     return x;
 }
 
+/* ptxas would compute what it can after the turn; so a branch that is never taken, as nothing
+ * is at address 1, needs it before. */
+CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_batch *b)
+{
+    if (!c->is_due) return;
+    known |= b->own.at | b->own.bytes | b->piece | b->pieces | (uintptr_t)c->exchanges |
+             (uintptr_t)c->failed;
+    asm volatile("{ .reg .pred never; setp.eq.u64 never, %0, 1; @never exit; }" ::"l"(known)
+                 : "memory");
+    ch_kernel_order();
+}
+
+CH_FN uint64_t ch_mark(const struct ch_coll *c)
+{
+    return c->is_due ? *c->failed : c->broken;
+}
+
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
 #pragma unroll
@@ -185,6 +205,7 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
         const struct ch_piece p = ch_piece_of(b, u);
         const char *from = at + p.at;
 
+        __builtin_assume(__isGlobal(from));
         if (ch_is_whole(from, p)) {
             const ulonglong2 q = *(const ulonglong2 *)from;
 
@@ -259,9 +280,8 @@ CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *
     char *at = (char *)(uintptr_t)ch_cell_of(ring, cells, b);
 
     if (ring == CH_RING_ll) {
-        ch_quad_store(at, v->word[0][0], flag);
-        if (ch_message_piece(b).bytes > 8)
-            ch_quad_store(at + sizeof(struct ch_packet), v->word[0][1], flag);
+        if (b->own.bytes != 0) ch_quad_store(at, v->word[0][0], flag);
+        if (b->own.bytes > 8) ch_quad_store(at + sizeof(struct ch_packet), v->word[0][1], flag);
     } else {
         const int is_first = b->piece % CH_LINE_PARTS == 0;
 
@@ -292,7 +312,7 @@ CH_FN uint64_t ch_value_lacks(enum ch_ring ring, const struct ch_value *v,
                               const struct ch_batch *b, uint64_t flag)
 {
     if (ring == CH_RING_ll)
-        return (v->seen[0] ^ flag) | (ch_message_piece(b).bytes > 8 ? v->seen[1] ^ flag : 0);
+        return (v->seen[0] ^ flag) | (b->own.bytes > 8 ? v->seen[1] ^ flag : 0);
     return !__all_sync(CH_WARP_ALL, b->piece >= b->pieces || b->piece % CH_LINE_PARTS != 0 ||
                                         v->seen[0] == flag);
 }

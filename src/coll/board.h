@@ -54,7 +54,8 @@ CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_ring ring, const ch
 
     ch_lanes_sync(g); /* lane 0 has stored `sent`, other lanes their share of src */
     m = ch_board_after(c, ring, c->me, own->sent, bytes);
-    st = ch_board_wait_for_room(c, ring, m.end, g);
+    st = ch_standing(c);
+    if (st == CHORUS_OK) st = ch_board_wait_for_room(c, ring, m.end, g);
     if (st != CHORUS_OK) return st;
     if (ring == CH_RING_simple)
         ch_copy(m.memory, src, bytes, g);
@@ -75,9 +76,9 @@ CH_FN chorus_status ch_posted(const struct ch_coll *c, enum ch_ring ring, uint32
                               uint64_t end, struct ch_lanes g)
 {
     const uint64_t *word = ch_word_at(c, owner, CH_WORD_FILLED, owner);
-    chorus_status st = CHORUS_OK;
+    chorus_status st = ch_standing(c);
 
-    if (ring != CH_RING_simple) return st;
+    if (ring != CH_RING_simple || st != CHORUS_OK) return st;
     if (g.lane == 0) st = ch_word_wait(c->patience, word, end, CH_DATA);
     if (st != CHORUS_OK) *c->late_peer = owner;
     return ch_agree(st, g);

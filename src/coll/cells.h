@@ -65,15 +65,30 @@ struct ch_sources {
     uint64_t exchange;
 };
 
-/* Where the message of `writer` lies on `owner` in the exchange of that number. */
-CH_FN struct ch_slot ch_place(const struct ch_coll *c, enum ch_ring ring, uint32_t owner,
-                              uint32_t writer, uint64_t exchange)
+/* The two places on `owner` for messages of `writer`. */
+struct ch_places {
+    char *even;   /* of exchanges with even numbers */
+    uint32_t odd; /* bytes from it to the other */
+};
+
+CH_FN struct ch_places ch_places_of(const struct ch_coll *c, enum ch_ring ring, uint32_t owner,
+                                    uint32_t writer)
 {
-    const uint32_t place = (uint32_t)(exchange % 2) * c->n + writer;
+    const uint32_t bytes = c->layout->place_bytes[ring];
+    struct ch_places p;
+
+    p.even = c->peers[owner].sync + c->sync_offset + c->layout->place_offset[ring] +
+             (size_t)writer * bytes;
+    p.odd = c->n * bytes;
+    return p;
+}
+
+/* The one for the exchange of that number. */
+CH_FN struct ch_slot ch_place(struct ch_places p, uint64_t exchange)
+{
     struct ch_slot slot;
 
-    slot.memory = c->peers[owner].sync + c->sync_offset + c->layout->place_offset[ring] +
-                  (size_t)place * c->layout->place_bytes[ring];
+    slot.memory = p.even + (size_t)((uint32_t)exchange % 2) * p.odd;
     slot.flag = exchange;
     slot.end = 0; /* places have no positions */
     return slot;
@@ -95,8 +110,9 @@ CH_FN struct ch_wanted ch_source(const struct ch_coll *c, enum ch_ring ring,
     struct ch_slot slot;
 
     w.peer = ch_pe(c, s->from, at);
-    slot =
-        s->where == CH_IN_SLOTS ? c->slots[at] : ch_place(c, ring, c->me, w.peer, s->exchange);
+    slot = s->where == CH_IN_SLOTS
+               ? c->slots[at]
+               : ch_place(ch_places_of(c, ring, c->me, w.peer), s->exchange);
     w.cells = slot.memory;
     w.flag = slot.flag;
     return w;

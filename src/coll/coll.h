@@ -34,6 +34,10 @@ struct ch_coll {
     struct ch_link *links;
     struct ch_slot *slots;
     uint32_t *late_peer; /* [out] whom a wait that failed was for */
+    /* On a GPU: */
+    int is_due;             /* the kernel has still to wait for its turn; a constant */
+    const uint64_t *failed; /* where the mark of a call is that failed before this one */
+    uint64_t broken;        /* the mark as the kernel found it, unless it is due */
 };
 
 /* A message that is waited for. */

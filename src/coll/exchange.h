@@ -14,46 +14,107 @@
 
 #include "coll/cells.h"
 
-/* The number of the last exchange in this protocol. */
-CH_FN uint64_t ch_exchanged(const struct ch_coll *c, enum ch_ring ring)
-{
-    return c->exchanges[ring];
-}
+/*
+ * What a lane gives, a batch at a time, to one PE after the other. All of it is found before
+ * anything is loaded, so that a small call has only its loads to wait for.
+ */
+struct ch_gift {
+    const char *src; /* PE p's message is at src + p * step */
+    size_t step, bytes;
+    struct ch_turns turns; /* the lane's of the other PEs */
+    uint32_t i;            /* the one whose batch is next */
+    const char *from;
+    struct ch_places to;
+    struct ch_batch batch; /* without bytes where the lane has nothing to give */
+};
 
-/* Packets or lines for one PE, after exchange `last`. What is given is loaded while that number
- * is. */
-CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_ring ring, uint64_t last, uint32_t pe,
-                         const char *src, size_t bytes, struct ch_lanes g)
-{
-    for (struct ch_batch b = ch_batch_first(ring, src, bytes, g); ch_batch_more(&b);
-         ch_batch_next(&b)) {
-        struct ch_value v;
-        struct ch_slot place;
-
-        ch_value_load(&v, src, &b);
-        place = ch_place(c, ring, pe, c->me, ch_later(last) + 1);
-        ch_value_send(ring, place.memory, &v, &b, place.flag);
-    }
-}
-
-/* Give each other PE p the `bytes` at src + p * step, in the exchange that follows `last`,
- * which is ch_exchanged's or the one that this call was in. src may be reused on return. */
-CH_FN void ch_give(const struct ch_coll *c, enum ch_ring ring, uint64_t last, const char *src,
-                   size_t step, size_t bytes, struct ch_lanes g)
+CH_FN void ch_gift_to(const struct ch_coll *c, enum ch_ring ring, struct ch_gift *gift)
 {
     const struct ch_pes others = ch_others(c);
-    const struct ch_turns turns = ch_turns_of(others.count, g);
+    const uint32_t pe = ch_pe(c, others, gift->i);
 
-    for (uint32_t i = turns.first; i < others.count; i += turns.step) {
+    gift->from = gift->src + pe * gift->step;
+    gift->to = ch_places_of(c, ring, pe, c->me);
+    gift->batch = ch_batch_first(ring, gift->from, gift->i < others.count ? gift->bytes : 0,
+                                 gift->turns.lanes);
+}
+
+/* Of the `bytes` at src + p * step to each other PE p. */
+CH_FN struct ch_gift ch_gift_of(const struct ch_coll *c, enum ch_ring ring, const char *src,
+                                size_t step, size_t bytes, struct ch_lanes g)
+{
+    struct ch_gift gift;
+
+    gift.src = src;
+    gift.step = step;
+    gift.bytes = bytes;
+    gift.turns = ch_turns_of(ch_others(c).count, g);
+    gift.i = gift.turns.first;
+    ch_gift_to(c, ring, &gift);
+    return gift;
+}
+
+CH_FN int ch_gift_more(const struct ch_coll *c, enum ch_ring ring, struct ch_gift *gift)
+{
+    ch_batch_next(&gift->batch);
+    if (ch_batch_more(&gift->batch)) return 1;
+    gift->i += gift->turns.step;
+    if (gift->i >= ch_others(c).count) return 0;
+    ch_gift_to(c, ring, gift);
+    return 1;
+}
+
+/* Its next batch into packets or lines, after exchange `last`, unless `mark` forbids. It is
+ * loaded while those are. */
+CH_FN void ch_give_batch(enum ch_ring ring, uint64_t last, uint64_t mark,
+                         const struct ch_gift *gift)
+{
+    struct ch_value v;
+    struct ch_slot place;
+
+    ch_value_load(&v, gift->from, &gift->batch);
+    place = ch_place(gift->to, ch_later(last) + 1);
+    if (ch_later(mark) == 0) ch_value_send(ring, place.memory, &v, &gift->batch, place.flag);
+}
+
+/* The first batch stands before the loop: ptxas waits for all loads where a loop begins. */
+CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_ring ring, uint64_t last,
+                         uint64_t mark, struct ch_gift gift)
+{
+    ch_give_batch(ring, last, mark, &gift);
+    while (ch_gift_more(c, ring, &gift))
+        ch_give_batch(ring, last, mark, &gift);
+}
+
+CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last, const struct ch_gift *gift)
+{
+    const struct ch_pes others = ch_others(c);
+
+    for (uint32_t i = gift->turns.first; i < others.count; i += gift->turns.step) {
         const uint32_t pe = ch_pe(c, others, i);
+        const struct ch_places places = ch_places_of(c, CH_RING_simple, pe, c->me);
 
-        if (ring == CH_RING_simple)
-            ch_copy(ch_place(c, ring, pe, c->me, last + 1).memory, src + pe * step, bytes,
-                    turns.lanes);
-        else
-            ch_give_cells(c, ring, last, pe, src + pe * step, bytes, turns.lanes);
+        ch_copy(ch_place(places, last + 1).memory, gift->src + pe * gift->step, gift->bytes,
+                gift->turns.lanes);
     }
-    ch_lanes_sync(g); /* all lanes have stored their share, and read the last number */
+}
+
+/* Give each other PE its message, in the next exchange of this protocol, whose number is
+ * stored. What was given may be reused on return. */
+CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_ring ring,
+                            const struct ch_gift *gift, uint64_t *exchange, struct ch_lanes g)
+{
+    const struct ch_pes others = ch_others(c);
+    const uint64_t last = c->exchanges[ring], mark = ch_mark(c);
+    chorus_status st;
+
+    if (ring != CH_RING_simple)
+        ch_give_cells(c, ring, last, mark, *gift);
+    else if (mark == 0)
+        ch_give_plain(c, last, gift);
+    st = ch_agree(mark == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED, g); /* all lanes have given */
+    if (st != CHORUS_OK) return st;
+    *exchange = last + 1;
     if (g.lane == 0) c->exchanges[ring] = last + 1;
     for (uint32_t i = g.lane; i < others.count; i += g.width) {
         const uint32_t pe = ch_pe(c, others, i);
@@ -63,6 +124,7 @@ CH_FN void ch_give(const struct ch_coll *c, enum ch_ring ring, uint64_t last, co
         else
             ch_notify(c->patience, c->peers[pe].door);
     }
+    return CHORUS_OK;
 }
 
 /* Take the packets or lines that each PE p gave into dst + p * step; from this PE, what is at
@@ -76,7 +138,7 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_ring ring, uint64
     chorus_status st = CHORUS_OK;
 
     for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {
-        const struct ch_slot place = ch_place(c, ring, c->me, pe, exchange);
+        const struct ch_slot place = ch_place(ch_places_of(c, ring, c->me, pe), exchange);
 
         if (pe == c->me)
             ch_cells_bypass(ring, own, dst + pe * step, bytes, turns.lanes);
@@ -99,6 +161,48 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_ring rin
     if (st != CHORUS_OK) return st;
     ch_combine(c, ring, &sources, dst, bytes, g, &st);
     return ch_agree(st, g); /* all lanes have combined what was in the places */
+}
+
+/* What a call exchanges, and where it goes. */
+struct ch_exchange {
+    const char *src; /* PE p gets what is at src + p * src_step */
+    size_t src_step;
+    const char *own;
+    int is_combined; /* a constant; else what PE p gives goes to dst + p * dst_step */
+    size_t dst_step;
+};
+
+/* The chunk at byte `at`, of which the gift is made. */
+CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_ring ring,
+                                      const struct ch_exchange *x, size_t at,
+                                      const struct ch_gift *gift, struct ch_lanes g)
+{
+    uint64_t exchange;
+    const chorus_status st = ch_give(c, ring, gift, &exchange, g);
+
+    if (st != CHORUS_OK) return st;
+    if (x->is_combined)
+        return ch_gather_combined(c, ring, exchange, c->dst + at, x->own + at, gift->bytes, g);
+    return ch_gather(c, ring, exchange, c->dst + at, x->dst_step, x->own + at, gift->bytes, g);
+}
+
+/* All of a call, chunk by chunk. */
+CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_ring ring,
+                                    struct ch_exchange x, struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c);
+    struct ch_gift gift = ch_gift_of(c, ring, x.src, x.src_step, ch_part(c, ring, 0), g);
+
+    ch_begin(c, (uintptr_t)gift.from | (uintptr_t)gift.to.even | gift.to.odd, &gift.batch);
+    if (bytes == 0)
+        return CHORUS_OK; /* without messages nobody learns what others have taken */
+    for (size_t at = 0;;) {
+        const chorus_status st = ch_exchange_chunk(c, ring, &x, at, &gift, g);
+
+        at += gift.bytes;
+        if (st != CHORUS_OK || at >= bytes) return st;
+        gift = ch_gift_of(c, ring, x.src + at, x.src_step, ch_part(c, ring, at), g);
+    }
 }
 
 #endif /* CH_EXCHANGE_H */

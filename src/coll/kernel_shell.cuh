@@ -38,75 +38,39 @@ CH_FN void *ch_settle(const void *x)
     return __cvta_global_to_generic(address);
 }
 
-/* What this lane gives first of src; null: nothing. */
-CH_FN const char *ch_first_given(const struct ch_coll *c, chorus_coll coll, struct ch_turns t)
-{
-    const struct ch_pes others = ch_others(c);
-    const int is_one_for_all = coll == CHORUS_COLL_fcollect || coll == CHORUS_COLL_reduce ||
-                               (coll == CHORUS_COLL_broadcast && c->me == c->root);
-    const int is_one_each = coll == CHORUS_COLL_alltoall || coll == CHORUS_COLL_reducescatter;
-    const size_t at = (size_t)t.lanes.lane * CH_PIECE_BYTES;
-
-    if (!(is_one_for_all || is_one_each) || t.first >= others.count || at >= ch_bytes(c))
-        return 0;
-    return c->src + at + (is_one_each ? ch_pe(c, others, t.first) * c->stride : 0);
-}
-
-/* What a lane of a call in packets or lines loads first, but for its number. */
-struct ch_first {
-    const uint8_t *given;
-    const struct ch_link *link; /* to or from a PE, where messages go through rings */
-};
-
-/* A lane that needs none of it loads something. */
-CH_FN struct ch_first ch_first_of(const struct ch_coll *c, chorus_coll coll, enum ch_ring ring,
-                                  struct ch_turns t, struct ch_lanes g)
-{
-    const char *given = ch_first_given(c, coll, t);
-    struct ch_first f;
-
-    f.given = (const uint8_t *)ch_settle(given != 0 ? given : (const char *)c->links);
-    f.link = (const struct ch_link *)ch_settle(c->links +
-                                               (g.lane < c->n ? ring * c->n + g.lane : 0));
-    return f;
-}
-
 /*
- * Until the kernel's turn has come; 0: it has nothing to do, as an earlier call failed.
+ * Until the kernel's turn has come, unless it is left to the body (ch_begin); 0: it has nothing
+ * to do, as an earlier call failed.
  *
  * A small call takes as long as the loads and instructions that follow from each other, at
  * about 280 cycles and 5. So what follows from the arguments alone is computed before the turn:
- * by a branch that is never taken, as nothing is at address 1, or settled. And what the call
- * loads first is loaded together with the mark of failure, before anybody knows that it is
- * needed; then it is in the multiprocessor's cache. No team is so large that `none` were not 0,
- * but the compiler does not know.
+ * by a branch that is never taken, as nothing is at address 1, or settled. And nothing waits
+ * for the mark of failure alone: it is loaded together with the epoch, and messages are held
+ * back until it is there. No team is so large that `none` were not 0, but the compiler does not
+ * know.
  */
-CH_FN int ch_kernel_begin(const struct ch_kernel_args *a, struct ch_coll *c, chorus_coll coll,
-                          enum ch_proto proto, struct ch_lanes g)
+CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lanes g)
 {
-    const enum ch_ring ring = proto == CH_PROTO_ll ? CH_RING_ll : CH_RING_ll128;
     const struct ch_pes others = ch_others(c);
     const struct ch_turns t = ch_turns_of(others.count, g);
     const char *sync = c->peers[ch_pe(c, others, t.first)].sync;
     const uint64_t known = (uint64_t)sync | c->layout->dup_bytes | c->layout->chunk_bytes[0] |
                            t.first | t.step | t.lanes.width | t.lanes.lane;
-    const uint64_t *failed = (const uint64_t *)ch_settle(ch_kernel_failed(a));
-    const struct ch_first first = ch_first_of(c, coll, ring, t, g);
     const uint64_t none = 0 - (uint64_t)(c->n >> 31);
 
     c->src = (const char *)ch_settle(c->src);
     c->dst = (char *)ch_settle(c->dst);
+    c->failed = (const uint64_t *)ch_settle(c->failed);
     c->epoch = (uint64_t *)ch_settle(c->epoch);
     c->exchanges = (uint64_t *)ch_settle(c->exchanges);
     c->links = (struct ch_link *)ch_settle(c->links);
     asm volatile("" : "+l"(c->count));
     if (known == 1) return 0;
+    if (c->is_due) return 1;
     ch_kernel_order();
-    if (proto != CH_PROTO_ll && proto != CH_PROTO_ll128)
-        return (*failed | (*c->epoch & none)) == 0;
-    return (*failed |
-            ((c->exchanges[ring] | *first.given | first.link->sent | first.link->taken) &
-             none)) == 0;
+    c->broken = *c->failed;
+    if (proto == CH_PROTO_ll || proto == CH_PROTO_ll128) return 1;
+    return (c->broken | (*c->epoch & none)) == 0;
 }
 
 CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
@@ -133,32 +97,35 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
     c.sync_offset = blockIdx.x * a->layout.dup_bytes;
     c.epoch = &dup->epoch;
     c.exchanges = dup->exchanges;
+    c.failed = ch_kernel_failed(a);
+    c.broken = 0;
     c.links = (struct ch_link *)((char *)dup + CH_DEVICE_LINKS_AT);
     return c;
 }
 
-/* A body, with its type as a constant, for up to so many lanes. */
-#define CH_KERNEL_NAMED(name, fn, T, lanes, coll, proto)                                   \
-    extern "C" __global__ void __launch_bounds__(lanes, 1)                                 \
-        name(const __grid_constant__ struct ch_kernel_args a)                              \
-    {                                                                                      \
-        __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                                \
-        const struct ch_lanes block = {threadIdx.x, blockDim.x};                           \
-        const struct ch_patience patience = {a.aborted, a.timeout_ns};                     \
-        struct ch_coll c = ch_coll_of(&a);                                                 \
-        uint32_t late_peer = a.me;                                                         \
-        chorus_status st;                                                                  \
-                                                                                           \
-        __builtin_assume(blockDim.x > CH_WARP_LANES);                                      \
-        c.patience = &patience;                                                            \
-        c.type = CHORUS_TYPE_##T;                                                          \
-        c.slots = slots;                                                                   \
-        c.late_peer = &late_peer;                                                          \
-        if (!ch_kernel_begin(&a, &c, CHORUS_COLL_##coll, CH_PROTO_##proto, block)) return; \
-        st = fn(&c, block);                                                                \
-        if (st != CHORUS_OK && late_peer != a.me) ch_report_fault(&a, st, late_peer);      \
+/* A body, with its type as a constant, for up to so many lanes; due: it waits for its turn. */
+#define CH_KERNEL_NAMED(name, fn, T, lanes, proto, due)                               \
+    extern "C" __global__ void __launch_bounds__(lanes, 1)                            \
+        name(const __grid_constant__ struct ch_kernel_args a)                         \
+    {                                                                                 \
+        __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                           \
+        const struct ch_lanes block = {threadIdx.x, blockDim.x};                      \
+        const struct ch_patience patience = {a.aborted, a.timeout_ns};                \
+        struct ch_coll c = ch_coll_of(&a);                                            \
+        uint32_t late_peer = a.me;                                                    \
+        chorus_status st;                                                             \
+                                                                                      \
+        __builtin_assume(blockDim.x > CH_WARP_LANES);                                 \
+        c.patience = &patience;                                                       \
+        c.type = CHORUS_TYPE_##T;                                                     \
+        c.slots = slots;                                                              \
+        c.late_peer = &late_peer;                                                     \
+        c.is_due = due;                                                               \
+        if (!ch_kernel_begin(&c, CH_PROTO_##proto, block)) return;                    \
+        st = fn(&c, block);                                                           \
+        if (st != CHORUS_OK && late_peer != a.me) ch_report_fault(&a, st, late_peer); \
     }
-#define CH_KERNEL(fn, T, lanes, coll, proto) \
-    CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, lanes, coll, proto)
+#define CH_KERNEL(fn, T, lanes, proto, due) \
+    CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, lanes, proto, due)
 
 #endif /* CH_KERNEL_SHELL_CUH */

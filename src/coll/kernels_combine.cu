@@ -5,8 +5,8 @@
 
 #define CH_PASTE(a, b) CH_PASTE_(a, b)
 #define CH_PASTE_(a, b) a##b
-#define CH_KERNEL_OF(fn, T, coll, proto) \
-    CH_KERNEL(fn, T, CH_KERNEL_LANES(CH_ALGO_##fn), coll, proto)
+#define CH_KERNEL_OF(fn, T, proto) \
+    CH_KERNEL(fn, T, CH_KERNEL_LANES(CH_ALGO_##fn), proto, CH_KERNEL_IS_DUE(CH_ALGO_##fn))
 #define CH_NAME_OF(fn, T) CH_NAME_OF_(fn, T)
 #define CH_NAME_OF_(fn, T) ch_k_##fn##_##T
 
@@ -14,8 +14,8 @@
 #define KERNEL_broadcast(fn, proto)
 #define KERNEL_fcollect(fn, proto)
 #define KERNEL_alltoall(fn, proto)
-#define KERNEL_reduce(fn, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, reduce, proto)
-#define KERNEL_reducescatter(fn, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, reducescatter, proto)
+#define KERNEL_reduce(fn, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, proto)
+#define KERNEL_reducescatter(fn, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, proto)
 #define X(coll, name, proto, fn, needs, radix, steps, wire) KERNEL_##coll(fn, proto)
 CH_ALGO_LIST(X)
 #undef X

@@ -2,11 +2,12 @@
 /* kernels_move.cu: kernels of the collectives that move bytes, whatever their type. */
 #include "coll/kernel_shell.cuh"
 
-#define MOVE(fn, coll, proto) CH_KERNEL(fn, u8, CH_KERNEL_LANES_MAX, coll, proto)
-#define KERNEL_barrier(fn, proto) MOVE(fn, barrier, proto)
-#define KERNEL_broadcast(fn, proto) MOVE(fn, broadcast, proto)
-#define KERNEL_fcollect(fn, proto) MOVE(fn, fcollect, proto)
-#define KERNEL_alltoall(fn, proto) MOVE(fn, alltoall, proto)
+#define MOVE(fn, proto) \
+    CH_KERNEL(fn, u8, CH_KERNEL_LANES_MAX, proto, CH_KERNEL_IS_DUE(CH_ALGO_##fn))
+#define KERNEL_barrier(fn, proto) MOVE(fn, proto)
+#define KERNEL_broadcast(fn, proto) MOVE(fn, proto)
+#define KERNEL_fcollect(fn, proto) MOVE(fn, proto)
+#define KERNEL_alltoall(fn, proto) MOVE(fn, proto)
 #define KERNEL_reduce(fn, proto)
 #define KERNEL_reducescatter(fn, proto)
 #define X(coll, name, proto, fn, needs, radix, steps, wire) KERNEL_##coll(fn, proto)
@@ -27,8 +28,8 @@ const ch_kernel_table ch_kernels_move = {
 };
 
 /* What stands around the copies of an algorithm for copy engines: barriers, of a kind. */
-MOVE(ch_engine_enter, barrier, signal)
-MOVE(ch_engine_leave, barrier, signal)
+CH_KERNEL(ch_engine_enter, u8, CH_KERNEL_LANES_MAX, signal, 0)
+CH_KERNEL(ch_engine_leave, u8, CH_KERNEL_LANES_MAX, signal, 0)
 extern "C" const void *const ch_kernel_engine_enter;
 extern "C" const void *const ch_kernel_engine_leave;
 const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;

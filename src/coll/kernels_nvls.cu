@@ -20,8 +20,7 @@
     ALL_TYPES(X, ch_reducescatter_multicast)
 /* clang-format on */
 
-#define X(fn, T) \
-    CH_KERNEL_NAMED(ch_k_nvls_##fn##_##T, fn, T, CH_KERNEL_LANES_MAX, barrier, simple)
+#define X(fn, T) CH_KERNEL_NAMED(ch_k_nvls_##fn##_##T, fn, T, CH_KERNEL_LANES_MAX, simple, 0)
 NVLS_LIST(X)
 #undef X
 

@@ -18,18 +18,10 @@
 CH_FN chorus_status ch_reduce_one_shot(const struct ch_coll *c, enum ch_ring ring,
                                        struct ch_lanes g)
 {
-    const size_t bytes = ch_bytes(c);
-    uint64_t exchange = ch_exchanged(c, ring);
+    const struct ch_exchange x = {
+        .src = c->src, .src_step = 0, .own = c->src, .is_combined = 1};
 
-    for (size_t at = 0, part; at < bytes; at += part) {
-        chorus_status st;
-
-        part = ch_part(c, ring, at);
-        ch_give(c, ring, exchange, c->src + at, 0, part, g);
-        st = ch_gather_combined(c, ring, ++exchange, c->dst + at, c->src + at, part, g);
-        if (st != CHORUS_OK) return st;
-    }
-    return CHORUS_OK;
+    return ch_exchange_all(c, ring, x, g);
 }
 
 CH_FN chorus_status ch_reduce_one_shot_simple(const struct ch_coll *c, struct ch_lanes g)

@@ -19,19 +19,12 @@
 CH_FN chorus_status ch_reducescatter_push(const struct ch_coll *c, enum ch_ring ring,
                                           struct ch_lanes g)
 {
-    const size_t bytes = ch_bytes(c);
-    const char *own = c->src + c->me * c->stride;
-    uint64_t exchange = ch_exchanged(c, ring);
+    const struct ch_exchange x = {.src = c->src,
+                                  .src_step = c->stride,
+                                  .own = c->src + c->me * c->stride,
+                                  .is_combined = 1};
 
-    for (size_t at = 0, part; at < bytes; at += part) {
-        chorus_status st;
-
-        part = ch_part(c, ring, at);
-        ch_give(c, ring, exchange, c->src + at, c->stride, part, g);
-        st = ch_gather_combined(c, ring, ++exchange, c->dst + at, own + at, part, g);
-        if (st != CHORUS_OK) return st;
-    }
-    return CHORUS_OK;
+    return ch_exchange_all(c, ring, x, g);
 }
 
 CH_FN chorus_status ch_reducescatter_push_simple(const struct ch_coll *c, struct ch_lanes g)

@@ -138,7 +138,7 @@ CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *
 CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, struct ch_pes to,
                             const char *src, size_t step, size_t bytes, struct ch_lanes g)
 {
-    chorus_status st = CHORUS_OK;
+    chorus_status st = ch_standing(c);
 
     for (uint32_t i = g.lane; i < to.count && st == CHORUS_OK; i += g.width)
         if (ch_pe(c, to, i) != c->me)
@@ -159,7 +159,7 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_ring ring, struct c
 CH_FN chorus_status ch_expect(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
                               size_t bytes, struct ch_lanes g)
 {
-    chorus_status st = CHORUS_OK;
+    chorus_status st = ch_standing(c);
 
     for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width)
         if (ch_pe(c, from, i) != c->me)

@@ -20,6 +20,12 @@ CH_FN size_t ch_part(const struct ch_coll *c, enum ch_ring ring, size_t at)
     return ch_min(c->layout->chunk_bytes[ring], ch_bytes(c) - at);
 }
 
+/* May this call send? Not once an earlier one failed. */
+CH_FN chorus_status ch_standing(const struct ch_coll *c)
+{
+    return ch_mark(c) == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED;
+}
+
 /* The number of this call on the duplicate: 1, 2, ... the same on every PE. */
 CH_FN uint64_t ch_epoch(const struct ch_coll *c, struct ch_lanes g)
 {
