@@ -5,30 +5,44 @@
 
 #include <limits.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Polls before the first yield. Alone on a core, a peer's store is usually tens of ns away;
- * where cores are shared, the peer cannot run before this PE gives way. */
-enum { SPINS_ALONE = 2000, SPINS_SHARED = 20 };
+/* Polls before the first yield. On a core of its own, a PE's wait usually ends within them;
+ * where PEs share cores, the peer cannot run before this PE yields. */
+enum { SPINS_OWN = 256, SPINS_SHARED = 20 };
 
-/* Yields before sleeping: about a millisecond. Where cores are shared, a sleeper that is woken
- * may find its core taken and move, which costs more than the turns it gave away. */
-enum { YIELDS_ALONE = 1000, YIELDS_SHARED = 2000 };
+/*
+ * Polls from one yield to the next. A PE that has a core may still find another task there: two
+ * PEs that the system put on one core while it started them, a daemon, another job. So it
+ * yields every 5 to 10 us, which costs a twentieth of that; without, such a task waits for the
+ * end of the PE's time slice, some milliseconds, and all PEs with it.
+ */
+enum { GAP_OWN = 256, GAP_SHARED = 1 };
 
-/* The longest sleep: bounds what a missed ring costs, and how late an abort is seen. */
+/* Polls before sleeping. Who sleeps is woken 50 us late, and rings late in turn, so on cores of
+ * their own PEs sleep only after about 100 ms. Where cores are shared: about a millisecond; a
+ * sleeper that is woken may find its core taken and move, which costs more than the turns it
+ * gave away. */
+enum { POLLS_OWN = 10000 * GAP_OWN, POLLS_SHARED = SPINS_SHARED + 2000 };
+
+/* A sleeper that was rung for may find another program computing on its core: the system lets a
+ * task that wakes run at once, but one that yields has to wait for the other's time slice. So
+ * after two slow yields in a row on an own core, waits sleep early for a while. After one they
+ * do not: a hypervisor may have taken the core away. */
+#define SLOW_YIELD_NS (CH_NS_PER_MS / 2)
+#define CROWDED_NS (100 * CH_NS_PER_MS)
+enum { SLOW_YIELDS = 2 };
+
+/* Polls, with a pause between them, of one who is about to sleep: a few us, in which every
+ * store that was made before the sleeper could be seen arrives. */
+enum { DROWSY_POLLS = 64 };
+
+/* The longest sleep: bounds how late an abort is seen. */
 #define SLEEP_NS CH_NS_PER_MS
-
-/* Who sleeps can have a barrier put into everyone else, and they need none of their own: so the
- * rare side pays. Every process of the job must have asked for it; they share a kernel. */
-static int register_barrier(void)
-{
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
-}
 
 void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, uint32_t cores,
                       uint64_t timeout_ns)
@@ -36,10 +50,9 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
     const uint32_t is_shared = pes > cores;
 
     p->door = own;
-    p->has_barrier = is_shared && register_barrier();
-    p->needs_fence = is_shared && !p->has_barrier;
-    p->spins = is_shared ? SPINS_SHARED : SPINS_ALONE;
-    p->yields = is_shared ? YIELDS_SHARED : YIELDS_ALONE;
+    p->spins = is_shared ? SPINS_SHARED : SPINS_OWN;
+    p->gap = is_shared ? GAP_SHARED : GAP_OWN;
+    p->polls = is_shared ? POLLS_SHARED : POLLS_OWN;
     p->timeout_ns = timeout_ns;
 }
 
@@ -52,51 +65,78 @@ static void pause_cpu(void)
 #endif
 }
 
-/* First call: announce the sleep, so that the caller's next poll cannot miss a ring. Second:
- * sleep until the bell moves. */
+/* Announce the sleep, poll for a while, then sleep until the bell is rung. Who rings once will
+ * be followed by others, so patience begins anew. */
 static void sleep_step(const struct ch_patience *p, struct ch_wait *w)
 {
     const struct timespec most = {0, SLEEP_NS};
+    uint32_t bell;
 
-    if (!w->is_asleep) {
-        w->bell = __atomic_load_n(&p->door->bell, __ATOMIC_ACQUIRE);
+    if (w->drowsy == 0) {
         __atomic_fetch_add(&p->door->sleepers, 1, __ATOMIC_SEQ_CST);
-        if (p->has_barrier)
-            (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-        else
-            __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ch_notify's */
-        w->is_asleep = 1;
+        w->bell = __atomic_load_n(&p->door->bell, __ATOMIC_ACQUIRE);
+    }
+    if (w->drowsy < DROWSY_POLLS) {
+        w->drowsy++;
+        pause_cpu();
         return;
     }
     (void)syscall(SYS_futex, &p->door->bell, FUTEX_WAIT, w->bell, &most, NULL, 0);
-    ch_wait_end(p, w);
+    bell = __atomic_load_n(&p->door->bell, __ATOMIC_ACQUIRE);
+    if (bell != w->bell) w->polls = 0;
+    w->bell = bell;
+}
+
+/* Whoever else is to run on this core does. On an own core, note whether that took long. */
+static void yield_core(const struct ch_patience *p, uint64_t now)
+{
+    struct ch_door *door = p->door;
+    uint64_t after;
+
+    (void)sched_yield();
+    if (p->gap == GAP_SHARED) return;
+    after = ch_clock_ns();
+    if (after - now < SLOW_YIELD_NS) {
+        if (__atomic_load_n(&door->slow_yields, __ATOMIC_RELAXED) != 0)
+            __atomic_store_n(&door->slow_yields, 0, __ATOMIC_RELAXED);
+    } else if (__atomic_add_fetch(&door->slow_yields, 1, __ATOMIC_RELAXED) >= SLOW_YIELDS) {
+        __atomic_store_n(&door->crowded_until_ns, after + CROWDED_NS, __ATOMIC_RELAXED);
+    }
+}
+
+static int is_time_to_sleep(const struct ch_patience *p, const struct ch_wait *w, uint64_t now)
+{
+    return w->polls >= p->polls ||
+           now < __atomic_load_n(&p->door->crowded_until_ns, __ATOMIC_RELAXED);
 }
 
 chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
 {
-    if (w->polls < p->spins) {
+    uint64_t now;
+
+    if (w->polls < p->spins || (w->polls & (p->gap - 1)) != 0) {
         w->polls++;
         pause_cpu();
         return CHORUS_OK;
     }
     if (__atomic_load_n(&p->door->aborted, __ATOMIC_RELAXED)) return CHORUS_ERR_ABORTED;
-    if (w->polls < p->spins + p->yields) {
+    now = ch_clock_ns();
+    if (w->start_ns == 0) w->start_ns = now;
+    if (p->timeout_ns != 0 && now - w->start_ns > p->timeout_ns) return CHORUS_ERR_TIMEOUT;
+    if (is_time_to_sleep(p, w, now)) {
+        sleep_step(p, w);
+    } else {
         w->polls++;
-        (void)sched_yield();
-        return CHORUS_OK;
+        yield_core(p, now);
     }
-    if (w->start_ns == 0) w->start_ns = ch_clock_ns();
-    if (p->timeout_ns != 0 && ch_clock_ns() - w->start_ns > p->timeout_ns)
-        return CHORUS_ERR_TIMEOUT;
-    sleep_step(p, w);
     return CHORUS_OK;
 }
 
 void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
 {
-    if (!w->is_asleep) return;
+    if (w->drowsy == 0) return;
     __atomic_fetch_sub(&p->door->sleepers, 1, __ATOMIC_SEQ_CST);
-    w->is_asleep = 0;
+    w->drowsy = 0;
 }
 
 void ch_door_ring(struct ch_door *door)

@@ -2,9 +2,11 @@
 /*
  * door.h: where a PE sleeps and others wake it. One door per PE, in its shared memory.
  *
- * A PE that waits polls a word that a peer stores to. After some polls it may sleep on its
- * door; whoever stores to a PE's memory looks at the door afterwards and rings it if someone
- * sleeps there. A ring that is missed costs a millisecond, never the wait.
+ * A PE that waits polls a word that a peer stores to. Now and then it yields its core, and
+ * after a long time it sleeps at its door; whoever stores to a PE's memory looks at the door
+ * afterwards and rings if someone sleeps there. No fence orders the two, so the store may still
+ * be on its way when the sleeper looks for the last time; a sleeper therefore goes on polling
+ * for longer than a store takes, and a sleep ends after a millisecond in any case.
  */
 #ifndef CH_DOOR_H
 #define CH_DOOR_H
@@ -16,21 +18,21 @@
 #define CH_LINE_BYTES 64u /* a cache line of the hosts we know */
 
 struct ch_door {
-    uint32_t bell;     /* futex word: grows with each ring */
-    uint32_t sleepers; /* threads asleep, or about to be */
-    uint32_t aborted;  /* not 0: the job is ending; set by anyone, never cleared */
-    uint32_t pad[CH_LINE_BYTES / 4 - 3];
+    uint32_t bell;             /* futex word: grows with each ring */
+    uint32_t sleepers;         /* threads asleep, or about to be */
+    uint32_t aborted;          /* not 0: the job is ending; set by anyone, never cleared */
+    uint32_t slow_yields;      /* in a row; only the PE itself uses this and the next */
+    uint64_t crowded_until_ns; /* until then another program is taken to want the PE's core */
+    uint64_t rest[CH_LINE_BYTES / 8 - 3];
 };
 
 /* How a PE waits. Made at start from PEs and cores of the node; read-only afterwards. */
 struct ch_patience {
     struct ch_door *door; /* this PE's own */
-    uint32_t spins;       /* polls with a pause between them, before yielding */
-    uint32_t yields;      /* polls with a sched_yield between them, before sleeping */
-    /* Where PEs share cores, rings must not be missed: a sleeper puts a barrier into all who
-     * may ring, or, on a system that has no such call, who may ring passes a fence. */
-    uint32_t has_barrier, needs_fence;
-    uint64_t timeout_ns; /* 0: for ever */
+    uint32_t spins;       /* polls with a pause between them, before the first yield */
+    uint32_t gap;         /* then, every so many polls, one is followed by a yield; 2^i */
+    uint32_t polls;       /* of both kinds, before sleeping */
+    uint64_t timeout_ns;  /* 0: for ever */
 };
 
 /* pes and cores of this node. */
@@ -39,10 +41,10 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
 
 /* A wait in progress. */
 struct ch_wait {
-    uint64_t start_ns; /* 0 until the slow phase begins */
-    uint32_t polls;
-    uint32_t bell;      /* as read before the last poll */
-    uint32_t is_asleep; /* counted in the door's sleepers */
+    uint64_t start_ns; /* of its first yield; 0 before */
+    uint32_t polls;    /* that failed, since it began or since the bell was last rung */
+    uint32_t bell;     /* as read before the last poll */
+    uint32_t drowsy;   /* polls since it is counted in the door's sleepers; 0: it is not */
 };
 
 /*
