@@ -197,7 +197,10 @@ CH_FN struct ch_device_team *ch_team_of(chorus_team_t handle)
 /* Where a peer has the symmetric object that this PE has at `mine`. */
 template <typename T> CH_FN T *ch_at_pe(T *mine, int pe)
 {
-    return (T *)((uintptr_t)mine + (uintptr_t)ch_state.peers[pe].shift);
+    T *const there = (T *)((uintptr_t)mine + (uintptr_t)ch_state.peers[pe].shift);
+
+    __builtin_assume(__isGlobal(there)); /* as all symmetric memory is */
+    return there;
 }
 
 /* One thread: the job's hosts are to learn of a wait that failed. 0: no team's. */

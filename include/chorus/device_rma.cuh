@@ -49,8 +49,11 @@ CH_FN void ch_put_signal(void *dest, const void *source, size_t bytes, uint64_t 
  * Copy between this PE's memory and a peer's, as the functions of these names in chorus.h,
  * without _warp and _block.
  *
- * @param dest    [out] nelems elements (bytes of the mem forms); symmetric in a put
- * @param source  [in] as many; symmetric in a get; disjoint of dest
+ * @param dest    [out] nelems elements (bytes of the mem forms); symmetric in a put, any memory
+ *                that the kernel may write in a get
+ * @param source  [in] as many, disjoint of dest; symmetric in a get, in a put any memory that
+ *                the kernel may read: a local variable, shared, constant or pinned memory too.
+ *                Of local variables in a _warp or _block form, all threads have the same values
  * @param nelems  elements, or bytes of the mem forms; 0 moves nothing
  * @param pe      number in the job
  *
@@ -140,7 +143,7 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_ELEMENT)
  * Put, then set or add to a signal at the same peer, which a wait there sees after the data.
  *
  * @param dest      [out] symmetric, nelems elements (bytes of the mem forms)
- * @param source    [in] as many, disjoint of dest
+ * @param source    [in] as many, disjoint of dest; any memory, as of the puts
  * @param nelems    elements, or bytes of the mem forms; 0 moves nothing, but signals
  * @param sig_addr  symmetric, 8-byte aligned
  * @param signal    set there, or added

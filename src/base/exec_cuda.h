@@ -17,7 +17,14 @@
 
 #include <string.h>
 
+/* Inlined, so that what is a constant at a call folds its branches. nvcc -G folds nothing:
+ * there functions stay functions, or each call would hold every algorithm, type and operator.
+ */
+#ifdef __CUDACC_DEBUG__
+#define CH_FN static __device__ __noinline__ __attribute__((unused))
+#else
 #define CH_FN static __device__ __forceinline__
+#endif
 
 /* 1 where calls are made inside kernels (chorus_device.cuh): no kernel's begin and end stand
  * around them, so every word's store is a release and every wait an acquire. */

@@ -198,6 +198,8 @@ CH_FN uint64_t ch_mark(const struct ch_coll *c)
     return c->is_due ? *c->failed : c->broken;
 }
 
+/* Calls inside kernels load from whatever memory they are given: a stack, shared or constant
+ * memory. A host has no address of those, so for its calls it is global memory. */
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
 #pragma unroll
@@ -205,7 +207,7 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
         const struct ch_piece p = ch_piece_of(b, u);
         const char *from = at + p.at;
 
-        __builtin_assume(__isGlobal(from));
+        if (!CH_INSIDE_KERNELS) __builtin_assume(__isGlobal(from)); /* faster loads */
         if (ch_is_whole(from, p)) {
             const ulonglong2 q = *(const ulonglong2 *)from;
 

@@ -29,7 +29,7 @@ CH_FN void ch_report_fault(const struct ch_kernel_args *a, chorus_status st, uin
     *(volatile int *)&a->fault->status = st;
 }
 
-/* x, computed where this stands. */
+/* x, computed where this stands. Of a host's call, whose addresses are all of global memory. */
 CH_FN void *ch_settle(const void *x)
 {
     size_t address = __cvta_generic_to_global(x);
