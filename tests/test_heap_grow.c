@@ -9,11 +9,13 @@
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -188,6 +190,47 @@ START_TEST(local__machine_refuses__is_an_error_of_this_pe)
 }
 END_TEST
 
+/* Sync memory that no algorithm uses takes none of the machine's. */
+static void local_unused_main(struct ch_boot *boot)
+{
+    struct ch_heap *const heap = pes_open_heap(boot, 64 * M);
+    const size_t before = bytes_behind_heap();
+    void *block = NULL;
+
+    EXPECT(ch_heap_local_alloc(heap, 32 * M, &block) == CHORUS_OK);
+    EXPECT(bytes_behind_heap() <= before + 1 * M);
+    EXPECT(((const char *)block)[0] == 0 && ((const char *)block)[32 * M - 1] == 0);
+    memset((char *)block + 8 * M, 1, 16 * M);
+    EXPECT(bytes_behind_heap() >= before + 16 * M);
+    EXPECT(bytes_behind_heap() <= before + 17 * M);
+    ch_heap_close(heap);
+}
+
+START_TEST(local__not_used__takes_no_memory)
+{
+    pes_run_processes(1, local_unused_main);
+}
+END_TEST
+
+/* Peers store to sync memory before its owner does: the owner's node is to be asked for it. */
+static void local_policy_main(struct ch_boot *boot)
+{
+    struct ch_heap *const heap = pes_open_heap(boot, 64 * M);
+    void *block = NULL;
+    int policy = -1;
+
+    EXPECT(ch_heap_local_alloc(heap, 1 * M, &block) == CHORUS_OK);
+    if (syscall(SYS_get_mempolicy, &policy, NULL, 0, block, MPOL_F_ADDR) == 0)
+        EXPECT(policy == MPOL_PREFERRED);
+    ch_heap_close(heap);
+}
+
+START_TEST(local__of_a_pe__is_asked_of_its_node)
+{
+    pes_run_processes(1, local_policy_main);
+}
+END_TEST
+
 /* On some kernels a signal undoes an fallocate in progress; growth goes on nonetheless. */
 static void on_alarm(int number)
 {
@@ -228,6 +271,8 @@ int main(void)
     tcase_add_test(tcase, grow__machine_full__fails_on_all);
     tcase_add_test(tcase, grow__pes_ask_for_different_bytes__is_an_error_on_all);
     tcase_add_test(tcase, local__machine_refuses__is_an_error_of_this_pe);
+    tcase_add_test(tcase, local__not_used__takes_no_memory);
+    tcase_add_test(tcase, local__of_a_pe__is_asked_of_its_node);
     tcase_add_test(tcase, grow__signals_meanwhile__succeeds);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);

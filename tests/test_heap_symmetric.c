@@ -283,6 +283,11 @@ START_TEST(local__used_memory_again__is_zero)
     ck_assert_int_eq(ch_heap_local_alloc(heap, 2 * M, &c), CHORUS_OK);
     ck_assert_ptr_eq(c, b);
     ck_assert(is_zero(c, 2 * M));
+    memset(c, 0xff, 2 * M);
+    ch_heap_local_free(heap, c);
+    ck_assert_int_eq(ch_heap_local_alloc(heap, 5 * M, &c), CHORUS_OK); /* in part used before */
+    ck_assert_ptr_eq(c, b);
+    ck_assert(is_zero(c, 5 * M));
     ck_assert(!ch_heap_contains(heap, c, 8)); /* it is not symmetric */
     CK_FAILS(ch_heap_local_alloc(heap, 1024 * M, &a), CHORUS_ERR_NOMEM, "1073741824 bytes");
     CK_FAILS(ch_heap_local_alloc(heap, 63 * M, &a), CHORUS_ERR_NOMEM, "destroy teams");

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local.c: the part of the segment that this PE manages alone. */
+/*
+ * local.c: the part of the segment that this PE manages alone.
+ *
+ * Its file is as long as the part's limit, but its pages come when someone first stores to
+ * them: a team has sync memory for every algorithm and peer, of which a program may use little.
+ */
 #include "heap/heap_state.h"
 
 #include <errno.h>
@@ -25,8 +30,7 @@ static chorus_status grow_local(struct ch_heap *heap, size_t limit, size_t bytes
     CH_TRY(ch_arena_reserve(&heap->local));
     error = next - old > ch_memory_available()
                 ? ENOMEM
-                : ch_segment_commit(&heap->segments[heap->me], layout->local_offset + old,
-                                    layout->local_offset + next);
+                : ch_segment_extend(&heap->segments[heap->me], layout->local_offset + next);
     if (error != 0)
         return CH_FAIL(CHORUS_ERR_NOMEM, "%zu bytes of sync memory asked of the machine: %s",
                        bytes_asked, strerror(error));
@@ -51,14 +55,18 @@ static chorus_status alloc_locked(struct ch_heap *heap, size_t bytes, size_t *of
 chorus_status ch_heap_local_alloc(struct ch_heap *heap, size_t bytes, void **ptr_out)
 {
     char *const local = heap->segments[heap->me].base + heap->layout.local_offset;
-    size_t offset = 0;
+    size_t offset = 0, used_end;
     chorus_status st;
 
     (void)pthread_mutex_lock(&heap->local_lock);
     st = alloc_locked(heap, bytes, &offset);
+    used_end = heap->local_used_end;
+    if (st == CHORUS_OK && offset + bytes > used_end) heap->local_used_end = offset + bytes;
     (void)pthread_mutex_unlock(&heap->local_lock);
     CH_TRY(st);
-    memset(local + offset, 0, bytes);
+    /* The system gave it as zeros, which to write would take pages for. */
+    if (offset < used_end)
+        memset(local + offset, 0, used_end - offset < bytes ? used_end - offset : bytes);
     *ptr_out = local + offset;
     return CHORUS_OK;
 }

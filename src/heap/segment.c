@@ -6,10 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* What stands in the first page. */
@@ -31,6 +34,9 @@ struct head {
 
 /* Memory left to others: one part in so many. */
 enum { SPARE_PARTS = 32 };
+
+/* NUMA nodes that Linux can be built for. */
+enum { NODES_MAX = 1024 };
 
 static size_t round_up(size_t value, size_t multiple)
 {
@@ -93,6 +99,20 @@ chorus_status ch_segment_map(const struct ch_layout *layout, int fd,
     return CHORUS_OK;
 }
 
+/* Peers store to sync memory before its PE does, and must not draw it to their node. A system
+ * that has no nodes, or refuses, costs time alone. */
+static void stay_near(const struct ch_segment *segment)
+{
+    enum { LONG_BITS = 8 * sizeof(unsigned long) };
+    unsigned long nodes[NODES_MAX / LONG_BITS] = {0};
+    unsigned cpu, node;
+
+    if (getcpu(&cpu, &node) != 0 || node >= NODES_MAX) return;
+    nodes[node / LONG_BITS] = 1ul << node % LONG_BITS;
+    (void)syscall(SYS_mbind, segment->base, segment->bytes, MPOL_PREFERRED, nodes,
+                  NODES_MAX + 1, 0);
+}
+
 chorus_status ch_segment_create(const struct ch_layout *layout, uint32_t users,
                                 struct ch_segment *segment_out)
 {
@@ -107,6 +127,7 @@ chorus_status ch_segment_create(const struct ch_layout *layout, uint32_t users,
     CH_TRY_GOTO(st, ch_segment_map(layout, fd, &made), out_fd);
     made.fd = fd;
     made.is_shared = 1;
+    stay_near(&made);
     error = ch_segment_commit(&made, 0, DOOR_BYTES);
     if (error != 0) {
         st = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the first page of the heap: %s",
@@ -171,6 +192,14 @@ void ch_segment_decommit(const struct ch_segment *segment, size_t lo, size_t hi)
     if (lo == hi) return;
     (void)fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)lo,
                     (off_t)(hi - lo));
+}
+
+/* The last page alone: unlike ftruncate, this makes no file shorter. */
+int ch_segment_extend(const struct ch_segment *segment, size_t hi)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return ch_segment_commit(segment, hi - page, hi);
 }
 
 /* Linux commits more than it has and then kills: so ask before. */

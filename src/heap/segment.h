@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * segment.h: the memory a PE shares: a memfd without a name, mapped at its largest size, with
- * pages behind it only where they were committed.
+ * pages behind it only where they were committed, or where someone stored first. Both come from
+ * the NUMA node that the PE started on.
  */
 #ifndef CH_SEGMENT_H
 #define CH_SEGMENT_H
@@ -46,6 +47,10 @@ void ch_segment_close(struct ch_segment *segment); /* undoes all three; zeroed i
 /* Back [lo, hi) of the own segment with memory, or none of it. 0 or an errno. */
 int ch_segment_commit(const struct ch_segment *segment, size_t lo, size_t hi);
 void ch_segment_decommit(const struct ch_segment *segment, size_t lo, size_t hi);
+
+/* Let all below `hi` be used: memory comes page by page, when someone first stores there. 0 or
+ * an errno. */
+int ch_segment_extend(const struct ch_segment *segment, size_t hi);
 
 /* Bytes that this machine could commit now without running out of memory. */
 size_t ch_memory_available(void);
