@@ -91,15 +91,6 @@ static chorus_status check_greetings(const struct ch_heap *heap, const struct gr
     return CHORUS_OK;
 }
 
-/* Map the peers of other processes from their descriptors. */
-static chorus_status map_peers(struct ch_heap *heap, const struct greeting *all, const int *fds)
-{
-    for (uint32_t pe = 0; pe < heap->n; pe++)
-        if (!same_process(&all[pe], &all[heap->me]))
-            CH_TRY(ch_segment_map(&heap->layout, fds[pe], &heap->segments[pe]));
-    return CHORUS_OK;
-}
-
 /* Peers of this process are used where they are; descriptors travel only if there are others.
  */
 static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *all)
@@ -128,7 +119,7 @@ static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *
                 boot->ops->exchange(boot, &nothing, sizeof(nothing),
                                     heap->segments[heap->me].fd, nothings, fds),
                 out_fds);
-    st = map_peers(heap, all, fds);
+    st = ch_segments_map(&heap->layout, fds, heap->n, heap->segments, &heap->peers);
     for (uint32_t pe = 0; pe < heap->n; pe++)
         (void)close(fds[pe]);
 
@@ -270,6 +261,7 @@ void ch_heap_close(struct ch_heap *heap)
     ch_data_close(heap->data);
     for (uint32_t pe = 0; heap->segments != NULL && pe < heap->n; pe++)
         ch_segment_close(&heap->segments[pe]);
+    ch_range_free(&heap->peers);
     free(heap->segments);
     ch_arena_clear(&heap->local);
     ch_arena_clear(&heap->arena);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,39 +65,71 @@ void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, uint32_t n
     layout->total_bytes = layout->symmetric_offset + symmetric;
 }
 
-/* Map fd so that the symmetric part is aligned: reserve more, keep the part that is. */
-static char *map_aligned(const struct ch_layout *layout, int fd)
+/* Addresses of which the first segment's symmetric part is aligned: reserve more, keep the part
+ * that is. */
+static char *reserve(const struct ch_layout *layout, size_t bytes)
 {
-    const size_t span = layout->total_bytes + CH_HEAP_ALIGN_MAX;
+    const size_t span = bytes + CH_HEAP_ALIGN_MAX;
     char *const all =
         mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     const uintptr_t symmetric = (uintptr_t)all + layout->symmetric_offset;
     const size_t before = round_up(symmetric, CH_HEAP_ALIGN_MAX) - symmetric;
-    const size_t after = span - before - layout->total_bytes;
-    char *base;
+    const size_t after = span - before - bytes;
 
     if (all == MAP_FAILED) return NULL;
     if (before != 0) (void)munmap(all, before);
     if (after != 0) (void)munmap(all + span - after, after);
-    base = mmap(all + before, layout->total_bytes, PROT_READ | PROT_WRITE,
-                MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0);
-    if (base != MAP_FAILED) return base;
-    (void)munmap(all + before, layout->total_bytes);
-    return NULL;
+    return all + before;
 }
 
-chorus_status ch_segment_map(const struct ch_layout *layout, int fd,
+static bool map_at(const struct ch_layout *layout, char *base, int fd)
+{
+    return mmap(base, layout->total_bytes, PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != MAP_FAILED;
+}
+
+static chorus_status no_addresses(size_t bytes, uint32_t n)
+{
+    return CH_FAIL(CHORUS_ERR_SYSTEM,
+                   "cannot reserve %zu bytes of address space for the heaps of %u PEs: %s; "
+                   "lower CHORUS_HEAP_MAX or raise the limit (ulimit -v)",
+                   bytes, n, strerror(errno));
+}
+
+chorus_status ch_segments_map(const struct ch_layout *layout, const int *fds, uint32_t n,
+                              struct ch_segment *segments, struct ch_range *range_out)
+{
+    const size_t stride = round_up(layout->total_bytes, CH_HEAP_ALIGN_MAX);
+    const struct ch_range range = {reserve(layout, n * stride), n * stride};
+
+    if (range.base == NULL) return no_addresses(range.bytes, n);
+    *range_out = range;
+    for (uint32_t pe = 0; pe < n; pe++) {
+        char *const base = range.base + pe * stride;
+
+        if (segments[pe].base != NULL) continue;
+        if (!map_at(layout, base, fds[pe])) return no_addresses(range.bytes, n);
+        segments[pe] = (struct ch_segment){base, layout->total_bytes, -1, 0};
+    }
+    return CHORUS_OK;
+}
+
+void ch_range_free(struct ch_range *range)
+{
+    if (range->base != NULL) (void)munmap(range->base, range->bytes);
+    *range = (struct ch_range){NULL, 0};
+}
+
+static chorus_status map_own(const struct ch_layout *layout, int fd,
                              struct ch_segment *segment_out)
 {
-    char *const base = map_aligned(layout, fd);
+    char *const base = reserve(layout, layout->total_bytes);
 
-    if (base == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM,
-                       "cannot reserve %zu bytes of address space for the heap of a PE: %s; "
-                       "lower CHORUS_HEAP_MAX or raise the limit (ulimit -v)",
-                       layout->total_bytes, strerror(errno));
-    *segment_out = (struct ch_segment){base, layout->total_bytes, -1, 0};
-    return CHORUS_OK;
+    if (base == NULL) return no_addresses(layout->total_bytes, 1);
+    *segment_out = (struct ch_segment){base, layout->total_bytes, fd, 1};
+    if (map_at(layout, base, fd)) return CHORUS_OK;
+    (void)munmap(base, layout->total_bytes);
+    return no_addresses(layout->total_bytes, 1);
 }
 
 /* Peers store to sync memory before its PE does, and must not draw it to their node. A system
@@ -124,9 +157,7 @@ chorus_status ch_segment_create(const struct ch_layout *layout, uint32_t users,
     if (fd < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "memfd_create for the heap failed: %s",
                        strerror(errno));
-    CH_TRY_GOTO(st, ch_segment_map(layout, fd, &made), out_fd);
-    made.fd = fd;
-    made.is_shared = 1;
+    CH_TRY_GOTO(st, map_own(layout, fd, &made), out_fd);
     stay_near(&made);
     error = ch_segment_commit(&made, 0, DOOR_BYTES);
     if (error != 0) {
@@ -162,9 +193,8 @@ void ch_segment_close(struct ch_segment *segment)
 {
     if (segment->base == NULL) return;
     /* A peer's thread may still ring this door after the last barrier. */
-    if (!segment->is_shared ||
-        __atomic_sub_fetch(&((struct head *)(void *)segment->base)->users, 1,
-                           __ATOMIC_ACQ_REL) == 0)
+    if (segment->is_shared && __atomic_sub_fetch(&((struct head *)(void *)segment->base)->users,
+                                                 1, __ATOMIC_ACQ_REL) == 0)
         (void)munmap(segment->base, segment->bytes);
     if (segment->fd >= 0) (void)close(segment->fd);
     memset(segment, 0, sizeof(*segment));
