@@ -114,12 +114,12 @@ static chorus_status forked_exchange(struct ch_boot *boot, const void *blob, siz
     struct room *const room = ((struct forked_boot *)(void *)boot)->room;
 
     EXPECT(bytes <= BLOB_BYTES_MAX);
-    memcpy(room->blobs[boot->me], blob, bytes);
+    if (bytes != 0) memcpy(room->blobs[boot->me], blob, bytes);
     room->pids[boot->me] = getpid();
     room->fds[boot->me] = fd;
     (void)pthread_barrier_wait(&room->barrier);
     for (uint32_t pe = 0; pe < boot->n; pe++) {
-        memcpy((char *)blobs_out + pe * bytes, room->blobs[pe], bytes);
+        if (bytes != 0) memcpy((char *)blobs_out + pe * bytes, room->blobs[pe], bytes);
         if (fd >= 0) fds_out[pe] = take_fd(room, pe);
     }
     (void)pthread_barrier_wait(&room->barrier);

@@ -27,7 +27,7 @@ static void *take_part(void *arg)
     chorus_status mine = CHORUS_OK;
 
     if (pe->failure != NULL) mine = CH_FAIL(CHORUS_ERR_TABLE, "%s", pe->failure);
-    pe->told = ch_agree(pe->boot, &pe->options, pe->digest, mine);
+    pe->told = ch_context_agree(pe->boot, &pe->options, pe->digest, mine);
     (void)snprintf(pe->message, sizeof(pe->message), "%s", ch_error_message());
     return NULL;
 }
@@ -134,7 +134,7 @@ START_TEST(agree__one_pe_cannot_start__all_get_its_reason)
     pes[1].failure = "table.yaml:3:1: unknown key";
     run(pes);
     assert_all(pes, CHORUS_ERR_TABLE, "table.yaml:3:1: unknown key");
-    ck_assert(strstr(pes[0].message, "PE 1 could not start: ") != NULL);
+    ck_assert(strstr(pes[0].message, "start: PE 1: table.yaml") != NULL);
 }
 END_TEST
 

@@ -377,8 +377,7 @@ static void make_teams_and_streams(void *arg)
     if (me == 1) cuda_fake.full_device = 1;
     chorus_free(chorus_malloc(1)); /* a barrier */
     ck_assert_int_eq(split(), CHORUS_TEAM_INVALID);
-    expect_says(me == 1 ? "making an event on GPU 1 (fake 1) failed"
-                        : "PE 1 has no room for the sync memory of a team");
+    expect_says("team: PE 1: making an event on GPU 1 (fake 1) failed");
     ck_assert_int_eq(chorusx_stream_create(&stream), me == 1 ? CHORUS_ERR_NOMEM : CHORUS_OK);
     chorus_free(chorus_malloc(1));
     if (me == 1) cuda_fake.full_device = -1;
@@ -412,7 +411,10 @@ static void make_teams_on_failing_gpu(void *arg)
             cuda_fake.bad_memory = 1;
         }
         team = split();
-        if (team == CHORUS_TEAM_INVALID) expect_says(me == 1 ? "on GPU 1 (fake 1)" : "PE 1 ");
+        if (team == CHORUS_TEAM_INVALID) {
+            expect_says("PE 1: ");
+            expect_says("on GPU 1 (fake 1)");
+        }
         if (me == 1) cuda_fake.bad_memory = -1;
         chorus_free(chorus_malloc(1)); /* a barrier */
     }

@@ -73,7 +73,7 @@ static void one_fails_main(struct ch_boot *boot)
     if (boot->me == 1) limit_files(1 * M);
     EXPECT(ch_heap_alloc(heap, 8, 16 * M, &block) == CHORUS_ERR_NOMEM);
     EXPECT(pes_message_has("16777216 bytes asked of the symmetric heap; 66060288 of 67108864"));
-    EXPECT(pes_message_has("PE 1 could not get memory from its machine: File too large"));
+    EXPECT(pes_message_has("PE 1: could not get memory from its machine: File too large"));
     EXPECT(block == NULL);
     same_info(heap, &before);
     EXPECT(bytes_behind_heap() == behind); /* those that had it gave it back */

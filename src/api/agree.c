@@ -2,8 +2,9 @@
 /* agree.c: what must be alike on all PEs is compared before anything is built on it. */
 #include "api/context.h"
 
+#include "boot/vote.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 /* clang-format off */
 /* Options that decide the layout of shared memory: name, field. */
@@ -11,30 +12,21 @@
     X(SYNC_MAX, sync_max) X(CTAS, ctas) X(CHUNK, chunk)
 /* clang-format on */
 
-enum { MESSAGE_BYTES = 256 };
-
-/* What a PE tells the others. */
 struct claim {
 #define X(NAME, field) uint64_t field;
     AGREED_OPTIONS(X)
 #undef X
     uint64_t heap; /* a chorus_heap */
     uint64_t select_digest;
-    int64_t status; /* of the PE so far, with its message if that is a failure */
-    char message[MESSAGE_BYTES];
 };
 
-static void fill(struct claim *claim, const struct ch_options *options, uint64_t select_digest,
-                 chorus_status mine)
+static void fill(struct claim *claim, const struct ch_options *options, uint64_t select_digest)
 {
-    memset(claim, 0, sizeof(*claim));
 #define X(NAME, field) claim->field = options->field;
     AGREED_OPTIONS(X)
 #undef X
     claim->heap = options->heap;
     claim->select_digest = select_digest;
-    claim->status = mine;
-    if (mine != CHORUS_OK) strncpy(claim->message, ch_error_message(), MESSAGE_BYTES - 1);
 }
 
 static chorus_status compare(const struct claim *claims, uint32_t n)
@@ -65,30 +57,19 @@ static chorus_status compare(const struct claim *claims, uint32_t n)
     return CHORUS_OK;
 }
 
-static chorus_status judge(const struct claim *claims, uint32_t n, uint32_t me)
+chorus_status ch_context_agree(struct ch_boot *boot, const struct ch_options *options,
+                               uint64_t select_digest, chorus_status mine)
 {
-    /* The own failure's code and message stand already. */
-    if (claims[me].status != CHORUS_OK) return (chorus_status)claims[me].status;
-    for (uint32_t pe = 0; pe < n; pe++)
-        if (claims[pe].status != CHORUS_OK)
-            return CH_FAIL((chorus_status)claims[pe].status, "PE %u could not start: %s", pe,
-                           claims[pe].message);
-    return compare(claims, n);
-}
-
-chorus_status ch_agree(struct ch_boot *boot, const struct ch_options *options,
-                       uint64_t select_digest, chorus_status mine)
-{
-    struct claim claim;
-    struct claim *claims = calloc(boot->n, sizeof(*claims));
+    struct claim claim, *claims = calloc(boot->n, sizeof(*claims));
+    const struct ch_vote vote = {"start", mine, &claim, sizeof(claim)};
     chorus_status status;
 
     if (claims == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to compare the options of %u PEs",
                        boot->n);
-    fill(&claim, options, select_digest, mine);
-    status = boot->ops->exchange(boot, &claim, sizeof(claim), -1, claims, NULL);
-    if (status == CHORUS_OK) status = judge(claims, boot->n, boot->me);
+    fill(&claim, options, select_digest);
+    status = ch_boot_vote(boot, &vote, claims);
+    if (status == CHORUS_OK) status = compare(claims, boot->n);
     free(claims);
     return status;
 }

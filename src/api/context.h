@@ -70,8 +70,9 @@ CH_MUST_CHECK chorus_status ch_context_meet(struct ch_context *context);
 
 /* Compare over boot what all PEs must have alike; `mine` is this PE's state so far, and a
  * failure of any PE fails all, with its message. Collective over the job. */
-CH_MUST_CHECK chorus_status ch_agree(struct ch_boot *boot, const struct ch_options *options,
-                                     uint64_t select_digest, chorus_status mine);
+CH_MUST_CHECK chorus_status ch_context_agree(struct ch_boot *boot,
+                                             const struct ch_options *options,
+                                             uint64_t select_digest, chorus_status mine);
 
 /* Obey CHORUS_LOG; once per process, before threads log. */
 CH_MUST_CHECK chorus_status ch_log_start(const struct ch_options *options);

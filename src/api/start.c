@@ -2,6 +2,7 @@
 /* start.c: making and unmaking everything a PE has, room by room. */
 #include "api/context.h"
 
+#include "boot/vote.h"
 #include "coll/crew.h"
 #include "coll/gpu.h"
 #include "coll/lines.h"
@@ -47,17 +48,19 @@ static chorus_status open_rooms(struct ch_context *context)
 {
     const struct ch_options *options = &context->options;
     struct ch_boot *boot = context->boot;
+    struct ch_vote made = {.step = "start"};
     const chorus_status mine = ch_select_open(options->algo, options->tuning, &context->select);
     const uint64_t digest = mine == CHORUS_OK ? ch_select_digest(context->select) : 0;
 
-    CH_TRY(ch_agree(boot, options, digest, mine));
+    CH_TRY(ch_context_agree(boot, options, digest, mine));
     CH_TRY(ch_heap_open(boot, options, &context->heap));
     if (options->ctas == 0)
         context->options.ctas =
             ch_heap_device(context->heap) != NULL ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
     ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n,
                      boot->n_cores, options->timeout_ns);
-    CH_TRY(ch_agree(boot, options, digest, make_own(context)));
+    made.mine = make_own(context);
+    CH_TRY(ch_boot_vote(boot, &made, NULL));
     return open_teams(context);
 }
 

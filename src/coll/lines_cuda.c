@@ -2,28 +2,18 @@
 #include "coll/lines.h"
 
 #include "base/log.h"
+#include "boot/vote.h"
 #include "coll/kernels_lines.h"
 #include "heap/device.h"
 #include "heap/runtime_cuda.h"
 
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
-enum { WHY_BYTES = 200 };
 
 /* What a PE tells the others before the trial: where its area is. */
 struct place {
     uint64_t offset; /* in its data segment */
     int32_t can;
-};
-
-/* And after it: whether it has found all lines whole, or what kept it from finding out. */
-struct verdict {
-    int64_t status;
-    bool are_whole;
-    char why[WHY_BYTES];
 };
 
 /* This PE's part of the trial, to its end. */
@@ -77,19 +67,12 @@ static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines
 /* The same for all, once all are done with each other's areas. */
 static chorus_status agree(struct ch_boot *boot, chorus_status status, bool *are_whole)
 {
-    struct verdict mine, all[CH_KERNEL_PES_MAX];
+    const struct ch_vote vote = {"lines between GPUs", status, are_whole, sizeof(*are_whole)};
+    bool all[CH_KERNEL_PES_MAX];
 
-    memset(&mine, 0, sizeof(mine));
-    mine.status = status;
-    mine.are_whole = *are_whole;
-    if (status != CHORUS_OK)
-        (void)snprintf(mine.why, sizeof(mine.why), "%s", ch_error_message());
-    CH_TRY(boot->ops->exchange(boot, &mine, sizeof(mine), -1, all, NULL));
-    for (uint32_t pe = 0; pe < boot->n; pe++) {
-        if (all[pe].status != CHORUS_OK)
-            return CH_FAIL((chorus_status)all[pe].status, "PE %u: %s", pe, all[pe].why);
-        if (!all[pe].are_whole) *are_whole = false;
-    }
+    CH_TRY(ch_boot_vote(boot, &vote, all));
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        *are_whole = *are_whole && all[pe];
     CH_LOG(INFO, "lines of 128 bytes are %s", *are_whole ? "whole: ll128 is used" : "not used");
     return CHORUS_OK;
 }

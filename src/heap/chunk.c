@@ -2,92 +2,30 @@
 /* chunk.c: memory behind device segments, of all PEs or of none. */
 #include "heap/data.h"
 
+#include "boot/vote.h"
 #include "heap/multicast.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { WHY_BYTES = 200 };
-
-/* What a PE says of a step that all must have taken. */
-struct report {
-    uint64_t handle;     /* of its chunk, good within its process */
-    struct ch_pass pass; /* to its chunk, for others; a descriptor comes beside the report */
-    bool offers_fabric;  /* asked at the start alone */
-    int64_t status;
-    char why[WHY_BYTES];
+/* What a PE tells the others of its chunk. */
+struct offer {
+    uint64_t handle;     /* good within its process */
+    struct ch_pass pass; /* for others; a descriptor goes beside it */
 };
 
-static struct report report_of(chorus_status status)
+chorus_status ch_data_vote(const struct ch_data *data, chorus_status mine)
 {
-    struct report r;
+    const struct ch_vote vote = {"heap on GPUs", mine, NULL, 0};
 
-    memset(&r, 0, sizeof(r));
-    r.status = status;
-    if (status != CHORUS_OK) (void)snprintf(r.why, sizeof(r.why), "%s", ch_error_message());
-    return r;
-}
-
-/* CHORUS_OK, or the failure of the first PE that had one, with its message, on every PE. */
-static chorus_status judge(const struct ch_data *data, const struct report *all)
-{
-    for (uint32_t pe = 0; pe < data->n; pe++)
-        if (all[pe].status != CHORUS_OK)
-            return CH_FAIL((chorus_status)all[pe].status, "heap on GPUs: PE %u: %s", pe,
-                           all[pe].why);
-    return CHORUS_OK;
-}
-
-/* Hear all PEs out, and judge. */
-static chorus_status ask_all(const struct ch_data *data, const struct report *mine,
-                             struct report *all)
-{
-    CH_TRY(data->boot->ops->exchange(data->boot, mine, sizeof(*mine), -1, all, NULL));
-    return judge(data, all);
-}
-
-static chorus_status make_list(const struct ch_data *data, struct report **all_out)
-{
-    *all_out = malloc(data->n * sizeof(**all_out));
-    if (*all_out == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
-    return CHORUS_OK;
-}
-
-chorus_status ch_data_agree(const struct ch_data *data, chorus_status mine)
-{
-    const struct report report = report_of(mine);
-    struct report *all;
-    chorus_status st;
-
-    CH_TRY(make_list(data, &all));
-    st = ask_all(data, &report, all);
-    free(all);
-    return st;
-}
-
-chorus_status ch_data_agree_on_fabric(const struct ch_data *data, chorus_status mine,
-                                      bool offers, uint32_t *without_out)
-{
-    struct report report = report_of(mine), *all;
-    uint32_t pe = 0;
-    chorus_status st;
-
-    report.offers_fabric = offers;
-    CH_TRY(make_list(data, &all));
-    st = ask_all(data, &report, all);
-    while (st == CHORUS_OK && pe < data->n && all[pe].offers_fabric)
-        pe++;
-    free(all);
-    *without_out = pe;
-    return st;
+    return ch_boot_vote(data->boot, &vote, NULL);
 }
 
 /* Map the chunk [lo, hi) of PE pe, from its handle in this process or from what it passed on.
  */
 static chorus_status map_one(const struct ch_data *data, uint32_t pe, size_t lo, size_t hi,
-                             const struct report *its)
+                             const struct offer *its)
 {
     uint64_t own = its->handle;
     chorus_status st;
@@ -106,7 +44,7 @@ void ch_data_unmap(const struct ch_data *data, uint32_t n, size_t lo, size_t hi)
 
 /* All PEs' chunks here, or none. */
 static chorus_status map_all(const struct ch_data *data, size_t lo, size_t hi,
-                             const struct report *all)
+                             const struct offer *all)
 {
     for (uint32_t pe = 0; pe < data->n; pe++) {
         const chorus_status st = map_one(data, pe, lo, hi, &all[pe]);
@@ -118,21 +56,20 @@ static chorus_status map_all(const struct ch_data *data, size_t lo, size_t hi,
     return CHORUS_OK;
 }
 
-/* Tell what became of this PE's chunk and learn of all, with their descriptors if such are the
- * passes. A PE without a chunk then gives any, since all must give one. */
-static chorus_status exchange(const struct ch_data *data, const struct report *mine,
-                              struct report *all)
+/* Add the descriptors to the offers, if such are the passes. */
+static chorus_status add_descriptors(const struct ch_data *data, int fd, struct offer *all)
 {
-    const bool has_fds = !data->by_fabric;
-    const int fd = mine->status == CHORUS_OK ? mine->pass.fd : data->spare_fd;
-    int *fds = malloc(data->n * sizeof(*fds));
+    int *fds;
     chorus_status st;
 
+    for (uint32_t pe = 0; pe < data->n; pe++)
+        all[pe].pass.fd = -1;
+    if (data->by_fabric) return CHORUS_OK;
+    fds = malloc(data->n * sizeof(*fds));
     if (fds == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
-    st =
-        data->boot->ops->exchange(data->boot, mine, sizeof(*mine), has_fds ? fd : -1, all, fds);
+    st = data->boot->ops->exchange(data->boot, NULL, 0, fd, NULL, fds);
     for (uint32_t pe = 0; st == CHORUS_OK && pe < data->n; pe++)
-        all[pe].pass.fd = has_fds ? fds[pe] : -1;
+        all[pe].pass.fd = fds[pe];
     free(fds);
     return st;
 }
@@ -142,22 +79,29 @@ static void close_pass(const struct ch_pass *pass)
     if (pass->fd >= 0) (void)close(pass->fd);
 }
 
-/* Every PE's chunk mapped by every PE, or none by any. */
-static chorus_status share(const struct ch_data *data, size_t lo, size_t hi,
-                           const struct report *mine)
+/* All PEs have made their chunks: every one mapped by every PE, or none by any. */
+static chorus_status map_everywhere(const struct ch_data *data, size_t lo, size_t hi,
+                                    const struct offer *all)
 {
-    struct report *all;
+    const chorus_status mapped = map_all(data, lo, hi, all);
+    const chorus_status st = ch_data_vote(data, mapped);
+
+    if (st != CHORUS_OK && mapped == CHORUS_OK) ch_data_unmap(data, data->n, lo, hi);
+    return st;
+}
+
+/* `created` says whether this PE has made its chunk, and offers it. */
+static chorus_status share(const struct ch_data *data, size_t lo, size_t hi,
+                           chorus_status created, const struct offer *mine)
+{
+    const struct ch_vote vote = {"heap on GPUs", created, mine, sizeof(*mine)};
+    struct offer *all = malloc(data->n * sizeof(*all));
     chorus_status st;
 
-    CH_TRY(make_list(data, &all));
-    CH_TRY_GOTO(st, exchange(data, mine, all), out_all);
-    st = judge(data, all);
-    if (st == CHORUS_OK) {
-        const chorus_status mapped = map_all(data, lo, hi, all);
-
-        st = ch_data_agree(data, mapped);
-        if (st != CHORUS_OK && mapped == CHORUS_OK) ch_data_unmap(data, data->n, lo, hi);
-    }
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
+    CH_TRY_GOTO(st, ch_boot_vote(data->boot, &vote, all), out_all);
+    CH_TRY_GOTO(st, add_descriptors(data, mine->pass.fd, all), out_all);
+    st = map_everywhere(data, lo, hi, all);
     for (uint32_t pe = 0; pe < data->n; pe++)
         close_pass(&all[pe].pass);
 
@@ -168,11 +112,11 @@ out_all:
 
 /* Map the chunk of every segment here, and all at once where there is multicast. */
 static chorus_status join(const struct ch_data *data, struct ch_chunk *chunk,
-                          const struct report *mine)
+                          chorus_status created, const struct offer *mine)
 {
     chorus_status st;
 
-    CH_TRY(share(data, chunk->lo, chunk->hi, mine));
+    CH_TRY(share(data, chunk->lo, chunk->hi, created, mine));
     if (!data->has_multicast) return CHORUS_OK;
     st = ch_multicast_make(data, chunk, mine->handle);
     if (st != CHORUS_OK) ch_data_unmap(data, data->n, chunk->lo, chunk->hi);
@@ -184,22 +128,19 @@ chorus_status ch_data_add_chunk(struct ch_data *data, size_t lo, size_t hi)
     struct ch_chunk *chunks =
         realloc(data->chunks, (data->n_chunks + 1) * sizeof(*data->chunks));
     struct ch_chunk chunk = {lo, hi, 0};
-    struct ch_pass pass = {.fd = -1};
-    uint64_t handle = 0;
     chorus_status created, st;
-    struct report mine;
+    struct offer mine;
 
+    memset(&mine, 0, sizeof(mine));
+    mine.pass.fd = -1;
     if (chunks != NULL) data->chunks = chunks;
-    created = chunks == NULL
-                  ? CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of chunks")
-                  : ch_device_create(data->device, hi - lo, data->by_fabric, &handle, &pass);
-    mine = report_of(created);
-    mine.handle = handle;
-    mine.pass = pass;
-    st = join(data, &chunk, &mine);
+    created = chunks == NULL ? CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of chunks")
+                             : ch_device_create(data->device, hi - lo, data->by_fabric,
+                                                &mine.handle, &mine.pass);
+    st = join(data, &chunk, created, &mine);
     if (created == CHORUS_OK) {
-        ch_device_release(data->device, handle);
-        close_pass(&pass);
+        ch_device_release(data->device, mine.handle);
+        close_pass(&mine.pass);
     }
     CH_TRY(st);
     data->chunks[data->n_chunks++] = chunk;

@@ -4,6 +4,7 @@
 #include "heap/data.h"
 
 #include "base/log.h"
+#include "boot/vote.h"
 #include "heap/heap.h"
 #include "heap/multicast.h"
 
@@ -33,7 +34,7 @@ chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi)
     if (bytes > has / data->n_sharing)
         st = CH_FAIL(CHORUS_ERR_NOMEM, "its GPU (%s) has %zu bytes free, %u PEs share it",
                      ch_device_id_of(data->device)->name, has, data->n_sharing);
-    CH_TRY(ch_data_agree(data, st));
+    CH_TRY(ch_data_vote(data, st));
     return ch_data_add_chunk(data, data->symmetric_offset + lo, data->symmetric_offset + hi);
 }
 
@@ -112,6 +113,24 @@ static bool offers_fabric(const struct ch_data *data, const struct ch_options *o
     return false;
 }
 
+/* Do all PEs offer fabric handles? Else *without_out is the first that does not. */
+static chorus_status vote_on_fabric(const struct ch_data *data, chorus_status mine, bool offers,
+                                    uint32_t *without_out)
+{
+    const struct ch_vote vote = {"heap on GPUs", mine, &offers, sizeof(offers)};
+    bool *all = malloc(data->n * sizeof(*all));
+    uint32_t pe = 0;
+    chorus_status st;
+
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
+    st = ch_boot_vote(data->boot, &vote, all);
+    while (st == CHORUS_OK && pe < data->n && all[pe])
+        pe++;
+    free(all);
+    *without_out = pe;
+    return st;
+}
+
 /* What each PE made alone all have; and how memory becomes known to other processes. */
 static chorus_status agree_on_start(struct ch_data *data, const struct ch_options *options,
                                     chorus_status mine)
@@ -121,9 +140,9 @@ static chorus_status agree_on_start(struct ch_data *data, const struct ch_option
 
     for (uint32_t pe = 0; pe < data->n; pe++)
         is_alone = is_alone && data->is_here[pe];
-    if (is_alone) return ch_data_agree(data, mine);
-    CH_TRY(ch_data_agree_on_fabric(
-        data, mine, mine == CHORUS_OK && offers_fabric(data, options), &without));
+    if (is_alone) return ch_data_vote(data, mine);
+    CH_TRY(vote_on_fabric(data, mine, mine == CHORUS_OK && offers_fabric(data, options),
+                          &without));
     data->by_fabric = without == data->n;
     if (data->by_fabric)
         CH_LOG(DEBUG, "memory of GPUs is shared by fabric handles, which all PEs offer");

@@ -31,7 +31,7 @@ struct ch_data {
     struct ch_boot *boot;     /* borrowed */
     uint32_t me, n;
     bool by_fabric;        /* what other processes get of memory: see struct ch_pass */
-    int spare_fd;          /* borrowed: given where all must give a descriptor */
+    int spare_fd;          /* borrowed: given where all must and only PE 0 has one to give */
     char gpu[64];          /* the name that all PEs' devices have; "" if they differ */
     uint32_t n_sharing;    /* PEs that use this PE's device, itself too */
     bool *is_here;         /* [n], owned: of this process, so that handles are good here */
@@ -77,15 +77,8 @@ void ch_data_close(struct ch_data *data); /* null is a no-op; not collective */
  * on all PEs, names the one whose device is full. */
 CH_MUST_CHECK chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi);
 
-/* CHORUS_OK if that is what every PE says of a step, else the failure of the first that had
- * one, with its message, on every PE. Collective; for multicast.c. */
-CH_MUST_CHECK chorus_status ch_data_agree(const struct ch_data *data, chorus_status mine);
-
-/* The same, and whether all PEs offer fabric handles: *without_out is the first that does not,
- * or the number of PEs. */
-CH_MUST_CHECK chorus_status ch_data_agree_on_fabric(const struct ch_data *data,
-                                                    chorus_status mine, bool offers,
-                                                    uint32_t *without_out);
+/* A vote of all PEs on a step that is theirs. */
+CH_MUST_CHECK chorus_status ch_data_vote(const struct ch_data *data, chorus_status mine);
 
 /* The next chunk of every segment, bytes [lo, hi) of it: on all PEs or on none. Collective.
  * Mappings alone keep its memory afterwards. */

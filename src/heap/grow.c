@@ -8,14 +8,18 @@
  */
 #include "heap/heap_state.h"
 
+#include "boot/vote.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct vote {
+enum { WHY_BYTES = 512 };
+
+/* What must be alike on all PEs. */
+struct demand {
     uint64_t bytes_asked, limit;
-    int64_t error; /* errno, 0 for yes */
 };
 
 chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, const char *why)
@@ -30,11 +34,9 @@ chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, co
         bytes_asked, info.free_bytes, info.reserved_bytes, info.largest_free_bytes, why);
 }
 
-static chorus_status count_votes(const struct ch_heap *heap, const struct vote *all)
+static chorus_status compare(const struct demand *all, uint32_t n)
 {
-    char why[160];
-
-    for (uint32_t pe = 1; pe < heap->n; pe++)
+    for (uint32_t pe = 1; pe < n; pe++)
         if (all[pe].bytes_asked != all[0].bytes_asked || all[pe].limit != all[0].limit)
             return CH_FAIL(
                 CHORUS_ERR_ARG,
@@ -42,24 +44,22 @@ static chorus_status count_votes(const struct ch_heap *heap, const struct vote *
                 "must make the same allocations in the same order",
                 (unsigned long long)all[0].bytes_asked, pe,
                 (unsigned long long)all[pe].bytes_asked);
-    for (uint32_t pe = 0; pe < heap->n; pe++) {
-        if (all[pe].error == 0) continue;
-        (void)snprintf(why, sizeof(why), "PE %u could not get memory from its machine: %s", pe,
-                       strerror((int)all[pe].error));
-        return ch_heap_no_room(heap, (size_t)all[0].bytes_asked, why);
-    }
     return CHORUS_OK;
 }
 
-/* The same answer on every PE: CHORUS_OK if nobody had an error. */
-static chorus_status agree(struct ch_heap *heap, const struct vote *mine)
+/* Has every PE the memory? Its machine said so by this errno, 0 for yes. */
+static chorus_status agree(struct ch_heap *heap, const struct demand *mine, int error)
 {
-    struct vote *const all = malloc(heap->n * sizeof(*all));
+    struct ch_vote vote = {"growth", CHORUS_OK, mine, sizeof(*mine)};
+    struct demand *const all = malloc(heap->n * sizeof(*all));
     chorus_status st;
 
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", heap->n);
-    st = heap->boot->ops->exchange(heap->boot, mine, sizeof(*mine), -1, all, NULL);
-    if (st == CHORUS_OK) st = count_votes(heap, all);
+    if (error != 0)
+        vote.mine = CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its machine: %s",
+                            strerror(error));
+    st = ch_boot_vote(heap->boot, &vote, all);
+    if (st == CHORUS_OK) st = compare(all, heap->n);
     free(all);
     return st;
 }
@@ -85,42 +85,43 @@ static size_t next_limit(const struct ch_heap *heap, size_t old, size_t limit)
     return next < most ? next : most;
 }
 
-/* The same on GPUs, whose refusal stands in the message. */
-static chorus_status commit_on_gpus(struct ch_heap *heap, size_t lo, size_t hi,
-                                    size_t bytes_asked)
-{
-    const chorus_status st = ch_data_grow(heap->data, lo, hi);
-    char why[240];
-
-    if (st != CHORUS_ERR_NOMEM) return st;
-    (void)snprintf(why, sizeof(why), "%s", ch_error_message());
-    return ch_heap_no_room(heap, bytes_asked, why);
-}
-
 /* Back [lo, hi) of every PE's symmetric part, or none. */
-static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi, struct vote *mine)
+static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi,
+                                const struct demand *mine)
 {
     const struct ch_segment *const own = &heap->segments[heap->me];
     const size_t base = heap->layout.symmetric_offset;
     chorus_status st;
+    int error;
 
-    if (heap->data != NULL) return commit_on_gpus(heap, lo, hi, (size_t)mine->bytes_asked);
-    mine->error = ch_segment_commit(own, base + lo, base + hi);
-    st = agree(heap, mine);
-    if (st != CHORUS_OK && mine->error == 0) ch_segment_decommit(own, base + lo, base + hi);
+    if (heap->data != NULL) return ch_data_grow(heap->data, lo, hi);
+    error = ch_segment_commit(own, base + lo, base + hi);
+    st = agree(heap, mine, error);
+    if (st != CHORUS_OK && error == 0) ch_segment_decommit(own, base + lo, base + hi);
     return st;
 }
 
-chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit, size_t bytes_asked)
+static chorus_status grow(struct ch_heap *heap, size_t next, size_t bytes_asked)
 {
     const size_t old = heap->arena.limit;
-    const size_t next = limit == old ? old : next_limit(heap, old, limit);
-    struct vote mine = {bytes_asked, next, foresee(heap, next - old)};
+    const struct demand mine = {bytes_asked, next};
 
-    CH_TRY(agree(heap, &mine));
+    CH_TRY(agree(heap, &mine, foresee(heap, next - old)));
     if (next == old) return CHORUS_OK; /* only the bookkeeping had to grow */
     CH_TRY(commit_all(heap, old, next, &mine));
     ch_arena_grow(&heap->arena, next);
     __atomic_store_n(&heap->committed_bytes, next, __ATOMIC_RELAXED);
     return CHORUS_OK;
+}
+
+chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit, size_t bytes_asked)
+{
+    const size_t old = heap->arena.limit;
+    const chorus_status st =
+        grow(heap, limit == old ? old : next_limit(heap, old, limit), bytes_asked);
+    char why[WHY_BYTES];
+
+    if (st != CHORUS_ERR_NOMEM) return st;
+    (void)snprintf(why, sizeof(why), "%s", ch_error_message());
+    return ch_heap_no_room(heap, bytes_asked, why);
 }

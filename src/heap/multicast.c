@@ -46,13 +46,11 @@ bool ch_multicast_serves(const struct ch_data_peer *peers, uint32_t n)
 /* PE 0's object, for the others; all PEs must give a descriptor. */
 static chorus_status hand_out(const struct ch_data *data, int fd, uint64_t *object)
 {
-    const char nothing = 0;
-    int *fds = malloc(data->n * (sizeof(*fds) + sizeof(nothing)));
+    int *fds = malloc(data->n * sizeof(*fds));
     chorus_status st;
 
     if (fds == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
-    st = data->boot->ops->exchange(data->boot, &nothing, sizeof(nothing), fd, fds + data->n,
-                                   fds);
+    st = data->boot->ops->exchange(data->boot, NULL, 0, fd, NULL, fds);
     if (st == CHORUS_OK) {
         const struct ch_pass pass = {.fd = fds[0]};
 
@@ -74,14 +72,14 @@ static chorus_status get(const struct ch_data *data, size_t bytes, uint64_t *obj
                       : ch_device_multicast_create(data->device, data->n, bytes, object, &fd);
 
     if (data->me == 0 && st == CHORUS_OK) *progress = HAS;
-    st = ch_data_agree(data, st);
+    st = ch_data_vote(data, st);
     if (st == CHORUS_OK) {
         st = hand_out(data, data->me == 0 ? fd : data->spare_fd, object);
         if (st == CHORUS_OK) {
             *progress = HAS;
             st = ch_device_multicast_join(data->device, *object);
         }
-        st = ch_data_agree(data, st);
+        st = ch_data_vote(data, st);
     }
     if (fd >= 0) (void)close(fd);
     return st;
@@ -108,10 +106,10 @@ chorus_status ch_multicast_make(const struct ch_data *data, struct ch_chunk *chu
     CH_TRY_GOTO(st, get(data, bytes, &chunk->multicast, &progress), out_undo);
     st = ch_device_multicast_bind(device, chunk->multicast, memory, bytes);
     if (st == CHORUS_OK) progress = BOUND;
-    CH_TRY_GOTO(st, ch_data_agree(data, st), out_undo);
+    CH_TRY_GOTO(st, ch_data_vote(data, st), out_undo);
     st = ch_device_map(device, data->multicast + chunk->lo, bytes, chunk->multicast);
     if (st == CHORUS_OK) progress = MAPPED;
-    CH_TRY_GOTO(st, ch_data_agree(data, st), out_undo);
+    CH_TRY_GOTO(st, ch_data_vote(data, st), out_undo);
     return CHORUS_OK;
 
 out_undo:

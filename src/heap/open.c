@@ -2,31 +2,24 @@
 /*
  * open.c: from n processes or threads to n heaps that see each other.
  *
- * Every step that can fail on one PE is followed by an exchange, so that all open or none.
+ * Every step that can fail on one PE is followed by a vote, so that all open or none.
  */
 #include "heap/heap_state.h"
 
 #include "base/log.h"
 #include "base/nvls.h"
+#include "boot/vote.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { WHY_BYTES = 200 };
 
 /* What each PE tells all others first. */
 struct greeting {
     uint64_t pid, pid_space; /* together name a process, also across containers */
     uint64_t symmetric_bytes;
     uint64_t base; /* of the own segment, for PEs of the same process */
-    int64_t status;
-    int64_t device_status; /* CHORUS_OK: `device` is what this PE can use; else `why` not */
-    struct ch_device_id device;
-    bool wants_multicast;
-    char why[WHY_BYTES];
 };
 
 /* Does this PE want multicast in hardware? */
@@ -39,32 +32,17 @@ static bool wants_multicast(const struct ch_options *options)
     return no == NULL;
 }
 
-/* The GPU this PE could use, unless none is wanted. */
-static void find_device(struct greeting *g, const struct ch_heap *heap,
-                        const struct ch_options *options)
-{
-    g->device_status = CHORUS_ERR_UNSUPPORTED;
-    if (options->heap == CHORUS_HEAP_host) return;
-    g->wants_multicast = wants_multicast(options);
-    g->device_status = ch_device_find(options->device, heap->me, heap->n, &g->device);
-    if (g->device_status == CHORUS_OK) return;
-    (void)snprintf(g->why, sizeof(g->why), "%s", ch_error_message());
-    if (options->heap == CHORUS_HEAP_auto) ch_error_forget();
-}
-
-static struct greeting greeting_of(const struct ch_heap *heap, chorus_status st)
+static struct greeting greeting_of(const struct ch_heap *heap)
 {
     struct stat space = {0};
-    struct greeting g;
 
-    memset(&g, 0, sizeof(g));
     (void)stat("/proc/self/ns/pid", &space);
-    g.pid = (uint64_t)getpid();
-    g.pid_space = (uint64_t)space.st_ino;
-    g.symmetric_bytes = heap->layout.symmetric_bytes;
-    g.base = (uint64_t)(uintptr_t)heap->segments[heap->me].base;
-    g.status = st;
-    return g;
+    return (struct greeting){
+        .pid = (uint64_t)getpid(),
+        .pid_space = (uint64_t)space.st_ino,
+        .symmetric_bytes = heap->layout.symmetric_bytes,
+        .base = (uint64_t)(uintptr_t)heap->segments[heap->me].base,
+    };
 }
 
 static bool same_process(const struct greeting *a, const struct greeting *b)
@@ -74,12 +52,6 @@ static bool same_process(const struct greeting *a, const struct greeting *b)
 
 static chorus_status check_greetings(const struct ch_heap *heap, const struct greeting *all)
 {
-    if (all[heap->me].status != CHORUS_OK)
-        return (chorus_status)all[heap->me].status; /* its message is set */
-    for (uint32_t pe = 0; pe < heap->n; pe++)
-        if (all[pe].status != CHORUS_OK)
-            return CH_FAIL((chorus_status)all[pe].status, "PE %u could not open its heap: %s",
-                           pe, ch_status_text((int)all[pe].status));
     for (uint32_t pe = 1; pe < heap->n; pe++)
         if (all[pe].symmetric_bytes != all[0].symmetric_bytes)
             return CH_FAIL(
@@ -98,7 +70,6 @@ static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *
     struct ch_boot *const boot = heap->boot;
     uint32_t n_here = 0;
     chorus_status st;
-    char nothing = 0, *nothings;
     int *fds;
 
     for (uint32_t pe = 0; pe < heap->n; pe++) {
@@ -112,12 +83,9 @@ static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *
     /* All PEs come to the same answer: one process holds all PEs, or none does. */
     if (n_here == heap->n) return CHORUS_OK;
 
-    fds = malloc(heap->n * (sizeof(*fds) + sizeof(*nothings)));
+    fds = malloc(heap->n * sizeof(*fds));
     if (fds == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u descriptors", heap->n);
-    nothings = (char *)(fds + heap->n);
-    CH_TRY_GOTO(st,
-                boot->ops->exchange(boot, &nothing, sizeof(nothing),
-                                    heap->segments[heap->me].fd, nothings, fds),
+    CH_TRY_GOTO(st, boot->ops->exchange(boot, NULL, 0, heap->segments[heap->me].fd, NULL, fds),
                 out_fds);
     st = ch_segments_map(&heap->layout, fds, heap->n, heap->segments, &heap->peers);
     for (uint32_t pe = 0; pe < heap->n; pe++)
@@ -141,89 +109,112 @@ static chorus_status make_own(struct ch_heap *heap)
     return CHORUS_OK;
 }
 
-/* CHORUS_OK on all PEs, or the failure of one. Objects go to GPUs where the options ask for it
- * or, with auto, where that works on every PE; else they stay in the segments. */
-static chorus_status open_data(struct ch_heap *heap, const struct ch_options *options,
-                               const struct greeting *all)
+/* The GPU that each PE could use; all have one or none. */
+static chorus_status find_devices(const struct ch_heap *heap, const struct ch_options *options,
+                                  const struct greeting *all, struct ch_data_peer *peers)
 {
-    const struct ch_data_own own = {ch_heap_door(heap, heap->me), heap->segments[heap->me].fd};
-    struct ch_data_peer *peers = calloc(heap->n, sizeof(*peers));
-    chorus_status st;
+    struct ch_data_peer mine;
+    struct ch_vote vote = {"heap on GPUs", CHORUS_OK, &mine, sizeof(mine)};
 
-    if (peers == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", heap->n);
+    memset(&mine, 0, sizeof(mine));
+    mine.wants_multicast = wants_multicast(options);
+    vote.mine = ch_device_find(options->device, heap->me, heap->n, &mine.device);
+    CH_TRY(ch_boot_vote(heap->boot, &vote, peers));
     for (uint32_t pe = 0; pe < heap->n; pe++)
-        peers[pe] = (struct ch_data_peer){
-            all[pe].device, same_process(&all[pe], &all[heap->me]), all[pe].wants_multicast};
-    st = ch_data_open(heap->boot, options, peers, own, &heap->data);
-    free(peers);
-    if (st == CHORUS_OK) {
-        heap->symmetric = heap->data->bases[heap->me] + heap->data->symmetric_offset;
-        heap->symmetric_bytes = heap->data->symmetric_bytes;
-    }
-    return st;
+        peers[pe].is_here = same_process(&all[pe], &all[heap->me]);
+    return CHORUS_OK;
 }
 
 /* Kernels of PEs wait for each other. CUDA runs those of several processes by turns; of one
  * process it may hold a kernel back until another has ended, whatever their streams. */
-static chorus_status check_sharing(const struct greeting *all, uint32_t n)
+static chorus_status check_sharing(const struct greeting *all, const struct ch_data_peer *peers,
+                                   uint32_t n)
 {
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = a + 1; b < n; b++)
             if (same_process(&all[a], &all[b]) &&
-                strcmp(all[a].device.bus, all[b].device.bus) == 0)
+                strcmp(peers[a].device.bus, peers[b].device.bus) == 0)
                 return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                                "heap on GPUs: PEs %u and %u are of one process and have one "
                                "GPU (%s at %s), where CUDA may let one's kernel wait for the "
                                "other's end; give each a GPU, start them as processes "
                                "(chorusrun), or set CHORUS_HEAP=host",
-                               a, b, all[a].device.name, all[a].device.bus);
+                               a, b, peers[a].device.name, peers[a].device.bus);
     return CHORUS_OK;
 }
 
-static chorus_status place_objects(struct ch_heap *heap, const struct ch_options *options,
-                                   const struct greeting *all)
+/* CHORUS_OK on all PEs, or the failure of one. */
+static chorus_status open_data(struct ch_heap *heap, const struct ch_options *options,
+                               const struct greeting *all, const struct ch_data_peer *peers)
 {
-    chorus_status st;
+    const struct ch_data_own own = {ch_heap_door(heap, heap->me), heap->segments[heap->me].fd};
 
-    if (options->heap == CHORUS_HEAP_host) return CHORUS_OK;
-    for (uint32_t pe = 0; pe < heap->n; pe++) {
-        if (all[pe].device_status == CHORUS_OK) continue;
-        if (options->heap == CHORUS_HEAP_cuda)
-            return CH_FAIL((chorus_status)all[pe].device_status, "heap on GPUs: PE %u: %s", pe,
-                           all[pe].why);
-        CH_LOG(INFO, "objects lie in host memory, for PE %u: %s", pe, all[pe].why);
-        return CHORUS_OK;
+    CH_TRY(check_sharing(all, peers, heap->n));
+    CH_TRY(ch_data_open(heap->boot, options, peers, own, &heap->data));
+    heap->symmetric = heap->data->bases[heap->me] + heap->data->symmetric_offset;
+    heap->symmetric_bytes = heap->data->symmetric_bytes;
+    return CHORUS_OK;
+}
+
+/* May objects lie in host memory after all? */
+static bool can_do_without(chorus_status st, const struct ch_options *options)
+{
+    return options->heap == CHORUS_HEAP_auto && st != CHORUS_ERR_ABORTED &&
+           st != CHORUS_ERR_TIMEOUT;
+}
+
+static chorus_status use_gpus(struct ch_heap *heap, const struct ch_options *options,
+                              const struct greeting *all, struct ch_data_peer *peers)
+{
+    chorus_status st = find_devices(heap, options, all, peers);
+
+    if (st == CHORUS_OK) {
+        st = open_data(heap, options, all, peers);
+        if (st == CHORUS_OK || !can_do_without(st, options)) return st;
+        CH_LOG(WARN, "objects lie in host memory, though every PE has a GPU: %s",
+               ch_error_message());
+    } else {
+        if (!can_do_without(st, options)) return st;
+        CH_LOG(INFO, "objects lie in host memory: %s", ch_error_message());
     }
-    st = check_sharing(all, heap->n);
-    if (st == CHORUS_OK) st = open_data(heap, options, all);
-    if (options->heap == CHORUS_HEAP_cuda || st == CHORUS_OK || st == CHORUS_ERR_ABORTED ||
-        st == CHORUS_ERR_TIMEOUT)
-        return st;
-    CH_LOG(WARN, "objects lie in host memory, though every PE has a GPU: %s",
-           ch_error_message());
     ch_error_forget();
     return CHORUS_OK;
 }
 
+/* Objects go to GPUs where the options ask for it or, with auto, where that works on every PE;
+ * else they stay in the segments. */
+static chorus_status place_objects(struct ch_heap *heap, const struct ch_options *options,
+                                   const struct greeting *all)
+{
+    struct ch_data_peer *peers;
+    chorus_status st;
+
+    if (options->heap == CHORUS_HEAP_host) return CHORUS_OK;
+    peers = calloc(heap->n, sizeof(*peers));
+    if (peers == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", heap->n);
+    st = use_gpus(heap, options, all, peers);
+    free(peers);
+    return st;
+}
+
 static chorus_status meet(struct ch_heap *heap, const struct ch_options *options)
 {
-    struct ch_boot *const boot = heap->boot;
     struct greeting mine, *all = malloc(heap->n * sizeof(*all));
+    struct ch_vote greet = {"heap", CHORUS_OK, &mine, sizeof(mine)},
+                   connected = {.step = "heap"};
     chorus_status st;
 
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to meet %u PEs", heap->n);
-    st = make_own(heap);
-    mine = greeting_of(heap, st);
-    if (st == CHORUS_OK) find_device(&mine, heap, options);
-    st = boot->ops->exchange(boot, &mine, sizeof(mine), -1, all, NULL);
+    greet.mine = make_own(heap);
+    mine = greeting_of(heap);
+    st = ch_boot_vote(heap->boot, &greet, all);
     if (st == CHORUS_OK) st = check_greetings(heap, all);
     if (st != CHORUS_OK) {
         ch_segment_disclaim(&heap->segments[heap->me], heap->n - 1); /* no PE shares it */
         goto out_all;
     }
-    mine.status = connect_peers(heap, all);
-    CH_TRY_GOTO(st, boot->ops->exchange(boot, &mine, sizeof(mine), -1, all, NULL), out_all);
-    CH_TRY_GOTO(st, check_greetings(heap, all), out_all);
+    connected.mine = connect_peers(heap, all);
+    CH_TRY_GOTO(st, ch_boot_vote(heap->boot, &connected, NULL), out_all);
     st = place_objects(heap, options, all);
 
 out_all:

@@ -7,18 +7,26 @@
 
 #include <stdlib.h>
 
-/* What a PE that is not to be a member says in the parent's exchange, and one that failed. */
-#define NOT_A_MEMBER UINT64_MAX
-#define FAILED (UINT64_MAX - 1)
+/* Teams that are made at once, at most: WORLD, SHARED and NODE. */
+enum { BIRTHS_MAX = 3 };
+
+/* A team that is being made. */
+struct birth {
+    const uint32_t *pes; /* [n], as the voters count; borrowed */
+    uint32_t n;
+    bool is_member; /* this PE; if not, what follows is nothing */
+    struct ch_team *team;
+    uint32_t slot;
+};
 
 static ch_team_handle handle_of(const struct ch_teams *teams, uint32_t slot)
 {
     return (ch_team_handle)(teams->slots[slot].generation << CH_TEAM_SLOT_BITS | slot);
 }
 
-static chorus_status find_slot(const struct ch_teams *teams, uint32_t *slot_out)
+static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint32_t *slot_out)
 {
-    for (uint32_t slot = 0; slot < CH_TEAM_SLOTS; slot++) {
+    for (uint32_t slot = from; slot < CH_TEAM_SLOTS; slot++) {
         if (teams->slots[slot].team != NULL) continue;
         *slot_out = slot;
         return CHORUS_OK;
@@ -54,112 +62,96 @@ chorus_status ch_team_get(const struct ch_teams *teams, ch_team_handle handle,
     return CHORUS_OK;
 }
 
-/* Where each PE of the job put its new team's memory; asked of `parent`, or of the boot while
- * there is no team yet. */
-static chorus_status gather(struct ch_boot *boot, struct ch_team *parent, uint64_t mine,
-                            uint64_t *all_out)
+/* This PE's part of the teams, and where peers find each. */
+static chorus_status alloc_all(struct ch_teams *teams, struct birth births[], uint32_t n_births,
+                               uint64_t places[])
 {
-    if (parent != NULL) return ch_team_exchange(parent, mine, all_out);
-    return boot->ops->exchange(boot, &mine, sizeof(mine), -1, all_out, NULL);
-}
+    uint32_t from = 0;
 
-/* All members' answers are in `all`, by PE of the parent: fill in the peers, or say who failed.
- */
-static chorus_status connect(struct ch_teams *teams, const struct ch_team *parent,
-                             struct ch_team *team, const uint32_t pes[], uint32_t n,
-                             const uint64_t *all)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t world = parent != NULL ? parent->members[pes[i]].world : pes[i];
-
-        if (all[pes[i]] == FAILED)
-            return CH_FAIL(CHORUS_ERR_NOMEM,
-                           "PE %u has no room for the sync memory of a team of %u PEs", world,
-                           n);
-        if (team != NULL) ch_team_add_peer(teams, team, i, world, all[pes[i]]);
+    for (uint32_t b = 0; b < n_births; b++) {
+        places[b] = 0;
+        if (!births[b].is_member) continue;
+        CH_TRY(find_slot(teams, from, &births[b].slot));
+        CH_TRY(ch_team_alloc(teams, births[b].n, &births[b].team));
+        places[b] = ch_team_place(teams, births[b].team);
+        from = births[b].slot + 1;
     }
     return CHORUS_OK;
 }
 
-/* Every PE of the parent says how it went there: all get a failure if there was one, so that
- * nobody waits for a PE that left. */
-static chorus_status agree(const struct ch_teams *teams, struct ch_boot *boot,
-                           struct ch_team *parent, chorus_status mine)
+/* All voters have said where their part of each team is. */
+static void connect(const struct ch_teams *teams, const struct ch_voters *voters,
+                    const struct birth births[], uint32_t n_births, const uint64_t *places)
 {
-    const uint32_t n = parent != NULL ? parent->n : teams->n_world;
-    uint64_t *all = calloc(n, sizeof(*all));
+    for (uint32_t b = 0; b < n_births; b++)
+        for (uint32_t i = 0; births[b].team != NULL && i < births[b].n; i++) {
+            const uint32_t pe = births[b].pes[i];
+
+            ch_team_add_peer(teams, births[b].team, i, voters->number(voters->self, pe),
+                             places[pe * n_births + b]);
+        }
+}
+
+static chorus_status add_record(struct ch_teams *teams, const struct birth *birth)
+{
+    if (birth->team == NULL) return CHORUS_OK;
+    return ch_device_table_add(teams, birth->team, handle_of(teams, birth->slot));
+}
+
+/* Where kernels make calls, teams are in the tables of all their PEs or of none. */
+static chorus_status add_records(struct ch_teams *teams, const struct ch_voters *voters,
+                                 const struct birth births[], uint32_t n_births)
+{
+    struct ch_vote vote = {.step = "teams on GPUs"};
+    uint32_t n_added = 0;
     chorus_status status;
 
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to hear %u PEs", n);
-    status = gather(boot, parent, (uint64_t)(int64_t)mine, all);
-    if (mine != CHORUS_OK) status = mine;
-    for (uint32_t pe = 0; pe < n && status == CHORUS_OK; pe++)
-        if (all[pe] != CHORUS_OK)
-            status = CH_FAIL((chorus_status)(int64_t)all[pe],
-                             "PE %u could not keep its teams on its GPU (%s); its own message "
-                             "says why",
-                             parent != NULL ? parent->members[pe].world : pe,
-                             ch_status_text((int)(int64_t)all[pe]));
-    free(all);
+    if (teams->device_state.teams == NULL) return CHORUS_OK;
+    while (n_added < n_births && vote.mine == CHORUS_OK) {
+        vote.mine = add_record(teams, &births[n_added]);
+        if (vote.mine == CHORUS_OK) n_added++;
+    }
+    status = ch_vote(voters, &vote, NULL);
+    for (uint32_t b = 0; b < n_added && status != CHORUS_OK; b++)
+        if (births[b].team != NULL)
+            CH_TRY(ch_device_table_remove(teams, handle_of(teams, births[b].slot)));
     return status;
 }
 
-/* Where kernels make calls, a team is in the tables of all its PEs or of none. */
-static chorus_status add_record(struct ch_teams *teams, struct ch_boot *boot,
-                                struct ch_team *parent, const struct ch_team *team,
-                                ch_team_handle handle)
+/* Put a team that all its PEs have under its handle. */
+static void keep(struct ch_teams *teams, const struct birth *birth)
 {
-    chorus_status status = CHORUS_OK;
-
-    if (teams->device_state.teams == NULL) return CHORUS_OK;
-    if (team != NULL) status = ch_device_table_add(teams, team, handle);
-    status = agree(teams, boot, parent, status);
-    if (status != CHORUS_OK && team != NULL) CH_TRY(ch_device_table_remove(teams, handle));
-    return status;
+    birth->team->slot = birth->slot;
+    teams->slots[birth->slot].team = birth->team;
+    if (birth->slot >= teams->n_slots_used) teams->n_slots_used = birth->slot + 1;
 }
 
 /*
- * Make a team of pes[0..n), numbers in parent (in the job where parent is null). Every PE of
- * the parent takes part in the exchange whatever happened to it before, so that all learn the
- * same.
+ * Make teams among the voters. Each takes part in the vote whatever happened to it before, so
+ * that all learn the same.
  */
-static chorus_status create(struct ch_teams *teams, struct ch_boot *boot,
-                            struct ch_team *parent, const uint32_t pes[], uint32_t n,
-                            bool is_member, int num_contexts, ch_team_handle *handle_out)
+static chorus_status create(struct ch_teams *teams, const struct ch_voters *voters,
+                            struct birth births[], uint32_t n_births)
 {
-    const uint32_t n_parent = parent != NULL ? parent->n : teams->n_world;
-    uint64_t *all = calloc(n_parent, sizeof(*all));
-    uint64_t mine = NOT_A_MEMBER;
-    struct ch_team *team = NULL;
-    uint32_t slot = 0;
-    chorus_status status = CHORUS_OK;
+    uint64_t mine[BIRTHS_MAX], *all = calloc((size_t)voters->n * n_births, sizeof(*all));
+    struct ch_vote vote = {"team", CHORUS_OK, mine, n_births * sizeof(*mine)};
+    chorus_status status;
 
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to make a team of %u PEs", n);
-    if (is_member) {
-        status = find_slot(teams, &slot);
-        if (status == CHORUS_OK) status = ch_team_alloc(teams, n, &team);
-        mine = status == CHORUS_OK ? ch_team_place(teams, team) : FAILED;
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to make a team among %u PEs", voters->n);
+    vote.mine = alloc_all(teams, births, n_births, mine);
+    status = ch_vote(voters, &vote, all);
+    if (status == CHORUS_OK) {
+        connect(teams, voters, births, n_births, all);
+        status = add_records(teams, voters, births, n_births);
     }
-    {
-        const chorus_status met = gather(boot, parent, mine, all);
-        if (status == CHORUS_OK) status = met;
-    }
-    if (status == CHORUS_OK) status = connect(teams, parent, team, pes, n, all);
-    if (status == CHORUS_OK)
-        status = add_record(teams, boot, parent, team, handle_of(teams, slot));
     free(all);
-    if (status != CHORUS_OK) {
-        ch_team_free(teams->heap, team);
-        return status;
-    }
-    *handle_out = CHORUS_TEAM_INVALID;
-    if (team == NULL) return CHORUS_OK;
-    team->num_contexts = num_contexts;
-    team->slot = slot;
-    teams->slots[slot].team = team;
-    if (slot >= teams->n_slots_used) teams->n_slots_used = slot + 1;
-    *handle_out = handle_of(teams, slot);
-    return CHORUS_OK;
+    for (uint32_t b = 0; b < n_births; b++)
+        if (status != CHORUS_OK)
+            ch_team_free(teams->heap, births[b].team);
+        else if (births[b].team != NULL)
+            keep(teams, &births[b]);
+    return status;
 }
 
 /* Every PE of the parent passes the same list, so every PE finds the same fault in it. */
@@ -191,12 +183,19 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
                              const uint32_t pes[], uint32_t n, int num_contexts,
                              ch_team_handle *handle_out)
 {
+    struct birth birth = {.pes = pes, .n = n};
+    struct ch_voters voters;
     struct ch_team *parent;
-    bool is_member;
 
     CH_TRY(ch_team_get(teams, parent_handle, &parent));
-    CH_TRY(check_list(parent, pes, n, &is_member));
-    return create(teams, NULL, parent, pes, n, is_member, num_contexts, handle_out);
+    CH_TRY(check_list(parent, pes, n, &birth.is_member));
+    voters = ch_team_voters(parent);
+    CH_TRY(create(teams, &voters, &birth, 1));
+    *handle_out = CHORUS_TEAM_INVALID;
+    if (birth.team == NULL) return CHORUS_OK;
+    birth.team->num_contexts = num_contexts;
+    *handle_out = handle_of(teams, birth.slot);
+    return CHORUS_OK;
 }
 
 chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
@@ -223,26 +222,23 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
 }
 
 /* WORLD, SHARED and NODE come first, so they get the handles 0, 1 and 2. */
-static chorus_status make_predefined(struct ch_teams *teams, struct ch_boot *boot)
+static chorus_status make_predefined(struct ch_teams *teams, const struct ch_voters *voters)
 {
     const uint32_t n = teams->n_world;
-    uint32_t *pes = calloc(n, sizeof(*pes));
-    struct ch_team *world = NULL;
-    ch_team_handle handle;
-    uint32_t n_mapped = 0;
+    uint32_t *pes = calloc(2 * (size_t)n, sizeof(*pes)), *mapped, n_mapped = 0;
+    struct birth births[BIRTHS_MAX];
     chorus_status status;
 
     if (pes == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", n);
-    for (uint32_t pe = 0; pe < n; pe++)
+    mapped = pes + n;
+    for (uint32_t pe = 0; pe < n; pe++) {
         pes[pe] = pe;
-    CH_TRY_GOTO(status, create(teams, boot, NULL, pes, n, true, 0, &handle), out_free);
-    CH_TRY_GOTO(status, ch_team_get(teams, handle, &world), out_free);
-    for (uint32_t pe = 0; pe < n; pe++)
-        if (ch_heap_is_mapped(teams->heap, pe)) pes[n_mapped++] = pe;
+        if (ch_heap_is_mapped(teams->heap, pe)) mapped[n_mapped++] = pe;
+    }
     /* One host as yet: PEs whose memory is mapped are those of the node. */
-    CH_TRY_GOTO(status, create(teams, NULL, world, pes, n_mapped, true, 0, &handle), out_free);
-    CH_TRY_GOTO(status, create(teams, NULL, world, pes, n_mapped, true, 0, &handle), out_free);
-out_free:
+    births[0] = (struct birth){.pes = pes, .n = n, .is_member = true};
+    births[1] = births[2] = (struct birth){.pes = mapped, .n = n_mapped, .is_member = true};
+    status = create(teams, voters, births, BIRTHS_MAX);
     free(pes);
     return status;
 }
@@ -252,6 +248,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
                             const struct ch_patience *patience,
                             const struct ch_device_terms *terms, struct ch_teams **teams_out)
 {
+    const struct ch_voters voters = ch_boot_voters(boot);
     struct ch_teams *teams = calloc(1, sizeof(*teams));
     chorus_status status = CHORUS_OK;
 
@@ -262,8 +259,12 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
     teams->n_world = boot->n;
     teams->n_dups = (uint32_t)options->ctas;
     teams->chunk_bytes = options->chunk;
-    if (terms != NULL) status = agree(teams, boot, NULL, ch_device_table_open(teams, terms));
-    if (status == CHORUS_OK) status = make_predefined(teams, boot);
+    if (terms != NULL) {
+        const struct ch_vote vote = {.step = "teams on GPUs",
+                                     .mine = ch_device_table_open(teams, terms)};
+        status = ch_vote(&voters, &vote, NULL);
+    }
+    if (status == CHORUS_OK) status = make_predefined(teams, &voters);
     if (status != CHORUS_OK) {
         ch_teams_close(teams);
         return status;

@@ -184,12 +184,46 @@ static void send_mail(struct ch_team *team, uint64_t mine)
     }
 }
 
-chorus_status ch_team_exchange(struct ch_team *team, uint64_t mine, uint64_t *all_out)
+static chorus_status exchange_part(struct ch_team *team, const char *blob, size_t bytes,
+                                   size_t stride, char *blobs_out)
 {
-    send_mail(team, mine);
-    for (uint32_t pe = 0; pe < team->n; pe++)
-        CH_TRY(wait_for_mail(team, pe, &all_out[pe]));
+    uint64_t word = 0;
+
+    memcpy(&word, blob, bytes);
+    send_mail(team, word);
+    for (uint32_t pe = 0; pe < team->n; pe++) {
+        CH_TRY(wait_for_mail(team, pe, &word));
+        memcpy(blobs_out + pe * stride, &word, bytes);
+    }
     return CHORUS_OK;
+}
+
+chorus_status ch_team_exchange(struct ch_team *team, const void *blob, size_t bytes,
+                               void *blobs_out)
+{
+    for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+        const size_t part = bytes - at < sizeof(uint64_t) ? bytes - at : sizeof(uint64_t);
+
+        CH_TRY(
+            exchange_part(team, (const char *)blob + at, part, bytes, (char *)blobs_out + at));
+    }
+    return CHORUS_OK;
+}
+
+static chorus_status voters_exchange(void *self, const void *blob, size_t bytes,
+                                     void *blobs_out)
+{
+    return ch_team_exchange(self, blob, bytes, blobs_out);
+}
+
+static uint32_t voters_number(const void *self, uint32_t voter)
+{
+    return ((const struct ch_team *)self)->members[voter].world;
+}
+
+struct ch_voters ch_team_voters(struct ch_team *team)
+{
+    return (struct ch_voters){team->n, team, voters_exchange, voters_number};
 }
 
 chorus_status ch_team_meet(struct ch_team *team)

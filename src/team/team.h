@@ -13,7 +13,7 @@
 #include "base/door.h"
 #include "base/error.h"
 #include "base/option.h"
-#include "boot/boot.h"
+#include "boot/vote.h"
 #include "heap/heap.h"
 #include "team/device_table.h"
 #include "team/sync.h"
@@ -104,13 +104,17 @@ CH_MUST_CHECK chorus_status ch_team_create(struct ch_teams *teams, ch_team_handl
 CH_MUST_CHECK chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle);
 
 /*
- * Every PE of the team gives a number and gets all of them, all_out[0..n). A barrier too: what
- * each PE wrote before is visible to all after. The library's own; uses no duplicate.
+ * Every PE of the team gives `bytes` bytes, at least 1, and gets all of them, in the team's
+ * order. A barrier too: what each PE wrote before is visible to all after. The library's own;
+ * uses no duplicate. It meets once for each 8 bytes.
  */
-CH_MUST_CHECK chorus_status ch_team_exchange(struct ch_team *team, uint64_t mine,
-                                             uint64_t *all_out);
+CH_MUST_CHECK chorus_status ch_team_exchange(struct ch_team *team, const void *blob,
+                                             size_t bytes, void *blobs_out);
 
-/* ch_team_exchange of nothing. */
+/* All PEs of the team; it is borrowed. */
+struct ch_voters ch_team_voters(struct ch_team *team);
+
+/* The barrier alone. */
 CH_MUST_CHECK chorus_status ch_team_meet(struct ch_team *team);
 
 /* PE of `team` whose number in the job is `world`; -1 if there is none. */
