@@ -72,17 +72,18 @@ static uint64_t mail_steps(const struct ch_teams *teams, const struct ch_team *t
     return (uint64_t)((char *)team->mail - base) / PLACE_STEP;
 }
 
-/* What peers write to. */
+/* What peers write to. The mailbox comes first: that of WORLD is then near the door, and a peer
+ * that stores to both needs a page of page tables less. */
 static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
 
+    CH_TRY(ch_heap_local_alloc(heap, 2 * team->n * sizeof(struct ch_packet), &team->mail));
     CH_TRY(ch_heap_sync_alloc(heap,
                               team->n_dups *
                                       (team->layout.dup_bytes + CH_DEVICE_DUP_BYTES(team->n)) +
                                   CH_DEVICE_TEAM_BYTES(team->n),
                               &team->sync));
-    CH_TRY(ch_heap_local_alloc(heap, 2 * team->n * sizeof(struct ch_packet), &team->mail));
     if ((sync_steps(teams, team) | mail_steps(teams, team)) <= UINT32_MAX) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_NOMEM,
                    "the sync memory of this PE's teams reaches past %zu bytes; destroy some",
