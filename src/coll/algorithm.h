@@ -34,7 +34,7 @@
  * or fetches, flags left out; in a barrier, the signals it sends. Formulas, in C: n PEs, k
  * radix, m bytes of a PE's message, e bytes of an element, s bytes of the message's largest
  * slice (m / n in whole elements), c chunks that a message goes through a ring in (1 where
- * there is no ring). Multicast is counted as it is in software, by the PEs it reaches.
+ * there is no ring), p packets that a place holds. Multicast is counted as it is in software, by the PEs it reaches.
  */
 #define CH_ALGO_LIST(X)                                                                                 \
     X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_map, 1, ch_rounds(n, k), ch_fan(n, k)) \
@@ -52,11 +52,16 @@
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
     X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
     X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_map, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m) \
+    X(fcollect, all_pull, simple, ch_fcollect_pull, CH_NEED_map, 0, 1, (n - 1) * m) \
+    X(fcollect, bruck, simple, ch_fcollect_bruck, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m) \
+    X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_map, 1, ch_run_steps(n, k, m, p), (n - 1) * m) \
     X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map, 0, 1, (n - 1) * m) \
     X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m) \
     X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_map, 0, 1, (n - 1) * m)                   \
     X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
     X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
+    X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map, 0, 1, (n - 1) * m) \
+    X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_map, 1, ch_digit_steps(n, k, m, p), ch_digits(n, k) * m) \
     X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m) \
     X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_map, 0, c, (n - 1) * m)              \
     X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
@@ -65,12 +70,14 @@
     X(reduce, two_phase, simple, ch_reduce_two_phase, CH_NEED_map, 0, 2, 2 * (n - 1) * s)                 \
     X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
     X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
+    X(reduce, recursive_halving, simple, ch_reduce_halving, CH_NEED_map | CH_NEED_whole, 1, ch_halving_steps(n, k), ch_halving_wire(n, k, m, e)) \
     X(reduce, ring, simple, ch_reduce_ring, CH_NEED_map | CH_NEED_whole, 0, 2 * (n - 1) * ch_divide_up(c, 2 * n), 2 * m - ch_least_two(m, e, n)) \
     X(reduce, multicast_one_shot, simple, ch_reduce_multicast_one, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * m) \
     X(reduce, multicast_two_shot, simple, ch_reduce_multicast_two, CH_NEED_map, 0, 2, 2 * (n - 1) * s) \
     X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_map, 0, c, (n - 1) * s)    \
     X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_map, 0, c, (n - 1) * s)            \
     X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_map, 0, c, (n - 1) * s)      \
+    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_map, 1, ch_home_steps(n, k, s, p), ch_digits(n, k) * s) \
     X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s) \
     X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_map | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s) \
     X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s)
@@ -98,7 +105,7 @@ enum ch_algo_id {
 
 /* What the formulas are evaluated for; see CH_ALGO_LIST. */
 struct ch_shape {
-    uint64_t n, k, m, e, s, c;
+    uint64_t n, k, m, e, s, c, p;
 };
 
 struct ch_algo {

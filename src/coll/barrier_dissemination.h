@@ -13,13 +13,8 @@
 #ifndef CH_BARRIER_DISSEMINATION_H
 #define CH_BARRIER_DISSEMINATION_H
 
+#include "coll/pes.h"
 #include "coll/vocab.h"
-
-/* Is the j-th PE that is `span` apart one to tell in this round? */
-CH_FN int ch_is_target(const struct ch_coll *c, uint32_t span, uint32_t j)
-{
-    return j < c->radix && (uint64_t)j * span < c->n;
-}
 
 CH_FN chorus_status ch_barrier_dissemination(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -12,21 +12,23 @@
  *   source   NVSHMEM, recursive exchange; here for any team and any n, the remainder
  *            folded as by Thakur, Rabenseifner and Gropp (2005)
  *
- * The p = k^r <= n first PEs exchange in r rounds; each of the others hands its vector to one
- * of these before, and is handed the result after.
+ * The p first PEs exchange, p being t * k^r <= n with t < k: in r rounds, and one of groups of
+ * t. Each of the others, fewer than k^r, hands its vector to one of these before, and is handed
+ * the result after.
  */
 #ifndef CH_REDUCE_RECURSIVE_H
 #define CH_REDUCE_RECURSIVE_H
 
 #include "coll/ring.h"
 
-/* One chunk among the first p PEs: round by round, groups of k that are `span` apart. */
+/* One chunk among the first p PEs: round by round, groups of PEs that are `span` apart. */
 CH_FN chorus_status ch_exchange(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
                                 char *acc, size_t bytes, struct ch_lanes g)
 {
     for (uint32_t span = 1; span < p; span *= c->radix) {
-        const uint32_t digit = c->me / span % c->radix;
-        const struct ch_pes group = {c->me - digit * span, span, c->radix};
+        const uint32_t pes = (uint32_t)ch_exchange_group(p, c->radix, span);
+        const uint32_t digit = c->me / span % pes;
+        const struct ch_pes group = {c->me - digit * span, span, pes};
         chorus_status st = ch_send(c, ring, group, acc, 0, bytes, g);
 
         if (st == CHORUS_OK) st = ch_fold(c, ring, group, acc, acc, bytes, g);
@@ -35,12 +37,12 @@ CH_FN chorus_status ch_exchange(const struct ch_coll *c, enum ch_ring ring, uint
     return CHORUS_OK;
 }
 
-/* One chunk on one of the first p PEs, which stands in for me + p, me + 2 p, ... too. */
+/* One chunk on one of the first p PEs, which stands in for me + p too. */
 CH_FN chorus_status ch_exchange_inner(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
                                       char *dst, const char *src, size_t bytes,
                                       struct ch_lanes g)
 {
-    const struct ch_pes folded = {c->me, p, (uint32_t)ch_divide_up(c->n - c->me, p)};
+    const struct ch_pes folded = {c->me, p, c->me + p < c->n ? 2u : 1u};
     chorus_status st = ch_fold(c, ring, folded, dst, src, bytes, g);
 
     if (st == CHORUS_OK) st = ch_exchange(c, ring, p, dst, bytes, g);
@@ -60,7 +62,7 @@ CH_FN chorus_status ch_exchange_outer(const struct ch_coll *c, enum ch_ring ring
 CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_ring ring,
                                         struct ch_lanes g)
 {
-    const uint32_t p = (uint32_t)ch_power(c->n, c->radix);
+    const uint32_t p = (uint32_t)ch_exchange_pes(c->n, c->radix);
     const size_t bytes = ch_bytes(c);
 
     for (size_t at = 0, part; at < bytes; at += part) {

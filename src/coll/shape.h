@@ -49,6 +49,89 @@ CH_FN uint64_t ch_fan(uint64_t n, uint64_t k)
     return targets;
 }
 
+/* Blocks that a PE of a gather by dissemination sends the j-th PE that is `span` apart. */
+CH_FN uint64_t ch_run(uint64_t n, uint64_t span, uint64_t j)
+{
+    return ch_min(span, n - j * span);
+}
+
+/* The most blocks of such a message. */
+CH_FN uint64_t ch_run_most(uint64_t n, uint64_t k)
+{
+    uint64_t most = 1;
+
+    for (uint64_t span = 1; span < n; span *= k)
+        most = ch_max(most, ch_run(n, span, 1));
+    return most;
+}
+
+/* Of 0 .. n-1, those whose digit in base k at `span` is j. */
+CH_FN uint64_t ch_with_digit(uint64_t n, uint64_t k, uint64_t span, uint64_t j)
+{
+    const uint64_t rest = n % (span * k);
+
+    return n / (span * k) * span + (rest > j * span ? ch_min(rest - j * span, span) : 0);
+}
+
+/* The most blocks of a message where blocks move by the digits of their distance. */
+CH_FN uint64_t ch_with_digit_most(uint64_t n, uint64_t k)
+{
+    uint64_t most = 1;
+
+    for (uint64_t span = 1; span < n; span *= k)
+        most = ch_max(most, ch_with_digit(n, k, span, 1));
+    return most;
+}
+
+/* Blocks that a PE sends in all there: digits of 0 .. n-1 that are not 0. */
+CH_FN uint64_t ch_digits(uint64_t n, uint64_t k)
+{
+    uint64_t digits = 0;
+
+    for (uint64_t span = 1; span < n; span *= k)
+        digits += n - ch_with_digit(n, k, span, 0);
+    return digits;
+}
+
+/* Bytes of each of `blocks` that go at a time, in so many packets. */
+CH_FN uint64_t ch_packed(uint64_t packets, uint64_t blocks)
+{
+    return packets / blocks / 2 * 16;
+}
+
+/* Bytes of a block that go at a time where a place holds p packets: in a gather by
+ * dissemination; where blocks move by digits; and where n of these fit a place side by side. */
+CH_FN uint64_t ch_run_bytes(uint64_t n, uint64_t k, uint64_t p)
+{
+    return ch_packed(p, ch_run_most(n, k));
+}
+
+CH_FN uint64_t ch_digit_bytes(uint64_t n, uint64_t k, uint64_t p)
+{
+    return ch_packed(p, ch_with_digit_most(n, k));
+}
+
+CH_FN uint64_t ch_home_bytes(uint64_t n, uint64_t k, uint64_t p)
+{
+    return ch_min(ch_digit_bytes(n, k, p), ch_packed(2 * p, n));
+}
+
+/* Rounds for blocks of m bytes in all. */
+CH_FN uint64_t ch_run_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t p)
+{
+    return ch_rounds(n, k) * ch_divide_up(m, ch_run_bytes(n, k, p));
+}
+
+CH_FN uint64_t ch_digit_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t p)
+{
+    return ch_rounds(n, k) * ch_divide_up(m, ch_digit_bytes(n, k, p));
+}
+
+CH_FN uint64_t ch_home_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t p)
+{
+    return ch_rounds(n, k) * ch_divide_up(m, ch_home_bytes(n, k, p));
+}
+
 /* Levels below the root of a k-ary tree of n PEs, filled level by level. */
 CH_FN uint64_t ch_depth(uint64_t n, uint64_t k)
 {
@@ -69,23 +152,36 @@ CH_FN uint64_t ch_power(uint64_t n, uint64_t k)
     return p;
 }
 
-/* Rounds of a recursive exchange: log_k of the power p, and those of folding the remainder in
- * and out. Folding in delays PEs whose numbers differ from the folding one's in every digit;
- * where such a PE has a remainder itself (p / k - 1 and p / k are the first two), folding out
- * comes on top. */
+/* PEs that meet in a recursive exchange, the largest multiple of that power: in rounds of k,
+ * and one more of as many as it is the multiple of. */
+CH_FN uint64_t ch_exchange_pes(uint64_t n, uint64_t k)
+{
+    return n - n % ch_power(n, k);
+}
+
+/* PEs of a group of a recursive exchange among p, in the round where they are `span` apart. */
+CH_FN uint64_t ch_exchange_group(uint64_t p, uint64_t k, uint64_t span)
+{
+    return ch_min(k, p / span);
+}
+
+/* Rounds of a recursive exchange, and those of folding the remainder in and out. Folding in
+ * delays PEs whose numbers differ from the folding one's in every digit; where such a PE has a
+ * remainder itself, folding out comes on top. These all have the digit 0 in a last round that
+ * is smaller; else p / k - 1 and p / k are the first two that differ in every digit. */
 CH_FN uint64_t ch_exchanges(uint64_t n, uint64_t k)
 {
-    const uint64_t p = ch_power(n, k);
+    const uint64_t p = ch_exchange_pes(n, k), power = ch_power(n, k);
 
-    return ch_rounds(p, k) + (p == n ? 0 : n - p > p / k ? 2 : 1);
+    return ch_rounds(p, k) + (p == n ? 0 : p == power && n - p > p / k ? 2 : 1);
 }
 
 /* Messages that the busiest PE of a recursive exchange sends. */
 CH_FN uint64_t ch_exchange_fan(uint64_t n, uint64_t k)
 {
-    const uint64_t p = ch_power(n, k);
+    const uint64_t p = ch_exchange_pes(n, k), power = ch_power(n, k);
 
-    return (k - 1) * ch_rounds(p, k) + ch_divide_up(n - p, p);
+    return (k - 1) * ch_rounds(power, k) + p / power - 1 + (p != n);
 }
 
 /* Elements [first, first + count) of a vector that PE `pe` of n owns. */
@@ -101,6 +197,51 @@ CH_FN struct ch_slice ch_slice_of(size_t count, uint32_t n, uint32_t pe)
     s.first = pe * base + (pe < extra ? pe : extra);
     s.count = base + (pe < extra ? 1 : 0);
     return s;
+}
+
+/* PEs of the last round of an exchange among p are so far apart. */
+CH_FN uint64_t ch_last_span(uint64_t p, uint64_t k)
+{
+    uint64_t span = 1;
+
+    while (span * k < p)
+        span *= k;
+    return span;
+}
+
+/* Steps of a recursive halving and doubling, and one to who did not take part. */
+CH_FN uint64_t ch_halving_steps(uint64_t n, uint64_t k)
+{
+    const uint64_t p = ch_exchange_pes(n, k);
+
+    return 2 * ch_rounds(p, k) + (p != n);
+}
+
+/* Bytes that PE `pe` of a recursive halving reads and, doubling, writes; of `m` in elements of
+ * `e`. */
+CH_FN uint64_t ch_halving_bytes(uint64_t n, uint64_t k, uint64_t m, uint64_t e, uint64_t pe)
+{
+    const uint64_t p = ch_exchange_pes(n, k);
+    uint64_t count = m / e, bytes = pe + p < n ? m : 0;
+
+    for (uint64_t span = 1; span < p; span *= k) {
+        const uint64_t pes = ch_exchange_group(p, k, span), first = pe / pes * pes + p;
+
+        count = ch_slice_of(count, (uint32_t)pes, (uint32_t)(pe / span % pes)).count;
+        bytes += 2 * (pes - 1) * count * e;
+        if (span == 1 && first < n) bytes += ch_min(pes, n - first) * count * e;
+    }
+    return bytes;
+}
+
+/* The most of any PE. */
+CH_FN uint64_t ch_halving_wire(uint64_t n, uint64_t k, uint64_t m, uint64_t e)
+{
+    uint64_t most = 0;
+
+    for (uint64_t pe = 0; pe < ch_exchange_pes(n, k); pe++)
+        most = ch_max(most, ch_halving_bytes(n, k, m, e, pe));
+    return most;
 }
 
 /* Of m bytes in elements of e: the largest of n slices. */

@@ -26,14 +26,20 @@ CH_FN chorus_status ch_standing(const struct ch_coll *c)
     return ch_mark(c) == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED;
 }
 
-/* The number of this call on the duplicate: 1, 2, ... the same on every PE. */
-CH_FN uint64_t ch_epoch(const struct ch_coll *c, struct ch_lanes g)
+/* The first of `count` numbers for this call on the duplicate: 1, 2, ... the same on every PE. A
+ * call asks once, and has several where one word says several things in turn. */
+CH_FN uint64_t ch_epochs(const struct ch_coll *c, uint32_t count, struct ch_lanes g)
 {
     const uint64_t epoch = *c->epoch + 1;
 
     ch_lanes_sync(g); /* all lanes have read it */
-    if (g.lane == 0) *c->epoch = epoch;
+    if (g.lane == 0) *c->epoch = epoch + count - 1;
     return epoch;
+}
+
+CH_FN uint64_t ch_epoch(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_epochs(c, 1, g);
 }
 
 CH_FN uint64_t *ch_word_at(const struct ch_coll *c, uint32_t owner, uint32_t word,
@@ -129,6 +135,28 @@ CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, s
         ch_value_store(dst, &v[0], &b);
         for (uint32_t k = 1; k < c->n && to == CH_TO_ALL; k++)
             ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v[0], &b);
+    }
+}
+
+/* dst = the n vectors of `bytes` that lie one behind another at `row`, combined in that order,
+ * but for this PE's, which is at `own`. dst may be own. */
+CH_FN void ch_combine_row(const struct ch_coll *c, char *dst, const char *row, const char *own,
+                          size_t bytes, struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(CH_RING_simple, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v[CH_AHEAD];
+        struct ch_acc acc;
+
+        for (uint32_t pe = 0; pe < c->n; pe += CH_AHEAD) {
+            CH_EACH_AHEAD (u)
+                if (pe + u < c->n)
+                    ch_value_load(&v[u], pe + u == c->me ? own : row + (pe + u) * bytes, &b);
+            ch_acc_add(c, &acc, pe == 0, v, c->n - pe, &b);
+        }
+        ch_value_stage(&v[0], dst, &b);
+        ch_acc_last(c, &v[0], &acc, &b);
+        ch_value_store(dst, &v[0], &b);
     }
 }
 

@@ -71,6 +71,7 @@ struct ch_sync_layout {
     size_t ring_bytes[CH_RING_COUNT];
     size_t ring_offset[CH_RING_COUNT];
     uint32_t place_bytes[CH_RING_COUNT]; /* for one message of an exchange */
+    uint32_t place_packets;              /* that fit there; two for each PE at least */
     size_t place_offset[CH_RING_COUNT];
     size_t dup_bytes; /* one duplicate, a multiple of 128 */
 };

@@ -229,13 +229,16 @@ const unsigned char *plan_expected(const struct plan *plan, const struct plan_ca
 struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call)
 {
     const size_t chunk = chunk_bytes(plan, call->algo);
-    struct ch_shape shape = {plan->n, call->radix, call->bytes, ch_type_bytes[call->type], 0,
-                             0};
+    struct ch_shape shape = {.n = plan->n,
+                             .k = call->radix,
+                             .m = call->bytes,
+                             .e = ch_type_bytes[call->type],
+                             .c = ch_divide_up(call->bytes, chunk),
+                             .p = plan->layout.place_packets};
 
     shape.s = call->algo->coll == CHORUS_COLL_reducescatter
                   ? call->bytes
                   : ch_slice_of(call->count, plan->n, 0).count * ch_type_bytes[call->type];
-    shape.c = ch_divide_up(call->bytes, chunk);
     if (call->algo->proto == CH_PROTO_ll) { /* a packet always carries 8 bytes */
         shape.m = ch_divide_up(shape.m, 8) * 8;
         shape.s = ch_divide_up(shape.s, 8) * 8;
