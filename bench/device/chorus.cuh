@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chorus.cuh: this library, as kernels.cuh calls it. */
+#ifndef CH_BENCH_DEVICE_CHORUS_CUH
+#define CH_BENCH_DEVICE_CHORUS_CUH
+
+#include "chorus/chorus_device.cuh"
+
+#define LIBRARY "chorus"
+#define CALL(name) chorus_##name
+#define CALLX(name) chorusx_##name
+#define CONSTANT(name) CHORUS_##name
+
+/* The job's own library needs no start of its own. */
+static bool library_open(int me, int n)
+{
+    (void)me, (void)n;
+    return true;
+}
+
+static void library_close(void)
+{
+}
+
+#endif /* CH_BENCH_DEVICE_CHORUS_CUH */

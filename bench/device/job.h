@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.h: the PEs of a run of kernels, which chorusrun starts, whichever library is measured. */
+#ifndef CH_BENCH_DEVICE_JOB_H
+#define CH_BENCH_DEVICE_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Collective, all of them. What fails is said on standard error. */
+bool job_open(int *me_out, int *n_out);
+void job_close(void);
+
+/* All PEs get what PE 0 has. */
+void job_share(void *data, size_t bytes);
+
+/* The largest of all PEs' values, once all have come. */
+uint64_t job_max(uint64_t value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CH_BENCH_DEVICE_JOB_H */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvshmem.cuh: NVSHMEM, as kernels.cuh calls it. The job is Chorus's, on a heap of the hosts:
+ * it carries the unique id that NVSHMEM starts with.
+ */
+#ifndef CH_BENCH_DEVICE_NVSHMEM_CUH
+#define CH_BENCH_DEVICE_NVSHMEM_CUH
+
+#include "bench/device/job.h"
+
+#include <nvshmem.h>
+#include <nvshmemx.h>
+#include <stdlib.h>
+
+#define LIBRARY "nvshmem"
+#define CALL(name) nvshmem_##name
+#define CALLX(name) nvshmemx_##name
+#define CONSTANT(name) NVSHMEM_##name
+
+/* NVLink multicast stays off, its own collectives are measured and not NCCL's, and everything
+ * stays on this host, unless the user says otherwise. */
+static void set_environment(void)
+{
+    (void)setenv("NVSHMEM_DISABLE_NVLS", "1", 0);
+    (void)setenv("NVSHMEM_DISABLE_NCCL", "1", 0);
+    (void)setenv("NVSHMEM_REMOTE_TRANSPORT", "none", 0);
+    (void)setenv("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo", 0);
+    (void)setenv("NVSHMEM_SYMMETRIC_SIZE", "1G", 0);
+}
+
+static bool library_open(int me, int n)
+{
+    nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
+    nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+
+    set_environment();
+    if (cudaSetDevice(me) != cudaSuccess) return false;
+    if (me == 0 && nvshmemx_get_uniqueid(&id) != 0) return false;
+    job_share(&id, sizeof(id));
+    return nvshmemx_set_attr_uniqueid_args(me, n, &id, &attributes) == 0 &&
+           nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) == 0;
+}
+
+static void library_close(void)
+{
+    nvshmem_finalize();
+}
+
+#endif /* CH_BENCH_DEVICE_NVSHMEM_CUH */
