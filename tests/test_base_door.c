@@ -51,7 +51,7 @@ START_TEST(wait__word_is_stored__ends_and_leaves_no_sleeper)
 
     open_scene(&s, _i == 0 ? 2 : 8, 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, store_later, &s), 0);
-    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 5, CH_DATA), CHORUS_OK);
+    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 5), CHORUS_OK);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_uint_eq(s.door.sleepers, 0);
 }
@@ -64,7 +64,7 @@ START_TEST(wait__nobody_stores__ends_at_the_deadline)
 
     open_scene(&s, 2, 30 * CH_NS_PER_MS);
     begin = ch_clock_ns();
-    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 1, CH_DATA), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 1), CHORUS_ERR_TIMEOUT);
     ck_assert(ch_clock_ns() - begin >= 30 * CH_NS_PER_MS);
     ck_assert_uint_eq(s.door.sleepers, 0);
 }
@@ -77,7 +77,7 @@ START_TEST(wait__job_is_ending__ends)
 
     open_scene(&s, 8, 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, abort_later, &s), 0);
-    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 1, CH_DATA), CHORUS_ERR_ABORTED);
+    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 1), CHORUS_ERR_ABORTED);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 END_TEST

@@ -140,13 +140,13 @@ static void ordered_main(struct ch_boot *boot)
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         for (size_t i = 0; i < BULK_BYTES; i++)
             source[i] = pattern((uint32_t)round, i);
-        EXPECT(ch_word_wait(&pe.patience, credit, round - 1, CH_DATA) == CHORUS_OK);
+        EXPECT(ch_word_wait(&pe.patience, credit, round - 1) == CHORUS_OK);
         EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, data, source, BULK_BYTES, pe.next) ==
                CHORUS_OK);
         EXPECT(ops->fence(pe.link, CH_CTX_DEFAULT) == CHORUS_OK);
         EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, flag, &round, sizeof(round), pe.next) ==
                CHORUS_OK);
-        EXPECT(ch_word_wait(&pe.patience, flag, round, CH_DATA) == CHORUS_OK);
+        EXPECT(ch_word_wait(&pe.patience, flag, round) == CHORUS_OK);
         EXPECT(is_pattern(data, (uint32_t)round, BULK_BYTES));
         EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, credit, &round, sizeof(round), pe.before) ==
                CHORUS_OK);

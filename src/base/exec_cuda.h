@@ -125,6 +125,9 @@ CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
         asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
+/* Also where the store is relaxed: a source that the word lets this PE read may lie, as it was
+ * before, in the L1 cache, where another kernel on this multiprocessor loaded it. The acquire
+ * drops that (CCTL.IVALL after the load); it needs no fence, which only a release does. */
 CH_FN uint64_t ch_word_load(const uint64_t *word)
 {
     uint64_t value;
@@ -133,24 +136,13 @@ CH_FN uint64_t ch_word_load(const uint64_t *word)
     return value;
 }
 
-/* Not a primitive: without the acquire, for words that carry nothing written in this call. */
-CH_FN uint64_t ch_word_peek(const uint64_t *word)
-{
-    uint64_t value;
-
-    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
-    return value;
-}
-
 CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
-                                 uint64_t least, enum ch_sense sense)
+                                 uint64_t least)
 {
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
 
-    while ((sense == CH_DATA || CH_INSIDE_KERNELS ? ch_word_load(word) : ch_word_peek(word)) <
-               least &&
-           st == CHORUS_OK)
+    while (ch_word_load(word) < least && st == CHORUS_OK)
         st = ch_wait_slow(p, &w);
     return st;
 }

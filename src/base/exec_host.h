@@ -119,15 +119,14 @@ CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
     if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_ring(theirs);
 }
 
-/* Wait until *word >= least: compared so that a peer which is already further is no surprise.
- * `sense` is the store's. */
+/* Wait until *word >= least, acquire: compared so that a peer which is already further is no
+ * surprise. */
 CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
-                                 uint64_t least, enum ch_sense sense)
+                                 uint64_t least)
 {
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
 
-    (void)sense;
     while (ch_word_load(word) < least && st == CHORUS_OK)
         st = ch_wait_slow(p, &w);
     ch_wait_end(p, &w);

@@ -59,9 +59,9 @@ CH_FN uint64_t ch_word_load(const uint64_t *word)
 }
 
 CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
-                                 uint64_t least, enum ch_sense sense)
+                                 uint64_t least)
 {
-    (void)p, (void)sense;
+    (void)p;
     return ch_sim_word_wait(word, least, CH_SIM_ACQUIRE);
 }
 

@@ -79,7 +79,7 @@ CH_FN chorus_status ch_posted(const struct ch_coll *c, enum ch_ring ring, uint32
     chorus_status st = ch_standing(c);
 
     if (ring != CH_RING_simple || st != CHORUS_OK) return st;
-    if (g.lane == 0) st = ch_word_wait(c->patience, word, end, CH_DATA);
+    if (g.lane == 0) st = ch_word_wait(c->patience, word, end);
     if (st != CHORUS_OK) *c->late_peer = owner;
     return ch_agree(st, g);
 }

@@ -44,7 +44,7 @@ CH_FN void ch_lines_send(const struct ch_lines_args *a, const struct ch_patience
     chorus_status st = CHORUS_OK;
     uint64_t begun;
 
-    if (g.lane == 0) st = ch_word_wait(p, there, 1, CH_CREDIT);
+    if (g.lane == 0) st = ch_word_wait(p, there, 1);
     if (ch_agree(st, g) != CHORUS_OK) return;
     begun = ch_clock_ns();
     for (uint32_t round = 0; round < CH_LINES_ROUNDS; round++) {

@@ -78,8 +78,7 @@ CH_FN void ch_tell_all(const struct ch_coll *c, uint32_t word, uint64_t value,
 CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t word,
                               uint64_t least)
 {
-    const chorus_status st =
-        ch_word_wait(c->patience, ch_word_at(c, c->me, word, peer), least, ch_sense_of(word));
+    const chorus_status st = ch_word_wait(c->patience, ch_word_at(c, c->me, word, peer), least);
 
     if (st != CHORUS_OK) *c->late_peer = peer;
     return st;

@@ -44,13 +44,6 @@ enum ch_word {
     CH_WORD_COUNT = CH_WORD_READ + CH_RING_COUNT
 };
 
-/* What a word's stores say at most; see enum ch_sense. */
-CH_FN enum ch_sense ch_sense_of(uint32_t word)
-{
-    return word == CH_WORD_DONE || word == CH_WORD_FILLED || word == CH_WORD_GIVEN ? CH_DATA
-                                                                                   : CH_ENTRY;
-}
-
 /* Bytes of a cell, and of the data in it. */
 /* clang-format off */
 #define CH_RING_LIST(X)                                            \

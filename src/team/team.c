@@ -254,8 +254,7 @@ uint64_t ch_team_ticket(struct ch_team *team)
 
 chorus_status ch_team_enter(struct ch_team *team, uint64_t ticket)
 {
-    const chorus_status status =
-        ch_word_wait(team->patience, &team->ticket_serving, ticket, CH_CREDIT);
+    const chorus_status status = ch_word_wait(team->patience, &team->ticket_serving, ticket);
 
     if (status == CHORUS_OK) return CHORUS_OK;
     return CH_FAIL(status, "an earlier call on the same team has not finished");
