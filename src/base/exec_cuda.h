@@ -7,7 +7,7 @@
  * stream order, on this GPU and by it on others, and ends likewise; so only what a call itself
  * wrote needs a release. Lanes are a block, or inside kernels also a warp or one thread; where
  * a block is no larger than a warp, its barriers are the warp's. Packets and the parts of a
- * line are single 16-byte accesses, which the link keeps whole.
+ * line are single 16-byte accesses.
  */
 #ifndef CH_EXEC_CUDA_H
 #define CH_EXEC_CUDA_H
@@ -147,16 +147,24 @@ CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *wo
     return st;
 }
 
-/* 16 bytes that peers may be writing or reading. */
+/*
+ * 16 bytes that peers may be writing or reading, as one access. For the PTX memory model a
+ * vector is an access to each element, in any order ("Memory Operations on Vector Data Types");
+ * .b128 is a scalar type of ld and st (compute capability 7.0, at system scope PTX ISA 8.4). Of
+ * both the instructions are the same, STG.E.128.STRONG.SYS and LDG.E.128.STRONG.SYS.
+ */
 CH_FN void ch_quad_store(void *at, uint64_t lo, uint64_t hi)
 {
-    asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(lo), "l"(hi)
+    asm volatile("{ .reg .b128 q; mov.b128 q, {%1, %2};\n\t"
+                 "st.relaxed.sys.global.b128 [%0], q; }" ::"l"(at),
+                 "l"(lo), "l"(hi)
                  : "memory");
 }
 
 CH_FN void ch_quad_load(const void *at, uint64_t *lo, uint64_t *hi)
 {
-    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
+    asm volatile("{ .reg .b128 q; ld.relaxed.sys.global.b128 q, [%2];\n\t"
+                 "mov.b128 {%0, %1}, q; }"
                  : "=l"(*lo), "=l"(*hi)
                  : "l"(at)
                  : "memory");
