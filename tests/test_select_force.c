@@ -71,8 +71,8 @@ static const struct {
     {"reduce:one_shot:ll:1:2", "\"reduce\" has too many parts; expected coll:algo[:proto[:ctas]]"},
     {"reduce:two_shot,", "\"\" has too few parts; expected coll:algo[:proto[:ctas]]"},
     {"reduxe:two_shot", "unknown collective \"reduxe\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
-    {"reduce:two_shto", "unknown reduce algorithm \"two_shto\"; expected one_shot, two_shot, two_phase, recursive_exchange, recursive_halving, ring, multicast_one_shot or multicast_two_shot; did you mean \"two_shot\"?"},
-    {"reduce:pull", "unknown reduce algorithm \"pull\"; expected one_shot, two_shot, two_phase, recursive_exchange, recursive_halving, ring, multicast_one_shot or multicast_two_shot"},
+    {"reduce:two_shto", "unknown reduce algorithm \"two_shto\"; expected one_shot, two_shot, two_shot_push, two_phase, recursive_exchange, recursive_halving, ring, multicast_one_shot or multicast_two_shot; did you mean \"two_shot\"?"},
+    {"reduce:pull", "unknown reduce algorithm \"pull\"; expected one_shot, two_shot, two_shot_push, two_phase, recursive_exchange, recursive_halving, ring, multicast_one_shot or multicast_two_shot"},
     {"reduce:one_shot", "one_shot has several protocols and none is given; expected simple, ll or ll128"},
     {"reduce:one_shot:ll12", "unknown protocol of one_shot \"ll12\"; expected simple, ll or ll128; did you mean \"ll128\"?"},
     {"reduce:two_shot:simple:0", "ctas is \"0\"; expected a whole number from 1"},
@@ -106,7 +106,8 @@ START_TEST(find__name_and_protocol__give_the_algorithm)
     ck_assert_int_eq(ch_algo_find(CHORUS_COLL_broadcast, "tere:ll", &algo), CHORUS_ERR_ARG);
     ck_assert_str_eq(ch_error_message(), "algorithm \"tere:ll\": unknown broadcast algorithm "
                                          "\"tere\"; expected put_to_all, pull, tree, board, "
-                                         "scatter_allgather or multicast; did you mean "
+                                         "scatter_allgather, scatter_push or multicast; "
+                                         "did you mean "
                                          "\"tree\"?");
     ck_assert_int_eq(ch_algo_find(CHORUS_COLL_broadcast, "pull:ll", &algo), CHORUS_ERR_ARG);
     ck_assert_int_eq(

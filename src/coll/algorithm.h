@@ -46,7 +46,8 @@
     X(broadcast, board, simple, ch_broadcast_board_simple, CH_NEED_map, 0, 1, m)                        \
     X(broadcast, board, ll, ch_broadcast_board_ll, CH_NEED_map, 0, 1, m)                                \
     X(broadcast, board, ll128, ch_broadcast_board_ll128, CH_NEED_map, 0, 1, m)                          \
-    X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_largest(m, e, n - 1)) \
+    X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_most_lines(m, n - 1)) \
+    X(broadcast, scatter_push, simple, ch_broadcast_scatter_push, CH_NEED_map, 0, ch_min(2, n - 1), ch_max(m, (n - 2) * ch_most_lines(m, n - 1))) \
     X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map, 0, 1, (n - 1) * m) \
     X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_map, 0, 1, (n - 1) * m)                   \
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
@@ -67,6 +68,8 @@
     X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
     X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
     X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map, 0, 2, 2 * (n - 1) * s)                 \
+    X(reduce, two_shot_push, simple, ch_reduce_two_shot_push_simple, CH_NEED_map, 0, ch_divide_up(c, n) + 1, m + (n - 2) * ch_most_lines(m, n)) \
+    X(reduce, two_shot_push, ll, ch_reduce_two_shot_push_ll, CH_NEED_map, 0, 2 * ch_divide_up(c, n), 2 * (n - 1) * 16 * ch_divide_up(m, 16 * n)) \
     X(reduce, two_phase, simple, ch_reduce_two_phase, CH_NEED_map, 0, 2, 2 * (n - 1) * s)                 \
     X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
     X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \

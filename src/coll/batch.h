@@ -17,6 +17,9 @@
  * a machine may cut; all lanes of the machine's smallest group come to the same count.
  *
  *     ch_value_load(&v, at, &b)            v = plain memory, of a span that begins at `at`
+ *     ch_batch_clip(&b, bytes)             b, of the first `bytes` of the span alone, for ...
+ *     ch_value_store(at, &v, &clipped)     ... this
+ *     ch_value_load_padded(&v, at, bytes, &b)     v = the first `bytes` of the span, and zeros
  *     ch_value_stage(&v, at, &b)           v is to be stored there: filled in place if it can be
  *     ch_value_store(at, &v, &b)           plain memory = v, in as many places as there are calls
  *     ch_later(x)                          x, for what is not to be waited for before loads above

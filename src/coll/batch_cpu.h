@@ -77,6 +77,27 @@ CH_FN void ch_value_stage(struct ch_value *v, char *at, const struct ch_batch *b
     v->data = (unsigned char *)ch_stage(at + b->at, v->scratch);
 }
 
+CH_FN struct ch_batch ch_batch_clip(const struct ch_batch *b, size_t bytes)
+{
+    struct ch_batch clipped = *b;
+
+    clipped.bytes = b->at < bytes ? ch_min(b->bytes, bytes - b->at) : 0;
+    return clipped;
+}
+
+CH_FN void ch_value_load_padded(struct ch_value *v, const char *at, size_t bytes,
+                                const struct ch_batch *b)
+{
+    const struct ch_batch data = ch_batch_clip(b, bytes);
+
+    v->data = v->scratch;
+    if (data.bytes != 0) ch_value_load(v, at, &data);
+    if (data.bytes == b->bytes) return;
+    if (v->data != v->scratch) memcpy(v->scratch, v->data, data.bytes);
+    memset(v->scratch + data.bytes, 0, b->bytes - data.bytes);
+    v->data = v->scratch;
+}
+
 CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_batch *b)
 {
     ch_commit(at + b->at, v->data, b->bytes);

@@ -219,6 +219,24 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
     }
 }
 
+CH_FN struct ch_batch ch_batch_clip(const struct ch_batch *b, size_t bytes)
+{
+    struct ch_batch clipped = *b;
+
+    clipped.bytes = bytes;
+    if (ch_is_message(b->ring)) clipped.own = ch_message_piece(&clipped);
+    return clipped;
+}
+
+CH_FN void ch_value_load_padded(struct ch_value *v, const char *at, size_t bytes,
+                                const struct ch_batch *b)
+{
+    const struct ch_batch data = ch_batch_clip(b, bytes);
+
+    memset(v->word, 0, sizeof(v->word[0]) * ch_pieces_of(b->ring));
+    ch_value_load(v, at, &data);
+}
+
 CH_FN void ch_value_stage(struct ch_value *v, char *at, const struct ch_batch *b)
 {
     (void)v, (void)at, (void)b; /* values are in registers */

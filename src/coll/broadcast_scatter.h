@@ -5,7 +5,7 @@
  *
  *   needs    map
  *   steps    ch_min(2, n - 1)
- *   wire     (n - 1) * ch_largest(m, e, n - 1)
+ *   wire     (n - 1) * ch_most_lines(m, n - 1)
  *   scratch  two words per PE
  *   inplace  safe: dest may be source
  *   result   a copy
@@ -44,13 +44,14 @@ CH_FN void ch_scatter_done(const struct ch_coll *c, uint64_t epoch, struct ch_la
     }
 }
 
-/* From all but the root, which writes to nobody. */
-CH_FN chorus_status ch_scatter_hear(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
+/* Wait for all others but the root. */
+CH_FN chorus_status ch_scatter_hear(const struct ch_coll *c, uint32_t word, uint64_t least,
+                                    struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = 1 + g.lane; k < c->n && st == CHORUS_OK; k += g.width)
-        if (ch_after(c, k) != c->root) st = ch_listen(c, ch_after(c, k), CH_WORD_DONE, epoch);
+        if (ch_after(c, k) != c->root) st = ch_listen(c, ch_after(c, k), word, least);
     return ch_agree(st, g);
 }
 
@@ -64,14 +65,15 @@ CH_FN chorus_status ch_broadcast_scatter(const struct ch_coll *c, struct ch_lane
         ch_copy(c->dst, c->src, ch_bytes(c), g);
     } else {
         const uint32_t p = (c->me + c->n - c->root) % c->n - 1;
-        const struct ch_slice slice = ch_slice_of(c->count, c->n - 1, p);
+        const struct ch_slice slice = ch_lines_of(ch_bytes(c), c->n - 1, p);
         const chorus_status st = ch_hear_all(c, CH_WORD_READY, epoch, g);
 
         if (st != CHORUS_OK) return st;
-        ch_scatter_slice(c, slice.first * c->elem_bytes, slice.count * c->elem_bytes, g);
+        ch_scatter_slice(c, slice.first, slice.count, g);
         ch_scatter_done(c, epoch, g);
     }
-    return ch_scatter_hear(c, epoch, g); /* dest is complete, the root's source reusable */
+    /* dest is complete, the root's source reusable */
+    return ch_scatter_hear(c, CH_WORD_DONE, epoch, g);
 }
 
 #endif /* CH_BROADCAST_SCATTER_H */

@@ -63,6 +63,8 @@ struct ch_sources {
     const char *own;
     enum ch_where where; /* constant after inlining */
     uint64_t exchange;
+    int is_padded; /* a constant: of the messages the first own_bytes are data */
+    size_t own_bytes;
 };
 
 /* The two places on `owner` for messages of `writer`. */
@@ -154,25 +156,38 @@ CH_FN void ch_sources_take(const struct ch_coll *c, enum ch_ring ring,
         if (u < ahead && !ch_is_waited_for(c, s, i + u)) ch_value_share(&v[u], own);
 }
 
-/* A batch of `count` sources, so many of them ahead. */
-CH_FN void ch_combine_batch(const struct ch_coll *c, enum ch_ring ring,
-                            const struct ch_sources *s, uint32_t count, uint32_t ahead,
-                            char *dst, const struct ch_batch *b, chorus_status *st)
+/* acc = a batch of `count` sources, so many of them ahead. */
+CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_ring ring,
+                              const struct ch_sources *s, uint32_t count, uint32_t ahead,
+                              struct ch_acc *acc, const struct ch_batch *b, chorus_status *st)
 {
     struct ch_value v[CH_AHEAD], own;
-    struct ch_acc acc;
 
-    if (ring != CH_RING_simple) ch_value_load(&own, s->own, b);
+    if (s->is_padded)
+        ch_value_load_padded(&own, s->own, s->own_bytes, b);
+    else if (ring != CH_RING_simple)
+        ch_value_load(&own, s->own, b);
     for (uint32_t i = 0; i < count; i += ahead) {
         if (ring == CH_RING_simple)
             ch_sources_load(c, s, i, ahead, v, b);
         else
             ch_sources_take(c, ring, s, i, ahead, v, &own, b, st);
-        ch_acc_add(c, &acc, i == 0, v, count - i, b);
+        ch_acc_add(c, acc, i == 0, v, count - i, b);
     }
-    ch_value_stage(&v[0], dst, b);
-    ch_acc_last(c, &v[0], &acc, b);
-    ch_value_store(dst, &v[0], b);
+}
+
+/* dst = a batch of them. */
+CH_FN void ch_combine_batch(const struct ch_coll *c, enum ch_ring ring,
+                            const struct ch_sources *s, uint32_t count, uint32_t ahead,
+                            char *dst, const struct ch_batch *b, chorus_status *st)
+{
+    struct ch_value v;
+    struct ch_acc acc;
+
+    ch_combine_sources(c, ring, s, count, ahead, &acc, b, st);
+    ch_value_stage(&v, dst, b);
+    ch_acc_last(c, &v, &acc, b);
+    ch_value_store(dst, &v, b);
 }
 
 /* dst = the data of the set's PEs combined in its order. dst may be own. Sets are often of two,

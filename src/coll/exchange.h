@@ -26,6 +26,8 @@ struct ch_gift {
     const char *from;
     struct ch_places to;
     struct ch_batch batch; /* without bytes where the lane has nothing to give */
+    int is_padded;         /* a constant: the first data_bytes from src on are data */
+    size_t data_bytes;
 };
 
 CH_FN void ch_gift_to(const struct ch_coll *c, enum ch_ring ring, struct ch_gift *gift)
@@ -50,6 +52,8 @@ CH_FN struct ch_gift ch_gift_of(const struct ch_coll *c, enum ch_ring ring, cons
     gift.bytes = bytes;
     gift.turns = ch_turns_of(ch_others(c).count, g);
     gift.i = gift.turns.first;
+    gift.is_padded = 0;
+    gift.data_bytes = 0;
     ch_gift_to(c, ring, &gift);
     return gift;
 }
@@ -64,6 +68,12 @@ CH_FN int ch_gift_more(const struct ch_coll *c, enum ch_ring ring, struct ch_gif
     return 1;
 }
 
+/* Of `bytes` from `from` on, those before `end`. */
+CH_FN size_t ch_data_before(const char *end, const char *from, size_t bytes)
+{
+    return from >= end ? 0 : ch_min((size_t)(end - from), bytes);
+}
+
 /* Its next batch into packets or lines, after exchange `last`, unless `mark` forbids. It is
  * loaded while those are. */
 CH_FN void ch_give_batch(enum ch_ring ring, uint64_t last, uint64_t mark,
@@ -72,7 +82,13 @@ CH_FN void ch_give_batch(enum ch_ring ring, uint64_t last, uint64_t mark,
     struct ch_value v;
     struct ch_slot place;
 
-    ch_value_load(&v, gift->from, &gift->batch);
+    if (gift->is_padded)
+        ch_value_load_padded(
+            &v, gift->from,
+            ch_data_before(gift->src + gift->data_bytes, gift->from, gift->bytes),
+            &gift->batch);
+    else
+        ch_value_load(&v, gift->from, &gift->batch);
     place = ch_place(gift->to, ch_later(last) + 1);
     if (ch_later(mark) == 0) ch_value_send(ring, place.memory, &v, &gift->batch, place.flag);
 }
@@ -154,7 +170,7 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_ring rin
                                        uint64_t exchange, char *dst, const char *own,
                                        size_t bytes, struct ch_lanes g)
 {
-    const struct ch_sources sources = {ch_all(c), own, CH_IN_PLACES, exchange};
+    const struct ch_sources sources = {ch_all(c), own, CH_IN_PLACES, exchange, 0, 0};
     chorus_status st = CHORUS_OK;
 
     if (ring == CH_RING_simple) st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);

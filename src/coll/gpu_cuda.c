@@ -148,13 +148,14 @@ static uint64_t power_of_two(uint64_t least)
     return power;
 }
 
-/* The most bytes of a block that a CTA works on. */
-static uint64_t part_bytes(const struct ch_call *call)
+/* The most bytes of a message of a CTA: of its part of a block, or of a PE's slice of that. */
+static uint64_t message_bytes(const struct ch_call *call)
 {
     const uint64_t elem_bytes = ch_type_bytes[call->type];
     const struct ch_share s = ch_share_of(call->count, elem_bytes, call->ctas);
+    const uint64_t part = ch_min(call->count, (s.base + (s.extra != 0)) * s.grain) * elem_bytes;
 
-    return ch_min(call->count, (s.base + (s.extra != 0)) * s.grain) * elem_bytes;
+    return CH_KERNEL_IS_SLICED(call->algo->id) ? ch_divide_up(part, call->team->n) : part;
 }
 
 /* PEs that a CTA's lanes have messages for, or of: its own block is copied, or in registers. */
@@ -171,7 +172,7 @@ static uint64_t pes_at_once(const struct ch_call *call)
 static unsigned lanes_of(const struct ch_call *call)
 {
     const uint64_t pes = pes_at_once(call), most = CH_KERNEL_LANES(call->algo->id);
-    const uint64_t pieces = power_of_two(ch_divide_up(part_bytes(call), PIECE_BYTES));
+    const uint64_t pieces = power_of_two(ch_divide_up(message_bytes(call), PIECE_BYTES));
     const uint64_t apart = pes * ch_max(pieces, WARP_LANES);
     const uint64_t together = ch_max(pieces, pes * WARP_LANES);
     const bool is_apart = call->algo->proto == CH_PROTO_ll && apart <= most;

@@ -17,13 +17,16 @@
          : CH_KERNEL_LANES_MAX)
 
 /* Those that begin with an exchange wait for their kernel's turn there (ch_begin). */
-#define CH_KERNEL_IS_DUE(id)                                                               \
-    ((id) == CH_ALGO_ch_fcollect_push_ll || (id) == CH_ALGO_ch_fcollect_push_ll128 ||      \
-     (id) == CH_ALGO_ch_alltoall_push_ll || (id) == CH_ALGO_ch_alltoall_push_ll128 ||      \
-     (id) == CH_ALGO_ch_reduce_one_shot_simple || (id) == CH_ALGO_ch_reduce_one_shot_ll || \
-     (id) == CH_ALGO_ch_reduce_one_shot_ll128 ||                                           \
-     (id) == CH_ALGO_ch_reducescatter_push_simple ||                                       \
+#define CH_KERNEL_IS_DUE(id)                                                                   \
+    ((id) == CH_ALGO_ch_fcollect_push_ll || (id) == CH_ALGO_ch_fcollect_push_ll128 ||          \
+     (id) == CH_ALGO_ch_alltoall_push_ll || (id) == CH_ALGO_ch_alltoall_push_ll128 ||          \
+     (id) == CH_ALGO_ch_reduce_one_shot_simple || (id) == CH_ALGO_ch_reduce_one_shot_ll ||     \
+     (id) == CH_ALGO_ch_reduce_one_shot_ll128 || (id) == CH_ALGO_ch_reduce_two_shot_push_ll || \
+     (id) == CH_ALGO_ch_reducescatter_push_simple ||                                           \
      (id) == CH_ALGO_ch_reducescatter_push_ll || (id) == CH_ALGO_ch_reducescatter_push_ll128)
+
+/* Those whose messages are slices of a part. */
+#define CH_KERNEL_IS_SLICED(id) ((id) == CH_ALGO_ch_reduce_two_shot_push_ll)
 
 /* Peers travel with the launch, where they cost no load; these are the most. */
 #define CH_KERNEL_PES_MAX 64u

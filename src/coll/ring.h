@@ -199,7 +199,7 @@ CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_ring ring, uint32_t
 CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_ring ring, struct ch_pes from,
                             char *dst, const char *own, size_t bytes, struct ch_lanes g)
 {
-    const struct ch_sources sources = {from, own, CH_IN_SLOTS, 0};
+    const struct ch_sources sources = {from, own, CH_IN_SLOTS, 0, 0, 0};
     chorus_status st = ch_expect(c, ring, from, bytes, g);
 
     if (st != CHORUS_OK) return st;

@@ -244,20 +244,34 @@ CH_FN uint64_t ch_halving_wire(uint64_t n, uint64_t k, uint64_t m, uint64_t e)
     return most;
 }
 
-/* Of m bytes in elements of e: the largest of n slices. */
-CH_FN uint64_t ch_largest(uint64_t m, uint64_t e, uint64_t n)
-{
-    return ch_divide_up(m / e, n) * e;
-}
-
 /* The two smallest of n slices together, n > 1. */
 CH_FN uint64_t ch_least_two(uint64_t m, uint64_t e, uint64_t n)
 {
     return (m / e / n + (m / e + 1) / n) * e;
 }
 
-/* CTAs' parts begin at multiples of this, so that no two of them write to one cache line. */
-#define CH_PART_BYTES 64u
+/* CTAs' parts, and pieces of a message that several PEs share, begin at multiples of this, a
+ * GPU's cache line: no two of them write to one line, and a warp's access covers whole ones. */
+#define CH_PART_BYTES 128u
+
+/* Bytes [first, first + count) of `bytes` that are PE `pe`'s of n, in whole lines; the last PE
+ * has what is left over, too. */
+CH_FN struct ch_slice ch_lines_of(size_t bytes, uint32_t n, uint32_t pe)
+{
+    struct ch_slice s = ch_slice_of(bytes / CH_PART_BYTES, n, pe);
+
+    s.first *= CH_PART_BYTES;
+    s.count *= CH_PART_BYTES;
+    if (pe == n - 1) s.count += bytes % CH_PART_BYTES;
+    return s;
+}
+
+/* The longest of these slices: the first or the last. */
+CH_FN uint64_t ch_most_lines(uint64_t m, uint64_t n)
+{
+    return ch_max(ch_lines_of(m, (uint32_t)n, 0).count,
+                  ch_lines_of(m, (uint32_t)n, (uint32_t)n - 1).count);
+}
 
 /* How a block is shared among CTAs: in grains of so many elements, `base` of them for each CTA
  * and one more for the first `extra`. Whoever makes a call divides, so that CTAs need not. */

@@ -28,13 +28,13 @@ CH_FN chorus_status ch_standing(const struct ch_coll *c)
 
 /* The first of `count` numbers for this call on the duplicate: 1, 2, ... the same on every PE. A
  * call asks once, and has several where one word says several things in turn. */
-CH_FN uint64_t ch_epochs(const struct ch_coll *c, uint32_t count, struct ch_lanes g)
+CH_FN uint64_t ch_epochs(const struct ch_coll *c, uint64_t count, struct ch_lanes g)
 {
-    const uint64_t epoch = *c->epoch + 1;
+    const uint64_t last = *c->epoch;
 
     ch_lanes_sync(g); /* all lanes have read it */
-    if (g.lane == 0) *c->epoch = epoch + count - 1;
-    return epoch;
+    if (g.lane == 0) *c->epoch = last + count;
+    return last + 1;
 }
 
 CH_FN uint64_t ch_epoch(const struct ch_coll *c, struct ch_lanes g)

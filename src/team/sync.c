@@ -7,6 +7,9 @@
 /* A chunk is a multiple of the widest element, so that no element lies in two. */
 #define CHUNK_BYTES_MIN ((size_t)16)
 
+/* Plain chunks that are not shorter are of whole cache lines of a GPU. */
+#define LINE_BYTES ((size_t)128)
+
 /* A chunk of packets or lines is a quarter of a simple one: they are for small messages. */
 enum { LL_FRACTION = 4 };
 
@@ -18,7 +21,8 @@ static size_t round_up(size_t value, size_t to)
 static size_t chunk_of(enum ch_ring ring, size_t wanted)
 {
     const size_t bytes = ring == CH_RING_simple ? wanted : wanted / LL_FRACTION;
-    const size_t grain = bytes >= CH_UNIT_BYTES ? CH_UNIT_BYTES : CHUNK_BYTES_MIN;
+    const size_t most = ring == CH_RING_simple ? LINE_BYTES : CH_UNIT_BYTES;
+    const size_t grain = bytes >= most ? most : CHUNK_BYTES_MIN;
 
     return bytes < grain ? grain : bytes / grain * grain;
 }

@@ -58,8 +58,9 @@ enum ch_word {
 
 /* The same on every PE of the team. Offsets are from the start of the duplicate. */
 struct ch_sync_layout {
-    size_t chunk_bytes[CH_RING_COUNT]; /* the longest message; a multiple of 16, and of
-                                          CH_UNIT_BYTES where it is not smaller than that */
+    size_t chunk_bytes[CH_RING_COUNT]; /* the longest message; a multiple of 16, and where it is
+                                          not smaller than that, of 128 (simple) or
+                                          CH_UNIT_BYTES */
     uint32_t cells_log2[CH_RING_COUNT];
     size_t ring_bytes[CH_RING_COUNT];
     size_t ring_offset[CH_RING_COUNT];

@@ -172,7 +172,7 @@ static void make_call(struct plan *plan, struct plan_call *call, const struct ch
 
 const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, uint64_t seed)
 {
-    static const size_t chunks[] = {64, 192, 960};
+    static const size_t chunks[] = {128, 256, 960};
 
     if (pool.bytes == NULL) pool.bytes = malloc(POOL_BYTES);
     if (pool.bytes == NULL) abort();
