@@ -328,6 +328,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *is, const void *kernel)
 {
     memset(is, 0, sizeof(*is));
+    is->ptxVersion = 10 * cuda_fake.major;
+    if (cuda_fake.image_error != cudaSuccess) return cuda_fake.image_error;
     (void)pthread_mutex_lock(&lock);
     if (cuda_fake.loaded < KERNELS_MAX) kernels[cuda_fake.loaded++] = kernel;
     (void)pthread_mutex_unlock(&lock);

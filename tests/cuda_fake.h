@@ -29,7 +29,8 @@ struct cuda_fake {
     cudaError_t start_error; /* of the first call of all */
     int n_devices;
     char bus[FAKE_DEVICES_MAX][16];
-    int major;                /* of every device */
+    int major;                /* of every device, which has kernels from this virtual one */
+    cudaError_t image_error;  /* of asking for a kernel's image */
     CUdevice_attribute lacks; /* an attribute that no device has; 0: all have all */
     const char *lacks_call;   /* a call that the driver does not have; or null */
     int has_no_peer_access;   /* none of the devices */

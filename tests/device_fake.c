@@ -61,6 +61,17 @@ void ch_device_close(struct ch_device *device)
     free(device);
 }
 
+const char *ch_device_archs(void)
+{
+    return "none";
+}
+
+bool ch_device_orders_kernels(const struct ch_device *device)
+{
+    (void)device;
+    return true;
+}
+
 const struct ch_device_id *ch_device_id_of(const struct ch_device *device)
 {
     return &device->id;

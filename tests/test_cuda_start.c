@@ -90,11 +90,13 @@ START_TEST(init__driver_lacks_a_call__is_refused)
 }
 END_TEST
 
-START_TEST(init__old_device__is_refused)
+/* The library's kernels are for other GPUs than this one. */
+START_TEST(init__no_kernels_for_the_device__is_refused)
 {
-    cuda_fake.major = 8;
+    cuda_fake.major = 7;
+    cuda_fake.image_error = cudaErrorNoKernelImageForDevice;
     expect_refused(CHORUS_ERR_UNSUPPORTED,
-                   "GPU 0 (fake 0) has compute capability 8.0; 9.0 or later is needed");
+                   "GPU 0 (fake 0, sm_70) does not run this library's kernels, which are for ");
 }
 END_TEST
 
@@ -496,7 +498,7 @@ int main(void)
     tcase_add_test(tcase, init__no_device_without_an_error__is_refused);
     tcase_add_test(tcase, init__driver_does_not_start__is_refused);
     tcase_add_test(tcase, init__driver_lacks_a_call__is_refused);
-    tcase_add_test(tcase, init__old_device__is_refused);
+    tcase_add_test(tcase, init__no_kernels_for_the_device__is_refused);
     tcase_add_loop_test(tcase, init__device_lacks_an_ability__is_refused, 0,
                         sizeof(abilities) / sizeof(abilities[0]));
     tcase_add_test(tcase, init__gpu_is_full__is_refused);

@@ -347,6 +347,20 @@ static void launch_few_and_many(void *is_early_out)
     out[1] = is_early(object, 33);
 }
 
+/* Where kernels do not wait for their turn, they are launched in it. */
+START_TEST(calls__on_gpus_that_order_no_kernels__are_not_launched_early)
+{
+    int are_early[2] = {-1, -1};
+
+    cuda_fake.major = 8;
+    ask("CHORUS_CTAS", "64");
+    ask("CHORUS_CHUNK", "4K"); /* sync memory for as many */
+    ck_assert_int_eq(chorusx_run_threads(1, launch_few_and_many, are_early), CHORUS_OK);
+    ck_assert_int_eq(are_early[0], 0);
+    ck_assert_int_eq(are_early[1], 0);
+}
+END_TEST
+
 /* What waits on the GPU takes room that another call may need to go on. */
 START_TEST(calls__of_many_ctas__are_not_launched_early)
 {
@@ -456,6 +470,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, capture__broken__is_refused);
     tcase_add_test(tcase, stream__of_another_device__is_refused);
     tcase_add_test(tcase, stream__that_the_library_did_not_make__is_not_destroyed);
+    tcase_add_test(tcase, calls__on_gpus_that_order_no_kernels__are_not_launched_early);
     tcase_add_test(tcase, calls__of_many_ctas__are_not_launched_early);
     tcase_add_test(tcase, buffer__not_in_the_heap__is_refused);
     tcase_add_test(tcase, failures__of_two_teams__are_told_once_each);

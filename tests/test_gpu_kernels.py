@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the kernels of collectives came out of the compiler: whole, with no call, no stack and no
 spill, and with registers for all lanes that they may be launched with; touching no memory before
-their turn has come; and those for multicast in hardware, and no others, with its instructions.
+their turn has come, where the GPU has turns; and those for multicast in hardware, and no others,
+with its instructions. All that for every architecture that they were compiled for.
 
-usage: test_gpu_kernels.py KERNELS.ptx KERNELS.usage...
+usage: test_gpu_kernels.py ARCHS KERNELS.ptx KERNELS.usage...
+
+  ARCHS   what they were compiled for, as "sm_80 sm_90 compute_90"
 """
 import re
 import sys
@@ -11,9 +14,10 @@ import sys
 REGISTERS = 65536  # of a multiprocessor
 GRAIN = 8  # a lane's registers come in multiples of this
 
+MODULE = re.compile(r"^\.target sm_(\d+)", re.M)  # PTX of one architecture begins so
 ENTRY = re.compile(r"^\.visible \.entry (\w+)\(.*?\n(.*?)^\{(.*?)^\}", re.M | re.S)
-USAGE = re.compile(r"Function properties for (\w+)\s+(\d+) bytes stack frame, (\d+) bytes spill "
-                   r"stores, (\d+) bytes spill loads.*?Used (\d+) registers", re.S)
+USAGE = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)'.*?(\d+) bytes stack frame, "
+                   r"(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers", re.S)
 
 # Kernels for multicast in hardware: algorithm, type, and the instructions that each has.
 NVLS = re.compile(r"ch_k_nvls_ch_(\w+)_([a-z]+\d+)")
@@ -60,15 +64,15 @@ def multimem_faults(name, body):
         yield f"{name} tells what is no word"
 
 
-# A collective's kernel may be launched while what comes before it still runs.
+# A collective's kernel may be launched while what comes before it still runs, where GPUs do that.
 COLLECTIVE = re.compile(r"ch_k_(?:nvls_)?ch_\w+")
-TURN = "griddepcontrol.wait"
+TURN, ARCH_OF_TURNS = "griddepcontrol.wait", 90
 MEMORY = re.compile(r"^\s*(?:@!?%\w+\s+)?((?:ld|st|atom|red|multimem)\b(?!\.(?:param|shared|const))\S*)", re.M)
 
 
-def turn_faults(name, body):
+def turn_faults(name, body, arch):
     """What a kernel does before its turn, as its text stands."""
-    if not COLLECTIVE.fullmatch(name):
+    if not COLLECTIVE.fullmatch(name) or arch < ARCH_OF_TURNS:
         return
     if body.count(TURN) != 1:
         yield f"{name} waits {body.count(TURN)} times for its turn"
@@ -78,8 +82,14 @@ def turn_faults(name, body):
         yield f"{name} has {early.group(1)} before its turn"
 
 
-def ptx_faults(text):
-    """What does not hold in PTX."""
+def modules(text):
+    """The PTX of each architecture."""
+    parts = MODULE.split(text)
+    return {int(arch): body for arch, body in zip(parts[1::2], parts[2::2])}
+
+
+def ptx_faults(text, arch):
+    """What does not hold in the PTX of an architecture."""
     entries = ENTRY.findall(text)
     if not entries:
         yield "no kernel"
@@ -89,7 +99,7 @@ def ptx_faults(text):
         if ".local" in body:
             yield f"{name} keeps an array in local memory; index it by constants"
         yield from multimem_faults(name, body)
-        yield from turn_faults(name, body)
+        yield from turn_faults(name, body, arch)
 
 
 def lanes_of(text):
@@ -99,9 +109,10 @@ def lanes_of(text):
         yield name, int(bound.group(1)) if bound else None
 
 
-def usage_faults(text, lanes):
+def usage_faults(text, arch, lanes):
     """What does not hold in the assembler's report on kernels with these launch bounds."""
-    found = {name: [int(n) for n in numbers] for name, *numbers in USAGE.findall(text)}
+    found = {name: [int(n) for n in numbers] for name, of, *numbers in USAGE.findall(text)
+             if int(of) == arch}
     for name, most in lanes.items():
         if name not in found:
             yield f"{name} is not in the report"
@@ -116,12 +127,33 @@ def usage_faults(text, lanes):
             yield f"{name} has {registers} registers, too many for {most} lanes"
 
 
-def faults(ptx, usage):
-    yield from ptx_faults(ptx)
-    yield from usage_faults(usage, dict(lanes_of(ptx)))
+def faults(archs, ptx, usage):
+    """What does not hold of one file; archs: sm_N is assembled, compute_N stays PTX."""
+    ptx_of = modules(ptx)
+    if not ptx_of:
+        yield "no PTX"
+    for arch, text in ptx_of.items():
+        yield from (f"compute_{arch}: {fault}" for fault in ptx_faults(text, arch))
+        if f"sm_{arch}" in archs:
+            yield from (f"sm_{arch}: {fault}"
+                        for fault in usage_faults(usage, arch, dict(lanes_of(text))))
 
 
-PTX = """.visible .entry ch_k(
+def missing(archs, files):
+    """Architectures of the build that no file has; algorithms without a kernel for multicast in
+    hardware, where an architecture has that."""
+    wanted = {int(arch.split("_")[1]) for arch in archs}
+    files = [modules(ptx) for ptx in files]
+    yield from (f"no PTX for {arch}" for arch in wanted - {arch for found in files for arch in found})
+    for arch in wanted:
+        algos = {match.group(1) for found in files for match in NVLS.finditer(found.get(arch, ""))}
+        lacks = INSTRUCTIONS.keys() - algos if arch >= ARCH_OF_TURNS else set()
+        yield from (f"{arch}: no kernel of {algo} for multicast in hardware" for algo in lacks)
+
+
+ARCHS = ["sm_90", "compute_90"]
+PTX = """.target sm_90
+.visible .entry ch_k(
     .param .align 8 .b8 a[8]
 )
 .maxntid 512
@@ -131,7 +163,8 @@ PTX = """.visible .entry ch_k(
     ret;
 }
 """
-REPORT = """ptxas info    : Function properties for ch_k
+REPORT = """ptxas info    : Compiling entry function 'ch_k' for 'sm_90'
+ptxas info    : Function properties for ch_k
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 90 registers, used 1 barriers
 """
@@ -145,7 +178,7 @@ NVLS_PTX = PTX.replace("ch_k(", "ch_k_nvls_ch_reduce_multicast_two_f32(").replac
 
 
 def try_multimem():
-    assert not list(ptx_faults(NVLS_PTX))
+    assert not list(faults(["compute_90"], NVLS_PTX, ""))
     for part, ptx in [
             ("is not for multicast", NVLS_PTX.replace("_nvls", "")),
             ("has multimem.ld_reduce/red", NVLS_PTX.replace("multimem.st", "st")),
@@ -158,14 +191,30 @@ def try_multimem():
             ("has st.u32 before its turn", NVLS_PTX.replace(TURN, "@%p1 st.u32 [%rd2], %r1;\n" + TURN)),
             ("tells what is no word", NVLS_PTX.replace("max.u64", "add.u64")),
             ("not for all of the system", NVLS_PTX.replace("st.relaxed.sys", "st.relaxed.gpu"))]:
-        assert any(part in fault for fault in ptx_faults(ptx)), part
+        assert any(part in fault for fault in faults(["compute_90"], ptx, "")), part
+
+
+def try_archs():
+    older, older_report = PTX.replace("sm_90", "sm_80"), REPORT.replace("sm_90", "sm_80")
+    both = ["sm_80"] + ARCHS
+    assert not list(faults(both, older + PTX, older_report + REPORT))
+    assert any("sm_80: ch_k is not in the report" in fault for fault in faults(both, older + PTX, REPORT))
+    assert not list(faults(["compute_80"], older, ""))
+    turns = PTX.replace("ch_k(", "ch_k_ch_x(")
+    assert any("turn" in fault for fault in faults(["compute_90"], turns, ""))
+    assert not list(faults(["compute_80"], turns.replace("sm_90", "sm_80"), ""))
+    assert "no PTX for 80" in missing(both, [PTX])
+    assert "90: no kernel of broadcast_multicast for multicast in hardware" in missing(both, [PTX])
+    assert not list(missing(["sm_80"], [older]))
 
 
 def try_itself():
-    assert not list(faults(PTX, REPORT))
+    assert not list(faults(ARCHS, PTX, REPORT))
     try_multimem()
+    try_archs()
     for part, ptx, usage in [
-            ("no kernel", "", REPORT),
+            ("no PTX", "", REPORT),
+            ("no kernel", ".target sm_90", REPORT),
             ("calls a function", PTX.replace("ret;", "call.uni f, ();"), REPORT),
             ("calls a function", PTX.replace("ret;", "@%p2 call f, ();"), REPORT),
             ("local memory", PTX.replace("ret;", ".local .b8 x[8];"), REPORT),
@@ -173,19 +222,19 @@ def try_itself():
             ("of stack", PTX, REPORT.replace("0 bytes stack", "64 bytes stack")),
             ("spills 8", PTX, REPORT.replace("0 bytes spill loads", "8 bytes spill loads")),
             ("no launch bound", PTX.replace(".maxntid 512\n", ""), REPORT),
-            ("too many", PTX, REPORT.replace("90", "129"))]:
-        assert any(part in fault for fault in faults(ptx, usage)), part
+            ("too many", PTX, REPORT.replace("Used 90", "Used 129"))]:
+        assert any(part in fault for fault in faults(ARCHS, ptx, usage)), part
 
 
-def main(paths):
+def main(archs, paths):
     try_itself()
     texts = [open(path, encoding="utf-8").read() for path in paths]
-    bad = [fault for ptx, usage in zip(texts[::2], texts[1::2]) for fault in faults(ptx, usage)]
-    algos = {match.group(1) for text in texts[::2] for match in NVLS.finditer(text)}
-    bad += [f"no kernel of {algo} for multicast in hardware" for algo in INSTRUCTIONS.keys() - algos]
+    bad = [f"{path}: {fault}" for path, ptx, usage in zip(paths[::2], texts[::2], texts[1::2])
+           for fault in faults(archs, ptx, usage)]
+    bad += missing(archs, texts[::2])
     for fault in bad:
         print(fault)
     return 1 if bad or not texts else 0
 
 
-sys.exit(main(sys.argv[1:]))
+sys.exit(main(sys.argv[1].split(), sys.argv[2:]))

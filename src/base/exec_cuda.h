@@ -34,11 +34,15 @@
 
 /* Not a primitive: a kernel may be launched while the one before it in the stream is still
  * running. Here it waits for that one's end, and then lets the next be launched: so at most one
- * kernel of a stream waits on the GPU, and what it costs to launch it has passed by then. */
+ * kernel of a stream waits on the GPU, and what it costs to launch it has passed by then. GPUs
+ * before compute capability 9.0 lack the instructions; there the host launches no kernel early
+ * (ch_device_orders_kernels). */
 CH_FN void ch_kernel_order(void)
 {
+#if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 #define CH_LINE_BYTES 64u /* apart, so that two PEs' words share no sector */

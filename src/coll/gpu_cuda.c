@@ -187,14 +187,14 @@ static chorus_status put_kernel(const struct ch_gpu *gpu, const void *kernel, ui
                                 cudaStream_t stream)
 {
     void *list[] = {args};
-    const int is_early = 2 * ctas <= CTAS_LARGE;
+    const int is_early = ch_device_orders_kernels(gpu->device) && 2 * ctas <= CTAS_LARGE;
     cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
                                  .val.programmaticStreamSerializationAllowed = is_early};
     const cudaLaunchConfig_t config = {.gridDim = {ctas, 1, 1},
                                        .blockDim = {lanes, 1, 1},
                                        .stream = stream,
                                        .attrs = &early,
-                                       .numAttrs = 1};
+                                       .numAttrs = is_early ? 1 : 0};
 
     CH_TRY_CUDA(gpu->device, "launching a collective",
                 cudaLaunchKernelExC(&config, kernel, list));

@@ -66,5 +66,5 @@ chorus_status ch_kernels_load(const struct ch_device *device)
     CH_TRY(load_table(device, ch_kernels_move));
     for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
         if (combining[type] != NULL) CH_TRY(load_table(device, combining[type]));
-    return load_nvls(device);
+    return ch_device_id_of(device)->has_multicast ? load_nvls(device) : CHORUS_OK;
 }

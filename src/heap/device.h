@@ -39,11 +39,19 @@ struct ch_device;
 CH_MUST_CHECK chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
                                            struct ch_device_id *id_out);
 
-/* Use it, and make it current for this thread. */
+/* Use it, and make it current for this thread. ERR_UNSUPPORTED: no kernel is compiled for it.
+ */
 CH_MUST_CHECK chorus_status ch_device_open(const struct ch_device_id *id,
                                            struct ch_device **device_out);
 void ch_device_close(struct ch_device *device); /* null is a no-op */
 const struct ch_device_id *ch_device_id_of(const struct ch_device *device);
+
+/* What this library's kernels are compiled for, in nvcc's words; null: it has none. */
+const char *ch_device_archs(void);
+
+/* Do kernels wait for their turn on this device (ch_kernel_order)? Only those that do may be
+ * launched before what comes before them in the stream has ended. */
+bool ch_device_orders_kernels(const struct ch_device *device);
 
 /* Make the device current for this thread, which may then do what a capture of streams forbids
  * it otherwise: it is not recorded. Leave takes what enter gave, and undoes it. */

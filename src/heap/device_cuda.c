@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "heap/device_state_cuda.h"
 
+#include "heap/image_cuda.h"
 #include "heap/runtime_cuda.h"
 
 #include <pthread.h>
@@ -57,6 +58,36 @@ void ch_device_leave(const struct ch_device *device, int before)
     (void)cudaThreadExchangeStreamCaptureMode(&mode);
 }
 
+/* GPUs that compute_90 and later are translated for can order kernels. */
+enum { COMPUTE_ORDERS = 90 };
+
+const char *ch_device_archs(void)
+{
+    return ch_image_archs();
+}
+
+bool ch_device_orders_kernels(const struct ch_device *device)
+{
+    return device->compute >= COMPUTE_ORDERS;
+}
+
+/* The kernels' image for this device, which is current. */
+static chorus_status find_image(struct ch_device *d)
+{
+    const cudaError_t error = (cudaError_t)ch_image_find(&d->compute);
+    struct cudaDeviceProp is;
+
+    if (error == cudaSuccess) return CHORUS_OK;
+    (void)cudaGetLastError();
+    CH_TRY_CUDA(d, "asking what it is", cudaGetDeviceProperties(&is, d->id.ordinal));
+    return CH_FAIL(
+        CHORUS_ERR_UNSUPPORTED,
+        "GPU %d (%s, sm_%d%d) does not run this library's kernels, which are for %s: "
+        "%s; build with -Dgpu_archs=sm_%d%d, or set CHORUS_HEAP=host",
+        d->id.ordinal, d->id.name, is.major, is.minor, ch_image_archs(),
+        cudaGetErrorString(error), is.major, is.minor);
+}
+
 chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **device_out)
 {
     struct ch_device *d = calloc(1, sizeof(*d));
@@ -73,9 +104,12 @@ chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **d
         st = ch_runtime_failed(d, "starting work", error);
         goto out_free;
     }
+    CH_TRY_GOTO(st, find_image(d), out_stream);
     *device_out = d;
     return CHORUS_OK;
 
+out_stream:
+    (void)cudaStreamDestroy(d->stream);
 out_free:
     free(d);
     return st;

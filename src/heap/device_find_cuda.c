@@ -13,9 +13,6 @@
 /* More than any machine has. */
 enum { DEVICES_MAX = 64 };
 
-/* The kernels are built for this architecture and those after it. */
-enum { ARCHITECTURE_MAJOR = 9 };
-
 /* Devices that this process sees. */
 static chorus_status count_devices(int *n_out)
 {
@@ -103,7 +100,7 @@ static chorus_status choose(const struct ch_driver *driver, int n, const struct 
     return CHORUS_OK;
 }
 
-/* What kernels, the heap and signals need of a device. */
+/* What the heap and signals need of a device; what kernels need is seen when it is opened. */
 static chorus_status check_abilities(const struct ch_driver *driver,
                                      const struct cudaDeviceProp *is, int ordinal)
 {
@@ -117,11 +114,6 @@ static chorus_status check_abilities(const struct ch_driver *driver,
         {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, "64-bit stream writes"},
     };
 
-    if (is->major < ARCHITECTURE_MAJOR)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "GPU %d (%s) has compute capability %d.%d; %d.0 or later is needed, or "
-                       "CHORUS_HEAP=host",
-                       ordinal, is->name, is->major, is->minor, ARCHITECTURE_MAJOR);
     for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
         int has = 0;
         const CUresult result =

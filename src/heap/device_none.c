@@ -34,6 +34,17 @@ const struct ch_device_id *ch_device_id_of(const struct ch_device *device)
     return NULL;
 }
 
+const char *ch_device_archs(void)
+{
+    return NULL;
+}
+
+bool ch_device_orders_kernels(const struct ch_device *device)
+{
+    (void)device;
+    return false;
+}
+
 int ch_device_enter(const struct ch_device *device)
 {
     (void)device;

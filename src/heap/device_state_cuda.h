@@ -12,6 +12,7 @@ struct ch_device {
     struct ch_device_id id;
     struct ch_driver driver;
     cudaStream_t stream; /* waits for no other stream, not even the default one */
+    int compute;         /* of the kernels' image, see image_cuda.h */
 };
 
 /* The failure of a driver's call, with its message. */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image_cuda.h: what the kernels of this library are compiled for. All of them are compiled
+ * alike, so one stands for all.
+ */
+#ifndef CH_IMAGE_CUDA_H
+#define CH_IMAGE_CUDA_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As nvcc names it: "sm_80 sm_90 compute_90". */
+const char *ch_image_archs(void);
+
+/*
+ * The kernels' image for the current device: *compute_out is the virtual architecture that it
+ * was compiled for, 80 for compute_80, whatever it was translated to. Gives a cudaError_t: that
+ * of a device for which there is none.
+ */
+int ch_image_find(int *compute_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CH_IMAGE_CUDA_H */
