@@ -80,6 +80,36 @@ START_TEST(explain__nothing_serves__says_why_each_does_not)
 }
 END_TEST
 
+/* A table serves GPUs that nobody has measured, and says so. */
+START_TEST(explain__table_of_another_gpu__is_a_guess)
+{
+    static const struct {
+        const char *gpu, *says;
+    } cases[] = {
+        {"H200", "\nsteps  2 = 2\n"},
+        {"A100",
+         "\ngpu    the table was measured on H200, not on A100: a guess\nsteps  2 = 2\n"},
+        {"", "\ngpu    the table was measured on H200\nsteps  2 = 2\n"},
+    };
+    struct ch_request r = reduce_of(8, 2);
+    struct ch_select *select;
+
+    write_file(table_path, "version: 1\nmachine: m\nmeasured: n\ngpu: H200\nrules:\n"
+                           "  - {coll: reduce, algo: two_shot, from: fallback}\n");
+    ck_assert_int_eq(ch_select_open("", table_path, &select), CHORUS_OK);
+    r.machine = "cuda";
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[2048], *after;
+
+        r.gpu = cases[i].gpu;
+        ck_assert_int_eq(explained(select, &r, text, sizeof(text)), CHORUS_OK);
+        after = strchr(strstr(text, "\nrule   ") + 1, '\n');
+        ck_assert_msg(strncmp(after, cases[i].says, strlen(cases[i].says)) == 0, "%s", text);
+    }
+    ch_select_close(select);
+}
+END_TEST
+
 START_TEST(explain__forced__says_so)
 {
     struct ch_select *select = open_with("barrier:dissemination", NULL);
@@ -132,6 +162,7 @@ static void add(TCase *tests)
 {
     tcase_add_test(tests, explain__plan__with_its_rule_and_those_passed_over);
     tcase_add_test(tests, explain__nothing_serves__says_why_each_does_not);
+    tcase_add_test(tests, explain__table_of_another_gpu__is_a_guess);
     tcase_add_test(tests, explain__forced__says_so);
     tcase_add_test(tests, log__a_shape__said_once_with_the_rules_passed_over);
 }

@@ -31,15 +31,15 @@ static const struct {
     {"explain", "explain needs a word after it; see --help"},
     {"version 2", "version takes no word after it; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
-    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place or --machine; did you mean \"--pes\"?"},
-    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place or --machine"},
+    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine or --gpu; did you mean \"--pes\"?"},
+    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine or --gpu"},
     {"explain reduce --bytes=8", "explain needs --pes; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2", "explain needs --bytes; expected a number from 0, with K, M or G for powers of 1024"},
     {"explain reduce --pes 0 --bytes 8", "--pes is \"0\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes -1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes=-1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes --pes", "--bytes is \"--pes\"; expected a number from 0, with K, M or G for powers of 1024"},
-    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place or --machine"},
+    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine or --gpu"},
     {"explain reduce --pes 2 --bytes 64k", "--bytes is \"64k\"; expected a number from 0, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes 6", "--bytes is 6, which is not whole f32; expected a multiple of 4"},
     {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64, c128, int, long, longlong, uint, ulong, ulonglong, uchar, ushort, float, double, char, schar, short, half, bfloat16, longdouble, complexf, complexd, int32, int64, uint32, uint64, size, ptrdiff, int8, int16, uint8 or uint16; did you mean \"f32\"?"},
@@ -166,6 +166,27 @@ START_TEST(info__explain_cuda__as_a_job_on_gpus)
 }
 END_TEST
 
+/* The shipped tables were measured on one GPU; a table for another GPU is for that alone. */
+START_TEST(info__explain_gpu__as_a_job_on_that_one)
+{
+    const char *arguments = "explain reduce --bytes 64K --pes 2 --machine cuda --gpu 'A 100'";
+    char environment[128];
+
+    ck_assert_int_eq(run("", arguments), 0);
+    ck_assert_ptr_nonnull(strstr(output, ", machine cuda, gpu A 100\n"));
+    ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/h200x2.yaml:"));
+    ck_assert_ptr_nonnull(strstr(
+        output, "\ngpu    the table was measured on NVIDIA H200, not on A 100: a guess\n"));
+    write_file(table_path, "version: 1\nmachine: m\nmeasured: never\ngpu: A 100\n"
+                           "serves: {gpu: A 100}\nrules:\n"
+                           "  - {coll: reduce, algo: two_shot, from: fallback}\n");
+    (void)snprintf(environment, sizeof(environment), "CHORUS_TUNING=%s", table_path);
+    ck_assert_int_eq(run(environment, arguments), 0);
+    ck_assert_ptr_null(strstr(output, "\ngpu    "));
+    ck_assert_ptr_nonnull(strstr(output, "\nplan   two_shot:simple"));
+}
+END_TEST
+
 START_TEST(info__explain_bad_table__place_and_exit_2)
 {
     char environment[128], expected[512];
@@ -221,8 +242,10 @@ START_TEST(info__check__counts_the_rules)
 END_TEST
 
 /* Whatever the machine has, the heap that CHORUS_HEAP asks for is the one spoken of. */
-START_TEST(info__version__says_which_heap_and_why)
+START_TEST(info__version__says_which_kernels_and_heap_and_why)
 {
+    ck_assert_int_eq(run("", "version"), 0);
+    ck_assert_ptr_nonnull(strstr(output, "\nkernels: " CHORUS_KERNELS "\nheap: "));
     ck_assert_int_eq(run("CHORUS_HEAP=host ", "version"), 0);
     ck_assert_ptr_nonnull(strstr(output, "heap: host, as CHORUS_HEAP says\n"));
     ck_assert_int_eq(run("CHORUS_HEAP=cuda ", "version"), 0);
@@ -253,11 +276,12 @@ static void add(TCase *tests)
     tcase_add_test(tests, info__explain_dtype__takes_the_names_of_the_api);
     tcase_add_test(tests, info__explain_in_place__offers_less);
     tcase_add_test(tests, info__explain_cuda__as_a_job_on_gpus);
+    tcase_add_test(tests, info__explain_gpu__as_a_job_on_that_one);
     tcase_add_test(tests, info__explain_bad_table__place_and_exit_2);
     tcase_add_test(tests, info__algorithms__every_one_a_line);
     tcase_add_test(tests, info__options__with_the_values_in_force);
     tcase_add_test(tests, info__check__counts_the_rules);
-    tcase_add_test(tests, info__version__says_which_heap_and_why);
+    tcase_add_test(tests, info__version__says_which_kernels_and_heap_and_why);
     tcase_add_test(tests, info__answer_cannot_be_written__says_so);
 }
 

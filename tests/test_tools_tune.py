@@ -71,6 +71,7 @@ EXPECTED_ON_GPUS = """\
 version: 1
 machine: "2 x A GPU"
 measured: "2026-01-02, small.csv, bench/gpu/run 2, median"
+gpu: "A GPU"
 serves: {machine: cuda, pes: 1..3}
 rules:
   - {coll: alltoall, algo: copy_engine, proto: simple, from: "small.csv:9"}

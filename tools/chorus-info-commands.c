@@ -65,10 +65,21 @@ static chorus_status parse_number(const char *option, const char *text, uint64_t
     return CHORUS_OK;
 }
 
+/* The GPU that the call is on: as asked, else one that is here, else one of no name. */
+static const char *gpu_of(const struct info_args *args, const struct ch_options *options,
+                          struct ch_device_id *here)
+{
+    if (args->gpu != NULL) return args->gpu;
+    if (options->heap == CHORUS_HEAP_host ||
+        ch_device_find(CH_OPTION_NO_DEVICE, 0, 1, here) != CHORUS_OK)
+        return "";
+    return here->name;
+}
+
 /* Where the call is: on the PEs of one host, or on its GPUs, none of which need be here. Its
  * links are taken to keep lines whole. */
 static chorus_status place(const struct info_args *args, const struct ch_options *options,
-                           struct ch_request *r)
+                           struct ch_device_id *here, struct ch_request *r)
 {
     static const char *const machines[] = {"host", "cuda"};
     static const uint32_t ctas[] = {CH_CTAS_ON_HOST, CH_CTAS_ON_GPU};
@@ -77,7 +88,7 @@ static chorus_status place(const struct info_args *args, const struct ch_options
     if (args->machine != NULL)
         CH_TRY(find_name("machine", machines, 2, args->machine, &machine));
     r->machine = machines[machine];
-    r->gpu = "";
+    r->gpu = machine == 1 ? gpu_of(args, options, here) : "";
     r->nodes = 1;
     r->ctas_max = options->ctas != 0 ? (uint32_t)options->ctas : ctas[machine];
     r->chunk_bytes = options->chunk;
@@ -88,7 +99,7 @@ static chorus_status place(const struct info_args *args, const struct ch_options
 
 /* The call that the command line describes. */
 static chorus_status request_of(const struct info_args *args, const struct ch_options *options,
-                                struct ch_request *r)
+                                struct ch_device_id *here, struct ch_request *r)
 {
     uint32_t coll, type = CHORUS_TYPE_f32, op = CHORUS_OP_sum;
     uint64_t pes;
@@ -103,7 +114,7 @@ static chorus_status request_of(const struct info_args *args, const struct ch_op
     r->reach = pes == 1 ? CH_REACH_self : CH_REACH_mapped;
     r->type = r->coll == CHORUS_COLL_barrier ? CHORUS_TYPE_u8 : (chorus_type)type;
     r->op = (chorus_op)op;
-    CH_TRY(place(args, options, r));
+    CH_TRY(place(args, options, here, r));
     if (r->coll == CHORUS_COLL_barrier) return CHORUS_OK;
     CH_TRY(parse_number("bytes", args->bytes, 0, UINT64_MAX, &r->bytes));
     if (r->bytes % ch_type_bytes[type] != 0)
@@ -121,12 +132,13 @@ static chorus_status request_of(const struct info_args *args, const struct ch_op
 chorus_status info_explain(const struct info_args *args)
 {
     struct ch_options options;
+    struct ch_device_id here; /* request points to its name */
     struct ch_request request;
     struct ch_select *select;
     chorus_status status;
 
     CH_TRY(ch_options_read(&options));
-    CH_TRY(request_of(args, &options, &request));
+    CH_TRY(request_of(args, &options, &here, &request));
     CH_TRY(ch_select_open(options.algo, options.tuning, &select));
     status = ch_select_explain(select, &request, stdout);
     ch_select_close(select);
@@ -186,6 +198,24 @@ chorus_status info_options(const struct info_args *args)
     return CHORUS_OK;
 }
 
+static void print_kernels(void)
+{
+    const char *archs = ch_device_archs();
+
+    (void)printf("kernels: %s\n", archs != NULL ? archs : "none, built without CUDA");
+}
+
+/* A GPU that is here and runs the kernels. */
+static chorus_status try_device(struct ch_device_id *id_out)
+{
+    struct ch_device *device;
+
+    CH_TRY(ch_device_find(CH_OPTION_NO_DEVICE, 0, 1, id_out));
+    CH_TRY(ch_device_open(id_out, &device));
+    ch_device_close(device);
+    return CHORUS_OK;
+}
+
 /* Where objects of a job would lie that started here and now, and why. */
 static void print_heap(const struct ch_options *options)
 {
@@ -193,7 +223,7 @@ static void print_heap(const struct ch_options *options)
 
     if (options->heap == CHORUS_HEAP_host)
         (void)printf("heap: host, as CHORUS_HEAP says\n");
-    else if (ch_device_find(CH_OPTION_NO_DEVICE, 0, 1, &device) == CHORUS_OK)
+    else if (try_device(&device) == CHORUS_OK)
         (void)printf("heap: cuda, if every PE has a GPU; the first one's is GPU %d, %s at %s, "
                      "%" PRIu64 " MiB\n",
                      (int)device.ordinal, device.name, device.bus, device.memory_bytes >> 20);
@@ -210,6 +240,7 @@ chorus_status info_version(const struct info_args *args)
     (void)args;
     CH_TRY(ch_options_read(&options));
     (void)printf("chorus %s\n", CHORUS_VERSION);
+    print_kernels();
     print_heap(&options);
     return CHORUS_OK;
 }

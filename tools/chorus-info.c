@@ -16,7 +16,8 @@ enum {
     KEY_DTYPE,
     KEY_OP,
     KEY_IN_PLACE,
-    KEY_MACHINE
+    KEY_MACHINE,
+    KEY_GPU
 }; /* no short options */
 
 /* clang-format off */
@@ -31,6 +32,7 @@ static const struct argp_option options[] = {
     {"op", KEY_OP, "OP", 0, "explain: operator of a reduction (sum)", 0},
     {"in-place", KEY_IN_PLACE, NULL, 0, "explain: source and dest are the same memory", 0},
     {"machine", KEY_MACHINE, "CLASS", 0, "explain: host (default) or cuda, the heap on GPUs", 0},
+    {"gpu", KEY_GPU, "NAME", 0, "explain: the GPU's name, as of rule tables (that of a GPU here)", 0},
     {0},
 };
 /* clang-format on */
@@ -77,6 +79,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_MACHINE:
         args->machine = text;
+        return 0;
+    case KEY_GPU:
+        args->gpu = text;
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 1)
@@ -150,7 +155,8 @@ int main(int argc, char **argv)
         "apply\n"
         "algorithms     every algorithm, with what it needs and costs\n"
         "options        the environment variables, with the values in force\n"
-        "version        the version, and where a job's objects would lie here\n"
+        "version        the version, the kernels inside, and where a job's objects would lie "
+        "here\n"
         "check FILE     read a rule table and say what is in it",
         NULL,
         NULL,

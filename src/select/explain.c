@@ -72,6 +72,15 @@ static void write_request(const struct ch_request *r, FILE *out)
                   *r->gpu == '\0' ? "" : ", gpu ", r->gpu);
 }
 
+/* Another GPU than the table's takes its rules all the same, until someone measures there. */
+static void write_gpu(const struct ch_table *table, const struct ch_request *request, FILE *out)
+{
+    if (table->gpu == NULL || strcmp(table->gpu, request->gpu) == 0) return;
+    (void)fprintf(out, "gpu    the table was measured on %s", table->gpu);
+    if (*request->gpu != '\0') (void)fprintf(out, ", not on %s: a guess", request->gpu);
+    (void)fprintf(out, "\n");
+}
+
 static void write_plan(const struct ch_request *request, const struct ch_plan *plan, FILE *out)
 {
     const struct ch_algo *algo = plan->algo;
@@ -88,7 +97,9 @@ static void write_plan(const struct ch_request *request, const struct ch_plan *p
         (void)fprintf(out, "%s:%u: ", plan->table->path, plan->rule->line);
         write_line(plan->table, plan->rule->line, out);
     }
-    (void)fprintf(out, "\nsteps  %s = %" PRIu64 "\n", algo->steps_text, algo->steps(&shape));
+    (void)fprintf(out, "\n");
+    if (plan->table != NULL) write_gpu(plan->table, request, out);
+    (void)fprintf(out, "steps  %s = %" PRIu64 "\n", algo->steps_text, algo->steps(&shape));
     (void)fprintf(out, "wire   %s = %" PRIu64 " %s\n", algo->wire_text, algo->wire(&shape),
                   request->coll == CHORUS_COLL_barrier ? "signals" : "bytes");
 }

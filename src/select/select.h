@@ -71,6 +71,7 @@ struct ch_rule {
 struct ch_table {
     const char *path;               /* as shown to users */
     const char *machine, *measured; /* for readers: what was measured, when and how */
+    const char *gpu;                /* that it was measured on; null: not said */
     struct ch_rule serves;          /* its filters: the calls that the table is for */
     const struct ch_rule *rules;
     size_t n_rules;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The keys of a table; only `serves` may be left out. */
+/* The keys of a table; `gpu` and `serves` may be left out. */
 /* clang-format off */
-#define KEY_LIST(X) X(version) X(machine) X(measured) X(serves) X(rules)
+#define KEY_LIST(X) X(version) X(machine) X(measured) X(gpu) X(serves) X(rules)
 /* clang-format on */
 
 enum {
@@ -86,6 +86,29 @@ static chorus_status read_rules(const struct ch_reader *reader, const yaml_node_
     return CHORUS_OK;
 }
 
+/* What is for readers, and the GPU's name. */
+static chorus_status read_texts(const struct ch_reader *reader, yaml_node_t *const values[],
+                                struct ch_table *table)
+{
+    const struct {
+        int key;
+        const char **text;
+    } texts[] = {{KEY_machine, &table->machine},
+                 {KEY_measured, &table->measured},
+                 {KEY_gpu, &table->gpu}};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const yaml_node_t *node = values[texts[i].key];
+
+        if (node == NULL) continue;
+        *texts[i].text = ch_node_text(node);
+        if (*texts[i].text == NULL)
+            return CH_REFUSE(reader, node, "%s is not text; expected a line for the reader",
+                             key_names[texts[i].key]);
+    }
+    return CHORUS_OK;
+}
+
 static chorus_status read_root(const struct ch_reader *reader, yaml_node_t *root,
                                struct ch_table_file *file)
 {
@@ -94,7 +117,7 @@ static chorus_status read_root(const struct ch_reader *reader, yaml_node_t *root
 
     CH_TRY(ch_node_keys(reader, root, "table", key_names, KEY_COUNT, values));
     for (int i = 0; i < KEY_COUNT; i++)
-        if (values[i] == NULL && i != KEY_serves)
+        if (values[i] == NULL && i != KEY_gpu && i != KEY_serves)
             return CH_REFUSE(reader, root, "table without %s; expected %s", key_names[i],
                              table_form);
     text = ch_node_text(values[KEY_version]);
@@ -102,13 +125,7 @@ static chorus_status read_root(const struct ch_reader *reader, yaml_node_t *root
         return CH_REFUSE(reader, values[KEY_version],
                          "version is \"%s\"; expected 1, the only one there is",
                          text == NULL ? "" : text);
-    file->table.machine = ch_node_text(values[KEY_machine]);
-    file->table.measured = ch_node_text(values[KEY_measured]);
-    if (file->table.machine == NULL || file->table.measured == NULL)
-        return CH_REFUSE(reader,
-                         values[file->table.machine == NULL ? KEY_machine : KEY_measured],
-                         "%s is not text; expected a line for the reader",
-                         file->table.machine == NULL ? "machine" : "measured");
+    CH_TRY(read_texts(reader, values, &file->table));
     CH_TRY(ch_serves_read(reader, values[KEY_serves], &file->table.serves));
     return read_rules(reader, values[KEY_rules], file);
 }
