@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * coll_run.c: every algorithm against the oracle, on whatever PEs this program is given:
- * processes under chorusrun, or threads: `coll_run threads N`.
+ * processes under chorusrun, or threads: `coll_run threads N`. `coll_run large` makes fewer
+ * calls, of messages to 4 MB and of up to 8 CTAs, or 64 on a GPU, as far as CHORUS_CTAS goes.
  *
  * Each call has fresh data, a poisoned dest with guards around it, and is checked before the
  * next; between calls there is no barrier, and a source is rewritten as soon as its call has
  * returned.
  */
-#include "base/error.h"
+#include "base/option.h"
 #include "chorus/chorusx.h"
 #include "coll/algorithm.h"
 #include "ref/ref_coll.h"
@@ -19,6 +20,7 @@
 
 /* Past one chunk of the largest ring, for 16-byte elements. */
 #define COUNT_MAX ((size_t)1500)
+#define COUNT_LARGE ((size_t)1000003) /* of 4 bytes */
 #define GUARD_BYTES ((size_t)64)
 
 /* A team and this PE's buffers for it; a buffer has room for a guard, an offset, n blocks. */
@@ -33,11 +35,13 @@ struct site {
     chorus_stream_t stream;        /* or null */
 };
 
+static bool is_large; /* set by main alone */
+
 enum place { APART, SAME, OWN_BLOCK };
 
 static size_t buffer_bytes(uint32_t n)
 {
-    return 2 * GUARD_BYTES + 16 + n * COUNT_MAX * 16;
+    return 2 * GUARD_BYTES + 16 + n * (is_large ? COUNT_LARGE * 4 : COUNT_MAX * 16);
 }
 
 static void fail(const struct site *s, const chorusx_call *call, const char *what, long at)
@@ -203,6 +207,36 @@ static void counts_of(struct site *s, const struct ch_algo *algo, chorusx_call c
     }
 }
 
+/* The most CTAs of a call. */
+static int ctas_max(void)
+{
+    const char *text = getenv("CHORUS_CTAS");
+
+    if (text != NULL) return (int)strtol(text, NULL, 10);
+    return is_on_gpu() ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
+}
+
+/* Fewer elements than CTAs, some for each, and many chunks for each. */
+static void large_counts(struct site *s)
+{
+    static const size_t counts[] = {5, 1021, COUNT_LARGE};
+    static const int ctas[] = {1, 8, 64};
+    char name[64];
+
+    for (int a = 0; a < CH_ALGO_COUNT; a++)
+        for (int i = 0; i < 9; i++) {
+            chorusx_call call = {.type = CHORUS_TYPE_i32, .op = CHORUS_OP_sum, .radix = 2};
+
+            name_of(&ch_algos[a], name);
+            call.algo = name;
+            call.coll = ch_algos[a].coll;
+            call.count = counts[i / 3];
+            call.ctas = ctas[i % 3];
+            call.root = (int)(i % (int)s->n);
+            if (call.ctas <= ctas_max()) call_once(s, call, APART, 4);
+        }
+}
+
 static void all_counts(struct site *s)
 {
     static const chorus_type types[] = {CHORUS_TYPE_u8, CHORUS_TYPE_i16, CHORUS_TYPE_f32,
@@ -278,13 +312,15 @@ static void run_on(chorus_team_t team, char *dest, char *source, chorus_stream_t
         s.dest_here = malloc(buffer_bytes(s.n));
         s.source_here = malloc(buffer_bytes(s.n));
     }
-    if (full && !is_small())
+    if (is_large)
+        large_counts(&s);
+    else if (full && !is_small())
         all_counts(&s);
     else
         for (int a = 0; a < CH_ALGO_COUNT; a++)
             counts_of(&s, &ch_algos[a],
                       (chorusx_call){.type = CHORUS_TYPE_i32, .op = CHORUS_OP_sum, .radix = 2});
-    if (full && !is_small()) all_operators(&s);
+    if (full && !is_small() && !is_large) all_operators(&s);
     if (s.dest_here != s.dest) {
         free(s.dest_here);
         free(s.source_here);
@@ -356,11 +392,13 @@ static void pe_main(void *arg)
     (void)arg;
     if (dest == NULL || source == NULL) exit(1);
     run_on(CHORUS_TEAM_WORLD, dest, source, NULL, true);
-    other_teams(dest, source);
-    if (chorusx_stream_create(&stream) != 0) exit(1);
-    run_on(CHORUS_TEAM_WORLD, dest, source, stream, false);
-    queue_of_calls(stream);
-    if (chorusx_stream_destroy(stream) != 0) exit(1);
+    if (!is_large) {
+        other_teams(dest, source);
+        if (chorusx_stream_create(&stream) != 0) exit(1);
+        run_on(CHORUS_TEAM_WORLD, dest, source, stream, false);
+        queue_of_calls(stream);
+        if (chorusx_stream_destroy(stream) != 0) exit(1);
+    }
     chorus_free(source);
     chorus_free(dest);
 }
@@ -369,6 +407,7 @@ int main(int argc, char **argv)
 {
     if (argc == 3)
         return chorusx_run_threads((int)strtol(argv[2], NULL, 10), pe_main, NULL) != 0;
+    is_large = argc == 2 && strcmp(argv[1], "large") == 0;
     if (chorus_init() != 0) {
         fprintf(stderr, "%s\n", chorusx_last_error());
         return 1;
