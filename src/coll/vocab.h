@@ -26,8 +26,8 @@ CH_FN chorus_status ch_standing(const struct ch_coll *c)
     return ch_mark(c) == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED;
 }
 
-/* The first of `count` numbers for this call on the duplicate: 1, 2, ... the same on every PE. A
- * call asks once, and has several where one word says several things in turn. */
+/* The first of `count` numbers for this call on the duplicate: 1, 2, ... the same on every PE.
+ * A call asks once, and has several where one word says several things in turn. */
 CH_FN uint64_t ch_epochs(const struct ch_coll *c, uint64_t count, struct ch_lanes g)
 {
     const uint64_t last = *c->epoch;
