@@ -26,7 +26,7 @@ struct ch_packet {
 };
 
 /* A line (LL128): a flag and 120 data bytes, likewise. 128-byte aligned. The flag is in front,
- * so that a short message lies in one cache line with it. */
+ * so that a short message lies in one cache line with it; a GPU has it last (batch_cuda.h). */
 #define CH_LINE_DATA 120u
 struct ch_line {
     uint64_t flag;

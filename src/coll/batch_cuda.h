@@ -5,8 +5,14 @@
  * A piece of plain memory begins at a multiple of 16 of the address that the batch was made
  * for, so that whole pieces are single accesses there; the first and last of a span may be
  * partial, and so may all where another address lies differently. A piece of packets is two
- * of them. A piece of a line is one of its eight parts, the first of which has the flag and 8
- * bytes of data; the eight are stored by one access of eight neighbours, and so loaded.
+ * of them.
+ *
+ * A piece of a line is one of its eight parts; the last has 8 bytes of data and then the flag.
+ * Eight neighbours store a line by one instruction of their warp. Whether a link keeps it whole
+ * no handbook says; NCCL relies on it over NVLink, and lines.h tries it. Whether eight
+ * neighbours load a line as a whole is not relied on: once the warp has agreed that the flags
+ * are there, each lane loads its part again, as NCCL does. So of a line that is stored whole,
+ * that load is of what was there with the flag.
  */
 #ifndef CH_BATCH_CUDA_H
 #define CH_BATCH_CUDA_H
@@ -42,7 +48,7 @@ struct ch_batch {
 
 struct ch_value {
     uint64_t word[CH_PIECES_MAX][2];
-    uint64_t seen[2]; /* flags of its packets, or of its line, as last loaded */
+    uint64_t seen[2]; /* flags of its packets, as last loaded */
 };
 
 struct ch_acc { /* floats for the 16-bit types, else elements as in ch_value */
@@ -67,15 +73,20 @@ CH_FN uint32_t ch_message_pieces(enum ch_ring ring, uint32_t bytes)
                                  : (bytes + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
 }
 
+/* Is this part of a line its last, with the flag? */
+CH_FN int ch_is_flagged(uint32_t piece)
+{
+    return piece % CH_LINE_PARTS == CH_LINE_PARTS - 1;
+}
+
 /* This lane's piece of a message: two packets, or a part of a line. */
 CH_FN struct ch_piece ch_message_piece(const struct ch_batch *b)
 {
     const uint32_t piece = (uint32_t)b->piece, bytes = (uint32_t)b->bytes;
     const uint32_t line = piece / CH_LINE_PARTS, part = piece % CH_LINE_PARTS;
-    const uint32_t most = b->ring == CH_RING_ll128 && part == 0 ? 8 : CH_PIECE_BYTES;
+    const uint32_t most = b->ring == CH_RING_ll128 && ch_is_flagged(piece) ? 8 : CH_PIECE_BYTES;
     const uint32_t at = b->ring == CH_RING_ll ? piece * CH_PIECE_BYTES
-                        : part == 0           ? line * CH_LINE_DATA
-                                              : line * CH_LINE_DATA + part * 16 - 8;
+                                              : line * CH_LINE_DATA + part * CH_PIECE_BYTES;
     struct ch_piece p;
 
     p.at = at;
@@ -303,12 +314,10 @@ CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *
         if (b->own.bytes != 0) ch_quad_store(at, v->word[0][0], flag);
         if (b->own.bytes > 8) ch_quad_store(at + sizeof(struct ch_packet), v->word[0][1], flag);
     } else {
-        const int is_first = b->piece % CH_LINE_PARTS == 0;
-
         __syncwarp(); /* the eight parts of a line go together */
         if (b->piece < b->pieces)
-            ch_quad_store(at, is_first ? flag : v->word[0][0],
-                          is_first ? v->word[0][0] : v->word[0][1]);
+            ch_quad_store(at, v->word[0][0],
+                          ch_is_flagged((uint32_t)b->piece) ? flag : v->word[0][1]);
     }
 }
 
@@ -321,20 +330,20 @@ CH_FN void ch_value_ask(enum ch_ring ring, const char *cells, struct ch_value *v
         ch_quad_load(at, &v->word[0][0], &v->seen[0]);
         ch_quad_load(at + sizeof(struct ch_packet), &v->word[0][1], &v->seen[1]);
     } else if (b->piece < b->pieces) {
-        ch_quad_load(at, &v->seen[0], &v->word[0][1]);
-        v->word[0][0] = b->piece % CH_LINE_PARTS == 0 ? v->word[0][1] : v->seen[0];
+        ch_quad_load(at, &v->word[0][0], &v->word[0][1]);
     }
 }
 
-/* 0: the flags are there. Of a line the first part has it, and the warp's lines count together.
+/* 0: the flags are there. Of a line the last part has it, and the warp's lines count together.
  */
 CH_FN uint64_t ch_value_lacks(enum ch_ring ring, const struct ch_value *v,
                               const struct ch_batch *b, uint64_t flag)
 {
     if (ring == CH_RING_ll)
         return (v->seen[0] ^ flag) | (b->own.bytes > 8 ? v->seen[1] ^ flag : 0);
-    return !__all_sync(CH_WARP_ALL, b->piece >= b->pieces || b->piece % CH_LINE_PARTS != 0 ||
-                                        v->seen[0] == flag);
+    return !__all_sync(CH_WARP_ALL, b->piece >= b->pieces ||
+                                        !ch_is_flagged((uint32_t)b->piece) ||
+                                        v->word[0][1] == flag);
 }
 
 CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
@@ -352,6 +361,7 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
         if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
         ch_value_ask(ring, cells, v, b);
     }
+    if (ring == CH_RING_ll128) ch_value_ask(ring, cells, v, b); /* what came with the flag */
 }
 
 /* All of them are looked at together, as they come at about the same time. One that came is
@@ -372,13 +382,15 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
                 lacking |= lacks[u];
             }
         if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
-        if (stop || lacking == 0) return;
+        if (stop || lacking == 0) break;
         *st = ch_wait_slow(c->patience, &w);
         CH_EACH_AHEAD (u)
             if (*st != CHORUS_OK && u < ahead && lacks[u] != 0) *c->late_peer = wanted[u].peer;
         CH_EACH_AHEAD (u)
             if (u < ahead) ch_value_ask(ring, wanted[u].cells, &v[u], b);
     }
+    CH_EACH_AHEAD (u) /* what came with the flags */
+        if (ring == CH_RING_ll128 && u < ahead) ch_value_ask(ring, wanted[u].cells, &v[u], b);
 }
 
 /* --- reductions: the element type is a constant of each kernel, the operator is not --- */

@@ -59,11 +59,11 @@ CH_FN void ch_lines_send(const struct ch_lines_args *a, const struct ch_patience
     }
 }
 
-/* The first part of a line has 8 bytes of data, the others 16. */
+/* The last part of a line has 8 bytes of data, the others 16. */
 CH_FN int ch_lines_is_torn(const struct ch_value *v, uint32_t round, uint32_t lane)
 {
     return v->word[0][0] != ch_lines_value(round, lane, 0) ||
-           (lane % CH_LINE_PARTS != 0 && v->word[0][1] != ch_lines_value(round, lane, 1));
+           (!ch_is_flagged(lane) && v->word[0][1] != ch_lines_value(round, lane, 1));
 }
 
 CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_patience *p,

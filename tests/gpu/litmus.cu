@@ -12,18 +12,23 @@ static const uint64_t patience_ns = 20000000000u;
 
 struct channel {
     char *cells;
-    uint64_t *word;   /* the reader's: the round that is there */
-    uint64_t *credit; /* the writer's: the round that was read */
+    uint64_t *word;   /* the round that is there */
+    uint64_t *credit; /* the round that was read, in the writer's memory */
 };
 
-static __device__ struct channel channel_of(char *reader, char *writer, unsigned i)
+/* Where cells and word lie. Pushed: both in the reader's memory. Pulled: both in the writer's,
+ * which the reader polls over the link. A source: the cells in the writer's. */
+enum where { PUSHED, PULLED, SOURCE };
+
+static __device__ struct channel channel_of(char *reader, char *writer, unsigned i,
+                                            enum where where)
 {
     const size_t words = (size_t)LITMUS_CHANNELS * LITMUS_CELL_BYTES;
     const size_t credits = words + LITMUS_CHANNELS * LITMUS_WORD_BYTES;
     struct channel c;
 
-    c.cells = reader + (size_t)i * LITMUS_CELL_BYTES;
-    c.word = (uint64_t *)(reader + words + i * LITMUS_WORD_BYTES);
+    c.cells = (where == PUSHED ? reader : writer) + (size_t)i * LITMUS_CELL_BYTES;
+    c.word = (uint64_t *)((where == PULLED ? writer : reader) + words + i * LITMUS_WORD_BYTES);
     c.credit = (uint64_t *)(writer + credits + i * LITMUS_WORD_BYTES);
     return c;
 }
@@ -34,13 +39,29 @@ static __device__ uint64_t value_of(uint64_t round, unsigned place)
     return (round * 1024 + place) * 0x9e3779b97f4a7c15u;
 }
 
+/* ch_word_wait without the acquire. */
+static __device__ chorus_status wait_relaxed(const struct ch_patience *p, const uint64_t *word,
+                                             uint64_t least)
+{
+    struct ch_wait w = {0, 0, 0, 0};
+    chorus_status st = CHORUS_OK;
+    uint64_t value;
+
+    do {
+        asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word));
+        if (value < least) st = ch_wait_slow(p, &w);
+    } while (value < least && st == CHORUS_OK);
+    return st;
+}
+
 /* All lanes: lane 0 waits for a word. False: in vain. */
 static __device__ bool hear(const struct ch_patience *p, const uint64_t *word, uint64_t least,
-                            enum ch_sense sense, struct ch_lanes g)
+                            bool is_weak, struct ch_lanes g)
 {
-    const bool is_late = g.lane == 0 && ch_word_wait(p, word, least, sense) != CHORUS_OK;
+    chorus_status st = CHORUS_OK;
 
-    return !ch_lanes_any(g, is_late);
+    if (g.lane == 0) st = is_weak ? wait_relaxed(p, word, least) : ch_word_wait(p, word, least);
+    return !ch_lanes_any(g, st != CHORUS_OK);
 }
 
 /* All lanes: lane 0 stores a word, after what all of them did. */
@@ -78,11 +99,32 @@ struct message {
     {
         ulonglong2 q;
 
-        if (!hear(p, c->word, round, is_weak ? CH_ENTRY : CH_DATA, g))
-            atomicAdd(&found->lost, 1u);
+        if (!hear(p, c->word, round, is_weak, g)) atomicAdd(&found->lost, 1u);
         q = piece_load(c, g.lane);
         tell(c->credit, round, CH_CREDIT, g);
         return q.x != round || q.y != value_of(round, g.lane);
+    }
+    static const unsigned lanes_of_trial = LITMUS_LANES;
+};
+
+/* The same, where the multiprocessor has cached what was there before. Only the acquire is what
+ * is weak. */
+struct cached {
+    static __device__ void write(const struct channel *c, uint64_t round, bool is_weak,
+                                 struct ch_lanes g)
+    {
+        message::write(c, round, false, g);
+        (void)is_weak;
+    }
+    static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
+                                    uint64_t round, bool is_weak, struct ch_lanes g,
+                                    struct litmus_found *found)
+    {
+        const ulonglong2 before = piece_load(c, g.lane);
+
+        if (before.x > round) atomicAdd(&found->lost, 1u); /* of a round that is to come */
+        ch_lanes_sync(g);                                  /* all lanes have cached theirs */
+        return message::read(c, p, round, is_weak, g, found);
     }
     static const unsigned lanes_of_trial = LITMUS_LANES;
 };
@@ -102,7 +144,7 @@ struct reuse {
     {
         ulonglong2 q;
 
-        if (!hear(p, c->word, round, CH_DATA, g)) atomicAdd(&found->lost, 1u);
+        if (!hear(p, c->word, round, false, g)) atomicAdd(&found->lost, 1u);
         if (is_weak) tell(c->credit, round, CH_CREDIT, g);
         q = piece_load(c, g.lane);
         if (!is_weak) tell(c->credit, round, CH_CREDIT, g);
@@ -145,7 +187,8 @@ struct packet {
     static const unsigned lanes_of_trial = 1;
 };
 
-/* A line for eight lanes. Weak: its first part, with the flag, by a store of its own. */
+/* A line for eight lanes. Weak: its last part, with the flag, by a store of its own, and the
+ * others so much later that a reader's second load comes before them. */
 struct line {
     static __device__ struct ch_batch batch(struct ch_lanes g)
     {
@@ -156,16 +199,26 @@ struct line {
                                  struct ch_lanes g)
     {
         const struct ch_batch b = batch(g);
-        const bool is_first = g.lane % CH_LINE_PARTS == 0;
         struct ch_value v;
 
         v.word[0][0] = value_of(round, 2 * g.lane);
         v.word[0][1] = value_of(round, 2 * g.lane + 1);
-        if (is_weak && is_first) ch_quad_store(c->cells + g.lane * 16, round, v.word[0][0]);
+        if (is_weak)
+            tear(c, v, round, g);
+        else
+            ch_value_send(CH_RING_ll128, c->cells, &v, &b, round);
+    }
+    static __device__ void tear(const struct channel *c, const struct ch_value &v,
+                                uint64_t round, struct ch_lanes g)
+    {
+        char *const at = c->cells + g.lane * CH_PIECE_BYTES;
+        const uint64_t begun = ch_clock_ns();
+
+        if (ch_is_flagged(g.lane)) ch_quad_store(at, v.word[0][0], round);
+        while (ch_clock_ns() - begun < LITMUS_TEAR_NS)
+            continue;
         __syncwarp();
-        if (is_weak && !is_first)
-            ch_quad_store(c->cells + g.lane * 16, v.word[0][0], v.word[0][1]);
-        if (!is_weak) ch_value_send(CH_RING_ll128, c->cells, &v, &b, round);
+        if (!ch_is_flagged(g.lane)) ch_quad_store(at, v.word[0][0], v.word[0][1]);
     }
     static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
                                     uint64_t round, bool is_weak, struct ch_lanes g,
@@ -184,9 +237,8 @@ struct line {
         ch_value_take(&coll, CH_RING_ll128, 0, c->cells, &v, &b, round, &st);
         if (st != CHORUS_OK) atomicAdd(&found->lost, 1u);
         tell(c->credit, round, CH_CREDIT, g);
-        is_bad =
-            v.word[0][0] != value_of(round, 2 * g.lane) ||
-            (g.lane % CH_LINE_PARTS != 0 && v.word[0][1] != value_of(round, 2 * g.lane + 1));
+        is_bad = v.word[0][0] != value_of(round, 2 * g.lane) ||
+                 (!ch_is_flagged(g.lane) && v.word[0][1] != value_of(round, 2 * g.lane + 1));
         return (__ballot_sync(CH_WARP_ALL, is_bad) >> g.lane % 32 & 0xffu) != 0;
     }
     static const unsigned lanes_of_trial = CH_LINE_PARTS;
@@ -205,7 +257,7 @@ static __device__ void count(struct litmus_found *found, unsigned trial_lanes, u
 }
 
 /* Half of the blocks write to the PE after, half read what the PE before wrote. */
-template <class T> static __global__ void race(const struct litmus_run run)
+template <class T, enum where WHERE> static __global__ void race(const struct litmus_run run)
 {
     const struct ch_lanes g = {threadIdx.x, blockDim.x};
     const struct ch_patience p = {&run.found->never, patience_ns};
@@ -213,12 +265,12 @@ template <class T> static __global__ void race(const struct litmus_run run)
 
     for (uint64_t round = run.first; round < run.first + run.rounds; round++) {
         if (blockIdx.x < LITMUS_CHANNELS) {
-            const struct channel c = channel_of(run.after, run.mine, i);
+            const struct channel c = channel_of(run.after, run.mine, i, WHERE);
 
             T::write(&c, round, run.is_weak, g);
-            if (!hear(&p, c.credit, round, CH_CREDIT, g)) return;
+            if (!hear(&p, c.credit, round, false, g)) return;
         } else {
-            const struct channel c = channel_of(run.mine, run.before, i);
+            const struct channel c = channel_of(run.mine, run.before, i, WHERE);
 
             count(run.found, T::lanes_of_trial,
                   T::read(&c, &p, round, run.is_weak, g, run.found), g);
@@ -230,29 +282,32 @@ template <class T> static __global__ void race(const struct litmus_run run)
 /* This PE's data, for the PE after to fetch. */
 static __global__ void write_own(const struct litmus_run run)
 {
-    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
+    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x, PUSHED);
 
     piece_store(&own, run.first, threadIdx.x);
 }
 
-/* In the kernel after: say so without a release, and fetch from the PE before. */
+/* In the kernel after: say so without a release, and fetch from the PE before, whose data the
+ * multiprocessor has cached as it was when this kernel began. */
 static __global__ void fetch_from_before(const struct litmus_run run)
 {
     const struct ch_lanes g = {threadIdx.x, blockDim.x};
     const struct ch_patience p = {&run.found->never, patience_ns};
-    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
-    const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
-    const struct channel from = channel_of(run.before, run.mine, blockIdx.x);
-    const struct channel heard = channel_of(run.mine, run.before, blockIdx.x);
+    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x, PUSHED);
+    const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
+    const struct channel from = channel_of(run.before, run.mine, blockIdx.x, PUSHED);
+    const struct channel heard = channel_of(run.mine, run.before, blockIdx.x, PUSHED);
+    const ulonglong2 before = piece_load(&from, g.lane);
     ulonglong2 q;
 
+    if (before.x > run.first) atomicAdd(&run.found->lost, 1u); /* of a round that is to come */
     if (run.is_weak) piece_store(&own, run.first, g.lane);
     tell(to.word, run.first, CH_ENTRY, g);
-    if (!hear(&p, heard.word, run.first, CH_ENTRY, g)) atomicAdd(&run.found->lost, 1u);
+    if (!hear(&p, heard.word, run.first, false, g)) atomicAdd(&run.found->lost, 1u);
     q = piece_load(&from, g.lane);
     tell(heard.credit, run.first, CH_CREDIT, g);
     count(run.found, LITMUS_LANES, q.x != run.first || q.y != value_of(run.first, g.lane), g);
-    if (!hear(&p, to.credit, run.first, CH_CREDIT, g)) atomicAdd(&run.found->lost, 1u);
+    if (!hear(&p, to.credit, run.first, false, g)) atomicAdd(&run.found->lost, 1u);
 }
 
 /* Three kernels, each launched before the one before it has ended. A collective is the second;
@@ -260,8 +315,8 @@ static __global__ void fetch_from_before(const struct litmus_run run)
  * by the first half of the lanes, and left here for it to fetch by the others. */
 static __global__ void early_data(const struct litmus_run run)
 {
-    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
-    const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
+    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x, PUSHED);
+    const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
 
     ch_kernel_order();
     piece_store(threadIdx.x < LITMUS_LANES / 2 ? &to : &own, run.first, threadIdx.x);
@@ -272,24 +327,25 @@ static __global__ void early_word(const struct litmus_run run)
 {
     const struct ch_lanes g = {threadIdx.x, blockDim.x};
     const struct ch_patience p = {&run.found->never, patience_ns};
-    const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
-    const struct channel heard = channel_of(run.mine, run.before, blockIdx.x);
+    const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
+    const struct channel heard = channel_of(run.mine, run.before, blockIdx.x, PUSHED);
 
     ch_kernel_order();
     tell(to.word, run.first, CH_ENTRY, g);
-    if (!hear(&p, heard.word, run.first, CH_ENTRY, g)) atomicAdd(&run.found->lost, 1u);
+    if (!hear(&p, heard.word, run.first, true, g)) atomicAdd(&run.found->lost, 1u);
 }
 
 /* Then a look at the data, though the multiprocessor has cached what was there before;
- * weakened, before the kernels before have ended. */
+ * weakened, before the kernels before have ended. It has neither acquire nor fence: programs
+ * put such a kernel behind a collective, and have only ch_kernel_order's wait for its end. */
 static __global__ void early_look(const struct litmus_run run)
 {
     const struct ch_lanes g = {threadIdx.x, blockDim.x};
     const struct ch_patience p = {&run.found->never, patience_ns};
-    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x);
-    const struct channel to = channel_of(run.after, run.mine, blockIdx.x);
-    const struct channel from = channel_of(run.before, run.mine, blockIdx.x);
-    const struct channel heard = channel_of(run.mine, run.before, blockIdx.x);
+    const struct channel own = channel_of(run.mine, run.mine, blockIdx.x, PUSHED);
+    const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
+    const struct channel from = channel_of(run.before, run.mine, blockIdx.x, PUSHED);
+    const struct channel heard = channel_of(run.mine, run.before, blockIdx.x, PUSHED);
     const struct channel *data = g.lane < LITMUS_LANES / 2 ? &own : &from;
     const ulonglong2 before = piece_load(data, g.lane);
     ulonglong2 q = before;
@@ -299,7 +355,7 @@ static __global__ void early_look(const struct litmus_run run)
     if (before.x > run.first) atomicAdd(&run.found->lost, 1u); /* of a round that is to come */
     tell(heard.credit, run.first, CH_CREDIT, g);
     count(run.found, LITMUS_LANES, q.x != run.first || q.y != value_of(run.first, g.lane), g);
-    if (!hear(&p, to.credit, run.first, CH_CREDIT, g)) atomicAdd(&run.found->lost, 1u);
+    if (!hear(&p, to.credit, run.first, false, g)) atomicAdd(&run.found->lost, 1u);
 }
 
 static cudaError_t launch_early(void (*kernel)(const struct litmus_run),
@@ -353,12 +409,18 @@ int litmus_launch(enum litmus test, const struct litmus_run *run, void *stream)
 
     if (test == LITMUS_kernels) return (int)across_kernels(run, on);
     if (test == LITMUS_early) return (int)across_early(run, on);
-#define RACE(T) \
-    if (test == LITMUS_##T) race<T><<<2 * LITMUS_CHANNELS, LITMUS_LANES, 0, on>>>(*run)
-    RACE(message);
-    RACE(reuse);
-    RACE(packet);
-    RACE(line);
+#define RACE(NAME, T, WHERE)   \
+    if (test == LITMUS_##NAME) \
+    race<T, WHERE><<<2 * LITMUS_CHANNELS, LITMUS_LANES, 0, on>>>(*run)
+    RACE(message, message, PUSHED);
+    RACE(board, cached, PULLED);
+    RACE(source, cached, SOURCE);
+    RACE(reuse, reuse, PUSHED);
+    RACE(reuse_pulled, reuse, PULLED);
+    RACE(packet, packet, PUSHED);
+    RACE(packet_pulled, packet, PULLED);
+    RACE(line, line, PUSHED);
+    RACE(line_pulled, line, PULLED);
 #undef RACE
     return (int)cudaGetLastError();
 }

@@ -20,11 +20,16 @@ extern "C" {
 /* clang-format off */
 #define LITMUS_LIST(X)                                                                   \
     X(message, "message passing: a word is seen, data before it is not")                 \
+    X(board, "board: the same, all in the writer's memory, cached as it was")            \
+    X(source, "source: the same, the data in the writer's memory, cached as it was")     \
     X(kernels, "across kernels: a word is seen, data of the kernel before it is not")    \
     X(early, "kernels launched early: the same, of data put to a peer or fetched from it")   \
     X(packet, "packet: the flag of one round, data of another")                          \
+    X(packet_pulled, "packet in the writer's memory: the same")                          \
     X(line, "line: the flag of one round, data of another")                              \
-    X(reuse, "reuse: data of a round after the one that is read")
+    X(line_pulled, "line in the writer's memory: the same")                              \
+    X(reuse, "reuse: data of a round after the one that is read")                        \
+    X(reuse_pulled, "reuse of the writer's memory: the same")
 /* clang-format on */
 
 enum litmus {
@@ -39,6 +44,7 @@ enum {
     LITMUS_LANES = 64,        /* of a channel */
     LITMUS_WORD_BYTES = 64,   /* apart */
     LITMUS_CELL_BYTES = 1024, /* a channel's: 64 packets, 8 lines, or 64 pieces of 16 bytes */
+    LITMUS_TEAR_NS = 3000,    /* longer than a load from a peer */
     LITMUS_AREA_BYTES = LITMUS_CHANNELS * (2 * LITMUS_WORD_BYTES + LITMUS_CELL_BYTES)
 };
 

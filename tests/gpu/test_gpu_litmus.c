@@ -28,8 +28,10 @@ static const char *const texts[LITMUS_COUNT] = {
 /* Of a round of a PE. */
 static unsigned long trials_of(enum litmus test)
 {
-    if (test == LITMUS_packet) return LITMUS_CHANNELS * LITMUS_LANES;
-    if (test == LITMUS_line) return LITMUS_CHANNELS * LITMUS_LANES / 8;
+    if (test == LITMUS_packet || test == LITMUS_packet_pulled)
+        return LITMUS_CHANNELS * LITMUS_LANES;
+    if (test == LITMUS_line || test == LITMUS_line_pulled)
+        return LITMUS_CHANNELS * LITMUS_LANES / 8;
     return LITMUS_CHANNELS;
 }
 
