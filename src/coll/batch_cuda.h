@@ -104,7 +104,7 @@ CH_FN struct ch_batch ch_batch_first(enum ch_ring ring, const void *at, size_t b
     b.bytes = bytes;
     b.width = g.width;
     b.piece = g.lane;
-    b.step = (size_t)g.width * ch_pieces_of(ring);
+    b.step = (size_t)g.width * (uint32_t)ch_pieces_of(ring);
     b.skew = ch_is_message(ring) ? 0 : (uint32_t)((uintptr_t)at % CH_PIECE_BYTES);
     b.pieces = ch_is_message(ring) ? ch_message_pieces(ring, (uint32_t)bytes)
                                    : (bytes + b.skew + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;

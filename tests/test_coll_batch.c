@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The batches of GPUs (batch_cuda.h) on a CPU: spans are cut, messages arrive, all combine. */
+#include "gpu_lanes.h"
+
+#include "coll/batch.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+enum { LANES = 2 * WARP_LANES, BYTES_MAX = 3000, SOURCES = 3, GUARD = 16 };
+enum { CELLS_BYTES = (BYTES_MAX / 120 + 1) * 128 + 2 * BYTES_MAX + 64 };
+
+static unsigned chance = 1;
+
+/* In [0, n). */
+static unsigned any_of(unsigned n)
+{
+    chance = chance * 1664525u + 1013904223u;
+    return (unsigned)((uint64_t)(chance >> 8) * n >> 24);
+}
+
+static void fill(char *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        at[i] = (char)any_of(256);
+}
+
+/* --- plain memory: lanes one after the other -------------------------------------------- */
+START_TEST(copy__any_alignment__is_whole_and_no_more)
+{
+    static char from[BYTES_MAX + 2 * GUARD], to[sizeof(from)], expected[sizeof(from)];
+
+    for (int round = 0; round < 2000; round++) {
+        const size_t bytes = any_of(2) ? any_of(70) : any_of(BYTES_MAX);
+        const size_t at = any_of(GUARD), source_at = any_of(GUARD);
+        struct ch_lanes g = {0, 1 + any_of(LANES)};
+
+        fill(from, sizeof(from));
+        fill(to, sizeof(to));
+        memcpy(expected, to, sizeof(to));
+        memcpy(expected + at, from + source_at, bytes);
+        for (g.lane = 0; g.lane < g.width; g.lane++)
+            ch_copy(to + at, from + source_at, bytes, g);
+        ck_assert_mem_eq(to, expected, sizeof(to));
+    }
+}
+END_TEST
+
+/* --- messages: all lanes at once --------------------------------------------------------- */
+/* One to each of SOURCES places, which one set of lanes writes and another reads. */
+static struct {
+    enum ch_ring ring;
+    size_t bytes;
+    uint64_t flag;
+    int combines; /* the reader all of them, or it takes the first */
+    char from[SOURCES][BYTES_MAX + GUARD];
+    size_t from_at;
+    _Alignas(128) char cells[SOURCES][CELLS_BYTES / 128 * 128];
+    _Alignas(16) char to[BYTES_MAX + 2 * GUARD];
+    size_t to_at;
+} m;
+
+static void send_all(struct ch_lanes g)
+{
+    for (int i = 0; i < SOURCES; i++) {
+        const char *from = m.from[i] + m.from_at;
+
+        for (struct ch_batch b = ch_batch_first(m.ring, from, m.bytes, g); ch_batch_more(&b);
+             ch_batch_next(&b)) {
+            struct ch_value v = {0};
+
+            ch_value_load(&v, from, &b);
+            ch_value_send(m.ring, m.cells[i], &v, &b, m.flag);
+        }
+    }
+}
+
+static void take_batch(const struct ch_coll *c, const struct ch_batch *b, struct ch_value *v,
+                       chorus_status *st)
+{
+    struct ch_wanted wanted[CH_AHEAD] = {0};
+    struct ch_value all[CH_AHEAD] = {0};
+    struct ch_acc acc;
+
+    if (!m.combines) {
+        ch_value_ask(m.ring, m.cells[0], v, b);
+        ch_value_take(c, m.ring, 0, m.cells[0], v, b, m.flag, st);
+        return;
+    }
+    for (int i = 0; i < SOURCES; i++) {
+        wanted[i].cells = m.cells[i];
+        wanted[i].flag = m.flag;
+        ch_value_ask(m.ring, m.cells[i], &all[i], b);
+    }
+    ch_values_take(c, m.ring, wanted, all, SOURCES, b, st);
+    ch_acc_add(c, &acc, 1, all, SOURCES, b);
+    ch_acc_last(c, v, &acc, b);
+}
+
+static void take_all(struct ch_lanes g)
+{
+    struct ch_coll c = {.type = CHORUS_TYPE_u8, .op = CHORUS_OP_sum};
+    chorus_status st = CHORUS_OK;
+
+    for (struct ch_batch b = ch_batch_first(m.ring, m.to + m.to_at, m.bytes, g);
+         ch_batch_more(&b); ch_batch_next(&b)) {
+        struct ch_value v = {0};
+
+        take_batch(&c, &b, &v, &st);
+        ch_value_store(m.to + m.to_at, &v, &b);
+    }
+}
+
+static struct gpu_warp warps[2 * LANES / WARP_LANES]; /* the writer's, then the reader's */
+
+static void *run_lane(void *arg)
+{
+    const unsigned i = (unsigned)(uintptr_t)arg;
+    const struct ch_lanes g = {i % LANES, LANES};
+
+    gpu_warp = &warps[i / WARP_LANES];
+    gpu_lane = i % WARP_LANES;
+    gpu_chance = i + (unsigned)m.flag * 977;
+    if (i < LANES)
+        send_all(g);
+    else
+        take_all(g);
+    return NULL;
+}
+
+static void run_message(void)
+{
+    pthread_t threads[2 * LANES];
+
+    for (uintptr_t i = 0; i < 2 * LANES; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, run_lane, (void *)i), 0);
+    for (int i = 0; i < 2 * LANES; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+}
+
+static void expect_message(const char *before)
+{
+    char expected[sizeof(m.to)];
+
+    memcpy(expected, before, sizeof(expected));
+    for (size_t i = 0; i < m.bytes; i++) {
+        expected[m.to_at + i] = m.from[0][m.from_at + i];
+        for (int k = 1; m.combines && k < SOURCES; k++)
+            expected[m.to_at + i] = (char)(expected[m.to_at + i] + m.from[k][m.from_at + i]);
+    }
+    ck_assert_mem_eq(m.to, expected, sizeof(expected));
+}
+
+static const enum ch_ring rings[] = {CH_RING_ll, CH_RING_ll128};
+
+/* Fresh data in the same places, each time with the next flag. */
+START_TEST(messages__any_bytes_and_alignment__arrive)
+{
+    static char before[sizeof(m.to)];
+
+    m.ring = rings[_i];
+    gpu_stores_lines = m.ring == CH_RING_ll128;
+    for (m.flag = 1; m.flag <= 150; m.flag++) {
+        m.bytes = 1 + (any_of(2) ? any_of(300) : any_of(BYTES_MAX));
+        m.from_at = any_of(GUARD);
+        m.to_at = any_of(GUARD);
+        m.combines = (int)any_of(2);
+        fill(m.from[0], sizeof(m.from));
+        fill(m.to, sizeof(m.to));
+        memcpy(before, m.to, sizeof(before));
+        run_message();
+        expect_message(before);
+    }
+}
+END_TEST
+
+START_TEST(line__on_the_wire__ends_in_its_flag)
+{
+    uint64_t words[16];
+
+    m.ring = CH_RING_ll128;
+    gpu_stores_lines = 1;
+    m.flag = 77;
+    m.bytes = 120;
+    m.from_at = m.to_at = 0;
+    m.combines = 0;
+    fill(m.from[0], sizeof(m.from));
+    run_message();
+    memcpy(words, m.cells[0], sizeof(words));
+    ck_assert_mem_eq(words, m.from[0], 120);
+    ck_assert_uint_eq(words[15], 77);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("coll_batch");
+    TCase *tcase = tcase_create("batch");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    for (size_t i = 0; i < sizeof(warps) / sizeof(warps[0]); i++)
+        if (pthread_barrier_init(&warps[i].barrier, NULL, WARP_LANES) != 0) return EXIT_FAILURE;
+    tcase_set_timeout(tcase, 100);
+    tcase_add_test(tcase, copy__any_alignment__is_whole_and_no_more);
+    tcase_add_loop_test(tcase, messages__any_bytes_and_alignment__arrive, 0, 2);
+    tcase_add_test(tcase, line__on_the_wire__ends_in_its_flag);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
