@@ -217,6 +217,15 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int device,
+                                      int peer)
+{
+    if (attribute != cudaDevP2PAttrNativeAtomicSupported || device == peer)
+        return cudaErrorInvalidValue;
+    *value = !cuda_fake.is_without_nvlink;
+    return cudaSuccess;
+}
+
 cudaError_t cudaDeviceSynchronize(void)
 {
     count(&cuda_fake.device_waits, 1);

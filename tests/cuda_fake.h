@@ -34,6 +34,7 @@ struct cuda_fake {
     CUdevice_attribute lacks; /* an attribute that no device has; 0: all have all */
     const char *lacks_call;   /* a call that the driver does not have; or null */
     int has_no_peer_access;   /* none of the devices */
+    int is_without_nvlink;    /* likewise */
     int is_full;              /* creating memory fails */
     int has_no_addresses;     /* reserving them fails */
     CUresult access_error;    /* of making mapped memory accessible */

@@ -210,6 +210,35 @@ START_TEST(run__trial_of_lines_fails_on_one_gpu__is_told_on_all)
 }
 END_TEST
 
+/* What a call gives that is to use lines, on each PE. */
+static void force_lines(void *codes)
+{
+    chorusx_call call = {.coll = CHORUS_COLL_fcollect,
+                         .team = CHORUS_TEAM_WORLD,
+                         .dest = chorus_malloc(256),
+                         .source = chorus_malloc(64),
+                         .count = 16,
+                         .type = CHORUS_TYPE_i32,
+                         .algo = "all_push:ll128"};
+
+    ((int *)codes)[chorus_my_pe()] = chorusx_collective(&call, NULL);
+}
+
+/* Not between GPUs without NVLink, even if the trial finds all of them whole. */
+START_TEST(run__lines__take_nvlink)
+{
+    int codes[2];
+
+    for (int with = 0; with < 2; with++) {
+        cuda_fake.is_without_nvlink = !with;
+        ck_assert_int_eq(chorusx_run_threads(2, force_lines, codes), CHORUS_OK);
+        ck_assert_int_eq(codes[0], with ? CHORUS_OK : CHORUS_ERR_UNSUPPORTED);
+        ck_assert_int_eq(codes[1], codes[0]);
+    }
+    expect_nothing_left();
+}
+END_TEST
+
 /* GPU 1 fails at its first operation on memory, then at its second, until a start needs no
  * more of them: whatever they were for, no PE waits for the one whose GPU it is. */
 START_TEST(run__memory_of_one_gpu_fails_at_some_time__ends_for_all)
@@ -505,6 +534,7 @@ int main(void)
     tcase_add_test(tcase, init__no_addresses__is_refused);
     tcase_add_test(tcase, run__one_gpu_fails_late__is_told_on_all);
     tcase_add_loop_test(tcase, run__trial_of_lines_fails_on_one_gpu__is_told_on_all, 0, 2);
+    tcase_add_test(tcase, run__lines__take_nvlink);
     tcase_add_test(tcase, run__memory_of_one_gpu_fails_at_some_time__ends_for_all);
     tcase_add_test(tcase, run__devices_without_peer_access__is_refused);
     tcase_add_test(tcase, run__threads__map_and_unmap_one_at_a_time);

@@ -121,6 +121,18 @@ CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
     return g.width > 1 ? __any_sync(ch_warp_mask(g), flag) : flag;
 }
 
+/*
+ * Why so little is strong. A block's lanes store plain data by weak stores, meet at a barrier,
+ * and one lane stores the word with a release: the barrier puts their stores before it, and a
+ * release covers all that its lane has observed, so one fence serves the block. A fence for
+ * each lane would cost each a wait for its own stores.
+ *
+ * A credit is relaxed: nothing was written that the peer is to see. What was loaded is in
+ * registers before the barrier that stands before the store, as its lanes have used it. The
+ * model orders no load before a later relaxed store, so this rests on the hardware, and on the
+ * litmus tests `reuse` and `reuse_pulled`; a release would be a fence that waits for all stores
+ * of the multiprocessor, a microsecond that nobody needs.
+ */
 CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
 {
     if (sense == CH_DATA || CH_INSIDE_KERNELS)

@@ -18,18 +18,35 @@ struct ch_lines_found {
     uint32_t lost; /* peers that gave up, or did not come */
 };
 
-/* A PE's area, zero at first: what was found, a word for each peer, lines from each peer. */
-#define CH_LINES_HEAD_BYTES 128u
-#define CH_LINES_WORDS_BYTES(n) (128u * (size_t)(n))
-#define CH_LINES_AREA_BYTES(n)                       \
-    (CH_LINES_HEAD_BYTES + CH_LINES_WORDS_BYTES(n) + \
-     (size_t)(n)*CH_LINES_OF_PAIR * sizeof(struct ch_line))
+/* Of a PE, that it is there: to take what is sent to it, and to read this one's board. */
+struct ch_lines_words {
+    uint64_t takes, unused[7];
+    uint64_t reads, padding[7];
+};
+
+/* Of a PE in another's area: its words, what it stores there to keep the link busy, and its
+ * lines. Of the PE itself: its board. */
+struct ch_lines_pair {
+    struct ch_lines_words words;
+    char busy[CH_LINES_LANES * 16 * 8];
+    char source[2048]; /* where the area's PE loads from what it sends to that PE */
+    struct ch_line lines[CH_LINES_OF_PAIR];
+};
+
+/* A PE's area, zero at first. */
+struct ch_lines_area {
+    struct ch_lines_found found;
+    char padding[128 - sizeof(struct ch_lines_found)];
+    struct ch_lines_pair pairs[]; /* [n] */
+};
+#define CH_LINES_AREA_BYTES(n) \
+    (sizeof(struct ch_lines_area) + (size_t)(n) * sizeof(struct ch_lines_pair))
 
 struct ch_lines_args {
     uint32_t me, n;
     const uint32_t *aborted; /* as kernels address it */
     uint64_t timeout_ns;
-    char *areas[CH_KERNEL_PES_MAX];
+    struct ch_lines_area *areas[CH_KERNEL_PES_MAX];
 };
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lines.h: does the link between GPUs keep lines of 128 bytes whole? No handbook says so of
- * every link, so it is tried at start. lines_cuda.c asks kernels_lines.cu; in builds without
- * CUDA lines_none.c is never reached.
+ * lines.h: does the link between GPUs keep lines of 128 bytes whole? No handbook says so, but
+ * NCCL relies on it over NVLink; so it takes NVLink between all, and is tried at start.
+ * lines_cuda.c asks kernels_lines.cu; in builds without CUDA lines_none.c is never reached.
  */
 #ifndef CH_LINES_H
 #define CH_LINES_H
@@ -14,9 +14,10 @@
 #include <stdbool.h>
 
 /*
- * Send every peer some thousand lines and look whether one arrives in parts; a few
- * milliseconds. Collective over the job, for a heap on GPUs; all PEs get the same answer, which
- * is no where a PE has no room to try. A trial that CUDA refuses to a PE, or that fails there,
+ * Send every peer some thousand lines, have it read as many here, and look whether one is seen
+ * in parts; a few milliseconds. Collective over the job, for a heap on GPUs; all PEs get the
+ * same answer, which is no where a PE has no room to try, and where two of their GPUs are not
+ * known to be linked by NVLink. A trial that CUDA refuses to a PE, or that fails there,
  * ends at once for all and is the end of the job: their doors are aborted, and all get that
  * PE's failure.
  */

@@ -10,10 +10,11 @@
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
 
-/* What a PE tells the others before the trial: where its area is. */
+/* What a PE tells the others before the trial: where its area and its GPU are. */
 struct place {
     uint64_t offset; /* in its data segment */
     int32_t can;
+    char bus[CH_BUS_BYTES];
 };
 
 /* This PE's part of the trial, to its end. */
@@ -30,18 +31,46 @@ static chorus_status run(const struct ch_device *device, const struct ch_lines_a
     return ch_device_copy(device, found_out, args->areas[args->me], sizeof(*found_out));
 }
 
-/* Where everyone's area is; false: somebody has none. */
-static chorus_status meet(struct ch_boot *boot, const struct ch_heap *heap, const char *area,
-                          struct ch_lines_args *args, bool *can_out)
+/*
+ * Does NVLink link this GPU with the one at `bus`, unless that is the same? Between GPUs, PCI
+ * Express has no atomics of its own, and NVLink has; the other attribute, a rank among links,
+ * does not say what they are. Of a GPU that CUDA_VISIBLE_DEVICES hides CUDA does not know.
+ */
+static bool is_linked(const struct ch_device_id *mine, const char *bus)
 {
-    struct place mine = {0, area != NULL}, places[CH_KERNEL_PES_MAX];
+    int ordinal = 0, has_atomics = 0;
+    cudaError_t error = cudaDeviceGetByPCIBusId(&ordinal, bus);
 
+    if (error == cudaSuccess && ordinal == mine->ordinal) return true;
+    if (error == cudaSuccess)
+        error = cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported,
+                                          mine->ordinal, ordinal);
+    if (error != cudaSuccess) (void)cudaGetLastError();
+    if (!has_atomics)
+        CH_LOG(INFO,
+               "no lines of 128 bytes: the GPUs at %s and %s are not known to be linked "
+               "by NVLink",
+               mine->bus, bus);
+    return has_atomics != 0;
+}
+
+/* Where everyone's area is. Not *can: somebody has none; not *linked: somebody's GPU is not
+ * linked with this PE's. */
+static chorus_status meet(struct ch_boot *boot, const struct ch_heap *heap, const char *area,
+                          struct ch_lines_args *args, bool *can_out, bool *linked_out)
+{
+    const struct ch_device_id *device = ch_device_id_of(ch_heap_device(heap));
+    struct place mine = {.can = area != NULL}, places[CH_KERNEL_PES_MAX];
+
+    memcpy(mine.bus, device->bus, sizeof(mine.bus));
     if (area != NULL) mine.offset = (uint64_t)(area - ch_heap_data_base(heap, boot->me));
     CH_TRY(boot->ops->exchange(boot, &mine, sizeof(mine), -1, places, NULL));
-    *can_out = true;
+    *can_out = *linked_out = true;
     for (uint32_t pe = 0; pe < boot->n; pe++) {
         if (!places[pe].can) *can_out = false;
-        args->areas[pe] = ch_heap_data_base(heap, pe) + places[pe].offset;
+        if (*linked_out) *linked_out = is_linked(device, places[pe].bus);
+        args->areas[pe] =
+            (struct ch_lines_area *)(void *)(ch_heap_data_base(heap, pe) + places[pe].offset);
     }
     return CHORUS_OK;
 }
@@ -58,8 +87,8 @@ static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines
     CH_TRY(status);
     *are_whole_out = found.torn == 0 && found.lost == 0;
     CH_LOG(INFO,
-           "%u lines of %zu bytes from each of %u peers: %" PRIu32 " parts torn, %" PRIu32
-           " peers lost",
+           "%u lines of %zu bytes from each of %u peers, and as many read there: %" PRIu32
+           " parts torn, %" PRIu32 " peers lost",
            CH_LINES_OF_PAIR, sizeof(struct ch_line), args->n - 1, found.torn, found.lost);
     return CHORUS_OK;
 }
@@ -85,10 +114,13 @@ static chorus_status judge(struct ch_boot *boot, const struct ch_heap *heap,
                                  .n = boot->n,
                                  .aborted = &ch_heap_door_on_device(heap)->aborted,
                                  .timeout_ns = timeout_ns};
-    bool can;
+    bool can, is_linked_to_all;
+    chorus_status status = CHORUS_OK;
 
-    CH_TRY(meet(boot, heap, area, &args, &can));
-    return agree(boot, can ? try_lines(heap, &args, are_whole_out) : CHORUS_OK, are_whole_out);
+    CH_TRY(meet(boot, heap, area, &args, &can, &is_linked_to_all));
+    if (can) status = try_lines(heap, &args, are_whole_out);
+    *are_whole_out = *are_whole_out && is_linked_to_all;
+    return agree(boot, status, are_whole_out);
 }
 
 chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t timeout_ns,
