@@ -48,6 +48,8 @@ void cuda_fake_reset(void)
     cuda_fake.bad_trial = -1;
     cuda_fake.bad_memory = -1;
     cuda_fake.major = 9;
+    cuda_fake.multiprocessors = 132;
+    cuda_fake.ctas = 1;
     cuda_fake.free_bytes = SIZE_MAX;
     for (int i = 0; i < FAKE_DEVICES_MAX; i++)
         (void)snprintf(cuda_fake.bus[i], sizeof(cuda_fake.bus[i]), "0000:%02x:00.0", 16 + i);
@@ -197,6 +199,14 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *is, int device)
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    (void)device;
+    if (attribute != cudaDevAttrMultiProcessorCount) return cudaErrorInvalidValue;
+    *value = cuda_fake.multiprocessors;
+    return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetPCIBusId(char *bus, int bytes, int device)
 {
     (void)snprintf(bus, (size_t)bytes, "%s", cuda_fake.bus[device]);
@@ -339,9 +349,19 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *is, const void *ker
     memset(is, 0, sizeof(*is));
     is->ptxVersion = 10 * cuda_fake.major;
     if (cuda_fake.image_error != cudaSuccess) return cuda_fake.image_error;
+    is->maxThreadsPerBlock = CH_KERNEL_LANES_MAX;
     (void)pthread_mutex_lock(&lock);
     if (cuda_fake.loaded < KERNELS_MAX) kernels[cuda_fake.loaded++] = kernel;
     (void)pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, const void *kernel,
+                                                          int lanes, size_t shared_bytes)
+{
+    (void)kernel, (void)shared_bytes;
+    if (lanes != CH_KERNEL_LANES_MAX) return cudaErrorInvalidValue;
+    *ctas = cuda_fake.ctas;
     return cudaSuccess;
 }
 
@@ -363,6 +383,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     note(FAKE_LAUNCH, stream, kernel);
     if (config->numAttrs > 0 && config->attrs[0].val.programmaticStreamSerializationAllowed)
         note(FAKE_EARLY, stream, kernel);
+    if (a->lets_next) note(FAKE_LETS, stream, kernel);
     if (cuda_fake.fails_kernels && a->fault->status == CHORUS_OK) {
         a->fault->late_pe = 0;
         a->fault->team = a->team;

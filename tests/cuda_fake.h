@@ -14,8 +14,9 @@
 
 enum { FAKE_DEVICES_MAX = 4, FAKE_NOTES_MAX = 256 };
 
-/* FAKE_EARLY: a launch that may begin before the kernel before it has ended. */
-enum fake_kind { FAKE_LAUNCH, FAKE_EARLY, FAKE_COPY, FAKE_RECORD, FAKE_WAIT };
+/* FAKE_EARLY: a launch that may begin before the kernel before it has ended; FAKE_LETS: one
+ * that lets the next kernel begin before it has ended. */
+enum fake_kind { FAKE_LAUNCH, FAKE_EARLY, FAKE_LETS, FAKE_COPY, FAKE_RECORD, FAKE_WAIT };
 
 /* Something put on a stream. */
 struct fake_note {
@@ -30,6 +31,8 @@ struct cuda_fake {
     int n_devices;
     char bus[FAKE_DEVICES_MAX][16];
     int major;                /* of every device, which has kernels from this virtual one */
+    int multiprocessors;      /* of every device */
+    int ctas;                 /* of any kernel, that a multiprocessor has room for */
     cudaError_t image_error;  /* of asking for a kernel's image */
     CUdevice_attribute lacks; /* an attribute that no device has; 0: all have all */
     const char *lacks_call;   /* a call that the driver does not have; or null */

@@ -315,7 +315,10 @@ START_TEST(stream__that_the_library_did_not_make__is_not_destroyed)
 }
 END_TEST
 
-/* A collective of so many CTAs on a stream: is it launched early? */
+/* --- what is launched early ----------------------------------------------------------------
+ */
+/* A collective of so many CTAs on a stream is launched early, and lets the next be, or
+ * neither: the one does nothing without the other. */
 static int is_early(int *object, int ctas)
 {
     const int before = cuda_fake.n_notes - 1;
@@ -328,52 +331,114 @@ static int is_early(int *object, int ctas)
                                .type = CHORUS_TYPE_i32,
                                .algo = "pull",
                                .ctas = ctas};
-    int launch, early;
+    int early;
 
     ck_assert_msg(chorusx_collective(&call, (void *)stream) == CHORUS_OK, "%s",
                   chorusx_last_error());
-    launch = cuda_fake_find(FAKE_LAUNCH, stream, before);
-    early = cuda_fake_find(FAKE_EARLY, stream, before);
-    ck_assert_int_ge(launch, 0);
+    ck_assert_int_ge(cuda_fake_find(FAKE_LAUNCH, stream, before), 0);
+    early = cuda_fake_find(FAKE_EARLY, stream, before) >= 0;
+    ck_assert_int_eq(cuda_fake_find(FAKE_LETS, stream, before) >= 0, early);
     end_stream(stream);
-    return early >= 0;
+    return early;
 }
 
-static void launch_few_and_many(void *is_early_out)
+/* The most CTAs of a kernel that is launched early; all with fewer are, none with more. */
+static int most_early(int *object)
 {
-    int *object = chorus_malloc(4096), *out = is_early_out;
+    int most = 0;
 
-    out[0] = is_early(object, 32);
-    out[1] = is_early(object, 33);
+    cuda_fake.n_notes = 0;
+    while (most < 64 && is_early(object, most + 1))
+        most++;
+    if (most < 64) ck_assert(!is_early(object, most + 1) && !is_early(object, 64));
+    return most;
 }
+
+static void find_most_early(void *most_out)
+{
+    *(int *)most_out = most_early(chorus_malloc(4096));
+}
+
+static int most_early_on(int multiprocessors, int ctas)
+{
+    int most = -1;
+
+    cuda_fake.multiprocessors = multiprocessors;
+    cuda_fake.ctas = ctas;
+    ck_assert_int_eq(chorusx_run_threads(1, find_most_early, &most), CHORUS_OK);
+    return most;
+}
+
+/* What runs and what waits of a team take at most half of the GPU, however large it is. */
+START_TEST(calls__of_many_ctas__are_not_launched_early)
+{
+    ask("CHORUS_CTAS", "64");
+    ask("CHORUS_CHUNK", "4K"); /* sync memory for as many */
+    ck_assert_int_eq(most_early_on(132, 1), 33);
+    ck_assert_int_eq(most_early_on(16, 1), 4);
+    ck_assert_int_eq(most_early_on(16, 2), 8);
+    ck_assert_int_eq(most_early_on(3, 1), 0);
+}
+END_TEST
+
+/* Four teams have a quarter of the GPU each, until some are gone. */
+static void use_four_teams(void *unused)
+{
+    const cudaStream_t stream = make_stream();
+    int *object = chorus_malloc(4096);
+    chorus_team_t teams[3];
+
+    (void)unused;
+    ck_assert_int_eq(most_early(object), 33);
+    for (int i = 0; i < 3; i++)
+        teams[i] = make_team();
+    ck_assert_int_eq(most_early(object), 33);
+    expect_call(teams[0], stream, 0);
+    ck_assert_int_eq(most_early(object), 33);
+    cuda_fake_begin_capture(stream);
+    expect_call(teams[1], stream, 0);
+    ck_assert(cuda_fake_end_capture(stream));
+    ck_assert_int_eq(most_early(object), 22);
+    ck_assert_int_eq(chorus_team_sync(teams[2]), CHORUS_OK);
+    ck_assert_int_eq(chorus_team_sync(teams[2]), CHORUS_OK);
+    ck_assert_int_eq(most_early(object), 16);
+    chorus_team_destroy(teams[1]);
+    ck_assert_int_eq(most_early(object), 22);
+    chorus_team_destroy(teams[2]);
+    chorus_team_destroy(teams[0]);
+    ck_assert_int_eq(most_early(object), 33);
+    end_stream(stream);
+}
+
+START_TEST(calls__of_four_teams__share_the_gpu)
+{
+    ask("CHORUS_CTAS", "64");
+    ask("CHORUS_CHUNK", "4K");
+    ck_assert_int_eq(chorusx_run_threads(1, use_four_teams, NULL), CHORUS_OK);
+}
+END_TEST
 
 /* Where kernels do not wait for their turn, they are launched in it. */
 START_TEST(calls__on_gpus_that_order_no_kernels__are_not_launched_early)
 {
-    int are_early[2] = {-1, -1};
-
     cuda_fake.major = 8;
     ask("CHORUS_CTAS", "64");
-    ask("CHORUS_CHUNK", "4K"); /* sync memory for as many */
-    ck_assert_int_eq(chorusx_run_threads(1, launch_few_and_many, are_early), CHORUS_OK);
-    ck_assert_int_eq(are_early[0], 0);
-    ck_assert_int_eq(are_early[1], 0);
+    ask("CHORUS_CHUNK", "4K");
+    ck_assert_int_eq(most_early_on(132, 1), 0);
 }
 END_TEST
 
-/* What waits on the GPU takes room that another call may need to go on. */
-START_TEST(calls__of_many_ctas__are_not_launched_early)
+START_TEST(calls__program_wants_nothing_early__none_is)
 {
-    int are_early[2] = {-1, -1};
-
     ask("CHORUS_CTAS", "64");
-    ask("CHORUS_CHUNK", "4K"); /* sync memory for as many */
-    ck_assert_int_eq(chorusx_run_threads(1, launch_few_and_many, are_early), CHORUS_OK);
-    ck_assert_int_eq(are_early[0], 1);
-    ck_assert_int_eq(are_early[1], 0);
+    ask("CHORUS_CHUNK", "4K");
+    ask("CHORUS_EARLY", "0");
+    ck_assert_int_eq(most_early_on(132, 1), 0);
 }
 END_TEST
 
+/* --- bad buffers ---------------------------------------------------------------------------
+ */
 START_TEST(buffer__not_in_the_heap__is_refused)
 {
     int here = 0, *object = chorus_calloc(1, sizeof(int));
@@ -472,6 +537,8 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, stream__that_the_library_did_not_make__is_not_destroyed);
     tcase_add_test(tcase, calls__on_gpus_that_order_no_kernels__are_not_launched_early);
     tcase_add_test(tcase, calls__of_many_ctas__are_not_launched_early);
+    tcase_add_test(tcase, calls__of_four_teams__share_the_gpu);
+    tcase_add_test(tcase, calls__program_wants_nothing_early__none_is);
     tcase_add_test(tcase, buffer__not_in_the_heap__is_refused);
     tcase_add_test(tcase, failures__of_two_teams__are_told_once_each);
     tcase_add_test(tcase, failure__nobody_asked__next_call_tells);

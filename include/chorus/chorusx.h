@@ -251,6 +251,10 @@ CHORUS_API int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *
  * a team. What is not a call on that stream is not captured, and is done at once. A team
  * outlives the graphs that have its calls.
  *
+ * A small call may be launched while the kernel before it on its stream runs, and waits for its
+ * end. A kernel of the program that is launched that way between two calls (programmatic
+ * dependent launch) must wait, too, before it ends; CHORUS_EARLY=0 launches no call early.
+ *
  * CUDA may let a kernel wait for the end of one that was launched before it, whatever their
  * streams. So calls on several teams are put on streams in the same order on all PEs, also
  * where no stream has two of them.

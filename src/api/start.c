@@ -25,7 +25,7 @@ static chorus_status make_own(struct ch_context *context)
     CH_TRY(open_link(context));
     CH_TRY(ch_crew_create((uint32_t)options->ctas, (int)context->boot->me, &context->crew));
     if (ch_heap_device(context->heap) == NULL) return CHORUS_OK;
-    return ch_gpu_open(context->heap, options->timeout_ns, &context->gpu);
+    return ch_gpu_open(context->heap, options, &context->gpu);
 }
 
 static chorus_status open_teams(struct ch_context *context)

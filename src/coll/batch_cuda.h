@@ -201,7 +201,7 @@ CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_bat
              (uintptr_t)c->failed;
     asm volatile("{ .reg .pred never; setp.eq.u64 never, %0, 1; @never exit; }" ::"l"(known)
                  : "memory");
-    ch_kernel_order();
+    ch_kernel_order(c->lets_next);
 }
 
 CH_FN uint64_t ch_mark(const struct ch_coll *c)

@@ -36,6 +36,7 @@ struct ch_coll {
     uint32_t *late_peer; /* [out] whom a wait that failed was for */
     /* On a GPU: */
     int is_due;             /* the kernel has still to wait for its turn; a constant */
+    uint32_t lets_next;     /* then the kernel that follows it may be launched */
     const uint64_t *failed; /* where the mark of a call is that failed before this one */
     uint64_t broken;        /* the mark as the kernel found it, unless it is due */
 };

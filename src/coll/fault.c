@@ -39,8 +39,7 @@ static void forget_fault(struct ch_kernel_fault *fault)
 
 void ch_fault_clear(struct ch_kernel_fault *faults, const struct ch_team *team)
 {
-    if (team->last_run.stream == 0 && team->last_captured.stream == 0)
-        forget_fault(&faults[team->slot]);
+    if (!ch_team_is_in_use(team)) forget_fault(&faults[team->slot]);
 }
 
 chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,

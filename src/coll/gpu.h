@@ -6,6 +6,7 @@
 #ifndef CH_GPU_H
 #define CH_GPU_H
 
+#include "base/option.h"
 #include "coll/launch.h"
 #include "heap/heap.h"
 
@@ -14,7 +15,8 @@
 struct ch_gpu;
 
 /* For a heap on a GPU. */
-CH_MUST_CHECK chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t timeout_ns,
+CH_MUST_CHECK chorus_status ch_gpu_open(const struct ch_heap *heap,
+                                        const struct ch_options *options,
                                         struct ch_gpu **gpu_out);
 void ch_gpu_close(struct ch_gpu *gpu); /* null is a no-op */
 

@@ -15,20 +15,37 @@
 /* Lanes of a CTA are a power of two. */
 enum { LANES_MIN = 64, WARP_LANES = 32, PIECE_BYTES = 16 };
 
-/* CTAs of the largest calls that tables ask for: two such kernels fill a GPU. */
-enum { CTAS_LARGE = 64 };
+/* Teams that the GPU's room is shared out among at the least, see ctas_early_of. */
+enum { TEAMS_AT_ONCE = 2 };
 
 struct ch_gpu {
     const struct ch_heap *heap; /* borrowed, as is device */
     const struct ch_device *device;
     const uint32_t *aborted; /* as kernels address it */
     uint64_t timeout_ns;
-    pthread_mutex_t mutex;          /* calls are put on streams one at a time */
+    uint32_t room_ctas;    /* that run at once on the GPU; 0: nothing is launched early */
+    pthread_mutex_t mutex; /* calls are put on streams one at a time */
     struct ch_kernel_fault *faults; /* [CH_FAULTS] page-locked: kernels write there */
     struct ch_turn own;             /* of blocking calls */
 };
 
-static chorus_status make_own(struct ch_gpu *gpu)
+/* Load the kernels, and find how many CTAs of any of them run at once. */
+static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
+{
+    uint32_t ctas = 0;
+    int multiprocessors = 0;
+
+    CH_TRY(ch_kernels_load(gpu->device, &ctas));
+    CH_TRY_CUDA(gpu->device, "asking for the multiprocessors",
+                cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
+                                       ch_device_id_of(gpu->device)->ordinal));
+    gpu->room_ctas = is_early && ch_device_orders_kernels(gpu->device)
+                         ? (uint32_t)multiprocessors * ctas
+                         : 0;
+    return CHORUS_OK;
+}
+
+static chorus_status make_own(struct ch_gpu *gpu, bool is_early)
 {
     const size_t bytes = CH_FAULTS * sizeof(*gpu->faults);
     cudaStream_t stream;
@@ -40,10 +57,10 @@ static chorus_status make_own(struct ch_gpu *gpu)
     CH_TRY_CUDA(gpu->device, "locking pages of the host",
                 cudaHostAlloc((void **)&gpu->faults, bytes, cudaHostAllocMapped));
     memset(gpu->faults, 0, bytes);
-    return ch_kernels_load(gpu->device);
+    return load_kernels(gpu, is_early);
 }
 
-chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t timeout_ns,
+chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *options,
                           struct ch_gpu **gpu_out)
 {
     struct ch_gpu *gpu = calloc(1, sizeof(*gpu));
@@ -54,10 +71,10 @@ chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t timeout_ns,
     gpu->heap = heap;
     gpu->device = ch_heap_device(heap);
     gpu->aborted = &ch_heap_door_on_device(heap)->aborted;
-    gpu->timeout_ns = timeout_ns;
+    gpu->timeout_ns = options->timeout_ns;
     (void)pthread_mutex_init(&gpu->mutex, NULL);
     before = ch_device_enter(gpu->device);
-    status = make_own(gpu);
+    status = make_own(gpu, options->early);
     ch_device_leave(gpu->device, before);
     if (status != CHORUS_OK) {
         ch_gpu_close(gpu);
@@ -180,62 +197,91 @@ static unsigned lanes_of(const struct ch_call *call)
     return (unsigned)ch_min(ch_max(is_apart ? apart : together, LANES_MIN), most);
 }
 
-/* Early, before the kernel that is before it in the stream has ended (see ch_kernel_order):
- * where both together take no more of the GPU than the largest kernel does. */
-static chorus_status put_kernel(const struct ch_gpu *gpu, const void *kernel, uint32_t ctas,
-                                unsigned lanes, struct ch_kernel_args *args,
-                                cudaStream_t stream)
+/*
+ * CTAs of the largest kernel that is launched early and lets the next be (see
+ * ch_kernel_order): before the one before it in the stream has ended, if that is as small, too.
+ * So of a team one kernel runs and one waits, and together they hold no more than the team's
+ * share of the GPU: the waiting kernels of some teams never take the room that another's needs.
+ */
+static uint32_t ctas_early_of(const struct ch_gpu *gpu, const struct ch_team *team)
 {
-    void *list[] = {args};
-    const int is_early = ch_device_orders_kernels(gpu->device) && 2 * ctas <= CTAS_LARGE;
+    const uint32_t n =
+        __atomic_load_n(team->n_in_use, __ATOMIC_RELAXED) + (ch_team_is_in_use(team) ? 0 : 1);
+
+    return gpu->room_ctas / (2 * (n > TEAMS_AT_ONCE ? n : TEAMS_AT_ONCE));
+}
+
+/* A call on its way to a stream. */
+struct launch {
+    const struct ch_gpu *gpu;
+    const struct ch_call *call;
+    cudaStream_t stream;
+    uint32_t ctas_early;
+    struct ch_kernel_args args;
+};
+
+static chorus_status put_kernel(struct launch *l, const void *kernel, uint32_t ctas,
+                                unsigned lanes)
+{
+    void *list[] = {&l->args};
+    const bool is_early = ctas <= l->ctas_early;
     cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
                                  .val.programmaticStreamSerializationAllowed = is_early};
     const cudaLaunchConfig_t config = {.gridDim = {ctas, 1, 1},
                                        .blockDim = {lanes, 1, 1},
-                                       .stream = stream,
+                                       .stream = l->stream,
                                        .attrs = &early,
                                        .numAttrs = is_early ? 1 : 0};
 
-    CH_TRY_CUDA(gpu->device, "launching a collective",
+    l->args.lets_next = is_early;
+    CH_TRY_CUDA(l->gpu->device, "launching a collective",
                 cudaLaunchKernelExC(&config, kernel, list));
     return CHORUS_OK;
 }
 
 /* This PE's blocks into everyone's dest, without a CTA, once everyone is in the call. */
-static chorus_status put_copies(const struct ch_gpu *gpu, const struct ch_call *call,
-                                struct ch_kernel_args *args, cudaStream_t stream)
+static chorus_status put_copies(struct launch *l)
 {
+    const struct ch_call *call = l->call;
     const struct ch_team *team = call->team;
     const size_t bytes = call->count * ch_type_bytes[call->type];
     const size_t step = call->algo->coll == CHORUS_COLL_alltoall ? bytes : 0;
 
-    CH_TRY(put_kernel(gpu, ch_kernel_engine_enter, 1, LANES_MIN, args, stream));
+    CH_TRY(put_kernel(l, ch_kernel_engine_enter, 1, LANES_MIN));
     for (uint32_t k = 0; k < team->n; k++) {
         const uint32_t peer = (team->me + k) % team->n;
         char *to = (char *)call->dst + team->me * bytes + team->peers[peer].shift;
         const char *from = (const char *)call->src + peer * step;
 
         if (to != from)
-            CH_TRY_CUDA(gpu->device, "copying",
-                        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+            CH_TRY_CUDA(l->gpu->device, "copying",
+                        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, l->stream));
     }
-    return put_kernel(gpu, ch_kernel_engine_leave, 1, LANES_MIN, args, stream);
+    return put_kernel(l, ch_kernel_engine_leave, 1, LANES_MIN);
+}
+
+static chorus_status put_call(struct launch *l)
+{
+    const struct ch_call *call = l->call;
+
+    if (call->algo->needs & CH_NEED_copy_engine) return put_copies(l);
+    return put_kernel(l, ch_kernel_of(call), call->ctas, lanes_of(call));
 }
 
 static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call,
                             const struct ch_turn *turn)
 {
-    struct ch_kernel_args args;
+    struct launch l;
 
     ch_fault_clear(gpu->faults, call->team);
     CH_TRY(ch_fault_tell(gpu->faults, gpu->timeout_ns, call->team));
     CH_TRY(ch_turn_begin(gpu->heap, call->team, turn));
-    fill_args(gpu, call, &args);
-    if (call->algo->needs & CH_NEED_copy_engine)
-        CH_TRY(put_copies(gpu, call, &args, turn->stream));
-    else
-        CH_TRY(put_kernel(gpu, ch_kernel_of(call), call->ctas, lanes_of(call), &args,
-                          turn->stream));
+    l.gpu = gpu;
+    l.call = call;
+    l.stream = turn->stream;
+    l.ctas_early = ctas_early_of(gpu, call->team);
+    fill_args(gpu, call, &l.args);
+    CH_TRY(put_call(&l));
     return ch_turn_end(gpu->heap, call->team, turn);
 }
 

@@ -7,10 +7,10 @@ static chorus_status none(void)
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "this library was built without CUDA");
 }
 
-chorus_status ch_gpu_open(const struct ch_heap *heap, uint64_t timeout_ns,
+chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *options,
                           struct ch_gpu **gpu_out)
 {
-    (void)heap, (void)timeout_ns, (void)gpu_out;
+    (void)heap, (void)options, (void)gpu_out;
     return none();
 }
 

@@ -42,7 +42,8 @@ struct ch_kernel_fault {
 struct ch_kernel_args {
     uint32_t me, n, root, radix, op;
     uint32_t elem_bytes, is_sync_alike;
-    size_t count; /* of the whole call */
+    uint32_t lets_next; /* the kernel that follows in the stream may be launched early */
+    size_t count;       /* of the whole call */
     char *dst;
     const char *src;
     struct ch_share share; /* of it, among the CTAs */

@@ -67,7 +67,7 @@ CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lane
     asm volatile("" : "+l"(c->count));
     if (known == 1) return 0;
     if (c->is_due) return 1;
-    ch_kernel_order();
+    ch_kernel_order(c->lets_next);
     c->broken = *c->failed;
     if (proto == CH_PROTO_ll || proto == CH_PROTO_ll128) return 1;
     return (c->broken | (*c->epoch & none)) == 0;
@@ -99,6 +99,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
     c.exchanges = dup->exchanges;
     c.failed = ch_kernel_failed(a);
     c.broken = 0;
+    c.lets_next = a->lets_next;
     c.links = (struct ch_link *)((char *)dup + CH_DEVICE_LINKS_AT);
     return c;
 }

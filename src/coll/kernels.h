@@ -16,8 +16,9 @@ const void *ch_kernel_of(const struct ch_call *call);
 
 /*
  * Load them all, with the device current. A kernel that is loaded when it is first launched
- * waits for all that run, and so, perhaps, for a peer that waits for this launch.
+ * waits for all that run, and so, perhaps, for a peer that waits for this launch. *ctas_out:
+ * CTAs that a multiprocessor has room for at the least, whichever kernels they are of.
  */
-CH_MUST_CHECK chorus_status ch_kernels_load(const struct ch_device *device);
+CH_MUST_CHECK chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *ctas_out);
 
 #endif /* CH_KERNELS_H */

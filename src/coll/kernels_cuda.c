@@ -33,38 +33,49 @@ const void *ch_kernel_of(const struct ch_call *call)
     return combining[call->type] == NULL ? NULL : combining[call->type][call->algo->id];
 }
 
-static chorus_status load(const struct ch_device *device, const void *kernel)
+/* A kernel, and how many of its CTAs fit on a multiprocessor: *least_ctas goes down to that. */
+static chorus_status load(const struct ch_device *device, const void *kernel,
+                          uint32_t *least_ctas)
 {
     struct cudaFuncAttributes is;
+    int ctas = 0;
 
     if (kernel == NULL) return CHORUS_OK;
     CH_TRY_CUDA(device, "loading the library's kernels", cudaFuncGetAttributes(&is, kernel));
+    CH_TRY_CUDA(
+        device, "asking for the room that a kernel takes",
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, kernel, is.maxThreadsPerBlock, 0));
+    if ((uint32_t)ctas < *least_ctas) *least_ctas = (uint32_t)ctas;
     return CHORUS_OK;
 }
 
-static chorus_status load_table(const struct ch_device *device, const ch_kernel_table table)
+static chorus_status load_table(const struct ch_device *device, const ch_kernel_table table,
+                                uint32_t *least_ctas)
 {
     for (int id = 0; id < CH_ALGO_COUNT; id++)
-        CH_TRY(load(device, table[id]));
+        CH_TRY(load(device, table[id], least_ctas));
     return CHORUS_OK;
 }
 
-static chorus_status load_nvls(const struct ch_device *device)
+static chorus_status load_nvls(const struct ch_device *device, uint32_t *least_ctas)
 {
     for (int id = 0; id < CH_ALGO_COUNT; id++)
         for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
             for (int op = 0; op < CHORUS_OP_COUNT; op++)
-                CH_TRY(load(device, ch_nvls_kernel((enum ch_algo_id)id, (chorus_type)type,
-                                                   (chorus_op)op)));
+                CH_TRY(
+                    load(device,
+                         ch_nvls_kernel((enum ch_algo_id)id, (chorus_type)type, (chorus_op)op),
+                         least_ctas));
     return CHORUS_OK;
 }
 
-chorus_status ch_kernels_load(const struct ch_device *device)
+chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *ctas_out)
 {
-    CH_TRY(load(device, ch_kernel_engine_enter));
-    CH_TRY(load(device, ch_kernel_engine_leave));
-    CH_TRY(load_table(device, ch_kernels_move));
+    *ctas_out = UINT32_MAX;
+    CH_TRY(load(device, ch_kernel_engine_enter, ctas_out));
+    CH_TRY(load(device, ch_kernel_engine_leave, ctas_out));
+    CH_TRY(load_table(device, ch_kernels_move, ctas_out));
     for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
-        if (combining[type] != NULL) CH_TRY(load_table(device, combining[type]));
-    return ch_device_id_of(device)->has_multicast ? load_nvls(device) : CHORUS_OK;
+        if (combining[type] != NULL) CH_TRY(load_table(device, combining[type], ctas_out));
+    return ch_device_id_of(device)->has_multicast ? load_nvls(device, ctas_out) : CHORUS_OK;
 }

@@ -95,6 +95,7 @@ chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
 
     CH_TRY_CUDA(ch_heap_device(heap), "marking a team's call",
                 cudaEventRecord(last->event, turn->stream));
+    if (!ch_team_is_in_use(team)) (void)__atomic_fetch_add(team->n_in_use, 1, __ATOMIC_RELAXED);
     last->stream = turn->number;
     last->capture = turn->capture;
     return CHORUS_OK;

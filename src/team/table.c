@@ -214,6 +214,8 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
         CH_TRY(ch_device_event_wait(ch_heap_device(teams->heap), team->last_run.event));
     CH_TRY(ch_team_meet(team));
     CH_TRY(ch_device_table_remove(teams, handle));
+    if (ch_team_is_in_use(team))
+        (void)__atomic_fetch_sub(&teams->n_in_use, 1, __ATOMIC_RELAXED);
     slot = &teams->slots[(uint32_t)handle % CH_TEAM_SLOTS];
     slot->team = NULL;
     slot->generation = (slot->generation + 1) % CH_TEAM_GENERATIONS;

@@ -21,6 +21,7 @@ struct ch_teams {
     uint32_t n_dups;
     size_t chunk_bytes;
     struct ch_device_state device_state; /* its table is null on a host */
+    uint32_t n_in_use;                   /* teams with calls on the GPU */
     uint32_t n_slots_used;               /* no slot from here on ever held a team */
     struct ch_team_slot slots[CH_TEAM_SLOTS];
 };

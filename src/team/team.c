@@ -108,6 +108,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
     team->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
     team->n_dups = teams->n_dups;
     team->patience = teams->patience;
+    team->n_in_use = &teams->n_in_use;
     team->n_nodes = 1;
     /* It reaches all PEs of the job, so it serves the teams that have them all. */
     if (n == ch_heap_n_pes(teams->heap)) team->multicast = ch_heap_multicast_shift(teams->heap);

@@ -65,7 +65,14 @@ struct ch_team {
      * a GPU by stream order, across streams by an event. */
     uint64_t ticket_next, ticket_serving;
     struct ch_last_call last_run, last_captured;
+    uint32_t *n_in_use; /* teams of the PE with calls on its GPU; borrowed, atomic */
 };
+
+/* Was there a call on a GPU, or one in a capture? */
+static inline bool ch_team_is_in_use(const struct ch_team *team)
+{
+    return team->last_run.stream != 0 || team->last_captured.stream != 0;
+}
 
 struct ch_teams; /* all teams of a PE, by handle */
 
