@@ -2,7 +2,7 @@
 /* cuda_fake.c: the runtime: devices, streams, events, captures, launches. */
 #include "cuda_fake.h"
 
-#include "coll/kernel.h"
+#include "coll/kernels.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -32,6 +32,8 @@ static struct CUstream_st streams[STREAMS_MAX], legacy[FAKE_DEVICES_MAX],
 static int n_per_thread;
 static uint64_t last_number, last_capture;
 static const void *kernels[KERNELS_MAX];
+static const void *last_kernel; /* that was launched, with its arguments */
+static struct ch_kernel_args last_args;
 
 static _Thread_local int current;     /* device */
 static _Thread_local int has_current; /* was it set on this thread? */
@@ -372,6 +374,32 @@ static int is_loaded(const void *kernel)
     return 0;
 }
 
+static void report(const struct ch_kernel_args *a, enum ch_fault_kind kind, int status)
+{
+    if (a->fault->claimed) return;
+    *a->fault =
+        (struct ch_kernel_fault){.status = status, .claimed = 1, .kind = kind, .team = a->team};
+}
+
+/* What a kernel says of calls that fail. */
+static void run(const void *kernel, const struct ch_kernel_args *a)
+{
+    struct ch_dup *dup = (struct ch_dup *)(void *)a->dups;
+
+    (void)kernel;
+    if (dup->failed != 0) {
+        report(a, CH_FAULT_SKIPPED, CHORUS_ERR_STATE);
+    } else if (cuda_fake.fails_kernels) {
+        report(a, CH_FAULT_LATE, CHORUS_ERR_TIMEOUT);
+        dup->failed = 1;
+    }
+}
+
+void cuda_fake_replay(void)
+{
+    run(last_kernel, &last_args);
+}
+
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel,
                                 void **args)
 {
@@ -384,10 +412,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     if (config->numAttrs > 0 && config->attrs[0].val.programmaticStreamSerializationAllowed)
         note(FAKE_EARLY, stream, kernel);
     if (a->lets_next) note(FAKE_LETS, stream, kernel);
-    if (cuda_fake.fails_kernels && a->fault->status == CHORUS_OK) {
-        a->fault->late_pe = 0;
-        a->fault->team = a->team;
-        a->fault->status = CHORUS_ERR_TIMEOUT;
-    }
+    last_kernel = kernel;
+    last_args = *a;
+    run(kernel, a);
     return cudaSuccess;
 }

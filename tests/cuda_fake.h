@@ -2,7 +2,8 @@
 /*
  * cuda_fake.h: the calls of CUDA that the library makes, with GPUs of host memory behind them:
  * what the library asks of CUDA, and what it says when CUDA refuses, is tried without a GPU.
- * Kernels do not run: that one was launched, and after what, is noted.
+ * Kernels do not run: that one was launched, and after what, is noted; and what they say of
+ * calls that fail is said here.
  */
 #ifndef CH_TEST_CUDA_FAKE_H
 #define CH_TEST_CUDA_FAKE_H
@@ -50,7 +51,7 @@ struct cuda_fake {
     int bad_memory;           /* copies, zeroing and stores fail on this device; -1: on none */
     int sound_operations;     /* the first so many of them succeed there */
     size_t free_bytes;        /* of every device */
-    int fails_kernels;        /* every launch of a collective reports that PE 0 is late */
+    int fails_kernels;        /* every collective reports that PE 0 is late */
 
     /* What there is now; all zero in the end. */
     int streams, events, handles, mappings, ranges, pinned;
@@ -70,6 +71,9 @@ void cuda_fake_reset(void);
 
 /* Is there a note of this kind on this stream, after note number `after`? Its number, or -1. */
 int cuda_fake_find(enum fake_kind kind, cudaStream_t stream, int after);
+
+/* The kernel that was launched last runs again, as from a graph. */
+void cuda_fake_replay(void);
 
 /* What waits for a stream of this device waits for the kernel that this thread launched. */
 cudaError_t cuda_fake_run_to_end(int device);

@@ -515,6 +515,35 @@ START_TEST(failure__of_a_team_that_is_gone__does_not_hide_the_next_one_s)
 }
 END_TEST
 
+/* Each replay after a failure fails again; also where nobody heard of the first. */
+START_TEST(replay__after_a_failure__fails_every_time)
+{
+    const cudaStream_t a = make_stream();
+    const chorus_team_t team = make_team();
+
+    cuda_fake_begin_capture(a);
+    expect_call(team, a, 0);
+    ck_assert(cuda_fake_end_capture(a));
+    cuda_fake.fails_kernels = 1;
+    cuda_fake_replay();
+    cuda_fake.fails_kernels = 0;
+    cuda_fake_replay();
+    ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_TIMEOUT);
+    expect_says("which did not come");
+    for (int i = 0; i < 3; i++) {
+        cuda_fake_replay();
+        cuda_fake_replay();
+        ck_assert_int_eq(chorusx_team_status(team), CHORUS_ERR_TIMEOUT);
+        ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_TIMEOUT);
+        expect_says("was skipped, as an earlier one on its team had failed (a peer did not");
+        ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_OK);
+    }
+    ck_assert_int_eq(sync_on(team, a), CHORUS_ERR_STATE);
+    ck_assert_int_eq(chorusx_team_status(CHORUS_TEAM_WORLD), CHORUS_OK);
+    chorus_team_destroy(team);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("cuda_stream");
@@ -543,6 +572,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, failures__of_two_teams__are_told_once_each);
     tcase_add_test(tcase, failure__nobody_asked__next_call_tells);
     tcase_add_test(tcase, failure__of_a_team_that_is_gone__does_not_hide_the_next_one_s);
+    tcase_add_test(tcase, replay__after_a_failure__fails_every_time);
     suite_add_tcase(suite, tcase);
     return suite;
 }

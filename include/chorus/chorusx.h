@@ -251,6 +251,11 @@ CHORUS_API int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *
  * a team. What is not a call on that stream is not captured, and is done at once. A team
  * outlives the graphs that have its calls.
  *
+ * On a team with a failed call, calls that are queued or replayed are skipped: they fail, and
+ * chorusx_stream_synchronize says so each time. A late PE may still write into dest of the call
+ * that failed, until chorus_team_destroy returns, which waits for what all PEs queued; so the
+ * program does not use those buffers before.
+ *
  * A small call may be launched while the kernel before it on its stream runs, and waits for its
  * end. A kernel of the program that is launched that way between two calls (programmatic
  * dependent launch) must wait, too, before it ends; CHORUS_EARLY=0 launches no call early.
@@ -300,7 +305,8 @@ CHORUS_API int chorusx_stream_destroy(chorus_stream_t stream);
  * Threads:    any; a failure is given to one of several that wait.
  * Ordering:   what the calls wrote is here, and their buffers may be reused.
  * Errors:     that of the first queued call which failed since the last time, with its message,
- *             on GPUs of any stream; ERR_ARG for what is not a stream of this PE, ERR_STATE for
+ *             on GPUs of any stream, one team at a time; for a call, or the replay of one, that
+ *             was skipped, the code of its team's first failure; ERR_ARG for what is not a stream of this PE, ERR_STATE for
  *             one that is in a capture.
  * Source:     own, after cudaStreamSynchronize.
  * Since:      0.1

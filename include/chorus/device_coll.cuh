@@ -88,13 +88,17 @@ CH_FN chorus_status ch_run_body(enum ch_device_body body, const struct ch_coll *
     return CHORUS_ERR_ARG;
 }
 
-/* All lanes: is the team free for a call? Then it is taken. */
+/* All lanes: is the team free for a call, and did none on it fail, here or on a stream? Then it
+ * is taken. */
 CH_FN int ch_take(struct ch_device_team *team, struct ch_lanes g)
 {
     int was_taken = 0;
 
     if (g.lane == 0) {
-        was_taken = atomicExch(&team->taken, 1u) != 0;
+        const unsigned long long failed =
+            ch_bits_load((const unsigned long long *)&team->dup->failed);
+
+        was_taken = (int)(atomicExch(&team->taken, 1u) != 0) | (int)(failed != 0);
         __threadfence();
     }
     return !ch_lanes_any(g, was_taken);
@@ -188,7 +192,7 @@ CH_FN int ch_combine_call(enum ch_device_body body, chorus_team_t handle, void *
  *             and seen by the threads that call on other PEs, after it. What other threads of
  *             the PE did, once these have seen it: after a barrier of the grid. Also of sync.
  * Errors:     ERR_ARG for a bad team; ERR_STATE while another call in a kernel is on it, or
- *             after one failed; ERR_TIMEOUT, ERR_ABORTED, after which the team is unusable; on
+ *             after a call on it failed, on streams too; ERR_TIMEOUT, ERR_ABORTED, after which the team is unusable; on
  *             all threads alike. The forms for all PEs report instead.
  * Source:     NVSHMEM, nvshmemx_barrier_block and its kin.
  * Since:      0.1

@@ -13,12 +13,14 @@ static struct ch_kernel_fault *fault_at(struct ch_kernel_fault *faults, uint32_t
     return fault->team == team ? fault : NULL;
 }
 
+/* That of a call inside a kernel first: calls on streams may have been skipped because of it.
+ */
 static struct ch_kernel_fault *fault_of(struct ch_kernel_fault *faults,
                                         const struct ch_team *team)
 {
-    struct ch_kernel_fault *fault = fault_at(faults, team->slot, team->id);
+    struct ch_kernel_fault *fault = fault_at(faults, CH_FAULT_INSIDE, team->id);
 
-    return fault != NULL ? fault : fault_at(faults, CH_FAULT_INSIDE, team->id);
+    return fault != NULL ? fault : fault_at(faults, team->slot, team->id);
 }
 
 int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team)
@@ -33,6 +35,7 @@ int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team)
 static void forget_fault(struct ch_kernel_fault *fault)
 {
     fault->team = UINT64_MAX;
+    fault->kind = CH_FAULT_LATE;
     fault->status = CHORUS_OK;
     __atomic_store_n(&fault->claimed, 0, __ATOMIC_RELEASE);
 }
@@ -42,27 +45,41 @@ void ch_fault_clear(struct ch_kernel_fault *faults, const struct ch_team *team)
     if (!ch_team_is_in_use(team)) forget_fault(&faults[team->slot]);
 }
 
+/* The message of a report; the first failure of the team is `first`. */
+static chorus_status describe(const struct ch_kernel_fault *told, const struct ch_team *team,
+                              chorus_status first, uint64_t timeout_ns)
+{
+    const unsigned late = team->members[told->late_pe].world;
+
+    if (told->kind == CH_FAULT_SKIPPED)
+        return CH_FAIL(first,
+                       "a collective on a stream, or a graph's, was skipped, as an earlier one "
+                       "on its team had failed (%s); launch none on this team any more, and "
+                       "destroy it",
+                       ch_status_text(first));
+    if (told->status == CHORUS_ERR_ABORTED)
+        return CH_FAIL(first, "a collective stopped waiting for PE %u: the job is ending",
+                       late);
+    return CH_FAIL(
+        first,
+        "a collective waited %.3g s for PE %u, which did not come; all PEs of the team must "
+        "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
+        (double)timeout_ns / (double)CH_NS_PER_S, late);
+}
+
 chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
                             struct ch_team *team)
 {
     struct ch_kernel_fault *fault = fault_of(faults, team), told;
-    int none = CHORUS_OK;
+    int first = CHORUS_OK;
 
     if (fault == NULL) return CHORUS_OK;
     told = *fault;
     forget_fault(fault);
-    if (!__atomic_compare_exchange_n(&team->status, &none, told.status, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE))
-        return CHORUS_OK;
-    if (told.status == CHORUS_ERR_ABORTED)
-        return CH_FAIL(CHORUS_ERR_ABORTED,
-                       "a collective stopped waiting for PE %u: the job is ending",
-                       team->members[told.late_pe].world);
-    return CH_FAIL(
-        (chorus_status)told.status,
-        "a collective waited %.3g s for PE %u, which did not come; all PEs of the team must "
-        "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
-        (double)timeout_ns / (double)CH_NS_PER_S, team->members[told.late_pe].world);
+    if (__atomic_compare_exchange_n(&team->status, &first, told.status, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        first = told.status;
+    return describe(&told, team, (chorus_status)first, timeout_ns);
 }
 
 chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults)

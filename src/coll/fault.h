@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fault.h: what kernels report of waits that failed. A report lies in memory of the host that
- * kernels write: a team's at its slot, that of a call inside the program's kernels apart. Each
- * is told once, by whichever call asks first; a failed team is unusable from then on.
+ * fault.h: what kernels report of calls that failed, or were skipped as an earlier one of their
+ * team had failed. A report lies in memory of the host that kernels write: a team's at its
+ * slot, that of a call inside the program's kernels apart. The next host call that asks for it
+ * returns it, which makes room for another; a failed team is unusable from then on.
  */
 #ifndef CH_FAULT_H
 #define CH_FAULT_H
@@ -18,7 +19,8 @@ void ch_fault_clear(struct ch_kernel_fault *faults, const struct ch_team *team);
 /* CHORUS_OK, or the code of the first call on the team that failed; tells nothing. */
 int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team);
 
-/* The failure of a call on the team, with its message, unless it was told. */
+/* The report of a call on the team since the last time, if there is one, with its message and
+ * the code of the team's first failure. */
 CH_MUST_CHECK chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
                                           struct ch_team *team);
 /* The same of a kernel of the program: a wait for a word of its own, or a call that returns

@@ -31,11 +31,16 @@
 /* Peers travel with the launch, where they cost no load; these are the most. */
 #define CH_KERNEL_PES_MAX 64u
 
+/* What a report is of: a wait that failed; a call that was skipped, as an earlier one on its
+ * team had failed. */
+enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED };
+
 /* In the host's memory: the first failure of a PE's kernels. */
 struct ch_kernel_fault {
     int status;       /* written last */
     uint32_t claimed; /* 1: by a lane that reports */
     uint32_t late_pe; /* of the team */
+    uint32_t kind;    /* an enum ch_fault_kind; calls inside kernels report CH_FAULT_LATE, 0 */
     uint64_t team;    /* its id */
 };
 

@@ -18,15 +18,32 @@ CH_FN uint64_t *ch_kernel_failed(const struct ch_kernel_args *a)
     return &((struct ch_dup *)a->dups)->failed;
 }
 
-/* The first lane that fails tells the host, and what is queued behind. */
-CH_FN void ch_report_fault(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)
+/* One lane: the host is to learn of it, unless it has not yet read the last report. */
+CH_FN void ch_report_fault(const struct ch_kernel_args *a, enum ch_fault_kind kind,
+                           chorus_status st, uint32_t late_pe)
 {
-    *ch_kernel_failed(a) = 1;
     if (atomicCAS_system(&a->fault->claimed, 0u, 1u) != 0u) return;
+    a->fault->kind = kind;
     a->fault->late_pe = late_pe;
     a->fault->team = a->team;
     __threadfence_system(); /* pairs with fault.c's load of the status */
     *(volatile int *)&a->fault->status = st;
+}
+
+/* Each lane of a call that failed. A lane whose wait failed reports that, and then leaves the
+ * mark for the calls queued behind; so a lane that finds the mark, and waited for nobody, is
+ * of such a call, or finds the report made. Every skipped call is reported, by one lane of it:
+ * a graph that is replayed after a failure fails every time. */
+CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)
+{
+    volatile uint64_t *failed = ch_kernel_failed(a);
+
+    if (late_pe != a->me) {
+        ch_report_fault(a, CH_FAULT_LATE, st, late_pe);
+        *failed = 1;
+    } else if (blockIdx.x == 0 && threadIdx.x == 0 && *failed != 0) {
+        ch_report_fault(a, CH_FAULT_SKIPPED, CHORUS_ERR_STATE, late_pe);
+    }
 }
 
 /* x, computed where this stands. Of a host's call, whose addresses are all of global memory. */
@@ -39,8 +56,8 @@ CH_FN void *ch_settle(const void *x)
 }
 
 /*
- * Until the kernel's turn has come, unless it is left to the body (ch_begin); 0: it has nothing
- * to do, as an earlier call failed.
+ * Until the kernel's turn has come, unless it is left to the body (ch_begin); 0: it is skipped,
+ * as an earlier call failed.
  *
  * A small call takes as long as the loads and instructions that follow from each other, at
  * about 280 cycles and 5. So what follows from the arguments alone is computed before the turn:
@@ -105,26 +122,26 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
 }
 
 /* A body, with its type as a constant, for up to so many lanes; due: it waits for its turn. */
-#define CH_KERNEL_NAMED(name, fn, T, lanes, proto, due)                               \
-    extern "C" __global__ void __launch_bounds__(lanes, 1)                            \
-        name(const __grid_constant__ struct ch_kernel_args a)                         \
-    {                                                                                 \
-        __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                           \
-        const struct ch_lanes block = {threadIdx.x, blockDim.x};                      \
-        const struct ch_patience patience = {a.aborted, a.timeout_ns};                \
-        struct ch_coll c = ch_coll_of(&a);                                            \
-        uint32_t late_peer = a.me;                                                    \
-        chorus_status st;                                                             \
-                                                                                      \
-        __builtin_assume(blockDim.x > CH_WARP_LANES);                                 \
-        c.patience = &patience;                                                       \
-        c.type = CHORUS_TYPE_##T;                                                     \
-        c.slots = slots;                                                              \
-        c.late_peer = &late_peer;                                                     \
-        c.is_due = due;                                                               \
-        if (!ch_kernel_begin(&c, CH_PROTO_##proto, block)) return;                    \
-        st = fn(&c, block);                                                           \
-        if (st != CHORUS_OK && late_peer != a.me) ch_report_fault(&a, st, late_peer); \
+#define CH_KERNEL_NAMED(name, fn, T, lanes, proto, due)                       \
+    extern "C" __global__ void __launch_bounds__(lanes, 1)                    \
+        name(const __grid_constant__ struct ch_kernel_args a)                 \
+    {                                                                         \
+        __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                   \
+        const struct ch_lanes block = {threadIdx.x, blockDim.x};              \
+        const struct ch_patience patience = {a.aborted, a.timeout_ns};        \
+        struct ch_coll c = ch_coll_of(&a);                                    \
+        uint32_t late_peer = a.me;                                            \
+        chorus_status st;                                                     \
+                                                                              \
+        __builtin_assume(blockDim.x > CH_WARP_LANES);                         \
+        c.patience = &patience;                                               \
+        c.type = CHORUS_TYPE_##T;                                             \
+        c.slots = slots;                                                      \
+        c.late_peer = &late_peer;                                             \
+        c.is_due = due;                                                       \
+        st = CHORUS_ERR_ABORTED;                                              \
+        if (ch_kernel_begin(&c, CH_PROTO_##proto, block)) st = fn(&c, block); \
+        if (st != CHORUS_OK) ch_call_failed(&a, st, late_peer);               \
     }
 #define CH_KERNEL(fn, T, lanes, proto, due) \
     CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, lanes, proto, due)
