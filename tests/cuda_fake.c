@@ -386,8 +386,15 @@ static void run(const void *kernel, const struct ch_kernel_args *a)
 {
     struct ch_dup *dup = (struct ch_dup *)(void *)a->dups;
 
-    (void)kernel;
-    if (dup->failed != 0) {
+    if (kernel == ch_kernel_check_end) {
+        dup->running = (uint64_t)cuda_fake.keeps_calls;
+    } else if (kernel == ch_kernel_check_begin) {
+        if (dup->failed == 0 && dup->running != 0) {
+            report(a, CH_FAULT_OVERLAP, CHORUS_ERR_STATE);
+            dup->failed = 1;
+        }
+        dup->running = 1;
+    } else if (dup->failed != 0) {
         report(a, CH_FAULT_SKIPPED, CHORUS_ERR_STATE);
     } else if (cuda_fake.fails_kernels) {
         report(a, CH_FAULT_LATE, CHORUS_ERR_TIMEOUT);

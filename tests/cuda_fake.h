@@ -52,6 +52,7 @@ struct cuda_fake {
     int sound_operations;     /* the first so many of them succeed there */
     size_t free_bytes;        /* of every device */
     int fails_kernels;        /* every collective reports that PE 0 is late */
+    int keeps_calls;          /* calls that are checked do not end */
 
     /* What there is now; all zero in the end. */
     int streams, events, handles, mappings, ranges, pinned;

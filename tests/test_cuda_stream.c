@@ -544,6 +544,54 @@ START_TEST(replay__after_a_failure__fails_every_time)
 }
 END_TEST
 
+/* Without CHORUS_CHECK nothing stands around a call. */
+START_TEST(calls__unchecked__are_one_kernel)
+{
+    const cudaStream_t a = make_stream();
+    int n_launches = 0;
+
+    expect_call(CHORUS_TEAM_WORLD, a, 0);
+    for (int i = 0; i < cuda_fake.n_notes; i++)
+        n_launches += cuda_fake.notes[i].kind == FAKE_LAUNCH;
+    ck_assert_int_eq(n_launches, 1);
+}
+END_TEST
+
+/* The first call goes on while the second is put on another stream, as a graph's may. */
+static void overlap(void *unused)
+{
+    const cudaStream_t a = make_stream(), b = make_stream();
+    const chorus_team_t team = make_team(), other = make_team();
+
+    (void)unused;
+    expect_call(team, a, 0);
+    expect_call(team, b, 1); /* one after the other */
+    ck_assert_int_eq(chorusx_stream_synchronize((void *)b), CHORUS_OK);
+    cuda_fake.keeps_calls = 1;
+    expect_call(team, a, 1);
+    expect_call(other, a, 0); /* another team */
+    ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_OK);
+    cuda_fake_begin_capture(b);
+    expect_call(team, b, 0);
+    ck_assert_int_eq(cuda_fake_find(FAKE_EARLY, b, FROM_THE_FIRST), -1);
+    ck_assert(cuda_fake_end_capture(b));
+    ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_STATE);
+    expect_says("began while another on its team ran; order graphs and streams");
+    ck_assert_int_eq(chorusx_team_status(team), CHORUS_ERR_STATE);
+    ck_assert_int_eq(chorusx_team_status(other), CHORUS_OK);
+    chorus_team_destroy(other);
+    chorus_team_destroy(team);
+    end_stream(b);
+    end_stream(a);
+}
+
+START_TEST(calls__of_a_team_at_once__fail_if_checked)
+{
+    ask("CHORUS_CHECK", "1");
+    ck_assert_int_eq(chorusx_run_threads(1, overlap, NULL), CHORUS_OK);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("cuda_stream");
@@ -573,6 +621,8 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, failure__nobody_asked__next_call_tells);
     tcase_add_test(tcase, failure__of_a_team_that_is_gone__does_not_hide_the_next_one_s);
     tcase_add_test(tcase, replay__after_a_failure__fails_every_time);
+    tcase_add_test(tcase, calls__unchecked__are_one_kernel);
+    tcase_add_test(tcase, calls__of_a_team_at_once__fail_if_checked);
     suite_add_tcase(suite, tcase);
     return suite;
 }

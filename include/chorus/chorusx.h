@@ -247,9 +247,9 @@ CHORUS_API int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *
  * cudaStreamPerThread, or null, which is CUDA's default stream of the GPU. A call on a stream
  * in capture becomes part of the graph: calls of a team in one capture keep their order
  * whatever their streams; among launches of graphs, and between these and other calls of the
- * team, the program keeps the order, the same on all PEs. One capture at a time takes calls of
- * a team. What is not a call on that stream is not captured, and is done at once. A team
- * outlives the graphs that have its calls.
+ * team, the program keeps the order, the same on all PEs; where it does not, CHORUS_CHECK=1
+ * reports it. One capture at a time takes calls of a team. What is not a call on that stream is
+ * not captured, and is done at once. A team outlives the graphs that have its calls.
  *
  * On a team with a failed call, calls that are queued or replayed are skipped: they fail, and
  * chorusx_stream_synchronize says so each time. A late PE may still write into dest of the call

@@ -24,6 +24,7 @@ struct ch_gpu {
     const uint32_t *aborted; /* as kernels address it */
     uint64_t timeout_ns;
     uint32_t room_ctas;    /* that run at once on the GPU; 0: nothing is launched early */
+    bool is_checked;       /* CHORUS_CHECK */
     pthread_mutex_t mutex; /* calls are put on streams one at a time */
     struct ch_kernel_fault *faults; /* [CH_FAULTS] page-locked: kernels write there */
     struct ch_turn own;             /* of blocking calls */
@@ -72,9 +73,10 @@ chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *o
     gpu->device = ch_heap_device(heap);
     gpu->aborted = &ch_heap_door_on_device(heap)->aborted;
     gpu->timeout_ns = options->timeout_ns;
+    gpu->is_checked = options->check != 0;
     (void)pthread_mutex_init(&gpu->mutex, NULL);
     before = ch_device_enter(gpu->device);
-    status = make_own(gpu, options->early);
+    status = make_own(gpu, options->early && !gpu->is_checked);
     ch_device_leave(gpu->device, before);
     if (status != CHORUS_OK) {
         ch_gpu_close(gpu);
@@ -268,6 +270,15 @@ static chorus_status put_call(struct launch *l)
     return put_kernel(l, ch_kernel_of(call), call->ctas, lanes_of(call));
 }
 
+/* The same between two kernels that find out whether another call of the team runs meanwhile.
+ * Those two do not wait for their turn, so with them nothing is launched early. */
+static chorus_status put_checked(struct launch *l)
+{
+    CH_TRY(put_kernel(l, ch_kernel_check_begin, 1, 1));
+    CH_TRY(put_call(l));
+    return put_kernel(l, ch_kernel_check_end, 1, 1);
+}
+
 static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call,
                             const struct ch_turn *turn)
 {
@@ -281,7 +292,7 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     l.stream = turn->stream;
     l.ctas_early = ctas_early_of(gpu, call->team);
     fill_args(gpu, call, &l.args);
-    CH_TRY(put_call(&l));
+    CH_TRY(gpu->is_checked ? put_checked(&l) : put_call(&l));
     return ch_turn_end(gpu->heap, call->team, turn);
 }
 

@@ -32,8 +32,8 @@
 #define CH_KERNEL_PES_MAX 64u
 
 /* What a report is of: a wait that failed; a call that was skipped, as an earlier one on its
- * team had failed. */
-enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED };
+ * team had failed; a call that began while another on its team ran. */
+enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED, CH_FAULT_OVERLAP };
 
 /* In the host's memory: the first failure of a PE's kernels. */
 struct ch_kernel_fault {

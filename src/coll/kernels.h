@@ -11,6 +11,10 @@
 extern const void *const ch_kernel_engine_enter;
 extern const void *const ch_kernel_engine_leave;
 
+/* What stands around the kernels of a call with CHORUS_CHECK; a lane each. */
+extern const void *const ch_kernel_check_begin;
+extern const void *const ch_kernel_check_end;
+
 /* Null: no GPU combines this type. */
 const void *ch_kernel_of(const struct ch_call *call);
 

@@ -71,9 +71,12 @@ static chorus_status load_nvls(const struct ch_device *device, uint32_t *least_c
 
 chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *ctas_out)
 {
+    const void *const others[] = {ch_kernel_engine_enter, ch_kernel_engine_leave,
+                                  ch_kernel_check_begin, ch_kernel_check_end};
+
     *ctas_out = UINT32_MAX;
-    CH_TRY(load(device, ch_kernel_engine_enter, ctas_out));
-    CH_TRY(load(device, ch_kernel_engine_leave, ctas_out));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        CH_TRY(load(device, others[i], ctas_out));
     CH_TRY(load_table(device, ch_kernels_move, ctas_out));
     for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
         if (combining[type] != NULL) CH_TRY(load_table(device, combining[type], ctas_out));

@@ -34,3 +34,27 @@ extern "C" const void *const ch_kernel_engine_enter;
 extern "C" const void *const ch_kernel_engine_leave;
 const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;
 const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8;
+
+/* With CHORUS_CHECK, before and after the kernels of a call on a stream. Two calls of a team at
+ * once share epochs and places, and corrupt them: the second does not begin. */
+extern "C" __global__ void __launch_bounds__(1)
+    ch_k_check_begin(const __grid_constant__ struct ch_kernel_args a)
+{
+    struct ch_dup *dup = (struct ch_dup *)a.dups;
+
+    if (dup->failed != 0) return;
+    if (atomicExch((unsigned long long *)&dup->running, 1ull) == 0) return;
+    ch_report_fault(&a, CH_FAULT_OVERLAP, CHORUS_ERR_STATE, a.me);
+    dup->failed = 1;
+}
+
+extern "C" __global__ void __launch_bounds__(1)
+    ch_k_check_end(const __grid_constant__ struct ch_kernel_args a)
+{
+    ((struct ch_dup *)a.dups)->running = 0;
+}
+
+extern "C" const void *const ch_kernel_check_begin;
+extern "C" const void *const ch_kernel_check_end;
+const void *const ch_kernel_check_begin = (const void *)ch_k_check_begin;
+const void *const ch_kernel_check_end = (const void *)ch_k_check_end;

@@ -102,6 +102,7 @@ struct ch_dup {
     uint64_t exchanges[CH_RING_COUNT]; /* the last one's number */
     struct ch_link *links;             /* [CH_RING_COUNT * n] */
     struct ch_slot *slots;             /* [n], of one call */
+    uint64_t running; /* of a GPU's first, for all, with CHORUS_CHECK: 1 while a call runs */
 };
 
 /* What a GPU's kernels remember, for each CTA: a struct ch_dup in a line of its own, links
