@@ -17,6 +17,14 @@ command -v pkg-config >/dev/null || {
 }
 "$1" install -C "$2" --no-rebuild --destdir "$folder" >"$folder/log" 2>&1 ||
     fail "cannot be installed: $(cat "$folder/log")"
+# Headers that programs compile into their kernels include nothing that is not installed, but for
+# the machines that base/exec.h does not choose there.
+device=$(find "$folder" -type d -path '*/chorus/device')
+grep -rh --include='*.h' --include='*.cuh' '^#include "' "$(dirname "$device")" |
+    cut -d '"' -f 2 | grep -v -e '^chorus/' -e '^base/exec_host' -e '^base/exec_sim' | sort -u >"$folder/included"
+while read -r header; do
+    [ -f "$device/$header" ] || fail "$header is included by what is installed, and is not"
+done <"$folder/included"
 found() {
     find "$folder" -name "$1" | grep . || fail "no $1 among what is installed"
 }

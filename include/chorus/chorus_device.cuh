@@ -184,12 +184,14 @@ CH_FN struct ch_lanes ch_lanes_of_block(void)
 }
 
 /* --- who and where ---------------------------------------------------------------------- */
-/* The team of a handle; null: this PE is in no such team. */
-CH_FN struct ch_device_team *ch_team_of(chorus_team_t handle)
+/* The team of a handle; null: this PE is in no such team. A handle that is a constant of the
+ * program, as CHORUS_TEAM_WORLD, leaves no branch. */
+CH_FN const struct ch_device_team *ch_team_of(chorus_team_t handle)
 {
-    struct ch_device_team *team;
+    const struct ch_device_team *team;
 
     if (handle < 0 || ch_state.teams == 0) return 0; /* no such team, or no state yet */
+    if (handle == CHORUS_TEAM_WORLD) return &ch_state.world;
     team = ch_state.teams[(uint32_t)handle & ch_state.slot_mask];
     return team != 0 && team->handle == handle ? team : 0;
 }
@@ -230,12 +232,12 @@ CH_FN void ch_report_late(uint64_t team, chorus_status st, uint32_t late_pe)
  */
 CHORUS_BOTH int chorus_my_pe(void)
 {
-    return (int)ch_state.me;
+    return (int)ch_state.world.me;
 }
 
 CHORUS_BOTH int chorus_n_pes(void)
 {
-    return (int)ch_state.n;
+    return (int)ch_state.world.n;
 }
 
 CHORUS_BOTH int chorus_team_my_pe(chorus_team_t team)

@@ -2,18 +2,23 @@
 /*
  * device_coll.cuh: collectives inside kernels; of chorus_device.cuh.
  *
- * The bodies are the library's, on duplicate 0 of the team, whose epochs and links are in the
- * GPU's memory: so calls here and by hosts may follow each other. Those of packets serve what
- * one chunk of a ring takes; others, which access buffers directly or by plain rings, the rest.
+ * The bodies are the library's, on duplicate 0 of the team, whose numbers are in the GPU's
+ * memory: so calls here and by hosts may follow each other. What a few chunks of packets take
+ * is an exchange of them, which orders itself: such a call costs no fence. Longer ones access
+ * buffers directly, and barriers show what was written before: those have one release where the
+ * call begins, in the lanes that signal, and their waits acquire.
+ *
+ * A call takes its team by one atomic access, which gives it the number of the last exchange,
+ * and gives it back by the store of the new one.
  */
 #ifndef CHORUS_DEVICE_COLL_CUH
 #define CHORUS_DEVICE_COLL_CUH
 
 #include "coll/alltoall_direct.h"
 #include "coll/alltoall_push.h"
-#include "coll/barrier_dissemination.h"
-#include "coll/broadcast_board.h"
+#include "coll/barrier_push.h"
 #include "coll/broadcast_pull.h"
+#include "coll/broadcast_push.h"
 #include "coll/fcollect_direct.h"
 #include "coll/fcollect_push.h"
 #include "coll/reduce_one_shot.h"
@@ -21,15 +26,15 @@
 #include "coll/reducescatter_push.h"
 
 /* --- what the calls are made of --------------------------------------------------------- */
-CH_FN struct ch_coll ch_call_on(struct ch_device_team *team, void *dest, const void *source,
-                                size_t count, size_t elem_bytes)
+CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
+                                const void *source, size_t count, size_t elem_bytes)
 {
     struct ch_coll c;
 
     c.me = team->me;
     c.n = team->n;
     c.root = 0;
-    c.radix = team->n > 2 ? team->n : 2; /* of barriers: one round */
+    c.radix = 2;
     c.count = count;
     c.elem_bytes = elem_bytes;
     c.stride = count * elem_bytes;
@@ -38,28 +43,31 @@ CH_FN struct ch_coll ch_call_on(struct ch_device_team *team, void *dest, const v
     c.reduce = 0;
     c.type = CHORUS_TYPE_u8;
     c.op = CHORUS_OP_sum;
-    c.peers = team->peers;
+    c.peers = team == &ch_state.world ? ch_state.peers : team->peers;
     c.layout = &team->layout;
     c.sync_offset = 0;
     c.epoch = &team->dup->epoch;
     c.exchanges = team->dup->exchanges;
-    c.links = (struct ch_link *)((char *)team->dup + CH_DEVICE_LINKS_AT);
-    c.slots = (struct ch_slot *)((char *)team->dup + CH_DEVICE_SLOTS_AT(team->n));
-    c.late_peer = &team->late_pe;
+    c.links = 0; /* no body here goes through rings */
+    c.slots = 0;
     c.is_due = 0;
+    c.lets_next = 0;
     c.failed = 0;
     c.broken = 0;
+    c.is_known = 0;
     return c;
 }
 
+/* Messages of so many chunks go in packets. */
+#define CH_DEVICE_CHUNKS 2u
+
 CH_FN int ch_is_short(const struct ch_coll *c)
 {
-    return ch_bytes(c) <= c->layout->chunk_bytes[CH_RING_ll];
+    return ch_bytes(c) <= CH_DEVICE_CHUNKS * c->layout->chunk_bytes[CH_RING_ll];
 }
 
 /* Which body; a constant of each call. */
 enum ch_device_body {
-    CH_DEVICE_BARRIER,
     CH_DEVICE_BROADCAST,
     CH_DEVICE_FCOLLECT,
     CH_DEVICE_ALLTOALL,
@@ -67,93 +75,194 @@ enum ch_device_body {
     CH_DEVICE_REDUCESCATTER
 };
 
-CH_FN chorus_status ch_run_body(enum ch_device_body body, const struct ch_coll *c,
-                                struct ch_lanes g)
+CH_FN chorus_status ch_run_packets(enum ch_device_body body, const struct ch_coll *c,
+                                   struct ch_lanes g)
 {
     switch (body) {
-    case CH_DEVICE_BARRIER:
-        return ch_barrier_dissemination(c, g);
     case CH_DEVICE_BROADCAST:
-        return ch_is_short(c) ? ch_broadcast_board_ll(c, g) : ch_broadcast_pull(c, g);
+        return ch_broadcast_push_ll(c, g);
     case CH_DEVICE_FCOLLECT:
-        return ch_is_short(c) ? ch_fcollect_push_ll(c, g) : ch_fcollect_direct(c, g);
+        return ch_fcollect_push_ll(c, g);
     case CH_DEVICE_ALLTOALL:
-        return ch_is_short(c) ? ch_alltoall_push_ll(c, g) : ch_alltoall_direct(c, g);
+        return ch_alltoall_push_ll(c, g);
     case CH_DEVICE_REDUCE:
-        return ch_is_short(c) ? ch_reduce_one_shot_ll(c, g) : ch_reduce_two_shot(c, g);
+        return ch_reduce_one_shot_ll(c, g);
     case CH_DEVICE_REDUCESCATTER:
-        return ch_is_short(c) ? ch_reducescatter_push_ll(c, g)
-                              : ch_reducescatter_push_simple(c, g);
+        return ch_reducescatter_push_ll(c, g);
     }
     return CHORUS_ERR_ARG;
 }
 
-/* All lanes: is the team free for a call, and did none on it fail, here or on a stream? Then it
- * is taken. */
-CH_FN int ch_take(struct ch_device_team *team, struct ch_lanes g)
+CH_FN chorus_status ch_run_plain(enum ch_device_body body, const struct ch_coll *c,
+                                 struct ch_lanes g)
 {
-    int was_taken = 0;
+    switch (body) {
+    case CH_DEVICE_BROADCAST:
+        return ch_broadcast_pull(c, g);
+    case CH_DEVICE_FCOLLECT:
+        return ch_fcollect_direct(c, g);
+    case CH_DEVICE_ALLTOALL:
+        return ch_alltoall_direct(c, g);
+    case CH_DEVICE_REDUCE:
+        return ch_reduce_two_shot(c, g);
+    case CH_DEVICE_REDUCESCATTER:
+        return ch_reducescatter_push_simple(c, g);
+    }
+    return CHORUS_ERR_ARG;
+}
+
+/* Lane 0: ask for the team; what comes is its number, with CH_TAKEN if another call has it, or
+ * if a call on it failed, on streams too. The lanes' sync, which follows, need not wait for that.
+ */
+CH_FN uint64_t ch_take(struct ch_dup *dup, struct ch_lanes g)
+{
+    uint64_t number = 0;
 
     if (g.lane == 0) {
         const unsigned long long failed =
-            ch_bits_load((const unsigned long long *)&team->dup->failed);
+            ch_bits_load((const unsigned long long *)&dup->failed);
 
-        was_taken = (int)(atomicExch(&team->taken, 1u) != 0) | (int)(failed != 0);
-        __threadfence();
+        asm volatile("atom.relaxed.gpu.global.or.b64 %0, [%1], %2;"
+                     : "=l"(number)
+                     : "l"(&dup->exchanges[CH_RING_ll]), "l"(CH_TAKEN)
+                     : "memory");
+        if (failed != 0) number |= CH_TAKEN;
     }
-    return !ch_lanes_any(g, was_taken);
+    return number;
 }
 
-/* The call between two barriers of its lanes: what they wrote before is there for the body, and
- * what it wrote, for them all. After a failure the team stays taken. */
-CH_FN int ch_run_call(enum ch_device_body body, struct ch_device_team *team, struct ch_coll *c,
-                      struct ch_lanes g)
+/* Lane 0: give it back with its number. */
+CH_FN void ch_put_back(struct ch_dup *dup, uint64_t number, struct ch_lanes g)
 {
-    const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
+    if (g.lane == 0)
+        ch_bits_store((unsigned long long *)&dup->exchanges[CH_RING_ll],
+                      (unsigned long long)number);
+}
+
+/* What lanes wrote before a call, for the peers that hear this lane's signals; and, for this
+ * lane, what the team's last call wrote. */
+CH_FN void ch_publish(void)
+{
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+/* A failed call keeps the team. Every lane that noticed reports, and the first is heard. */
+CH_FN void ch_fail_call(const struct ch_device_team *team, chorus_status st, uint32_t late_pe,
+                        struct ch_lanes g)
+{
+    if (g.lane == 0) team->dup->failed = 1; /* for what hosts queue */
+    if (late_pe != team->me) ch_report_late(team->id, st, late_pe);
+}
+
+/* Between two barriers of its lanes: what they wrote before is there for the body, and what it
+ * wrote, for them all. */
+CH_FN int ch_call_in_packets(enum ch_device_body body, const struct ch_device_team *team,
+                             struct ch_coll c, struct ch_lanes g)
+{
+    uint64_t numbers[CH_RING_COUNT] = {0};
+    int is_known = 0;
     chorus_status st;
 
-    if (!ch_take(team, g)) return CHORUS_ERR_STATE;
-    c->patience = &patience;
-    st = ch_run_body(body, c, g);
-    ch_lanes_sync(g); /* all lanes have done what was left to do */
-    if (g.lane == 0 && st == CHORUS_OK) {
-        __threadfence(); /* positions are there for the block that takes the team next */
-        ch_bits_store(&team->taken, 0u);
-    }
-    if (g.lane == 0 && st != CHORUS_OK) {
-        team->dup->failed = 1; /* for what hosts queue */
-        ch_report_late(team->id, st, team->late_pe);
-    }
+    numbers[CH_RING_ll] = ch_take(team->dup, g);
+    c.exchanges = numbers;
+    c.is_known = &is_known;
+    ch_lanes_sync(g);
+    st = ch_run_packets(body, &c, g);
+    if ((numbers[CH_RING_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
+    if (st == CHORUS_OK)
+        ch_put_back(team->dup, numbers[CH_RING_ll], g);
+    else
+        ch_fail_call(team, st, *c.late_peer, g);
     return st;
 }
 
-CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
+CH_FN int ch_call_plain(enum ch_device_body body, const struct ch_device_team *team,
+                        struct ch_coll c, struct ch_lanes g)
 {
-    struct ch_device_team *team = ch_team_of(handle);
-    struct ch_coll c;
+    uint64_t number = ch_take(team->dup, g);
+    chorus_status st;
 
-    if (team == 0) return CHORUS_ERR_ARG;
-    c = ch_call_on(team, 0, 0, 0, 1);
-    return ch_run_call(CH_DEVICE_BARRIER, team, &c, g);
+    ch_lanes_sync(g);
+    if (g.lane < c.n) ch_publish();
+    number = ch_lanes_share(g, number);
+    if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
+    st = ch_run_plain(body, &c, g);
+    ch_lanes_sync(g); /* all lanes have done what was left to do */
+    if (st != CHORUS_OK) {
+        ch_fail_call(team, st, *c.late_peer, g);
+        return st;
+    }
+    /* The epoch is there for the block that takes the team next. */
+    if (g.lane == 0) asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    ch_put_back(team->dup, number, g);
+    return CHORUS_OK;
 }
 
-/* Atomics whose values nobody awaits are complete, too. */
-CH_FN int ch_barrier_team(chorus_team_t handle, struct ch_lanes g)
+CH_FN int ch_run_call(enum ch_device_body body, const struct ch_device_team *team,
+                      struct ch_coll *c, struct ch_lanes g)
 {
-    __threadfence_system();
-    return ch_sync_team(handle, g);
+    const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
+    uint32_t late_pe = team->me;
+
+    c->patience = &patience;
+    c->late_peer = &late_pe;
+    return ch_is_short(c) ? ch_call_in_packets(body, team, *c, g)
+                          : ch_call_plain(body, team, *c, g);
+}
+
+/* The barrier of one warp's lanes, in whose first the team's number is. */
+CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t number,
+                                   struct ch_lanes g)
+{
+    const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
+    struct ch_coll c = ch_call_on(team, 0, 0, 0, 1);
+    uint64_t numbers[CH_RING_COUNT] = {0};
+    uint32_t late_pe = team->me;
+    int is_known = 0;
+    chorus_status st;
+
+    numbers[CH_RING_ll] = number;
+    c.patience = &patience;
+    c.late_peer = &late_pe;
+    c.exchanges = numbers;
+    c.is_known = &is_known;
+    ch_publish();
+    st = ch_barrier_push(&c, g);
+    if ((numbers[CH_RING_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
+    if (st == CHORUS_OK)
+        ch_put_back(team->dup, numbers[CH_RING_ll], g);
+    else
+        ch_fail_call(team, st, late_pe, g);
+    return st;
+}
+
+/* A block leaves it to its first warp, whose fence and signals are then alone on their way. */
+CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
+{
+    const struct ch_device_team *team = ch_team_of(handle);
+    const struct ch_lanes first = {g.lane, g.width < CH_WARP_LANES ? g.width : CH_WARP_LANES};
+    chorus_status st = CHORUS_OK;
+    uint64_t number;
+
+    if (team == 0) return CHORUS_ERR_ARG;
+    number = ch_take(team->dup, g);
+    ch_lanes_sync(g);
+    if (g.lane < first.width) st = ch_run_barrier(team, number, first);
+    if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
+    return (int)ch_lanes_share(g, (uint64_t)st);
 }
 
 /* All PEs, for the forms that return nothing: what they would is reported. */
 CH_FN void ch_report_code(int code, struct ch_lanes g)
 {
-    if (code != CHORUS_OK && g.lane == 0) ch_report_late(0, (chorus_status)code, ch_state.me);
+    if (code != CHORUS_OK && g.lane == 0)
+        ch_report_late(0, (chorus_status)code, ch_state.world.me);
 }
 
 CH_FN int ch_move_call(enum ch_device_body body, chorus_team_t handle, void *dest,
                        const void *source, size_t bytes, int root, struct ch_lanes g)
 {
-    struct ch_device_team *team = ch_team_of(handle);
+    const struct ch_device_team *team = ch_team_of(handle);
     struct ch_coll c;
 
     if (team == 0 || root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
@@ -167,7 +276,7 @@ CH_FN int ch_combine_call(enum ch_device_body body, chorus_team_t handle, void *
                           const void *source, size_t count, size_t elem_bytes, uint32_t type,
                           uint32_t op, struct ch_lanes g)
 {
-    struct ch_device_team *team = ch_team_of(handle);
+    const struct ch_device_team *team = ch_team_of(handle);
     struct ch_coll c;
 
     if (team == 0) return CHORUS_ERR_ARG;
@@ -200,13 +309,13 @@ CH_FN int ch_combine_call(enum ch_device_body body, chorus_team_t handle, void *
 #define CHORUS_DEFINE_BARRIERS(SCOPE)                               \
     CHORUS_DEVICE int chorusx_barrier_##SCOPE(chorus_team_t team)   \
     {                                                               \
-        return ch_barrier_team(team, ch_lanes_of_##SCOPE());        \
+        return ch_sync_team(team, ch_lanes_of_##SCOPE());           \
     }                                                               \
     CHORUS_DEVICE void chorusx_barrier_all_##SCOPE(void)            \
     {                                                               \
         const struct ch_lanes g = ch_lanes_of_##SCOPE();            \
                                                                     \
-        ch_report_code(ch_barrier_team(CHORUS_TEAM_WORLD, g), g);   \
+        ch_report_code(ch_sync_team(CHORUS_TEAM_WORLD, g), g);      \
     }                                                               \
     CHORUS_DEVICE int chorusx_team_sync_##SCOPE(chorus_team_t team) \
     {                                                               \
@@ -225,14 +334,14 @@ CHORUS_DEFINE_BARRIERS(block)
 #ifdef __CUDA_ARCH__
 CHORUS_BOTH int chorus_barrier(chorus_team_t team)
 {
-    return ch_barrier_team(team, ch_lanes_of_thread());
+    return ch_sync_team(team, ch_lanes_of_thread());
 }
 
 CHORUS_BOTH void chorus_barrier_all(void)
 {
     const struct ch_lanes g = ch_lanes_of_thread();
 
-    ch_report_code(ch_barrier_team(CHORUS_TEAM_WORLD, g), g);
+    ch_report_code(ch_sync_team(CHORUS_TEAM_WORLD, g), g);
 }
 
 CHORUS_BOTH int chorus_team_sync(chorus_team_t team)

@@ -22,7 +22,7 @@ CH_FN int ch_wait_on(struct ch_wait *w)
     const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
     const chorus_status st = ch_wait_slow(&patience, w);
 
-    if (st != CHORUS_OK) ch_report_late(0, st, ch_state.me);
+    if (st != CHORUS_OK) ch_report_late(0, st, ch_state.world.me);
     return st == CHORUS_OK;
 }
 

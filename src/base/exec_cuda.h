@@ -27,7 +27,9 @@
 #endif
 
 /* 1 where calls are made inside kernels (chorus_device.cuh): no kernel's begin and end stand
- * around them, so every word's store is a release and every wait an acquire. */
+ * around them. What the program wrote before a call is released once, where the call begins,
+ * and only if peers read it or write there (device_coll.cuh); every wait for a word is an
+ * acquire. */
 #ifndef CH_INSIDE_KERNELS
 #define CH_INSIDE_KERNELS 0
 #endif
@@ -125,6 +127,17 @@ CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
     return g.width > 1 ? __any_sync(ch_warp_mask(g), flag) : flag;
 }
 
+/* Not a primitive: what lane 0 has, for all lanes; a sync. */
+CH_FN uint64_t ch_lanes_share(struct ch_lanes g, uint64_t x)
+{
+    __shared__ uint64_t shared;
+
+    if (!CH_IS_BLOCK(g)) return g.width > 1 ? __shfl_sync(ch_warp_mask(g), x, 0) : x;
+    if (g.lane == 0) shared = x;
+    __syncthreads();
+    return shared;
+}
+
 /*
  * Why so little is strong. A block's lanes store plain data by weak stores, meet at a barrier,
  * and one lane stores the word with a release: the barrier puts their stores before it, and a
@@ -139,7 +152,7 @@ CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
  */
 CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
 {
-    if (sense == CH_DATA || CH_INSIDE_KERNELS)
+    if (sense == CH_DATA)
         asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
     else
         asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");

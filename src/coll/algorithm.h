@@ -38,6 +38,7 @@
  */
 #define CH_ALGO_LIST(X)                                                                                 \
     X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_map, 1, ch_rounds(n, k), ch_fan(n, k)) \
+    X(barrier, all_push, signal, ch_barrier_push, CH_NEED_map, 0, 1, n - 1)                             \
     X(broadcast, put_to_all, simple, ch_broadcast_put_to_all, CH_NEED_map, 0, 1, (n - 1) * m)           \
     X(broadcast, pull, simple, ch_broadcast_pull, CH_NEED_map, 0, 1, m)                                 \
     X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m) \
@@ -46,6 +47,7 @@
     X(broadcast, board, simple, ch_broadcast_board_simple, CH_NEED_map, 0, 1, m)                        \
     X(broadcast, board, ll, ch_broadcast_board_ll, CH_NEED_map, 0, 1, m)                                \
     X(broadcast, board, ll128, ch_broadcast_board_ll128, CH_NEED_map, 0, 1, m)                          \
+    X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_map, 0, 1, (n - 1) * m)                        \
     X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_most_lines(m, n - 1)) \
     X(broadcast, scatter_push, simple, ch_broadcast_scatter_push, CH_NEED_map, 0, ch_min(2, n - 1), ch_max(m, (n - 2) * ch_most_lines(m, n - 1))) \
     X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map, 0, 1, (n - 1) * m) \

@@ -25,6 +25,9 @@
  *     ch_later(x)                          x, for what is not to be waited for before loads above
  *     ch_begin(c, known, &b)               before a call's first load, once b and what `known` is
  *                                          made of are computed: waits for the call's turn
+ *     ch_last(c, ring, g)                  the number of the last exchange of packets, lines or
+ *                                          plain data; not to be waited for before loads above
+ *     ch_last_is(c, ring, number, g)       sets it, once all lanes have asked
  *     ch_mark(c)                           not 0: an earlier call failed, so nothing is to be sent
  *     ch_value_share(&v, &from)            v = from, which outlives it
  *     ch_value_private(&v)                 v is to be filled by a take, and not to be stored

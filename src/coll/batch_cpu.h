@@ -67,6 +67,18 @@ CH_FN uint64_t ch_mark(const struct ch_coll *c)
     return 0;
 }
 
+CH_FN uint64_t ch_last(const struct ch_coll *c, enum ch_ring ring, struct ch_lanes g)
+{
+    (void)g;
+    return c->exchanges[ring];
+}
+
+CH_FN void ch_last_is(const struct ch_coll *c, enum ch_ring ring, uint64_t number,
+                      struct ch_lanes g)
+{
+    if (g.lane == 0) c->exchanges[ring] = number;
+}
+
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
     v->data = (unsigned char *)(uintptr_t)ch_view(at + b->at, v->scratch, b->bytes);

@@ -209,6 +209,22 @@ CH_FN uint64_t ch_mark(const struct ch_coll *c)
     return c->is_due ? *c->failed : c->broken;
 }
 
+/* Inside kernels lane 0 asked for it as it took the team; the others get it here, once. */
+CH_FN uint64_t ch_last(const struct ch_coll *c, enum ch_ring ring, struct ch_lanes g)
+{
+    if (c->is_known != 0 && !*c->is_known) {
+        c->exchanges[ring] = ch_lanes_share(g, c->exchanges[ring]);
+        *c->is_known = 1;
+    }
+    return c->exchanges[ring];
+}
+
+CH_FN void ch_last_is(const struct ch_coll *c, enum ch_ring ring, uint64_t number,
+                      struct ch_lanes g)
+{
+    if (g.lane == 0 || c->is_known != 0) c->exchanges[ring] = number;
+}
+
 /* Calls inside kernels load from whatever memory they are given: a stack, shared or constant
  * memory. A host has no address of those, so for its calls it is global memory. */
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)

@@ -39,6 +39,8 @@ struct ch_coll {
     uint32_t lets_next;     /* then the kernel that follows it may be launched */
     const uint64_t *failed; /* where the mark of a call is that failed before this one */
     uint64_t broken;        /* the mark as the kernel found it, unless it is due */
+    int *is_known; /* inside a kernel of the program, where exchanges are each lane's own: has
+                      every lane the number that lane 0 asked for? Elsewhere null */
 };
 
 /* A message that is waited for. */

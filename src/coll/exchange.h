@@ -74,32 +74,37 @@ CH_FN size_t ch_data_before(const char *end, const char *from, size_t bytes)
     return from >= end ? 0 : ch_min((size_t)(end - from), bytes);
 }
 
-/* Its next batch into packets or lines, after exchange `last`, unless `mark` forbids. It is
- * loaded while those are. */
-CH_FN void ch_give_batch(enum ch_ring ring, uint64_t last, uint64_t mark,
-                         const struct ch_gift *gift)
+/* v = its next batch. */
+CH_FN void ch_gift_load(struct ch_value *v, const struct ch_gift *gift)
 {
-    struct ch_value v;
-    struct ch_slot place;
-
     if (gift->is_padded)
         ch_value_load_padded(
-            &v, gift->from,
+            v, gift->from,
             ch_data_before(gift->src + gift->data_bytes, gift->from, gift->bytes),
             &gift->batch);
     else
-        ch_value_load(&v, gift->from, &gift->batch);
-    place = ch_place(gift->to, ch_later(last) + 1);
-    if (ch_later(mark) == 0) ch_value_send(ring, place.memory, &v, &gift->batch, place.flag);
+        ch_value_load(v, gift->from, &gift->batch);
 }
 
-/* The first batch stands before the loop: ptxas waits for all loads where a loop begins. */
-CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_ring ring, uint64_t last,
-                         uint64_t mark, struct ch_gift gift)
+/* v into packets or lines, after exchange `last`, unless `mark` forbids. */
+CH_FN void ch_give_batch(enum ch_ring ring, uint64_t last, uint64_t mark,
+                         const struct ch_value *v, const struct ch_gift *gift)
 {
-    ch_give_batch(ring, last, mark, &gift);
-    while (ch_gift_more(c, ring, &gift))
-        ch_give_batch(ring, last, mark, &gift);
+    const struct ch_slot place = ch_place(gift->to, ch_later(last) + 1);
+
+    if (ch_later(mark) == 0) ch_value_send(ring, place.memory, v, &gift->batch, place.flag);
+}
+
+/* All of its batches, the first of which is loaded. It stands before the loop: ptxas waits for
+ * all loads where a loop begins. */
+CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_ring ring, uint64_t last,
+                         uint64_t mark, struct ch_value *v, struct ch_gift gift)
+{
+    ch_give_batch(ring, last, mark, v, &gift);
+    while (ch_gift_more(c, ring, &gift)) {
+        ch_gift_load(v, &gift);
+        ch_give_batch(ring, last, mark, v, &gift);
+    }
 }
 
 CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last, const struct ch_gift *gift)
@@ -121,17 +126,21 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_ring ring,
                             const struct ch_gift *gift, uint64_t *exchange, struct ch_lanes g)
 {
     const struct ch_pes others = ch_others(c);
-    const uint64_t last = c->exchanges[ring], mark = ch_mark(c);
+    struct ch_value v;
+    uint64_t last, mark;
     chorus_status st;
 
+    if (ring != CH_RING_simple) ch_gift_load(&v, gift);
+    last = ch_last(c, ring, g); /* loaded while v is */
+    mark = ch_mark(c) | (last & CH_TAKEN);
     if (ring != CH_RING_simple)
-        ch_give_cells(c, ring, last, mark, *gift);
+        ch_give_cells(c, ring, last, mark, &v, *gift);
     else if (mark == 0)
         ch_give_plain(c, last, gift);
     st = ch_agree(mark == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED, g); /* all lanes have given */
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
-    if (g.lane == 0) c->exchanges[ring] = last + 1;
+    ch_last_is(c, ring, last + 1, g);
     for (uint32_t i = g.lane; i < others.count; i += g.width) {
         const uint32_t pe = ch_pe(c, others, i);
 
@@ -140,6 +149,19 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_ring ring,
         else
             ch_notify(c->patience, c->peers[pe].door);
     }
+    return CHORUS_OK;
+}
+
+/* Begin the next exchange of this protocol without a message: what the others need to know. */
+CH_FN chorus_status ch_meet(const struct ch_coll *c, enum ch_ring ring, uint64_t *exchange,
+                            enum ch_sense sense, struct ch_lanes g)
+{
+    const uint64_t last = ch_last(c, ring, g);
+
+    if ((ch_mark(c) | (last & CH_TAKEN)) != 0) return CHORUS_ERR_ABORTED;
+    *exchange = last + 1;
+    ch_tell_all(c, CH_WORD_MET, last + 1, sense, g); /* its sync: all lanes have asked */
+    ch_last_is(c, ring, last + 1, g);
     return CHORUS_OK;
 }
 

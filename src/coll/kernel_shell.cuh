@@ -117,6 +117,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
     c.failed = ch_kernel_failed(a);
     c.broken = 0;
     c.lets_next = a->lets_next;
+    c.is_known = 0;
     c.links = (struct ch_link *)((char *)dup + CH_DEVICE_LINKS_AT);
     return c;
 }

@@ -40,6 +40,20 @@ static const struct ch_peer *peers_of(char *record)
     return (const struct ch_peer *)(void *)(record + sizeof(struct ch_device_team));
 }
 
+static struct ch_device_team record_of(const struct ch_team *team, ch_team_handle handle,
+                                       char *at)
+{
+    return (struct ch_device_team){
+        .me = team->me,
+        .n = team->n,
+        .handle = handle,
+        .id = team->id,
+        .peers = peers_of(at),
+        .dup = (struct ch_dup *)(void *)dups_of(team),
+        .layout = team->layout,
+    };
+}
+
 static chorus_status write_record(const struct ch_device *device, const struct ch_team *team,
                                   ch_team_handle handle, char *at)
 {
@@ -49,16 +63,7 @@ static chorus_status write_record(const struct ch_device *device, const struct c
 
     if (record == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", team->n);
-    *record = (struct ch_device_team){
-        .me = team->me,
-        .n = team->n,
-        .handle = handle,
-        .late_pe = team->me,
-        .id = team->id,
-        .peers = peers_of(at),
-        .dup = (struct ch_dup *)(void *)dups_of(team),
-        .layout = team->layout,
-    };
+    *record = record_of(team, handle, at);
     memcpy(record + 1, team->peers, team->n * sizeof(struct ch_peer));
     status = ch_device_copy(device, at, record, bytes);
     free(record);
@@ -74,10 +79,9 @@ chorus_status ch_device_table_add(struct ch_teams *teams, const struct ch_team *
     if (teams->device_state.teams == NULL) return CHORUS_OK;
     record = dups_of(team) + team->n_dups * CH_DEVICE_DUP_BYTES(team->n);
     CH_TRY(write_record(device, team, handle, record));
-    if (handle == CHORUS_TEAM_WORLD) {
-        teams->device_state.me = team->me;
-        teams->device_state.n = team->n;
-        teams->device_state.peers = peers_of(record);
+    if (handle == CHORUS_TEAM_WORLD && team->n <= CH_DEVICE_PES_MAX) {
+        teams->device_state.world = record_of(team, handle, record);
+        memcpy(teams->device_state.peers, team->peers, team->n * sizeof(struct ch_peer));
     }
     return ch_device_store(device, entry_of(teams, handle), (uintptr_t)record, sizeof(record));
 }

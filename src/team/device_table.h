@@ -4,7 +4,9 @@
  *
  * A record lies behind the sync memory of its team, and is written with it. The table of
  * records, by slot of the handle, is as old as the PE; kernels find it by a ch_device_state,
- * of which every module with kernels of the program has a copy (chorus_device.cuh).
+ * of which every module with kernels of the program has a copy in constant memory
+ * (chorus_device.cuh). That holds the record of CHORUS_TEAM_WORLD itself, too: what calls on
+ * other teams load from one record after the other costs them nothing.
  */
 #ifndef CH_TEAM_DEVICE_TABLE_H
 #define CH_TEAM_DEVICE_TABLE_H
@@ -23,11 +25,13 @@ struct ch_device_terms {
     struct ch_kernel_fault *fault;
 };
 
+/* As large as the teams that kernels of hosts serve. */
+#define CH_DEVICE_PES_MAX 64u
+
 struct ch_device_team {
     uint32_t me, n;
     int32_t handle;
-    uint32_t late_pe; /* whom a wait that failed was for */
-    uint32_t taken;   /* 1 while a call in a kernel uses the team, and ever after one failed */
+    uint32_t unused;
     uint64_t id;
     const struct ch_peer *peers; /* [n], behind this */
     struct ch_dup *dup;          /* duplicate 0's, which calls inside kernels use */
@@ -38,10 +42,10 @@ struct ch_device_team {
 struct ch_device_state {
     struct ch_device_team *const *teams; /* [slot_mask + 1]; null: no team there */
     uint32_t slot_mask;
-    uint32_t me, n;              /* of the job */
-    int32_t ordinal;             /* of the PE's GPU */
-    const struct ch_peer *peers; /* [n], of the job */
+    int32_t ordinal; /* of the PE's GPU */
     struct ch_device_terms terms;
+    struct ch_device_team world;             /* a copy of its record */
+    struct ch_peer peers[CH_DEVICE_PES_MAX]; /* [world.n] */
 };
 
 #define CH_DEVICE_TEAM_BYTES(n) (sizeof(struct ch_device_team) + (n) * sizeof(struct ch_peer))

@@ -38,6 +38,7 @@ enum ch_word {
     CH_WORD_DONE,    /* epoch: the peer wrote and read all that it will in the call */
     CH_WORD_FILLED,  /* cells of the simple ring that the peer filled here */
     CH_WORD_GIVEN,   /* exchange: what the peer gives in it, as plain data, is there */
+    CH_WORD_MET,     /* exchange of packets: the peer is in it, without a message for this PE */
     CH_WORD_TAKEN,   /* [CH_RING_COUNT]: cells of the ring to the peer that it has freed */
     CH_WORD_READ = CH_WORD_TAKEN + CH_RING_COUNT, /* [CH_RING_COUNT]: cells of this PE's board
                                                      that the peer has read */
@@ -94,12 +95,17 @@ struct ch_slot {
     uint64_t flag, end;
 };
 
+/* In the number of a GPU's first duplicate: a call inside a kernel uses the team, or one
+ * failed. Bit and number change together, so whoever takes the team gets the number in one
+ * access. */
+#define CH_TAKEN ((uint64_t)1 << 63)
+
 /* What a CTA remembers between calls; private to it. On GPUs it lies in device memory, so that
  * a captured graph can be replayed. */
 struct ch_dup {
     uint64_t failed; /* of a GPU's first, for all: calls do nothing, as an earlier one failed */
     uint64_t epoch;  /* of the last call */
-    uint64_t exchanges[CH_RING_COUNT]; /* the last one's number */
+    uint64_t exchanges[CH_RING_COUNT]; /* the last one's number; of packets, with CH_TAKEN */
     struct ch_link *links;             /* [CH_RING_COUNT * n] */
     struct ch_slot *slots;             /* [n], of one call */
     uint64_t running; /* of a GPU's first, for all, with CHORUS_CHECK: 1 while a call runs */

@@ -290,6 +290,11 @@ chorus_status ch_teams_device_state(const struct ch_teams *teams,
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "kernels were to make calls, but the job's heap is in host memory; ask "
                        "for CHORUS_HEAP=cuda");
+    if (teams->device_state.world.n == 0)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "kernels were to make calls, but the job has more PEs than the %u that "
+                       "calls inside kernels serve; start fewer",
+                       CH_DEVICE_PES_MAX);
     *state_out = teams->device_state;
     return CHORUS_OK;
 }

@@ -42,9 +42,9 @@ static unsigned char image[PLAN_BUFFER_BYTES],
 
 static void describe_sync(size_t offset, char *text, size_t text_bytes)
 {
-    static const char *const words[] = {"BARRIER", "READY",     "DONE",        "FILLED",
-                                        "GIVEN",   "TAKEN",     "TAKEN (LL)",  "TAKEN (LL128)",
-                                        "READ",    "READ (LL)", "READ (LL128)"};
+    static const char *const words[] = {"BARRIER",       "READY", "DONE",      "FILLED",
+                                        "GIVEN",         "MET",   "TAKEN",     "TAKEN (LL)",
+                                        "TAKEN (LL128)", "READ",  "READ (LL)", "READ (LL128)"};
     static const char *const rings[] = {"simple", "LL", "LL128"};
     const struct plan *plan = drive.plan;
     const struct ch_sync_layout *layout = &plan->layout;
