@@ -318,7 +318,7 @@ static __global__ void early_data(const struct litmus_run run)
     const struct channel own = channel_of(run.mine, run.mine, blockIdx.x, PUSHED);
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
 
-    ch_kernel_order();
+    ch_kernel_order(1);
     piece_store(threadIdx.x < LITMUS_LANES / 2 ? &to : &own, run.first, threadIdx.x);
 }
 
@@ -330,7 +330,7 @@ static __global__ void early_word(const struct litmus_run run)
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
     const struct channel heard = channel_of(run.mine, run.before, blockIdx.x, PUSHED);
 
-    ch_kernel_order();
+    ch_kernel_order(1);
     tell(to.word, run.first, CH_ENTRY, g);
     if (!hear(&p, heard.word, run.first, true, g)) atomicAdd(&run.found->lost, 1u);
 }
@@ -350,7 +350,7 @@ static __global__ void early_look(const struct litmus_run run)
     const ulonglong2 before = piece_load(data, g.lane);
     ulonglong2 q = before;
 
-    ch_kernel_order();
+    ch_kernel_order(1);
     if (!run.is_weak) q = piece_load(data, g.lane);
     if (before.x > run.first) atomicAdd(&run.found->lost, 1u); /* of a round that is to come */
     tell(heard.credit, run.first, CH_CREDIT, g);
