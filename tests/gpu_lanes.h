@@ -83,8 +83,16 @@ static inline int gpu_vote(int flag)
 #define __all_sync(mask, flag) ((void)(mask), gpu_vote(flag) == WARP_LANES)
 #define __any_sync(mask, flag) ((void)(mask), gpu_vote(flag) != 0)
 
-CH_FN void ch_kernel_order(void)
+CH_FN void ch_kernel_order(uint32_t lets_next)
 {
+    (void)lets_next;
+}
+
+/* Of blocks, whose lanes know all that they need here. */
+CH_FN uint64_t ch_lanes_share(struct ch_lanes g, uint64_t x)
+{
+    (void)g;
+    return x;
 }
 
 CH_FN chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)

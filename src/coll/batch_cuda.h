@@ -260,7 +260,7 @@ CH_FN void ch_value_load_padded(struct ch_value *v, const char *at, size_t bytes
 {
     const struct ch_batch data = ch_batch_clip(b, bytes);
 
-    memset(v->word, 0, sizeof(v->word[0]) * ch_pieces_of(b->ring));
+    memset(v->word, 0, sizeof(v->word[0]) * (uint32_t)ch_pieces_of(b->ring));
     ch_value_load(v, at, &data);
 }
 
