@@ -438,7 +438,8 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_MOVES)
  * Threads:    all threads of the block; calls on a team as of chorusx_barrier_block.
  * Ordering:   as of chorusx_T_broadcast_block.
  * Result:     the same bits on every PE, combined in PE order; 16-bit floats are combined in
- *             float and rounded once. As of the blocking call, if that does so too.
+ *             float and rounded once. As of the blocking call, if that does so too; but a
+ *             file compiled with -ftz=true (--use_fast_math) combines denormal floats as 0.
  * Errors:     as of chorusx_barrier_block. After ERR_ARG and ERR_STATE nothing is done, after
  *             others dest is undefined.
  * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block; reducescatter likewise.
