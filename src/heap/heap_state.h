@@ -15,7 +15,6 @@ struct ch_heap {
     size_t committed_bytes;      /* of it; read by any thread, so atomic */
     size_t symmetric_bytes;      /* the most it can grow to */
     struct ch_segment *segments; /* [n], owned */
-    struct ch_range peers;       /* owned: where those of other processes lie */
     uint32_t me, n;
     struct ch_boot *boot; /* borrowed */
     struct ch_layout layout;

@@ -87,7 +87,7 @@ static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *
     if (fds == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u descriptors", heap->n);
     CH_TRY_GOTO(st, boot->ops->exchange(boot, NULL, 0, heap->segments[heap->me].fd, NULL, fds),
                 out_fds);
-    st = ch_segments_map(&heap->layout, fds, heap->n, heap->segments, &heap->peers);
+    st = ch_segments_map(&heap->layout, fds, heap->n, heap->segments);
     for (uint32_t pe = 0; pe < heap->n; pe++)
         (void)close(fds[pe]);
 
@@ -252,7 +252,6 @@ void ch_heap_close(struct ch_heap *heap)
     ch_data_close(heap->data);
     for (uint32_t pe = 0; heap->segments != NULL && pe < heap->n; pe++)
         ch_segment_close(&heap->segments[pe]);
-    ch_range_free(&heap->peers);
     free(heap->segments);
     ch_arena_clear(&heap->local);
     ch_arena_clear(&heap->arena);

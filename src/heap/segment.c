@@ -88,36 +88,44 @@ static bool map_at(const struct ch_layout *layout, char *base, int fd)
                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != MAP_FAILED;
 }
 
-static chorus_status no_addresses(size_t bytes, uint32_t n)
+static chorus_status no_addresses(const struct ch_layout *layout)
 {
     return CH_FAIL(CHORUS_ERR_SYSTEM,
-                   "cannot reserve %zu bytes of address space for the heaps of %u PEs: %s; "
+                   "cannot reserve %zu bytes of address space for the heap of a PE: %s; "
                    "lower CHORUS_HEAP_MAX or raise the limit (ulimit -v)",
-                   bytes, n, strerror(errno));
+                   layout->total_bytes, strerror(errno));
 }
 
-chorus_status ch_segments_map(const struct ch_layout *layout, const int *fds, uint32_t n,
-                              struct ch_segment *segments, struct ch_range *range_out)
+/* Map segments [lo, hi) in one range of addresses, or in two where none is so long. */
+static chorus_status map_range(const struct ch_layout *layout, const int *fds, uint32_t lo,
+                               uint32_t hi, struct ch_segment *segments)
 {
     const size_t stride = round_up(layout->total_bytes, CH_HEAP_ALIGN_MAX);
-    const struct ch_range range = {reserve(layout, n * stride), n * stride};
+    char *const base = reserve(layout, (hi - lo) * stride);
 
-    if (range.base == NULL) return no_addresses(range.bytes, n);
-    *range_out = range;
-    for (uint32_t pe = 0; pe < n; pe++) {
-        char *const base = range.base + pe * stride;
+    if (base == NULL && hi - lo > 1) {
+        const uint32_t middle = lo + (hi - lo) / 2;
 
-        if (segments[pe].base != NULL) continue;
-        if (!map_at(layout, base, fds[pe])) return no_addresses(range.bytes, n);
-        segments[pe] = (struct ch_segment){base, layout->total_bytes, -1, 0};
+        CH_TRY(map_range(layout, fds, lo, middle, segments));
+        return map_range(layout, fds, middle, hi, segments);
     }
+    if (base == NULL) return no_addresses(layout);
+    for (uint32_t pe = lo; pe < hi; pe++)
+        segments[pe] = (struct ch_segment){base + (pe - lo) * stride, stride, -1, 0};
+    for (uint32_t pe = lo; pe < hi; pe++)
+        if (!map_at(layout, segments[pe].base, fds[pe])) return no_addresses(layout);
     return CHORUS_OK;
 }
 
-void ch_range_free(struct ch_range *range)
+chorus_status ch_segments_map(const struct ch_layout *layout, const int *fds, uint32_t n,
+                              struct ch_segment *segments)
 {
-    if (range->base != NULL) (void)munmap(range->base, range->bytes);
-    *range = (struct ch_range){NULL, 0};
+    for (uint32_t lo = 0, hi; lo < n; lo = hi + 1) {
+        for (hi = lo; hi < n && segments[hi].base == NULL;)
+            hi++;
+        if (hi > lo) CH_TRY(map_range(layout, fds, lo, hi, segments));
+    }
+    return CHORUS_OK;
 }
 
 static chorus_status map_own(const struct ch_layout *layout, int fd,
@@ -125,11 +133,11 @@ static chorus_status map_own(const struct ch_layout *layout, int fd,
 {
     char *const base = reserve(layout, layout->total_bytes);
 
-    if (base == NULL) return no_addresses(layout->total_bytes, 1);
+    if (base == NULL) return no_addresses(layout);
     *segment_out = (struct ch_segment){base, layout->total_bytes, fd, 1};
     if (map_at(layout, base, fd)) return CHORUS_OK;
     (void)munmap(base, layout->total_bytes);
-    return no_addresses(layout->total_bytes, 1);
+    return no_addresses(layout);
 }
 
 /* Peers store to sync memory before its PE does, and must not draw it to their node. A system
@@ -193,8 +201,9 @@ void ch_segment_close(struct ch_segment *segment)
 {
     if (segment->base == NULL) return;
     /* A peer's thread may still ring this door after the last barrier. */
-    if (segment->is_shared && __atomic_sub_fetch(&((struct head *)(void *)segment->base)->users,
-                                                 1, __ATOMIC_ACQ_REL) == 0)
+    if (!segment->is_shared ||
+        __atomic_sub_fetch(&((struct head *)(void *)segment->base)->users, 1,
+                           __ATOMIC_ACQ_REL) == 0)
         (void)munmap(segment->base, segment->bytes);
     if (segment->fd >= 0) (void)close(segment->fd);
     memset(segment, 0, sizeof(*segment));

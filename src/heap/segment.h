@@ -24,14 +24,7 @@ struct ch_segment {
     char *base; /* the door */
     size_t bytes;
     int fd;        /* of this PE's own segment; else -1 */
-    int is_shared; /* by the PEs of this process, the last of which unmaps it; else in a range
-                    */
-};
-
-/* Addresses of this process that hold the segments of other processes' PEs. Zeroed: none. */
-struct ch_range {
-    char *base;
-    size_t bytes;
+    int is_shared; /* PEs of this process use the mapping too: the last of them unmaps it */
 };
 
 /* symmetric_bytes is the wish: what CHORUS_HEAP_MAX says, or 0 for the machine's memory. */
@@ -46,14 +39,11 @@ void ch_segment_disclaim(const struct ch_segment *segment, uint32_t users);
 /* A peer's in the same process, at its own address; one of the peer's `users`. */
 void ch_segment_share(const struct ch_layout *layout, char *base,
                       struct ch_segment *segment_out);
-/* All others of segments[0..n), from their descriptors, which the caller keeps. On failure,
- * too, the range is the caller's to free. */
+/* All others of segments[0..n), which are zeroed, from their descriptors, which the caller
+ * keeps. After a failure, too, the caller closes them. */
 CH_MUST_CHECK chorus_status ch_segments_map(const struct ch_layout *layout, const int *fds,
-                                            uint32_t n, struct ch_segment *segments,
-                                            struct ch_range *range_out);
-/* Undoes create and share; what lies in a range goes with it. Zeroed is a no-op. */
-void ch_segment_close(struct ch_segment *segment);
-void ch_range_free(struct ch_range *range);
+                                            uint32_t n, struct ch_segment *segments);
+void ch_segment_close(struct ch_segment *segment); /* undoes all three; zeroed is a no-op */
 
 /* Back [lo, hi) of the own segment with memory, or none of it. 0 or an errno. */
 int ch_segment_commit(const struct ch_segment *segment, size_t lo, size_t hi);
