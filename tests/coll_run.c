@@ -233,7 +233,8 @@ static void large_counts(struct site *s)
             call.count = counts[i / 3];
             call.ctas = ctas[i % 3];
             call.root = (int)(i % (int)s->n);
-            if (call.ctas <= ctas_max()) call_once(s, call, APART, 4);
+            if (call.ctas > ctas_max()) continue;
+            if (call.ctas > 1 || call.count < COUNT_LARGE) call_once(s, call, APART, 4);
         }
 }
 

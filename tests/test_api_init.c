@@ -133,30 +133,31 @@ START_TEST(init_thread__no_such_level__is_refused)
 }
 END_TEST
 
+static const struct {
+    const char *name, *value;
+    int code;
+    const char *part;
+} bad_environments[] = {
+    {"CHORUS_LOG", "loud", CHORUS_ERR_ARG, "CHORUS_LOG is \"loud\"; expected none, error"},
+    {"CHORUS_HEAP", "foo", CHORUS_ERR_ARG,
+     "CHORUS_HEAP is \"foo\"; expected auto, host or cuda"},
+    {"CHORUS_SYNC_MAX", "some", CHORUS_ERR_ARG, "CHORUS_SYNC_MAX is \"some\"; expected bytes"},
+    {"CHORUS_NVLS", "yes", CHORUS_ERR_ARG, "CHORUS_NVLS is \"yes\"; expected 0 or 1"},
+    {"CHORUS_FABRIC", "2", CHORUS_ERR_ARG, "CHORUS_FABRIC is \"2\"; expected 0 or 1"},
+    {"CHORUS_CTAS", "2x", CHORUS_ERR_ARG,
+     "CHORUS_CTAS is \"2x\"; expected a whole number, 0 to"},
+    {"CHORUS_TIMEOUT", "soon", CHORUS_ERR_ARG, "CHORUS_TIMEOUT is \"soon\""},
+    {"CHORUS_TUNING", "/no/such/table.yaml", CHORUS_ERR_TABLE, "/no/such/table.yaml"},
+    {"CHORUS_ALGO", "reduce:no_such", CHORUS_ERR_ARG, "no_such"},
+};
+
 /* What went wrong is said; once it is put right, the same process can start. */
 START_TEST(init__bad_environment__is_undone)
 {
-    static const struct {
-        const char *name, *value;
-        int code;
-        const char *part;
-    } bad[] = {
-        {"CHORUS_LOG", "loud", CHORUS_ERR_ARG, "CHORUS_LOG is \"loud\"; expected none, error"},
-        {"CHORUS_HEAP", "foo", CHORUS_ERR_ARG,
-         "CHORUS_HEAP is \"foo\"; expected auto, host or cuda"},
-        {"CHORUS_SYNC_MAX", "some", CHORUS_ERR_ARG,
-         "CHORUS_SYNC_MAX is \"some\"; expected bytes"},
-        {"CHORUS_NVLS", "yes", CHORUS_ERR_ARG, "CHORUS_NVLS is \"yes\"; expected 0 or 1"},
-        {"CHORUS_FABRIC", "2", CHORUS_ERR_ARG, "CHORUS_FABRIC is \"2\"; expected 0 or 1"},
-        {"CHORUS_TIMEOUT", "soon", CHORUS_ERR_ARG, "CHORUS_TIMEOUT is \"soon\""},
-        {"CHORUS_TUNING", "/no/such/table.yaml", CHORUS_ERR_TABLE, "/no/such/table.yaml"},
-        {"CHORUS_ALGO", "reduce:no_such", CHORUS_ERR_ARG, "no_such"},
-    };
-
-    ck_assert_int_eq(setenv(bad[_i].name, bad[_i].value, 1), 0);
-    ASSERT_FAILS(chorus_init(), bad[_i].code, bad[_i].part);
+    ck_assert_int_eq(setenv(bad_environments[_i].name, bad_environments[_i].value, 1), 0);
+    ASSERT_FAILS(chorus_init(), bad_environments[_i].code, bad_environments[_i].part);
     ck_assert_int_eq(chorusx_init_status(), 0);
-    ck_assert_int_eq(unsetenv(bad[_i].name), 0);
+    ck_assert_int_eq(unsetenv(bad_environments[_i].name), 0);
     ck_assert_int_eq(chorus_init(), CHORUS_OK);
     chorus_finalize();
 }
@@ -542,7 +543,8 @@ int main(void)
     tcase_add_test(tcase, calls__after_finalize__are_refused);
     tcase_add_loop_test(tcase, init_thread__each_level__is_granted, 0, 4);
     tcase_add_test(tcase, init_thread__no_such_level__is_refused);
-    tcase_add_loop_test(tcase, init__bad_environment__is_undone, 0, 7);
+    tcase_add_loop_test(tcase, init__bad_environment__is_undone, 0,
+                        (int)(sizeof(bad_environments) / sizeof(bad_environments[0])));
     tcase_add_test(tcase, init__heap_on_gpus__is_there_or_says_what_is_missing);
     tcase_add_test(tcase, init__heap_auto__leaves_no_message);
     tcase_add_test(tcase, init_attr__what_it_says__wins_over_the_environment);

@@ -2,6 +2,7 @@
 /* Teams through the public calls: who is in, who is who, and what is refused. */
 #include "api_pes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define WORLD CHORUS_TEAM_WORLD
@@ -247,6 +248,30 @@ static void destroy__many_teams__memory_comes_back(void)
     chorus_team_destroy(row);
 }
 
+/* As many as there are slots: the next is refused, and room is again once one is gone. */
+static void create__more_than_a_pe_can_have__says_so(void)
+{
+    enum { SLOTS = 4096 };
+    chorus_team_t *teams = malloc(SLOTS * sizeof(*teams)), row, alone;
+    int n = 0;
+
+    EXPECT(chorus_team_split_2d(WORLD, api_n(), NULL, 0, &row, NULL, 0, &alone) == CHORUS_OK);
+    while (n < SLOTS &&
+           chorus_team_split_strided(alone, 0, 1, 1, NULL, 0, &teams[n]) == CHORUS_OK)
+        n++;
+    EXPECT(n > 0 && n < SLOTS); /* some are predefined */
+    EXPECT_FAILS(chorus_team_split_strided(alone, 0, 1, 1, NULL, 0, &teams[n]),
+                 CHORUS_ERR_NOMEM, "a PE can be in 4096 teams at once; destroy some");
+    chorus_team_destroy(teams[--n]);
+    EXPECT(chorus_team_split_strided(alone, 0, 1, 1, NULL, 0, &teams[n]) == CHORUS_OK);
+    EXPECT(chorus_team_n_pes(teams[n]) == 1);
+    for (; n >= 0; n--)
+        chorus_team_destroy(teams[n]);
+    chorus_team_destroy(alone);
+    chorus_team_destroy(row);
+    free(teams);
+}
+
 #define TESTS(X)                                                \
     X(predefined__each__holds_all_pes)                          \
     X(split_strided__every_valid_triplet__gives_its_pes)        \
@@ -257,5 +282,6 @@ static void destroy__many_teams__memory_comes_back(void)
     X(config__number_of_contexts__is_kept_and_given_back)       \
     X(destroyed_handle__every_call__is_refused)                 \
     X(destroy__predefined_team__is_refused)                     \
-    X(destroy__many_teams__memory_comes_back)
+    X(destroy__many_teams__memory_comes_back)                   \
+    X(create__more_than_a_pe_can_have__says_so)
 API_MAIN(TESTS)

@@ -44,6 +44,83 @@ static void count__zero__touches_nothing(void)
     chorus_free(dest);
 }
 
+enum { MEM_BYTES = 37 };
+
+/* What PE pe gives in call `call`. */
+static unsigned char mem_value(int call, int pe, int at)
+{
+    return (unsigned char)(call * 89 + pe * 31 + at * 7 + 1);
+}
+
+static void fill_mem(unsigned char *dest, unsigned char *source, int call)
+{
+    memset(dest, 0, (size_t)api_n() * MEM_BYTES);
+    for (int i = 0; i < api_n() * MEM_BYTES; i++)
+        source[i] = mem_value(call, api_me(), i);
+}
+
+/* Block b of dest is block `block` of what PE pe gave, where that is -1 block b of PE b. */
+static bool is_mem(const unsigned char *dest, int call, int n_blocks, int pe, int block)
+{
+    for (int b = 0; b < n_blocks; b++)
+        for (int i = 0; i < MEM_BYTES; i++)
+            if (dest[b * MEM_BYTES + i] !=
+                mem_value(call, pe < 0 ? b : pe, block * MEM_BYTES + i))
+                return false;
+    return true;
+}
+
+/* Blocking, then on a stream. */
+static void functions__of_plain_memory__move_bytes(void)
+{
+    const size_t bytes = (size_t)api_n() * MEM_BYTES;
+    unsigned char *dest = chorus_malloc(bytes), *source = chorus_malloc(bytes);
+    const chorus_team_t team = CHORUS_TEAM_WORLD;
+    const int root = api_n() - 1;
+    chorus_stream_t stream;
+
+    EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
+    for (int call = 0; call < 6; call += 3) {
+        fill_mem(dest, source, call);
+        EXPECT((call == 0 ? chorus_broadcastmem(team, dest, source, MEM_BYTES, root)
+                          : chorusx_broadcastmem_on_stream(team, dest, source, MEM_BYTES, root,
+                                                           stream)) == CHORUS_OK);
+        EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK);
+        EXPECT(is_mem(dest, call, 1, root, 0));
+        fill_mem(dest, source, call + 1);
+        EXPECT((call == 0 ? chorus_fcollectmem(team, dest, source, MEM_BYTES)
+                          : chorusx_fcollectmem_on_stream(team, dest, source, MEM_BYTES,
+                                                          stream)) == CHORUS_OK);
+        EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK);
+        EXPECT(is_mem(dest, call + 1, api_n(), -1, 0));
+        fill_mem(dest, source, call + 2);
+        EXPECT((call == 0 ? chorus_alltoallmem(team, dest, source, MEM_BYTES)
+                          : chorusx_alltoallmem_on_stream(team, dest, source, MEM_BYTES,
+                                                          stream)) == CHORUS_OK);
+        EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK);
+        EXPECT(is_mem(dest, call + 2, api_n(), -1, api_me()));
+    }
+    EXPECT(chorusx_stream_destroy(stream) == CHORUS_OK);
+    chorus_free(source);
+    chorus_free(dest);
+}
+
+/* What a PE stored before a sync on a stream is there once that has run. */
+static void sync_all__on_a_stream__waits_for_all(void)
+{
+    int *word = chorus_calloc(1, sizeof(int));
+    chorus_stream_t stream;
+
+    EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
+    chorus_int_p(word, api_me() + 1, api_next());
+    chorus_quiet();
+    EXPECT(chorusx_sync_all_on_stream(stream) == CHORUS_OK);
+    EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK);
+    EXPECT(*word == api_previous() + 1);
+    EXPECT(chorusx_stream_destroy(stream) == CHORUS_OK);
+    chorus_free(word);
+}
+
 static void team__destroyed__is_recognised(void)
 {
     chorus_team_t team, next;
@@ -88,6 +165,8 @@ static void values__unknown__are_named(void)
     call.type = (chorus_type)-1;
     EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG, "type");
     call.type = CHORUS_TYPE_f16;
+    call.op = CHORUS_OP_COUNT;
+    EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG, "operator");
     call.op = CHORUS_OP_sum;
     call.algo = "recursive_exchange:ll";
     call.radix = 2;
@@ -108,6 +187,7 @@ static void stream__destroyed__is_recognised(void)
     EXPECT_FAILS(chorusx_barrier_all_on_stream(stream), CHORUS_ERR_ARG, "not one of this PE's");
     EXPECT_FAILS(chorusx_stream_synchronize(stream), CHORUS_ERR_ARG, "not one of this PE's");
     EXPECT_FAILS(chorusx_stream_destroy(NULL), CHORUS_ERR_ARG, "stream is null");
+    EXPECT_FAILS(chorusx_stream_create(NULL), CHORUS_ERR_ARG, "stream_out is null");
     EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
     EXPECT(chorusx_barrier_all_on_stream(stream) == CHORUS_OK); /* finalize runs and frees it */
 }
@@ -115,6 +195,8 @@ static void stream__destroyed__is_recognised(void)
 #define TESTS(X)                                 \
     X(arguments__outside_their_range__are_named) \
     X(count__zero__touches_nothing)              \
+    X(functions__of_plain_memory__move_bytes)    \
+    X(sync_all__on_a_stream__waits_for_all)      \
     X(team__destroyed__is_recognised)            \
     X(values__unknown__are_named) X(stream__destroyed__is_recognised)
 API_MAIN(TESTS)

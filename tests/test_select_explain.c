@@ -110,6 +110,21 @@ START_TEST(explain__table_of_another_gpu__is_a_guess)
 }
 END_TEST
 
+START_TEST(explain__table_without_the_collective__is_passed)
+{
+    struct ch_select *select =
+        open_with("", "  - {coll: barrier, algo: dissemination, from: fallback}\n");
+    struct ch_request r = reduce_of(8, 2);
+    char text[4096], expected[128];
+
+    ck_assert_int_eq(explained(select, &r, text, sizeof(text)), CHORUS_OK);
+    (void)snprintf(expected, sizeof(expected), "\npassed %s: no rule for reduce\n", table_path);
+    ck_assert_ptr_nonnull(strstr(text, expected));
+    ck_assert_ptr_nonnull(strstr(text, "\nrule   tuning/host.yaml:"));
+    ch_select_close(select);
+}
+END_TEST
+
 START_TEST(explain__forced__says_so)
 {
     struct ch_select *select = open_with("barrier:dissemination", NULL);
@@ -163,6 +178,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, explain__plan__with_its_rule_and_those_passed_over);
     tcase_add_test(tests, explain__nothing_serves__says_why_each_does_not);
     tcase_add_test(tests, explain__table_of_another_gpu__is_a_guess);
+    tcase_add_test(tests, explain__table_without_the_collective__is_passed);
     tcase_add_test(tests, explain__forced__says_so);
     tcase_add_test(tests, log__a_shape__said_once_with_the_rules_passed_over);
 }
