@@ -144,25 +144,46 @@ static void check_dest(const struct site *s, const chorusx_call *call, bool has_
     if (memcmp(got + bytes, guard, GUARD_BYTES) != 0) fail(s, call, "wrote past dest", 0);
 }
 
-/* The needs of an algorithm that was forced: right only where they are not met. */
-static bool is_refusal_due(const chorusx_call *call, bool apart)
+static void name_of(const struct ch_algo *algo, char name[64])
+{
+    snprintf(name, 64, "%s:%s", algo->name, ch_proto_names[algo->proto]);
+}
+
+/* The needs of the algorithm that a call forces. */
+static uint32_t needs_of(const chorusx_call *call)
+{
+    char name[64];
+
+    for (int a = 0; a < CH_ALGO_COUNT && call->algo != NULL; a++) {
+        name_of(&ch_algos[a], name);
+        if (ch_algos[a].coll == call->coll && strcmp(name, call->algo) == 0)
+            return ch_algos[a].needs;
+    }
+    return 0;
+}
+
+enum due { NEVER, PERHAPS, ALWAYS };
+
+/* Is a call refused as its algorithm's needs are not met, or its type has no kernel? Whether
+ * the link keeps lines whole, only the library knows. */
+static enum due refusal_due(const chorusx_call *call, bool apart)
 {
     const bool half = call->type == CHORUS_TYPE_f16 || call->type == CHORUS_TYPE_bf16;
-    const bool engine = call->algo != NULL && strncmp(call->algo, "copy_engine", 11) == 0;
-    const char *says = chorusx_last_error();
+    const bool wide = ch_type_bytes[call->type] == 16 || call->type == CHORUS_TYPE_c64;
+    const uint32_t needs = needs_of(call);
 
-    if (is_on_gpu() && strstr(says, "GPUs do not combine") != NULL)
-        return ch_type_bytes[call->type] == 16 || call->type == CHORUS_TYPE_c64;
-    if (is_on_gpu() && strstr(says, "lines of 128 bytes") != NULL)
-        return call->algo != NULL && strstr(call->algo, "ll128") != NULL;
-    if (engine) return strstr(says, "has engines that copy") != NULL;
-    return (half && strstr(says, "precision") != NULL) ||
-           (!apart && strstr(says, "overlap") != NULL);
+    if (call->count == 0 && call->coll != CHORUS_COLL_barrier) return NEVER;
+    if (is_on_gpu() && ref_reduces(call->coll) && wide) return ALWAYS;
+    if ((needs & CH_NEED_whole) != 0 && half) return ALWAYS;
+    if ((needs & CH_NEED_apart) != 0 && !apart) return ALWAYS;
+    if ((needs & CH_NEED_copy_engine) != 0 && !is_on_gpu()) return ALWAYS;
+    return (needs & CH_NEED_lines) != 0 && is_on_gpu() ? PERHAPS : NEVER;
 }
 
 static void call_once(struct site *s, chorusx_call call, enum place place, size_t offset)
 {
     const bool apart = place == APART;
+    enum due refusal;
     int status;
 
     if (!place_allowed(call.coll, place)) return;
@@ -176,14 +197,11 @@ static void call_once(struct site *s, chorusx_call call, enum place place, size_
     status = chorusx_collective(&call, s->stream);
     if (status == CHORUS_OK && s->stream != NULL)
         status = chorusx_stream_synchronize(s->stream);
-    if (status == CHORUS_ERR_UNSUPPORTED && is_refusal_due(&call, apart)) return;
+    refusal = refusal_due(&call, apart);
+    if (status == CHORUS_ERR_UNSUPPORTED && refusal != NEVER) return;
+    if (refusal == ALWAYS) fail(s, &call, "not refused", status);
     if (status != CHORUS_OK) fail(s, &call, "status", status);
     if (call.count != 0 && call.coll != CHORUS_COLL_barrier) check_dest(s, &call, apart);
-}
-
-static void name_of(const struct ch_algo *algo, char name[64])
-{
-    snprintf(name, 64, "%s:%s", algo->name, ch_proto_names[algo->proto]);
 }
 
 /* Counts around the team's size and the chunks' bounds. */
