@@ -289,6 +289,51 @@ static void call__a_peer_never_makes__ends_and_is_told(void)
     expect_usable(CHORUS_TEAM_WORLD);
 }
 
+static cudaGraphExec_t capture_sync(chorus_team_t team, cudaStream_t stream)
+{
+    cudaGraphExec_t exec = NULL;
+    cudaGraph_t graph = NULL;
+
+    EXPECT(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+    EXPECT(chorusx_team_sync_on_stream(team, (void *)stream) == CHORUS_OK);
+    EXPECT(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+    EXPECT(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+    EXPECT(cudaGraphDestroy(graph) == cudaSuccess);
+    return exec;
+}
+
+/* The first replay waits in vain; those after it do nothing, and each says so. */
+static void replay_alone(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    for (int i = 0; i < 4; i++) {
+        EXPECT(cudaGraphLaunch(exec, stream) == cudaSuccess);
+        EXPECT(chorusx_stream_synchronize((void *)stream) == CHORUS_ERR_TIMEOUT);
+        EXPECT(says(i == 0 ? "which did not come" : "was skipped"));
+        EXPECT(chorusx_stream_synchronize((void *)stream) == CHORUS_OK);
+    }
+}
+
+static void replay__after_a_failure__fails_every_time(void)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    cudaStream_t stream = NULL;
+    cudaGraphExec_t exec;
+
+    EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), NULL, 0, &team) ==
+           CHORUS_OK);
+    exec = capture_sync(team, stream);
+    gpu_meet(); /* PEs that are threads: none is in a capture */
+    if (gpu_me() != 0)
+        (void)sleep(SECONDS); /* what PE 0 waits, nobody waits for PE 0 */
+    else if (gpu_n() > 1)
+        replay_alone(exec, stream);
+    EXPECT(cudaGraphExecDestroy(exec) == cudaSuccess);
+    chorus_team_destroy(team);
+    EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+    expect_usable(CHORUS_TEAM_WORLD);
+}
+
 #define CASES(X)                                        \
     X(job__more_pes_of_a_process_than_gpus__is_refused) \
     X(address__not_of_the_pe_s_heap__is_refused)        \
@@ -299,7 +344,8 @@ static void call__a_peer_never_makes__ends_and_is_told(void)
     X(type__that_gpus_do_not_combine__is_refused)       \
     X(malloc__more_than_the_gpu_has__is_null_on_all)    \
     X(malloc__until_the_gpu_is_full__ends_alike_on_all) \
-    X(call__a_peer_never_makes__ends_and_is_told)
+    X(call__a_peer_never_makes__ends_and_is_told)       \
+    X(replay__after_a_failure__fails_every_time)
 
 int main(int argc, char **argv)
 {

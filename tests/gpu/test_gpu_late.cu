@@ -38,6 +38,63 @@ static void a_peer_is_late(void)
     EXPECT(n_bad == 0);
 }
 
+/* --- a call on a stream that failed ------------------------------------------------------ */
+__global__ void __launch_bounds__(THREADS_MAX, 1) be_refused(chorus_team_t team, int *bad)
+{
+    HOLDS(chorusx_barrier_block(team) == CHORUS_ERR_STATE); /* and does not wait */
+    HOLDS(chorusx_int_sum_reduce_block(team, bad, bad, 1) == CHORUS_ERR_STATE);
+}
+
+static void a_stream_s_call_has_failed(void)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    int *bad = make<int>(1);
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), 0, 0, &team) == 0);
+    if (gpu_me() != 0) {
+        (void)sleep(SECONDS); /* what PE 0 waits, nobody waits for PE 0 */
+    } else if (gpu_n() > 1) {
+        EXPECT(chorusx_team_sync_on_stream(team, 0) == CHORUS_OK);
+        run_grid(be_refused, 1, THREADS, team, bad);
+        EXPECT(chorusx_stream_synchronize(0) == CHORUS_ERR_TIMEOUT);
+        EXPECT(chorusx_stream_synchronize(0) == CHORUS_OK);
+    }
+    expect_none(bad);
+    chorus_team_destroy(team);
+}
+
+/* --- a call in a kernel that failed ------------------------------------------------------ */
+__global__ void __launch_bounds__(THREADS_MAX, 1) fail_alone(chorus_team_t team, int *bad)
+{
+    HOLDS(chorusx_barrier_block(team) == CHORUS_ERR_TIMEOUT);
+}
+
+/* Calls on streams that were queued behind it are skipped, and say so. */
+static void a_kernel_s_call_has_failed(void)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    int *bad = make<int>(1);
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), 0, 0, &team) == 0);
+    if (gpu_me() != 0) {
+        (void)sleep(SECONDS); /* what PE 0 waits, nobody waits for PE 0 */
+    } else if (gpu_n() > 1) {
+        void *args[] = {&team, &bad};
+
+        EXPECT(chorusx_collective_launch((const void *)fail_alone, 1, THREADS, args, 0, 0) ==
+               CHORUS_OK);
+        EXPECT(chorusx_team_sync_on_stream(team, 0) == CHORUS_OK);
+        EXPECT(cudaStreamSynchronize(0) == cudaSuccess);
+        EXPECT(chorusx_stream_synchronize(0) == CHORUS_ERR_TIMEOUT);
+        EXPECT(strstr(chorusx_last_error(), "which did not come") != 0);
+        EXPECT(chorusx_stream_synchronize(0) == CHORUS_ERR_TIMEOUT);
+        EXPECT(strstr(chorusx_last_error(), "was skipped") != 0);
+        EXPECT(chorusx_stream_synchronize(0) == CHORUS_OK);
+    }
+    expect_none(bad);
+    chorus_team_destroy(team);
+}
+
 /* --- a value that is never stored ------------------------------------------------------- */
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     wait_for_nothing(int *flags, size_t *found, int *bad)
@@ -61,8 +118,10 @@ static void a_value_is_late(void)
     expect_none(bad);
 }
 
-#define CASES(X)      \
-    X(a_peer_is_late) \
+#define CASES(X)                  \
+    X(a_peer_is_late)             \
+    X(a_stream_s_call_has_failed) \
+    X(a_kernel_s_call_has_failed) \
     X(a_value_is_late)
 
 int main(int argc, char **argv)

@@ -179,6 +179,94 @@ static void two_teams__a_stream_each__are_right(void)
     chorus_team_destroy(other);
 }
 
+/* --- several teams at once ---------------------------------------------------------------- */
+enum { CHAINS = 4, CHAIN_COUNT = 4096 };
+
+/* A team, its stream, and what its PEs give each other. */
+struct chain {
+    chorus_team_t team;
+    cudaStream_t stream;
+    int *dest, *source;
+};
+
+static void chain_open(struct chain *chain, int number)
+{
+    const size_t count = (size_t)gpu_n() * CHAIN_COUNT;
+    const int mine = gpu_me() * CHAINS + number;
+
+    chain->stream = make_stream(cudaStreamNonBlocking);
+    chain->dest = chorus_malloc(count * sizeof(int));
+    chain->source = chorus_malloc(CHAIN_COUNT * sizeof(int));
+    EXPECT(chain->dest != NULL && chain->source != NULL);
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), NULL, 0, &chain->team) ==
+           0);
+    gpu_fill(chain->dest, 0xff, count * sizeof(int));
+    for (int i = 0; i < CHAIN_COUNT; i += CHAIN_COUNT - 1)
+        gpu_copy(chain->source + i, &mine, sizeof(mine));
+}
+
+static void chain_put(const struct chain *chain, int ctas)
+{
+    const chorusx_call call = {.coll = CHORUS_COLL_fcollect,
+                               .team = chain->team,
+                               .dest = chain->dest,
+                               .source = chain->source,
+                               .count = CHAIN_COUNT,
+                               .type = CHORUS_TYPE_i32,
+                               .algo = "all_push:simple",
+                               .ctas = ctas};
+
+    EXPECT(chorusx_collective(&call, (void *)chain->stream) == CHORUS_OK);
+}
+
+static void chain_close(struct chain *chain, int number)
+{
+    EXPECT(chorusx_stream_synchronize((void *)chain->stream) == CHORUS_OK);
+    for (int pe = 0; pe < gpu_n(); pe++)
+        for (int i = 0; i < CHAIN_COUNT; i += CHAIN_COUNT - 1) {
+            int found = -1;
+
+            gpu_copy(&found, chain->dest + (size_t)pe * CHAIN_COUNT + i, sizeof(found));
+            EXPECT(found == pe * CHAINS + number);
+        }
+    chorus_team_destroy(chain->team);
+    chorus_free(chain->source);
+    chorus_free(chain->dest);
+    end_stream(chain->stream);
+}
+
+/* Calls of so many CTAs in turn, each team another number at a time. */
+static void run_chains(const int ctas[], int n_ctas)
+{
+    const int calls = gpu_is_small() ? 40 : 2000;
+    struct chain chains[CHAINS];
+
+    for (int t = 0; t < CHAINS; t++)
+        chain_open(&chains[t], t);
+    gpu_meet();
+    for (int k = 0; k < calls; k++)
+        for (int t = 0; t < CHAINS; t++)
+            chain_put(&chains[t], ctas[(k + t) % n_ctas]);
+    for (int t = 0; t < CHAINS; t++)
+        chain_close(&chains[t], t);
+}
+
+/* Kernels that run and kernels that wait, of teams that differ from GPU to GPU, must not fill
+ * them. Calls of all teams fit on a GPU together here, and do not in the second test. */
+static void four_teams__calls_that_fit_together__go_on(void)
+{
+    static const int ctas[] = {32, 8, 16, 32, 24, 1};
+
+    run_chains(ctas, sizeof(ctas) / sizeof(ctas[0]));
+}
+
+static void four_teams__large_and_small_calls__go_on(void)
+{
+    static const int ctas[] = {64, 32};
+
+    run_chains(ctas, sizeof(ctas) / sizeof(ctas[0]));
+}
+
 /* Its memory is given back once the calls on it have run. */
 static void team_destroy__calls_are_queued__runs_them_first(void)
 {
@@ -247,6 +335,8 @@ static void blocking_call__calls_are_on_streams__takes_its_turn(void)
     X(two_streams__calls_on_one_team__take_turns)            \
     X(stream__ended_with_a_call_on_it__next_one_comes_after) \
     X(two_teams__a_stream_each__are_right)                   \
+    X(four_teams__calls_that_fit_together__go_on)            \
+    X(four_teams__large_and_small_calls__go_on)              \
     X(team_destroy__calls_are_queued__runs_them_first)       \
     X(blocking_call__calls_are_on_streams__takes_its_turn)
 GPU_MAIN(CASES)
