@@ -338,13 +338,6 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return cudaSuccess;
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
-    (void)event;
-    count(&cuda_fake.event_waits, 1);
-    return unsafe();
-}
-
 /* --- kernels ----------------------------------------------------------------------------- */
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *is, const void *kernel)
 {
@@ -381,11 +374,12 @@ static void report(const struct ch_kernel_args *a, enum ch_fault_kind kind, int 
         (struct ch_kernel_fault){.status = status, .claimed = 1, .kind = kind, .team = a->team};
 }
 
-/* What a kernel says of calls that fail. */
-static void run(const void *kernel, const struct ch_kernel_args *a)
+/* What a kernel says of calls that fail, and that it has ended. */
+static void run(const void *kernel, const struct ch_kernel_args *a, unsigned ctas)
 {
     struct ch_dup *dup = (struct ch_dup *)(void *)a->dups;
 
+    if (a->ended != NULL) *a->ended += ctas;
     if (kernel == ch_kernel_check_end) {
         dup->running = (uint64_t)cuda_fake.keeps_calls;
     } else if (kernel == ch_kernel_check_begin) {
@@ -404,7 +398,7 @@ static void run(const void *kernel, const struct ch_kernel_args *a)
 
 void cuda_fake_replay(void)
 {
-    run(last_kernel, &last_args);
+    run(last_kernel, &last_args, 1);
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel,
@@ -421,6 +415,6 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     if (a->lets_next) note(FAKE_LETS, stream, kernel);
     last_kernel = kernel;
     last_args = *a;
-    run(kernel, a);
+    run(kernel, a, config->gridDim.x);
     return cudaSuccess;
 }

@@ -256,6 +256,16 @@ static CUresult write_64(CUstream stream, CUdeviceptr at, cuuint64_t value, unsi
     return CUDA_SUCCESS;
 }
 
+/* What a stream waits for has come about here: kernels run when they are launched. */
+static CUresult wait_64(CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned flags)
+{
+    const uint64_t *word = (const uint64_t *)(uintptr_t)at;
+
+    if (flags != CU_STREAM_WAIT_VALUE_GEQ || *word != value) return CUDA_ERROR_INVALID_VALUE;
+    return cudaStreamWaitEvent(stream, NULL, 0) == cudaSuccess ? CUDA_SUCCESS
+                                                               : CUDA_ERROR_LAUNCH_FAILED;
+}
+
 /* What is never called: multicast. */
 static CUresult never(void)
 {
@@ -286,6 +296,7 @@ static const struct {
     CALL(cuMemImportFromShareableHandle, import_handle),
     CALL(cuStreamWriteValue32, write_32),
     CALL(cuStreamWriteValue64, write_64),
+    CALL(cuStreamWaitValue64, wait_64),
 };
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **address, unsigned version,

@@ -147,7 +147,7 @@ static void fill_args(const struct ch_gpu *gpu, const struct ch_call *call,
         .src = call->src,
         .multicast = team->multicast,
         .is_sync_alike = team->is_sync_alike,
-        .dups = (char *)team->sync + (size_t)team->n_dups * team->layout.dup_bytes,
+        .dups = ch_team_device_dups(team),
         .dup_bytes = (uint32_t)CH_DEVICE_DUP_BYTES(team->n),
         .aborted = gpu->aborted,
         .timeout_ns = gpu->timeout_ns,
@@ -219,6 +219,8 @@ struct launch {
     const struct ch_call *call;
     cudaStream_t stream;
     uint32_t ctas_early;
+    uint64_t *ended;     /* where the call's last kernel counts its CTAs; null in a capture */
+    uint32_t ctas_ended; /* what it counts */
     struct ch_kernel_args args;
 };
 
@@ -241,6 +243,15 @@ static chorus_status put_kernel(struct launch *l, const void *kernel, uint32_t c
     return CHORUS_OK;
 }
 
+/* The last one of the call. */
+static chorus_status put_last(struct launch *l, const void *kernel, uint32_t ctas,
+                              unsigned lanes)
+{
+    l->args.ended = l->ended;
+    l->ctas_ended = ctas;
+    return put_kernel(l, kernel, ctas, lanes);
+}
+
 /* This PE's blocks into everyone's dest, without a CTA, once everyone is in the call. */
 static chorus_status put_copies(struct launch *l)
 {
@@ -259,7 +270,7 @@ static chorus_status put_copies(struct launch *l)
             CH_TRY_CUDA(l->gpu->device, "copying",
                         cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, l->stream));
     }
-    return put_kernel(l, ch_kernel_engine_leave, 1, LANES_MIN);
+    return put_last(l, ch_kernel_engine_leave, 1, LANES_MIN);
 }
 
 static chorus_status put_call(struct launch *l)
@@ -267,16 +278,20 @@ static chorus_status put_call(struct launch *l)
     const struct ch_call *call = l->call;
 
     if (call->algo->needs & CH_NEED_copy_engine) return put_copies(l);
-    return put_kernel(l, ch_kernel_of(call), call->ctas, lanes_of(call));
+    return put_last(l, ch_kernel_of(call), call->ctas, lanes_of(call));
 }
 
 /* The same between two kernels that find out whether another call of the team runs meanwhile.
  * Those two do not wait for their turn, so with them nothing is launched early. */
 static chorus_status put_checked(struct launch *l)
 {
+    uint64_t *const ended = l->ended;
+
     CH_TRY(put_kernel(l, ch_kernel_check_begin, 1, 1));
+    l->ended = NULL;
     CH_TRY(put_call(l));
-    return put_kernel(l, ch_kernel_check_end, 1, 1);
+    l->ended = ended;
+    return put_last(l, ch_kernel_check_end, 1, 1);
 }
 
 static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call,
@@ -291,9 +306,10 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     l.call = call;
     l.stream = turn->stream;
     l.ctas_early = ctas_early_of(gpu, call->team);
+    l.ended = turn->capture == 0 ? ch_team_ended(call->team) : NULL;
     fill_args(gpu, call, &l.args);
     CH_TRY(gpu->is_checked ? put_checked(&l) : put_call(&l));
-    return ch_turn_end(gpu->heap, call->team, turn);
+    return ch_turn_end(gpu->heap, call->team, turn, l.ctas_ended);
 }
 
 static chorus_status launch_in_turn(struct ch_gpu *gpu, const struct ch_call *call,

@@ -59,6 +59,7 @@ struct ch_kernel_args {
     uint64_t timeout_ns;
     uint64_t team;
     struct ch_kernel_fault *fault;
+    uint64_t *ended; /* where each CTA counts itself at its end; null: nobody asks */
     struct ch_sync_layout layout;
     struct ch_peer peers[CH_KERNEL_PES_MAX];
 };

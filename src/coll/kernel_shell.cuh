@@ -46,6 +46,15 @@ CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint
     }
 }
 
+/* All lanes, at the end of a call outside graphs: a stream that waits for the count lets the
+ * team's next call begin, on another stream, which finds what this CTA remembers. */
+CH_FN void ch_call_ended(const struct ch_kernel_args *a)
+{
+    __syncthreads(); /* all lanes have stored what the CTA remembers */
+    if (threadIdx.x == 0)
+        asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(a->ended) : "memory");
+}
+
 /* x, computed where this stands. Of a host's call, whose addresses are all of global memory. */
 CH_FN void *ch_settle(const void *x)
 {
@@ -143,6 +152,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
         st = CHORUS_ERR_ABORTED;                                              \
         if (ch_kernel_begin(&c, CH_PROTO_##proto, block)) st = fn(&c, block); \
         if (st != CHORUS_OK) ch_call_failed(&a, st, late_peer);               \
+        if (a.ended != 0) ch_call_ended(&a);                                  \
     }
 #define CH_KERNEL(fn, T, lanes, proto, due) \
     CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, lanes, proto, due)

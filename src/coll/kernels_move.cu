@@ -52,6 +52,7 @@ extern "C" __global__ void __launch_bounds__(1)
     ch_k_check_end(const __grid_constant__ struct ch_kernel_args a)
 {
     ((struct ch_dup *)a.dups)->running = 0;
+    if (a.ended != 0) ch_call_ended(&a);
 }
 
 extern "C" const void *const ch_kernel_check_begin;

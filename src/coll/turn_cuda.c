@@ -78,25 +78,37 @@ chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_tur
 chorus_status ch_turn_begin(const struct ch_heap *heap, const struct ch_team *team,
                             const struct ch_turn *turn)
 {
-    const struct ch_last_call *last =
-        turn->capture != 0 ? &team->last_captured : &team->last_run;
+    const struct ch_device *device = ch_heap_device(heap);
+    const struct ch_last_captured *captured = &team->last_captured;
 
-    if (last->stream == 0 || last->stream == turn->number || last->capture != turn->capture)
+    if (turn->capture == 0) {
+        if (team->last_run.stream == 0 || team->last_run.stream == turn->number)
+            return CHORUS_OK;
+        return ch_device_put_wait(device, turn->stream, ch_team_ended(team),
+                                  team->last_run.ctas);
+    }
+    if (captured->stream == 0 || captured->stream == turn->number ||
+        captured->capture != turn->capture)
         return CHORUS_OK;
-    CH_TRY_CUDA(ch_heap_device(heap), "waiting for a team's call on another stream",
-                cudaStreamWaitEvent(turn->stream, last->event, cudaEventWaitDefault));
+    CH_TRY_CUDA(device, "waiting for a team's call on another stream",
+                cudaStreamWaitEvent(turn->stream, captured->event, cudaEventWaitDefault));
     return CHORUS_OK;
 }
 
 chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
-                          const struct ch_turn *turn)
+                          const struct ch_turn *turn, uint32_t ctas)
 {
-    struct ch_last_call *last = turn->capture != 0 ? &team->last_captured : &team->last_run;
+    struct ch_last_captured *captured = &team->last_captured;
 
-    CH_TRY_CUDA(ch_heap_device(heap), "marking a team's call",
-                cudaEventRecord(last->event, turn->stream));
     if (!ch_team_is_in_use(team)) (void)__atomic_fetch_add(team->n_in_use, 1, __ATOMIC_RELAXED);
-    last->stream = turn->number;
-    last->capture = turn->capture;
+    if (turn->capture == 0) {
+        team->last_run.stream = turn->number;
+        team->last_run.ctas += ctas;
+        return CHORUS_OK;
+    }
+    CH_TRY_CUDA(ch_heap_device(heap), "marking a team's call",
+                cudaEventRecord(captured->event, turn->stream));
+    captured->stream = turn->number;
+    captured->capture = turn->capture;
     return CHORUS_OK;
 }

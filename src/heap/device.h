@@ -69,8 +69,13 @@ CH_MUST_CHECK chorus_status ch_device_check_peer(const struct ch_device *device,
 CH_MUST_CHECK chorus_status ch_device_event_create(const struct ch_device *device,
                                                    void **event_out);
 void ch_device_event_destroy(const struct ch_device *device, void *event);
-/* Until what came before its last record is done. */
-CH_MUST_CHECK chorus_status ch_device_event_wait(const struct ch_device *device, void *event);
+
+/* Until a word in this device's memory is at least so much, by what was put on the device
+ * before: what is put on a cudaStream_t from now on waits, or the caller does. */
+CH_MUST_CHECK chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
+                                               const uint64_t *word, uint64_t least);
+CH_MUST_CHECK chorus_status ch_device_word_wait(const struct ch_device *device,
+                                                const uint64_t *word, uint64_t least);
 
 /* Addresses without memory. */
 CH_MUST_CHECK chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes,

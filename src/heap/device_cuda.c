@@ -335,12 +335,37 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
     if (event != NULL) (void)cudaEventDestroy(event);
 }
 
-chorus_status ch_device_event_wait(const struct ch_device *device, void *event)
+/* By the front end of the device, so that the wait takes no multiprocessor. CUDA does not know
+ * what such a wait is for; but that was put on the device before, so where two streams share a
+ * queue of it, it is ahead of the wait. */
+chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
+                                 const uint64_t *word, uint64_t least)
 {
     const int before = ch_device_enter(device);
-    const cudaError_t error = cudaEventSynchronize(event);
+    const CUresult result = device->driver.cuStreamWaitValue64(
+        (CUstream)stream, (CUdeviceptr)(uintptr_t)word, least, CU_STREAM_WAIT_VALUE_GEQ);
 
     ch_device_leave(device, before);
+    return result == CUDA_SUCCESS ? CHORUS_OK
+                                  : ch_device_failed(device, "a wait", sizeof(*word), result);
+}
+
+/* On a stream for this alone: other threads' copies on the device's own go on. */
+chorus_status ch_device_word_wait(const struct ch_device *device, const uint64_t *word,
+                                  uint64_t least)
+{
+    const int before = ch_device_enter(device);
+    cudaStream_t stream = NULL;
+    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    chorus_status status = CHORUS_OK;
+
+    if (error == cudaSuccess) {
+        status = ch_device_put_wait(device, stream, word, least);
+        error = cudaStreamSynchronize(stream);
+        (void)cudaStreamDestroy(stream);
+    }
+    ch_device_leave(device, before);
+    if (status != CHORUS_OK) return status;
     return error == cudaSuccess ? CHORUS_OK
                                 : ch_runtime_failed(device, "what came before", error);
 }

@@ -210,8 +210,16 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
     (void)device, (void)event;
 }
 
-chorus_status ch_device_event_wait(const struct ch_device *device, void *event)
+chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
+                                 const uint64_t *word, uint64_t least)
 {
-    (void)device, (void)event;
+    (void)device, (void)stream, (void)word, (void)least;
+    return absent();
+}
+
+chorus_status ch_device_word_wait(const struct ch_device *device, const uint64_t *word,
+                                  uint64_t least)
+{
+    (void)device, (void)word, (void)least;
     return absent();
 }

@@ -33,7 +33,8 @@
     X(cuMulticastBindMem, 12010)      \
     X(cuMulticastUnbind, 12010)       \
     X(cuStreamWriteValue32, 11070)    \
-    X(cuStreamWriteValue64, 11070)
+    X(cuStreamWriteValue64, 11070)    \
+    X(cuStreamWaitValue64, 11070)
 /* clang-format on */
 
 struct ch_driver {

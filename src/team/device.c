@@ -29,12 +29,6 @@ chorus_status ch_device_table_open(struct ch_teams *teams, const struct ch_devic
     return CHORUS_OK;
 }
 
-/* What follows a team's sync memory: what the GPU remembers of each duplicate, the record. */
-static char *dups_of(const struct ch_team *team)
-{
-    return (char *)team->sync + team->n_dups * team->layout.dup_bytes;
-}
-
 static const struct ch_peer *peers_of(char *record)
 {
     return (const struct ch_peer *)(void *)(record + sizeof(struct ch_device_team));
@@ -49,7 +43,7 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
         .handle = handle,
         .id = team->id,
         .peers = peers_of(at),
-        .dup = (struct ch_dup *)(void *)dups_of(team),
+        .dup = (struct ch_dup *)(void *)ch_team_device_dups(team),
         .layout = team->layout,
     };
 }
@@ -77,7 +71,7 @@ chorus_status ch_device_table_add(struct ch_teams *teams, const struct ch_team *
     char *record;
 
     if (teams->device_state.teams == NULL) return CHORUS_OK;
-    record = dups_of(team) + team->n_dups * CH_DEVICE_DUP_BYTES(team->n);
+    record = ch_team_device_dups(team) + team->n_dups * CH_DEVICE_DUP_BYTES(team->n);
     CH_TRY(write_record(device, team, handle, record));
     if (handle == CHORUS_TEAM_WORLD && team->n <= CH_DEVICE_PES_MAX) {
         teams->device_state.world = record_of(team, handle, record);

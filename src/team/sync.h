@@ -109,11 +109,12 @@ struct ch_dup {
     struct ch_link *links;             /* [CH_RING_COUNT * n] */
     struct ch_slot *slots;             /* [n], of one call */
     uint64_t running; /* of a GPU's first, for all, with CHORUS_CHECK: 1 while a call runs */
+    uint64_t ended;   /* likewise: CTAs of calls on streams that have ended, but for graphs' */
 };
 
-/* What a GPU's kernels remember, for each CTA: a struct ch_dup in a line of its own, links
+/* What a GPU's kernels remember, for each CTA: a struct ch_dup in lines of its own, links
  * and slots. It follows the sync memory of the team. */
-#define CH_DEVICE_LINKS_AT 64u
+#define CH_DEVICE_LINKS_AT 128u
 #define CH_DEVICE_SLOTS_AT(n) \
     (CH_DEVICE_LINKS_AT + CH_RING_COUNT * (n) * sizeof(struct ch_link))
 #define CH_DEVICE_DUP_BYTES(n) \

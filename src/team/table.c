@@ -211,7 +211,8 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     /* Calls on streams end first. */
     CH_TRY(ch_team_enter(team, ch_team_ticket(team)));
     if (team->last_run.stream != 0)
-        CH_TRY(ch_device_event_wait(ch_heap_device(teams->heap), team->last_run.event));
+        CH_TRY(ch_device_word_wait(ch_heap_device(teams->heap), ch_team_ended(team),
+                                   team->last_run.ctas));
     CH_TRY(ch_team_meet(team));
     CH_TRY(ch_device_table_remove(teams, handle));
     if (ch_team_is_in_use(team))

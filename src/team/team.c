@@ -49,7 +49,6 @@ void ch_team_free(struct ch_heap *heap, struct ch_team *team)
     if (team == NULL) return;
     ch_heap_local_free(heap, team->mail);
     ch_heap_sync_free(heap, team->sync);
-    ch_device_event_destroy(ch_heap_device(heap), team->last_run.event);
     ch_device_event_destroy(ch_heap_device(heap), team->last_captured.event);
     free_dups(team);
     free(team->peers);
@@ -91,10 +90,9 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 }
 
 /* With the team, so that a call in a capture makes nothing. */
-static chorus_status make_events(const struct ch_device *device, struct ch_team *team)
+static chorus_status make_event(const struct ch_device *device, struct ch_team *team)
 {
     if (device == NULL) return CHORUS_OK;
-    CH_TRY(ch_device_event_create(device, &team->last_run.event));
     return ch_device_event_create(device, &team->last_captured.event);
 }
 
@@ -120,7 +118,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
         status = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", n);
     else
         status = alloc_shared(teams, team);
-    if (status == CHORUS_OK) status = make_events(ch_heap_device(teams->heap), team);
+    if (status == CHORUS_OK) status = make_event(ch_heap_device(teams->heap), team);
     if (status != CHORUS_OK) {
         ch_team_free(teams->heap, team);
         return status;

@@ -28,11 +28,15 @@ typedef int32_t ch_team_handle;
 #define CH_TEAM_SLOT_BITS 12
 #define CH_TEAM_SLOTS (1 << CH_TEAM_SLOT_BITS)
 
-/* The last call of a team on a GPU: what the next comes after. */
-struct ch_last_call {
+/* The last call of a team on a GPU: what the next comes after, if that is on another stream. */
+struct ch_last_run {
+    uint64_t stream; /* its stream's number; 0: there was no call yet */
+    uint64_t ctas;   /* of all calls so far: what the team's struct ch_dup will have ended */
+};
+struct ch_last_captured {
     void *event;      /* recorded after it; a cudaEvent_t, owned, null on hosts */
     uint64_t stream;  /* its stream's number; 0: there was no call yet */
-    uint64_t capture; /* its capture's number; 0: it was not captured */
+    uint64_t capture; /* its capture's number */
 };
 
 /* What a team knows of a PE besides. */
@@ -62,11 +66,25 @@ struct ch_team {
     uint32_t n_nodes;    /* hosts that its PEs are on */
     int status;          /* a chorus_status: not OK once a collective failed; then unusable */
     /* Calls on a team run one at a time, in the order they were made: by tickets on a host, on
-     * a GPU by stream order, across streams by an event. */
+     * a GPU by stream order; across streams by a count of what has ended, or, in a capture, by
+     * an event. */
     uint64_t ticket_next, ticket_serving;
-    struct ch_last_call last_run, last_captured;
+    struct ch_last_run last_run;
+    struct ch_last_captured last_captured;
     uint32_t *n_in_use; /* teams of the PE with calls on its GPU; borrowed, atomic */
 };
+
+/* What the GPU remembers of a duplicate for calls; dup 0 comes first. */
+static inline char *ch_team_device_dups(const struct ch_team *team)
+{
+    return (char *)team->sync + team->n_dups * team->layout.dup_bytes;
+}
+
+/* CTAs of calls on its streams, but for graphs', that have ended; in the GPU's memory. */
+static inline uint64_t *ch_team_ended(const struct ch_team *team)
+{
+    return &((struct ch_dup *)(void *)ch_team_device_dups(team))->ended;
+}
 
 /* Was there a call on a GPU, or one in a capture? */
 static inline bool ch_team_is_in_use(const struct ch_team *team)
