@@ -170,7 +170,7 @@ static const struct {
     enum ch_sweep_coll coll;
     struct ch_choice choice;
 } algos[] = {
-#define X(coll, name, proto, fn, needs, radix, steps, wire) \
+#define X(coll, name, proto, fn, needs, radix, ...) \
     {CH_SWEEP_##coll, {#name ":" #proto, radix}},
     CH_ALGO_LIST(X)
 #undef X

@@ -165,7 +165,7 @@ static uint32_t needs_of(const chorusx_call *call)
 enum due { NEVER, PERHAPS, ALWAYS };
 
 /* Is a call refused as its algorithm's needs are not met, or its type has no kernel? Whether
- * the link keeps lines whole, only the library knows. */
+ * the link keeps lines whole and switches multicast, only the library knows. */
 static enum due refusal_due(const chorusx_call *call, bool apart)
 {
     const bool half = call->type == CHORUS_TYPE_f16 || call->type == CHORUS_TYPE_bf16;
@@ -176,8 +176,8 @@ static enum due refusal_due(const chorusx_call *call, bool apart)
     if (is_on_gpu() && ref_reduces(call->coll) && wide) return ALWAYS;
     if ((needs & CH_NEED_whole) != 0 && half) return ALWAYS;
     if ((needs & CH_NEED_apart) != 0 && !apart) return ALWAYS;
-    if ((needs & CH_NEED_copy_engine) != 0 && !is_on_gpu()) return ALWAYS;
-    return (needs & CH_NEED_lines) != 0 && is_on_gpu() ? PERHAPS : NEVER;
+    if ((needs & (CH_NEED_copy_engine | CH_NEED_multicast)) != 0 && !is_on_gpu()) return ALWAYS;
+    return (needs & (CH_NEED_lines | CH_NEED_multicast)) != 0 && is_on_gpu() ? PERHAPS : NEVER;
 }
 
 static void call_once(struct site *s, chorusx_call call, enum place place, size_t offset)

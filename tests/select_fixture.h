@@ -4,6 +4,7 @@
 #define SELECT_FIXTURE_H
 
 #include "select/select.h"
+#include "select_names.h"
 
 #include <check.h>
 #include <stdio.h>

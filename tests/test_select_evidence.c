@@ -85,6 +85,18 @@ static bool has_bit(const struct measurement *m, int column, const char *const n
            (bits >> index & 1u) != 0;
 }
 
+/* Is the line of an algorithm that a rule may name for that machine? Files also have lines of
+ * algorithms that are gone, and of multicast in software, which is for hardware now. */
+static bool is_choice(const struct measurement *m)
+{
+    for (int a = 0; a < CH_ALGO_COUNT; a++)
+        if (is_same(m, COLL, ch_coll_names[ch_algos[a].coll]) &&
+            is_same(m, ALGO, ch_algos[a].name) &&
+            is_same(m, PROTO, ch_proto_names[ch_algos[a].proto]))
+            return (ch_algos[a].needs & CH_NEED_multicast) == 0;
+    return false;
+}
+
 /* What chorus-tune --near is by default, as a factor. */
 static const double near_enough = 1.02;
 
@@ -98,7 +110,7 @@ static unsigned long find_faster(FILE *in, const struct measurement *cited)
     for (unsigned long line = 1; fgets(m.text, sizeof(m.text), in) != NULL; line++) {
         size_t same = 0;
 
-        if (!parse(&m) || !is_same(&m, WRONG, "0")) continue;
+        if (!parse(&m) || !is_same(&m, WRONG, "0") || !is_choice(&m)) continue;
         for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
             same += is_same(&m, key[i], cited->column[key[i]]);
         if (same == sizeof(key) / sizeof(key[0]) &&

@@ -2,6 +2,8 @@
 /* coll.c: a collective call: check, select, launch. */
 #include "api/coll.h"
 
+#include "coll/multimem.h"
+
 #include <string.h>
 
 /* Plans of the last few calls, per thread. A team's number is never used again, and with
@@ -32,11 +34,21 @@ static struct cached_plan *cached_plan_of(size_t count, uint64_t shape)
     return &cached_plans[mixed >> (64 - CACHED_PLANS_LOG2)];
 }
 
-/* GPUs have engines that copy, and may have a link that tears lines. */
-static uint32_t gpu_offers(const struct ch_context *context, uint32_t offers)
+/* May switches that multicast serve the call, if there are such? */
+static bool is_for_switches(const chorusx_call *call)
 {
+    return (call->coll != CHORUS_COLL_reduce && call->coll != CHORUS_COLL_reducescatter) ||
+           ch_multimem_combines(call->type, call->op);
+}
+
+/* GPUs have engines that copy, and may have a link that tears lines. */
+static uint32_t gpu_offers(const struct ch_context *context, const struct ch_team *team,
+                           const chorusx_call *call, uint32_t offers)
+{
+    const bool multicasts = team->multicast != 0 && is_for_switches(call);
+
     return (context->keeps_lines ? offers : offers & ~(uint32_t)CH_NEED_lines) |
-           CH_NEED_copy_engine;
+           CH_NEED_copy_engine | (multicasts ? CH_NEED_multicast : 0u);
 }
 
 struct ch_request ch_request_of(const struct ch_context *context, const struct ch_team *team,
@@ -58,7 +70,7 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
         .ctas_max = team->n_dups,
         .machine = team->is_on_gpu ? "cuda" : "host",
         .gpu = ch_heap_gpu_name(context->heap),
-        .offers = team->is_on_gpu ? gpu_offers(context, offers) : offers,
+        .offers = team->is_on_gpu ? gpu_offers(context, team, call, offers) : offers,
     };
 
     return request;

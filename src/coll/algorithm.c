@@ -9,16 +9,16 @@
     const uint64_t e = (shape)->e, s = (shape)->s, c = (shape)->c; \
     const uint64_t p = (shape)->p;                                 \
     (void)n, (void)k, (void)m, (void)e, (void)s, (void)c, (void)p
-#define X(coll, name, proto, fn, needs, radix, steps, wire)  \
-    static uint64_t steps_##fn(const struct ch_shape *shape) \
-    {                                                        \
-        VARIABLES(shape);                                    \
-        return (steps);                                      \
-    }                                                        \
-    static uint64_t wire_##fn(const struct ch_shape *shape)  \
-    {                                                        \
-        VARIABLES(shape);                                    \
-        return n == 1 ? 0 : (wire);                          \
+#define X(coll, name, proto, fn, needs, radix, steps, wire, ...) \
+    static uint64_t steps_##fn(const struct ch_shape *shape)     \
+    {                                                            \
+        VARIABLES(shape);                                        \
+        return (steps);                                          \
+    }                                                            \
+    static uint64_t wire_##fn(const struct ch_shape *shape)      \
+    {                                                            \
+        VARIABLES(shape);                                        \
+        return n == 1 ? 0 : (wire);                              \
     }
 CH_ALGO_LIST(X)
 #undef X
@@ -27,18 +27,21 @@ CH_ALGO_LIST(X)
 enum { NEEDS_signal = 0, NEEDS_simple = 0, NEEDS_ll = 0, NEEDS_ll128 = CH_NEED_lines };
 
 const struct ch_algo ch_algos[CH_ALGO_COUNT] = {
-#define X(COLL, NAME, PROTO, FN, NEEDS, RADIX, STEPS, WIRE) \
-    {                                                       \
-        .id = CH_ALGO_##FN,                                 \
-        .coll = CHORUS_COLL_##COLL,                         \
-        .name = #NAME,                                      \
-        .proto = CH_PROTO_##PROTO,                          \
-        .needs = (NEEDS) | NEEDS_##PROTO,                   \
-        .takes_radix = (RADIX),                             \
-        .steps_text = #STEPS,                               \
-        .wire_text = #WIRE,                                 \
-        .steps = steps_##FN,                                \
-        .wire = wire_##FN,                                  \
+#define X(COLL, NAME, PROTO, FN, NEEDS, RADIX, STEPS, WIRE, KERNEL, INSIDE) \
+    {                                                                       \
+        .id = CH_ALGO_##FN,                                                 \
+        .coll = CHORUS_COLL_##COLL,                                         \
+        .name = #NAME,                                                      \
+        .proto = CH_PROTO_##PROTO,                                          \
+        .needs = (NEEDS) | NEEDS_##PROTO,                                   \
+        .takes_radix = (RADIX),                                             \
+        .kernel = CH_KERNEL_##KERNEL,                                       \
+        .lanes_max = CH_LANES_##KERNEL,                                     \
+        .is_sliced = CH_IS_SLICED_##KERNEL,                                 \
+        .steps_text = #STEPS,                                               \
+        .wire_text = #WIRE,                                                 \
+        .steps = steps_##FN,                                                \
+        .wire = wire_##FN,                                                  \
     },
     CH_ALGO_LIST(X)
 #undef X

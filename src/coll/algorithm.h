@@ -23,69 +23,92 @@
     X(whole, 2u, "partial results keep the type's precision: not half, bfloat16")   \
     X(apart, 4u, "source and dest do not overlap")                                  \
     X(copy_engine, 8u, "the machine has engines that copy between PEs")             \
-    X(lines, 16u, "the link keeps lines of 128 bytes whole")
+    X(lines, 16u, "the link keeps lines of 128 bytes whole")                        \
+    X(multicast, 32u, "switches reach all PEs at once, and combine this type so (CHORUS_NVLS=1)") \
+    X(exact, 64u, "any order of combining gives the same bits: integers")
 
 /*
- * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire.
- * Those of protocol ll128 need `lines` besides.
+ * How GPUs run an algorithm: name, lanes of a CTA at the most, whether its body waits for the
+ * kernel's turn (ch_begin), whether its messages are a PE's slices of a CTA's part.
+ * plain: as they are. folding: those that fold what they relay, or what others folded, need the
+ * registers of twice as many lanes. due: those that begin with an exchange. sliced: the same,
+ * of slices. multicast, integers: by kernels_nvls.cu alone, the latter for integers alone.
+ * engine: copies on engines.
+ */
+#define CH_KERNEL_LIST(X)                                                           \
+    X(plain, 512, 0, 0)                                                             \
+    X(folding, 256, 0, 0)                                                           \
+    X(due, 512, 1, 0)                                                               \
+    X(sliced, 512, 1, 1)                                                            \
+    X(multicast, 512, 0, 0)                                                         \
+    X(integers, 512, 0, 0)                                                          \
+    X(engine, 512, 0, 0)
+
+/*
+ * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire,
+ * kernel (of CH_KERNEL_LIST), inside. Those of protocol ll128 need `lines` besides. Inside
+ * kernels (chorus_device.cuh) `small` serves the calls of a few chunks of packets, `large` the
+ * rest; one of each for a collective.
  *
  * Steps are signals that publish data (in a barrier: arrival) one behind another; permission
  * to write or to reuse a buffer is not a step. Wire is the most data bytes that any PE sends
  * or fetches, flags left out; in a barrier, the signals it sends. Formulas, in C: n PEs, k
  * radix, m bytes of a PE's message, e bytes of an element, s bytes of the message's largest
  * slice (m / n in whole elements), c chunks that a message goes through a ring in (1 where
- * there is no ring), p packets that a place holds. Multicast is counted as it is in software, by the PEs it reaches.
+ * there is no ring), p packets that a place holds. Multicast is counted as it is in software,
+ * by the PEs it reaches.
  */
-#define CH_ALGO_LIST(X)                                                                                 \
-    X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_map, 1, ch_rounds(n, k), ch_fan(n, k)) \
-    X(barrier, all_push, signal, ch_barrier_push, CH_NEED_map, 0, 1, n - 1)                             \
-    X(broadcast, put_to_all, simple, ch_broadcast_put_to_all, CH_NEED_map, 0, 1, (n - 1) * m)           \
-    X(broadcast, pull, simple, ch_broadcast_pull, CH_NEED_map, 0, 1, m)                                 \
-    X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m) \
-    X(broadcast, tree, ll, ch_broadcast_tree_ll, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m)  \
-    X(broadcast, tree, ll128, ch_broadcast_tree_ll128, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m) \
-    X(broadcast, board, simple, ch_broadcast_board_simple, CH_NEED_map, 0, 1, m)                        \
-    X(broadcast, board, ll, ch_broadcast_board_ll, CH_NEED_map, 0, 1, m)                                \
-    X(broadcast, board, ll128, ch_broadcast_board_ll128, CH_NEED_map, 0, 1, m)                          \
-    X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_map, 0, 1, (n - 1) * m)                        \
-    X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_most_lines(m, n - 1)) \
-    X(broadcast, scatter_push, simple, ch_broadcast_scatter_push, CH_NEED_map, 0, ch_min(2, n - 1), ch_max(m, (n - 2) * ch_most_lines(m, n - 1))) \
-    X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map, 0, 1, (n - 1) * m) \
-    X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_map, 0, 1, (n - 1) * m)                   \
-    X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
-    X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
-    X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_map, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m) \
-    X(fcollect, all_pull, simple, ch_fcollect_pull, CH_NEED_map, 0, 1, (n - 1) * m) \
-    X(fcollect, bruck, simple, ch_fcollect_bruck, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m) \
-    X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_map, 1, ch_run_steps(n, k, m, p), (n - 1) * m) \
-    X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map, 0, 1, (n - 1) * m) \
-    X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m) \
-    X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_map, 0, 1, (n - 1) * m)                   \
-    X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
-    X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
-    X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map, 0, 1, (n - 1) * m) \
-    X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_map, 1, ch_digit_steps(n, k, m, p), ch_digits(n, k) * m) \
-    X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m) \
-    X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_map, 0, c, (n - 1) * m)              \
-    X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_map, 0, c, (n - 1) * m)                      \
-    X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_map, 0, c, (n - 1) * m)                \
-    X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map, 0, 2, 2 * (n - 1) * s)                 \
-    X(reduce, two_shot_push, simple, ch_reduce_two_shot_push_simple, CH_NEED_map, 0, ch_divide_up(c, n) + 1, m + (n - 2) * ch_most_lines(m, n)) \
-    X(reduce, two_shot_push, ll, ch_reduce_two_shot_push_ll, CH_NEED_map, 0, 2 * ch_divide_up(c, n), 2 * (n - 1) * 16 * ch_divide_up(m, 16 * n)) \
-    X(reduce, two_phase, simple, ch_reduce_two_phase, CH_NEED_map, 0, 2, 2 * (n - 1) * s)                 \
-    X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
-    X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m) \
-    X(reduce, recursive_halving, simple, ch_reduce_halving, CH_NEED_map | CH_NEED_whole, 1, ch_halving_steps(n, k), ch_halving_wire(n, k, m, e)) \
-    X(reduce, ring, simple, ch_reduce_ring, CH_NEED_map | CH_NEED_whole, 0, 2 * (n - 1) * ch_divide_up(c, 2 * n), 2 * m - ch_least_two(m, e, n)) \
-    X(reduce, multicast_one_shot, simple, ch_reduce_multicast_one, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * m) \
-    X(reduce, multicast_two_shot, simple, ch_reduce_multicast_two, CH_NEED_map, 0, 2, 2 * (n - 1) * s) \
-    X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_map, 0, c, (n - 1) * s)    \
-    X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_map, 0, c, (n - 1) * s)            \
-    X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_map, 0, c, (n - 1) * s)      \
-    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_map, 1, ch_home_steps(n, k, s, p), ch_digits(n, k) * s) \
-    X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s) \
-    X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_map | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s) \
-    X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s)
+#define CH_ALGO_LIST(X) \
+    X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_map, 1, ch_rounds(n, k), ch_fan(n, k), plain, never) \
+    X(barrier, all_push, signal, ch_barrier_push, CH_NEED_map, 0, 1, n - 1, plain, never) \
+    X(broadcast, put_to_all, simple, ch_broadcast_put_to_all, CH_NEED_map, 0, 1, (n - 1) * m, plain, never) \
+    X(broadcast, pull, simple, ch_broadcast_pull, CH_NEED_map, 0, 1, m, plain, large) \
+    X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
+    X(broadcast, tree, ll, ch_broadcast_tree_ll, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
+    X(broadcast, tree, ll128, ch_broadcast_tree_ll128, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
+    X(broadcast, board, simple, ch_broadcast_board_simple, CH_NEED_map, 0, 1, m, plain, never) \
+    X(broadcast, board, ll, ch_broadcast_board_ll, CH_NEED_map, 0, 1, m, plain, never) \
+    X(broadcast, board, ll128, ch_broadcast_board_ll128, CH_NEED_map, 0, 1, m, plain, never) \
+    X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_map, 0, 1, (n - 1) * m, plain, small) \
+    X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_most_grains(m, n - 1), plain, never) \
+    X(broadcast, scatter_push, simple, ch_broadcast_scatter_push, CH_NEED_map, 0, ch_min(2, n - 1), ch_max(m, (n - 2) * ch_most_grains(m, n - 1)), plain, never) \
+    X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map | CH_NEED_multicast, 0, 1, (n - 1) * m, multicast, never) \
+    X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_map, 0, 1, (n - 1) * m, plain, large) \
+    X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
+    X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
+    X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_map, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m, plain, never) \
+    X(fcollect, all_pull, simple, ch_fcollect_pull, CH_NEED_map, 0, 1, (n - 1) * m, plain, never) \
+    X(fcollect, bruck, simple, ch_fcollect_bruck, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
+    X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_map, 1, ch_run_steps(n, k, m, p), (n - 1) * m, plain, never) \
+    X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map | CH_NEED_multicast, 0, 1, (n - 1) * m, multicast, never) \
+    X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m, engine, never) \
+    X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_map, 0, 1, (n - 1) * m, plain, large) \
+    X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
+    X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
+    X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map, 0, 1, (n - 1) * m, plain, never) \
+    X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_map, 1, ch_digit_steps(n, k, m, p), ch_digits(n, k) * m, plain, never) \
+    X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m, engine, never) \
+    X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
+    X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
+    X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
+    X(reduce, one_shot_pull, simple, ch_reduce_one_shot_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * m, plain, never) \
+    X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map, 0, 2, 2 * (n - 1) * s, plain, large) \
+    X(reduce, two_shot_push, simple, ch_reduce_two_shot_push_simple, CH_NEED_map, 0, ch_divide_up(c, n) + 1, m + (n - 2) * ch_most_grains(m, n), plain, never) \
+    X(reduce, two_shot_push, ll, ch_reduce_two_shot_push_ll, CH_NEED_map, 0, 2 * ch_divide_up(c, n), 2 * (n - 1) * 16 * ch_divide_up(m, 16 * n), sliced, never) \
+    X(reduce, two_phase, simple, ch_reduce_two_phase, CH_NEED_map, 0, 2, 2 * (n - 1) * s, plain, never) \
+    X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding, never) \
+    X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding, never) \
+    X(reduce, recursive_halving, simple, ch_reduce_halving, CH_NEED_map | CH_NEED_whole, 1, ch_halving_steps(n, k), ch_halving_wire(n, k, m, e), plain, never) \
+    X(reduce, ring, simple, ch_reduce_ring, CH_NEED_map | CH_NEED_whole, 0, 2 * (n - 1) * ch_divide_up(c, 2 * n), 2 * m - ch_least_two(m, e, n), folding, never) \
+    X(reduce, multicast_one_shot, simple, ch_reduce_multicast_one, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast | CH_NEED_exact, 0, 1, (n - 1) * m, integers, never) \
+    X(reduce, multicast_two_shot, simple, ch_reduce_multicast_two, CH_NEED_map | CH_NEED_multicast, 0, 2, 2 * (n - 1) * s, multicast, never) \
+    X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_map, 0, c, (n - 1) * s, due, large) \
+    X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_map, 0, c, (n - 1) * s, due, small) \
+    X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_map, 0, c, (n - 1) * s, due, never) \
+    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_map, 1, ch_home_steps(n, k, s, p), ch_digits(n, k) * s, plain, never) \
+    X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s, plain, never) \
+    X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_map | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain, never) \
+    X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast, 0, 1, (n - 1) * s, multicast, never)
 /* clang-format on */
 
 enum ch_proto {
@@ -101,8 +124,22 @@ enum {
 #undef X
 };
 
+enum ch_kernel_kind {
+#define X(kind, lanes, due, sliced) CH_KERNEL_##kind,
+    CH_KERNEL_LIST(X)
+#undef X
+        CH_KERNEL_COUNT
+};
+
+enum {
+#define X(kind, lanes, due, sliced) \
+    CH_LANES_##kind = (lanes), CH_IS_DUE_##kind = (due), CH_IS_SLICED_##kind = (sliced),
+    CH_KERNEL_LIST(X)
+#undef X
+};
+
 enum ch_algo_id {
-#define X(coll, name, proto, fn, needs, radix, steps, wire) CH_ALGO_##fn,
+#define X(coll, name, proto, fn, ...) CH_ALGO_##fn,
     CH_ALGO_LIST(X)
 #undef X
         CH_ALGO_COUNT
@@ -120,6 +157,9 @@ struct ch_algo {
     enum ch_proto proto;
     uint32_t needs; /* CH_NEED_ bits, of its protocol too */
     bool takes_radix;
+    enum ch_kernel_kind kernel;
+    uint32_t lanes_max; /* of a CTA on a GPU */
+    bool is_sliced;
     const char *steps_text, *wire_text; /* the formulas as written in the list */
     uint64_t (*steps)(const struct ch_shape *shape);
     uint64_t (*wire)(const struct ch_shape *shape);

@@ -31,6 +31,7 @@
 #include "coll/reduce_multicast_one.h"
 #include "coll/reduce_multicast_two.h"
 #include "coll/reduce_one_shot.h"
+#include "coll/reduce_one_shot_pull.h"
 #include "coll/reduce_recursive.h"
 #include "coll/reduce_ring.h"
 #include "coll/reduce_two_phase.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast, the root writes into every dest.
+ * broadcast, the root writes into every dest, a batch into all of them at a time.
  *
  *   needs    map
  *   steps    1
@@ -15,29 +15,20 @@
 
 #include "coll/vocab.h"
 
-CH_FN chorus_status ch_broadcast_from_root(const struct ch_coll *c, uint64_t epoch,
-                                           struct ch_lanes g)
-{
-    ch_copy(c->dst, c->src, ch_bytes(c), g);
-    for (uint32_t k = 1; k < c->n; k++) {
-        const uint32_t peer = ch_after(c, k);
-        const chorus_status st =
-            ch_hear(c, peer, CH_WORD_READY, epoch, g); /* dest may be written */
-
-        if (st != CHORUS_OK) return st;
-        ch_copy(ch_on_peer(c, peer, c->dst), c->src, ch_bytes(c), g);
-        ch_tell(c, peer, CH_WORD_DONE, epoch, CH_DATA, g);
-    }
-    return CHORUS_OK;
-}
-
 CH_FN chorus_status ch_broadcast_put_to_all(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g);
+    chorus_status st;
 
-    if (c->me == c->root) return ch_broadcast_from_root(c, epoch, g);
-    ch_tell(c, c->root, CH_WORD_READY, epoch, CH_CREDIT, g);
-    return ch_hear(c, c->root, CH_WORD_DONE, epoch, g);
+    if (c->me != c->root) {
+        ch_tell(c, c->root, CH_WORD_READY, epoch, CH_CREDIT, g);
+        return ch_hear(c, c->root, CH_WORD_DONE, epoch, g);
+    }
+    st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
+    if (st != CHORUS_OK) return st;
+    ch_store_all(c, c->dst, c->src, ch_bytes(c), g);
+    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return CHORUS_OK;
 }
 
 #endif /* CH_BROADCAST_PUT_TO_ALL_H */

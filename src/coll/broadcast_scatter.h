@@ -5,7 +5,7 @@
  *
  *   needs    map
  *   steps    ch_min(2, n - 1)
- *   wire     (n - 1) * ch_most_lines(m, n - 1)
+ *   wire     (n - 1) * ch_most_grains(m, n - 1)
  *   scratch  two words per PE
  *   inplace  safe: dest may be source
  *   result   a copy
@@ -65,7 +65,7 @@ CH_FN chorus_status ch_broadcast_scatter(const struct ch_coll *c, struct ch_lane
         ch_copy(c->dst, c->src, ch_bytes(c), g);
     } else {
         const uint32_t p = (c->me + c->n - c->root) % c->n - 1;
-        const struct ch_slice slice = ch_lines_of(ch_bytes(c), c->n - 1, p);
+        const struct ch_slice slice = ch_grains_of(ch_bytes(c), c->n - 1, p);
         const chorus_status st = ch_hear_all(c, CH_WORD_READY, epoch, g);
 
         if (st != CHORUS_OK) return st;

@@ -6,7 +6,7 @@
  *
  *   needs    map
  *   steps    ch_min(2, n - 1)
- *   wire     ch_max(m, (n - 2) * ch_most_lines(m, n - 1))
+ *   wire     ch_max(m, (n - 2) * ch_most_grains(m, n - 1))
  *   scratch  two words per PE
  *   inplace  safe: dest may be source
  *   result   a copy
@@ -33,7 +33,7 @@ CH_FN size_t ch_scatter_piece_bytes(const struct ch_coll *c)
 CH_FN struct ch_slice ch_scatter_slice_of(const struct ch_coll *c, size_t at, uint32_t k)
 {
     const size_t bytes = ch_min(ch_scatter_piece_bytes(c), ch_bytes(c) - at);
-    struct ch_slice s = ch_lines_of(bytes, c->n - 1, k - 1);
+    struct ch_slice s = ch_grains_of(bytes, c->n - 1, k - 1);
 
     s.first += at;
     return s;

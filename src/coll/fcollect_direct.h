@@ -22,14 +22,9 @@ CH_FN chorus_status ch_fcollect_direct(const struct ch_coll *c, struct ch_lanes 
     chorus_status st;
 
     ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
-    ch_copy(mine, c->src, ch_bytes(c), g);
     st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
-    for (uint32_t k = 1; k < c->n; k++) {
-        const uint32_t peer = ch_after(c, k);
-
-        ch_copy(ch_on_peer(c, peer, mine), c->src, ch_bytes(c), g);
-    }
+    ch_store_all(c, mine, c->src, ch_bytes(c), g);
     ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
 }

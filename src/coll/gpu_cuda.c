@@ -174,7 +174,7 @@ static uint64_t message_bytes(const struct ch_call *call)
     const struct ch_share s = ch_share_of(call->count, elem_bytes, call->ctas);
     const uint64_t part = ch_min(call->count, (s.base + (s.extra != 0)) * s.grain) * elem_bytes;
 
-    return CH_KERNEL_IS_SLICED(call->algo->id) ? ch_divide_up(part, call->team->n) : part;
+    return call->algo->is_sliced ? ch_divide_up(part, call->team->n) : part;
 }
 
 /* PEs that a CTA's lanes have messages for, or of: its own block is copied, or in registers. */
@@ -190,7 +190,7 @@ static uint64_t pes_at_once(const struct ch_call *call)
  * lanes enough, one for each piece for each PE, as lanes are then shared out among them. */
 static unsigned lanes_of(const struct ch_call *call)
 {
-    const uint64_t pes = pes_at_once(call), most = CH_KERNEL_LANES(call->algo->id);
+    const uint64_t pes = pes_at_once(call), most = call->algo->lanes_max;
     const uint64_t pieces = power_of_two(ch_divide_up(message_bytes(call), PIECE_BYTES));
     const uint64_t apart = pes * ch_max(pieces, WARP_LANES);
     const uint64_t together = ch_max(pieces, pes * WARP_LANES);

@@ -7,27 +7,6 @@
 #include "coll/shape.h"
 #include "team/sync.h"
 
-/* Lanes of a CTA at the most, by algorithm: those that fold what they relay, or what others
- * folded, need the registers of twice as many. */
-#define CH_KERNEL_LANES_MAX 512
-#define CH_KERNEL_LANES(id)                                                          \
-    ((id) == CH_ALGO_ch_reduce_ring || (id) == CH_ALGO_ch_reduce_recursive_simple || \
-             (id) == CH_ALGO_ch_reduce_recursive_ll                                  \
-         ? CH_KERNEL_LANES_MAX / 2                                                   \
-         : CH_KERNEL_LANES_MAX)
-
-/* Those that begin with an exchange wait for their kernel's turn there (ch_begin). */
-#define CH_KERNEL_IS_DUE(id)                                                                   \
-    ((id) == CH_ALGO_ch_fcollect_push_ll || (id) == CH_ALGO_ch_fcollect_push_ll128 ||          \
-     (id) == CH_ALGO_ch_alltoall_push_ll || (id) == CH_ALGO_ch_alltoall_push_ll128 ||          \
-     (id) == CH_ALGO_ch_reduce_one_shot_simple || (id) == CH_ALGO_ch_reduce_one_shot_ll ||     \
-     (id) == CH_ALGO_ch_reduce_one_shot_ll128 || (id) == CH_ALGO_ch_reduce_two_shot_push_ll || \
-     (id) == CH_ALGO_ch_reducescatter_push_simple ||                                           \
-     (id) == CH_ALGO_ch_reducescatter_push_ll || (id) == CH_ALGO_ch_reducescatter_push_ll128)
-
-/* Those whose messages are slices of a part. */
-#define CH_KERNEL_IS_SLICED(id) ((id) == CH_ALGO_ch_reduce_two_shot_push_ll)
-
 /* Peers travel with the launch, where they cost no load; these are the most. */
 #define CH_KERNEL_PES_MAX 64u
 

@@ -131,9 +131,9 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
     return c;
 }
 
-/* A body, with its type as a constant, for up to so many lanes; due: it waits for its turn. */
-#define CH_KERNEL_NAMED(name, fn, T, lanes, proto, due)                       \
-    extern "C" __global__ void __launch_bounds__(lanes, 1)                    \
+/* A body, with its type as a constant. */
+#define CH_KERNEL_NAMED(name, fn, T, kind, proto)                             \
+    extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1)          \
         name(const __grid_constant__ struct ch_kernel_args a)                 \
     {                                                                         \
         __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                   \
@@ -148,13 +148,21 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
         c.type = CHORUS_TYPE_##T;                                             \
         c.slots = slots;                                                      \
         c.late_peer = &late_peer;                                             \
-        c.is_due = due;                                                       \
+        c.is_due = CH_IS_DUE_##kind;                                          \
         st = CHORUS_ERR_ABORTED;                                              \
         if (ch_kernel_begin(&c, CH_PROTO_##proto, block)) st = fn(&c, block); \
         if (st != CHORUS_OK) ch_call_failed(&a, st, late_peer);               \
         if (a.ended != 0) ch_call_ended(&a);                                  \
     }
-#define CH_KERNEL(fn, T, lanes, proto, due) \
-    CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, lanes, proto, due)
+#define CH_KERNEL(fn, T, kind, proto) CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, kind, proto)
+
+/* Does every build have a kernel of this kind, one for each type? Then yes, else no. */
+#define CH_KERNEL_IF_plain(yes, no) yes
+#define CH_KERNEL_IF_folding(yes, no) yes
+#define CH_KERNEL_IF_due(yes, no) yes
+#define CH_KERNEL_IF_sliced(yes, no) yes
+#define CH_KERNEL_IF_multicast(yes, no) no
+#define CH_KERNEL_IF_integers(yes, no) no
+#define CH_KERNEL_IF_engine(yes, no) no
 
 #endif /* CH_KERNEL_SHELL_CUH */

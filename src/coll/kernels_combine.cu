@@ -5,31 +5,34 @@
 
 #define CH_PASTE(a, b) CH_PASTE_(a, b)
 #define CH_PASTE_(a, b) a##b
-#define CH_KERNEL_OF(fn, T, proto) \
-    CH_KERNEL(fn, T, CH_KERNEL_LANES(CH_ALGO_##fn), proto, CH_KERNEL_IS_DUE(CH_ALGO_##fn))
+#define CH_KERNEL_OF(fn, T, kind, proto) CH_KERNEL(fn, T, kind, proto)
 #define CH_NAME_OF(fn, T) CH_NAME_OF_(fn, T)
 #define CH_NAME_OF_(fn, T) ch_k_##fn##_##T
 
-#define KERNEL_barrier(fn, proto)
-#define KERNEL_broadcast(fn, proto)
-#define KERNEL_fcollect(fn, proto)
-#define KERNEL_alltoall(fn, proto)
-#define KERNEL_reduce(fn, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, proto)
-#define KERNEL_reducescatter(fn, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, proto)
-#define X(coll, name, proto, fn, needs, radix, steps, wire) KERNEL_##coll(fn, proto)
+#define KERNEL_barrier(fn, kind, proto)
+#define KERNEL_broadcast KERNEL_barrier
+#define KERNEL_fcollect KERNEL_barrier
+#define KERNEL_alltoall KERNEL_barrier
+#define KERNEL_reduce(fn, kind, proto) \
+    CH_KERNEL_IF_##kind(CH_KERNEL_OF(fn, CH_KERNEL_TYPE, kind, proto), )
+#define KERNEL_reducescatter KERNEL_reduce
+#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
+    KERNEL_##coll(fn, kind, proto)
 CH_ALGO_LIST(X)
 #undef X
 
-#define ENTRY_barrier(fn) 0
-#define ENTRY_broadcast(fn) 0
-#define ENTRY_fcollect(fn) 0
-#define ENTRY_alltoall(fn) 0
-#define ENTRY_reduce(fn) (const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE)
-#define ENTRY_reducescatter(fn) (const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE)
+#define ENTRY_barrier(fn, kind) 0
+#define ENTRY_broadcast ENTRY_barrier
+#define ENTRY_fcollect ENTRY_barrier
+#define ENTRY_alltoall ENTRY_barrier
+#define ENTRY_reduce(fn, kind) \
+    CH_KERNEL_IF_##kind((const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE), 0)
+#define ENTRY_reducescatter ENTRY_reduce
 #define TABLE CH_PASTE(ch_kernels_, CH_KERNEL_TYPE)
 extern "C" const ch_kernel_table TABLE;
 const ch_kernel_table TABLE = {
-#define X(coll, name, proto, fn, needs, radix, steps, wire) ENTRY_##coll(fn),
+#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
+    ENTRY_##coll(fn, kind),
     CH_ALGO_LIST(X)
 #undef X
 };

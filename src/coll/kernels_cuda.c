@@ -24,11 +24,9 @@ static bool combines(const struct ch_algo *algo)
 
 const void *ch_kernel_of(const struct ch_call *call)
 {
-    const void *nvls = call->team->multicast == 0
-                           ? NULL
-                           : ch_nvls_kernel(call->algo->id, call->type, call->op);
-
-    if (nvls != NULL) return nvls;
+    if (call->algo->needs & CH_NEED_multicast)
+        return ch_nvls_kernel(call->algo->id, call->type, call->op);
+    if (call->algo->needs & CH_NEED_copy_engine) return ch_kernel_engine_enter;
     if (!combines(call->algo)) return ch_kernels_move[call->algo->id];
     return combining[call->type] == NULL ? NULL : combining[call->type][call->algo->id];
 }

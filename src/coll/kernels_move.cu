@@ -2,38 +2,38 @@
 /* kernels_move.cu: kernels of the collectives that move bytes, whatever their type. */
 #include "coll/kernel_shell.cuh"
 
-#define MOVE(fn, proto) \
-    CH_KERNEL(fn, u8, CH_KERNEL_LANES_MAX, proto, CH_KERNEL_IS_DUE(CH_ALGO_##fn))
-#define KERNEL_barrier(fn, proto) MOVE(fn, proto)
-#define KERNEL_broadcast(fn, proto) MOVE(fn, proto)
-#define KERNEL_fcollect(fn, proto) MOVE(fn, proto)
-#define KERNEL_alltoall(fn, proto) MOVE(fn, proto)
-#define KERNEL_reduce(fn, proto)
-#define KERNEL_reducescatter(fn, proto)
-#define X(coll, name, proto, fn, needs, radix, steps, wire) KERNEL_##coll(fn, proto)
-CH_ALGO_LIST(X)
-#undef X
-
-#define ENTRY_barrier(fn) (const void *)ch_k_##fn##_u8
-#define ENTRY_broadcast(fn) (const void *)ch_k_##fn##_u8
-#define ENTRY_fcollect(fn) (const void *)ch_k_##fn##_u8
-#define ENTRY_alltoall(fn) (const void *)ch_k_##fn##_u8
-#define ENTRY_reduce(fn) 0
-#define ENTRY_reducescatter(fn) 0
-extern "C" const ch_kernel_table ch_kernels_move;
-const ch_kernel_table ch_kernels_move = {
-#define X(coll, name, proto, fn, needs, radix, steps, wire) ENTRY_##coll(fn),
-    CH_ALGO_LIST(X)
-#undef X
-};
-
 /* What stands around the copies of an algorithm for copy engines: barriers, of a kind. */
-CH_KERNEL(ch_engine_enter, u8, CH_KERNEL_LANES_MAX, signal, 0)
-CH_KERNEL(ch_engine_leave, u8, CH_KERNEL_LANES_MAX, signal, 0)
+CH_KERNEL(ch_engine_enter, u8, engine, signal)
+CH_KERNEL(ch_engine_leave, u8, engine, signal)
 extern "C" const void *const ch_kernel_engine_enter;
 extern "C" const void *const ch_kernel_engine_leave;
 const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;
 const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8;
+
+#define KERNEL_barrier(fn, kind, proto) CH_KERNEL_IF_##kind(CH_KERNEL(fn, u8, kind, proto), )
+#define KERNEL_broadcast KERNEL_barrier
+#define KERNEL_fcollect KERNEL_barrier
+#define KERNEL_alltoall KERNEL_barrier
+#define KERNEL_reduce(fn, kind, proto)
+#define KERNEL_reducescatter(fn, kind, proto)
+#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
+    KERNEL_##coll(fn, kind, proto)
+CH_ALGO_LIST(X)
+#undef X
+
+#define ENTRY_barrier(fn, kind) CH_KERNEL_IF_##kind((const void *)ch_k_##fn##_u8, 0)
+#define ENTRY_broadcast ENTRY_barrier
+#define ENTRY_fcollect ENTRY_barrier
+#define ENTRY_alltoall ENTRY_barrier
+#define ENTRY_reduce(fn, kind) 0
+#define ENTRY_reducescatter(fn, kind) 0
+extern "C" const ch_kernel_table ch_kernels_move;
+const ch_kernel_table ch_kernels_move = {
+#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
+    ENTRY_##coll(fn, kind),
+    CH_ALGO_LIST(X)
+#undef X
+};
 
 /* With CHORUS_CHECK, before and after the kernels of a call on a stream. Two calls of a team at
  * once share epochs and places, and corrupt them: the second does not begin. */

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* The kernel of an algorithm for it; null: it has none, or the switch does not combine this
- * type by this operator as the library promises, so the one for software multicast serves. */
+ * type by this operator as the library promises. */
 const void *ch_nvls_kernel(enum ch_algo_id algo, chorus_type type, chorus_op op);
 
 #ifdef __cplusplus

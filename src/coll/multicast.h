@@ -15,9 +15,9 @@
  * what is written until it is told. Each place of a result is combined by one PE alone, if all
  * are to have the same bits: in which order the sources are combined is the machine's affair.
  *
- * In software it is n loads or n stores, for every type and operator, combined in PE order; a
- * machine with multicast in hardware does each in its own way, for the types and operators it
- * knows.
+ * In software, for the simulator, it is n loads or n stores, for every type and operator,
+ * combined in PE order; a machine with multicast in hardware does each in its own way, for the
+ * types and operators it knows.
  */
 #ifndef CH_MULTICAST_H
 #define CH_MULTICAST_H

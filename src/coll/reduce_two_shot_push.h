@@ -5,7 +5,7 @@
  *
  *   needs    map
  *   steps    ch_divide_up(c, n) + 1
- *   wire     m + (n - 2) * ch_most_lines(m, n)
+ *   wire     m + (n - 2) * ch_most_grains(m, n)
  *   scratch  two places of a chunk for each peer
  *   inplace  safe: a piece of a source is given before anybody announces the piece,
  *            and results are stored after
@@ -24,29 +24,29 @@
 #include "coll/exchange.h"
 
 /* All bytes of a piece but those of the last, which is what is left. */
-CH_FN size_t ch_push_piece_bytes(const struct ch_coll *c)
+CH_FN size_t ch_shot_piece_bytes(const struct ch_coll *c)
 {
     return c->n * c->layout->chunk_bytes[CH_RING_simple];
 }
 
 /* PE p's slice of the piece at `at`; `first` counts from src. */
-CH_FN struct ch_slice ch_push_slice_of(const struct ch_coll *c, size_t at, uint32_t p)
+CH_FN struct ch_slice ch_shot_slice_of(const struct ch_coll *c, size_t at, uint32_t p)
 {
-    const size_t bytes = ch_min(ch_push_piece_bytes(c), ch_bytes(c) - at);
-    struct ch_slice s = ch_lines_of(bytes, c->n, p);
+    const size_t bytes = ch_min(ch_shot_piece_bytes(c), ch_bytes(c) - at);
+    struct ch_slice s = ch_grains_of(bytes, c->n, p);
 
     s.first += at;
     return s;
 }
 
 /* The others' slices of the piece into this PE's places there. */
-CH_FN void ch_push_give(const struct ch_coll *c, size_t at, uint64_t exchange,
+CH_FN void ch_shot_give(const struct ch_coll *c, size_t at, uint64_t exchange,
                         struct ch_lanes g)
 {
     if (at >= ch_bytes(c)) return;
     for (uint32_t k = 1; k < c->n; k++) {
         const uint32_t peer = ch_after(c, k);
-        const struct ch_slice s = ch_push_slice_of(c, at, peer);
+        const struct ch_slice s = ch_shot_slice_of(c, at, peer);
         const struct ch_places places = ch_places_of(c, CH_RING_simple, peer, c->me);
 
         ch_copy(ch_place(places, exchange).memory, c->src + s.first, s.count, g);
@@ -54,10 +54,10 @@ CH_FN void ch_push_give(const struct ch_coll *c, size_t at, uint64_t exchange,
 }
 
 /* This PE's slice of the piece, combined, into everyone's dest. */
-CH_FN void ch_push_combine(const struct ch_coll *c, size_t at, uint64_t exchange,
+CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange,
                            struct ch_lanes g)
 {
-    const struct ch_slice s = ch_push_slice_of(c, at, c->me);
+    const struct ch_slice s = ch_shot_slice_of(c, at, c->me);
     const struct ch_sources sources = {ch_all(c), c->src + s.first, CH_IN_PLACES, exchange, 0,
                                        0};
     char *dst = c->dst + s.first;
@@ -84,14 +84,14 @@ CH_FN chorus_status ch_reduce_two_shot_push_simple(const struct ch_coll *c, stru
 
     if (c->n == 1) ch_copy(c->dst, c->src, ch_bytes(c), g);
     if (c->n == 1 || c->count == 0) return CHORUS_OK;
-    ch_push_give(c, 0, exchange, g);
-    for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK; at += ch_push_piece_bytes(c)) {
+    ch_shot_give(c, 0, exchange, g);
+    for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK; at += ch_shot_piece_bytes(c)) {
         ch_tell_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
         st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g); /* all are here: their dest may be
                                                             written */
         if (st != CHORUS_OK) return st;
-        ch_push_give(c, at + ch_push_piece_bytes(c), exchange + 1, g);
-        ch_push_combine(c, at, exchange++, g);
+        ch_shot_give(c, at + ch_shot_piece_bytes(c), exchange + 1, g);
+        ch_shot_combine(c, at, exchange++, g);
     }
     ch_tell_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
     if (g.lane == 0) c->exchanges[CH_RING_simple] = exchange;

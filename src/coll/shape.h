@@ -256,7 +256,7 @@ CH_FN uint64_t ch_least_two(uint64_t m, uint64_t e, uint64_t n)
 
 /* Bytes [first, first + count) of `bytes` that are PE `pe`'s of n, in whole lines; the last PE
  * has what is left over, too. */
-CH_FN struct ch_slice ch_lines_of(size_t bytes, uint32_t n, uint32_t pe)
+CH_FN struct ch_slice ch_grains_of(size_t bytes, uint32_t n, uint32_t pe)
 {
     struct ch_slice s = ch_slice_of(bytes / CH_PART_BYTES, n, pe);
 
@@ -267,10 +267,10 @@ CH_FN struct ch_slice ch_lines_of(size_t bytes, uint32_t n, uint32_t pe)
 }
 
 /* The longest of these slices: the first or the last. */
-CH_FN uint64_t ch_most_lines(uint64_t m, uint64_t n)
+CH_FN uint64_t ch_most_grains(uint64_t m, uint64_t n)
 {
-    return ch_max(ch_lines_of(m, (uint32_t)n, 0).count,
-                  ch_lines_of(m, (uint32_t)n, (uint32_t)n - 1).count);
+    return ch_max(ch_grains_of(m, (uint32_t)n, 0).count,
+                  ch_grains_of(m, (uint32_t)n, (uint32_t)n - 1).count);
 }
 
 /* How a block is shared among CTAs: in grains of so many elements, `base` of them for each CTA

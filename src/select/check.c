@@ -118,7 +118,8 @@ static bool is_taken(const struct ch_rule *rule, chorus_type type, struct box b,
 /* Is there a machine where a call with elements of `type` may meet the algorithm's needs? */
 static bool is_servable(const struct ch_algo *algo, chorus_type type)
 {
-    const uint32_t most = ch_offers(type, CH_REACH_self, true) | CH_NEED_copy_engine;
+    const uint32_t most =
+        ch_offers(type, CH_REACH_self, true) | CH_NEED_copy_engine | CH_NEED_multicast;
 
     return (algo->needs & ~most) == 0;
 }

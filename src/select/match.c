@@ -11,6 +11,25 @@ const char *const ch_reach_names[CH_REACH_COUNT] = {
 #undef X
 };
 
+/* clang-format off */
+#define IS_INTEGER_INT true
+#define IS_INTEGER_UINT true
+#define IS_INTEGER_HALF false
+#define IS_INTEGER_FLOAT false
+#define IS_INTEGER_COMPLEX false
+/* clang-format on */
+
+static bool is_integer(chorus_type type)
+{
+    static const bool are[CHORUS_TYPE_COUNT] = {
+#define X(T, ctype, class, bytes) IS_INTEGER_##class,
+        CHORUS_TYPE_LIST(X)
+#undef X
+    };
+
+    return are[type];
+}
+
 uint32_t ch_offers(chorus_type type, uint32_t reach, bool is_apart)
 {
     uint32_t offers = CH_NEED_lines;
@@ -18,6 +37,7 @@ uint32_t ch_offers(chorus_type type, uint32_t reach, bool is_apart)
     if (reach == CH_REACH_self || reach == CH_REACH_mapped) offers |= CH_NEED_map;
     if (type != CHORUS_TYPE_f16 && type != CHORUS_TYPE_bf16) offers |= CH_NEED_whole;
     if (is_apart) offers |= CH_NEED_apart;
+    if (is_integer(type)) offers |= CH_NEED_exact;
     return offers;
 }
 

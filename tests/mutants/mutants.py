@@ -221,7 +221,7 @@ MUTANTS = [
            "broadcast:board:ll", "has not notified|without notifying"),
     # Entry and exit.
     Mutant("READY wait skipped, broadcast", "src/coll/broadcast_put_to_all.h",
-           "ch_hear(c, peer, CH_WORD_READY, epoch, g);", "CHORUS_OK;",
+           "st = ch_hear_all(c, CH_WORD_READY, epoch, g);", "st = CHORUS_OK;",
            "broadcast:put_to_all:simple", RACE),
     Mutant("READY wait skipped, pull", "src/coll/broadcast_pull.h",
            "st = ch_hear(c, c->root, CH_WORD_READY, epoch, g);", "st = CHORUS_OK;",
@@ -304,6 +304,9 @@ MUTANTS = [
     Mutant("READY wait skipped, fcollect by multicast", "src/coll/fcollect_multicast.h",
            "st = ch_hear_all(c, CH_WORD_READY, epoch, g);", "st = CHORUS_OK;",
            "fcollect:multicast:simple", RACE),
+    Mutant("READY wait skipped, one shot by loads", "src/coll/reduce_one_shot_pull.h",
+           "st = ch_hear_all(c, CH_WORD_READY, epoch, g);", "st = CHORUS_OK;",
+           "reduce:one_shot_pull:simple", RACE),
     Mutant("READY wait skipped, one shot by multicast", "src/coll/reduce_multicast_one.h",
            "st = ch_hear_all(c, CH_WORD_READY, epoch, g);", "st = CHORUS_OK;",
            "reduce:multicast_one_shot:simple", RACE),
@@ -322,6 +325,9 @@ MUTANTS = [
     Mutant("DONE wait skipped, fcollect by multicast", "src/coll/fcollect_multicast.h",
            "return ch_hear_all(c, CH_WORD_DONE, epoch, g);", "return CHORUS_OK;",
            "fcollect:multicast:simple", WRONG),
+    Mutant("DONE wait skipped, one shot by loads", "src/coll/reduce_one_shot_pull.h",
+           "return ch_hear_all(c, CH_WORD_DONE, epoch, g);", "return CHORUS_OK;",
+           "reduce:one_shot_pull:simple", RACE),
     Mutant("DONE wait skipped, one shot by multicast", "src/coll/reduce_multicast_one.h",
            "return ch_hear_all(c, CH_WORD_DONE, epoch, g);", "return CHORUS_OK;",
            "reduce:multicast_one_shot:simple", RACE),
@@ -433,8 +439,8 @@ MUTANTS = [
            """st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g); /* all are here: their dest may be
                                                             written */
         if (st != CHORUS_OK) return st;
-        ch_push_give(c, at + ch_push_piece_bytes(c), exchange + 1, g);""",
-           """ch_push_give(c, at + ch_push_piece_bytes(c), exchange + 1, g);
+        ch_shot_give(c, at + ch_shot_piece_bytes(c), exchange + 1, g);""",
+           """ch_shot_give(c, at + ch_shot_piece_bytes(c), exchange + 1, g);
         st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
         if (st != CHORUS_OK) return st;""",
            "reduce:two_shot_push:simple", RACE),

@@ -3,7 +3,7 @@
 
 #include "coll/all.h"
 
-#define X(coll, name, proto, fn, needs, radix, steps, wire)                   \
+#define X(coll, name, proto, fn, ...)                                         \
     static chorus_status run_##fn(const struct ch_coll *c, struct ch_lanes g) \
     {                                                                         \
         return fn(c, g);                                                      \
@@ -12,7 +12,7 @@ CH_ALGO_LIST(X)
 #undef X
 
 const sim_entry sim_entries[CH_ALGO_COUNT] = {
-#define X(coll, name, proto, fn, needs, radix, steps, wire) run_##fn,
+#define X(coll, name, proto, fn, ...) run_##fn,
     CH_ALGO_LIST(X)
 #undef X
 };
