@@ -66,53 +66,38 @@ CH_FN int ch_is_short(const struct ch_coll *c)
     return ch_bytes(c) <= CH_DEVICE_CHUNKS * c->layout->chunk_bytes[CH_RING_ll];
 }
 
-/* Which body; a constant of each call. */
-enum ch_device_body {
-    CH_DEVICE_BROADCAST,
-    CH_DEVICE_FCOLLECT,
-    CH_DEVICE_ALLTOALL,
-    CH_DEVICE_REDUCE,
-    CH_DEVICE_REDUCESCATTER
-};
+/* The bodies for a collective, a constant of each call: of CH_ALGO_LIST those for small and for
+ * large calls inside kernels. */
+#define CH_SMALL_small(COLL, fn) \
+    if (coll == CHORUS_COLL_##COLL) return fn(c, g);
+#define CH_SMALL_large(COLL, fn)
+#define CH_SMALL_never(COLL, fn)
+#define CH_LARGE_small(COLL, fn)
+#define CH_LARGE_large(COLL, fn) \
+    if (coll == CHORUS_COLL_##COLL) return fn(c, g);
+#define CH_LARGE_never(COLL, fn)
 
-CH_FN chorus_status ch_run_packets(enum ch_device_body body, const struct ch_coll *c,
-                                   struct ch_lanes g)
+CH_FN chorus_status ch_run_packets(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
 {
-    switch (body) {
-    case CH_DEVICE_BROADCAST:
-        return ch_broadcast_push_ll(c, g);
-    case CH_DEVICE_FCOLLECT:
-        return ch_fcollect_push_ll(c, g);
-    case CH_DEVICE_ALLTOALL:
-        return ch_alltoall_push_ll(c, g);
-    case CH_DEVICE_REDUCE:
-        return ch_reduce_one_shot_ll(c, g);
-    case CH_DEVICE_REDUCESCATTER:
-        return ch_reducescatter_push_ll(c, g);
-    }
+#define X(COLL, name, proto, fn, needs, radix, steps, wire, kernel, inside) \
+    CH_SMALL_##inside(COLL, fn)
+    CH_ALGO_LIST(X)
+#undef X
     return CHORUS_ERR_ARG;
 }
 
-CH_FN chorus_status ch_run_plain(enum ch_device_body body, const struct ch_coll *c,
-                                 struct ch_lanes g)
+CH_FN chorus_status ch_run_plain(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
 {
-    switch (body) {
-    case CH_DEVICE_BROADCAST:
-        return ch_broadcast_pull(c, g);
-    case CH_DEVICE_FCOLLECT:
-        return ch_fcollect_direct(c, g);
-    case CH_DEVICE_ALLTOALL:
-        return ch_alltoall_direct(c, g);
-    case CH_DEVICE_REDUCE:
-        return ch_reduce_two_shot(c, g);
-    case CH_DEVICE_REDUCESCATTER:
-        return ch_reducescatter_push_simple(c, g);
-    }
+#define X(COLL, name, proto, fn, needs, radix, steps, wire, kernel, inside) \
+    CH_LARGE_##inside(COLL, fn)
+    CH_ALGO_LIST(X)
+#undef X
     return CHORUS_ERR_ARG;
 }
 
 /* Lane 0: ask for the team; what comes is its number, with CH_TAKEN if another call has it, or
- * if a call on it failed, on streams too. The lanes' sync, which follows, need not wait for that.
+ * if a call on it failed, on streams too. The lanes' sync, which follows, need not wait for
+ * that.
  */
 CH_FN uint64_t ch_take(struct ch_dup *dup, struct ch_lanes g)
 {
@@ -156,7 +141,7 @@ CH_FN void ch_fail_call(const struct ch_device_team *team, chorus_status st, uin
 
 /* Between two barriers of its lanes: what they wrote before is there for the body, and what it
  * wrote, for them all. */
-CH_FN int ch_call_in_packets(enum ch_device_body body, const struct ch_device_team *team,
+CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team,
                              struct ch_coll c, struct ch_lanes g)
 {
     uint64_t numbers[CH_RING_COUNT] = {0};
@@ -167,7 +152,7 @@ CH_FN int ch_call_in_packets(enum ch_device_body body, const struct ch_device_te
     c.exchanges = numbers;
     c.is_known = &is_known;
     ch_lanes_sync(g);
-    st = ch_run_packets(body, &c, g);
+    st = ch_run_packets(coll, &c, g);
     if ((numbers[CH_RING_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (st == CHORUS_OK)
         ch_put_back(team->dup, numbers[CH_RING_ll], g);
@@ -176,8 +161,8 @@ CH_FN int ch_call_in_packets(enum ch_device_body body, const struct ch_device_te
     return st;
 }
 
-CH_FN int ch_call_plain(enum ch_device_body body, const struct ch_device_team *team,
-                        struct ch_coll c, struct ch_lanes g)
+CH_FN int ch_call_plain(chorus_coll coll, const struct ch_device_team *team, struct ch_coll c,
+                        struct ch_lanes g)
 {
     uint64_t number = ch_take(team->dup, g);
     chorus_status st;
@@ -186,7 +171,7 @@ CH_FN int ch_call_plain(enum ch_device_body body, const struct ch_device_team *t
     if (g.lane < c.n) ch_publish();
     number = ch_lanes_share(g, number);
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
-    st = ch_run_plain(body, &c, g);
+    st = ch_run_plain(coll, &c, g);
     ch_lanes_sync(g); /* all lanes have done what was left to do */
     if (st != CHORUS_OK) {
         ch_fail_call(team, st, *c.late_peer, g);
@@ -198,16 +183,16 @@ CH_FN int ch_call_plain(enum ch_device_body body, const struct ch_device_team *t
     return CHORUS_OK;
 }
 
-CH_FN int ch_run_call(enum ch_device_body body, const struct ch_device_team *team,
-                      struct ch_coll *c, struct ch_lanes g)
+CH_FN int ch_run_call(chorus_coll coll, const struct ch_device_team *team, struct ch_coll *c,
+                      struct ch_lanes g)
 {
     const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
     uint32_t late_pe = team->me;
 
     c->patience = &patience;
     c->late_peer = &late_pe;
-    return ch_is_short(c) ? ch_call_in_packets(body, team, *c, g)
-                          : ch_call_plain(body, team, *c, g);
+    return ch_is_short(c) ? ch_call_in_packets(coll, team, *c, g)
+                          : ch_call_plain(coll, team, *c, g);
 }
 
 /* The barrier of one warp's lanes, in whose first the team's number is. */
@@ -259,8 +244,8 @@ CH_FN void ch_report_code(int code, struct ch_lanes g)
         ch_report_late(0, (chorus_status)code, ch_state.world.me);
 }
 
-CH_FN int ch_move_call(enum ch_device_body body, chorus_team_t handle, void *dest,
-                       const void *source, size_t bytes, int root, struct ch_lanes g)
+CH_FN int ch_move_call(chorus_coll coll, chorus_team_t handle, void *dest, const void *source,
+                       size_t bytes, int root, struct ch_lanes g)
 {
     const struct ch_device_team *team = ch_team_of(handle);
     struct ch_coll c;
@@ -269,10 +254,10 @@ CH_FN int ch_move_call(enum ch_device_body body, chorus_team_t handle, void *des
     if (bytes == 0) return CHORUS_OK;
     c = ch_call_on(team, dest, source, bytes, 1);
     c.root = (uint32_t)root;
-    return ch_run_call(body, team, &c, g);
+    return ch_run_call(coll, team, &c, g);
 }
 
-CH_FN int ch_combine_call(enum ch_device_body body, chorus_team_t handle, void *dest,
+CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
                           const void *source, size_t count, size_t elem_bytes, uint32_t type,
                           uint32_t op, struct ch_lanes g)
 {
@@ -284,7 +269,7 @@ CH_FN int ch_combine_call(enum ch_device_body body, chorus_team_t handle, void *
     c = ch_call_on(team, dest, source, count, elem_bytes);
     c.type = type;
     c.op = op;
-    return ch_run_call(body, team, &c, g);
+    return ch_run_call(coll, team, &c, g);
 }
 
 /* --- barriers --------------------------------------------------------------------------- */
@@ -301,10 +286,9 @@ CH_FN int ch_combine_call(enum ch_device_body body, chorus_team_t handle, void *
  *             and seen by the threads that call on other PEs, after it. What other threads of
  *             the PE did, once these have seen it: after a barrier of the grid. Also of sync.
  * Errors:     ERR_ARG for a bad team; ERR_STATE while another call in a kernel is on it, or
- *             after a call on it failed, on streams too; ERR_TIMEOUT, ERR_ABORTED, after which the team is unusable; on
- *             all threads alike. The forms for all PEs report instead.
- * Source:     NVSHMEM, nvshmemx_barrier_block and its kin.
- * Since:      0.1
+ *             after a call on it failed, on streams too; ERR_TIMEOUT, ERR_ABORTED, after which
+ * the team is unusable; on all threads alike. The forms for all PEs report instead. Source:
+ * NVSHMEM, nvshmemx_barrier_block and its kin. Since:      0.1
  */
 #define CHORUS_DEFINE_BARRIERS(SCOPE)                               \
     CHORUS_DEVICE int chorusx_barrier_##SCOPE(chorus_team_t team)   \
@@ -386,20 +370,22 @@ CHORUS_BOTH void chorus_sync_all(void)
 CHORUS_DEVICE int chorusx_broadcastmem_block(chorus_team_t team, void *dest, const void *source,
                                              size_t bytes, int root)
 {
-    return ch_move_call(CH_DEVICE_BROADCAST, team, dest, source, bytes, root,
+    return ch_move_call(CHORUS_COLL_broadcast, team, dest, source, bytes, root,
                         ch_lanes_of_block());
 }
 
 CHORUS_DEVICE int chorusx_fcollectmem_block(chorus_team_t team, void *dest, const void *source,
                                             size_t bytes)
 {
-    return ch_move_call(CH_DEVICE_FCOLLECT, team, dest, source, bytes, 0, ch_lanes_of_block());
+    return ch_move_call(CHORUS_COLL_fcollect, team, dest, source, bytes, 0,
+                        ch_lanes_of_block());
 }
 
 CHORUS_DEVICE int chorusx_alltoallmem_block(chorus_team_t team, void *dest, const void *source,
                                             size_t bytes)
 {
-    return ch_move_call(CH_DEVICE_ALLTOALL, team, dest, source, bytes, 0, ch_lanes_of_block());
+    return ch_move_call(CHORUS_COLL_alltoall, team, dest, source, bytes, 0,
+                        ch_lanes_of_block());
 }
 
 #define CHORUS_DEFINE_MOVES(NAME, T, kind)                                               \
@@ -445,18 +431,18 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_MOVES)
  * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block; reducescatter likewise.
  * Since:      0.1
  */
-#define CHORUS_DEFINE_REDUCE(NAME, T, TYPE, OP)                                                \
-    CHORUS_DEVICE int chorusx_##NAME##_##OP##_reduce_block(chorus_team_t team, T *dest,        \
-                                                           const T *source, size_t nreduce)    \
-    {                                                                                          \
-        return ch_combine_call(CH_DEVICE_REDUCE, team, dest, source, nreduce, sizeof(T), TYPE, \
-                               CHORUS_OP_##OP, ch_lanes_of_block());                           \
-    }                                                                                          \
-    CHORUS_DEVICE int chorusx_##NAME##_##OP##_reducescatter_block(                             \
-        chorus_team_t team, T *dest, const T *source, size_t nreduce)                          \
-    {                                                                                          \
-        return ch_combine_call(CH_DEVICE_REDUCESCATTER, team, dest, source, nreduce,           \
-                               sizeof(T), TYPE, CHORUS_OP_##OP, ch_lanes_of_block());          \
+#define CHORUS_DEFINE_REDUCE(NAME, T, TYPE, OP)                                             \
+    CHORUS_DEVICE int chorusx_##NAME##_##OP##_reduce_block(chorus_team_t team, T *dest,     \
+                                                           const T *source, size_t nreduce) \
+    {                                                                                       \
+        return ch_combine_call(CHORUS_COLL_reduce, team, dest, source, nreduce, sizeof(T),  \
+                               TYPE, CHORUS_OP_##OP, ch_lanes_of_block());                  \
+    }                                                                                       \
+    CHORUS_DEVICE int chorusx_##NAME##_##OP##_reducescatter_block(                          \
+        chorus_team_t team, T *dest, const T *source, size_t nreduce)                       \
+    {                                                                                       \
+        return ch_combine_call(CHORUS_COLL_reducescatter, team, dest, source, nreduce,      \
+                               sizeof(T), TYPE, CHORUS_OP_##OP, ch_lanes_of_block());       \
     }
 #define CHORUS_DEFINE_and(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, and)
 #define CHORUS_DEFINE_or(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, or)

@@ -496,6 +496,8 @@ def try_mutant(mutant, place, compiler, objects):
     if text.count(mutant.old) != 1:
         return f"{mutant.file} has {text.count(mutant.old)} places with: {mutant.old}"
     shutil.copytree(TOP / "src", place / "src")
+    subprocess.run([str(TOP / "src/coll/all-headers"), str(place / "src"),
+                    str(place / "src/coll/all.h")], check=True)
     (place / mutant.file).write_text(text.replace(mutant.old, mutant.new))
     compile_one(compiler, INSTANCE, place / "instance.o", place)
     link(compiler, [*objects, place / "instance.o"], place / "test_sim_coll")

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adding an algorithm takes its header and its row, and nothing else.
+
+usage: test_coll_add.py FOLDER COMPILER...
+
+A copy of the sources gets a broadcast of its own in that way, as CONTRIBUTING.md shows it. The
+simulator must then run it, right and by the formulas of its row; with a wrong formula it must
+say so.
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DCH_SIM", "-O1", "-w"]
+SOURCES = ["tests/sim/atomic.c", "tests/sim/clock.c", "tests/sim/fiber.c", "tests/sim/memory.c",
+           "tests/sim/drive.c", "tests/sim/plan.c", "tests/sim/instance.c", "tests/test_sim_coll.c",
+           "tests/ref/ref_coll.c", "src/coll/algorithm.c", "src/coll/reduce.c", "src/team/sync.c"]
+ROW = """    X(broadcast, example, simple, ch_broadcast_example, CH_NEED_map, 0, 1, {wire}, plain, never) \\
+"""
+BEFORE = "    X(broadcast, tree, simple,"
+
+
+def add(src, wire):
+    """The header, which is broadcast_pull.h under another name, and the row."""
+    text = (src / "coll/broadcast_pull.h").read_text()
+    text = text.replace("ch_broadcast_pull", "ch_broadcast_example")
+    (src / "coll/broadcast_example.h").write_text(text.replace("BROADCAST_PULL", "BROADCAST_EXAMPLE"))
+    rows = (src / "coll/algorithm.h").read_text()
+    assert rows.count(BEFORE) == 1
+    (src / "coll/algorithm.h").write_text(rows.replace(BEFORE, ROW.format(wire=wire) + BEFORE))
+
+
+def build(folder, compiler, wire):
+    src = folder / "src"
+    shutil.copytree(TOP / "src", src)
+    add(src, wire)
+    subprocess.run([str(TOP / "src/coll/all-headers"), str(src), str(src / "coll/all.h")], check=True)
+    files = [folder / name if name.startswith("src") else TOP / name for name in SOURCES]
+    subprocess.run([*compiler, *FLAGS, f"-I{src}", f"-I{TOP}/include", f"-I{TOP}/tests",
+                    *map(str, files), "-lm", "-o", str(folder / "sim")], check=True)
+    return subprocess.run([str(folder / "sim"), "--algo", "broadcast:example:simple", "--pes", "3",
+                           "--seeds", "200"], capture_output=True, text=True, timeout=120)
+
+
+def main():
+    folder, compiler = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, wire, says in [("right", "m", ""), ("wrong", "2 * m", "by the formula 2 * m")]:
+        (folder / name).mkdir(parents=True)
+        result = build(folder / name, compiler, wire)
+        if (result.returncode == 0) != (says == "") or says not in result.stdout:
+            print(f"{name}: {result.stdout}{result.stderr}")
+            return 1
+    return 0
+
+
+sys.exit(main())
