@@ -313,22 +313,30 @@ CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
 
 /* --- packets and lines --- */
 
-/* Where this lane's piece lies among the cells: two packets, or a part of a line. */
-CH_FN const char *ch_cell_of(enum ch_ring ring, const char *cells, const struct ch_batch *b)
+/*
+ * Where this lane's piece lies among the cells: a part of a line, or the first of two packets.
+ * The second ones lie behind the first ones of all pieces, so that neighbours' accesses cover
+ * whole sectors: a store of every other packet takes twice as many, and links are slow with
+ * parts of sectors.
+ */
+CH_FN const char *ch_cell_of(const char *cells, const struct ch_batch *b)
 {
-    const uint32_t step = ring == CH_RING_ll ? 2 * sizeof(struct ch_packet) : CH_PIECE_BYTES;
+    return cells + (size_t)((uint32_t)b->piece * CH_PIECE_BYTES);
+}
 
-    return cells + (size_t)((uint32_t)b->piece * step);
+CH_FN uint32_t ch_second_packet(const struct ch_batch *b)
+{
+    return (uint32_t)b->pieces * (uint32_t)sizeof(struct ch_packet);
 }
 
 CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *v,
                          const struct ch_batch *b, uint64_t flag)
 {
-    char *at = (char *)(uintptr_t)ch_cell_of(ring, cells, b);
+    char *at = (char *)(uintptr_t)ch_cell_of(cells, b);
 
     if (ring == CH_RING_ll) {
         if (b->own.bytes != 0) ch_quad_store(at, v->word[0][0], flag);
-        if (b->own.bytes > 8) ch_quad_store(at + sizeof(struct ch_packet), v->word[0][1], flag);
+        if (b->own.bytes > 8) ch_quad_store(at + ch_second_packet(b), v->word[0][1], flag);
     } else {
         __syncwarp(); /* the eight parts of a line go together */
         if (b->piece < b->pieces)
@@ -340,11 +348,11 @@ CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *
 CH_FN void ch_value_ask(enum ch_ring ring, const char *cells, struct ch_value *v,
                         const struct ch_batch *b)
 {
-    const char *at = ch_cell_of(ring, cells, b);
+    const char *at = ch_cell_of(cells, b);
 
     if (ring == CH_RING_ll) { /* both at once; a cell after the message is memory, too */
         ch_quad_load(at, &v->word[0][0], &v->seen[0]);
-        ch_quad_load(at + sizeof(struct ch_packet), &v->word[0][1], &v->seen[1]);
+        ch_quad_load(at + ch_second_packet(b), &v->word[0][1], &v->seen[1]);
     } else if (b->piece < b->pieces) {
         ch_quad_load(at, &v->word[0][0], &v->word[0][1]);
     }

@@ -8,8 +8,8 @@
  *   scratch  two places of a chunk for each peer
  *   inplace  safe: dest may be source
  *   result   a copy
- *   source   a tree of radix n, as an exchange in which the root alone has messages: a PE
- * leaves when all have entered, and there are no positions in rings to be loaded first
+ *   source   a tree of radix n, as an exchange where the root alone has messages: a PE leaves
+ *            when all have entered, and no positions in rings are loaded first
  */
 #ifndef CH_BROADCAST_PUSH_H
 #define CH_BROADCAST_PUSH_H
@@ -17,8 +17,8 @@
 #include "coll/exchange.h"
 
 /* The root's chunk at byte `at`. */
-CH_FN chorus_status ch_broadcast_give(const struct ch_coll *c, enum ch_ring ring, size_t at,
-                                      size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_broadcast_push_give(const struct ch_coll *c, enum ch_ring ring,
+                                           size_t at, size_t bytes, struct ch_lanes g)
 {
     const struct ch_gift gift = ch_gift_of(c, ring, c->src + at, 0, bytes, g);
     uint64_t exchange;
@@ -30,8 +30,8 @@ CH_FN chorus_status ch_broadcast_give(const struct ch_coll *c, enum ch_ring ring
 }
 
 /* Another PE's. Lanes from the last on wait for the other PEs, as the first wait for cells. */
-CH_FN chorus_status ch_broadcast_take(const struct ch_coll *c, enum ch_ring ring, size_t at,
-                                      size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_broadcast_push_take(const struct ch_coll *c, enum ch_ring ring,
+                                           size_t at, size_t bytes, struct ch_lanes g)
 {
     uint64_t exchange;
     struct ch_slot place;
@@ -52,8 +52,8 @@ CH_FN chorus_status ch_broadcast_push_ll(const struct ch_coll *c, struct ch_lane
 
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
         part = ch_part(c, CH_RING_ll, at);
-        st = c->me == c->root ? ch_broadcast_give(c, CH_RING_ll, at, part, g)
-                              : ch_broadcast_take(c, CH_RING_ll, at, part, g);
+        st = c->me == c->root ? ch_broadcast_push_give(c, CH_RING_ll, at, part, g)
+                              : ch_broadcast_push_take(c, CH_RING_ll, at, part, g);
     }
     return st;
 }
