@@ -73,6 +73,8 @@ static void check_record(const struct side *s, ch_team_handle handle)
     EXPECT(record->id == team->id);
     EXPECT(memcmp(&record->layout, &team->layout, sizeof(team->layout)) == 0);
     EXPECT(memcmp(record->peers, team->peers, team->n * sizeof(struct ch_peer)) == 0);
+    for (uint32_t pe = 0; pe < team->n; pe++)
+        EXPECT(record->worlds[pe] == team->members[pe].world);
     EXPECT((const char *)record->dup == sync + team->n_dups * team->layout.dup_bytes);
     EXPECT(record->dup->epoch == 0 && record->dup->exchanges[CH_RING_ll] == 0);
     /* Behind all duplicates, and not in one of them. */

@@ -255,6 +255,31 @@ CHORUS_BOTH int chorus_team_n_pes(chorus_team_t team)
 }
 
 /**
+ * As chorus_team_translate_pe of hosts.
+ *
+ * @param src_team   a team that this PE is in
+ * @param src_pe     a number in src_team
+ * @param dest_team  a team that this PE is in
+ *
+ * Collective: no, any PE.
+ * Threads:    any threads of any kernel, diverged too.
+ * Ordering:   implies no barrier.
+ * Errors:     none but -1 for a bad team or number, or a PE that is not in both.
+ * Source:     NVSHMEM, nvshmem_team_translate_pe in kernels.
+ * Since:      0.1
+ */
+CHORUS_BOTH int chorus_team_translate_pe(chorus_team_t src_team, int src_pe,
+                                         chorus_team_t dest_team)
+{
+    const struct ch_device_team *src = ch_team_of(src_team), *dest = ch_team_of(dest_team);
+
+    if (src == 0 || dest == 0 || src_pe < 0 || (uint32_t)src_pe >= src->n) return -1;
+    for (uint32_t pe = 0; pe < dest->n; pe++)
+        if (dest->worlds[pe] == src->worlds[src_pe]) return (int)pe;
+    return -1;
+}
+
+/**
  * Get an address by which loads, stores and atomics of kernels reach a peer's copy of an
  * object.
  *

@@ -124,13 +124,6 @@ CH_FN void ch_put_back(struct ch_dup *dup, uint64_t number, struct ch_lanes g)
                       (unsigned long long)number);
 }
 
-/* What lanes wrote before a call, for the peers that hear this lane's signals; and, for this
- * lane, what the team's last call wrote. */
-CH_FN void ch_publish(void)
-{
-    asm volatile("fence.acq_rel.sys;" ::: "memory");
-}
-
 /* A failed call keeps the team. Every lane that noticed reports, and the first is heard. */
 CH_FN void ch_fail_call(const struct ch_device_team *team, chorus_status st, uint32_t late_pe,
                         struct ch_lanes g)
@@ -343,7 +336,7 @@ CHORUS_BOTH void chorus_sync_all(void)
 
 /* --- collectives that move -------------------------------------------------------------- */
 /**
- * As the functions of these names in chorus.h, without _block.
+ * As the functions of these names in chorus.h, without _warp and _block.
  *
  *     broadcast:  dest[i] = source of root [i]
  *     fcollect:   dest[p * nelems + i] = source of PE p [i]
@@ -357,59 +350,74 @@ CHORUS_BOTH void chorus_sync_all(void)
  * @param bytes   of the mem forms, in place of nelems
  * @param root    number in team
  *
- * Collective: every PE of the team, one block of each, in the same order of calls on it.
- * Threads:    all threads of the block; calls on a team as of chorusx_barrier_block.
- * Ordering:   dest is complete and source may be reused on return, for all threads of the
- *             block; what any of them wrote to source before is sent. Implies no barrier.
+ * Collective: every PE of the team, in the same order of calls on it; forms may differ.
+ * Threads:    one thread, all lanes of one warp or all threads of one block of each PE; calls
+ *             on a team as of chorusx_barrier_block.
+ * Ordering:   dest is complete and source may be reused on return, for all threads that
+ *             called; what any of them wrote to source before is sent. Implies no barrier.
  * Result:     a copy, bit for bit.
  * Errors:     as of chorusx_barrier_block; ERR_ARG for a bad root, too. Nothing is done then,
  *             nor after ERR_STATE; after others dest is undefined.
  * Source:     NVSHMEM, nvshmemx_T_broadcast_block and its kin.
  * Since:      0.1
  */
-CHORUS_DEVICE int chorusx_broadcastmem_block(chorus_team_t team, void *dest, const void *source,
-                                             size_t bytes, int root)
-{
-    return ch_move_call(CHORUS_COLL_broadcast, team, dest, source, bytes, root,
-                        ch_lanes_of_block());
-}
-
-CHORUS_DEVICE int chorusx_fcollectmem_block(chorus_team_t team, void *dest, const void *source,
-                                            size_t bytes)
-{
-    return ch_move_call(CHORUS_COLL_fcollect, team, dest, source, bytes, 0,
-                        ch_lanes_of_block());
-}
-
-CHORUS_DEVICE int chorusx_alltoallmem_block(chorus_team_t team, void *dest, const void *source,
-                                            size_t bytes)
-{
-    return ch_move_call(CHORUS_COLL_alltoall, team, dest, source, bytes, 0,
-                        ch_lanes_of_block());
-}
-
-#define CHORUS_DEFINE_MOVES(NAME, T, kind)                                               \
-    CHORUS_DEVICE int chorusx_##NAME##_broadcast_block(                                  \
-        chorus_team_t team, T *dest, const T *source, size_t nelems, int root)           \
-    {                                                                                    \
-        return chorusx_broadcastmem_block(team, dest, source, nelems * sizeof(T), root); \
-    }                                                                                    \
-    CHORUS_DEVICE int chorusx_##NAME##_fcollect_block(chorus_team_t team, T *dest,       \
-                                                      const T *source, size_t nelems)    \
-    {                                                                                    \
-        return chorusx_fcollectmem_block(team, dest, source, nelems * sizeof(T));        \
-    }                                                                                    \
-    CHORUS_DEVICE int chorusx_##NAME##_alltoall_block(chorus_team_t team, T *dest,       \
-                                                      const T *source, size_t nelems)    \
-    {                                                                                    \
-        return chorusx_alltoallmem_block(team, dest, source, nelems * sizeof(T));        \
+#define CHORUS_DEFINE_MOVES_MEM(KIND, PREFIX, TAIL, LANES)                                    \
+    KIND int PREFIX##_broadcastmem##TAIL(chorus_team_t team, void *dest, const void *source,  \
+                                         size_t bytes, int root)                              \
+    {                                                                                         \
+        return ch_move_call(CHORUS_COLL_broadcast, team, dest, source, bytes, root, LANES()); \
+    }                                                                                         \
+    KIND int PREFIX##_fcollectmem##TAIL(chorus_team_t team, void *dest, const void *source,   \
+                                        size_t bytes)                                         \
+    {                                                                                         \
+        return ch_move_call(CHORUS_COLL_fcollect, team, dest, source, bytes, 0, LANES());     \
+    }                                                                                         \
+    KIND int PREFIX##_alltoallmem##TAIL(chorus_team_t team, void *dest, const void *source,   \
+                                        size_t bytes)                                         \
+    {                                                                                         \
+        return ch_move_call(CHORUS_COLL_alltoall, team, dest, source, bytes, 0, LANES());     \
     }
-CHORUS_DEVICE_TYPES(CHORUS_DEFINE_MOVES)
+#define CHORUS_DEFINE_MOVES(KIND, PREFIX, NAME, T, TAIL, LANES)                              \
+    KIND int PREFIX##_##NAME##_broadcast##TAIL(chorus_team_t team, T *dest, const T *source, \
+                                               size_t nelems, int root)                      \
+    {                                                                                        \
+        return ch_move_call(CHORUS_COLL_broadcast, team, dest, source, nelems * sizeof(T),   \
+                            root, LANES());                                                  \
+    }                                                                                        \
+    KIND int PREFIX##_##NAME##_fcollect##TAIL(chorus_team_t team, T *dest, const T *source,  \
+                                              size_t nelems)                                 \
+    {                                                                                        \
+        return ch_move_call(CHORUS_COLL_fcollect, team, dest, source, nelems * sizeof(T), 0, \
+                            LANES());                                                        \
+    }                                                                                        \
+    KIND int PREFIX##_##NAME##_alltoall##TAIL(chorus_team_t team, T *dest, const T *source,  \
+                                              size_t nelems)                                 \
+    {                                                                                        \
+        return ch_move_call(CHORUS_COLL_alltoall, team, dest, source, nelems * sizeof(T), 0, \
+                            LANES());                                                        \
+    }
+
+CHORUS_DEFINE_MOVES_MEM(CHORUS_DEVICE, chorusx, _warp, ch_lanes_of_warp)
+CHORUS_DEFINE_MOVES_MEM(CHORUS_DEVICE, chorusx, _block, ch_lanes_of_block)
+#define CHORUS_DEFINE_TYPED(NAME, T, kind)                                        \
+    CHORUS_DEFINE_MOVES(CHORUS_DEVICE, chorusx, NAME, T, _warp, ch_lanes_of_warp) \
+    CHORUS_DEFINE_MOVES(CHORUS_DEVICE, chorusx, NAME, T, _block, ch_lanes_of_block)
+CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
+#undef CHORUS_DEFINE_TYPED
+
+#ifdef __CUDA_ARCH__
+CHORUS_DEFINE_MOVES_MEM(CHORUS_BOTH, chorus, , ch_lanes_of_thread)
+#define CHORUS_DEFINE_TYPED(NAME, T, kind) \
+    CHORUS_DEFINE_MOVES(CHORUS_BOTH, chorus, NAME, T, , ch_lanes_of_thread)
+CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
+#undef CHORUS_DEFINE_TYPED
+#endif /* __CUDA_ARCH__ */
 #undef CHORUS_DEFINE_MOVES
+#undef CHORUS_DEFINE_MOVES_MEM
 
 /* --- collectives that combine ----------------------------------------------------------- */
 /**
- * As the functions of these names in chorus.h, without _block.
+ * As the functions of these names in chorus.h, without _warp and _block.
  *
  *     reduce:         dest[i] = source of PE 0 [i] OP ... OP source of PE n - 1 [i]
  *     reducescatter:  the same of source [me * nreduce + i],   0 <= i < nreduce
@@ -420,38 +428,52 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_MOVES)
  *                 in a reducescatter dest may also be this PE's block of it. Else disjoint
  * @param nreduce  elements; 0 does nothing
  *
- * Collective: every PE of the team, one block of each, in the same order of calls on it.
- * Threads:    all threads of the block; calls on a team as of chorusx_barrier_block.
+ * Collective: every PE of the team, in the same order of calls on it; forms may differ.
+ * Threads:    as of chorusx_T_broadcast_block.
  * Ordering:   as of chorusx_T_broadcast_block.
  * Result:     the same bits on every PE, combined in PE order; 16-bit floats are combined in
  *             float and rounded once. As of the blocking call, if that does so too; but a
  *             file compiled with -ftz=true (--use_fast_math) combines denormal floats as 0.
  * Errors:     as of chorusx_barrier_block. After ERR_ARG and ERR_STATE nothing is done, after
  *             others dest is undefined.
- * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block; reducescatter likewise.
+ * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block and its kin; reducescatter likewise.
  * Since:      0.1
  */
-#define CHORUS_DEFINE_REDUCE(NAME, T, TYPE, OP)                                             \
-    CHORUS_DEVICE int chorusx_##NAME##_##OP##_reduce_block(chorus_team_t team, T *dest,     \
-                                                           const T *source, size_t nreduce) \
-    {                                                                                       \
-        return ch_combine_call(CHORUS_COLL_reduce, team, dest, source, nreduce, sizeof(T),  \
-                               TYPE, CHORUS_OP_##OP, ch_lanes_of_block());                  \
-    }                                                                                       \
-    CHORUS_DEVICE int chorusx_##NAME##_##OP##_reducescatter_block(                          \
-        chorus_team_t team, T *dest, const T *source, size_t nreduce)                       \
-    {                                                                                       \
-        return ch_combine_call(CHORUS_COLL_reducescatter, team, dest, source, nreduce,      \
-                               sizeof(T), TYPE, CHORUS_OP_##OP, ch_lanes_of_block());       \
+#define CHORUS_DEFINE_COMBINES(KIND, PREFIX, NAME, T, TYPE, OP, TAIL, LANES)               \
+    KIND int PREFIX##_##NAME##_##OP##_reduce##TAIL(chorus_team_t team, T *dest,            \
+                                                   const T *source, size_t nreduce)        \
+    {                                                                                      \
+        return ch_combine_call(CHORUS_COLL_reduce, team, dest, source, nreduce, sizeof(T), \
+                               TYPE, CHORUS_OP_##OP, LANES());                             \
+    }                                                                                      \
+    KIND int PREFIX##_##NAME##_##OP##_reducescatter##TAIL(chorus_team_t team, T *dest,     \
+                                                          const T *source, size_t nreduce) \
+    {                                                                                      \
+        return ch_combine_call(CHORUS_COLL_reducescatter, team, dest, source, nreduce,     \
+                               sizeof(T), TYPE, CHORUS_OP_##OP, LANES());                  \
     }
-#define CHORUS_DEFINE_and(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, and)
-#define CHORUS_DEFINE_or(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, or)
-#define CHORUS_DEFINE_xor(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, xor)
-#define CHORUS_DEFINE_min(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, min)
-#define CHORUS_DEFINE_max(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, max)
-#define CHORUS_DEFINE_sum(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, sum)
-#define CHORUS_DEFINE_prod(NAME, T, kind) CHORUS_DEFINE_REDUCE(NAME, T, kind, prod)
+/* Those of an operator and a type; CHORUS_DEFINE_COMBINE is one scope's or more. */
+#define CHORUS_DEFINE_and(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, and)
+#define CHORUS_DEFINE_or(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, or)
+#define CHORUS_DEFINE_xor(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, xor)
+#define CHORUS_DEFINE_min(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, min)
+#define CHORUS_DEFINE_max(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, max)
+#define CHORUS_DEFINE_sum(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, sum)
+#define CHORUS_DEFINE_prod(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, prod)
 #define CHORUS_DEFINE_OP(OP, TYPES) TYPES(CHORUS_DEFINE_##OP)
+
+#define CHORUS_DEFINE_COMBINE(NAME, T, TYPE, OP)                                               \
+    CHORUS_DEFINE_COMBINES(CHORUS_DEVICE, chorusx, NAME, T, TYPE, OP, _warp, ch_lanes_of_warp) \
+    CHORUS_DEFINE_COMBINES(CHORUS_DEVICE, chorusx, NAME, T, TYPE, OP, _block, ch_lanes_of_block)
 CHORUS_DEVICE_REDUCE_LIST(CHORUS_DEFINE_OP)
+#undef CHORUS_DEFINE_COMBINE
+
+#ifdef __CUDA_ARCH__
+#define CHORUS_DEFINE_COMBINE(NAME, T, TYPE, OP) \
+    CHORUS_DEFINE_COMBINES(CHORUS_BOTH, chorus, NAME, T, TYPE, OP, , ch_lanes_of_thread)
+CHORUS_DEVICE_REDUCE_LIST(CHORUS_DEFINE_OP)
+#undef CHORUS_DEFINE_COMBINE
+#endif /* __CUDA_ARCH__ */
+#undef CHORUS_DEFINE_COMBINES
 
 #endif /* CHORUS_DEVICE_COLL_CUH */

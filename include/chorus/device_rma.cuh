@@ -23,6 +23,14 @@ CH_FN void ch_get(void *dest, const void *source, size_t bytes, int pe, struct c
     ch_move(dest, ch_at_pe((const char *)source, pe), bytes, g);
 }
 
+/* One thread: what it wrote before, and has seen of others, is there for the peers that hear
+ * what it stores next; and it sees what was there for what it has heard. Not a fence for all,
+ * as a quiet is, which waits longer. */
+CH_FN void ch_publish(void)
+{
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
 /* One thread. */
 CH_FN void ch_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
@@ -39,7 +47,7 @@ CH_FN void ch_put_signal(void *dest, const void *source, size_t bytes, uint64_t 
 {
     ch_put(dest, source, bytes, pe, g);
     if (g.lane == 0) {
-        __threadfence_system(); /* all lanes' stores, which the sync put before this */
+        ch_publish(); /* all lanes' stores, which the sync put before this */
         ch_signal(sig_addr, signal, sig_op, pe);
     }
 }
@@ -138,6 +146,90 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_ELEMENT)
 #undef CHORUS_DEFINE_ELEMENT
 #endif /* __CUDA_ARCH__ */
 
+/* --- elements that lie apart ------------------------------------------------------------- */
+/* Element i * sst of source to element i * dst of dest, of so many bytes each. */
+CH_FN void ch_move_strided(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst,
+                           size_t nelems, size_t bytes, struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* what any lane wrote to source is moved */
+    for (size_t i = g.lane; i < nelems; i += g.width)
+        ch_copy(dest + (ptrdiff_t)i * dst * (ptrdiff_t)bytes,
+                source + (ptrdiff_t)i * sst * (ptrdiff_t)bytes, bytes, ch_lanes_of_thread());
+    ch_lanes_sync(g); /* source may be written, the dest of a get read */
+}
+
+CH_FN void ch_iput(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+                   size_t bytes, int pe, struct ch_lanes g)
+{
+    ch_move_strided(ch_at_pe((char *)dest, pe), (const char *)source, dst, sst, nelems, bytes,
+                    g);
+}
+
+CH_FN void ch_iget(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+                   size_t bytes, int pe, struct ch_lanes g)
+{
+    ch_move_strided((char *)dest, ch_at_pe((const char *)source, pe), dst, sst, nelems, bytes,
+                    g);
+}
+
+/**
+ * Copy elements that lie apart, as the functions of these names in chorus.h, without _warp and
+ * _block: element i * sst of source to element i * dst of dest.
+ *
+ * @param dest    [out] symmetric in a put
+ * @param source  [in] symmetric in a get; disjoint of dest
+ * @param dst     elements from one target to the next, 1 or more
+ * @param sst     elements from one source to the next, 1 or more
+ * @param nelems  elements copied; 0 moves nothing
+ * @param pe      number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    as of chorusx_T_put_block.
+ * Ordering:   as of chorusx_T_put_block.
+ * Errors:     none are found.
+ * Source:     NVSHMEM, nvshmemx_T_iput_block and its kin.
+ * Since:      0.1
+ */
+#define CHORUS_DEFINE_STRIDED(KIND, FUNCTION, WHICH, T, ELEMENT, LANES)                       \
+    KIND void FUNCTION(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, \
+                       int pe)                                                                \
+    {                                                                                         \
+        ch_##WHICH(dest, source, dst, sst, nelems, ELEMENT, pe, LANES());                     \
+    }
+#define CHORUS_TYPED_STRIDED(KIND, PREFIX, NAME, T, TAIL, LANES)                         \
+    CHORUS_DEFINE_STRIDED(KIND, PREFIX##_##NAME##_iput##TAIL, iput, T, sizeof(T), LANES) \
+    CHORUS_DEFINE_STRIDED(KIND, PREFIX##_##NAME##_iget##TAIL, iget, T, sizeof(T), LANES)
+#define CHORUS_UNTYPED_STRIDED(KIND, PREFIX, BITS, BYTES, TAIL, LANES)               \
+    CHORUS_DEFINE_STRIDED(KIND, PREFIX##_iput##BITS##TAIL, iput, void, BYTES, LANES) \
+    CHORUS_DEFINE_STRIDED(KIND, PREFIX##_iget##BITS##TAIL, iget, void, BYTES, LANES)
+
+#define CHORUS_DEFINE_TYPED(NAME, T, kind)                                         \
+    CHORUS_TYPED_STRIDED(CHORUS_DEVICE, chorusx, NAME, T, _warp, ch_lanes_of_warp) \
+    CHORUS_TYPED_STRIDED(CHORUS_DEVICE, chorusx, NAME, T, _block, ch_lanes_of_block)
+CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
+#undef CHORUS_DEFINE_TYPED
+
+#define CHORUS_DEFINE_SIZED(BITS, BYTES)                                                 \
+    CHORUS_UNTYPED_STRIDED(CHORUS_DEVICE, chorusx, BITS, BYTES, _warp, ch_lanes_of_warp) \
+    CHORUS_UNTYPED_STRIDED(CHORUS_DEVICE, chorusx, BITS, BYTES, _block, ch_lanes_of_block)
+CHORUS_SIZES(CHORUS_DEFINE_SIZED)
+#undef CHORUS_DEFINE_SIZED
+
+#ifdef __CUDA_ARCH__
+#define CHORUS_DEFINE_TYPED(NAME, T, kind) \
+    CHORUS_TYPED_STRIDED(CHORUS_BOTH, chorus, NAME, T, , ch_lanes_of_thread)
+CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
+#undef CHORUS_DEFINE_TYPED
+
+#define CHORUS_DEFINE_SIZED(BITS, BYTES) \
+    CHORUS_UNTYPED_STRIDED(CHORUS_BOTH, chorus, BITS, BYTES, , ch_lanes_of_thread)
+CHORUS_SIZES(CHORUS_DEFINE_SIZED)
+#undef CHORUS_DEFINE_SIZED
+#endif /* __CUDA_ARCH__ */
+#undef CHORUS_DEFINE_STRIDED
+#undef CHORUS_TYPED_STRIDED
+#undef CHORUS_UNTYPED_STRIDED
+
 /* --- puts with a signal ----------------------------------------------------------------- */
 /**
  * Put, then set or add to a signal at the same peer, which a wait there sees after the data.
@@ -223,15 +315,15 @@ CHORUS_DEVICE void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int si
  * Collective: no, any PE.
  * Threads:    one thread, for itself and for what it has seen of others: after a barrier of the
  *             block, for the block.
- * Ordering:   what it covers is seen by all PEs before anything this thread does later; both
- *             are the same here. Implies no barrier.
+ * Ordering:   what it covers is seen before anything this thread stores later, by PEs that see
+ *             that; after a quiet, by all PEs before anything it does later. Imply no barrier.
  * Errors:     none are found.
  * Source:     NVSHMEM, nvshmem_fence and nvshmem_quiet.
  * Since:      0.1
  */
 CHORUS_BOTH void chorus_fence(void)
 {
-    __threadfence_system();
+    ch_publish();
 }
 
 CHORUS_BOTH void chorus_quiet(void)

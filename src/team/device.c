@@ -43,6 +43,7 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
         .handle = handle,
         .id = team->id,
         .peers = peers_of(at),
+        .worlds = (const uint32_t *)(const void *)(peers_of(at) + team->n),
         .dup = (struct ch_dup *)(void *)ch_team_device_dups(team),
         .layout = team->layout,
     };
@@ -53,12 +54,16 @@ static chorus_status write_record(const struct ch_device *device, const struct c
 {
     const size_t bytes = CH_DEVICE_TEAM_BYTES(team->n);
     struct ch_device_team *record = malloc(bytes);
+    uint32_t *worlds;
     chorus_status status;
 
     if (record == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", team->n);
     *record = record_of(team, handle, at);
     memcpy(record + 1, team->peers, team->n * sizeof(struct ch_peer));
+    worlds = (uint32_t *)(void *)((char *)(record + 1) + team->n * sizeof(struct ch_peer));
+    for (uint32_t pe = 0; pe < team->n; pe++)
+        worlds[pe] = team->members[pe].world;
     status = ch_device_copy(device, at, record, bytes);
     free(record);
     return status;

@@ -34,6 +34,7 @@ struct ch_device_team {
     uint32_t unused;
     uint64_t id;
     const struct ch_peer *peers; /* [n], behind this */
+    const uint32_t *worlds;      /* [n], behind them: numbers in the job */
     struct ch_dup *dup;          /* duplicate 0's, which calls inside kernels use */
     struct ch_sync_layout layout;
 };
@@ -48,6 +49,7 @@ struct ch_device_state {
     struct ch_peer peers[CH_DEVICE_PES_MAX]; /* [world.n] */
 };
 
-#define CH_DEVICE_TEAM_BYTES(n) (sizeof(struct ch_device_team) + (n) * sizeof(struct ch_peer))
+#define CH_DEVICE_TEAM_BYTES(n) \
+    (sizeof(struct ch_device_team) + (n) * (sizeof(struct ch_peer) + sizeof(uint32_t)))
 
 #endif /* CH_TEAM_DEVICE_TABLE_H */

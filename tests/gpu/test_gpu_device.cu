@@ -9,6 +9,9 @@ __global__ void __launch_bounds__(THREADS_MAX, 1) who(int me, int n, int *at, in
     HOLDS(chorus_team_my_pe(CHORUS_TEAM_WORLD) == me);
     HOLDS(chorus_team_n_pes(CHORUS_TEAM_NODE) == n);
     HOLDS(chorus_team_my_pe(CHORUS_TEAM_INVALID) == -1 && chorus_team_n_pes(77) == -1);
+    HOLDS(chorus_team_translate_pe(CHORUS_TEAM_NODE, n - 1, CHORUS_TEAM_WORLD) == n - 1);
+    HOLDS(chorus_team_translate_pe(CHORUS_TEAM_WORLD, n, CHORUS_TEAM_NODE) == -1);
+    HOLDS(chorus_team_translate_pe(77, 0, CHORUS_TEAM_WORLD) == -1);
     HOLDS(chorus_ptr(at, me) == at);
     if (threadIdx.x == 0) *(int *)chorus_ptr(at, (me + 1) % n) = me;
     HOLDS(chorusx_barrier_block(CHORUS_TEAM_WORLD) == CHORUS_OK);
@@ -82,6 +85,53 @@ static void puts_and_gets_move(void)
     run(move, THREADS, dest, source, back, bad);
     chorus_free(source);
     chorus_free(back);
+    chorus_free(dest);
+    expect_none(bad);
+}
+
+/* --- elements that lie apart ------------------------------------------------------------- */
+/* Every third of source to every second of dest, at the next PE; what lies between stays. */
+__global__ void __launch_bounds__(THREADS_MAX, 1)
+    spread(int *dest, int *source, short *back, int form, int *bad)
+{
+    const int me = chorus_my_pe(), n = chorus_n_pes(), next = (me + 1) % n;
+    const int before = (me + n - 1) % n;
+    short *const shorts = (short *)source;
+
+    for (unsigned i = threadIdx.x; i < 3 * WORDS; i += blockDim.x)
+        source[i] = me * 1000 + (int)i + form;
+    for (unsigned i = threadIdx.x; i < 2 * WORDS; i += blockDim.x) {
+        dest[i] = -1;
+        back[i] = -1;
+    }
+    chorusx_barrier_all_block();
+    if (form == 0) {
+        chorusx_int_iput_block(dest, source, 2, 3, WORDS, next);
+        chorusx_iget16_block(back, shorts, 2, 4, WORDS, next);
+    } else if (form == 1 && threadIdx.x < 32) {
+        chorusx_iput32_warp(dest, source, 2, 3, WORDS, next);
+        chorusx_short_iget_warp(back, shorts, 2, 4, WORDS, next);
+    } else if (form == 2 && threadIdx.x == 0) {
+        chorus_int_iput(dest, source, 2, 3, WORDS, next);
+        chorus_iget16(back, shorts, 2, 4, WORDS, next);
+    }
+    chorusx_barrier_all_block();
+    for (unsigned i = threadIdx.x; i < 2 * WORDS; i += blockDim.x) {
+        HOLDS(dest[i] == (i % 2 == 0 ? before * 1000 + (int)(i / 2 * 3) + form : -1));
+        HOLDS(back[i] == (i % 2 == 0 ? (short)(next * 1000 + (int)i + form) : -1));
+    }
+    chorusx_barrier_all_block(); /* all have looked */
+}
+
+static void elements_that_lie_apart_move(void)
+{
+    int *bad = make<int>(1), *dest = make<int>(2 * WORDS), *source = make<int>(3 * WORDS);
+    short *back = make<short>(2 * WORDS);
+
+    for (int form = 0; form < 3; form++)
+        run(spread, THREADS, dest, source, back, form, bad);
+    chorus_free(back);
+    chorus_free(source);
     chorus_free(dest);
     expect_none(bad);
 }
@@ -278,11 +328,13 @@ static void a_grid_too_large_is_refused(void)
     X(a_first_launch_in_a_capture_is_refused) \
     X(kernels_know_the_pe)                    \
     X(puts_and_gets_move)                     \
+    X(elements_that_lie_apart_move)           \
     X(signals_follow_their_data)              \
     X(waits_end)                              \
     X(atomics_lose_nothing)                   \
     X(barriers_publish)                       \
     X(collectives_move_and_combine)           \
+    X(forms_differ_among_pes)                 \
     X(kernels_know_new_teams)                 \
     X(hosts_and_kernels_take_turns)           \
     X(blocks_call_on_teams_of_their_own)      \

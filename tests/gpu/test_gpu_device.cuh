@@ -53,6 +53,7 @@ static inline void expect_none(int *bad)
 /* Bodies in test_gpu_device_coll.cu, a module of its own with a state of its own. */
 void barriers_publish(void);
 void collectives_move_and_combine(void);
+void forms_differ_among_pes(void);
 void kernels_know_new_teams(void);
 void hosts_and_kernels_take_turns(void);
 void blocks_call_on_teams_of_their_own(void);

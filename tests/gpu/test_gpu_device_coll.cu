@@ -149,6 +149,74 @@ void collectives_move_and_combine(void)
     expect_none(bad);
 }
 
+/* --- threads, warps and blocks ---------------------------------------------------------- */
+/* A function by the block, its second warp, or its last thread. */
+enum form { BY_BLOCK, BY_WARP, BY_THREAD, FORMS };
+#define CALL(NAME, ...)                                                                       \
+    do {                                                                                      \
+        int code = CHORUS_OK;                                                                 \
+                                                                                              \
+        __syncthreads();                                                                      \
+        if (F == BY_BLOCK) code = chorusx_##NAME##_block(__VA_ARGS__);                        \
+        if (F == BY_WARP && threadIdx.x / 32 == 1) code = chorusx_##NAME##_warp(__VA_ARGS__); \
+        if (F == BY_THREAD && threadIdx.x == blockDim.x - 1)                                  \
+            code = chorus_##NAME(__VA_ARGS__);                                                \
+        HOLDS(code == CHORUS_OK);                                                             \
+        __syncthreads();                                                                      \
+    } while (0)
+
+template <form F>
+__global__ void __launch_bounds__(THREADS_MAX, 1)
+    share_by_form(int *dest, int *source, size_t count, int round, int *bad)
+{
+    const int me = chorus_my_pe(), n = chorus_n_pes(), root = round % n;
+
+    fill(source, count, me, round);
+    CALL(int_broadcast, CHORUS_TEAM_WORLD, dest, source, count, root);
+    for (size_t i = threadIdx.x; i < count; i += blockDim.x)
+        HOLDS(dest[i] == element(root, i, round));
+    CALL(int_sum_reduce, CHORUS_TEAM_WORLD, dest, source, count);
+    for (size_t i = threadIdx.x; i < count; i += blockDim.x)
+        HOLDS(dest[i] == sum_of(n, i, round));
+}
+
+template <form F>
+__global__ void __launch_bounds__(THREADS_MAX, 1)
+    gather_by_form(int *dest, int *source, size_t count, int round, int *bad)
+{
+    const int me = chorus_my_pe(), n = chorus_n_pes();
+
+    fill(source, count * n, me, round);
+    CALL(int_fcollect, CHORUS_TEAM_WORLD, dest, source, count);
+    for (size_t i = threadIdx.x; i < count * n; i += blockDim.x)
+        HOLDS(dest[i] == element((int)(i / count), i % count, round));
+    CALL(alltoallmem, CHORUS_TEAM_WORLD, dest, source, count * sizeof(int));
+    for (size_t i = threadIdx.x; i < count * n; i += blockDim.x)
+        HOLDS(dest[i] == element((int)(i / count), me * count + i % count, round));
+}
+
+/* PEs call by different forms at once. */
+void forms_differ_among_pes(void)
+{
+    static void (*const share[])(int *, int *, size_t, int, int *) = {
+        share_by_form<BY_BLOCK>, share_by_form<BY_WARP>, share_by_form<BY_THREAD>};
+    static void (*const gather[])(int *, int *, size_t, int, int *) = {
+        gather_by_form<BY_BLOCK>, gather_by_form<BY_WARP>, gather_by_form<BY_THREAD>};
+    const size_t most = 3001 * (size_t)gpu_n();
+    int *bad = make<int>(1), *dest = make<int>(most), *source = make<int>(most);
+
+    for (size_t count : {(size_t)1, (size_t)37, (size_t)1500, (size_t)3001})
+        for (int round = 0; round < ROUNDS; round++) {
+            const int form = (round + gpu_me()) % FORMS;
+
+            run(share[form], THREADS, dest, source, count, round, bad);
+            run(gather[form], THREADS, dest, source, count, round, bad);
+        }
+    chorus_free(source);
+    chorus_free(dest);
+    expect_none(bad);
+}
+
 /* --- teams, and calls by the host ------------------------------------------------------- */
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     ask(chorus_team_t team, int expected, int *bad)
