@@ -54,14 +54,13 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS, 1)
     time_calls(T call, int calls, unsigned long long *span)
 {
-    int round = 0;
-
-    for (; round < WARM_UP && gridDim.x == 1; round++)
+    for (int round = 0; round < WARM_UP + calls; round++) {
+        if (round == WARM_UP) {
+            if (gridDim.x == 1) CALLX(barrier_all_block)();
+            if (threadIdx.x == 0) (void)atomicMin(&span[0], now_ns());
+        }
         call(round);
-    if (gridDim.x == 1) CALLX(barrier_all_block)();
-    if (threadIdx.x == 0) (void)atomicMin(&span[0], now_ns());
-    for (int i = 0; i < calls; i++)
-        call(round + i);
+    }
     __syncthreads();
     if (threadIdx.x == 0) (void)atomicMax(&span[1], now_ns());
 }
@@ -157,6 +156,7 @@ template <template <scope> class C, scope S> static void measure_vectors(const c
         const struct shape shape = {1, scope_threads[S], calls, 1, count * sizeof(float)};
         C<S> call;
 
+        if (count > 64 && S != BLOCK) break;
         call.b = bench.buffers;
         call.count = count;
         measure(name, scope_names[S], call, shape);
@@ -174,7 +174,7 @@ template <scope S> static void measure_put_signal()
 
 template <typename C> static void measure_words(const char *name, unsigned threads, int steps)
 {
-    const struct shape shape = {1, threads, 500, steps, sizeof(uint64_t)};
+    const struct shape shape = {1, threads, 500, steps, threads * sizeof(uint64_t)};
     C call;
 
     call.b = bench.buffers;
@@ -194,6 +194,7 @@ template <bool IS_PUT> static void measure_copies(const char *name)
             const struct shape shape = {ctas, THREADS, calls, 1, bytes};
 
             call.count = bytes / sizeof(float);
+            call.regions = VECTOR_BYTES / bytes;
             measure(name, "block", call, shape);
         }
 }
@@ -207,11 +208,13 @@ static void measure_all()
         measure_put_signal<BLOCK>();
     }
     measure_words<add_call<true>>("fetch_add", 1, 1);
-    measure_words<add_call<true>>("fetch_add", WORDS, WORDS);
-    measure_words<add_call<false>>("add", WORDS, WORDS);
+    measure_words<add_call<true>>("fetch_add", WORDS, 1);
+    measure_words<add_call<false>>("add", WORDS, 1);
     measure_barriers<THREAD>();
     measure_barriers<WARP>();
     measure_barriers<BLOCK>();
+    measure_vectors<reduce_call, THREAD>("reduce");
+    measure_vectors<reduce_call, WARP>("reduce");
     measure_vectors<reduce_call, BLOCK>("reduce");
     measure_vectors<fcollect_call, BLOCK>("fcollect");
     measure_vectors<alltoall_call, BLOCK>("alltoall");

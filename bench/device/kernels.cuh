@@ -118,9 +118,11 @@ template <scope S> struct sync_call : call_base {
 };
 
 /* --- collectives that move and combine -------------------------------------------------- */
-/* A function that blocks have, with its arguments. */
+/* A function that all scopes have, with its arguments. */
 #define IN_SCOPE(NAME, ...)                                     \
     do {                                                        \
+        if (S == THREAD) (void)CALL(NAME)(__VA_ARGS__);         \
+        if (S == WARP) (void)CALLX(NAME##_warp)(__VA_ARGS__);   \
         if (S == BLOCK) (void)CALLX(NAME##_block)(__VA_ARGS__); \
     } while (0)
 
@@ -288,10 +290,10 @@ template <scope S> struct put_signal_call : pong_call {
 template <bool FETCHES> struct add_call : call_base {
     __device__ void operator()(int) const
     {
-        if (FETCHES)
-            (void)CALL(uint64_atomic_fetch_add)(&b.words[threadIdx.x], 1, next_pe());
-        else
+        if (!FETCHES)
             CALL(uint64_atomic_add)(&b.words[threadIdx.x], 1, next_pe());
+        else /* and waits for what it fetches */
+            expect(CALL(uint64_atomic_fetch_add)(&b.words[threadIdx.x], 1, next_pe()) != ~0ull);
     }
     __device__ void before(int) const
     {
@@ -304,10 +306,13 @@ template <bool FETCHES> struct add_call : call_base {
 };
 
 /* --- put and get by several blocks, each a part, with the next PE ----------------------- */
+/* Each round has another region of the buffers, so that no cache has what is got. */
 template <bool IS_PUT> struct copy_call : vector_call {
-    __device__ void operator()(int) const
+    size_t regions;
+
+    __device__ void operator()(int round) const
     {
-        const size_t at = first(blockIdx.x), part = first(blockIdx.x + 1) - at;
+        const size_t at = begin(round), part = end(round) - at;
 
         if (IS_PUT)
             CALLX(float_put_block)(b.dest + at, b.source + at, part, next_pe());
@@ -315,15 +320,22 @@ template <bool IS_PUT> struct copy_call : vector_call {
             CALLX(float_get_block)(b.dest + at, b.source + at, part, next_pe());
         if (IS_PUT && threadIdx.x == 0) CALL(quiet)();
     }
-    /* Where a block's part begins: at a multiple of 16 bytes. */
-    __device__ size_t first(unsigned block) const
+    /* This block's part: it begins at a multiple of 16 bytes. */
+    __device__ size_t first(int round, unsigned block) const
     {
-        return count / 4 * block / gridDim.x * 4;
+        return round % regions * count + count / 4 * block / gridDim.x * 4;
+    }
+    __device__ size_t begin(int round) const
+    {
+        return first(round, blockIdx.x);
+    }
+    __device__ size_t end(int round) const
+    {
+        return first(round, blockIdx.x + 1);
     }
     __device__ void before(int round) const
     {
-        for (size_t i = first(blockIdx.x) + threadIdx.x; i < first(blockIdx.x + 1);
-             i += blockDim.x) {
+        for (size_t i = begin(round) + threadIdx.x; i < end(round); i += blockDim.x) {
             b.source[i] = element(CALL(my_pe)(), i, round);
             b.dest[i] = POISON;
         }
@@ -332,8 +344,7 @@ template <bool IS_PUT> struct copy_call : vector_call {
     {
         const int n = CALL(n_pes)(), from = IS_PUT ? (CALL(my_pe)() + n - 1) % n : next_pe();
 
-        for (size_t i = first(blockIdx.x) + threadIdx.x; i < first(blockIdx.x + 1);
-             i += blockDim.x)
+        for (size_t i = begin(round) + threadIdx.x; i < end(round); i += blockDim.x)
             expect(b.dest[i] == element(from, i, round));
     }
 };
