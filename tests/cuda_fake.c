@@ -49,6 +49,7 @@ void cuda_fake_reset(void)
     cuda_fake.full_device = -1;
     cuda_fake.bad_trial = -1;
     cuda_fake.bad_memory = -1;
+    cuda_fake.bad_multicast = -1;
     cuda_fake.major = 9;
     cuda_fake.multiprocessors = 132;
     cuda_fake.ctas = 1;
@@ -75,7 +76,7 @@ static struct CUstream_st *stream_of(cudaStream_t handle)
     return own_per_thread;
 }
 
-static void note(enum fake_kind kind, cudaStream_t stream, const void *subject)
+void cuda_fake_note(enum fake_kind kind, cudaStream_t stream, const void *subject)
 {
     (void)pthread_mutex_lock(&lock);
     if (cuda_fake.n_notes < FAKE_NOTES_MAX)
@@ -327,14 +328,14 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     if (stream_of(stream)->device != current) return cudaErrorInvalidResourceHandle;
-    note(FAKE_RECORD, stream, event);
+    cuda_fake_note(FAKE_RECORD, stream, event);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     (void)flags;
-    note(FAKE_WAIT, stream, event);
+    cuda_fake_note(FAKE_WAIT, stream, event);
     return cudaSuccess;
 }
 
@@ -409,10 +410,10 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 
     if (stream_of(stream)->device != current) return cudaErrorInvalidResourceHandle;
     if (!is_loaded(kernel)) count(&cuda_fake.not_loaded, 1);
-    note(FAKE_LAUNCH, stream, kernel);
+    cuda_fake_note(FAKE_LAUNCH, stream, kernel);
     if (config->numAttrs > 0 && config->attrs[0].val.programmaticStreamSerializationAllowed)
-        note(FAKE_EARLY, stream, kernel);
-    if (a->lets_next) note(FAKE_LETS, stream, kernel);
+        cuda_fake_note(FAKE_EARLY, stream, kernel);
+    if (a->lets_next) cuda_fake_note(FAKE_LETS, stream, kernel);
     last_kernel = kernel;
     last_args = *a;
     run(kernel, a, config->gridDim.x);

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-enum { FAKE_DEVICES_MAX = 4, FAKE_NOTES_MAX = 256 };
+enum { FAKE_DEVICES_MAX = 4, FAKE_NOTES_MAX = 1024 };
 
 /* FAKE_EARLY: a launch that may begin before the kernel before it has ended; FAKE_LETS: one
  * that lets the next kernel begin before it has ended. */
@@ -23,7 +23,7 @@ enum fake_kind { FAKE_LAUNCH, FAKE_EARLY, FAKE_LETS, FAKE_COPY, FAKE_RECORD, FAK
 struct fake_note {
     enum fake_kind kind;
     uint64_t stream;     /* its number */
-    const void *subject; /* the kernel or the event */
+    const void *subject; /* the kernel, the event, where a copy goes */
 };
 
 /* Of this process; set before the library starts. */
@@ -48,6 +48,7 @@ struct cuda_fake {
     int full_device;          /* it has no room for streams and events; -1: none */
     int bad_trial;            /* the trial of lines fails on this device; -1: on none */
     int is_trial_launched;    /* it fails there after its launch */
+    int bad_multicast;        /* no multicast object takes this device; -1: all do */
     int bad_memory;           /* copies, zeroing and stores fail on this device; -1: on none */
     int sound_operations;     /* the first so many of them succeed there */
     size_t free_bytes;        /* of every device */
@@ -55,7 +56,9 @@ struct cuda_fake {
     int keeps_calls;          /* calls that are checked do not end */
 
     /* What there is now; all zero in the end. */
-    int streams, events, handles, mappings, ranges, pinned;
+    int streams, events, handles, mappings, ranges, pinned, bound;
+
+    int multicasts, joined; /* objects made, devices that were added to them, ever */
 
     int mapping, mapping_at_once; /* threads that make or undo a mapping: now, and the most */
 
@@ -69,6 +72,9 @@ extern struct cuda_fake cuda_fake;
 
 /* Two sound devices, nothing noted. */
 void cuda_fake_reset(void);
+
+/* Note something put on a stream. */
+void cuda_fake_note(enum fake_kind kind, cudaStream_t stream, const void *subject);
 
 /* Is there a note of this kind on this stream, after note number `after`? Its number, or -1. */
 int cuda_fake_find(enum fake_kind kind, cudaStream_t stream, int after);

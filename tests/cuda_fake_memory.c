@@ -34,8 +34,9 @@ static int is_bad(void)
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    (void)kind, (void)stream;
+    (void)kind;
     if (is_bad()) return cudaErrorLaunchFailure;
+    cuda_fake_note(FAKE_COPY, stream, dst);
     memmove(dst, src, bytes);
     return cudaSuccess;
 }
@@ -266,10 +267,44 @@ static CUresult wait_64(CUstream stream, CUdeviceptr at, cuuint64_t value, unsig
                                                                : CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* What is never called: multicast. */
-static CUresult never(void)
+/* A multicast object, which has no memory of its own: all devices are added before one binds.
+ */
+static CUresult multicast_create(CUmemGenericAllocationHandle *handle,
+                                 const CUmulticastObjectProp *is)
 {
-    return CUDA_ERROR_NOT_SUPPORTED;
+    const CUmemAllocationProp memory = {.requestedHandleTypes =
+                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+
+    if ((int)is->numDevices != cuda_fake.n_devices) return CUDA_ERROR_INVALID_VALUE;
+    count(&cuda_fake.multicasts, 1);
+    return create(handle, is->size, &memory, 0);
+}
+
+static CUresult multicast_add(CUmemGenericAllocationHandle handle, CUdevice device)
+{
+    (void)handle;
+    if (device == cuda_fake.bad_multicast) return CUDA_ERROR_NOT_SUPPORTED;
+    count(&cuda_fake.joined, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult multicast_bind(CUmemGenericAllocationHandle handle, size_t at,
+                               CUmemGenericAllocationHandle memory, size_t memory_at,
+                               size_t bytes, unsigned long long flags)
+{
+    (void)handle, (void)at, (void)memory, (void)memory_at, (void)bytes, (void)flags;
+    if (cuda_fake.joined != cuda_fake.multicasts * cuda_fake.n_devices)
+        return CUDA_ERROR_INVALID_VALUE;
+    count(&cuda_fake.bound, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult multicast_unbind(CUmemGenericAllocationHandle handle, CUdevice device,
+                                 size_t at, size_t bytes)
+{
+    (void)handle, (void)device, (void)at, (void)bytes;
+    count(&cuda_fake.bound, -1);
+    return CUDA_SUCCESS;
 }
 
 #define CALL(name, function)                 \
@@ -294,6 +329,10 @@ static const struct {
     CALL(cuMemSetAccess, set_access),
     CALL(cuMemExportToShareableHandle, export_handle),
     CALL(cuMemImportFromShareableHandle, import_handle),
+    CALL(cuMulticastCreate, multicast_create),
+    CALL(cuMulticastAddDevice, multicast_add),
+    CALL(cuMulticastBindMem, multicast_bind),
+    CALL(cuMulticastUnbind, multicast_unbind),
     CALL(cuStreamWriteValue32, write_32),
     CALL(cuStreamWriteValue64, write_64),
     CALL(cuStreamWaitValue64, wait_64),
@@ -305,7 +344,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **address, u
 {
     (void)version, (void)flags;
     *found = cudaDriverEntryPointSuccess;
-    *address = (void *)(uintptr_t)never;
+    *address = NULL;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         if (strcmp(calls[i].name, name) == 0) *address = calls[i].address;
     if (cuda_fake.lacks_call == NULL || strcmp(cuda_fake.lacks_call, name) != 0)

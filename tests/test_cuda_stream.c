@@ -476,6 +476,48 @@ START_TEST(calls__on_gpus_that_order_no_kernels__are_not_launched_early)
 }
 END_TEST
 
+/* All PEs enter, engines copy, all leave; no kernel of the algorithm's own is launched. */
+START_TEST(call__for_copy_engines__copies_between_two_kernels)
+{
+    const cudaStream_t stream = make_stream();
+    int *dest = chorus_malloc(4096), *source = chorus_malloc(4096);
+    const int before = cuda_fake.n_notes - 1;
+    const chorusx_call call = {.coll = CHORUS_COLL_fcollect,
+                               .team = CHORUS_TEAM_WORLD,
+                               .dest = dest,
+                               .source = source,
+                               .count = 1024,
+                               .type = CHORUS_TYPE_i32,
+                               .algo = "copy_engine"};
+    int enter, copy, leave;
+
+    source[1023] = 77;
+    ck_assert_msg(chorusx_collective(&call, (void *)stream) == CHORUS_OK, "%s",
+                  chorusx_last_error());
+    enter = cuda_fake_find(FAKE_LAUNCH, stream, before);
+    copy = cuda_fake_find(FAKE_COPY, stream, before);
+    leave = cuda_fake_find(FAKE_LAUNCH, stream, enter);
+    ck_assert(enter >= 0 && enter < copy && copy < leave);
+    ck_assert_int_eq(cuda_fake_find(FAKE_LAUNCH, stream, leave), -1);
+    ck_assert_ptr_eq(cuda_fake.notes[copy].subject, dest);
+    ck_assert_int_eq(dest[1023], 77);
+    end_stream(stream);
+}
+END_TEST
+
+START_TEST(call__of_a_type_without_kernels__is_refused)
+{
+    const cudaStream_t stream = make_stream();
+    float _Complex *object = chorus_malloc(4096);
+
+    ck_assert_int_eq(chorusx_complexf_sum_reduce_on_stream(CHORUS_TEAM_WORLD, object, object, 1,
+                                                           (void *)stream),
+                     CHORUS_ERR_UNSUPPORTED);
+    expect_says("reduce of c64 is for heaps on hosts: GPUs do not combine this type");
+    end_stream(stream);
+}
+END_TEST
+
 START_TEST(calls__program_wants_nothing_early__none_is)
 {
     ask("CHORUS_CTAS", "64");
@@ -495,7 +537,7 @@ START_TEST(buffer__not_in_the_heap__is_refused)
         chorusx_int_sum_reduce_on_stream(CHORUS_TEAM_WORLD, &here, object, 1, NULL),
         CHORUS_ERR_NOT_SYMMETRIC);
     expect_says("is not in the symmetric heap; allocate it with chorus_malloc");
-    ck_assert_int_eq(cuda_fake.n_notes, 0);
+    ck_assert_int_eq(cuda_fake_find(FAKE_LAUNCH, NULL, FROM_THE_FIRST), -1);
     chorus_free(object);
 }
 END_TEST
@@ -665,6 +707,8 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, calls__of_many_ctas__are_not_launched_early);
     tcase_add_test(tcase, calls__of_four_teams__share_the_gpu);
     tcase_add_test(tcase, calls__program_wants_nothing_early__none_is);
+    tcase_add_test(tcase, call__for_copy_engines__copies_between_two_kernels);
+    tcase_add_test(tcase, call__of_a_type_without_kernels__is_refused);
     tcase_add_test(tcase, buffer__not_in_the_heap__is_refused);
     tcase_add_test(tcase, failures__of_two_teams__are_told_once_each);
     tcase_add_test(tcase, failure__nobody_asked__next_call_tells);
