@@ -20,7 +20,6 @@ ALLOWED = [
     ("src/coll/shape.h", "DivideZero"),  # the same
     ("src/heap/data.c", "DivideZero"),  # a job has a PE at the least
     ("src/heap/heap.c", "NonNullParamChecker"),  # null comes from 0 bytes alone
-    ("src/team/table.c", "NullDereference"),  # boot or parent is there
 ]
 
 
