@@ -64,7 +64,7 @@ struct cuda_fake {
 
     int fabric_handles, descriptors; /* memory was passed on by, ever */
     int loaded, not_loaded;          /* kernels; launches of one that was not loaded before */
-    int device_waits, stream_waits; /* of the host */
+    int device_waits, stream_waits;  /* of the host */
     struct fake_note notes[FAKE_NOTES_MAX];
     int n_notes;
 };

@@ -144,6 +144,8 @@ static const struct {
     {"CHORUS_SYNC_MAX", "some", CHORUS_ERR_ARG, "CHORUS_SYNC_MAX is \"some\"; expected bytes"},
     {"CHORUS_NVLS", "yes", CHORUS_ERR_ARG, "CHORUS_NVLS is \"yes\"; expected 0 or 1"},
     {"CHORUS_FABRIC", "2", CHORUS_ERR_ARG, "CHORUS_FABRIC is \"2\"; expected 0 or 1"},
+    {"CHORUS_EARLY", "no", CHORUS_ERR_ARG, "CHORUS_EARLY is \"no\"; expected 0 or 1"},
+    {"CHORUS_CHECK", "x", CHORUS_ERR_ARG, "CHORUS_CHECK is \"x\"; expected a whole number"},
     {"CHORUS_CTAS", "2x", CHORUS_ERR_ARG,
      "CHORUS_CTAS is \"2x\"; expected a whole number, 0 to"},
     {"CHORUS_TIMEOUT", "soon", CHORUS_ERR_ARG, "CHORUS_TIMEOUT is \"soon\""},

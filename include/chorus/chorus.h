@@ -748,6 +748,13 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT)
 #undef CHORUS_DECLARE_WAIT
 
 /* --- collectives --------------------------------------------------------------------- */
+/*
+ * A PE whose call ended with ERR_TIMEOUT had entered it: one that comes late may still write
+ * into its dest. The buffers of that call are the program's again when chorus_team_destroy
+ * returns, which waits for the calls of all PEs; if the team is predefined, after
+ * chorus_finalize.
+ */
+
 /**
  * Wait until every PE of a team, or of the job, is in the call.
  *

@@ -306,8 +306,8 @@ CHORUS_API int chorusx_stream_destroy(chorus_stream_t stream);
  * Ordering:   what the calls wrote is here, and their buffers may be reused.
  * Errors:     that of the first queued call which failed since the last time, with its message,
  *             on GPUs of any stream, one team at a time; for a call, or the replay of one, that
- *             was skipped, the code of its team's first failure; ERR_ARG for what is not a stream of this PE, ERR_STATE for
- *             one that is in a capture.
+ *             was skipped, the code of its team's first failure; ERR_ARG for what is not a
+ *             stream of this PE, ERR_STATE for one that is in a capture.
  * Source:     own, after cudaStreamSynchronize.
  * Since:      0.1
  */

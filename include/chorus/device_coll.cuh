@@ -280,8 +280,9 @@ CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
  *             the PE did, once these have seen it: after a barrier of the grid. Also of sync.
  * Errors:     ERR_ARG for a bad team; ERR_STATE while another call in a kernel is on it, or
  *             after a call on it failed, on streams too; ERR_TIMEOUT, ERR_ABORTED, after which
- * the team is unusable; on all threads alike. The forms for all PEs report instead. Source:
- * NVSHMEM, nvshmemx_barrier_block and its kin. Since:      0.1
+ *             the team is unusable; on all threads alike. The forms for all PEs report instead.
+ * Source:     NVSHMEM, nvshmemx_barrier_block and its kin.
+ * Since:      0.1
  */
 #define CHORUS_DEFINE_BARRIERS(SCOPE)                               \
     CHORUS_DEVICE int chorusx_barrier_##SCOPE(chorus_team_t team)   \

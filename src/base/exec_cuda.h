@@ -35,12 +35,13 @@
 #endif
 
 /* Not a primitive: a kernel may be launched while the one before it in the stream is still
- * running. Here it waits for that one's end, and then, if it may, lets the next be launched.
- * The wait comes first and without a condition: were the next launched before it, a third
- * kernel of the stream could be waiting on the GPU besides, and that one's launch would say
- * nothing of the first one's end. So at most one kernel of a stream waits on the GPU, and what
- * it costs to launch it has passed by then. GPUs before compute capability 9.0 lack the
- * instructions; there the host launches no kernel early (ch_device_orders_kernels). */
+ * running. Here it waits for that one's end, and then, if it may, lets the next be launched: so
+ * at most one kernel of a stream waits on the GPU, and what it costs to launch it has passed by
+ * then. The wait stands first, and always. Were the next launched before it, both would wait
+ * there, and a chain of calls would fill the GPU. Were it left out in a kernel, the next one,
+ * which waits for that kernel alone, could begin before the end of what came before both. GPUs
+ * before compute capability 9.0 lack the instructions; there the host launches no kernel early
+ * (ch_device_orders_kernels). */
 CH_FN void ch_kernel_order(uint32_t lets_next)
 {
 #if __CUDA_ARCH__ >= 900
