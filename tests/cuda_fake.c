@@ -26,6 +26,9 @@ struct CUevent_st {
 
 enum { STREAMS_MAX = 128, KERNELS_MAX = 1024, PER_THREAD_MAX = 16 };
 
+/* Of a CTA of any kernel, by its launch bound. */
+enum { LANES_MAX = 512 };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUstream_st streams[STREAMS_MAX], legacy[FAKE_DEVICES_MAX],
     per_thread[PER_THREAD_MAX];
@@ -345,7 +348,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *is, const void *ker
     memset(is, 0, sizeof(*is));
     is->ptxVersion = 10 * cuda_fake.major;
     if (cuda_fake.image_error != cudaSuccess) return cuda_fake.image_error;
-    is->maxThreadsPerBlock = CH_KERNEL_LANES_MAX;
+    is->maxThreadsPerBlock = LANES_MAX;
     (void)pthread_mutex_lock(&lock);
     if (cuda_fake.loaded < KERNELS_MAX) kernels[cuda_fake.loaded++] = kernel;
     (void)pthread_mutex_unlock(&lock);
@@ -356,7 +359,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, const void 
                                                           int lanes, size_t shared_bytes)
 {
     (void)kernel, (void)shared_bytes;
-    if (lanes != CH_KERNEL_LANES_MAX) return cudaErrorInvalidValue;
+    if (lanes != LANES_MAX) return cudaErrorInvalidValue;
     *ctas = cuda_fake.ctas;
     return cudaSuccess;
 }
