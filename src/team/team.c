@@ -198,22 +198,16 @@ static chorus_status exchange_part(struct ch_team *team, const char *blob, size_
     return CHORUS_OK;
 }
 
-chorus_status ch_team_exchange(struct ch_team *team, const void *blob, size_t bytes,
-                               void *blobs_out)
+static chorus_status voters_exchange(void *self, const void *blob, size_t bytes,
+                                     void *blobs_out)
 {
     for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
         const size_t part = bytes - at < sizeof(uint64_t) ? bytes - at : sizeof(uint64_t);
 
         CH_TRY(
-            exchange_part(team, (const char *)blob + at, part, bytes, (char *)blobs_out + at));
+            exchange_part(self, (const char *)blob + at, part, bytes, (char *)blobs_out + at));
     }
     return CHORUS_OK;
-}
-
-static chorus_status voters_exchange(void *self, const void *blob, size_t bytes,
-                                     void *blobs_out)
-{
-    return ch_team_exchange(self, blob, bytes, blobs_out);
 }
 
 static uint32_t voters_number(const void *self, uint32_t voter)

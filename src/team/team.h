@@ -54,7 +54,7 @@ struct ch_team {
     struct ch_sync_layout layout;
     uint32_t n_dups;     /* the most CTAs of a call */
     struct ch_dup *dups; /* [n_dups] */
-    uint64_t mail_epoch; /* of the last ch_team_exchange */
+    uint64_t mail_epoch; /* of the last exchange through mailboxes */
     const struct ch_patience *patience;
     void *sync;          /* this PE's sync memory, owned, on the heap's data side */
     void *mail;          /* this PE's mailbox, owned, in host memory */
@@ -129,14 +129,10 @@ CH_MUST_CHECK chorus_status ch_team_create(struct ch_teams *teams, ch_team_handl
 CH_MUST_CHECK chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle);
 
 /*
- * Every PE of the team gives `bytes` bytes, at least 1, and gets all of them, in the team's
- * order. A barrier too: what each PE wrote before is visible to all after. The library's own;
- * uses no duplicate. It meets once for each 8 bytes.
+ * All PEs of the team, which is borrowed; they meet once for each 8 bytes of an exchange. A
+ * vote is a barrier too: what each PE wrote before is visible to all after. The library's own;
+ * uses no duplicate.
  */
-CH_MUST_CHECK chorus_status ch_team_exchange(struct ch_team *team, const void *blob,
-                                             size_t bytes, void *blobs_out);
-
-/* All PEs of the team; it is borrowed. */
 struct ch_voters ch_team_voters(struct ch_team *team);
 
 /* The barrier alone. */
