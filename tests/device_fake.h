@@ -7,7 +7,7 @@
 #ifndef CH_TEST_DEVICE_FAKE_H
 #define CH_TEST_DEVICE_FAKE_H
 
-#include "heap/device.h"
+#include "device/device.h"
 
 #define FAKE_GRANULE_BYTES ((size_t)2 << 20)
 

@@ -5,7 +5,7 @@
 #include "heap_pes.h"
 
 #include "base/log.h"
-#include "heap/device.h"
+#include "device/device.h"
 
 #include <check.h>
 #include <stdlib.h>

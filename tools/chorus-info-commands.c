@@ -2,7 +2,7 @@
 #include "chorus-info.h"
 
 #include "base/option.h"
-#include "heap/device.h"
+#include "device/device.h"
 #include "select/name.h"
 #include "select/select.h"
 

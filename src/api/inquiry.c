@@ -3,7 +3,7 @@
 #include "chorus/chorusx.h"
 
 #include "api/coll.h"
-#include "heap/device.h"
+#include "device/device.h"
 
 #include <stdio.h>
 

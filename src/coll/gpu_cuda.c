@@ -4,7 +4,7 @@
 #include "coll/fault.h"
 #include "coll/kernels.h"
 #include "coll/queue.h"
-#include "heap/runtime_cuda.h"
+#include "device/runtime_cuda.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "coll/kernel.h"
 #include "coll/launch.h"
-#include "heap/device.h"
+#include "device/device.h"
 
 /* What stands around the copies of an algorithm for copy engines. */
 extern const void *const ch_kernel_engine_enter;

@@ -3,7 +3,7 @@
 
 #include "coll/kernels_nvls.h"
 #include "coll/operators.h"
-#include "heap/runtime_cuda.h"
+#include "device/runtime_cuda.h"
 
 extern const ch_kernel_table ch_kernels_move;
 #define X(T, ctype, CLASS, bytes) \

@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "boot/vote.h"
 #include "coll/kernels_lines.h"
-#include "heap/device.h"
-#include "heap/runtime_cuda.h"
+#include "device/device.h"
+#include "device/runtime_cuda.h"
 
 #include <cuda_runtime_api.h>
 #include <inttypes.h>

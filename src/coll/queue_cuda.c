@@ -4,7 +4,7 @@
 #include "coll/kernel.h"
 #include "coll/kernels.h"
 #include "coll/shape.h"
-#include "heap/runtime_cuda.h"
+#include "device/runtime_cuda.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coll/turn.h"
 
-#include "heap/runtime_cuda.h"
+#include "device/runtime_cuda.h"
 
 /* Streams that are not made: null is the same as cudaStreamLegacy. */
 static bool is_default(cudaStream_t stream)

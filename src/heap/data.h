@@ -14,8 +14,8 @@
 
 #include "base/option.h"
 #include "boot/boot.h"
+#include "device/device.h"
 #include "heap/arena.h"
-#include "heap/device.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #include "team/device.h"
 
 #include "chorus/chorus.h"
-#include "heap/device.h"
+#include "device/device.h"
 
 #include <stdlib.h>
 

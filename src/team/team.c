@@ -2,7 +2,7 @@
 /* team.c: a team's memory, its making and its end. */
 #include "team/team.h"
 
-#include "heap/device.h"
+#include "device/device.h"
 #include "team/table.h"
 
 #include <stdlib.h>

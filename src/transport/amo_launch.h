@@ -3,7 +3,7 @@
 #ifndef CH_AMO_LAUNCH_H
 #define CH_AMO_LAUNCH_H
 
-#include "heap/device.h"
+#include "device/device.h"
 #include "transport/amo.h"
 
 #include <stdint.h>

@@ -11,7 +11,7 @@
 #include "transport/transport.h"
 
 #include "base/exec_host.h"
-#include "heap/device.h"
+#include "device/device.h"
 #include "transport/amo_launch.h"
 
 #include <pthread.h>

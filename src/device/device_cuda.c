@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "heap/device_state_cuda.h"
+#include "device/state_cuda.h"
 
-#include "heap/image_cuda.h"
-#include "heap/runtime_cuda.h"
+#include "device/image_cuda.h"
+#include "device/runtime_cuda.h"
 
 #include <pthread.h>
 #include <stdlib.h>

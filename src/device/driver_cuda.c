@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "heap/driver_cuda.h"
+#include "device/driver_cuda.h"
 
 #include <cuda_runtime_api.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_none.c: a build without CUDA has no device, and so no use for what follows the first.
  */
-#include "heap/device.h"
+#include "device/device.h"
 
 static chorus_status absent(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_state_cuda.h: what a device is made of; for the files of device.h alone. */
+/* state_cuda.h: what a device is made of; for the files of this room alone. */
 #ifndef CH_DEVICE_STATE_CUDA_H
 #define CH_DEVICE_STATE_CUDA_H
 
-#include "heap/device.h"
-#include "heap/driver_cuda.h"
+#include "device/device.h"
+#include "device/driver_cuda.h"
 
 #include <cuda_runtime_api.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h: the GPU of a PE: which one, its memory, and moving bytes there and back.
+ * device.h: the GPU of a PE: which one, its memory, its streams and events, and moving bytes
+ * there and back.
  *
  * device_cuda.c is for builds with CUDA; in others device_none.c finds no device, so that
  * nothing else here is ever reached. Functions may be called by any thread of the PE, whichever

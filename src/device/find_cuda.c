@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_find_cuda.c: which GPU a PE gets, and whether it has what the library needs. */
-#include "heap/device.h"
+/* find_cuda.c: which GPU a PE gets, and whether it has what the library needs. */
+#include "device/device.h"
 
 #include "base/option.h"
 #include "boot/place.h"
-#include "heap/driver_cuda.h"
+#include "device/driver_cuda.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_share_cuda.c: memory of a device, and the two kinds of handles that pass it on. */
-#include "heap/device_state_cuda.h"
+/* share_cuda.c: memory of a device, and the two kinds of handles that pass it on. */
+#include "device/state_cuda.h"
 
 #include "base/log.h"
 

@@ -3,7 +3,7 @@
 #ifndef CH_RUNTIME_CUDA_H
 #define CH_RUNTIME_CUDA_H
 
-#include "heap/device.h"
+#include "device/device.h"
 
 #include <cuda_runtime_api.h>
 

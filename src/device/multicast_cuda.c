@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_multicast_cuda.c: multicast objects of the driver. Nothing here is called unless
+/* multicast_cuda.c: multicast objects of the driver. Nothing here is called unless
  * CHORUS_NVLS asked for it; it has been compiled and read, never run. */
-#include "heap/device_state_cuda.h"
+#include "device/state_cuda.h"
 
 #include <stdio.h>
 
