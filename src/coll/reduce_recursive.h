@@ -22,8 +22,8 @@
 #include "coll/ring.h"
 
 /* One chunk among the first p PEs: round by round, groups of PEs that are `span` apart. */
-CH_FN chorus_status ch_exchange(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
-                                char *acc, size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_recursive_among(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
+                                       char *acc, size_t bytes, struct ch_lanes g)
 {
     for (uint32_t span = 1; span < p; span *= c->radix) {
         const uint32_t pes = (uint32_t)ch_exchange_group(p, c->radix, span);
@@ -38,20 +38,20 @@ CH_FN chorus_status ch_exchange(const struct ch_coll *c, enum ch_ring ring, uint
 }
 
 /* One chunk on one of the first p PEs, which stands in for me + p too. */
-CH_FN chorus_status ch_exchange_inner(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
-                                      char *dst, const char *src, size_t bytes,
-                                      struct ch_lanes g)
+CH_FN chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
+                                       char *dst, const char *src, size_t bytes,
+                                       struct ch_lanes g)
 {
     const struct ch_pes folded = {c->me, p, c->me + p < c->n ? 2u : 1u};
     chorus_status st = ch_fold(c, ring, folded, dst, src, bytes, g);
 
-    if (st == CHORUS_OK) st = ch_exchange(c, ring, p, dst, bytes, g);
+    if (st == CHORUS_OK) st = ch_recursive_among(c, ring, p, dst, bytes, g);
     return st == CHORUS_OK ? ch_send(c, ring, folded, dst, 0, bytes, g) : st;
 }
 
-CH_FN chorus_status ch_exchange_outer(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
-                                      char *dst, const char *src, size_t bytes,
-                                      struct ch_lanes g)
+CH_FN chorus_status ch_recursive_outer(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
+                                       char *dst, const char *src, size_t bytes,
+                                       struct ch_lanes g)
 {
     const uint32_t inner = c->me % p;
     const chorus_status st = ch_send(c, ring, ch_only(inner), src, 0, bytes, g);
@@ -69,8 +69,8 @@ CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_ring ri
         chorus_status st;
 
         part = ch_part(c, ring, at);
-        st = c->me < p ? ch_exchange_inner(c, ring, p, c->dst + at, c->src + at, part, g)
-                       : ch_exchange_outer(c, ring, p, c->dst + at, c->src + at, part, g);
+        st = c->me < p ? ch_recursive_inner(c, ring, p, c->dst + at, c->src + at, part, g)
+                       : ch_recursive_outer(c, ring, p, c->dst + at, c->src + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;
