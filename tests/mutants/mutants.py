@@ -110,7 +110,7 @@ MUTANTS = [
            "reduce:recursive_halving:simple", WRONG, 5),
     # Epochs, flags and room.
     Mutant("epoch not advanced", "src/coll/vocab.h",
-           "if (g.lane == 0) *c->epoch = epoch + count - 1;", "",
+           "if (g.lane == 0) *c->epoch = last + count;", "",
            "broadcast:put_to_all:simple", WRONG),
     Mutant("flag does not change from lap to lap", "src/team/sync.h",
            "m.flag = (m.begin >> layout->cells_log2[ring]) + 1;", "m.flag = 1;",
@@ -149,7 +149,7 @@ MUTANTS = [
            "slot.flag = exchange;", "slot.flag = 1;",
            "reduce:one_shot:ll", WRONG),
     Mutant("exchange not numbered on", "src/coll/exchange.h",
-           "if (g.lane == 0) c->exchanges[ring] = last + 1;", "",
+           "*exchange = last + 1;\n    ch_last_is(c, ring, last + 1, g);", "*exchange = last + 1;",
            "reduce:one_shot:ll128", DEADLOCK),
     Mutant("plain data of an exchange not waited for", "src/coll/exchange.h",
            "st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);", "st = CHORUS_OK;",
@@ -185,7 +185,7 @@ MUTANTS = [
     # Boards.
     Mutant("room on the board not awaited, simple", "src/coll/board.h",
            "st = ch_hear_all(c, CH_WORD_READ + ring, end - cells, g);", "st = CHORUS_OK;",
-           "broadcast:board:simple", RACE),
+           "broadcast:board:simple", WRONG),
     Mutant("room on the board not awaited, LL", "src/coll/board.h",
            "st = ch_hear_all(c, CH_WORD_READ + ring, end - cells, g);", "st = CHORUS_OK;",
            "broadcast:board:ll", RACE),
