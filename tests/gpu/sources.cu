@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { N_WORDS = 6, BYTES = N_WORDS * 8, SLOT_BYTES = 64, N_SLOTS = 8, TIMES = 3 };
+enum { N_WORDS = 6, BYTES = N_WORDS * 8, SLOT_BYTES = 64, N_SLOTS = 9, TIMES = 3 };
 static const int poison = 0xa5;
 
 struct words {
@@ -33,8 +33,8 @@ static __host__ __device__ struct words words_of(int pe, int round)
 /* A form of put has a slot of its own at the peer: where in it, and how much. */
 static const struct {
     size_t at, bytes;
-} form_of[N_SLOTS] = {{0, BYTES},     {3, BYTES - 3}, {0, BYTES}, {8, BYTES},
-                      {1, BYTES - 5}, {4, BYTES},     {0, BYTES}, {4, 4}};
+} form_of[N_SLOTS] = {{0, BYTES}, {3, BYTES - 3}, {0, BYTES}, {8, BYTES}, {1, BYTES - 5},
+                      {4, BYTES}, {0, BYTES},     {4, 4},     {0, BYTES}};
 
 #define SLOT(T, i, at) ((T *)(dest + (i)*SLOT_BYTES + (at)))
 
@@ -53,6 +53,7 @@ static __device__ __forceinline__ void put_in_all_forms(char *dest, const void *
         chorus_float_put_signal(SLOT(float, 2, 0), floats, 2 * N_WORDS, &sig[0], 1,
                                 CHORUS_SIGNAL_ADD, next);
         chorus_int_put(SLOT(int, 7, 4), &first, 1, next);
+        chorus_float_iput(SLOT(float, 8, 0), floats, 1, 1, 2 * N_WORDS, next);
     }
     if (threadIdx.x / 32 == 1) {
         chorusx_float_put_warp(SLOT(float, 3, 8), floats, 2 * N_WORDS, next);
@@ -206,7 +207,7 @@ static __device__ __forceinline__ void get_in_all_forms(struct words *to, uint64
 static __global__ void get_stack(struct words *back, uint64_t *source)
 {
     const int next = (chorus_my_pe() + 1) % chorus_n_pes();
-    struct words whole, pieces;
+    struct words whole, pieces, strided;
 
     if (threadIdx.x != 0) return;
     chorus_double_get((double *)whole.word, (const double *)source, N_WORDS, next);
@@ -215,7 +216,8 @@ static __global__ void get_stack(struct words *back, uint64_t *source)
     chorus_getmem((char *)&pieces.word[2], &source[2], BYTES - 2 * sizeof(uint64_t), next);
     back[0] = whole;
     back[1] = pieces;
-    back[2] = whole;
+    chorus_float_iget((float *)strided.word, (const float *)source, 1, 1, 2 * N_WORDS, next);
+    back[2] = strided;
 }
 
 static __global__ void get_shared(struct words *back, uint64_t *source)
