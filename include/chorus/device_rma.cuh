@@ -6,10 +6,24 @@
 #include "coll/batch.h"
 
 /* --- what the forms are made of --------------------------------------------------------- */
+/* Of words, one for each lane at the most: little code, which is what a short call takes. */
+template <typename WORD>
+CH_FN void ch_move_words(void *dest, const void *source, size_t bytes, struct ch_lanes g)
+{
+    if (g.lane < bytes / sizeof(WORD)) ((WORD *)dest)[g.lane] = ((const WORD *)source)[g.lane];
+}
+
 CH_FN void ch_move(void *dest, const void *source, size_t bytes, struct ch_lanes g)
 {
+    const size_t all = (uintptr_t)dest | (uintptr_t)source | bytes;
+
     ch_lanes_sync(g); /* what any lane wrote to source is moved */
-    ch_copy(dest, source, bytes, g);
+    if (all % 8 == 0 && bytes <= 8 * (size_t)g.width)
+        ch_move_words<uint64_t>(dest, source, bytes, g);
+    else if (all % 4 == 0 && bytes <= 4 * (size_t)g.width)
+        ch_move_words<uint32_t>(dest, source, bytes, g);
+    else
+        ch_copy(dest, source, bytes, g);
     ch_lanes_sync(g); /* source may be written, the dest of a get read */
 }
 

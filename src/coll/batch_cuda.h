@@ -298,10 +298,40 @@ CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_ba
     }
 }
 
+/* Inside kernels one block copies what is many CTAs' elsewhere, so it has more loads under way:
+ * of whole pieces, where both sides begin at one. Gives the bytes that it copied. */
+CH_FN size_t ch_copy_whole(void *dst, const void *src, size_t bytes, struct ch_lanes g)
+{
+    const size_t pieces =
+        ((uintptr_t)dst | (uintptr_t)src) % CH_PIECE_BYTES == 0 ? bytes / CH_PIECE_BYTES : 0;
+
+    for (size_t i = g.lane; i < pieces; i += (size_t)2 * CH_PIECES_MAX * g.width) {
+        ulonglong2 v[2 * CH_PIECES_MAX];
+
+#pragma unroll
+        for (uint32_t u = 0; u < 2 * CH_PIECES_MAX; u++)
+            if (i + (size_t)u * g.width < pieces)
+                v[u] = ((const ulonglong2 *)src)[i + (size_t)u * g.width];
+#pragma unroll
+        for (uint32_t u = 0; u < 2 * CH_PIECES_MAX; u++)
+            if (i + (size_t)u * g.width < pieces)
+                ((ulonglong2 *)dst)[i + (size_t)u * g.width] = v[u];
+    }
+    return pieces * CH_PIECE_BYTES;
+}
+
 /* Copy plain data, any PE's to any PE's, with all lanes. The same place to itself is fine. */
 CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
 {
     if (dst == src) return;
+    if (CH_INSIDE_KERNELS) {
+        const size_t whole = ch_copy_whole(dst, src, bytes, g);
+
+        if (whole == bytes) return;
+        dst = (char *)dst + whole;
+        src = (const char *)src + whole;
+        bytes -= whole;
+    }
     for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v;
