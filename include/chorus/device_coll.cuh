@@ -223,6 +223,7 @@ CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
     uint64_t number;
 
     if (team == 0) return CHORUS_ERR_ARG;
+    __builtin_assume(first.width <= CH_WARP_LANES);
     number = ch_take(team->dup, g);
     ch_lanes_sync(g);
     if (g.lane < first.width) st = ch_run_barrier(team, number, first);
