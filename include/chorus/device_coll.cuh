@@ -95,25 +95,26 @@ CH_FN chorus_status ch_run_plain(chorus_coll coll, const struct ch_coll *c, stru
     return CHORUS_ERR_ARG;
 }
 
-/* Lane 0: ask for the team; what comes is its number, with CH_TAKEN if another call has it, or
- * if a call on it failed, on streams too. The lanes' sync, which follows, need not wait for
- * that.
- */
-CH_FN uint64_t ch_take(struct ch_dup *dup, struct ch_lanes g)
+/* What lane 0 asked for, which others have as 0: the team's number, with CH_TAKEN if another
+ * call has the team; and not 0 if a call on it failed, on streams too. */
+struct ch_ticket {
+    uint64_t number, failed;
+};
+
+/* Lane 0: ask for the team. The lanes' sync, which follows, and the load of the source need not
+ * wait for either, so nothing is made of them before. */
+CH_FN struct ch_ticket ch_take(struct ch_dup *dup, struct ch_lanes g)
 {
-    uint64_t number = 0;
+    struct ch_ticket ticket = {0, 0};
 
     if (g.lane == 0) {
-        const unsigned long long failed =
-            ch_bits_load((const unsigned long long *)&dup->failed);
-
+        ticket.failed = ch_bits_load((const unsigned long long *)&dup->failed);
         asm volatile("atom.relaxed.gpu.global.or.b64 %0, [%1], %2;"
-                     : "=l"(number)
+                     : "=l"(ticket.number)
                      : "l"(&dup->exchanges[CH_RING_ll]), "l"(CH_TAKEN)
                      : "memory");
-        if (failed != 0) number |= CH_TAKEN;
     }
-    return number;
+    return ticket;
 }
 
 /* Lane 0: give it back with its number. */
@@ -137,11 +138,13 @@ CH_FN void ch_fail_call(const struct ch_device_team *team, chorus_status st, uin
 CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team,
                              struct ch_coll c, struct ch_lanes g)
 {
+    const struct ch_ticket ticket = ch_take(team->dup, g);
     uint64_t numbers[CH_RING_COUNT] = {0};
     int is_known = 0;
     chorus_status st;
 
-    numbers[CH_RING_ll] = ch_take(team->dup, g);
+    numbers[CH_RING_ll] = ticket.number;
+    c.broken = ticket.failed;
     c.exchanges = numbers;
     c.is_known = &is_known;
     ch_lanes_sync(g);
@@ -157,12 +160,13 @@ CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team
 CH_FN int ch_call_plain(chorus_coll coll, const struct ch_device_team *team, struct ch_coll c,
                         struct ch_lanes g)
 {
-    uint64_t number = ch_take(team->dup, g);
+    const struct ch_ticket ticket = ch_take(team->dup, g);
+    uint64_t number;
     chorus_status st;
 
     ch_lanes_sync(g);
     if (g.lane < c.n) ch_publish();
-    number = ch_lanes_share(g, number);
+    number = ch_lanes_share(g, ticket.number | (ch_later(ticket.failed) != 0 ? CH_TAKEN : 0));
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     st = ch_run_plain(coll, &c, g);
     ch_lanes_sync(g); /* all lanes have done what was left to do */
@@ -188,8 +192,8 @@ CH_FN int ch_run_call(chorus_coll coll, const struct ch_device_team *team, struc
                           : ch_call_plain(coll, team, *c, g);
 }
 
-/* The barrier of one warp's lanes, in whose first the team's number is. */
-CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t number,
+/* The barrier of one warp's lanes, whose first has asked for the team. */
+CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, struct ch_ticket ticket,
                                    struct ch_lanes g)
 {
     const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
@@ -199,12 +203,13 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
     int is_known = 0;
     chorus_status st;
 
-    numbers[CH_RING_ll] = number;
+    numbers[CH_RING_ll] = ticket.number;
     c.patience = &patience;
     c.late_peer = &late_pe;
     c.exchanges = numbers;
     c.is_known = &is_known;
     ch_publish();
+    c.broken = ch_lanes_share(g, ticket.failed); /* looked at after the fence, not before */
     st = ch_barrier_push(&c, g);
     if ((numbers[CH_RING_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (st == CHORUS_OK)
@@ -220,13 +225,13 @@ CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
     const struct ch_device_team *team = ch_team_of(handle);
     const struct ch_lanes first = {g.lane, g.width < CH_WARP_LANES ? g.width : CH_WARP_LANES};
     chorus_status st = CHORUS_OK;
-    uint64_t number;
+    struct ch_ticket ticket;
 
     if (team == 0) return CHORUS_ERR_ARG;
     __builtin_assume(first.width <= CH_WARP_LANES);
-    number = ch_take(team->dup, g);
+    ticket = ch_take(team->dup, g);
     ch_lanes_sync(g);
-    if (g.lane < first.width) st = ch_run_barrier(team, number, first);
+    if (g.lane < first.width) st = ch_run_barrier(team, ticket, first);
     if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
     return (int)ch_lanes_share(g, (uint64_t)st);
 }

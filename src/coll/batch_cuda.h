@@ -209,11 +209,14 @@ CH_FN uint64_t ch_mark(const struct ch_coll *c)
     return c->is_due ? *c->failed : c->broken;
 }
 
-/* Inside kernels lane 0 asked for it as it took the team; the others get it here, once. */
+/* Inside kernels lane 0 asked for it, and for the mark, as it took the team; the others get
+ * them here, once. */
 CH_FN uint64_t ch_last(const struct ch_coll *c, enum ch_ring ring, struct ch_lanes g)
 {
     if (c->is_known != 0 && !*c->is_known) {
-        c->exchanges[ring] = ch_lanes_share(g, c->exchanges[ring]);
+        const uint64_t refused = ch_later(c->broken) != 0 ? CH_TAKEN : 0;
+
+        c->exchanges[ring] = ch_lanes_share(g, c->exchanges[ring] | refused);
         *c->is_known = 1;
     }
     return c->exchanges[ring];
