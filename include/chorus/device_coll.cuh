@@ -29,33 +29,20 @@
 CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
                                 const void *source, size_t count, size_t elem_bytes)
 {
-    struct ch_coll c;
+    const struct ch_slice all = {0, count};
+    struct ch_seat seat;
 
-    c.me = team->me;
-    c.n = team->n;
-    c.root = 0;
-    c.radix = 2;
-    c.count = count;
-    c.elem_bytes = elem_bytes;
-    c.stride = count * elem_bytes;
-    c.dst = (char *)dest;
-    c.src = (const char *)source;
-    c.reduce = 0;
-    c.type = CHORUS_TYPE_u8;
-    c.op = CHORUS_OP_sum;
-    c.peers = team == &ch_state.world ? ch_state.peers : team->peers;
-    c.layout = &team->layout;
-    c.sync_offset = 0;
-    c.epoch = &team->dup->epoch;
-    c.exchanges = team->dup->exchanges;
-    c.links = 0; /* no body here goes through rings */
-    c.slots = 0;
-    c.is_due = 0;
-    c.lets_next = 0;
-    c.failed = 0;
-    c.broken = 0;
-    c.is_known = 0;
-    return c;
+    seat.me = team->me;
+    seat.n = team->n;
+    seat.peers = team == &ch_state.world ? ch_state.peers : team->peers;
+    seat.layout = &team->layout;
+    seat.dst = (char *)dest;
+    seat.src = (const char *)source;
+    seat.count = count;
+    seat.elem_bytes = elem_bytes;
+    seat.type = CHORUS_TYPE_u8;
+    seat.op = CHORUS_OP_sum;
+    return ch_coll_make(&seat, all, 0, team->dup);
 }
 
 /* Messages of so many chunks go in packets. */

@@ -17,16 +17,7 @@
 
 CH_FN chorus_status ch_alltoall_engine(const struct ch_coll *c, struct ch_lanes g)
 {
-    char *mine = c->dst + c->me * c->stride;
-    const chorus_status st = ch_engine_enter(c, g);
-
-    if (st != CHORUS_OK) return st;
-    for (uint32_t k = 0; k < c->n; k++) {
-        const uint32_t peer = ch_after(c, k);
-
-        ch_copy(ch_on_peer(c, peer, mine), c->src + peer * c->stride, ch_bytes(c), g);
-    }
-    return ch_engine_leave(c, g);
+    return ch_engine_all(c, c->stride, g);
 }
 
 #endif /* CH_ALLTOALL_ENGINE_H */

@@ -11,6 +11,7 @@
 #include "base/exec.h"
 #include "chorus/status.h"
 #include "coll/reduce.h"
+#include "coll/shape.h"
 #include "team/sync.h"
 
 struct ch_coll {
@@ -42,6 +43,41 @@ struct ch_coll {
     int *is_known; /* inside a kernel of the program, where exchanges are each lane's own: has
                       every lane the number that lane 0 asked for? Elsewhere null */
 };
+
+/* A PE in its team, and what it was called with. */
+struct ch_seat {
+    uint32_t me, n;
+    const struct ch_peer *peers;
+    const struct ch_sync_layout *layout;
+    char *dst;
+    const char *src;
+    size_t count, elem_bytes; /* of a whole block */
+    uint32_t type, op;
+};
+
+/* The one maker of a struct ch_coll, on every machine: CTA `cta` works on `part` of each block
+ * and remembers `dup`. What only some calls or machines have is 0, for the caller to set. */
+CH_FN struct ch_coll ch_coll_make(const struct ch_seat *s, struct ch_slice part, uint32_t cta,
+                                  struct ch_dup *dup)
+{
+    struct ch_coll c = {0};
+
+    c.me = s->me;
+    c.n = s->n;
+    c.count = part.count;
+    c.elem_bytes = s->elem_bytes;
+    c.stride = s->count * s->elem_bytes;
+    c.dst = s->dst + part.first * s->elem_bytes;
+    c.src = s->src + part.first * s->elem_bytes;
+    c.type = s->type;
+    c.op = s->op;
+    c.peers = s->peers;
+    c.layout = s->layout;
+    c.sync_offset = cta * s->layout->dup_bytes;
+    c.epoch = &dup->epoch;
+    c.exchanges = dup->exchanges;
+    return c;
+}
 
 /* A message that is waited for. */
 struct ch_wanted {

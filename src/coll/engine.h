@@ -29,4 +29,37 @@ CH_FN chorus_status ch_engine_leave(const struct ch_coll *c, struct ch_lanes g)
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
 }
 
+/* A PE's copy to the k-th PE after it, of a block. */
+struct ch_engine_copy {
+    char *to;
+    const char *from;
+};
+
+/* Whoever makes the copies of a call, takes them in the order of k from 0 to n - 1. src_step:
+ * from what one PE is given to what the next is. */
+CH_FN struct ch_engine_copy ch_engine_copy_of(const struct ch_coll *c, size_t src_step,
+                                              uint32_t k)
+{
+    const uint32_t peer = ch_after(c, k);
+    struct ch_engine_copy copy;
+
+    copy.to = ch_on_peer(c, peer, c->dst + c->me * c->stride);
+    copy.from = c->src + peer * src_step;
+    return copy;
+}
+
+/* All of a call, on a machine without engines. */
+CH_FN chorus_status ch_engine_all(const struct ch_coll *c, size_t src_step, struct ch_lanes g)
+{
+    const chorus_status st = ch_engine_enter(c, g);
+
+    if (st != CHORUS_OK) return st;
+    for (uint32_t k = 0; k < c->n; k++) {
+        const struct ch_engine_copy copy = ch_engine_copy_of(c, src_step, k);
+
+        ch_copy(copy.to, copy.from, ch_bytes(c), g);
+    }
+    return ch_engine_leave(c, g);
+}
+
 #endif /* CH_ENGINE_H */

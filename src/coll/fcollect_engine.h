@@ -17,13 +17,7 @@
 
 CH_FN chorus_status ch_fcollect_engine(const struct ch_coll *c, struct ch_lanes g)
 {
-    char *mine = c->dst + c->me * c->stride;
-    const chorus_status st = ch_engine_enter(c, g);
-
-    if (st != CHORUS_OK) return st;
-    for (uint32_t k = 0; k < c->n; k++)
-        ch_copy(ch_on_peer(c, ch_after(c, k), mine), c->src, ch_bytes(c), g);
-    return ch_engine_leave(c, g);
+    return ch_engine_all(c, 0, g);
 }
 
 #endif /* CH_FCOLLECT_ENGINE_H */

@@ -99,34 +99,21 @@ CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lane
     return (c->broken | (*c->epoch & none)) == 0;
 }
 
-CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
+/* This CTA's part of the call, of elements of `type`. */
+CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type)
 {
     struct ch_dup *dup = ch_kernel_dup(a);
-    const struct ch_slice part = ch_part_of(&a->share, a->count, blockIdx.x);
-    struct ch_coll c;
+    const struct ch_seat seat = {a->me,  a->n,     a->peers,      &a->layout, a->dst,
+                                 a->src, a->count, a->elem_bytes, type,       a->op};
+    struct ch_coll c =
+        ch_coll_make(&seat, ch_part_of(&a->share, a->count, blockIdx.x), blockIdx.x, dup);
 
-    c.me = a->me;
-    c.n = a->n;
     c.root = a->root;
     c.radix = a->radix;
-    c.op = a->op;
-    c.count = part.count;
-    c.elem_bytes = a->elem_bytes;
-    c.stride = a->count * a->elem_bytes;
-    c.dst = a->dst + part.first * a->elem_bytes;
-    c.src = a->src + part.first * a->elem_bytes;
-    c.reduce = 0;
     c.multicast = a->multicast;
     c.is_sync_alike = a->is_sync_alike;
-    c.peers = a->peers;
-    c.layout = &a->layout;
-    c.sync_offset = blockIdx.x * a->layout.dup_bytes;
-    c.epoch = &dup->epoch;
-    c.exchanges = dup->exchanges;
     c.failed = ch_kernel_failed(a);
-    c.broken = 0;
     c.lets_next = a->lets_next;
-    c.is_known = 0;
     c.links = (struct ch_link *)((char *)dup + CH_DEVICE_LINKS_AT);
     return c;
 }
@@ -139,13 +126,12 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a)
         __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                   \
         const struct ch_lanes block = {threadIdx.x, blockDim.x};              \
         const struct ch_patience patience = {a.aborted, a.timeout_ns};        \
-        struct ch_coll c = ch_coll_of(&a);                                    \
+        struct ch_coll c = ch_coll_of(&a, CHORUS_TYPE_##T);                   \
         uint32_t late_peer = a.me;                                            \
         chorus_status st;                                                     \
                                                                               \
         __builtin_assume(blockDim.x > CH_WARP_LANES);                         \
         c.patience = &patience;                                               \
-        c.type = CHORUS_TYPE_##T;                                             \
         c.slots = slots;                                                      \
         c.late_peer = &late_peer;                                             \
         c.is_due = CH_IS_DUE_##kind;                                          \

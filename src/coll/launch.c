@@ -20,32 +20,30 @@ static void run_cta(void *arg, uint32_t cta)
     const struct ch_share share = ch_share_of(call->count, elem_bytes, call->ctas);
     const struct ch_slice part = ch_part_of(&share, call->count, cta);
     uint32_t late_peer = team->me;
-    const struct ch_coll coll = {
+    const struct ch_seat seat = {
         .me = team->me,
         .n = team->n,
-        .root = call->root,
-        .radix = call->radix,
-        .count = part.count,
+        .peers = team->peers,
+        .layout = &team->layout,
+        .dst = call->dst,
+        .src = call->src,
+        .count = call->count,
         .elem_bytes = elem_bytes,
-        .stride = call->count * elem_bytes,
-        .dst = (char *)call->dst + part.first * elem_bytes,
-        .src = (const char *)call->src + part.first * elem_bytes,
-        .reduce = &ch_reduce_table[call->type][call->op],
         .type = call->type,
         .op = call->op,
-        .peers = team->peers,
-        .patience = team->patience,
-        .layout = &team->layout,
-        .sync_offset = cta * team->layout.dup_bytes,
-        .epoch = &team->dups[cta].epoch,
-        .exchanges = team->dups[cta].exchanges,
-        .links = team->dups[cta].links,
-        .slots = team->dups[cta].slots,
-        .late_peer = &late_peer,
     };
-    const chorus_status status = ch_host_entries[call->algo->id](&coll);
+    struct ch_coll coll = ch_coll_make(&seat, part, cta, &team->dups[cta]);
     int none = CHORUS_OK;
+    chorus_status status;
 
+    coll.root = call->root;
+    coll.radix = call->radix;
+    coll.reduce = &ch_reduce_table[call->type][call->op];
+    coll.patience = team->patience;
+    coll.links = team->dups[cta].links;
+    coll.slots = team->dups[cta].slots;
+    coll.late_peer = &late_peer;
+    status = ch_host_entries[call->algo->id](&coll);
     if (status != CHORUS_OK && __atomic_compare_exchange_n(&run->status, &none, status, 0,
                                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         run->late_peer = late_peer;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coll/queue.h"
 
+#include "coll/engine.h"
 #include "coll/kernel.h"
 #include "coll/kernels.h"
 #include "coll/shape.h"
@@ -137,23 +138,41 @@ static chorus_status put_last(struct queued *q, const void *kernel, uint32_t cta
     return put_kernel(q, kernel, ctas, lanes);
 }
 
+/* The whole call as one CTA's. */
+static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
+{
+    const struct ch_team *team = call->team;
+    const struct ch_slice all = {0, call->count};
+    const struct ch_seat seat = {
+        .me = team->me,
+        .n = team->n,
+        .peers = team->peers,
+        .layout = &team->layout,
+        .dst = call->dst,
+        .src = call->src,
+        .count = call->count,
+        .elem_bytes = ch_type_bytes[call->type],
+    };
+
+    return ch_coll_make(&seat, all, 0, dup);
+}
+
 /* This PE's blocks into everyone's dest, without a CTA, once everyone is in the call. */
 static chorus_status put_copies(struct queued *q)
 {
     const struct ch_call *call = q->call;
-    const struct ch_team *team = call->team;
-    const size_t bytes = call->count * ch_type_bytes[call->type];
-    const size_t step = call->algo->coll == CHORUS_COLL_alltoall ? bytes : 0;
+    struct ch_dup dup = {0}; /* copies remember nothing */
+    const struct ch_coll c = coll_of(call, &dup);
+    const size_t step = call->algo->coll == CHORUS_COLL_alltoall ? c.stride : 0;
 
     CH_TRY(put_kernel(q, ch_kernel_engine_enter, 1, LANES_MIN));
-    for (uint32_t k = 0; k < team->n; k++) {
-        const uint32_t peer = (team->me + k) % team->n;
-        char *to = (char *)call->dst + team->me * bytes + team->peers[peer].shift;
-        const char *from = (const char *)call->src + peer * step;
+    for (uint32_t k = 0; k < c.n; k++) {
+        const struct ch_engine_copy copy = ch_engine_copy_of(&c, step, k);
 
-        if (to != from)
+        if (copy.to != copy.from)
             CH_TRY_CUDA(q->terms->device, "copying",
-                        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, q->stream));
+                        cudaMemcpyAsync(copy.to, copy.from, ch_bytes(&c), cudaMemcpyDefault,
+                                        q->stream));
     }
     return put_last(q, ch_kernel_engine_leave, 1, LANES_MIN);
 }

@@ -19,7 +19,7 @@
 /* A PE between calls. */
 struct pe {
     struct ch_peer peers[PLAN_PES_MAX];
-    uint64_t epoch, exchanges[CH_RING_COUNT];
+    struct ch_dup dup;
     struct ch_link links[CH_RING_COUNT * PLAN_PES_MAX];
     struct ch_slot slots[PLAN_PES_MAX];
     uint32_t late_peer;
@@ -185,28 +185,27 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
 {
     const struct plan *plan = drive.plan;
     struct pe *mine = &drive.pes[pe];
-    const struct ch_coll c = {
+    const struct ch_slice all = {0, call->count};
+    const struct ch_seat seat = {
         .me = pe,
         .n = plan->n,
-        .root = call->root,
-        .radix = call->radix,
-        .count = call->count,
-        .elem_bytes = ch_type_bytes[call->type],
-        .stride = call->stride,
+        .peers = mine->peers,
+        .layout = &plan->layout,
         .dst = sim_memory(pe) + plan_dest_offset(plan, call, pe),
         .src = sim_memory(pe) + plan_source_offset(plan, call, pe),
-        .reduce = &ch_reduce_table[call->type][call->op],
-        .peers = mine->peers,
-        .patience = &drive.patience,
-        .layout = &plan->layout,
-        .sync_offset = 0,
-        .epoch = &mine->epoch,
-        .exchanges = mine->exchanges,
-        .links = mine->links,
-        .slots = mine->slots,
-        .late_peer = &mine->late_peer,
+        .count = call->count,
+        .elem_bytes = ch_type_bytes[call->type],
     };
+    struct ch_coll c = ch_coll_make(&seat, all, 0, &mine->dup);
 
+    c.stride = call->stride; /* blocks may lie apart */
+    c.root = call->root;
+    c.radix = call->radix;
+    c.reduce = &ch_reduce_table[call->type][call->op];
+    c.patience = &drive.patience;
+    c.links = mine->links;
+    c.slots = mine->slots;
+    c.late_peer = &mine->late_peer;
     return c;
 }
 
