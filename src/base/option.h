@@ -33,7 +33,7 @@
     X(NVLS, nvls, SWITCH, "0", "1: multicast in the hardware of NVLink switches, unless a variable of the site forbids it") \
     X(FABRIC, fabric, SWITCH, "1", "0: processes share the memory of GPUs by descriptors, not by fabric handles where all GPUs offer them") \
     X(EARLY, early, SWITCH, "1", "0: no kernel of a GPU is launched before the one before it on its stream has ended") \
-    X(CHECK, check, COUNT, "0", "for debugging: 1: calls on a GPU fail that run while another call on their team does, as from two graphs")
+    X(CHECK, check, COUNT, "0", "for debugging: 1: calls on streams of a GPU fail that begin while another on their team runs, as from two graphs")
 /* clang-format on */
 
 #define CH_OPTION_TYPE_STRING const char *
