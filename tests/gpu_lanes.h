@@ -12,7 +12,9 @@
 #define CH_EXEC_H
 #define CH_BATCH_OF_MACHINE "coll/batch_cuda.h"
 #define CH_FN static inline __attribute__((unused))
+#ifndef CH_INSIDE_KERNELS
 #define CH_INSIDE_KERNELS 0
+#endif
 #define CH_LANES_UNIT 32u
 #define CH_LINE_BYTES 64u
 

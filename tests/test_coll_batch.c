@@ -28,11 +28,14 @@ static void fill(char *at, size_t bytes)
 /* --- plain memory: lanes one after the other -------------------------------------------- */
 START_TEST(copy__any_alignment__is_whole_and_no_more)
 {
-    static char from[BYTES_MAX + 2 * GUARD], to[sizeof(from)], expected[sizeof(from)];
+    static _Alignas(16) char from[BYTES_MAX + 2 * GUARD], to[sizeof(from)];
+    static char expected[sizeof(from)];
 
     for (int round = 0; round < 2000; round++) {
         const size_t bytes = any_of(2) ? any_of(70) : any_of(BYTES_MAX);
-        const size_t at = any_of(GUARD), source_at = any_of(GUARD);
+        const int is_aligned = any_of(4) == 0;
+        const size_t at = is_aligned ? 0 : any_of(GUARD);
+        const size_t source_at = is_aligned ? 0 : any_of(GUARD);
         struct ch_lanes g = {0, 1 + any_of(LANES)};
 
         fill(from, sizeof(from));
