@@ -13,6 +13,8 @@ import sys
 
 REGISTERS = 65536  # of a multiprocessor
 GRAIN = 8  # a lane's registers come in multiples of this
+RUN_ON = {90}  # architectures that the kernels were run on
+SPILL_ELSEWHERE = 16  # bytes that one may spill on others, which is slower and not wrong
 
 MODULE = re.compile(r"^\.target sm_(\d+)", re.M)  # PTX of one architecture begins so
 ENTRY = re.compile(r"^\.visible \.entry (\w+)\(.*?\n(.*?)^\{(.*?)^\}", re.M | re.S)
@@ -118,7 +120,8 @@ def usage_faults(text, arch, lanes):
             yield f"{name} is not in the report"
             continue
         stack, stores, loads, registers = found[name]
-        if stack or stores or loads:
+        most_spilled = 0 if arch in RUN_ON else SPILL_ELSEWHERE
+        if max(stack, stores, loads) > most_spilled:
             yield (f"{name} has {stack} bytes of stack and spills {stores + loads}; give it fewer "
                    "lanes in coll/kernel.h, or smaller batches")
         if most is None:
@@ -200,6 +203,11 @@ def try_archs():
     assert not list(faults(both, older + PTX, older_report + REPORT))
     assert any("sm_80: ch_k is not in the report" in fault for fault in faults(both, older + PTX, REPORT))
     assert not list(faults(["compute_80"], older, ""))
+    spilled = REPORT.replace("0 bytes s", "8 bytes s")
+    assert any("spills 16" in fault for fault in faults(ARCHS, PTX, spilled))
+    assert not list(faults(["sm_80"], older, spilled.replace("sm_90", "sm_80")))
+    spilled = spilled.replace("8 bytes", "24 bytes")
+    assert any("spills 48" in fault for fault in faults(["sm_80"], older, spilled.replace("sm_90", "sm_80")))
     turns = PTX.replace("ch_k(", "ch_k_ch_x(")
     assert any("turn" in fault for fault in faults(["compute_90"], turns, ""))
     assert not list(faults(["compute_80"], turns.replace("sm_90", "sm_80"), ""))
