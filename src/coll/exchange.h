@@ -130,9 +130,12 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_ring ring,
     uint64_t last, mark;
     chorus_status st;
 
-    if (ring != CH_RING_simple) ch_gift_load(&v, gift);
-    last = ch_last(c, ring, g); /* loaded while v is */
+    /* Inside kernels the number is awaited where it is asked for, so v is loaded before; after
+     * a kernel's turn the compiler asks for all three at once, if v comes last. */
+    if (ring != CH_RING_simple && !c->is_due) ch_gift_load(&v, gift);
+    last = ch_last(c, ring, g);
     mark = ch_mark(c) | (last & CH_TAKEN);
+    if (ring != CH_RING_simple && c->is_due) ch_gift_load(&v, gift);
     if (ring != CH_RING_simple)
         ch_give_cells(c, ring, last, mark, &v, *gift);
     else if (mark == 0)
