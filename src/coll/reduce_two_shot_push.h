@@ -79,7 +79,7 @@ CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange
 
 CH_FN chorus_status ch_reduce_two_shot_push_simple(const struct ch_coll *c, struct ch_lanes g)
 {
-    uint64_t exchange = c->exchanges[CH_RING_simple] + 1;
+    uint64_t exchange = ch_last(c, CH_RING_simple, g) + 1;
     chorus_status st = CHORUS_OK;
 
     if (c->n == 1) ch_copy(c->dst, c->src, ch_bytes(c), g);
@@ -94,7 +94,7 @@ CH_FN chorus_status ch_reduce_two_shot_push_simple(const struct ch_coll *c, stru
         ch_shot_combine(c, at, exchange++, g);
     }
     ch_tell_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
-    if (g.lane == 0) c->exchanges[CH_RING_simple] = exchange;
+    ch_last_is(c, CH_RING_simple, exchange, g);
     return ch_hear_all(c, CH_WORD_GIVEN, exchange, g); /* dest is complete */
 }
 

@@ -127,7 +127,7 @@ CH_FN chorus_status ch_two_shot_piece(const struct ch_coll *c, const struct ch_t
     chorus_status st = ch_give(c, CH_RING_ll, gift, &exchange, g);
 
     if (st != CHORUS_OK) return st;
-    if (g.lane == 0) c->exchanges[CH_RING_ll] = exchange + 1;
+    ch_last_is(c, CH_RING_ll, exchange + 1, g);
     ch_two_shot_combine(c, t, exchange, g, &st);
     ch_two_shot_gather(c, t, exchange + 1, g, &st);
     return ch_agree(st, g); /* all lanes have read the places */
