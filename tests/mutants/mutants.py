@@ -446,7 +446,7 @@ MUTANTS = [
     Mutant("last exchange of a call not counted", "src/coll/reduce_two_shot_push.h",
            "ch_last_is(c, CH_RING_simple, exchange, g);",
            "ch_last_is(c, CH_RING_simple, exchange - 1, g);",
-           "reduce:two_shot_push:simple", WRONG),
+           "reduce:two_shot_push:simple", WRONG + "|bytes outside dest changed"),
     Mutant("result not waited for, two shots by stores", "src/coll/reduce_two_shot_push.h",
            "return ch_hear_all(c, CH_WORD_GIVEN, exchange, g);", "return CHORUS_OK;",
            "reduce:two_shot_push:simple", WRONG),
