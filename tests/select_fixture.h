@@ -74,6 +74,7 @@ static inline struct ch_request reduce_of(uint64_t bytes, uint32_t pes)
         .pes = pes,
         .nodes = 1,
         .reach = CH_REACH_mapped,
+        .cores = CH_CORES_shared,
         .type = CHORUS_TYPE_f32,
         .op = CHORUS_OP_sum,
         .offers = ch_offers(CHORUS_TYPE_f32, CH_REACH_mapped, true),

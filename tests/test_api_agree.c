@@ -65,6 +65,17 @@ static void assert_all(const struct pe pes[PES], chorus_status code, const char 
     }
 }
 
+START_TEST(agree__cores_counted_differently__names_both)
+{
+    struct pe pes[PES];
+
+    prepare(pes);
+    pes[2].boot->n_cores = 77;
+    run(pes);
+    assert_all(pes, CHORUS_ERR_ARG, "PE 2 counts 77 cores for the PEs of its host and PE 0 ");
+}
+END_TEST
+
 START_TEST(agree__all_alike__is_ok)
 {
     struct pe pes[PES];
@@ -145,6 +156,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int n_failed;
 
+    tcase_add_test(tcase, agree__cores_counted_differently__names_both);
     tcase_add_test(tcase, agree__all_alike__is_ok);
     tcase_add_test(tcase, agree__an_option_differs__names_it_and_the_pe);
     tcase_add_test(tcase, agree__tables_differ__names_the_pe);

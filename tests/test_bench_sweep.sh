@@ -120,8 +120,7 @@ refusals)
     refused '--radix 5: --algo "auto" forces no algorithm that takes a radix; name one that does' \
         --radix 5
     refused 'one that does; for reduce recursive_exchange' --radix 5 --algo ring --coll reduce
-    refused 'leave it out, for none of these collectives has one' --radix 5 --algo all \
-        --coll fcollect,alltoall
+    refused 'leave it out, for none of these collectives has one' --radix 5 --algo all --coll sync
     refused '-r 2: expected -1, or a PE from 0 to 1' -r 2
     refused 'no rows' --coll reduce -d f32 -o xor
     refused 'cannot write' --csv "$folder/none/rows.csv"

@@ -35,7 +35,8 @@ START_TEST(explain__plan__with_its_rule_and_those_passed_over)
     ck_assert_int_eq(explained(select, &r, text, sizeof(text)), CHORUS_OK);
     (void)snprintf(
         expected, sizeof(expected),
-        "reduce, 10000 bytes of f16, sum, 4 PEs on 1 node, reach mapped, machine host\n"
+        "reduce, 10000 bytes of f16, sum, 4 PEs on 1 node, reach mapped, cores shared, machine "
+        "host\n"
         "plan   one_shot:ll, ctas 2\n"
         "rule   %s:11: {coll: reduce, algo: one_shot, proto: ll, ctas: 2, from: "
         "\"a.csv:7\"}\n"
@@ -68,7 +69,8 @@ START_TEST(explain__nothing_serves__says_why_each_does_not)
     r.offers = ch_offers(r.type, r.reach, true);
     ck_assert_int_eq(explained(select, &r, text, sizeof(text)), CHORUS_ERR_UNSUPPORTED);
     (void)snprintf(expected, sizeof(expected),
-                   "reduce, 8 bytes of f32, sum, 2 PEs on 1 node, reach network, machine host\n"
+                   "reduce, 8 bytes of f32, sum, 2 PEs on 1 node, reach network, cores shared, "
+                   "machine host\n"
                    "passed %s:5: machine host is not far\n"
                    "passed %s:6: gpu \"\" is not H200\n"
                    "passed %s:7: nodes 1 is not in 2..3\n"
@@ -134,11 +136,12 @@ START_TEST(explain__forced__says_so)
     r.coll = CHORUS_COLL_barrier;
     r.type = CHORUS_TYPE_u8;
     ck_assert_int_eq(explained(select, &r, text, sizeof(text)), CHORUS_OK);
-    ck_assert_str_eq(text, "barrier, 5 PEs on 1 node, reach mapped, machine host\n"
-                           "plan   dissemination:signal, ctas 1, radix 2\n"
-                           "rule   forced by CHORUS_ALGO\n"
-                           "steps  ch_rounds(n, k) = 3\n"
-                           "wire   ch_fan(n, k) = 3 signals\n");
+    ck_assert_str_eq(text,
+                     "barrier, 5 PEs on 1 node, reach mapped, cores shared, machine host\n"
+                     "plan   dissemination:signal, ctas 1, radix 2\n"
+                     "rule   forced by CHORUS_ALGO\n"
+                     "steps  ch_rounds(n, k) = 3\n"
+                     "wire   ch_fan(n, k) = 3 signals\n");
     ch_select_close(select);
 }
 END_TEST

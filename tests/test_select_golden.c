@@ -10,7 +10,15 @@
 
 enum { LINE_BYTES = 128, SHOWN_MAX = 20 };
 
-static const char *const machines[] = {"host", "cuda"};
+/* Classes: as in the name of a file, machine, cores. */
+static const struct class
+{
+    const char *name, *machine;
+    uint32_t cores;
+} classes[] = {{"host", "host", CH_CORES_shared},
+               {"host_own", "host", CH_CORES_own},
+               {"cuda", "cuda", CH_CORES_own}};
+enum { CLASSES = sizeof(classes) / sizeof(classes[0]) };
 
 static void decide(const struct ch_select *select, const struct ch_request *r, char *line)
 {
@@ -26,42 +34,44 @@ static void decide(const struct ch_select *select, const struct ch_request *r, c
                        plan.ctas, plan.radix);
 }
 
-/* A call on one of the machines, which has what it may have. */
-static struct ch_request request_on(const char *machine, int coll, chorus_type type,
+/* A call on a machine of a class, which has what it may have. */
+static struct ch_request request_on(const struct class *class, int coll, chorus_type type,
                                     uint32_t pes, uint64_t bytes)
 {
     struct ch_request r = reduce_of(bytes, pes);
 
-    r.machine = machine;
+    r.machine = class->machine;
+    r.cores = class->cores;
     r.coll = (chorus_coll)coll;
     r.type = type;
     r.offers = ch_offers(type, r.reach, true);
-    if (strcmp(machine, "cuda") == 0) r.offers |= CH_NEED_copy_engine;
+    if (strcmp(class->machine, "cuda") == 0) r.offers |= CH_NEED_copy_engine;
     r.ctas_max = UINT32_MAX;
     return r;
 }
 
-/* Calls `each` with every line of a machine's grid, in order. */
-static void walk(const struct ch_select *select, const char *machine,
+/* Calls `each` with every line of a class's grid, in order. */
+static void walk(const struct ch_select *select, const struct class *class,
                  void (*each)(const char *line, void *arg), void *arg)
 {
-    static const uint32_t pes[] = {2, 3, 4, 8};
+    static const uint32_t pes[] = {2, 3, 4, 8, 16, 32, 48, 64};
+    enum { TEAMS = sizeof(pes) / sizeof(pes[0]) };
     static const chorus_type types[] = {CHORUS_TYPE_f32, CHORUS_TYPE_f16};
     char line[LINE_BYTES];
 
-    for (size_t p = 0; p < 4; p++) {
+    for (size_t p = 0; p < TEAMS; p++) {
         const struct ch_request r =
-            request_on(machine, CHORUS_COLL_barrier, CHORUS_TYPE_u8, pes[p], 0);
+            request_on(class, CHORUS_COLL_barrier, CHORUS_TYPE_u8, pes[p], 0);
 
         decide(select, &r, line);
         each(line, arg);
     }
     for (int coll = CHORUS_COLL_barrier + 1; coll < CHORUS_COLL_COUNT; coll++)
         for (size_t t = 0; t < 2; t++)
-            for (size_t p = 0; p < 4; p++)
+            for (size_t p = 0; p < TEAMS; p++)
                 for (uint64_t bytes = 4; bytes <= 64 << 20; bytes *= 4) {
                     const struct ch_request r =
-                        request_on(machine, coll, types[t], pes[p], bytes);
+                        request_on(class, coll, types[t], pes[p], bytes);
 
                     decide(select, &r, line);
                     each(line, arg);
@@ -97,10 +107,10 @@ START_TEST(golden__grid_of_decisions__is_as_recorded)
     char path[256];
     struct comparison c = {.path = path};
 
-    (void)snprintf(path, sizeof(path), "%s/select_%s.txt", CHORUS_GOLDEN, machines[_i]);
+    (void)snprintf(path, sizeof(path), "%s/select_%s.txt", CHORUS_GOLDEN, classes[_i].name);
     c.golden = fopen(path, "r");
     ck_assert_ptr_nonnull(c.golden);
-    walk(select, machines[_i], compare, &c);
+    walk(select, &classes[_i], compare, &c);
     ck_assert_msg(c.differ == 0,
                   "%u decisions differ; if they are meant to, see docs/tuning.md", c.differ);
     ck_assert_msg(fgetc(c.golden) == EOF, "%s has more lines than the grid", path);
@@ -111,20 +121,22 @@ END_TEST
 
 static void add(TCase *tests)
 {
-    tcase_add_loop_test(tests, golden__grid_of_decisions__is_as_recorded, 0,
-                        (int)(sizeof(machines) / sizeof(machines[0])));
+    tcase_add_loop_test(tests, golden__grid_of_decisions__is_as_recorded, 0, CLASSES);
 }
 
 int main(int argc, char **argv)
 {
     struct ch_select *select;
+    size_t i = 0;
 
     if (argc < 2) return run_tests("select golden", add);
     if (argc != 3 || strcmp(argv[1], "--print") != 0 ||
         setenv("XDG_CONFIG_HOME", "/nonexistent", 1) != 0)
         return 2;
-    if (ch_select_open("", "", &select) != CHORUS_OK) return 1;
-    walk(select, argv[2], print, NULL);
+    while (i < CLASSES && strcmp(classes[i].name, argv[2]) != 0)
+        i++;
+    if (i == CLASSES || ch_select_open("", "", &select) != CHORUS_OK) return 1;
+    walk(select, &classes[i], print, NULL);
     ch_select_close(select);
     return 0;
 }

@@ -31,20 +31,21 @@ static const struct {
     {"explain", "explain needs a word after it; see --help"},
     {"version 2", "version takes no word after it; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
-    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine or --gpu; did you mean \"--pes\"?"},
-    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine or --gpu"},
+    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores; did you mean \"--pes\"?"},
+    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
     {"explain reduce --bytes=8", "explain needs --pes; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2", "explain needs --bytes; expected a number from 0, with K, M or G for powers of 1024"},
     {"explain reduce --pes 0 --bytes 8", "--pes is \"0\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes -1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes=-1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes --pes", "--bytes is \"--pes\"; expected a number from 0, with K, M or G for powers of 1024"},
-    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine or --gpu"},
+    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
     {"explain reduce --pes 2 --bytes 64k", "--bytes is \"64k\"; expected a number from 0, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes 6", "--bytes is 6, which is not whole f32; expected a multiple of 4"},
     {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64, c128, int, long, longlong, uint, ulong, ulonglong, uchar, ushort, float, double, char, schar, short, half, bfloat16, longdouble, complexf, complexd, int32, int64, uint32, uint64, size, ptrdiff, int8, int16, uint8 or uint16; did you mean \"f32\"?"},
     {"explain reduce --pes 2 --bytes 8 --op summ", "unknown op \"summ\"; expected and, or, xor, min, max, sum or prod; did you mean \"sum\"?"},
     {"explain reduce --pes 2 --bytes 8 --machine cude", "unknown machine \"cude\"; expected host or cuda; did you mean \"cuda\"?"},
+    {"explain reduce --pes 2 --bytes 8 --cores mine", "unknown cores \"mine\"; expected own or shared"},
     {"explain reduce --pes 2 --bytes 8 --op xor", "--op xor does not take f32; expected an integer type as --dtype"},
     {"check /nonexistent/t.yaml", "/nonexistent/t.yaml: cannot be opened: No such file or directory; expected a rule table"},
     {"check /dev/null", "/dev/null:1:1: the file is empty; expected a mapping with version, machine, measured and rules"},
@@ -86,10 +87,12 @@ START_TEST(info__explain__plan_rule_and_what_was_passed)
 
     write_file(table_path, HEAD THREE_RULES);
     (void)snprintf(environment, sizeof(environment), "CHORUS_TUNING=%s", table_path);
-    ck_assert_int_eq(run(environment, "explain reduce --bytes 64K --pes 4 --dtype f64"), 0);
+    ck_assert_int_eq(
+        run(environment, "explain reduce --bytes 64K --pes 4 --dtype f64 --cores own"), 0);
     (void)snprintf(
         expected, sizeof(expected),
-        "reduce, 65536 bytes of f64, sum, 4 PEs on 1 node, reach mapped, machine host\n"
+        "reduce, 65536 bytes of f64, sum, 4 PEs on 1 node, reach mapped, cores own, machine "
+        "host\n"
         "plan   two_shot:simple, ctas 1\n"
         "rule   %s:6: {coll: reduce, bytes: 4K..inf, dtype: [f64, f32], op: sum, algo: "
         "two_shot, from: fallback}\n"
@@ -126,10 +129,11 @@ START_TEST(info__explain_in_place__offers_less)
     const char *force = "CHORUS_ALGO=reducescatter:all_pull";
 
     ck_assert_int_eq(run(force, "explain reducescatter --bytes 64 --pes 4"), 0);
-    ck_assert_int_eq(run(force, "explain reducescatter --bytes 64 --pes 4 --in-place"), 1);
+    ck_assert_int_eq(
+        run(force, "explain reducescatter --bytes 64 --pes 4 --in-place --cores shared"), 1);
     ck_assert_str_eq(
-        output, "reducescatter, 64 bytes of f32, sum, 4 PEs on 1 node, reach mapped, machine "
-                "host\n"
+        output, "reducescatter, 64 bytes of f32, sum, 4 PEs on 1 node, reach mapped, cores "
+                "shared, machine host\n"
                 "chorus-info: reducescatter of f32 is forced to all_pull:simple, which needs "
                 "apart: source and dest do not overlap; force another or none\n");
 }
@@ -145,17 +149,21 @@ START_TEST(info__explain_cuda__as_a_job_on_gpus)
                "  - {coll: alltoall, algo: copy_engine, ctas: 100, from: fallback}\n"
                "  - {coll: alltoall, algo: all_push, proto: ll, ctas: 100, from: fallback}\n");
     (void)snprintf(environment, sizeof(environment), "CHORUS_TUNING=%s", table_path);
-    ck_assert_int_eq(run(environment, "explain alltoall --bytes 8 --pes 3 --machine cuda"), 0);
-    (void)snprintf(expected, sizeof(expected),
-                   "alltoall, 8 bytes of f32, 3 PEs on 1 node, reach mapped, machine cuda\n"
-                   "plan   copy_engine:simple, ctas 64\n"
-                   "rule   %s:6: {coll: alltoall, algo: copy_engine, ctas: 100, from: "
-                   "fallback}\n"
-                   "steps  1 = 1\n"
-                   "wire   (n - 1) * m = 16 bytes\n",
-                   table_path);
+    ck_assert_int_eq(
+        run(environment, "explain alltoall --bytes 8 --pes 3 --machine cuda --cores own"), 0);
+    (void)snprintf(
+        expected, sizeof(expected),
+        "alltoall, 8 bytes of f32, 3 PEs on 1 node, reach mapped, cores own, machine cuda\n"
+        "plan   copy_engine:simple, ctas 64\n"
+        "rule   %s:6: {coll: alltoall, algo: copy_engine, ctas: 100, from: "
+        "fallback}\n"
+        "steps  1 = 1\n"
+        "wire   (n - 1) * m = 16 bytes\n",
+        table_path);
     ck_assert_str_eq(output, expected);
-    ck_assert_int_eq(run(environment, "explain alltoall --bytes 8 --pes 3 --machine host"), 0);
+    ck_assert_int_eq(
+        run(environment, "explain alltoall --bytes 8 --pes 3 --machine host --cores shared"),
+        0);
     (void)snprintf(expected, sizeof(expected), "passed %s: machine host is not cuda\n",
                    table_path);
     ck_assert_ptr_nonnull(strstr(output, expected));
@@ -181,6 +189,19 @@ START_TEST(info__explain_gpu__as_a_job_on_that_one)
     ck_assert_int_eq(run(environment, arguments), 0);
     ck_assert_ptr_null(strstr(output, "\ngpu    "));
     ck_assert_ptr_nonnull(strstr(output, "\nplan   two_shot:simple"));
+}
+END_TEST
+
+START_TEST(info__explain_cores__as_asked_or_as_here)
+{
+    ck_assert_int_eq(run("", "explain barrier --pes 1000000"), 0);
+    ck_assert_ptr_nonnull(strstr(output, ", cores shared, machine host\n"));
+    ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/host.yaml:"));
+    ck_assert_int_eq(run("", "explain barrier --pes 1000000 --cores own"), 0);
+    ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/host_own.yaml:"));
+    ck_assert_ptr_nonnull(strstr(output, "passed tuning/host.yaml: cores own is not shared\n"));
+    ck_assert_int_eq(run("", "explain barrier --pes 1"), 0);
+    ck_assert_ptr_nonnull(strstr(output, ", cores own, machine host\n"));
 }
 END_TEST
 
@@ -274,6 +295,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, info__explain_in_place__offers_less);
     tcase_add_test(tests, info__explain_cuda__as_a_job_on_gpus);
     tcase_add_test(tests, info__explain_gpu__as_a_job_on_that_one);
+    tcase_add_test(tests, info__explain_cores__as_asked_or_as_here);
     tcase_add_test(tests, info__explain_bad_table__place_and_exit_2);
     tcase_add_test(tests, info__algorithms__every_one_a_line);
     tcase_add_test(tests, info__options__with_the_values_in_force);

@@ -48,7 +48,7 @@ START_TEST(match__type_or_op_not_in_the_set__falls_through)
 }
 END_TEST
 
-START_TEST(match__machine_gpu_nodes_reach__compared_as_written)
+START_TEST(match__machine_gpu_nodes_reach_cores__compared_as_written)
 {
     struct ch_select *select = open_with(
         "", "  - {coll: reduce, machine: hosts, algo: one_shot, proto: ll, from: fallback}\n"
@@ -56,9 +56,12 @@ START_TEST(match__machine_gpu_nodes_reach__compared_as_written)
             "  - {coll: reduce, nodes: 2..inf, algo: one_shot, proto: ll, from: fallback}\n"
             "  - {coll: reduce, reach: [self, network], algo: one_shot, proto: ll, from: "
             "fallback}\n"
+            "  - {coll: reduce, cores: own, algo: one_shot, proto: ll, from: fallback}\n"
             "  - {coll: reduce, algo: two_shot, from: fallback}\n");
     struct ch_request r = reduce_of(8, 4);
 
+    ck_assert_uint_eq(line_of(select, &r), 10);
+    r.cores = CH_CORES_own;
     ck_assert_uint_eq(line_of(select, &r), 9);
     r.machine = "hosts";
     ck_assert_uint_eq(line_of(select, &r), 5);
@@ -270,13 +273,14 @@ static void check_plans(const struct ch_select *select, const char *machine, cho
                         uint32_t pes)
 {
     for (uint64_t bytes = 0; bytes < 1ull << 40; bytes = bytes * 4 + 1)
-        for (uint32_t more = 0; more < 2 * CH_NEED_lines; more++) {
+        for (uint32_t more = 0; more < 4 * CH_NEED_lines; more++) {
             struct ch_request r = reduce_of(bytes, pes);
             struct ch_plan plan;
 
             r.coll = coll;
             r.machine = machine;
-            r.offers = CH_NEED_map | more;
+            r.cores = more < 2 * CH_NEED_lines ? CH_CORES_own : CH_CORES_shared;
+            r.offers = CH_NEED_map | more % (2 * CH_NEED_lines);
             ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
             ck_assert_int_eq(plan.algo->coll, coll);
             ck_assert_uint_eq(plan.algo->needs & ~r.offers, 0);
@@ -328,7 +332,7 @@ static void add(TCase *tests)
 {
     tcase_add_test(tests, match__bound_of_a_range__is_the_next_rules);
     tcase_add_test(tests, match__type_or_op_not_in_the_set__falls_through);
-    tcase_add_test(tests, match__machine_gpu_nodes_reach__compared_as_written);
+    tcase_add_test(tests, match__machine_gpu_nodes_reach_cores__compared_as_written);
     tcase_add_test(tests, match__need_not_offered__falls_through);
     tcase_add_test(tests, offers__follow_type_reach_and_place);
     tcase_add_test(tests, plan__lines_are_torn__another_protocol);

@@ -69,14 +69,14 @@ static const struct refusal refusals[] = {
     {"version: 1\nmachine: m\nmeasured: n\nrule:\n" LAST, ":4:1: unknown key of a table \"rule\"; expected version, machine, measured, gpu, serves or rules; did you mean \"rules\"?"},
     {"version: 1\nversion: 1\nmachine: m\nmeasured: n\nrules:\n" LAST, ":2:1: version is given twice; expected it once in a table"},
     {SERVES("cuda") LAST, ":4:9: the filter is not a mapping; expected key: value pairs"},
-    {SERVES("{machines: cuda}") LAST, ":4:10: unknown key of a filter \"machines\"; expected pes, machine or gpu; did you mean \"machine\"?"},
+    {SERVES("{machines: cuda}") LAST, ":4:10: unknown key of a filter \"machines\"; expected pes, cores, machine or gpu; did you mean \"machine\"?"},
     {SERVES("{pes: 3..3}") LAST, ":4:15: pes 3..3 is empty; expected lo below hi, which is the first value not covered"},
     {SERVES("{gpu: [H200]}") LAST, ":4:15: gpu is not a word; expected a GPU's name"},
     {"[a]: 1\n", ":1:1: a key of the table is not a word; expected one"},
 
     /* Keys and names of a rule. */
     {HEAD "  - reduce\n", ":5:5: the rule is not a mapping; expected key: value pairs"},
-    {HEAD "  - {coll: reduce, byte: 0..8, algo: two_shot, from: fallback}\n", ":5:20: unknown key of a rule \"byte\"; expected coll, bytes, pes, nodes, reach, dtype, op, machine, gpu, algo, proto, ctas, radix or from; did you mean \"bytes\"?"},
+    {HEAD "  - {coll: reduce, byte: 0..8, algo: two_shot, from: fallback}\n", ":5:20: unknown key of a rule \"byte\"; expected coll, bytes, pes, nodes, reach, cores, dtype, op, machine, gpu, algo, proto, ctas, radix or from; did you mean \"bytes\"?"},
     {HEAD "  - {coll: reduce, pes: 2, pes: 3, algo: two_shot, from: fallback}\n", ":5:28: pes is given twice; expected it once in a rule"},
     {HEAD "  - {algo: two_shot, from: fallback}\n", ":5:5: rule without coll; expected the collective the rule is for"},
     {HEAD "  - {coll: redcue, algo: two_shot, from: fallback}\n", ":5:12: unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
@@ -95,6 +95,8 @@ static const struct refusal refusals[] = {
     {HEAD "  - {coll: reduce, op: [], algo: two_shot, from: fallback}\n", ":5:24: op is an empty list; expected at least one name"},
     {HEAD "  - {coll: reduce, op: [[sum]], algo: two_shot, from: fallback}\n", ":5:25: op is not a name; expected one or a list of them"},
     {HEAD "  - {coll: reduce, reach: maped, algo: two_shot, from: fallback}\n", ":5:27: unknown reach \"maped\"; expected self, mapped or network; did you mean \"mapped\"?"},
+    {HEAD "  - {coll: reduce, cores: mine, algo: two_shot, from: fallback}\n", ":5:27: unknown cores \"mine\"; expected own or shared"},
+    {SERVES("{cores: owned}") LAST, ":4:17: unknown cores \"owned\"; expected own or shared; did you mean \"own\"?"},
     {HEAD "  - {coll: reduce, machine: [host], algo: two_shot, from: fallback}\n", ":5:29: machine is not a word; expected a machine class, such as host"},
 
     /* Numbers. */
@@ -141,6 +143,10 @@ static const struct refusal refusals[] = {
     {HEAD "  - {coll: reduce, pes: 0, algo: two_shot, from: fallback}\n" LAST, ":5:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
 
     {SERVES("{pes: 1..3}") "  - {coll: reduce, pes: 3..8, algo: two_shot, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
+    {SERVES("{cores: own}") "  - {coll: reduce, cores: shared, algo: two_shot, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
+    {HEAD "  - {coll: reduce, cores: own, algo: two_shot, from: fallback}\n"
+          "  - {coll: reduce, cores: shared, algo: two_shot, from: fallback}\n" LAST, ":7:5: no request can reach this rule: those before it take all that it covers; expected a rule that some request is left for: remove it or move it up"},
+    {HEAD "  - {coll: reduce, cores: own, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
     {SERVES("{machine: cuda}") "  - {coll: reduce, machine: host, algo: two_shot, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {SERVES("{pes: 1..3}") "  - {coll: reduce, pes: 1..4, algo: two_shot, from: fallback}\n" LAST, ":7:5: no request can reach this rule: line 6 takes all that it covers; expected a rule that some request is left for: remove it or move it up"},
 
@@ -229,12 +235,14 @@ START_TEST(table__serves__read_as_written)
 {
     struct ch_table *table;
 
-    ck_assert_int_eq(read_text(SERVES("{machine: cuda, gpu: H200, pes: 1..3}") LAST, &table),
-                     CHORUS_OK);
+    ck_assert_int_eq(
+        read_text(SERVES("{machine: cuda, gpu: H200, pes: 1..3, cores: own}") LAST, &table),
+        CHORUS_OK);
     ck_assert_str_eq(table->serves.machine, "cuda");
     ck_assert_str_eq(table->serves.gpu, "H200");
     ck_assert_uint_eq(table->serves.pes.lo, 1);
     ck_assert_uint_eq(table->serves.pes.hi, 3);
+    ck_assert_uint_eq(table->serves.cores, CH_CORES_own);
     ch_table_free(table);
     ck_assert_int_eq(read_text(HEAD LAST, &table), CHORUS_OK);
     ck_assert_ptr_null(table->serves.machine);
@@ -254,6 +262,7 @@ START_TEST(table__rule_with_something_left__accepted)
         "  - {coll: reduce, bytes: 1..inf, algo: two_shot, from: fallback}\n",
         "  - {coll: reduce, pes: 2..inf, algo: two_shot, from: fallback}\n",
         "  - {coll: reduce, reach: [self, mapped], algo: two_shot, from: fallback}\n",
+        "  - {coll: reduce, cores: shared, algo: two_shot, from: fallback}\n",
         "  - {coll: reduce, op: [and, or, xor, min, max, sum], algo: two_shot, from: "
         "fallback}\n",
         "  - {coll: reduce, bytes: 0..8, algo: two_shot, from: fallback}\n"

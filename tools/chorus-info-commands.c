@@ -2,6 +2,7 @@
 #include "chorus-info.h"
 
 #include "base/option.h"
+#include "boot/place.h"
 #include "device/device.h"
 #include "select/name.h"
 #include "select/select.h"
@@ -76,6 +77,17 @@ static const char *gpu_of(const struct info_args *args, const struct ch_options 
     return here->name;
 }
 
+/* As the command line says, or as it were in a job of the team's PEs on this host. */
+static chorus_status cores_of(const struct info_args *args, uint32_t pes, uint32_t *out)
+{
+    uint32_t index = pes > ch_place_count_cores();
+
+    if (args->cores != NULL)
+        CH_TRY(find_name("cores", ch_cores_names, CH_CORES_COUNT, args->cores, &index));
+    *out = 1u << index;
+    return CHORUS_OK;
+}
+
 /* Where the call is: on the PEs of one host, or on its GPUs, none of which need be here. Its
  * links are taken to keep lines whole. */
 static chorus_status place(const struct info_args *args, const struct ch_options *options,
@@ -114,6 +126,7 @@ static chorus_status request_of(const struct info_args *args, const struct ch_op
     r->reach = pes == 1 ? CH_REACH_self : CH_REACH_mapped;
     r->type = r->coll == CHORUS_COLL_barrier ? CHORUS_TYPE_u8 : (chorus_type)type;
     r->op = (chorus_op)op;
+    CH_TRY(cores_of(args, r->pes, &r->cores));
     CH_TRY(place(args, options, here, r));
     if (r->coll == CHORUS_COLL_barrier) return CHORUS_OK;
     CH_TRY(parse_number("bytes", args->bytes, 0, UINT64_MAX, &r->bytes));

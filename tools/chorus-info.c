@@ -17,7 +17,8 @@ enum {
     KEY_OP,
     KEY_IN_PLACE,
     KEY_MACHINE,
-    KEY_GPU
+    KEY_GPU,
+    KEY_CORES
 }; /* no short options */
 
 /* clang-format off */
@@ -33,6 +34,7 @@ static const struct argp_option options[] = {
     {"in-place", KEY_IN_PLACE, NULL, 0, "explain: source and dest are the same memory", 0},
     {"machine", KEY_MACHINE, "CLASS", 0, "explain: host (default) or cuda, the heap on GPUs", 0},
     {"gpu", KEY_GPU, "NAME", 0, "explain: the GPU's name, as of rule tables (that of a GPU here)", 0},
+    {"cores", KEY_CORES, "CORES", 0, "explain: own or shared, by PEs of the job (as here, of PES)", 0},
     {0},
 };
 /* clang-format on */
@@ -82,6 +84,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_GPU:
         args->gpu = text;
+        return 0;
+    case KEY_CORES:
+        args->cores = text;
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 1)

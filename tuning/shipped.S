@@ -16,6 +16,7 @@ ch_shipped_\name:
 
     .section .rodata
     shipped host, host.yaml
+    shipped host_own, host_own.yaml
     shipped h200x2, h200x2.yaml
     shipped h200x4, h200x4.yaml
     shipped builtin, builtin.yaml

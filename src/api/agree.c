@@ -18,6 +18,7 @@ struct claim {
 #undef X
     uint64_t heap; /* a chorus_heap */
     uint64_t select_digest;
+    uint64_t n_cores; /* that it counts on its host; whether PEs share them decides, too */
 };
 
 static void fill(struct claim *claim, const struct ch_options *options, uint64_t select_digest)
@@ -53,6 +54,13 @@ static chorus_status compare(const struct claim *claims, uint32_t n)
                            "CHORUS_TUNING, and the same files in the user's and the system's "
                            "folder",
                            pe);
+        if (claims[pe].n_cores != claims[0].n_cores)
+            return CH_FAIL(
+                CHORUS_ERR_ARG,
+                "PE %u counts %llu cores for the PEs of its host and PE 0 %llu; give "
+                "all PEs the same cores",
+                pe, (unsigned long long)claims[pe].n_cores,
+                (unsigned long long)claims[0].n_cores);
     }
     return CHORUS_OK;
 }
@@ -68,6 +76,7 @@ chorus_status ch_context_agree(struct ch_boot *boot, const struct ch_options *op
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to compare the options of %u PEs",
                        boot->n);
     fill(&claim, options, select_digest);
+    claim.n_cores = boot->n_cores;
     status = ch_boot_vote(boot, &vote, claims);
     if (status == CHORUS_OK) status = compare(claims, boot->n);
     free(claims);

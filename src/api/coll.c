@@ -65,6 +65,7 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
         .pes = team->n,
         .nodes = team->n_nodes,
         .reach = reach,
+        .cores = ch_boot_shares_cores(context->boot) ? CH_CORES_shared : CH_CORES_own,
         .type = call->type,
         .op = call->op,
         .ctas_max = team->n_dups,

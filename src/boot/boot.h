@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,12 @@ struct ch_boot {
     uint32_t n_cores;    /* cores that all PEs of this node may use together */
     uint64_t timeout_ns; /* how long exchange waits for the slowest PE; 0: for ever */
 };
+
+/* Must PEs of this node share cores? */
+static inline bool ch_boot_shares_cores(const struct ch_boot *boot)
+{
+    return boot->n > boot->n_cores;
+}
 
 /* The job this process was started into: by chorusrun, or alone as a job of one PE. */
 CH_MUST_CHECK chorus_status ch_boot_open(uint64_t timeout_ns, struct ch_boot **boot_out);

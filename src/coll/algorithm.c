@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algorithm.h"
 
-#include "coll/shape.h"
+#include "coll/shape_rounds.h"
 
 /* The formulas of the list, as functions of the shape. */
 #define VARIABLES(shape)                                           \

@@ -55,8 +55,8 @@
  * or fetches, flags left out; in a barrier, the signals it sends. Formulas, in C: n PEs, k
  * radix, m bytes of a PE's message, e bytes of an element, s bytes of the message's largest
  * slice (m / n in whole elements), c chunks that a message goes through a ring in (1 where
- * there is no ring), p packets that a place holds. Multicast is counted as it is in software,
- * by the PEs it reaches.
+ * there is no ring), p units of 16 bytes that a place holds. Multicast is counted
+ * as it is in software, by the PEs it reaches.
  */
 #define CH_ALGO_LIST(X) \
     X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_map, 1, ch_rounds(n, k), ch_fan(n, k), plain, never) \
@@ -77,16 +77,16 @@
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
     X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
     X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_map, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m, plain, never) \
-    X(fcollect, all_pull, simple, ch_fcollect_pull, CH_NEED_map, 0, 1, (n - 1) * m, plain, never) \
+    X(fcollect, all_pull, simple, ch_fcollect_pull, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
     X(fcollect, bruck, simple, ch_fcollect_bruck, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
-    X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_map, 1, ch_run_steps(n, k, m, p), (n - 1) * m, plain, never) \
+    X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_map, 1, ch_gather_steps(n, k, m, p), (n - 1) * m, plain, never) \
     X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map | CH_NEED_multicast, 0, 1, (n - 1) * m, multicast, never) \
     X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m, engine, never) \
     X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_map, 0, 1, (n - 1) * m, plain, large) \
     X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
     X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
-    X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map, 0, 1, (n - 1) * m, plain, never) \
-    X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_map, 1, ch_digit_steps(n, k, m, p), ch_digits(n, k) * m, plain, never) \
+    X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
+    X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_map, 1, ch_forward_steps(n, k, m, p), ch_digits(n, k) * m, plain, never) \
     X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m, engine, never) \
     X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
     X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
@@ -105,7 +105,8 @@
     X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_map, 0, c, (n - 1) * s, due, large) \
     X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_map, 0, c, (n - 1) * s, due, small) \
     X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_map, 0, c, (n - 1) * s, due, never) \
-    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_map, 1, ch_home_steps(n, k, s, p), ch_digits(n, k) * s, plain, never) \
+    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_map, 1, ch_combine_steps(n, k, s, p), ch_digits(n, k) * s, plain, never) \
+    X(reducescatter, two_level, simple, ch_reducescatter_two_level, CH_NEED_map | CH_NEED_whole | CH_NEED_apart, 1, ch_level_steps(n, k, s, p), ch_level_wire(n, k, s), plain, never) \
     X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s, plain, never) \
     X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_map | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain, never) \
     X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast, 0, 1, (n - 1) * s, multicast, never)

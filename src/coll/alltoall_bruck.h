@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoall in rounds: a block travels the digits of its distance, one a round.
+ * alltoall in rounds, with forwarding: the distance from a block's source to its destination is
+ * a number in base k, and in each round the block moves by one of its digits.
  *
  *   needs    map
- *   steps    ch_digit_steps(n, k, m, p)
+ *   steps    ch_forward_steps(n, k, m, p)
  *   wire     ch_digits(n, k) * m
- *   scratch  two places for each peer; dest holds blocks that travel on
+ *   scratch  two places for each peer; dest holds blocks to forward
  *   inplace  not possible: the api refuses buffers that overlap
  *   result   a copy
- *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; a block waits where
- *            that of its distance will end, so that nothing is rotated
+ *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; a block to forward
+ *            lies where the block of the same distance to this PE belongs, so nothing is
+ *            rotated
  */
 #ifndef CH_ALLTOALL_BRUCK_H
 #define CH_ALLTOALL_BRUCK_H
 
 #include "coll/rounds.h"
 
-/* Blocks on their way: PE p's of the source is at src + p * src_step; what came lies in `dst`,
- * where the block of the PE before that is as far away will lie in the end. */
-struct ch_travel {
+/* One exchange: the blocks for PE p at src + p * src_step, those from PE p, in the end, at dst
+ * + p * dst_step. */
+struct ch_forward {
     const char *src;
     size_t src_step;
     char *dst;
@@ -26,79 +28,80 @@ struct ch_travel {
     uint64_t exchange;
 };
 
-/* Where blocks are kept that came from, or go on with, distance i. */
-CH_FN char *ch_travel_kept(const struct ch_coll *c, const struct ch_travel *t, uint32_t i)
+/* Where a block of distance i is kept between two rounds: as if this were its destination. */
+CH_FN char *ch_forward_kept(const struct ch_coll *c, const struct ch_forward *f, uint32_t i)
 {
-    return t->dst + ch_after(c, c->n - i) * t->dst_step;
+    return f->dst + ch_after(c, c->n - i) * f->dst_step;
 }
 
-/* All blocks whose distance has digit j at `span`. One with smaller digits has been sent
- * before, and is no longer this PE's own. */
-CH_FN void ch_travel_put(const struct ch_coll *c, const struct ch_travel *t, uint32_t span,
-                         uint32_t j, struct ch_lanes g)
+/* Send all blocks whose distance has digit j at `span`. Those whose lower digits are all 0 have
+ * not moved yet: they are this PE's own. */
+CH_FN void ch_forward_put(const struct ch_coll *c, const struct ch_forward *f, uint32_t span,
+                          uint32_t j, struct ch_lanes g)
 {
-    struct ch_parcel to = ch_parcel_to(c, ch_after(c, j * span), t->exchange, t->bytes);
+    struct ch_blocks to = ch_blocks_to(c, ch_after(c, j * span), f->exchange, f->bytes);
 
     for (uint32_t base = j * span; base < c->n; base += span * c->radix)
         for (uint32_t i = base; i < ch_min(base + span, c->n); i++)
-            ch_parcel_put(
-                &to,
-                i == base ? t->src + ch_after(c, i) * t->src_step : ch_travel_kept(c, t, i), g);
+            ch_blocks_put(&to,
+                          i == base ? f->src + ch_after(c, i) * f->src_step
+                                    : ch_forward_kept(c, f, i),
+                          g);
 }
 
-CH_FN void ch_travel_take(const struct ch_coll *c, const struct ch_travel *t, uint32_t span,
-                          uint32_t j, struct ch_lanes g, chorus_status *st)
+CH_FN void ch_forward_take(const struct ch_coll *c, const struct ch_forward *f, uint32_t span,
+                           uint32_t j, struct ch_lanes g, chorus_status *st)
 {
-    struct ch_parcel from =
-        ch_parcel_from(c, ch_after(c, c->n - j * span), t->exchange, t->bytes);
+    struct ch_blocks from =
+        ch_blocks_from(c, ch_after(c, c->n - j * span), f->exchange, f->bytes);
 
     for (uint32_t base = j * span; base < c->n; base += span * c->radix)
         for (uint32_t i = base; i < ch_min(base + span, c->n); i++)
-            ch_parcel_take(c, &from, ch_travel_kept(c, t, i), g, st);
+            ch_blocks_take(c, &from, ch_forward_kept(c, f, i), g, st);
 }
 
-CH_FN chorus_status ch_travel_round(const struct ch_coll *c, const struct ch_travel *t,
-                                    uint32_t span, struct ch_lanes g)
+CH_FN chorus_status ch_forward_round(const struct ch_coll *c, const struct ch_forward *f,
+                                     uint32_t span, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
     for (uint32_t j = 1; ch_is_target(c, span, j); j++)
-        ch_travel_put(c, t, span, j, g);
-    ch_lanes_sync(g); /* all lanes have stored what others now take another in place of */
+        ch_forward_put(c, f, span, j, g);
+    ch_lanes_sync(g); /* all lanes have loaded what is overwritten below */
     for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
         ch_notify(c->patience, c->peers[ch_after(c, j * span)].door);
     for (uint32_t j = 1; ch_is_target(c, span, j); j++)
-        ch_travel_take(c, t, span, j, g, &st);
-    return ch_agree(st, g); /* the next round gives what other lanes took */
+        ch_forward_take(c, f, span, j, g, &st);
+    return ch_agree(st, g); /* the next round sends what other lanes took */
 }
 
 /* All rounds: then dst + p * dst_step is the block from PE p, but for this PE's. */
-CH_FN chorus_status ch_travel_all(const struct ch_coll *c, const struct ch_travel *t,
-                                  struct ch_lanes g)
+CH_FN chorus_status ch_forward_all(const struct ch_coll *c, const struct ch_forward *f,
+                                   struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
     for (uint32_t span = 1; span < c->n && st == CHORUS_OK; span *= c->radix)
-        st = ch_travel_round(c, t, span, g);
+        st = ch_forward_round(c, f, span, g);
     return st;
 }
 
 CH_FN chorus_status ch_alltoall_bruck(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c),
-                 most = ch_digit_bytes(c->n, c->radix, c->layout->place_packets);
+                 most = ch_forward_bytes(c->n, c->radix, ch_place_units(c, CH_RING_ll));
     chorus_status st = CHORUS_OK;
 
     ch_copy(c->dst + c->me * c->stride, c->src + c->me * c->stride, bytes, g);
     for (size_t at = 0; at < bytes && st == CHORUS_OK; at += most) {
-        struct ch_travel t;
+        struct ch_forward f;
 
-        t.src = c->src + at;
-        t.dst = c->dst + at;
-        t.src_step = t.dst_step = c->stride;
-        t.bytes = ch_min(most, bytes - at);
-        st = ch_rounds_begin(c, &t.exchange, g);
-        if (st == CHORUS_OK) st = ch_travel_all(c, &t, g);
+        f.src = c->src + at;
+        f.dst = c->dst + at;
+        f.src_step = f.dst_step = c->stride;
+        f.bytes = ch_min(most, bytes - at);
+        st = ch_rounds_begin(c, CH_RING_ll, &f.exchange, g);
+        if (st == CHORUS_OK) st = ch_forward_all(c, &f, g);
     }
     return st;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoall, all pull: every PE reads its blocks in the others' source.
+ * alltoall, all pull: every PE reads its blocks in the others' source, once all have met.
  *
  *   needs    map
- *   steps    1
+ *   steps    ch_rounds(n, k)
  *   wire     (n - 1) * m
  *   scratch  two words per PE
  *   inplace  not possible: the api refuses buffers that overlap
  *   result   a copy
- *   source   all push, with the copying left to the receivers
+ *   source   all push, with the copying left to the receivers and signals by
+ *            dissemination
  */
 #ifndef CH_ALLTOALL_PULL_H
 #define CH_ALLTOALL_PULL_H
@@ -19,18 +20,16 @@ CH_FN chorus_status ch_alltoall_pull(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g);
     const char *mine = c->src + c->me * c->stride;
+    const chorus_status st =
+        ch_disseminate(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
-    ch_copy(c->dst + c->me * c->stride, mine, ch_bytes(c), g);
-    for (uint32_t k = 1; k < c->n; k++) {
+    if (st != CHORUS_OK) return st;
+    for (uint32_t k = 0; k < c->n; k++) {
         const uint32_t peer = ch_after(c, k);
-        const chorus_status st = ch_hear(c, peer, CH_WORD_READY, epoch, g);
 
-        if (st != CHORUS_OK) return st;
         ch_copy(c->dst + peer * c->stride, ch_on_peer(c, peer, mine), ch_bytes(c), g);
     }
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
+    return ch_disseminate(c, CH_WORD_DONE, epoch, CH_CREDIT, g); /* source may be reused */
 }
 
 #endif /* CH_ALLTOALL_PULL_H */

@@ -14,7 +14,7 @@
 #ifndef CH_FCOLLECT_BRUCK_DIRECT_H
 #define CH_FCOLLECT_BRUCK_DIRECT_H
 
-#include "coll/pes.h"
+#include "coll/shape_rounds.h"
 #include "coll/vocab.h"
 
 /* `count` blocks from PE `first` on, round the team, from this PE's dest to a peer's. */

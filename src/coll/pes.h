@@ -41,12 +41,6 @@ CH_FN struct ch_pes ch_others(const struct ch_coll *c)
     return others;
 }
 
-/* Is the j-th PE that is `span` apart one of a round of dissemination? */
-CH_FN int ch_is_target(const struct ch_coll *c, uint32_t span, uint32_t j)
-{
-    return j < c->radix && (uint64_t)j * span < c->n;
-}
-
 /* A set shared out among lanes: groups of them, each for every `step`-th PE from `first` on. */
 struct ch_turns {
     uint32_t first, step;

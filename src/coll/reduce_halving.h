@@ -13,36 +13,37 @@
  *   source   Rabenseifner (ICCS 2004), radix k, with direct access to peers; the groups
  *            of reduce_recursive.h
  *
- * The first round is among neighbours, so that what crosses a host's sockets is a k-th of what
- * a PE has. PEs past the p that meet have their source read by the group of PE me - p, which
- * gives them the result.
+ * The first round is among neighbours: most of the data is exchanged within a socket, and of
+ * each vector about a k-th between sockets. The p PEs that take part are those of
+ * reduce_recursive.h; the sources of the others are read by the first group of PE me - p, which
+ * writes the result into their dest.
  */
 #ifndef CH_REDUCE_HALVING_H
 #define CH_REDUCE_HALVING_H
 
 #include "coll/pes.h"
+#include "coll/shape_rounds.h"
 #include "coll/vocab.h"
 
-/* A round: PEs that share out what each of them has, and this PE's share. */
+/* A round: the PEs whose vectors are combined, and the slice of them that this PE combines. */
 struct ch_round {
-    struct ch_pes group, rest; /* whose vectors are combined; only the group gets any of it */
+    struct ch_pes group, rest; /* `rest` do not take part themselves */
     struct ch_slice mine;
 };
 
-/* The round of PE `me` where PEs are `span` apart. */
-CH_FN struct ch_round ch_round_of(const struct ch_coll *c, uint32_t me, uint32_t span)
+/* The round of PE `me`, of the p that take part, where PEs are `span` apart. */
+CH_FN struct ch_round ch_round_of(const struct ch_coll *c, uint32_t p, uint32_t me,
+                                  uint32_t span)
 {
-    const uint32_t p = (uint32_t)ch_exchange_pes(c->n, c->radix);
-    struct ch_slice all = {0, c->count};
-    struct ch_round r;
+    struct ch_round r = {{me, 1, 1}, {me + p, 1, 0}, {0, c->count}};
 
     for (uint32_t s = 1; s <= span; s *= c->radix) {
         const uint32_t pes = (uint32_t)ch_exchange_group(p, c->radix, s);
         const uint32_t digit = me / s % pes;
+        const struct ch_slice share = ch_slice_of(r.mine.count, pes, digit);
 
-        r.mine = ch_slice_of(all.count, pes, digit);
-        r.mine.first += all.first;
-        all = r.mine;
+        r.mine.first += share.first;
+        r.mine.count = share.count;
         r.group.first = me - digit * s;
         r.group.step = s;
         r.group.count = pes;
@@ -67,24 +68,10 @@ CH_FN void ch_round_combine(const struct ch_coll *c, const struct ch_round *r, c
 {
     const uint32_t count = r->group.count + r->rest.count;
     const size_t at = r->mine.first * c->elem_bytes;
-    char *dst = c->dst + at;
 
-    for (struct ch_batch b =
-             ch_batch_first(CH_RING_simple, dst, r->mine.count * c->elem_bytes, g);
-         ch_batch_more(&b); ch_batch_next(&b)) {
-        struct ch_value v[CH_AHEAD];
-        struct ch_acc acc;
-
-        for (uint32_t i = 0; i < count; i += CH_AHEAD) {
-            CH_EACH_AHEAD (u)
-                if (i + u < count)
-                    ch_value_load(&v[u], ch_on_peer(c, ch_round_pe(r, i + u), src + at), &b);
-            ch_acc_add(c, &acc, i == 0, v, count - i, &b);
-        }
-        ch_value_stage(&v[0], dst, &b);
-        ch_acc_last(c, &v[0], &acc, &b);
-        ch_value_store(dst, &v[0], &b);
-    }
+    for (uint32_t i = g.lane; i < count; i += g.width)
+        c->slots[i].memory = ch_on_peer(c, ch_round_pe(r, i), src + at);
+    ch_combine_slots(c, c->dst + at, count, r->mine.count * c->elem_bytes, g);
 }
 
 /* This PE's slice of dst to the others of the group. */
@@ -120,12 +107,12 @@ CH_FN chorus_status ch_round_hear(const struct ch_coll *c, const struct ch_round
     return ch_agree(st, g);
 }
 
-/* Halving: round by round this PE has a smaller slice of more PEs' sum. */
+/* Halving: each round combines a smaller slice, of more PEs. */
 CH_FN chorus_status ch_halve(const struct ch_coll *c, uint32_t p, uint64_t epoch,
                              struct ch_lanes g)
 {
     for (uint32_t span = 1; span < p; span *= c->radix) {
-        const struct ch_round r = ch_round_of(c, c->me, span);
+        const struct ch_round r = ch_round_of(c, p, c->me, span);
         const uint32_t word = span == 1 ? CH_WORD_READY : CH_WORD_DONE;
         chorus_status st;
 
@@ -138,12 +125,13 @@ CH_FN chorus_status ch_halve(const struct ch_coll *c, uint32_t p, uint64_t epoch
     return CHORUS_OK;
 }
 
-/* Doubling: the same rounds backwards, each PE giving its group what it has. */
+/* Doubling: the same rounds in reverse order; each PE writes its slice into the dest of its
+ * group. */
 CH_FN chorus_status ch_double(const struct ch_coll *c, uint32_t p, uint64_t epoch,
                               struct ch_lanes g)
 {
     for (uint32_t span = (uint32_t)ch_last_span(p, c->radix); span > 0; span /= c->radix) {
-        const struct ch_round r = ch_round_of(c, c->me, span);
+        const struct ch_round r = ch_round_of(c, p, c->me, span);
         chorus_status st;
 
         ch_lanes_sync(g); /* each lane gives what others combined */
@@ -155,7 +143,6 @@ CH_FN chorus_status ch_double(const struct ch_coll *c, uint32_t p, uint64_t epoc
     return CHORUS_OK;
 }
 
-/* One that stands in for another of the PEs that do not meet gives it the result. */
 CH_FN chorus_status ch_reduce_halving(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint32_t p = (uint32_t)ch_exchange_pes(c->n, c->radix);
@@ -167,7 +154,7 @@ CH_FN chorus_status ch_reduce_halving(const struct ch_coll *c, struct ch_lanes g
         return CHORUS_OK;
     }
     if (c->me >= p) {
-        const struct ch_round r = ch_round_of(c, c->me - p, 1);
+        const struct ch_round r = ch_round_of(c, p, c->me - p, 1);
 
         ch_round_tell(c, &r, CH_WORD_READY, halving, CH_ENTRY, g);
         return ch_hear(c, c->me - p, CH_WORD_DONE, doubling, g);

@@ -109,6 +109,33 @@ CH_FN chorus_status ch_hear_all(const struct ch_coll *c, uint32_t word, uint64_t
     return ch_agree(st, g);
 }
 
+/* Is the j-th PE that is `span` apart one of a round of dissemination? */
+CH_FN int ch_is_target(const struct ch_coll *c, uint32_t span, uint32_t j)
+{
+    return j < c->radix && (uint64_t)j * span < c->n;
+}
+
+/*
+ * All PEs have told `value`, by way of others, once this returns: a dissemination of the call's
+ * radix. What any lane of a PE did before is visible to all, if the sense says so.
+ */
+CH_FN chorus_status ch_disseminate(const struct ch_coll *c, uint32_t word, uint64_t value,
+                                   enum ch_sense sense, struct ch_lanes g)
+{
+    for (uint32_t span = 1; span < c->n; span *= c->radix) {
+        chorus_status st = CHORUS_OK;
+
+        ch_lanes_sync(g); /* what any lane heard in the last round precedes the stores below */
+        for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
+            ch_say(c, ch_after(c, j * span), word, value, sense); /* heard below */
+        for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)
+            st = ch_listen(c, ch_after(c, c->n - j * span), word, value);
+        st = ch_agree(st, g);
+        if (st != CHORUS_OK) return st;
+    }
+    return CHORUS_OK;
+}
+
 /* Where a combination is stored: in this PE's dst, or at the same place on every PE. */
 enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
 
@@ -137,21 +164,21 @@ CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, s
     }
 }
 
-/* dst = the n vectors of `bytes` that lie one behind another at `row`, combined in that order,
- * but for this PE's, which is at `own`. dst may be own. */
-CH_FN void ch_combine_row(const struct ch_coll *c, char *dst, const char *row, const char *own,
-                          size_t bytes, struct ch_lanes g)
+/* dst = the plain vectors of `bytes` that the first `count` slots point to, combined in that
+ * order. Any lane may have set a slot. dst may be one of them. */
+CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, size_t bytes,
+                            struct ch_lanes g)
 {
+    ch_lanes_sync(g); /* all slots are set */
     for (struct ch_batch b = ch_batch_first(CH_RING_simple, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v[CH_AHEAD];
         struct ch_acc acc;
 
-        for (uint32_t pe = 0; pe < c->n; pe += CH_AHEAD) {
+        for (uint32_t i = 0; i < count; i += CH_AHEAD) {
             CH_EACH_AHEAD (u)
-                if (pe + u < c->n)
-                    ch_value_load(&v[u], pe + u == c->me ? own : row + (pe + u) * bytes, &b);
-            ch_acc_add(c, &acc, pe == 0, v, c->n - pe, &b);
+                if (i + u < count) ch_value_load(&v[u], c->slots[i + u].memory, &b);
+            ch_acc_add(c, &acc, i == 0, v, count - i, &b);
         }
         ch_value_stage(&v[0], dst, &b);
         ch_acc_last(c, &v[0], &acc, &b);

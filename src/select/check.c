@@ -2,9 +2,9 @@
 /*
  * check.c: can every rule be reached, and is every request of a listed collective served?
  *
- * A rule covers, for each element type, a box: ranges of bytes, PEs and nodes, sets of reaches
- * and operators. From its box the boxes of the earlier rules that would win are cut away; if
- * nothing remains for any type, no request can reach the rule. This is exact for ranges and
+ * A rule covers, for each element type, a box: ranges of bytes, PEs and nodes, sets of reaches,
+ * cores and operators. From its box the boxes of the earlier rules that would win are cut away;
+ * if nothing remains for any type, no request can reach the rule. This is exact for ranges and
  * sets, also where several earlier rules cover it only together. An earlier rule counts if its
  * algorithm's needs are among this rule's, or are offered always, and if its machine and gpu
  * are the same or not given.
@@ -18,7 +18,7 @@
 enum { BYTES, PES, NODES, RANGES };
 struct box {
     struct ch_range range[RANGES];
-    uint32_t reach, ops;
+    uint32_t reach, cores, ops;
 };
 
 /* Operators that a request of this collective and type can have: none if it cannot have the
@@ -50,6 +50,7 @@ static struct box box_of(const struct ch_rule *rule, chorus_type type)
         .range = {clip(rule->bytes, rule->coll == CHORUS_COLL_barrier ? none : any),
                   clip(rule->pes, some), clip(rule->nodes, some)},
         .reach = rule->reach,
+        .cores = rule->cores,
         .ops = has_type ? rule->ops & ops_of(rule->coll, type) : 0,
     };
 }
@@ -58,7 +59,7 @@ static bool is_empty(const struct box *b)
 {
     for (int d = 0; d < RANGES; d++)
         if (b->range[d].lo >= b->range[d].hi) return true;
-    return b->reach == 0 || b->ops == 0;
+    return b->reach == 0 || b->cores == 0 || b->ops == 0;
 }
 
 static bool same_or_any(const char *any, const char *word)
@@ -91,6 +92,7 @@ static bool is_taken(const struct ch_rule *rule, chorus_type type, struct box b,
         for (int d = 0; d < RANGES; d++)
             common.range[d] = clip(b.range[d], cut.range[d]);
         common.reach &= cut.reach;
+        common.cores &= cut.cores;
         common.ops &= cut.ops;
         if (!wins(r, rule) || is_empty(&common)) continue;
 
@@ -108,6 +110,10 @@ static bool is_taken(const struct ch_rule *rule, chorus_type type, struct box b,
         rest.reach &= ~cut.reach;
         if (!is_taken(rule, type, rest, r + 1, to)) return false;
         b.reach = common.reach;
+        rest = b;
+        rest.cores &= ~cut.cores;
+        if (!is_taken(rule, type, rest, r + 1, to)) return false;
+        b.cores = common.cores;
         rest = b;
         rest.ops &= ~cut.ops;
         return is_taken(rule, type, rest, r + 1, to);
@@ -137,6 +143,7 @@ static bool is_covered(const struct ch_rule *serves, const struct ch_rule *rule,
 
         if (!is_servable(rule->algo, type)) continue;
         box.range[PES] = clip(box.range[PES], serves->pes);
+        box.cores &= serves->cores;
         if (!is_taken(rule, type, box, from, to)) return false;
     }
     return true;
@@ -183,6 +190,7 @@ static bool is_unconditional(const struct ch_rule *serves, const struct ch_rule 
                                  .pes = {0, UINT64_MAX},
                                  .nodes = {0, UINT64_MAX},
                                  .reach = (1u << CH_REACH_COUNT) - 1,
+                                 .cores = (1u << CH_CORES_COUNT) - 1,
                                  .types = (1u << CHORUS_TYPE_COUNT) - 1,
                                  .ops = (1u << CHORUS_OP_COUNT) - 1,
                                  .algo = &modest};

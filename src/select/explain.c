@@ -36,7 +36,7 @@ static void shape_of(const struct ch_request *request, const struct ch_plan *pla
     ch_sync_layout_init(&layout, n, request->chunk_bytes);
     chunk = layout.chunk_bytes[ring_of(plan->algo->proto)];
     message = request->coll == CHORUS_COLL_reducescatter ? shape_out->s : shape_out->m;
-    shape_out->p = layout.place_packets;
+    shape_out->p = layout.place_bytes[ring_of(plan->algo->proto)] / CH_PLACE_UNIT;
     if (message > chunk) shape_out->c = (message + chunk - 1) / chunk;
 }
 
@@ -67,8 +67,9 @@ static void write_request(const struct ch_request *r, FILE *out)
     if (r->coll != CHORUS_COLL_barrier)
         (void)fprintf(out, ", %" PRIu64 " bytes of %s%s%s", r->bytes, ch_type_names[r->type],
                       has_op ? ", " : "", has_op ? ch_op_names[r->op] : "");
-    (void)fprintf(out, ", %u PEs on %u node%s, reach %s, machine %s%s%s\n", r->pes, r->nodes,
-                  r->nodes == 1 ? "" : "s", ch_reach_names[__builtin_ctz(r->reach)], r->machine,
+    (void)fprintf(out, ", %u PEs on %u node%s, reach %s, cores %s, machine %s%s%s\n", r->pes,
+                  r->nodes, r->nodes == 1 ? "" : "s", ch_reach_names[__builtin_ctz(r->reach)],
+                  ch_cores_names[__builtin_ctz(r->cores)], r->machine,
                   *r->gpu == '\0' ? "" : ", gpu ", r->gpu);
 }
 

@@ -11,6 +11,12 @@ const char *const ch_reach_names[CH_REACH_COUNT] = {
 #undef X
 };
 
+const char *const ch_cores_names[CH_CORES_COUNT] = {
+#define X(name, bit) #name,
+    CH_CORES_LIST(X)
+#undef X
+};
+
 /* clang-format off */
 #define IS_INTEGER_INT true
 #define IS_INTEGER_UINT true
@@ -57,6 +63,7 @@ enum ch_miss ch_rule_miss(const struct ch_rule *rule, const struct ch_request *r
     if (!is_in(rule->pes, request->pes)) return CH_MISS_PES;
     if (!is_in(rule->nodes, request->nodes)) return CH_MISS_NODES;
     if ((rule->reach & request->reach) == 0) return CH_MISS_REACH;
+    if ((rule->cores & request->cores) == 0) return CH_MISS_CORES;
     if ((rule->types >> request->type & 1u) == 0) return CH_MISS_TYPE;
     if ((rule->ops >> request->op & 1u) == 0) return CH_MISS_OP;
     if (!is_word(rule->machine, request->machine)) return CH_MISS_MACHINE;
@@ -135,6 +142,10 @@ void ch_miss_text(enum ch_miss miss, const struct ch_rule *rule,
     case CH_MISS_REACH:
         bits_text("reach", ch_reach_names[__builtin_ctz(request->reach)], rule->reach,
                   ch_reach_names, CH_REACH_COUNT, why_out);
+        break;
+    case CH_MISS_CORES:
+        bits_text("cores", ch_cores_names[__builtin_ctz(request->cores)], rule->cores,
+                  ch_cores_names, CH_CORES_COUNT, why_out);
         break;
     case CH_MISS_TYPE:
         bits_text("dtype", ch_type_names[request->type], rule->types, ch_type_names,

@@ -14,6 +14,7 @@ enum ch_miss {
     CH_MISS_PES,
     CH_MISS_NODES,
     CH_MISS_REACH,
+    CH_MISS_CORES,
     CH_MISS_TYPE,
     CH_MISS_OP,
     CH_MISS_MACHINE,

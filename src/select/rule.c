@@ -10,7 +10,7 @@
 /* The keys of a rule. */
 /* clang-format off */
 #define KEY_LIST(X) \
-    X(coll) X(bytes) X(pes) X(nodes) X(reach) X(dtype) X(op) X(machine) X(gpu) \
+    X(coll) X(bytes) X(pes) X(nodes) X(reach) X(cores) X(dtype) X(op) X(machine) X(gpu) \
     X(algo) X(proto) X(ctas) X(radix) X(from)
 /* clang-format on */
 
@@ -161,6 +161,7 @@ static chorus_status read_filters(const struct row *row, struct ch_rule *rule)
     CH_TRY(read_range(row, KEY_pes, &rule->pes));
     CH_TRY(read_range(row, KEY_nodes, &rule->nodes));
     CH_TRY(read_bits(row, KEY_reach, ch_reach_names, CH_REACH_COUNT, &rule->reach));
+    CH_TRY(read_bits(row, KEY_cores, ch_cores_names, CH_CORES_COUNT, &rule->cores));
     CH_TRY(read_bits(row, KEY_dtype, ch_type_names, CHORUS_TYPE_COUNT, &rule->types));
     CH_TRY(read_bits(row, KEY_op, ch_op_names, CHORUS_OP_COUNT, &rule->ops));
     CH_TRY(read_word(row, KEY_machine, "a machine class, such as host", &rule->machine));
@@ -232,7 +233,7 @@ static chorus_status read_from(const struct row *row, const char **out)
 chorus_status ch_serves_read(const struct ch_reader *reader, yaml_node_t *node,
                              struct ch_rule *serves_out)
 {
-    static const int keys[] = {KEY_pes, KEY_machine, KEY_gpu};
+    static const int keys[] = {KEY_pes, KEY_cores, KEY_machine, KEY_gpu};
     enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
     const char *names[KEYS];
     yaml_node_t *values[KEYS] = {NULL};

@@ -16,6 +16,7 @@
 /* clang-format off */
 #define SHIPPED_LIST(X)               \
     X(host, "tuning/host.yaml")       \
+    X(host_own, "tuning/host_own.yaml") \
     X(h200x2, "tuning/h200x2.yaml")   \
     X(h200x4, "tuning/h200x4.yaml")   \
     X(builtin, "tuning/builtin.yaml")

@@ -29,6 +29,22 @@ enum {
 };
 extern const char *const ch_reach_names[CH_REACH_COUNT]; /* the name of bit i */
 
+/* Whether each PE of the job has a core of its own, or some must share one. Bits, likewise. */
+/* clang-format off */
+#define CH_CORES_LIST(X) X(own, 1u) X(shared, 2u)
+/* clang-format on */
+enum {
+#define X(name, bit) CH_CORES_##name = (bit),
+    CH_CORES_LIST(X)
+#undef X
+};
+enum {
+#define X(name, bit) +1
+    CH_CORES_COUNT = 0 CH_CORES_LIST(X)
+#undef X
+};
+extern const char *const ch_cores_names[CH_CORES_COUNT];
+
 /* Needs that every request meets while every peer is mapped: a last rule may have these. */
 #define CH_NEEDS_ALWAYS_MET ((uint32_t)CH_NEED_map)
 
@@ -40,6 +56,7 @@ struct ch_request {
                   for fcollect, one block for alltoall, the whole vector for the others */
     uint32_t pes, nodes;
     uint32_t reach;   /* one CH_REACH_ bit */
+    uint32_t cores;   /* one CH_CORES_ bit */
     chorus_type type; /* barrier: CHORUS_TYPE_u8 */
     chorus_op op;     /* reduce, reducescatter; else CHORUS_OP_sum */
     uint32_t offers;  /* CH_NEED_ bits that hold for this request */
@@ -58,7 +75,7 @@ struct ch_range {
 struct ch_rule {
     chorus_coll coll;
     struct ch_range bytes, pes, nodes;
-    uint32_t reach;             /* CH_REACH_ bits accepted */
+    uint32_t reach, cores;      /* CH_REACH_ and CH_CORES_ bits accepted */
     uint32_t types;             /* bit per chorus_type accepted */
     uint32_t ops;               /* bit per chorus_op accepted */
     const char *machine, *gpu;  /* null: any */

@@ -36,13 +36,13 @@ static uint32_t log2_up(uint64_t value)
     return log2;
 }
 
-/* A chunk; in packets, one for each PE's block of 16 bytes too, see rounds.h. */
-static uint64_t place_cells(enum ch_ring ring, uint32_t n, size_t chunk)
+/* For a chunk; for blocks of all PEs too, see rounds.h. */
+static size_t place_bytes(enum ch_ring ring, uint32_t n, size_t chunk)
 {
-    const uint64_t cells = ch_cells(ring, chunk),
-                   least = ring == CH_RING_ll ? n * ch_cells(ring, CHUNK_BYTES_MIN) : 0;
+    const size_t bytes = ch_cells(ring, chunk) * ch_cell_bytes(ring),
+                 least = ring == CH_RING_ll128 ? 0 : (size_t)2 * n * CH_PLACE_UNIT;
 
-    return cells > least ? cells : least;
+    return round_up(bytes > least ? bytes : least, sizeof(struct ch_line));
 }
 
 static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes)
@@ -58,13 +58,10 @@ static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_
         layout->ring_bytes[ring] = ch_cell_bytes(ring) << layout->cells_log2[ring];
         layout->ring_offset[ring] = offset;
         offset = round_up(offset + n * layout->ring_bytes[ring], sizeof(struct ch_line));
-        layout->place_bytes[ring] = (uint32_t)round_up(
-            place_cells(ring, n, chunk) * ch_cell_bytes(ring), sizeof(struct ch_line));
+        layout->place_bytes[ring] = (uint32_t)place_bytes(ring, n, chunk);
         layout->place_offset[ring] = offset;
         offset += (size_t)2 * n * layout->place_bytes[ring];
     }
-    layout->place_packets =
-        (uint32_t)(layout->place_bytes[CH_RING_ll] / sizeof(struct ch_packet));
     layout->dup_bytes = offset;
 }
 

@@ -29,6 +29,9 @@
 
 enum ch_ring { CH_RING_simple, CH_RING_ll, CH_RING_ll128, CH_RING_COUNT };
 
+/* A place is counted in units of a packet, which are 16 bytes of plain data too. */
+#define CH_PLACE_UNIT 16u
+
 /* In place of a ring where data is plain memory on both sides. */
 #define CH_PLAIN CH_RING_COUNT
 
@@ -65,8 +68,8 @@ struct ch_sync_layout {
     uint32_t cells_log2[CH_RING_COUNT];
     size_t ring_bytes[CH_RING_COUNT];
     size_t ring_offset[CH_RING_COUNT];
-    uint32_t place_bytes[CH_RING_COUNT]; /* for one message of an exchange */
-    uint32_t place_packets;              /* that fit there; two for each PE at least */
+    uint32_t place_bytes[CH_RING_COUNT]; /* for one message of an exchange; at least two units
+                                            for each PE, but not for lines */
     size_t place_offset[CH_RING_COUNT];
     size_t dup_bytes; /* one duplicate, a multiple of 128 */
 };

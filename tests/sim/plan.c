@@ -53,17 +53,23 @@ static void choose_type(struct plan_call *call)
     } while (!takes(call->algo, call->type, call->op));
 }
 
-/* Bytes that a chunk of this algorithm carries, or the unit where there is no ring. */
-static size_t chunk_bytes(const struct plan *plan, const struct ch_algo *algo)
+/* The rings of this algorithm, or the simple ones where it has none. */
+static enum ch_ring ring_of(const struct ch_algo *algo)
 {
     switch (algo->proto) {
     case CH_PROTO_ll:
-        return plan->layout.chunk_bytes[CH_RING_ll];
+        return CH_RING_ll;
     case CH_PROTO_ll128:
-        return plan->layout.chunk_bytes[CH_RING_ll128];
+        return CH_RING_ll128;
     default:
-        return plan->layout.chunk_bytes[CH_RING_simple];
+        return CH_RING_simple;
     }
+}
+
+/* Bytes that a chunk of this algorithm carries, or the unit where there is no ring. */
+static size_t chunk_bytes(const struct plan *plan, const struct ch_algo *algo)
+{
+    return plan->layout.chunk_bytes[ring_of(algo)];
 }
 
 /* Most bytes of a block: enough for several rounds of a ring where there are few PEs. */
@@ -234,7 +240,8 @@ struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call
                              .m = call->bytes,
                              .e = ch_type_bytes[call->type],
                              .c = ch_divide_up(call->bytes, chunk),
-                             .p = plan->layout.place_packets};
+                             .p =
+                                 plan->layout.place_bytes[ring_of(call->algo)] / CH_PLACE_UNIT};
 
     shape.s = call->algo->coll == CHORUS_COLL_reducescatter
                   ? call->bytes
