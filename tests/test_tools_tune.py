@@ -80,6 +80,22 @@ rules:
   - {coll: reduce, algo: one_shot, proto: ll, ctas: 4, from: "small.csv:12"}
 """
 
+# On cores of their own, for several numbers of PEs: what is as good for the next number of PEs
+# serves it too, and else the middle between the two is the bound.
+MANY_PES = [
+    "# cores: 64, of which PE 0 may use 1", "# date: 2026-01-02T03:04:05Z", NAMES,
+    *(row("fcollect", "all_push", "ll", 1, pes, 8, us) for pes, us in ((2, 1), (4, 2), (32, 9), (48, 9))),
+    "# command: chorus-sweep --radix 4", NAMES,
+    *(row("fcollect", "bruck", "ll", 1, pes, 8, us) for pes, us in ((2, 2), (4, 2.5), (32, 4), (48, 10))),
+]
+EXPECTED_MANY_PES = """\
+serves: {machine: host, cores: own}
+rules:
+  - {coll: fcollect, pes: 1..12, algo: all_push, proto: ll, from: "small.csv:4"}
+  - {coll: fcollect, pes: 12..40, algo: bruck, proto: ll, radix: 4, from: "small.csv:12"}
+  - {coll: fcollect, algo: all_push, proto: ll, from: "small.csv:7"}
+"""
+
 
 def run(*command):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -108,6 +124,17 @@ with tempfile.TemporaryDirectory() as scratch:
     (Path(scratch) / "table.yaml").write_text(table)
     status, out, err = run(INFO, "check", str(Path(scratch) / "table.yaml"))
     assert status == 0 and "4 rules" in out, (out, err)
+    status, table, err = tune(scratch, MANY_PES)
+    assert (status, table[table.index("serves"):], err) == (0, EXPECTED_MANY_PES, ""), (table, err)
+    status, table, err = tune(scratch, MANY_PES, "--near", "30")
+    assert table.count("coll: fcollect") == 2 and 'radix: 4, from: "small.csv:12"' in table, table
+    # What serves longest is cited where it is the best, though it is not at first.
+    late = [NAMES, row("alltoall", "all_push", "ll", 1, 2, 8, 10), row("alltoall", "bruck", "ll", 1, 2, 8, 11),
+            row("alltoall", "all_push", "ll", 1, 2, 64, 30), row("alltoall", "bruck", "ll", 1, 2, 64, 20)]
+    status, table, err = tune(scratch, late, "--near", "30")
+    assert table.endswith('coll: alltoall, algo: bruck, proto: ll, radix: 2, from: "small.csv:5"}\n'), table
+    shared = [MANY_PES[0].replace("64", "32"), *MANY_PES[1:]]
+    assert "serves: {machine: host, cores: shared}" in tune(scratch, shared)[1]
     (Path(scratch) / "host.csv").write_text("".join(f"{line}\n" for line in SWEEP))
     status, _, err = tune(scratch, ON_GPUS, str(Path(scratch) / "host.csv"))
     assert status == 1 and "sweeps on hosts and on GPUs" in err, err
