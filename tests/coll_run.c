@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Past one chunk of the largest ring, for 16-byte elements. */
+/* Past one chunk of the largest FIFO, for 16-byte elements. */
 #define COUNT_MAX ((size_t)1500)
 #define COUNT_LARGE ((size_t)1000003) /* of 4 bytes */
 #define GUARD_BYTES ((size_t)64)

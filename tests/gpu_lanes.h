@@ -16,7 +16,7 @@
 #define CH_INSIDE_KERNELS 0
 #endif
 #define CH_LANES_UNIT 32u
-#define CH_LINE_BYTES 64u
+#define CH_CACHE_LINE_BYTES 64u
 
 #include "base/exec_types.h"
 #include "chorus/status.h"

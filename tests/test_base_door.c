@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits that end: by a store and a ring, by a deadline, by an abort. */
+/* Waits that end: by a store that wakes, by a deadline, by an abort. */
 #include "base/clock.h"
 #include "base/exec_host.h"
 

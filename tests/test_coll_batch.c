@@ -52,7 +52,7 @@ END_TEST
 /* --- messages: all lanes at once --------------------------------------------------------- */
 /* One to each of SOURCES places, which one set of lanes writes and another reads. */
 static struct {
-    enum ch_ring ring;
+    enum ch_cell kind;
     size_t bytes;
     uint64_t flag;
     int combines; /* the reader all of them, or it takes the first */
@@ -68,12 +68,12 @@ static void send_all(struct ch_lanes g)
     for (int i = 0; i < SOURCES; i++) {
         const char *from = m.from[i] + m.from_at;
 
-        for (struct ch_batch b = ch_batch_first(m.ring, from, m.bytes, g); ch_batch_more(&b);
+        for (struct ch_batch b = ch_batch_first(m.kind, from, m.bytes, g); ch_batch_more(&b);
              ch_batch_next(&b)) {
             struct ch_value v = {0};
 
             ch_value_load(&v, from, &b);
-            ch_value_send(m.ring, m.cells[i], &v, &b, m.flag);
+            ch_value_send(m.kind, m.cells[i], &v, &b, m.flag);
         }
     }
 }
@@ -86,16 +86,16 @@ static void take_batch(const struct ch_coll *c, const struct ch_batch *b, struct
     struct ch_acc acc;
 
     if (!m.combines) {
-        ch_value_ask(m.ring, m.cells[0], v, b);
-        ch_value_take(c, m.ring, 0, m.cells[0], v, b, m.flag, st);
+        ch_value_ask(m.kind, m.cells[0], v, b);
+        ch_value_take(c, m.kind, 0, m.cells[0], v, b, m.flag, st);
         return;
     }
     for (int i = 0; i < SOURCES; i++) {
         wanted[i].cells = m.cells[i];
         wanted[i].flag = m.flag;
-        ch_value_ask(m.ring, m.cells[i], &all[i], b);
+        ch_value_ask(m.kind, m.cells[i], &all[i], b);
     }
-    ch_values_take(c, m.ring, wanted, all, SOURCES, b, st);
+    ch_values_take(c, m.kind, wanted, all, SOURCES, b, st);
     ch_acc_add(c, &acc, 1, all, SOURCES, b);
     ch_acc_last(c, v, &acc, b);
 }
@@ -105,7 +105,7 @@ static void take_all(struct ch_lanes g)
     struct ch_coll c = {.type = CHORUS_TYPE_u8, .op = CHORUS_OP_sum};
     chorus_status st = CHORUS_OK;
 
-    for (struct ch_batch b = ch_batch_first(m.ring, m.to + m.to_at, m.bytes, g);
+    for (struct ch_batch b = ch_batch_first(m.kind, m.to + m.to_at, m.bytes, g);
          ch_batch_more(&b); ch_batch_next(&b)) {
         struct ch_value v = {0};
 
@@ -154,15 +154,15 @@ static void expect_message(const char *before)
     ck_assert_mem_eq(m.to, expected, sizeof(expected));
 }
 
-static const enum ch_ring rings[] = {CH_RING_ll, CH_RING_ll128};
+static const enum ch_cell fifos[] = {CH_CELL_ll, CH_CELL_ll128};
 
 /* Fresh data in the same places, each time with the next flag. */
 START_TEST(messages__any_bytes_and_alignment__arrive)
 {
     static char before[sizeof(m.to)];
 
-    m.ring = rings[_i];
-    gpu_stores_lines = m.ring == CH_RING_ll128;
+    m.kind = fifos[_i];
+    gpu_stores_lines = m.kind == CH_CELL_ll128;
     for (m.flag = 1; m.flag <= 150; m.flag++) {
         m.bytes = 1 + (any_of(2) ? any_of(300) : any_of(BYTES_MAX));
         m.from_at = any_of(GUARD);
@@ -181,7 +181,7 @@ START_TEST(line__on_the_wire__ends_in_its_flag)
 {
     uint64_t words[16];
 
-    m.ring = CH_RING_ll128;
+    m.kind = CH_CELL_ll128;
     gpu_stores_lines = 1;
     m.flag = 77;
     m.bytes = 120;

@@ -76,7 +76,7 @@ static void check_record(const struct side *s, ch_team_handle handle)
     for (uint32_t pe = 0; pe < team->n; pe++)
         EXPECT(record->worlds[pe] == team->members[pe].world);
     EXPECT((const char *)record->dup == sync + team->n_dups * team->layout.dup_bytes);
-    EXPECT(record->dup->epoch == 0 && record->dup->exchanges[CH_RING_ll] == 0);
+    EXPECT(record->dup->epoch == 0 && record->dup->exchanges[CH_CELL_ll] == 0);
     /* Behind all duplicates, and not in one of them. */
     EXPECT((const char *)record ==
            (const char *)record->dup + team->n_dups * CH_DEVICE_DUP_BYTES(team->n));

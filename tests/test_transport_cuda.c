@@ -136,7 +136,7 @@ START_TEST(amo__all_pes_at_once__none_lost)
 }
 END_TEST
 
-/* The bell of a sleeper's door is rung by whoever stores to its GPU. */
+/* A sleeper at its door is woken by whoever stores to its GPU. */
 static void wake(struct ch_boot *boot)
 {
     struct side s;
@@ -151,12 +151,12 @@ static void wake(struct ch_boot *boot)
     EXPECT(ops->put(s.transport, CH_CTX_DEFAULT, word, &value, sizeof(value), s.next) ==
            CHORUS_OK);
     pes_meet(boot);
-    EXPECT(__atomic_load_n(&door->bell, __ATOMIC_SEQ_CST) == 1);
+    EXPECT(__atomic_load_n(&door->wakes, __ATOMIC_SEQ_CST) == 1);
     pes_meet(boot);
     EXPECT(ops->amo(s.transport, CH_CTX_DEFAULT, CH_AMO_ADD, word, 4, 1, 0, s.next, NULL) ==
            CHORUS_OK);
     pes_meet(boot);
-    EXPECT(__atomic_load_n(&door->bell, __ATOMIC_SEQ_CST) == 2);
+    EXPECT(__atomic_load_n(&door->wakes, __ATOMIC_SEQ_CST) == 2);
     side_close(&s);
 }
 

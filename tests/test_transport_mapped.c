@@ -205,7 +205,7 @@ END_TEST
 struct amo_case {
     enum ch_amo op;
     uint64_t before, value, compare, after;
-    int rings;
+    int wakes;
 };
 
 #define HIGH 0xf0f0f0f000000000u
@@ -236,7 +236,7 @@ static void run_case(struct pe *pe, const struct amo_case *c, size_t bytes, uint
 {
     const uint64_t mask = bytes == 4 ? UINT32_MAX : UINT64_MAX;
     struct ch_door *const door = ch_heap_door(pe->heap, 0);
-    const uint32_t bell = door->bell;
+    const uint32_t wakes = door->wakes;
     uint64_t seen = 1;
 
     word[1] = 77;
@@ -245,7 +245,7 @@ static void run_case(struct pe *pe, const struct amo_case *c, size_t bytes, uint
                     &seen) == CHORUS_OK);
     EXPECT(seen == (c->before & mask));
     EXPECT(word_of(word, bytes) == (c->after & mask));
-    EXPECT((door->bell != bell) == c->rings);
+    EXPECT((door->wakes != wakes) == c->wakes);
 }
 
 static void amo_cases_main(struct ch_boot *boot)
@@ -277,7 +277,7 @@ START_TEST(amo__each_operation__gives_old_leaves_new)
 }
 END_TEST
 
-/* Whoever stores to a PE's memory rings if someone sleeps there; who only reads does not. */
+/* Whoever stores to a PE's memory wakes whoever sleeps there; who only reads does not. */
 static void notices_main(struct ch_boot *boot)
 {
     struct pe pe;
@@ -288,14 +288,14 @@ static void notices_main(struct ch_boot *boot)
     words = get_block(&pe, 64);
     door = ch_heap_door(pe.heap, 0);
     EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
-    EXPECT(door->bell == 0); /* nobody sleeps */
+    EXPECT(door->wakes == 0); /* nobody sleeps */
     door->sleepers = 1;
     EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
-    EXPECT(door->bell == 1);
+    EXPECT(door->wakes == 1);
     EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, words + 2, 24, 0) == CHORUS_OK);
-    EXPECT(door->bell == 2);
+    EXPECT(door->wakes == 2);
     EXPECT(ops->get(pe.link, CH_CTX_DEFAULT, &value, words, 8, 0) == CHORUS_OK);
-    EXPECT(door->bell == 2);
+    EXPECT(door->wakes == 2);
     pe_close(&pe);
 }
 

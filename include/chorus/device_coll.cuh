@@ -50,7 +50,7 @@ CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
 
 CH_FN int ch_is_short(const struct ch_coll *c)
 {
-    return ch_bytes(c) <= CH_DEVICE_CHUNKS * c->layout->chunk_bytes[CH_RING_ll];
+    return ch_bytes(c) <= CH_DEVICE_CHUNKS * c->layout->chunk_bytes[CH_CELL_ll];
 }
 
 /* The bodies for a collective, a constant of each call: of CH_ALGO_LIST those for small and for
@@ -98,7 +98,7 @@ CH_FN struct ch_ticket ch_take(struct ch_dup *dup, struct ch_lanes g)
         ticket.failed = ch_bits_load((const unsigned long long *)&dup->failed);
         asm volatile("atom.relaxed.gpu.global.or.b64 %0, [%1], %2;"
                      : "=l"(ticket.number)
-                     : "l"(&dup->exchanges[CH_RING_ll]), "l"(CH_TAKEN)
+                     : "l"(&dup->exchanges[CH_CELL_ll]), "l"(CH_TAKEN)
                      : "memory");
     }
     return ticket;
@@ -108,7 +108,7 @@ CH_FN struct ch_ticket ch_take(struct ch_dup *dup, struct ch_lanes g)
 CH_FN void ch_put_back(struct ch_dup *dup, uint64_t number, struct ch_lanes g)
 {
     if (g.lane == 0)
-        ch_bits_store((unsigned long long *)&dup->exchanges[CH_RING_ll],
+        ch_bits_store((unsigned long long *)&dup->exchanges[CH_CELL_ll],
                       (unsigned long long)number);
 }
 
@@ -126,19 +126,19 @@ CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team
                              struct ch_coll c, struct ch_lanes g)
 {
     const struct ch_ticket ticket = ch_take(team->dup, g);
-    uint64_t numbers[CH_RING_COUNT] = {0};
+    uint64_t numbers[CH_CELL_COUNT] = {0};
     int is_known = 0;
     chorus_status st;
 
-    numbers[CH_RING_ll] = ticket.number;
+    numbers[CH_CELL_ll] = ticket.number;
     c.broken = ticket.failed;
     c.exchanges = numbers;
     c.is_known = &is_known;
     ch_lanes_sync(g);
     st = ch_run_packets(coll, &c, g);
-    if ((numbers[CH_RING_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
+    if ((numbers[CH_CELL_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (st == CHORUS_OK)
-        ch_put_back(team->dup, numbers[CH_RING_ll], g);
+        ch_put_back(team->dup, numbers[CH_CELL_ll], g);
     else
         ch_fail_call(team, st, *c.late_peer, g);
     return st;
@@ -185,12 +185,12 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, struct ch_
 {
     const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
     struct ch_coll c = ch_call_on(team, 0, 0, 0, 1);
-    uint64_t numbers[CH_RING_COUNT] = {0};
+    uint64_t numbers[CH_CELL_COUNT] = {0};
     uint32_t late_pe = team->me;
     int is_known = 0;
     chorus_status st;
 
-    numbers[CH_RING_ll] = ticket.number;
+    numbers[CH_CELL_ll] = ticket.number;
     c.patience = &patience;
     c.late_peer = &late_pe;
     c.exchanges = numbers;
@@ -198,9 +198,9 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, struct ch_
     ch_publish();
     c.broken = ch_lanes_share(g, ticket.failed); /* looked at after the fence, not before */
     st = ch_barrier_push(&c, g);
-    if ((numbers[CH_RING_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
+    if ((numbers[CH_CELL_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (st == CHORUS_OK)
-        ch_put_back(team->dup, numbers[CH_RING_ll], g);
+        ch_put_back(team->dup, numbers[CH_CELL_ll], g);
     else
         ch_fail_call(team, st, late_pe, g);
     return st;

@@ -5,7 +5,7 @@
 #include "api/argument.h"
 
 /* Objects of different calls share no cache line, so PEs that poll one do not slow another. */
-#define ALIGN_DEFAULT ((size_t)CH_LINE_BYTES)
+#define ALIGN_DEFAULT ((size_t)CH_CACHE_LINE_BYTES)
 
 /* The new block is met for once all PEs have it, filled with zeros first if asked. */
 static chorus_status allocate(const char *function, size_t align, size_t bytes, bool zeroed,

@@ -23,10 +23,10 @@ enum { SPINS_OWN = 256, SPINS_SHARED = 20 };
  */
 enum { GAP_OWN = 256, GAP_SHARED = 1 };
 
-/* Polls before sleeping. Who sleeps is woken 50 us late, and rings late in turn, so on cores of
- * their own PEs sleep only after about 100 ms. Where cores are shared: about a millisecond; a
- * sleeper that is woken may find its core taken and move, which costs more than the turns it
- * gave away. */
+/* Polls before sleeping. Who sleeps is woken 50 us late, and wakes others late in turn, so on
+ * cores of their own PEs sleep only after about 100 ms. Where cores are shared: about a
+ * millisecond; a sleeper that is woken may find its core taken and move, which costs more than
+ * the turns it gave away. */
 enum { POLLS_OWN = 10000 * GAP_OWN, POLLS_SHARED = SPINS_SHARED + 2000 };
 
 /* A sleeper that was rung for may find another program computing on its core: the system lets a
@@ -65,26 +65,26 @@ static void pause_cpu(void)
 #endif
 }
 
-/* Announce the sleep, poll for a while, then sleep until the bell is rung. Who rings once will
+/* Announce the sleep, poll for a while, then sleep until it is woken. Who wakes it once will
  * be followed by others, so patience begins anew. */
 static void sleep_step(const struct ch_patience *p, struct ch_wait *w)
 {
     const struct timespec most = {0, SLEEP_NS};
-    uint32_t bell;
+    uint32_t wakes;
 
     if (w->drowsy == 0) {
         __atomic_fetch_add(&p->door->sleepers, 1, __ATOMIC_SEQ_CST);
-        w->bell = __atomic_load_n(&p->door->bell, __ATOMIC_ACQUIRE);
+        w->wakes = __atomic_load_n(&p->door->wakes, __ATOMIC_ACQUIRE);
     }
     if (w->drowsy < DROWSY_POLLS) {
         w->drowsy++;
         pause_cpu();
         return;
     }
-    (void)syscall(SYS_futex, &p->door->bell, FUTEX_WAIT, w->bell, &most, NULL, 0);
-    bell = __atomic_load_n(&p->door->bell, __ATOMIC_ACQUIRE);
-    if (bell != w->bell) w->polls = 0;
-    w->bell = bell;
+    (void)syscall(SYS_futex, &p->door->wakes, FUTEX_WAIT, w->wakes, &most, NULL, 0);
+    wakes = __atomic_load_n(&p->door->wakes, __ATOMIC_ACQUIRE);
+    if (wakes != w->wakes) w->polls = 0;
+    w->wakes = wakes;
 }
 
 /* Whoever else is to run on this core does. On an own core, note whether that took long. */
@@ -139,14 +139,14 @@ void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
     w->drowsy = 0;
 }
 
-void ch_door_ring(struct ch_door *door)
+void ch_door_wake(struct ch_door *door)
 {
-    __atomic_fetch_add(&door->bell, 1, __ATOMIC_RELEASE);
-    (void)syscall(SYS_futex, &door->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    __atomic_fetch_add(&door->wakes, 1, __ATOMIC_RELEASE);
+    (void)syscall(SYS_futex, &door->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void ch_door_abort(struct ch_door *door)
 {
     __atomic_store_n(&door->aborted, 1, __ATOMIC_RELEASE);
-    ch_door_ring(door);
+    ch_door_wake(door);
 }

@@ -4,7 +4,7 @@
  *
  * A PE that waits polls a word that a peer stores to. Now and then it yields its core, and
  * after a long time it sleeps at its door; whoever stores to a PE's memory looks at the door
- * afterwards and rings if someone sleeps there. No fence orders the two, so the store may still
+ * afterwards and wakes whoever sleeps there. No fence orders the two, so the store may still
  * be on its way when the sleeper looks for the last time; a sleeper therefore goes on polling
  * for longer than a store takes, and a sleep ends after a millisecond in any case.
  */
@@ -15,15 +15,15 @@
 
 #include <stdint.h>
 
-#define CH_LINE_BYTES 64u /* a cache line of the hosts we know */
+#define CH_CACHE_LINE_BYTES 64u /* a cache line of the hosts we know */
 
 struct ch_door {
-    uint32_t bell;             /* futex word: grows with each ring */
+    uint32_t wakes;            /* futex word: grows with each waking */
     uint32_t sleepers;         /* threads asleep, or about to be */
     uint32_t aborted;          /* not 0: the job is ending; set by anyone, never cleared */
     uint32_t slow_yields;      /* in a row; only the PE itself uses this and the next */
     uint64_t crowded_until_ns; /* until then another program is taken to want the PE's core */
-    uint64_t rest[CH_LINE_BYTES / 8 - 3];
+    uint64_t rest[CH_CACHE_LINE_BYTES / 8 - 3];
 };
 
 /* How a PE waits. Made at start from PEs and cores of the node; read-only afterwards. */
@@ -42,8 +42,8 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
 /* A wait in progress. */
 struct ch_wait {
     uint64_t start_ns; /* of its first yield; 0 before */
-    uint32_t polls;    /* that failed, since it began or since the bell was last rung */
-    uint32_t bell;     /* as read before the last poll */
+    uint32_t polls;    /* that failed, since it began or since it was last woken */
+    uint32_t wakes;    /* as read before the last poll */
     uint32_t drowsy;   /* polls since it is counted in the door's sleepers; 0: it is not */
 };
 
@@ -56,7 +56,7 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w);
 void ch_wait_end(const struct ch_patience *p, struct ch_wait *w);
 
 /* Wake everyone who sleeps at the door. */
-void ch_door_ring(struct ch_door *door);
+void ch_door_wake(struct ch_door *door);
 
 /* Mark the door's PE as ending and wake it: its waits return CHORUS_ERR_ABORTED. */
 void ch_door_abort(struct ch_door *door);

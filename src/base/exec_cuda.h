@@ -52,7 +52,7 @@ CH_FN void ch_kernel_order(uint32_t lets_next)
 #endif
 }
 
-#define CH_LINE_BYTES 64u /* apart, so that two PEs' words share no sector */
+#define CH_CACHE_LINE_BYTES 64u /* apart, so that two PEs' words share no sector */
 
 /* Lanes that stay together when they are shared out: lines are moved by whole warps. */
 #define CH_LANES_UNIT 32u

@@ -116,7 +116,7 @@ CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
 {
     (void)mine;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_ring(theirs);
+    if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_wake(theirs);
 }
 
 /* Wait until *word >= least, acquire: compared so that a peer which is already further is no

@@ -29,7 +29,7 @@
     X(ALGO, algo, STRING, "", "force algorithms: coll:algo[:proto[:ctas]][,...]")                \
     X(TUNING, tuning, STRING, "", "rule table file to use before the user's and the shipped ones") \
     X(CTAS, ctas, COUNT, "0", "duplicates of sync memory a team owns: the most CTAs a call can use; 0: 2 on a host, 64 on a GPU") \
-    X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple ring at a time; packets and lines: a quarter") \
+    X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple FIFO at a time; packets and lines: a quarter") \
     X(NVLS, nvls, SWITCH, "0", "1: multicast in the hardware of NVLink switches, unless a variable of the site forbids it") \
     X(FABRIC, fabric, SWITCH, "1", "0: processes share the memory of GPUs by descriptors, not by fabric handles where all GPUs offer them") \
     X(EARLY, early, SWITCH, "1", "0: no kernel of a GPU is launched before the one before it on its stream has ended") \

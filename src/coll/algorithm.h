@@ -54,8 +54,8 @@
  * to write or to reuse a buffer is not a step. Wire is the most data bytes that any PE sends
  * or fetches, flags left out; in a barrier, the signals it sends. Formulas, in C: n PEs, k
  * radix, m bytes of a PE's message, e bytes of an element, s bytes of the message's largest
- * slice (m / n in whole elements), c chunks that a message goes through a ring in (1 where
- * there is no ring), p units of 16 bytes that a place holds. Multicast is counted
+ * slice (m / n in whole elements), c chunks that a message goes through a FIFO in (1 where
+ * there is no FIFO), p units of 16 bytes that a place holds. Multicast is counted
  * as it is in software, by the PEs it reaches.
  */
 #define CH_ALGO_LIST(X) \

@@ -89,7 +89,7 @@ CH_FN chorus_status ch_forward_all(const struct ch_coll *c, const struct ch_forw
 CH_FN chorus_status ch_alltoall_bruck(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c),
-                 most = ch_forward_bytes(c->n, c->radix, ch_place_units(c, CH_RING_ll));
+                 most = ch_forward_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_ll));
     chorus_status st = CHORUS_OK;
 
     ch_copy(c->dst + c->me * c->stride, c->src + c->me * c->stride, bytes, g);
@@ -100,7 +100,7 @@ CH_FN chorus_status ch_alltoall_bruck(const struct ch_coll *c, struct ch_lanes g
         f.dst = c->dst + at;
         f.src_step = f.dst_step = c->stride;
         f.bytes = ch_min(most, bytes - at);
-        st = ch_rounds_begin(c, CH_RING_ll, &f.exchange, g);
+        st = ch_rounds_begin(c, CH_CELL_ll, &f.exchange, g);
         if (st == CHORUS_OK) st = ch_forward_all(c, &f, g);
     }
     return st;

@@ -15,7 +15,7 @@
 
 #include "coll/exchange.h"
 
-CH_FN chorus_status ch_alltoall_push(const struct ch_coll *c, enum ch_ring ring,
+CH_FN chorus_status ch_alltoall_push(const struct ch_coll *c, enum ch_cell kind,
                                      struct ch_lanes g)
 {
     const struct ch_exchange x = {.src = c->src,
@@ -23,17 +23,17 @@ CH_FN chorus_status ch_alltoall_push(const struct ch_coll *c, enum ch_ring ring,
                                   .own = c->src + c->me * c->stride,
                                   .dst_step = c->stride};
 
-    return ch_exchange_all(c, ring, x, g);
+    return ch_exchange_all(c, kind, x, g);
 }
 
 CH_FN chorus_status ch_alltoall_push_ll(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_alltoall_push(c, CH_RING_ll, g);
+    return ch_alltoall_push(c, CH_CELL_ll, g);
 }
 
 CH_FN chorus_status ch_alltoall_push_ll128(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_alltoall_push(c, CH_RING_ll128, g);
+    return ch_alltoall_push(c, CH_CELL_ll128, g);
 }
 
 #endif /* CH_ALLTOALL_PUSH_H */

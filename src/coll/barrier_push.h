@@ -19,7 +19,7 @@
 CH_FN chorus_status ch_barrier_push(const struct ch_coll *c, struct ch_lanes g)
 {
     uint64_t exchange;
-    const chorus_status st = ch_meet(c, CH_RING_ll, &exchange, CH_ENTRY, g);
+    const chorus_status st = ch_meet(c, CH_CELL_ll, &exchange, CH_ENTRY, g);
 
     return st == CHORUS_OK ? ch_hear_all(c, CH_WORD_MET, exchange, g) : st;
 }

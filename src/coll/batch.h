@@ -10,9 +10,9 @@
  *     struct ch_value v;    the bytes of a batch, private to the lane
  *     struct ch_acc acc;    an accumulator for them
  *
- *     for (b = ch_batch_first(ring, at, bytes, g); ch_batch_more(&b); ch_batch_next(&b))
+ *     for (b = ch_batch_first(kind, at, bytes, g); ch_batch_more(&b); ch_batch_next(&b))
  *
- * runs over [0, bytes). ring is the protocol, or CH_PLAIN where no ring has a part and a lane
+ * runs over [0, bytes). kind is the cells', or CH_PLAIN where no FIFO has a part and a lane
  * may hold more at a time; `at` is the plain memory that is read or written, by whose alignment
  * a machine may cut; all lanes of the machine's smallest group come to the same count.
  *
@@ -25,17 +25,17 @@
  *     ch_later(x)                          x, for what is not to be waited for before loads above
  *     ch_begin(c, known, &b)               before a call's first load, once b and what `known` is
  *                                          made of are computed: waits for the call's turn
- *     ch_last(c, ring, g)                  the number of the last exchange of packets, lines or
+ *     ch_last(c, kind, g)                  the number of the last exchange of packets, lines or
  *                                          plain data; not to be waited for before loads above
- *     ch_last_is(c, ring, number, g)       sets it, once all lanes have asked
+ *     ch_last_is(c, kind, number, g)       sets it, once all lanes have asked
  *     ch_mark(c)                           not 0: an earlier call failed, so nothing is to be sent
  *     ch_value_share(&v, &from)            v = from, which outlives it
  *     ch_value_private(&v)                 v is to be filled by a take, and not to be stored
- *     ch_value_send(ring, cells, &v, &b, flag)    v into packets or lines
- *     ch_value_ask(ring, cells, &v, &b)    begin to look there for v; a ch_value_take follows
- *     ch_value_take(c, ring, peer, cells, &v, &b, flag, &st)    out of them, once they are there;
+ *     ch_value_send(kind, cells, &v, &b, flag)    v into packets or lines
+ *     ch_value_ask(kind, cells, &v, &b)    begin to look there for v; a ch_value_take follows
+ *     ch_value_take(c, kind, peer, cells, &v, &b, flag, &st)    out of them, once they are there;
  *                                          *st keeps the first failure, then nothing waits
- *     ch_values_take(c, ring, wanted, v, ahead, &b, &st)        so many that were asked for
+ *     ch_values_take(c, kind, wanted, v, ahead, &b, &st)        so many that were asked for
  *     ch_acc_add(c, &acc, is_first, v, left, &b)    acc = acc op v[0] op v[1] ..., of CH_AHEAD
  *                                          values or the `left` ones; the first: without acc
  *     ch_acc_last(c, &v, &acc, &b)         v = acc, rounded to the type

@@ -34,10 +34,10 @@ CH_FN struct ch_batch ch_batch_at(size_t at, size_t end, size_t step)
     return b;
 }
 
-CH_FN struct ch_batch ch_batch_first(enum ch_ring ring, const void *at, size_t bytes,
+CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t bytes,
                                      struct ch_lanes g)
 {
-    (void)ring, (void)at;
+    (void)kind, (void)at;
     return ch_batch_at(g.lane * CH_UNIT_BYTES, bytes, g.width * CH_UNIT_BYTES);
 }
 
@@ -67,16 +67,16 @@ CH_FN uint64_t ch_mark(const struct ch_coll *c)
     return 0;
 }
 
-CH_FN uint64_t ch_last(const struct ch_coll *c, enum ch_ring ring, struct ch_lanes g)
+CH_FN uint64_t ch_last(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
 {
     (void)g;
-    return c->exchanges[ring];
+    return c->exchanges[kind];
 }
 
-CH_FN void ch_last_is(const struct ch_coll *c, enum ch_ring ring, uint64_t number,
+CH_FN void ch_last_is(const struct ch_coll *c, enum ch_cell kind, uint64_t number,
                       struct ch_lanes g)
 {
-    if (g.lane == 0) c->exchanges[ring] = number;
+    if (g.lane == 0) c->exchanges[kind] = number;
 }
 
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
@@ -134,13 +134,13 @@ CH_FN void ch_unpack(unsigned char *to, uint64_t data, size_t bytes)
         memcpy(to, &data, bytes);
 }
 
-CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *v,
+CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *v,
                          const struct ch_batch *b, uint64_t flag)
 {
     struct ch_packet *packets = (struct ch_packet *)(void *)cells;
     struct ch_line *lines = (struct ch_line *)(void *)cells;
 
-    if (ring == CH_RING_ll)
+    if (kind == CH_CELL_ll)
         for (size_t i = 0; i < b->bytes; i += 8)
             ch_packet_store(&packets[(b->at + i) / 8], ch_pack(v->data + i, b->bytes - i),
                             flag);
@@ -150,10 +150,10 @@ CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *
                           ch_min(CH_LINE_DATA, b->bytes - i), flag);
 }
 
-CH_FN void ch_value_ask(enum ch_ring ring, const char *cells, struct ch_value *v,
+CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v,
                         const struct ch_batch *b)
 {
-    (void)ring, (void)cells, (void)v, (void)b; /* the processor looks ahead by itself */
+    (void)kind, (void)cells, (void)v, (void)b; /* the processor looks ahead by itself */
 }
 
 CH_FN chorus_status ch_take_packet(const struct ch_coll *c, uint32_t peer,
@@ -183,14 +183,14 @@ CH_FN chorus_status ch_take_line(const struct ch_coll *c, uint32_t peer,
     return st;
 }
 
-CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                          const char *cells, struct ch_value *v, const struct ch_batch *b,
                          uint64_t flag, chorus_status *st)
 {
     const struct ch_packet *packets = (const struct ch_packet *)(const void *)cells;
     const struct ch_line *lines = (const struct ch_line *)(const void *)cells;
 
-    if (ring == CH_RING_ll)
+    if (kind == CH_CELL_ll)
         for (size_t i = 0; i < b->bytes && *st == CHORUS_OK; i += 8) {
             uint64_t data = 0;
 
@@ -203,12 +203,12 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t pe
                                ch_min(CH_LINE_DATA, b->bytes - i), flag, v->data + i);
 }
 
-CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
+CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
                           uint32_t ahead, const struct ch_batch *b, chorus_status *st)
 {
     (void)ahead; /* one */
-    ch_value_take(c, ring, wanted[0].peer, wanted[0].cells, &v[0], b, wanted[0].flag, st);
+    ch_value_take(c, kind, wanted[0].peer, wanted[0].cells, &v[0], b, wanted[0].flag, st);
 }
 
 /* The value is to be filled: by ch_value_take, without a place to go to. */

@@ -42,7 +42,7 @@ struct ch_batch {
     size_t step;   /* pieces from one batch to the next */
     uint32_t skew; /* bytes of the first piece that lie before the span */
     uint32_t width;
-    enum ch_ring ring;   /* constant after inlining */
+    enum ch_cell kind;   /* constant after inlining */
     struct ch_piece own; /* of a message: this lane's, as it has one at a time */
 };
 
@@ -55,21 +55,21 @@ struct ch_acc { /* floats for the 16-bit types, else elements as in ch_value */
     uint64_t word[CH_PIECES_MAX][2 * CH_ACC_FACTOR];
 };
 
-CH_FN int ch_pieces_of(enum ch_ring ring)
+CH_FN int ch_pieces_of(enum ch_cell kind)
 {
-    return ring == CH_PLAIN ? CH_PIECES_MAX : ring == CH_RING_simple ? 2 : 1;
+    return kind == CH_PLAIN ? CH_PIECES_MAX : kind == CH_CELL_simple ? 2 : 1;
 }
 
 /* Is the span a message? Those are short enough for numbers of 32 bits, which are faster. */
-CH_FN int ch_is_message(enum ch_ring ring)
+CH_FN int ch_is_message(enum ch_cell kind)
 {
-    return ring == CH_RING_ll || ring == CH_RING_ll128;
+    return kind == CH_CELL_ll || kind == CH_CELL_ll128;
 }
 
 /* Pieces of a message. */
-CH_FN uint32_t ch_message_pieces(enum ch_ring ring, uint32_t bytes)
+CH_FN uint32_t ch_message_pieces(enum ch_cell kind, uint32_t bytes)
 {
-    return ring == CH_RING_ll128 ? (bytes + CH_LINE_DATA - 1) / CH_LINE_DATA * CH_LINE_PARTS
+    return kind == CH_CELL_ll128 ? (bytes + CH_LINE_DATA - 1) / CH_LINE_DATA * CH_LINE_PARTS
                                  : (bytes + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
 }
 
@@ -84,8 +84,8 @@ CH_FN struct ch_piece ch_message_piece(const struct ch_batch *b)
 {
     const uint32_t piece = (uint32_t)b->piece, bytes = (uint32_t)b->bytes;
     const uint32_t line = piece / CH_LINE_PARTS, part = piece % CH_LINE_PARTS;
-    const uint32_t most = b->ring == CH_RING_ll128 && ch_is_flagged(piece) ? 8 : CH_PIECE_BYTES;
-    const uint32_t at = b->ring == CH_RING_ll ? piece * CH_PIECE_BYTES
+    const uint32_t most = b->kind == CH_CELL_ll128 && ch_is_flagged(piece) ? 8 : CH_PIECE_BYTES;
+    const uint32_t at = b->kind == CH_CELL_ll ? piece * CH_PIECE_BYTES
                                               : line * CH_LINE_DATA + part * CH_PIECE_BYTES;
     struct ch_piece p;
 
@@ -95,36 +95,36 @@ CH_FN struct ch_piece ch_message_piece(const struct ch_batch *b)
     return p;
 }
 
-CH_FN struct ch_batch ch_batch_first(enum ch_ring ring, const void *at, size_t bytes,
+CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t bytes,
                                      struct ch_lanes g)
 {
     struct ch_batch b;
 
-    b.ring = ring;
+    b.kind = kind;
     b.bytes = bytes;
     b.width = g.width;
     b.piece = g.lane;
-    b.step = (size_t)g.width * (uint32_t)ch_pieces_of(ring);
-    b.skew = ch_is_message(ring) ? 0 : (uint32_t)((uintptr_t)at % CH_PIECE_BYTES);
-    b.pieces = ch_is_message(ring) ? ch_message_pieces(ring, (uint32_t)bytes)
+    b.step = (size_t)g.width * (uint32_t)ch_pieces_of(kind);
+    b.skew = ch_is_message(kind) ? 0 : (uint32_t)((uintptr_t)at % CH_PIECE_BYTES);
+    b.pieces = ch_is_message(kind) ? ch_message_pieces(kind, (uint32_t)bytes)
                                    : (bytes + b.skew + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
-    if (ch_is_message(ring)) b.own = ch_message_piece(&b);
+    if (ch_is_message(kind)) b.own = ch_message_piece(&b);
     return b;
 }
 
 /* Lines are moved by whole warps: all their lanes go on while one of them has something. */
 CH_FN int ch_batch_more(const struct ch_batch *b)
 {
-    if (b->ring == CH_RING_ll128) return ((uint32_t)b->piece & ~31u) < (uint32_t)b->pieces;
-    if (b->ring == CH_RING_ll) return (uint32_t)b->piece < (uint32_t)b->pieces;
+    if (b->kind == CH_CELL_ll128) return ((uint32_t)b->piece & ~31u) < (uint32_t)b->pieces;
+    if (b->kind == CH_CELL_ll) return (uint32_t)b->piece < (uint32_t)b->pieces;
     return b->piece < b->pieces;
 }
 
 CH_FN void ch_batch_next(struct ch_batch *b)
 {
     b->piece =
-        ch_is_message(b->ring) ? (uint32_t)b->piece + (uint32_t)b->step : b->piece + b->step;
-    if (ch_is_message(b->ring)) b->own = ch_message_piece(b);
+        ch_is_message(b->kind) ? (uint32_t)b->piece + (uint32_t)b->step : b->piece + b->step;
+    if (ch_is_message(b->kind)) b->own = ch_message_piece(b);
 }
 
 CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
@@ -132,7 +132,7 @@ CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
     const size_t begin = (b->piece + (size_t)u * b->width) * CH_PIECE_BYTES;
     struct ch_piece p;
 
-    if (ch_is_message(b->ring)) return b->own;
+    if (ch_is_message(b->kind)) return b->own;
     p.lead = begin < b->skew ? b->skew : 0; /* only piece 0 begins before the span */
     p.at = begin + p.lead - b->skew;
     p.bytes = p.at < b->bytes ? (uint32_t)ch_min(CH_PIECE_BYTES - p.lead, b->bytes - p.at) : 0;
@@ -211,21 +211,21 @@ CH_FN uint64_t ch_mark(const struct ch_coll *c)
 
 /* Inside kernels lane 0 asked for it, and for the mark, as it took the team; the others get
  * them here, once. */
-CH_FN uint64_t ch_last(const struct ch_coll *c, enum ch_ring ring, struct ch_lanes g)
+CH_FN uint64_t ch_last(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
 {
     if (c->is_known != 0 && !*c->is_known) {
         const uint64_t refused = ch_later(c->broken) != 0 ? CH_TAKEN : 0;
 
-        c->exchanges[ring] = ch_lanes_share(g, c->exchanges[ring] | refused);
+        c->exchanges[kind] = ch_lanes_share(g, c->exchanges[kind] | refused);
         *c->is_known = 1;
     }
-    return c->exchanges[ring];
+    return c->exchanges[kind];
 }
 
-CH_FN void ch_last_is(const struct ch_coll *c, enum ch_ring ring, uint64_t number,
+CH_FN void ch_last_is(const struct ch_coll *c, enum ch_cell kind, uint64_t number,
                       struct ch_lanes g)
 {
-    if (g.lane == 0 || c->is_known != 0) c->exchanges[ring] = number;
+    if (g.lane == 0 || c->is_known != 0) c->exchanges[kind] = number;
 }
 
 /* Calls inside kernels load from whatever memory they are given: a stack, shared or constant
@@ -233,7 +233,7 @@ CH_FN void ch_last_is(const struct ch_coll *c, enum ch_ring ring, uint64_t numbe
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
 #pragma unroll
-    for (int u = 0; u < ch_pieces_of(b->ring); u++) {
+    for (int u = 0; u < ch_pieces_of(b->kind); u++) {
         const struct ch_piece p = ch_piece_of(b, u);
         const char *from = at + p.at;
 
@@ -254,7 +254,7 @@ CH_FN struct ch_batch ch_batch_clip(const struct ch_batch *b, size_t bytes)
     struct ch_batch clipped = *b;
 
     clipped.bytes = bytes;
-    if (ch_is_message(b->ring)) clipped.own = ch_message_piece(&clipped);
+    if (ch_is_message(b->kind)) clipped.own = ch_message_piece(&clipped);
     return clipped;
 }
 
@@ -263,7 +263,7 @@ CH_FN void ch_value_load_padded(struct ch_value *v, const char *at, size_t bytes
 {
     const struct ch_batch data = ch_batch_clip(b, bytes);
 
-    memset(v->word, 0, sizeof(v->word[0]) * (uint32_t)ch_pieces_of(b->ring));
+    memset(v->word, 0, sizeof(v->word[0]) * (uint32_t)ch_pieces_of(b->kind));
     ch_value_load(v, at, &data);
 }
 
@@ -285,7 +285,7 @@ CH_FN void ch_value_share(struct ch_value *v, const struct ch_value *from)
 CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_batch *b)
 {
 #pragma unroll
-    for (int u = 0; u < ch_pieces_of(b->ring); u++) {
+    for (int u = 0; u < ch_pieces_of(b->kind); u++) {
         const struct ch_piece p = ch_piece_of(b, u);
         char *to = at + p.at;
 
@@ -362,12 +362,12 @@ CH_FN uint32_t ch_second_packet(const struct ch_batch *b)
     return (uint32_t)b->pieces * (uint32_t)sizeof(struct ch_packet);
 }
 
-CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *v,
+CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *v,
                          const struct ch_batch *b, uint64_t flag)
 {
     char *at = (char *)(uintptr_t)ch_cell_of(cells, b);
 
-    if (ring == CH_RING_ll) {
+    if (kind == CH_CELL_ll) {
         if (b->own.bytes != 0) ch_quad_store(at, v->word[0][0], flag);
         if (b->own.bytes > 8) ch_quad_store(at + ch_second_packet(b), v->word[0][1], flag);
     } else {
@@ -378,12 +378,12 @@ CH_FN void ch_value_send(enum ch_ring ring, char *cells, const struct ch_value *
     }
 }
 
-CH_FN void ch_value_ask(enum ch_ring ring, const char *cells, struct ch_value *v,
+CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v,
                         const struct ch_batch *b)
 {
     const char *at = ch_cell_of(cells, b);
 
-    if (ring == CH_RING_ll) { /* both at once; a cell after the message is memory, too */
+    if (kind == CH_CELL_ll) { /* both at once; a cell after the message is memory, too */
         ch_quad_load(at, &v->word[0][0], &v->seen[0]);
         ch_quad_load(at + ch_second_packet(b), &v->word[0][1], &v->seen[1]);
     } else if (b->piece < b->pieces) {
@@ -393,37 +393,37 @@ CH_FN void ch_value_ask(enum ch_ring ring, const char *cells, struct ch_value *v
 
 /* 0: the flags are there. Of a line the last part has it, and the warp's lines count together.
  */
-CH_FN uint64_t ch_value_lacks(enum ch_ring ring, const struct ch_value *v,
+CH_FN uint64_t ch_value_lacks(enum ch_cell kind, const struct ch_value *v,
                               const struct ch_batch *b, uint64_t flag)
 {
-    if (ring == CH_RING_ll)
+    if (kind == CH_CELL_ll)
         return (v->seen[0] ^ flag) | (b->own.bytes > 8 ? v->seen[1] ^ flag : 0);
     return !__all_sync(CH_WARP_ALL, b->piece >= b->pieces ||
                                         !ch_is_flagged((uint32_t)b->piece) ||
                                         v->word[0][1] == flag);
 }
 
-CH_FN void ch_value_take(const struct ch_coll *c, enum ch_ring ring, uint32_t peer,
+CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                          const char *cells, struct ch_value *v, const struct ch_batch *b,
                          uint64_t flag, chorus_status *st)
 {
     struct ch_wait w = {0, 0, 0, 0};
     int stop = *st != CHORUS_OK;
 
-    if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
-    while (!stop && ch_value_lacks(ring, v, b, flag) != 0) {
+    if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
+    while (!stop && ch_value_lacks(kind, v, b, flag) != 0) {
         *st = ch_wait_slow(c->patience, &w);
         if (*st != CHORUS_OK) *c->late_peer = peer;
         stop = *st != CHORUS_OK;
-        if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
-        ch_value_ask(ring, cells, v, b);
+        if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
+        ch_value_ask(kind, cells, v, b);
     }
-    if (ring == CH_RING_ll128) ch_value_ask(ring, cells, v, b); /* what came with the flag */
+    if (kind == CH_CELL_ll128) ch_value_ask(kind, cells, v, b); /* what came with the flag */
 }
 
 /* All of them are looked at together, as they come at about the same time. One that came is
  * looked at again with the others: it stays until this PE has taken all. */
-CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
+CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
                           uint32_t ahead, const struct ch_batch *b, chorus_status *st)
 {
@@ -435,19 +435,19 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_ring ring,
 
         CH_EACH_AHEAD (u)
             if (u < ahead) {
-                lacks[u] = ch_value_lacks(ring, &v[u], b, wanted[u].flag);
+                lacks[u] = ch_value_lacks(kind, &v[u], b, wanted[u].flag);
                 lacking |= lacks[u];
             }
-        if (ring == CH_RING_ll128) stop = __any_sync(CH_WARP_ALL, stop);
+        if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
         if (stop || lacking == 0) break;
         *st = ch_wait_slow(c->patience, &w);
         CH_EACH_AHEAD (u)
             if (*st != CHORUS_OK && u < ahead && lacks[u] != 0) *c->late_peer = wanted[u].peer;
         CH_EACH_AHEAD (u)
-            if (u < ahead) ch_value_ask(ring, wanted[u].cells, &v[u], b);
+            if (u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);
     }
     CH_EACH_AHEAD (u) /* what came with the flags */
-        if (ring == CH_RING_ll128 && u < ahead) ch_value_ask(ring, wanted[u].cells, &v[u], b);
+        if (kind == CH_CELL_ll128 && u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);
 }
 
 /* --- reductions: the element type is a constant of each kernel, the operator is not --- */
@@ -535,7 +535,7 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
                       const struct ch_batch *b)
 {
 #pragma unroll
-    for (int p = 0; p < ch_pieces_of(b->ring); p++) {
+    for (int p = 0; p < ch_pieces_of(b->kind); p++) {
 #define X(T, ctype, CLASS, bytes)                                              \
     CH_ON_GPU(                                                                 \
         CLASS, bytes, if (c->type == CHORUS_TYPE_##T) {                        \
@@ -551,7 +551,7 @@ CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v, const struct
                        const struct ch_batch *b)
 {
 #pragma unroll
-    for (int p = 0; p < ch_pieces_of(b->ring); p++) {
+    for (int p = 0; p < ch_pieces_of(b->kind); p++) {
 #define X(T, ctype, CLASS, bytes) \
     CH_ON_GPU(CLASS, bytes,       \
               if (c->type == CHORUS_TYPE_##T) ch_narrow_##T(v->word[p], acc->word[p]);)

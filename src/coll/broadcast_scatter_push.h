@@ -26,7 +26,7 @@
 /* All bytes of a piece but those of the last, which is what is left. */
 CH_FN size_t ch_scatter_piece_bytes(const struct ch_coll *c)
 {
-    return (c->n - 1) * c->layout->chunk_bytes[CH_RING_simple];
+    return (c->n - 1) * c->layout->chunk_bytes[CH_CELL_simple];
 }
 
 /* The slice, of the piece at `at`, of the k-th PE after the root; `first` counts from src. */

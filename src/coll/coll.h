@@ -31,7 +31,7 @@ struct ch_coll {
     uint32_t is_sync_alike; /* in all PEs' memory, so that it reaches their words too */
     size_t sync_offset;     /* of this CTA's duplicate in everyone's sync memory */
     uint64_t *epoch;        /* what the CTA remembers, as in struct ch_dup */
-    uint64_t *exchanges;    /* [CH_RING_COUNT] */
+    uint64_t *exchanges;    /* [CH_CELL_COUNT] */
     struct ch_link *links;
     struct ch_slot *slots;
     uint32_t *late_peer; /* [out] whom a wait that failed was for */

@@ -44,14 +44,14 @@ CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst, size_t
 CH_FN chorus_status ch_fcollect_bruck_ll(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c),
-                 most = ch_gather_bytes(c->n, c->radix, ch_place_units(c, CH_RING_ll));
+                 most = ch_gather_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_ll));
     chorus_status st = CHORUS_OK;
 
     ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
     for (size_t at = 0; at < bytes && st == CHORUS_OK; at += most) {
         uint64_t exchange;
 
-        st = ch_rounds_begin(c, CH_RING_ll, &exchange, g); /* its own block is there, too */
+        st = ch_rounds_begin(c, CH_CELL_ll, &exchange, g); /* its own block is there, too */
         for (uint32_t span = 1; span < c->n && st == CHORUS_OK; span *= c->radix)
             st = ch_fcollect_round(c, c->dst + at, ch_min(most, bytes - at), exchange, span, g);
     }

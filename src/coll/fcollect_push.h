@@ -15,23 +15,23 @@
 
 #include "coll/exchange.h"
 
-CH_FN chorus_status ch_fcollect_push(const struct ch_coll *c, enum ch_ring ring,
+CH_FN chorus_status ch_fcollect_push(const struct ch_coll *c, enum ch_cell kind,
                                      struct ch_lanes g)
 {
     const struct ch_exchange x = {
         .src = c->src, .src_step = 0, .own = c->src, .dst_step = c->stride};
 
-    return ch_exchange_all(c, ring, x, g);
+    return ch_exchange_all(c, kind, x, g);
 }
 
 CH_FN chorus_status ch_fcollect_push_ll(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_fcollect_push(c, CH_RING_ll, g);
+    return ch_fcollect_push(c, CH_CELL_ll, g);
 }
 
 CH_FN chorus_status ch_fcollect_push_ll128(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_fcollect_push(c, CH_RING_ll128, g);
+    return ch_fcollect_push(c, CH_CELL_ll128, g);
 }
 
 #endif /* CH_FCOLLECT_PUSH_H */

@@ -5,7 +5,7 @@
  *   needs    map
  *   steps    (n - 1) * ch_divide_up(c, 2)
  *   wire     (n - 1) * m
- *   scratch  a ring to the next PE
+ *   scratch  a FIFO to the next PE
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
  *   source   Thakur, Rabenseifner and Gropp (2005), two messages of each block
@@ -25,10 +25,10 @@ CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_leg
 
     if (l.bytes == 0) return CHORUS_OK;
     if (t == 0)
-        return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), c->src + l.first, 0, l.bytes, g);
-    st = ch_recv(c, CH_RING_simple, ch_prev(c), to, l.bytes, g);
+        return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), c->src + l.first, 0, l.bytes, g);
+    st = ch_recv(c, CH_CELL_simple, ch_prev(c), to, l.bytes, g);
     if (st != CHORUS_OK || t == c->n - 1) return st;
-    return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), to, 0, l.bytes, g);
+    return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), to, 0, l.bytes, g);
 }
 
 CH_FN chorus_status ch_fcollect_ring(const struct ch_coll *c, struct ch_lanes g)

@@ -36,7 +36,7 @@ CH_FN char *ch_lines_cells(struct ch_lines_pair *pair, uint32_t round)
 
 CH_FN struct ch_batch ch_lines_batch(struct ch_lanes g)
 {
-    return ch_batch_first(CH_RING_ll128, 0, CH_LINES_OF_ROUND * CH_LINE_DATA, g);
+    return ch_batch_first(CH_CELL_ll128, 0, CH_LINES_OF_ROUND * CH_LINE_DATA, g);
 }
 
 /* All rounds, to those lines. */
@@ -55,7 +55,7 @@ CH_FN void ch_lines_write(struct ch_lines_pair *to, char *source, struct ch_lane
         while (ch_clock_ns() - begun < (uint64_t)round * ROUND_NS)
             continue;
         ch_value_load(&v, from, &b);
-        ch_value_send(CH_RING_ll128, ch_lines_cells(to, round), &v, &b, round + 1);
+        ch_value_send(CH_CELL_ll128, ch_lines_cells(to, round), &v, &b, round + 1);
     }
 }
 
@@ -104,8 +104,8 @@ CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_patience
         const struct ch_batch b = ch_lines_batch(g);
         struct ch_value v;
 
-        ch_value_ask(CH_RING_ll128, ch_lines_cells(from, round), &v, &b);
-        ch_value_take(&c, CH_RING_ll128, 0, ch_lines_cells(from, round), &v, &b, round + 1,
+        ch_value_ask(CH_CELL_ll128, ch_lines_cells(from, round), &v, &b);
+        ch_value_take(&c, CH_CELL_ll128, 0, ch_lines_cells(from, round), &v, &b, round + 1,
                       &st);
         if (ch_agree(st, g) != CHORUS_OK) {
             if (g.lane == 0) atomicAdd(&found->lost, 1u);

@@ -15,28 +15,28 @@
 
 #include "coll/exchange.h"
 
-CH_FN chorus_status ch_reduce_one_shot(const struct ch_coll *c, enum ch_ring ring,
+CH_FN chorus_status ch_reduce_one_shot(const struct ch_coll *c, enum ch_cell kind,
                                        struct ch_lanes g)
 {
     const struct ch_exchange x = {
         .src = c->src, .src_step = 0, .own = c->src, .is_combined = 1};
 
-    return ch_exchange_all(c, ring, x, g);
+    return ch_exchange_all(c, kind, x, g);
 }
 
 CH_FN chorus_status ch_reduce_one_shot_simple(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_reduce_one_shot(c, CH_RING_simple, g);
+    return ch_reduce_one_shot(c, CH_CELL_simple, g);
 }
 
 CH_FN chorus_status ch_reduce_one_shot_ll(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_reduce_one_shot(c, CH_RING_ll, g);
+    return ch_reduce_one_shot(c, CH_CELL_ll, g);
 }
 
 CH_FN chorus_status ch_reduce_one_shot_ll128(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_reduce_one_shot(c, CH_RING_ll128, g);
+    return ch_reduce_one_shot(c, CH_CELL_ll128, g);
 }
 
 #endif /* CH_REDUCE_ONE_SHOT_H */

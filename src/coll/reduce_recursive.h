@@ -5,7 +5,7 @@
  *   needs    map, whole
  *   steps    c * ch_exchanges(n, k)
  *   wire     ch_exchange_fan(n, k) * m
- *   scratch  a ring to each partner
+ *   scratch  a FIFO to each partner
  *   inplace  safe: a chunk is sent before it is overwritten
  *   result   combined in one order on all PEs, digit by digit of the PE number in
  *            base k: bitwise equal on every PE
@@ -19,47 +19,47 @@
 #ifndef CH_REDUCE_RECURSIVE_H
 #define CH_REDUCE_RECURSIVE_H
 
-#include "coll/ring.h"
+#include "coll/fifo.h"
 
 /* One chunk among the first p PEs: round by round, groups of PEs that are `span` apart. */
-CH_FN chorus_status ch_recursive_among(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
+CH_FN chorus_status ch_recursive_among(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
                                        char *acc, size_t bytes, struct ch_lanes g)
 {
     for (uint32_t span = 1; span < p; span *= c->radix) {
         const uint32_t pes = (uint32_t)ch_exchange_group(p, c->radix, span);
         const uint32_t digit = c->me / span % pes;
         const struct ch_pes group = {c->me - digit * span, span, pes};
-        chorus_status st = ch_send(c, ring, group, acc, 0, bytes, g);
+        chorus_status st = ch_send(c, kind, group, acc, 0, bytes, g);
 
-        if (st == CHORUS_OK) st = ch_fold(c, ring, group, acc, acc, bytes, g);
+        if (st == CHORUS_OK) st = ch_fold(c, kind, group, acc, acc, bytes, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;
 }
 
 /* One chunk on one of the first p PEs, which stands in for me + p too. */
-CH_FN chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
+CH_FN chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
                                        char *dst, const char *src, size_t bytes,
                                        struct ch_lanes g)
 {
     const struct ch_pes folded = {c->me, p, c->me + p < c->n ? 2u : 1u};
-    chorus_status st = ch_fold(c, ring, folded, dst, src, bytes, g);
+    chorus_status st = ch_fold(c, kind, folded, dst, src, bytes, g);
 
-    if (st == CHORUS_OK) st = ch_recursive_among(c, ring, p, dst, bytes, g);
-    return st == CHORUS_OK ? ch_send(c, ring, folded, dst, 0, bytes, g) : st;
+    if (st == CHORUS_OK) st = ch_recursive_among(c, kind, p, dst, bytes, g);
+    return st == CHORUS_OK ? ch_send(c, kind, folded, dst, 0, bytes, g) : st;
 }
 
-CH_FN chorus_status ch_recursive_outer(const struct ch_coll *c, enum ch_ring ring, uint32_t p,
+CH_FN chorus_status ch_recursive_outer(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
                                        char *dst, const char *src, size_t bytes,
                                        struct ch_lanes g)
 {
     const uint32_t inner = c->me % p;
-    const chorus_status st = ch_send(c, ring, ch_only(inner), src, 0, bytes, g);
+    const chorus_status st = ch_send(c, kind, ch_only(inner), src, 0, bytes, g);
 
-    return st == CHORUS_OK ? ch_recv(c, ring, inner, dst, bytes, g) : st;
+    return st == CHORUS_OK ? ch_recv(c, kind, inner, dst, bytes, g) : st;
 }
 
-CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_ring ring,
+CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_cell kind,
                                         struct ch_lanes g)
 {
     const uint32_t p = (uint32_t)ch_exchange_pes(c->n, c->radix);
@@ -68,9 +68,9 @@ CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_ring ri
     for (size_t at = 0, part; at < bytes; at += part) {
         chorus_status st;
 
-        part = ch_part(c, ring, at);
-        st = c->me < p ? ch_recursive_inner(c, ring, p, c->dst + at, c->src + at, part, g)
-                       : ch_recursive_outer(c, ring, p, c->dst + at, c->src + at, part, g);
+        part = ch_part(c, kind, at);
+        st = c->me < p ? ch_recursive_inner(c, kind, p, c->dst + at, c->src + at, part, g)
+                       : ch_recursive_outer(c, kind, p, c->dst + at, c->src + at, part, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;
@@ -78,12 +78,12 @@ CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_ring ri
 
 CH_FN chorus_status ch_reduce_recursive_simple(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_reduce_recursive(c, CH_RING_simple, g);
+    return ch_reduce_recursive(c, CH_CELL_simple, g);
 }
 
 CH_FN chorus_status ch_reduce_recursive_ll(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_reduce_recursive(c, CH_RING_ll, g);
+    return ch_reduce_recursive(c, CH_CELL_ll, g);
 }
 
 #endif /* CH_REDUCE_RECURSIVE_H */

@@ -5,7 +5,7 @@
  *   needs    map, whole
  *   steps    2 * (n - 1) * ch_divide_up(c, 2 * n)
  *   wire     2 * m - ch_least_two(m, e, n)
- *   scratch  a ring to the next PE
+ *   scratch  a FIFO to the next PE
  *   inplace  safe: a slice of source is read before dest has its result
  *   result   slice p combined in the order p, p + 1 .. p - 1, once, and handed
  *            round: bitwise equal on every PE
@@ -31,14 +31,14 @@ CH_FN chorus_status ch_reduce_ring_turn(const struct ch_coll *c, size_t at, size
 
     if (l.bytes == 0) return CHORUS_OK;
     if (t == 0)
-        return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), c->src + from, 0, l.bytes, g);
+        return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), c->src + from, 0, l.bytes, g);
     if (t < c->n - 1) return ch_fold_on(c, c->src + from, l.bytes, g);
     if (t == c->n - 1)
         st = ch_fold_relay(c, c->dst + from, c->src + from, l.bytes, g);
     else
-        st = ch_recv(c, CH_RING_simple, ch_prev(c), c->dst + from, l.bytes, g);
+        st = ch_recv(c, CH_CELL_simple, ch_prev(c), c->dst + from, l.bytes, g);
     if (st != CHORUS_OK || t == 2 * c->n - 2) return st;
-    return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), c->dst + from, 0, l.bytes, g);
+    return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), c->dst + from, 0, l.bytes, g);
 }
 
 CH_FN chorus_status ch_reduce_ring(const struct ch_coll *c, struct ch_lanes g)

@@ -26,7 +26,7 @@
 /* All bytes of a piece but those of the last, which is what is left. */
 CH_FN size_t ch_shot_piece_bytes(const struct ch_coll *c)
 {
-    return c->n * c->layout->chunk_bytes[CH_RING_simple];
+    return c->n * c->layout->chunk_bytes[CH_CELL_simple];
 }
 
 /* PE p's slice of the piece at `at`; `first` counts from src. */
@@ -47,7 +47,7 @@ CH_FN void ch_shot_give(const struct ch_coll *c, size_t at, uint64_t exchange,
     for (uint32_t k = 1; k < c->n; k++) {
         const uint32_t peer = ch_after(c, k);
         const struct ch_slice s = ch_shot_slice_of(c, at, peer);
-        const struct ch_places places = ch_places_of(c, CH_RING_simple, peer, c->me);
+        const struct ch_places places = ch_places_of(c, CH_CELL_simple, peer, c->me);
 
         ch_copy(ch_place(places, exchange).memory, c->src + s.first, s.count, g);
     }
@@ -63,12 +63,12 @@ CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange
     char *dst = c->dst + s.first;
     chorus_status st = CHORUS_OK; /* plain data is not waited for */
 
-    for (struct ch_batch b = ch_batch_first(CH_RING_simple, dst, s.count, g); ch_batch_more(&b);
+    for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, s.count, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v;
         struct ch_acc acc;
 
-        ch_combine_sources(c, CH_RING_simple, &sources, c->n, CH_AHEAD, &acc, &b, &st);
+        ch_combine_sources(c, CH_CELL_simple, &sources, c->n, CH_AHEAD, &acc, &b, &st);
         ch_value_stage(&v, dst, &b);
         ch_acc_last(c, &v, &acc, &b);
         ch_value_store(dst, &v, &b);
@@ -79,7 +79,7 @@ CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange
 
 CH_FN chorus_status ch_reduce_two_shot_push_simple(const struct ch_coll *c, struct ch_lanes g)
 {
-    uint64_t exchange = ch_last(c, CH_RING_simple, g) + 1;
+    uint64_t exchange = ch_last(c, CH_CELL_simple, g) + 1;
     chorus_status st = CHORUS_OK;
 
     if (c->n == 1) ch_copy(c->dst, c->src, ch_bytes(c), g);
@@ -94,7 +94,7 @@ CH_FN chorus_status ch_reduce_two_shot_push_simple(const struct ch_coll *c, stru
         ch_shot_combine(c, at, exchange++, g);
     }
     ch_tell_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
-    ch_last_is(c, CH_RING_simple, exchange, g);
+    ch_last_is(c, CH_CELL_simple, exchange, g);
     return ch_hear_all(c, CH_WORD_GIVEN, exchange, g); /* dest is complete */
 }
 

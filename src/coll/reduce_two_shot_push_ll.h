@@ -33,7 +33,7 @@ CH_FN struct ch_two_shot ch_two_shot_of(const struct ch_coll *c, size_t at)
     struct ch_two_shot t;
 
     t.at = at;
-    t.bytes = ch_min(c->n * c->layout->chunk_bytes[CH_RING_ll], ch_bytes(c) - at);
+    t.bytes = ch_min(c->n * c->layout->chunk_bytes[CH_CELL_ll], ch_bytes(c) - at);
     t.slice_bytes = ch_divide_up(t.bytes, grain * c->n) * grain;
     return t;
 }
@@ -50,7 +50,7 @@ CH_FN struct ch_gift ch_two_shot_gift(const struct ch_coll *c, const struct ch_t
                                       struct ch_lanes g)
 {
     struct ch_gift gift =
-        ch_gift_of(c, CH_RING_ll, c->src + t->at, t->slice_bytes, t->slice_bytes, g);
+        ch_gift_of(c, CH_CELL_ll, c->src + t->at, t->slice_bytes, t->slice_bytes, g);
 
     gift.is_padded = 1;
     gift.data_bytes = t->bytes;
@@ -64,9 +64,9 @@ CH_FN void ch_two_shot_send(const struct ch_coll *c, const struct ch_value *v,
     for (uint32_t k = 1; k < c->n; k++) {
         const uint32_t peer = ch_after(c, k);
         const struct ch_slot place =
-            ch_place(ch_places_of(c, CH_RING_ll, peer, c->me), exchange);
+            ch_place(ch_places_of(c, CH_CELL_ll, peer, c->me), exchange);
 
-        ch_value_send(CH_RING_ll, place.memory, v, b, place.flag);
+        ch_value_send(CH_CELL_ll, place.memory, v, b, place.flag);
         ch_notify(c->patience, c->peers[peer].door);
     }
 }
@@ -79,13 +79,13 @@ CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot
     const struct ch_sources sources = {ch_all(c), c->src + at, CH_IN_PLACES,
                                        exchange,  1,           bytes};
 
-    for (struct ch_batch b = ch_batch_first(CH_RING_ll, c->dst + at, t->slice_bytes, g);
+    for (struct ch_batch b = ch_batch_first(CH_CELL_ll, c->dst + at, t->slice_bytes, g);
          ch_batch_more(&b); ch_batch_next(&b)) {
         const struct ch_batch data = ch_batch_clip(&b, bytes);
         struct ch_value v;
         struct ch_acc acc;
 
-        ch_combine_sources(c, CH_RING_ll, &sources, c->n, CH_AHEAD, &acc, &b, st);
+        ch_combine_sources(c, CH_CELL_ll, &sources, c->n, CH_AHEAD, &acc, &b, st);
         ch_value_private(&v);
         ch_acc_last(c, &v, &acc, &b);
         if (*st != CHORUS_OK) return;
@@ -103,17 +103,17 @@ CH_FN void ch_two_shot_gather(const struct ch_coll *c, const struct ch_two_shot 
 
     for (uint32_t i = turns.first; i < others.count; i += turns.step) {
         const uint32_t pe = ch_pe(c, others, i);
-        const struct ch_slot place = ch_place(ch_places_of(c, CH_RING_ll, c->me, pe), exchange);
+        const struct ch_slot place = ch_place(ch_places_of(c, CH_CELL_ll, c->me, pe), exchange);
         char *dst = c->dst + t->at + pe * t->slice_bytes;
 
-        for (struct ch_batch b = ch_batch_first(CH_RING_ll, dst, t->slice_bytes, turns.lanes);
+        for (struct ch_batch b = ch_batch_first(CH_CELL_ll, dst, t->slice_bytes, turns.lanes);
              ch_batch_more(&b); ch_batch_next(&b)) {
             const struct ch_batch data = ch_batch_clip(&b, ch_two_shot_data(t, pe));
             struct ch_value v;
 
             ch_value_private(&v);
-            ch_value_ask(CH_RING_ll, place.memory, &v, &b);
-            ch_value_take(c, CH_RING_ll, pe, place.memory, &v, &b, place.flag, st);
+            ch_value_ask(CH_CELL_ll, place.memory, &v, &b);
+            ch_value_take(c, CH_CELL_ll, pe, place.memory, &v, &b, place.flag, st);
             ch_value_store(dst, &v, &data);
         }
     }
@@ -124,10 +124,10 @@ CH_FN chorus_status ch_two_shot_piece(const struct ch_coll *c, const struct ch_t
                                       const struct ch_gift *gift, struct ch_lanes g)
 {
     uint64_t exchange;
-    chorus_status st = ch_give(c, CH_RING_ll, gift, &exchange, g);
+    chorus_status st = ch_give(c, CH_CELL_ll, gift, &exchange, g);
 
     if (st != CHORUS_OK) return st;
-    ch_last_is(c, CH_RING_ll, exchange + 1, g);
+    ch_last_is(c, CH_CELL_ll, exchange + 1, g);
     ch_two_shot_combine(c, t, exchange, g, &st);
     ch_two_shot_gather(c, t, exchange + 1, g, &st);
     return ch_agree(st, g); /* all lanes have read the places */
@@ -139,7 +139,7 @@ CH_FN chorus_status ch_reduce_two_shot_push_ll(const struct ch_coll *c, struct c
     struct ch_gift gift = ch_two_shot_gift(c, &t, g);
 
     ch_begin(c, (uintptr_t)gift.from | (uintptr_t)gift.to.even | gift.to.odd, &gift.batch);
-    if (c->n == 1) ch_cells_bypass(CH_RING_ll, c->src, c->dst, ch_bytes(c), g);
+    if (c->n == 1) ch_cells_bypass(CH_CELL_ll, c->src, c->dst, ch_bytes(c), g);
     if (c->n == 1 || c->count == 0) return CHORUS_OK;
     for (;;) {
         const chorus_status st = ch_two_shot_piece(c, &t, &gift, g);

@@ -20,7 +20,7 @@
 CH_FN chorus_status ch_reducescatter_bruck(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c),
-                 most = ch_combine_bytes(c->n, c->radix, ch_place_units(c, CH_RING_ll));
+                 most = ch_combine_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_ll));
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0; at < bytes && st == CHORUS_OK; at += most) {
@@ -29,9 +29,9 @@ CH_FN chorus_status ch_reducescatter_bruck(const struct ch_coll *c, struct ch_la
         f.src = c->src + at;
         f.src_step = c->stride;
         f.bytes = f.dst_step = ch_min(most, bytes - at);
-        st = ch_rounds_begin(c, CH_RING_ll, &f.exchange, g); /* the last part is combined */
+        st = ch_rounds_begin(c, CH_CELL_ll, &f.exchange, g); /* the last part is combined */
         if (st != CHORUS_OK) return st;
-        f.dst = ch_place(ch_places_of(c, CH_RING_ll, c->me, c->me), f.exchange).memory;
+        f.dst = ch_place(ch_places_of(c, CH_CELL_ll, c->me, c->me), f.exchange).memory;
         st = ch_forward_all(c, &f, g);
         if (st != CHORUS_OK) return st;
         for (uint32_t pe = g.lane; pe < c->n; pe += g.width)

@@ -16,7 +16,7 @@
 
 #include "coll/exchange.h"
 
-CH_FN chorus_status ch_reducescatter_push(const struct ch_coll *c, enum ch_ring ring,
+CH_FN chorus_status ch_reducescatter_push(const struct ch_coll *c, enum ch_cell kind,
                                           struct ch_lanes g)
 {
     const struct ch_exchange x = {.src = c->src,
@@ -24,22 +24,22 @@ CH_FN chorus_status ch_reducescatter_push(const struct ch_coll *c, enum ch_ring 
                                   .own = c->src + c->me * c->stride,
                                   .is_combined = 1};
 
-    return ch_exchange_all(c, ring, x, g);
+    return ch_exchange_all(c, kind, x, g);
 }
 
 CH_FN chorus_status ch_reducescatter_push_simple(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_reducescatter_push(c, CH_RING_simple, g);
+    return ch_reducescatter_push(c, CH_CELL_simple, g);
 }
 
 CH_FN chorus_status ch_reducescatter_push_ll(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_reducescatter_push(c, CH_RING_ll, g);
+    return ch_reducescatter_push(c, CH_CELL_ll, g);
 }
 
 CH_FN chorus_status ch_reducescatter_push_ll128(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_reducescatter_push(c, CH_RING_ll128, g);
+    return ch_reducescatter_push(c, CH_CELL_ll128, g);
 }
 
 #endif /* CH_REDUCESCATTER_PUSH_H */

@@ -5,7 +5,7 @@
  *   needs    map, whole
  *   steps    (n - 1) * ch_divide_up(c, 2)
  *   wire     (n - 1) * s
- *   scratch  a ring to the next PE
+ *   scratch  a FIFO to the next PE
  *   inplace  safe for dest = source and for dest = this PE's block of
  *            source: dest is written when that part of source was read
  *   result   block p combined in the order p + 1, p + 2 .. p
@@ -24,7 +24,7 @@ CH_FN chorus_status ch_reducescatter_ring_turn(const struct ch_coll *c, struct c
     const char *own = c->src + p * c->stride + l.first;
 
     if (l.bytes == 0) return CHORUS_OK;
-    if (t == 0) return ch_send(c, CH_RING_simple, ch_only(ch_next(c)), own, 0, l.bytes, g);
+    if (t == 0) return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), own, 0, l.bytes, g);
     if (t < c->n - 1) return ch_fold_on(c, own, l.bytes, g);
     return ch_fold_relay(c, c->dst + l.first, own, l.bytes, g);
 }

@@ -99,7 +99,7 @@ CH_FN chorus_status ch_level_exchange(const struct ch_coll *c, const struct ch_l
 CH_FN char *ch_level_memory(const struct ch_coll *c, uint32_t pe, uint32_t i, uint64_t exchange,
                             size_t bytes)
 {
-    return ch_place(ch_places_of(c, CH_RING_simple, pe, pe), exchange).memory + i * bytes;
+    return ch_place(ch_places_of(c, CH_CELL_simple, pe, pe), exchange).memory + i * bytes;
 }
 
 /* First level, of a part of each block at src. */
@@ -151,7 +151,7 @@ CH_FN chorus_status ch_reducescatter_two_level(const struct ch_coll *c, struct c
 {
     const uint64_t epoch = ch_epoch(c, g);
     const size_t bytes = ch_bytes(c),
-                 most = ch_level_bytes(c->n, c->radix, ch_place_units(c, CH_RING_simple));
+                 most = ch_level_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_simple));
     const struct ch_level l = ch_level_of(c, c->me);
     chorus_status st =
         ch_level_meet(c, &l, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
@@ -160,7 +160,7 @@ CH_FN chorus_status ch_reducescatter_two_level(const struct ch_coll *c, struct c
         const size_t part = ch_min(most, bytes - at);
         uint64_t exchange;
 
-        st = ch_rounds_begin(c, CH_RING_simple, &exchange, g);
+        st = ch_rounds_begin(c, CH_CELL_simple, &exchange, g);
         if (st != CHORUS_OK) return st;
         ch_level_combine(c, &l, c->src + at, exchange, part, g);
         st = ch_level_exchange(c, &l, exchange, g);

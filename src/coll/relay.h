@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * relay.h: messages that go round the team from PE to PE, through simple rings.
+ * relay.h: messages that go round the team from PE to PE, through simple FIFOs.
  *
  * What goes round is at most two messages long, its legs, and both are on their way at once: a
  * PE works on one while the other travels. A PE thus never sends more than two chunks that its
- * next cannot take before it has sent its own, which is what ring.h asks.
+ * next cannot take before it has sent its own, which is what fifo.h asks.
  */
 #ifndef CH_RELAY_H
 #define CH_RELAY_H
 
-#include "coll/ring.h"
+#include "coll/fifo.h"
 
 #define CH_LEGS 2u
 
@@ -26,7 +26,7 @@ CH_FN uint32_t ch_prev(const struct ch_coll *c)
 /* The most bytes that go round together. */
 CH_FN size_t ch_relay_bytes(const struct ch_coll *c)
 {
-    return CH_LEGS * c->layout->chunk_bytes[CH_RING_simple];
+    return CH_LEGS * c->layout->chunk_bytes[CH_CELL_simple];
 }
 
 struct ch_leg {
@@ -36,7 +36,7 @@ struct ch_leg {
 /* Leg 0 or 1 of `bytes` (0 to ch_relay_bytes). */
 CH_FN struct ch_leg ch_leg_of(const struct ch_coll *c, size_t bytes, uint32_t leg)
 {
-    const size_t chunk = c->layout->chunk_bytes[CH_RING_simple];
+    const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
     struct ch_leg l;
 
     l.first = leg * chunk;
@@ -51,10 +51,10 @@ CH_FN chorus_status ch_fold_relay(const struct ch_coll *c, char *dst, const char
 {
     const struct ch_pes two = {ch_prev(c), 1, 2}; /* and this one */
 
-    return ch_fold(c, CH_RING_simple, two, dst, own, bytes, g);
+    return ch_fold(c, CH_CELL_simple, two, dst, own, bytes, g);
 }
 
-/* The same combined straight into the ring to the next PE: a ch_send of the result. */
+/* The same combined straight into the FIFO to the next PE: a ch_send of the result. */
 CH_FN chorus_status ch_fold_on(const struct ch_coll *c, const char *own, size_t bytes,
                                struct ch_lanes g)
 {
@@ -63,13 +63,13 @@ CH_FN chorus_status ch_fold_on(const struct ch_coll *c, const char *own, size_t 
     struct ch_message m;
 
     ch_lanes_sync(g); /* lane 0 has stored `sent` */
-    m = ch_outgoing(c, CH_RING_simple, next, bytes);
-    if (g.lane == 0) st = ch_wait_for_room(c, CH_RING_simple, next, m.end);
+    m = ch_outgoing(c, CH_CELL_simple, next, bytes);
+    if (g.lane == 0) st = ch_wait_for_room(c, CH_CELL_simple, next, m.end);
     st = ch_agree(st, g);
     if (st == CHORUS_OK) st = ch_fold_relay(c, m.memory, own, bytes, g);
     if (st != CHORUS_OK) return st;
     ch_tell(c, next, CH_WORD_FILLED, m.end, CH_DATA, g); /* pairs with ch_slot_from */
-    if (g.lane == 0) ch_link_of(c, CH_RING_simple, next)->sent = m.end;
+    if (g.lane == 0) ch_link_of(c, CH_CELL_simple, next)->sent = m.end;
     return CHORUS_OK;
 }
 

@@ -15,21 +15,21 @@
 #include "coll/shape_rounds.h"
 
 /* Units that a place holds. */
-CH_FN uint64_t ch_place_units(const struct ch_coll *c, enum ch_ring ring)
+CH_FN uint64_t ch_place_units(const struct ch_coll *c, enum ch_cell kind)
 {
-    return c->layout->place_bytes[ring] / CH_PLACE_UNIT;
+    return c->layout->place_bytes[kind] / CH_PLACE_UNIT;
 }
 
 /* The number of the next exchange, which begins. */
-CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_ring ring,
+CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
                                     uint64_t *exchange, struct ch_lanes g)
 {
-    const uint64_t last = c->exchanges[ring];
+    const uint64_t last = c->exchanges[kind];
     const chorus_status st = ch_agree(ch_standing(c), g); /* all lanes have read the number */
 
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
-    if (g.lane == 0) c->exchanges[ring] = last + 1;
+    if (g.lane == 0) c->exchanges[kind] = last + 1;
     return CHORUS_OK;
 }
 
@@ -46,7 +46,7 @@ CH_FN struct ch_blocks ch_blocks_to(const struct ch_coll *c, uint32_t peer, uint
     struct ch_blocks m;
 
     m.peer = peer;
-    m.place = ch_place(ch_places_of(c, CH_RING_ll, peer, c->me), exchange);
+    m.place = ch_place(ch_places_of(c, CH_CELL_ll, peer, c->me), exchange);
     m.bytes = bytes;
     return m;
 }
@@ -57,7 +57,7 @@ CH_FN struct ch_blocks ch_blocks_from(const struct ch_coll *c, uint32_t peer, ui
     struct ch_blocks m;
 
     m.peer = peer;
-    m.place = ch_place(ch_places_of(c, CH_RING_ll, c->me, peer), exchange);
+    m.place = ch_place(ch_places_of(c, CH_CELL_ll, c->me, peer), exchange);
     m.bytes = bytes;
     return m;
 }
@@ -65,19 +65,19 @@ CH_FN struct ch_blocks ch_blocks_from(const struct ch_coll *c, uint32_t peer, ui
 /* The message's next block. */
 CH_FN void ch_blocks_next(struct ch_blocks *m)
 {
-    m->place.memory += ch_cells(CH_RING_ll, m->bytes) * ch_cell_bytes(CH_RING_ll);
+    m->place.memory += ch_cells(CH_CELL_ll, m->bytes) * ch_cell_bytes(CH_CELL_ll);
 }
 
 CH_FN void ch_blocks_put(struct ch_blocks *m, const char *src, struct ch_lanes g)
 {
-    ch_cells_fill(CH_RING_ll, m->place.memory, m->place.flag, src, m->bytes, g);
+    ch_cells_fill(CH_CELL_ll, m->place.memory, m->place.flag, src, m->bytes, g);
     ch_blocks_next(m);
 }
 
 CH_FN void ch_blocks_take(const struct ch_coll *c, struct ch_blocks *m, char *dst,
                           struct ch_lanes g, chorus_status *st)
 {
-    ch_cells_empty(c, CH_RING_ll, m->peer, m->place.memory, m->place.flag, dst, m->bytes, g,
+    ch_cells_empty(c, CH_CELL_ll, m->peer, m->place.memory, m->place.flag, dst, m->bytes, g,
                    st);
     ch_blocks_next(m);
 }

@@ -15,9 +15,9 @@
 #include "coll/shape.h"
 
 /* The bytes of a block from byte `at` on that go in one message: a chunk, or what is left. */
-CH_FN size_t ch_part(const struct ch_coll *c, enum ch_ring ring, size_t at)
+CH_FN size_t ch_part(const struct ch_coll *c, enum ch_cell kind, size_t at)
 {
-    return ch_min(c->layout->chunk_bytes[ring], ch_bytes(c) - at);
+    return ch_min(c->layout->chunk_bytes[kind], ch_bytes(c) - at);
 }
 
 /* May this call send? Not once an earlier one failed. */
@@ -146,7 +146,7 @@ enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
 CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                           enum ch_reach_of to, struct ch_lanes g)
 {
-    for (struct ch_batch b = ch_batch_first(CH_RING_simple, dst, bytes, g); ch_batch_more(&b);
+    for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v[CH_AHEAD];
         struct ch_acc acc;
@@ -170,7 +170,7 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
                             struct ch_lanes g)
 {
     ch_lanes_sync(g); /* all slots are set */
-    for (struct ch_batch b = ch_batch_first(CH_RING_simple, dst, bytes, g); ch_batch_more(&b);
+    for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v[CH_AHEAD];
         struct ch_acc acc;

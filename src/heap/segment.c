@@ -200,7 +200,7 @@ void ch_segment_share(const struct ch_layout *layout, char *base,
 void ch_segment_close(struct ch_segment *segment)
 {
     if (segment->base == NULL) return;
-    /* A peer's thread may still ring this door after the last barrier. */
+    /* A peer's thread may still wake this door after the last barrier. */
     if (!segment->is_shared ||
         __atomic_sub_fetch(&((struct head *)(void *)segment->base)->users, 1,
                            __ATOMIC_ACQ_REL) == 0)

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ring a protocol sends through, if its algorithm uses one. */
-static enum ch_ring ring_of(enum ch_proto proto)
+/* The FIFO a protocol sends through, if its algorithm uses one. */
+static enum ch_cell cell_of(enum ch_proto proto)
 {
-    return proto == CH_PROTO_ll      ? CH_RING_ll
-           : proto == CH_PROTO_ll128 ? CH_RING_ll128
-                                     : CH_RING_simple;
+    return proto == CH_PROTO_ll      ? CH_CELL_ll
+           : proto == CH_PROTO_ll128 ? CH_CELL_ll128
+                                     : CH_CELL_simple;
 }
 
 /* What the formulas of the plan's algorithm are evaluated for. */
@@ -34,9 +34,9 @@ static void shape_of(const struct ch_request *request, const struct ch_plan *pla
     shape_out->p = UINT32_MAX;
     if (request->chunk_bytes == 0) return;
     ch_sync_layout_init(&layout, n, request->chunk_bytes);
-    chunk = layout.chunk_bytes[ring_of(plan->algo->proto)];
+    chunk = layout.chunk_bytes[cell_of(plan->algo->proto)];
     message = request->coll == CHORUS_COLL_reducescatter ? shape_out->s : shape_out->m;
-    shape_out->p = layout.place_bytes[ring_of(plan->algo->proto)] / CH_PLACE_UNIT;
+    shape_out->p = layout.place_bytes[cell_of(plan->algo->proto)] / CH_PLACE_UNIT;
     if (message > chunk) shape_out->c = (message + chunk - 1) / chunk;
 }
 

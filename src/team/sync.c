@@ -18,10 +18,10 @@ static size_t round_up(size_t value, size_t to)
     return (value + to - 1) / to * to;
 }
 
-static size_t chunk_of(enum ch_ring ring, size_t wanted)
+static size_t chunk_of(enum ch_cell kind, size_t wanted)
 {
-    const size_t bytes = ring == CH_RING_simple ? wanted : wanted / LL_FRACTION;
-    const size_t most = ring == CH_RING_simple ? LINE_BYTES : CH_UNIT_BYTES;
+    const size_t bytes = kind == CH_CELL_simple ? wanted : wanted / LL_FRACTION;
+    const size_t most = kind == CH_CELL_simple ? LINE_BYTES : CH_UNIT_BYTES;
     const size_t grain = bytes >= most ? most : CHUNK_BYTES_MIN;
 
     return bytes < grain ? grain : bytes / grain * grain;
@@ -37,30 +37,31 @@ static uint32_t log2_up(uint64_t value)
 }
 
 /* For a chunk; for blocks of all PEs too, see rounds.h. */
-static size_t place_bytes(enum ch_ring ring, uint32_t n, size_t chunk)
+static size_t place_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
 {
-    const size_t bytes = ch_cells(ring, chunk) * ch_cell_bytes(ring),
-                 least = ring == CH_RING_ll128 ? 0 : (size_t)2 * n * CH_PLACE_UNIT;
+    const size_t bytes = ch_cells(kind, chunk) * ch_cell_bytes(kind),
+                 least = kind == CH_CELL_ll128 ? 0 : (size_t)2 * n * CH_PLACE_UNIT;
 
     return round_up(bytes > least ? bytes : least, sizeof(struct ch_line));
 }
 
 static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes)
 {
-    size_t offset = round_up((size_t)CH_WORD_COUNT * n * CH_LINE_BYTES, sizeof(struct ch_line));
+    size_t offset =
+        round_up((size_t)CH_WORD_COUNT * n * CH_CACHE_LINE_BYTES, sizeof(struct ch_line));
 
-    for (int i = 0; i < CH_RING_COUNT; i++) {
-        const enum ch_ring ring = (enum ch_ring)i;
-        const size_t chunk = chunk_of(ring, chunk_bytes);
+    for (int i = 0; i < CH_CELL_COUNT; i++) {
+        const enum ch_cell kind = (enum ch_cell)i;
+        const size_t chunk = chunk_of(kind, chunk_bytes);
 
-        layout->chunk_bytes[ring] = chunk;
-        layout->cells_log2[ring] = log2_up(CH_RING_CHUNKS * ch_cells(ring, chunk));
-        layout->ring_bytes[ring] = ch_cell_bytes(ring) << layout->cells_log2[ring];
-        layout->ring_offset[ring] = offset;
-        offset = round_up(offset + n * layout->ring_bytes[ring], sizeof(struct ch_line));
-        layout->place_bytes[ring] = (uint32_t)place_bytes(ring, n, chunk);
-        layout->place_offset[ring] = offset;
-        offset += (size_t)2 * n * layout->place_bytes[ring];
+        layout->chunk_bytes[kind] = chunk;
+        layout->cells_log2[kind] = log2_up(CH_FIFO_CHUNKS * ch_cells(kind, chunk));
+        layout->fifo_bytes[kind] = ch_cell_bytes(kind) << layout->cells_log2[kind];
+        layout->fifo_offset[kind] = offset;
+        offset = round_up(offset + n * layout->fifo_bytes[kind], sizeof(struct ch_line));
+        layout->place_bytes[kind] = (uint32_t)place_bytes(kind, n, chunk);
+        layout->place_offset[kind] = offset;
+        offset += (size_t)2 * n * layout->place_bytes[kind];
     }
     layout->dup_bytes = offset;
 }

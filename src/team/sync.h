@@ -5,16 +5,16 @@
  * Per duplicate and PE:
  *
  *     words   [CH_WORD_COUNT][n], a cache line each: word w of peer p is written by p alone
- *     rings   [CH_RING_COUNT][n]: ring r of peer p is written by p alone; a PE's own are its
+ *     fifos   [CH_CELL_COUNT][n]: FIFO r of peer p is written by p alone; a PE's own are its
  *             boards, which all others read
- *     places  [CH_RING_COUNT][2][n]: for exchange.h; in each of the two, place p is written
+ *     places  [CH_CELL_COUNT][2][n]: for exchange.h; in each of the two, place p is written
  *             by peer p alone
  *
- * A ring is a FIFO of cells from one PE to another: packets, lines, or 64 plain bytes. A
- * message takes the cells it needs, side by side; where the rest of the ring is too short for
+ * A FIFO is of cells from one PE to another: packets, lines, or 64 plain bytes. A
+ * message takes the cells it needs, side by side; where the rest of the FIFO is too short for
  * it, it begins at the start. Cells are numbered for ever, those left out too; cell i lies at
  * i % cells. The writer fills a cell once the reader has said (CH_WORD_TAKEN) that what lay
- * there is taken. Packets and lines carry the number of the lap through the ring, i / cells +
+ * there is taken. Packets and lines carry the number of the lap through the FIFO, i / cells +
  * 1, so no flag is used twice in one place and none needs clearing; plain cells are announced
  * by a word (CH_WORD_FILLED). All counters only grow, so waits compare with "at least" and
  * nothing is reset between calls.
@@ -27,50 +27,50 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum ch_ring { CH_RING_simple, CH_RING_ll, CH_RING_ll128, CH_RING_COUNT };
+enum ch_cell { CH_CELL_simple, CH_CELL_ll, CH_CELL_ll128, CH_CELL_COUNT };
 
 /* A place is counted in units of a packet, which are 16 bytes of plain data too. */
 #define CH_PLACE_UNIT 16u
 
-/* In place of a ring where data is plain memory on both sides. */
-#define CH_PLAIN CH_RING_COUNT
+/* In place of a FIFO where data is plain memory on both sides. */
+#define CH_PLAIN CH_CELL_COUNT
 
 enum ch_word {
     CH_WORD_BARRIER, /* epoch: the peer reached the barrier of that epoch */
     CH_WORD_READY,   /* epoch: the peer is in the call: its dest may be written, source read */
     CH_WORD_DONE,    /* epoch: the peer wrote and read all that it will in the call */
-    CH_WORD_FILLED,  /* cells of the simple ring that the peer filled here */
+    CH_WORD_FILLED,  /* cells of the simple FIFO that the peer filled here */
     CH_WORD_GIVEN,   /* exchange: what the peer gives in it, as plain data, is there */
     CH_WORD_MET,     /* exchange of packets: the peer is in it, without a message for this PE */
-    CH_WORD_TAKEN,   /* [CH_RING_COUNT]: cells of the ring to the peer that it has freed */
-    CH_WORD_READ = CH_WORD_TAKEN + CH_RING_COUNT, /* [CH_RING_COUNT]: cells of this PE's board
+    CH_WORD_TAKEN,   /* [CH_CELL_COUNT]: cells of the FIFO to the peer that it has freed */
+    CH_WORD_READ = CH_WORD_TAKEN + CH_CELL_COUNT, /* [CH_CELL_COUNT]: cells of this PE's board
                                                      that the peer has read */
-    CH_WORD_COUNT = CH_WORD_READ + CH_RING_COUNT
+    CH_WORD_COUNT = CH_WORD_READ + CH_CELL_COUNT
 };
 
 /* Bytes of a cell, and of the data in it. */
 /* clang-format off */
-#define CH_RING_LIST(X)                                            \
-    X(simple, CH_LINE_BYTES, CH_LINE_BYTES)                        \
+#define CH_CELL_LIST(X)                                            \
+    X(simple, CH_CACHE_LINE_BYTES, CH_CACHE_LINE_BYTES)                        \
     X(ll, sizeof(struct ch_packet), 8u)                            \
     X(ll128, sizeof(struct ch_line), CH_LINE_DATA)
 /* clang-format on */
 
-/* A ring holds at least this many chunks: one being sent, one being taken, and as much again
+/* A FIFO holds at least this many chunks: one being sent, one being taken, and as much again
  * before the sender must hear that anything was taken. */
-#define CH_RING_CHUNKS 8u
+#define CH_FIFO_CHUNKS 8u
 
 /* The same on every PE of the team. Offsets are from the start of the duplicate. */
 struct ch_sync_layout {
-    size_t chunk_bytes[CH_RING_COUNT]; /* the longest message; a multiple of 16, and where it is
+    size_t chunk_bytes[CH_CELL_COUNT]; /* the longest message; a multiple of 16, and where it is
                                           not smaller than that, of 128 (simple) or
                                           CH_UNIT_BYTES */
-    uint32_t cells_log2[CH_RING_COUNT];
-    size_t ring_bytes[CH_RING_COUNT];
-    size_t ring_offset[CH_RING_COUNT];
-    uint32_t place_bytes[CH_RING_COUNT]; /* for one message of an exchange; at least two units
+    uint32_t cells_log2[CH_CELL_COUNT];
+    size_t fifo_bytes[CH_CELL_COUNT];
+    size_t fifo_offset[CH_CELL_COUNT];
+    uint32_t place_bytes[CH_CELL_COUNT]; /* for one message of an exchange; at least two units
                                             for each PE, but not for lines */
-    size_t place_offset[CH_RING_COUNT];
+    size_t place_offset[CH_CELL_COUNT];
     size_t dup_bytes; /* one duplicate, a multiple of 128 */
 };
 
@@ -81,7 +81,7 @@ struct ch_peer {
     struct ch_door *door; /* where it sleeps */
 };
 
-/* Positions in the rings of one pair, and in the peer's board, in cells. Of a PE with itself,
+/* Positions in the FIFOs of one pair, and in the peer's board, in cells. Of a PE with itself,
  * `sent` and `freed` are its board's: taken by all, then, from CH_WORD_READ. */
 struct ch_link {
     uint64_t sent;      /* filled there */
@@ -108,8 +108,8 @@ struct ch_slot {
 struct ch_dup {
     uint64_t failed; /* of a GPU's first, for all: calls do nothing, as an earlier one failed */
     uint64_t epoch;  /* of the last call */
-    uint64_t exchanges[CH_RING_COUNT]; /* the last one's number; of packets, with CH_TAKEN */
-    struct ch_link *links;             /* [CH_RING_COUNT * n] */
+    uint64_t exchanges[CH_CELL_COUNT]; /* the last one's number; of packets, with CH_TAKEN */
+    struct ch_link *links;             /* [CH_CELL_COUNT * n] */
     struct ch_slot *slots;             /* [n], of one call */
     uint64_t running; /* of a GPU's first, for all, with CHORUS_CHECK: 1 while a call runs */
     uint64_t ended;   /* likewise: CTAs of calls on streams that have ended, but for graphs' */
@@ -119,7 +119,7 @@ struct ch_dup {
  * and slots. It follows the sync memory of the team. */
 #define CH_DEVICE_LINKS_AT 128u
 #define CH_DEVICE_SLOTS_AT(n) \
-    (CH_DEVICE_LINKS_AT + CH_RING_COUNT * (n) * sizeof(struct ch_link))
+    (CH_DEVICE_LINKS_AT + CH_CELL_COUNT * (n) * sizeof(struct ch_link))
 #define CH_DEVICE_DUP_BYTES(n) \
     ((CH_DEVICE_SLOTS_AT(n) + (n) * sizeof(struct ch_slot) + 63) / 64 * 64)
 
@@ -128,49 +128,49 @@ void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk
 
 CH_FN uint64_t *ch_sync_word(char *dup, uint32_t n, enum ch_word word, uint32_t writer)
 {
-    return (uint64_t *)(void *)(dup + ((size_t)word * n + writer) * CH_LINE_BYTES);
+    return (uint64_t *)(void *)(dup + ((size_t)word * n + writer) * CH_CACHE_LINE_BYTES);
 }
 
-CH_FN size_t ch_cell_bytes(enum ch_ring ring)
+CH_FN size_t ch_cell_bytes(enum ch_cell kind)
 {
 #define X(name, cell, data) \
-    if (ring == CH_RING_##name) return (cell);
-    CH_RING_LIST(X)
+    if (kind == CH_CELL_##name) return (cell);
+    CH_CELL_LIST(X)
 #undef X
     return 0;
 }
 
 /* Cells that a message of `bytes` takes. */
-CH_FN uint64_t ch_cells(enum ch_ring ring, size_t bytes)
+CH_FN uint64_t ch_cells(enum ch_cell kind, size_t bytes)
 {
 #define X(name, cell, data) \
-    if (ring == CH_RING_##name) return (bytes + (data)-1) / (data);
-    CH_RING_LIST(X)
+    if (kind == CH_CELL_##name) return (bytes + (data)-1) / (data);
+    CH_CELL_LIST(X)
 #undef X
     return 0;
 }
 
-/* A message in a ring: cells [begin, end), `memory` is where the first lies. */
+/* A message in a FIFO: cells [begin, end), `memory` is where the first lies. */
 struct ch_message {
     uint64_t begin, end;
     uint64_t flag; /* of its packets or lines */
     char *memory;
 };
 
-/* The message of `bytes` that comes after cell `position` of the ring from `writer`. */
+/* The message of `bytes` that comes after cell `position` of the FIFO from `writer`. */
 CH_FN struct ch_message ch_message_after(char *dup, const struct ch_sync_layout *layout,
-                                         enum ch_ring ring, uint32_t writer, uint64_t position,
+                                         enum ch_cell kind, uint32_t writer, uint64_t position,
                                          size_t bytes)
 {
-    const uint64_t cells = (uint64_t)1 << layout->cells_log2[ring];
-    const uint64_t needed = ch_cells(ring, bytes), at = position & (cells - 1);
+    const uint64_t cells = (uint64_t)1 << layout->cells_log2[kind];
+    const uint64_t needed = ch_cells(kind, bytes), at = position & (cells - 1);
     struct ch_message m;
 
     m.begin = at + needed <= cells ? position : position - at + cells;
     m.end = m.begin + needed;
-    m.flag = (m.begin >> layout->cells_log2[ring]) + 1;
-    m.memory = dup + layout->ring_offset[ring] + writer * layout->ring_bytes[ring] +
-               (m.begin & (cells - 1)) * ch_cell_bytes(ring);
+    m.flag = (m.begin >> layout->cells_log2[kind]) + 1;
+    m.memory = dup + layout->fifo_offset[kind] + writer * layout->fifo_bytes[kind] +
+               (m.begin & (cells - 1)) * ch_cell_bytes(kind);
     return m;
 }
 

@@ -36,7 +36,7 @@ static chorus_status alloc_dups(struct ch_team *team)
     team->dups = calloc(team->n_dups, sizeof(*team->dups));
     if (team->dups == NULL) return CHORUS_ERR_SYSTEM;
     for (uint32_t d = 0; d < team->n_dups; d++) {
-        team->dups[d].links = calloc((size_t)CH_RING_COUNT * team->n, sizeof(struct ch_link));
+        team->dups[d].links = calloc((size_t)CH_CELL_COUNT * team->n, sizeof(struct ch_link));
         team->dups[d].slots = calloc(team->n, sizeof(struct ch_slot));
         if (team->dups[d].links == NULL || team->dups[d].slots == NULL)
             return CHORUS_ERR_SYSTEM;

@@ -3,7 +3,7 @@
  * team.h: groups of PEs, and the sync memory their collectives run on.
  *
  * A team's sync memory lies on the data side of each member's heap, at an address that the
- * members tell each other when the team is made. It holds, per duplicate, the words and rings
+ * members tell each other when the team is made. It holds, per duplicate, the words and FIFOs
  * of sync.h. A duplicate serves one CTA. The library itself (team creation, malloc's barrier)
  * uses a mailbox, in host memory wherever the heap is, and never meets a user's call in flight.
  */

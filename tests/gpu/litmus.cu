@@ -192,7 +192,7 @@ struct packet {
 struct line {
     static __device__ struct ch_batch batch(struct ch_lanes g)
     {
-        return ch_batch_first(CH_RING_ll128, nullptr,
+        return ch_batch_first(CH_CELL_ll128, nullptr,
                               LITMUS_LANES / CH_LINE_PARTS * CH_LINE_DATA, g);
     }
     static __device__ void write(const struct channel *c, uint64_t round, bool is_weak,
@@ -206,7 +206,7 @@ struct line {
         if (is_weak)
             tear(c, v, round, g);
         else
-            ch_value_send(CH_RING_ll128, c->cells, &v, &b, round);
+            ch_value_send(CH_CELL_ll128, c->cells, &v, &b, round);
     }
     static __device__ void tear(const struct channel *c, const struct ch_value &v,
                                 uint64_t round, struct ch_lanes g)
@@ -234,7 +234,7 @@ struct line {
         (void)is_weak;
         coll.patience = p;
         coll.late_peer = &late;
-        ch_value_take(&coll, CH_RING_ll128, 0, c->cells, &v, &b, round, &st);
+        ch_value_take(&coll, CH_CELL_ll128, 0, c->cells, &v, &b, round, &st);
         if (st != CHORUS_OK) atomicAdd(&found->lost, 1u);
         tell(c->credit, round, CH_CREDIT, g);
         is_bad = v.word[0][0] != value_of(round, 2 * g.lane) ||

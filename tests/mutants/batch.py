@@ -17,9 +17,9 @@ FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w", "-fno-strict-aliasing"]
 
 # Name, the text, what stands there instead.
 MUTANTS = [
-    ("a line is not loaded again", "if (ring == CH_RING_ll128) ch_value_ask(ring, cells, v, b);", ""),
+    ("a line is not loaded again", "if (kind == CH_CELL_ll128) ch_value_ask(kind, cells, v, b);", ""),
     ("lines of several PEs are not loaded again",
-     "if (ring == CH_RING_ll128 && u < ahead) ch_value_ask(ring, wanted[u].cells, &v[u], b);", ";"),
+     "if (kind == CH_CELL_ll128 && u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);", ";"),
     ("the flag of a second packet is not looked at", "b->own.bytes > 8 ? v->seen[1] ^ flag : 0", "0"),
     ("a part of a line is half a part off", "line * CH_LINE_DATA + part * CH_PIECE_BYTES",
      "line * CH_LINE_DATA + part * CH_PIECE_BYTES + 8"),

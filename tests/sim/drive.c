@@ -20,7 +20,7 @@
 struct pe {
     struct ch_peer peers[PLAN_PES_MAX];
     struct ch_dup dup;
-    struct ch_link links[CH_RING_COUNT * PLAN_PES_MAX];
+    struct ch_link links[CH_CELL_COUNT * PLAN_PES_MAX];
     struct ch_slot slots[PLAN_PES_MAX];
     uint32_t late_peer;
 };
@@ -45,32 +45,32 @@ static void describe_sync(size_t offset, char *text, size_t text_bytes)
     static const char *const words[] = {"BARRIER",       "READY", "DONE",      "FILLED",
                                         "GIVEN",         "MET",   "TAKEN",     "TAKEN (LL)",
                                         "TAKEN (LL128)", "READ",  "READ (LL)", "READ (LL128)"};
-    static const char *const rings[] = {"simple", "LL", "LL128"};
+    static const char *const fifos[] = {"simple", "LL", "LL128"};
     const struct plan *plan = drive.plan;
     const struct ch_sync_layout *layout = &plan->layout;
-    const size_t word = offset / CH_LINE_BYTES / plan->n;
-    int ring = CH_RING_COUNT - 1;
+    const size_t word = offset / CH_CACHE_LINE_BYTES / plan->n;
+    int kind = CH_CELL_COUNT - 1;
     size_t place;
 
     _Static_assert(sizeof(words) / sizeof(words[0]) == CH_WORD_COUNT, "a name for each word");
 
     if (word < CH_WORD_COUNT) {
         (void)snprintf(text, text_bytes, "word %s of %zu", words[word],
-                       offset / CH_LINE_BYTES % plan->n);
+                       offset / CH_CACHE_LINE_BYTES % plan->n);
         return;
     }
-    while (offset < layout->ring_offset[ring])
-        ring--;
-    if (offset >= layout->place_offset[ring]) {
-        offset -= layout->place_offset[ring];
-        place = offset / layout->place_bytes[ring];
-        (void)snprintf(text, text_bytes, "%s place %zu from %zu + %zu", rings[ring],
-                       place / plan->n, place % plan->n, offset % layout->place_bytes[ring]);
+    while (offset < layout->fifo_offset[kind])
+        kind--;
+    if (offset >= layout->place_offset[kind]) {
+        offset -= layout->place_offset[kind];
+        place = offset / layout->place_bytes[kind];
+        (void)snprintf(text, text_bytes, "%s place %zu from %zu + %zu", fifos[kind],
+                       place / plan->n, place % plan->n, offset % layout->place_bytes[kind]);
         return;
     }
-    offset -= layout->ring_offset[ring];
-    (void)snprintf(text, text_bytes, "%s ring from %zu + %zu", rings[ring],
-                   offset / layout->ring_bytes[ring], offset % layout->ring_bytes[ring]);
+    offset -= layout->fifo_offset[kind];
+    (void)snprintf(text, text_bytes, "%s FIFO from %zu + %zu", fifos[kind],
+                   offset / layout->fifo_bytes[kind], offset % layout->fifo_bytes[kind]);
 }
 
 static void describe(size_t offset, char *text, size_t text_bytes)

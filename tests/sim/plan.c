@@ -53,26 +53,26 @@ static void choose_type(struct plan_call *call)
     } while (!takes(call->algo, call->type, call->op));
 }
 
-/* The rings of this algorithm, or the simple ones where it has none. */
-static enum ch_ring ring_of(const struct ch_algo *algo)
+/* The FIFOs of this algorithm, or the simple ones where it has none. */
+static enum ch_cell cell_of(const struct ch_algo *algo)
 {
     switch (algo->proto) {
     case CH_PROTO_ll:
-        return CH_RING_ll;
+        return CH_CELL_ll;
     case CH_PROTO_ll128:
-        return CH_RING_ll128;
+        return CH_CELL_ll128;
     default:
-        return CH_RING_simple;
+        return CH_CELL_simple;
     }
 }
 
-/* Bytes that a chunk of this algorithm carries, or the unit where there is no ring. */
+/* Bytes that a chunk of this algorithm carries, or the unit where there is no FIFO. */
 static size_t chunk_bytes(const struct plan *plan, const struct ch_algo *algo)
 {
-    return plan->layout.chunk_bytes[ring_of(algo)];
+    return plan->layout.chunk_bytes[cell_of(algo)];
 }
 
-/* Most bytes of a block: enough for several rounds of a ring where there are few PEs. */
+/* Most bytes of a block: enough for several rounds of a FIFO where there are few PEs. */
 static size_t cap_bytes(uint32_t n)
 {
     if (n <= 2) return 8192; /* a second piece of two shots too */
@@ -99,7 +99,7 @@ static size_t choose_count(const struct plan *plan, const struct plan_call *call
         count = (chunk + element) / element - draw(3) % (chunk / element);
         break;
     case 4:
-        count = (1 + draw(3 * CH_RING_CHUNKS)) * (chunk / element) + draw(8);
+        count = (1 + draw(3 * CH_FIFO_CHUNKS)) * (chunk / element) + draw(8);
         break;
     case 5:
         count = plan->n <= 2 ? cap - draw(16) : 1 + draw(100);
@@ -241,7 +241,7 @@ struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call
                              .e = ch_type_bytes[call->type],
                              .c = ch_divide_up(call->bytes, chunk),
                              .p =
-                                 plan->layout.place_bytes[ring_of(call->algo)] / CH_PLACE_UNIT};
+                                 plan->layout.place_bytes[cell_of(call->algo)] / CH_PLACE_UNIT};
 
     shape.s = call->algo->coll == CHORUS_COLL_reducescatter
                   ? call->bytes
@@ -269,7 +269,7 @@ void plan_describe(const struct plan *plan, const struct plan_call *call, char *
         "dest +%zu, stride %zu, %s",
         ch_coll_names[call->algo->coll], call->algo->name, ch_proto_names[call->algo->proto],
         call->count, ch_type_names[call->type], ch_op_names[call->op], call->root, call->radix,
-        plan->layout.chunk_bytes[CH_RING_simple], plan->layout.chunk_bytes[CH_RING_ll],
+        plan->layout.chunk_bytes[CH_CELL_simple], plan->layout.chunk_bytes[CH_CELL_ll],
         call->source.offset - plan->layout.dup_bytes,
         call->dest.offset - plan->layout.dup_bytes, call->stride, places[call->place]);
 }
