@@ -2,7 +2,7 @@
 /* cuda_fake.c: the runtime: devices, streams, events, captures, launches. */
 #include "cuda_fake.h"
 
-#include "coll/kernels.h"
+#include "coll/cuda/kernels.h"
 
 #include <pthread.h>
 #include <stdio.h>

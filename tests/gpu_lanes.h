@@ -10,7 +10,7 @@
 #define CH_TEST_GPU_LANES_H
 
 #define CH_EXEC_H
-#define CH_BATCH_OF_MACHINE "coll/batch_cuda.h"
+#define CH_BATCH_OF_MACHINE "coll/cuda/batch_cuda.h"
 #define CH_FN static inline __attribute__((unused))
 #ifndef CH_INSIDE_KERNELS
 #define CH_INSIDE_KERNELS 0

@@ -24,9 +24,9 @@ BEFORE = "    X(broadcast, tree, simple,"
 
 def add(src, wire):
     """The header, which is broadcast_pull.h under another name, and the row."""
-    text = (src / "coll/broadcast_pull.h").read_text()
+    text = (src / "coll/algo/broadcast_pull.h").read_text()
     text = text.replace("ch_broadcast_pull", "ch_broadcast_example")
-    (src / "coll/broadcast_example.h").write_text(text.replace("BROADCAST_PULL", "BROADCAST_EXAMPLE"))
+    (src / "coll/algo/broadcast_example.h").write_text(text.replace("BROADCAST_PULL", "BROADCAST_EXAMPLE"))
     rows = (src / "coll/algorithm.h").read_text()
     assert rows.count(BEFORE) == 1
     (src / "coll/algorithm.h").write_text(rows.replace(BEFORE, ROW.format(wire=wire) + BEFORE))

@@ -123,7 +123,7 @@ def usage_faults(text, arch, lanes):
         most_spilled = 0 if arch in RUN_ON else SPILL_ELSEWHERE
         if max(stack, stores, loads) > most_spilled:
             yield (f"{name} has {stack} bytes of stack and spills {stores + loads}; give it fewer "
-                   "lanes in coll/kernel.h, or smaller batches")
+                   "lanes in coll/cuda/kernel.h, or smaller batches")
         if most is None:
             yield f"{name} has no launch bound"
         elif -(-registers // GRAIN) * GRAIN * most > REGISTERS:

@@ -45,7 +45,7 @@
 #include "base/exec.h"
 
 #include "chorus/chorusx.h"
-#include "coll/kernel.h"
+#include "coll/cuda/kernel.h"
 #include "team/device_table.h"
 
 #include <cuda_runtime.h>

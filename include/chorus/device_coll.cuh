@@ -14,16 +14,16 @@
 #ifndef CHORUS_DEVICE_COLL_CUH
 #define CHORUS_DEVICE_COLL_CUH
 
-#include "coll/alltoall_direct.h"
-#include "coll/alltoall_push.h"
-#include "coll/barrier_push.h"
-#include "coll/broadcast_pull.h"
-#include "coll/broadcast_push.h"
-#include "coll/fcollect_direct.h"
-#include "coll/fcollect_push.h"
-#include "coll/reduce_one_shot.h"
-#include "coll/reduce_two_shot.h"
-#include "coll/reducescatter_push.h"
+#include "coll/algo/alltoall_direct.h"
+#include "coll/algo/alltoall_push.h"
+#include "coll/algo/barrier_push.h"
+#include "coll/algo/broadcast_pull.h"
+#include "coll/algo/broadcast_push.h"
+#include "coll/algo/fcollect_direct.h"
+#include "coll/algo/fcollect_push.h"
+#include "coll/algo/reduce_one_shot.h"
+#include "coll/algo/reduce_two_shot.h"
+#include "coll/algo/reducescatter_push.h"
 
 /* --- what the calls are made of --------------------------------------------------------- */
 CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,

@@ -2,7 +2,7 @@
 /* coll.c: a collective call: check, select, launch. */
 #include "api/coll.h"
 
-#include "coll/multimem.h"
+#include "coll/cuda/multimem.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 
 #include "api/context.h"
 #include "chorus/chorusx.h"
-#include "coll/gpu.h"
-#include "coll/stream.h"
+#include "coll/cuda/gpu.h"
+#include "coll/host/stream.h"
 
 /* What the user asked for. */
 struct ch_args {

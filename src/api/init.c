@@ -4,7 +4,7 @@
 
 #include "api/context.h"
 #include "base/log.h"
-#include "coll/gpu.h"
+#include "coll/cuda/gpu.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
 #include "api/context.h"
 
 #include "boot/vote.h"
-#include "coll/crew.h"
-#include "coll/gpu.h"
-#include "coll/lines.h"
+#include "coll/host/crew.h"
+#include "coll/cuda/gpu.h"
+#include "coll/cuda/lines.h"
 
 #include <stdlib.h>
 

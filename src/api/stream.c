@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c: streams that the library makes, and who owns them. */
-#include "coll/stream.h"
+#include "coll/host/stream.h"
 
 #include "api/context.h"
 #include "api/coll.h"

@@ -12,20 +12,20 @@
 
 #if defined(CH_SIM)
 #include "base/exec_sim.h"
-#define CH_BATCH_OF_MACHINE "coll/batch_cpu.h"
+#define CH_BATCH_OF_MACHINE "coll/host/batch_cpu.h"
 #elif defined(__CUDACC__)
 #include "base/exec_cuda.h"
-#define CH_BATCH_OF_MACHINE "coll/batch_cuda.h"
+#define CH_BATCH_OF_MACHINE "coll/cuda/batch_cuda.h"
 #else
 #include "base/exec_host.h"
-#define CH_BATCH_OF_MACHINE "coll/batch_cpu.h"
+#define CH_BATCH_OF_MACHINE "coll/host/batch_cpu.h"
 #endif
 
 /* A GPU's switches may multicast: a machine of its own, for a few kernels (kernels_nvls.cu). */
 #if defined(CH_NVLS)
-#define CH_MULTICAST_OF_MACHINE "coll/multimem_cuda.h"
+#define CH_MULTICAST_OF_MACHINE "coll/cuda/multimem_cuda.h"
 #else
-#define CH_MULTICAST_OF_MACHINE "coll/multicast_software.h"
+#define CH_MULTICAST_OF_MACHINE "coll/words/multicast_software.h"
 #endif
 
 #endif /* CH_EXEC_H */

@@ -118,7 +118,7 @@ void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes);
  * Multicast in hardware: an object that stands for the memory of n devices at once. One PE
  * creates it, with a handle and a descriptor as above; each adds its device, once it has the
  * handle; when all have, each binds memory of its own. Then it is mapped like memory, for
- * instructions of its own (coll/multimem_cuda.h) and no others.
+ * instructions of its own (coll/cuda/multimem_cuda.h) and no others.
  */
 CH_MUST_CHECK chorus_status ch_device_multicast_create(const struct ch_device *device,
                                                        uint32_t n, size_t bytes,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "litmus.h"
 
-#include "coll/batch.h"
-#include "coll/vocab.h"
+#include "coll/words/batch.h"
+#include "coll/words/vocab.h"
 
 #include <cuda_runtime.h>
 

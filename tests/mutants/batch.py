@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-FILE = "src/coll/batch_cuda.h"
+FILE = "src/coll/cuda/batch_cuda.h"
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w", "-fno-strict-aliasing"]
 
 # Name, the text, what stands there instead.

@@ -67,7 +67,7 @@ def problems(root, files):
         return
     table, seen = dict(rows(root)), set()
     for path in files:
-        if not re.match(r"src/coll/\w+\.h$", path):
+        if not re.match(r"src/coll/algo/\w+\.h$", path):
             continue
         text = style.read(root, path)
         functions = [f for f in re.findall(r"CH_FN chorus_status (\w+)\(", text) if f in table]
@@ -85,7 +85,7 @@ def problems(root, files):
                     yield (f"{path}: {part} is '{parts[part]}', but CH_ALGO_LIST has '{listed}' "
                            f"for {function}")
     for function in table.keys() - seen:
-        yield f"{LIST}: {function} is listed but no header of src/coll defines it"
+        yield f"{LIST}: {function} is listed but no header of src/coll/algo defines it"
 
 
 TABLE = """#define CH_ALGO_LIST(X) \\
@@ -112,7 +112,7 @@ CH_FN chorus_status ch_one(const struct ch_coll *c, struct ch_lanes g) { return 
 
 
 def case(old="", new=""):
-    return {LIST: TABLE, "src/coll/one.h": ONE.replace(old, new, 1) if old else ONE}
+    return {LIST: TABLE, "src/coll/algo/one.h": ONE.replace(old, new, 1) if old else ONE}
 
 
 style.run(

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alltoall in rounds, with forwarding: the distance from a block's source to its destination is
+ * a number in base k, and in each round the block moves by one of its digits.
+ *
+ *   needs    map
+ *   steps    ch_forward_steps(n, k, m, p)
+ *   wire     ch_digits(n, k) * m
+ *   scratch  two places for each peer; dest holds blocks to forward
+ *   inplace  not possible: the api refuses buffers that overlap
+ *   result   a copy
+ *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; a block to forward
+ *            lies where the block of the same distance to this PE belongs, so nothing is
+ *            rotated
+ */
+#ifndef CH_ALLTOALL_BRUCK_H
+#define CH_ALLTOALL_BRUCK_H
+
+#include "coll/words/rounds.h"
+
+/* One exchange: the blocks for PE p at src + p * src_step, those from PE p, in the end, at dst
+ * + p * dst_step. */
+struct ch_forward {
+    const char *src;
+    size_t src_step;
+    char *dst;
+    size_t dst_step, bytes;
+    uint64_t exchange;
+};
+
+/* Where a block of distance i is kept between two rounds: as if this were its destination. */
+CH_FN char *ch_forward_kept(const struct ch_coll *c, const struct ch_forward *f, uint32_t i)
+{
+    return f->dst + ch_after(c, c->n - i) * f->dst_step;
+}
+
+/* Send all blocks whose distance has digit j at `span`. Those whose lower digits are all 0 have
+ * not moved yet: they are this PE's own. */
+CH_FN void ch_forward_put(const struct ch_coll *c, const struct ch_forward *f, uint32_t span,
+                          uint32_t j, struct ch_lanes g)
+{
+    struct ch_blocks to = ch_blocks_to(c, ch_after(c, j * span), f->exchange, f->bytes);
+
+    for (uint32_t base = j * span; base < c->n; base += span * c->radix)
+        for (uint32_t i = base; i < ch_min(base + span, c->n); i++)
+            ch_blocks_put(&to,
+                          i == base ? f->src + ch_after(c, i) * f->src_step
+                                    : ch_forward_kept(c, f, i),
+                          g);
+}
+
+CH_FN void ch_forward_take(const struct ch_coll *c, const struct ch_forward *f, uint32_t span,
+                           uint32_t j, struct ch_lanes g, chorus_status *st)
+{
+    struct ch_blocks from =
+        ch_blocks_from(c, ch_after(c, c->n - j * span), f->exchange, f->bytes);
+
+    for (uint32_t base = j * span; base < c->n; base += span * c->radix)
+        for (uint32_t i = base; i < ch_min(base + span, c->n); i++)
+            ch_blocks_take(c, &from, ch_forward_kept(c, f, i), g, st);
+}
+
+CH_FN chorus_status ch_forward_round(const struct ch_coll *c, const struct ch_forward *f,
+                                     uint32_t span, struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t j = 1; ch_is_target(c, span, j); j++)
+        ch_forward_put(c, f, span, j, g);
+    ch_lanes_sync(g); /* all lanes have loaded what is overwritten below */
+    for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
+        ch_notify(c->patience, c->peers[ch_after(c, j * span)].door);
+    for (uint32_t j = 1; ch_is_target(c, span, j); j++)
+        ch_forward_take(c, f, span, j, g, &st);
+    return ch_agree(st, g); /* the next round sends what other lanes took */
+}
+
+/* All rounds: then dst + p * dst_step is the block from PE p, but for this PE's. */
+CH_FN chorus_status ch_forward_all(const struct ch_coll *c, const struct ch_forward *f,
+                                   struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t span = 1; span < c->n && st == CHORUS_OK; span *= c->radix)
+        st = ch_forward_round(c, f, span, g);
+    return st;
+}
+
+CH_FN chorus_status ch_alltoall_bruck(const struct ch_coll *c, struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c),
+                 most = ch_forward_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_ll));
+    chorus_status st = CHORUS_OK;
+
+    ch_copy(c->dst + c->me * c->stride, c->src + c->me * c->stride, bytes, g);
+    for (size_t at = 0; at < bytes && st == CHORUS_OK; at += most) {
+        struct ch_forward f;
+
+        f.src = c->src + at;
+        f.dst = c->dst + at;
+        f.src_step = f.dst_step = c->stride;
+        f.bytes = ch_min(most, bytes - at);
+        st = ch_rounds_begin(c, CH_CELL_ll, &f.exchange, g);
+        if (st == CHORUS_OK) st = ch_forward_all(c, &f, g);
+    }
+    return st;
+}
+
+#endif /* CH_ALLTOALL_BRUCK_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alltoall, all push, simple: every PE writes its blocks into everyone's dest.
+ *
+ *   needs    map
+ *   steps    1
+ *   wire     (n - 1) * m
+ *   scratch  two words per PE
+ *   inplace  not possible: the api refuses buffers that overlap
+ *   result   a copy
+ *   source   NVSHMEM, all push; here each PE waits for its peers to enter
+ */
+#ifndef CH_ALLTOALL_DIRECT_H
+#define CH_ALLTOALL_DIRECT_H
+
+#include "coll/words/vocab.h"
+
+CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    char *mine = c->dst + c->me * c->stride;
+    chorus_status st;
+
+    ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
+    ch_copy(mine, c->src + c->me * c->stride, ch_bytes(c), g);
+    st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
+    if (st != CHORUS_OK) return st;
+    for (uint32_t k = 1; k < c->n; k++) {
+        const uint32_t peer = ch_after(c, k);
+
+        ch_copy(ch_on_peer(c, peer, mine), c->src + peer * c->stride, ch_bytes(c), g);
+    }
+    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+}
+
+#endif /* CH_ALLTOALL_DIRECT_H */

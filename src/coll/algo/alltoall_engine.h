@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alltoall by copy engines: every PE has its blocks copied into everyone's dest.
+ *
+ *   needs    map, copy_engine
+ *   steps    1
+ *   wire     (n - 1) * m
+ *   scratch  two words per PE
+ *   inplace  not possible: the api refuses buffers that overlap
+ *   result   a copy
+ *   source   all push, with the copying left to engines
+ */
+#ifndef CH_ALLTOALL_ENGINE_H
+#define CH_ALLTOALL_ENGINE_H
+
+#include "coll/words/engine.h"
+
+CH_FN chorus_status ch_alltoall_engine(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_engine_all(c, c->stride, g);
+}
+
+#endif /* CH_ALLTOALL_ENGINE_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alltoall, all push, in packets or lines.
+ *
+ *   needs    map
+ *   steps    c
+ *   wire     (n - 1) * m
+ *   scratch  two places of a chunk for each peer
+ *   inplace  not possible: the api refuses buffers that overlap
+ *   result   a copy
+ *   source   all push of NVSHMEM, which has it in the simple protocol alone
+ */
+#ifndef CH_ALLTOALL_PUSH_H
+#define CH_ALLTOALL_PUSH_H
+
+#include "coll/words/exchange.h"
+
+CH_FN chorus_status ch_alltoall_push(const struct ch_coll *c, enum ch_cell kind,
+                                     struct ch_lanes g)
+{
+    const struct ch_exchange x = {.src = c->src,
+                                  .src_step = c->stride,
+                                  .own = c->src + c->me * c->stride,
+                                  .dst_step = c->stride};
+
+    return ch_exchange_all(c, kind, x, g);
+}
+
+CH_FN chorus_status ch_alltoall_push_ll(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_alltoall_push(c, CH_CELL_ll, g);
+}
+
+CH_FN chorus_status ch_alltoall_push_ll128(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_alltoall_push(c, CH_CELL_ll128, g);
+}
+
+#endif /* CH_ALLTOALL_PUSH_H */

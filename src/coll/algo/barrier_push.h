@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * barrier, every PE signals every other, as an exchange that has no messages.
+ *
+ *   needs    map
+ *   steps    1
+ *   wire     n - 1
+ *   scratch  one word per PE
+ *   inplace  has no buffers
+ *   result   every PE has entered before any PE leaves; earlier stores are visible
+ *   source   dissemination with radix n; numbered as exchanges are, so that calls inside
+ * kernels have one number, which they get with the team
+ */
+#ifndef CH_BARRIER_PUSH_H
+#define CH_BARRIER_PUSH_H
+
+#include "coll/words/exchange.h"
+
+CH_FN chorus_status ch_barrier_push(const struct ch_coll *c, struct ch_lanes g)
+{
+    uint64_t exchange;
+    const chorus_status st = ch_meet(c, CH_CELL_ll, &exchange, CH_ENTRY, g);
+
+    return st == CHORUS_OK ? ch_hear_all(c, CH_WORD_MET, exchange, g) : st;
+}
+
+#endif /* CH_BARRIER_PUSH_H */

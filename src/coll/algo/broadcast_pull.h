@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * broadcast, every PE reads the root's source: the copies run side by side.
+ *
+ *   needs    map
+ *   steps    1
+ *   wire     m
+ *   scratch  two words per PE
+ *   inplace  safe: dest may be source
+ *   result   a copy
+ *   source   put to all, with the copying left to the receivers
+ */
+#ifndef CH_BROADCAST_PULL_H
+#define CH_BROADCAST_PULL_H
+
+#include "coll/words/vocab.h"
+
+CH_FN chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    chorus_status st;
+
+    if (c->me == c->root) {
+        ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
+        ch_copy(c->dst, c->src, ch_bytes(c), g);
+        return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
+    }
+    st = ch_hear(c, c->root, CH_WORD_READY, epoch, g);
+    if (st != CHORUS_OK) return st;
+    ch_copy(c->dst, ch_on_peer(c, c->root, c->src), ch_bytes(c), g);
+    ch_tell(c, c->root, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    return CHORUS_OK;
+}
+
+#endif /* CH_BROADCAST_PULL_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * broadcast, the root sends its message to all, chunk by chunk.
+ *
+ *   needs    map
+ *   steps    1
+ *   wire     (n - 1) * m
+ *   scratch  two places of a chunk for each peer
+ *   inplace  safe: dest may be source
+ *   result   a copy
+ *   source   a tree of radix n, as an exchange where the root alone has messages: a PE leaves
+ *            when all have entered, and no positions in FIFOs are loaded first
+ */
+#ifndef CH_BROADCAST_PUSH_H
+#define CH_BROADCAST_PUSH_H
+
+#include "coll/words/exchange.h"
+
+/* The root's chunk at byte `at`. */
+CH_FN chorus_status ch_broadcast_push_give(const struct ch_coll *c, enum ch_cell kind,
+                                           size_t at, size_t bytes, struct ch_lanes g)
+{
+    const struct ch_gift gift = ch_gift_of(c, kind, c->src + at, 0, bytes, g);
+    uint64_t exchange;
+    const chorus_status st = ch_give(c, kind, &gift, &exchange, g);
+
+    if (st != CHORUS_OK) return st;
+    if (c->dst != c->src) ch_cells_bypass(kind, c->src + at, c->dst + at, bytes, g);
+    return ch_hear_all(c, CH_WORD_MET, exchange, g);
+}
+
+/* Another PE's. Lanes from the last on wait for the other PEs, as the first wait for cells. */
+CH_FN chorus_status ch_broadcast_push_take(const struct ch_coll *c, enum ch_cell kind,
+                                           size_t at, size_t bytes, struct ch_lanes g)
+{
+    uint64_t exchange;
+    struct ch_slot place;
+    chorus_status st = ch_meet(c, kind, &exchange, CH_CREDIT, g);
+
+    if (st != CHORUS_OK) return st;
+    place = ch_place(ch_places_of(c, kind, c->me, c->root), exchange);
+    ch_cells_empty(c, kind, c->root, place.memory, place.flag, c->dst + at, bytes, g, &st);
+    for (uint32_t k = g.width - g.lane; k < c->n && st == CHORUS_OK; k += g.width)
+        if (ch_after(c, k) != c->root) st = ch_listen(c, ch_after(c, k), CH_WORD_MET, exchange);
+    return ch_agree(st, g); /* all lanes have read the place */
+}
+
+CH_FN chorus_status ch_broadcast_push_ll(const struct ch_coll *c, struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c);
+    chorus_status st = CHORUS_OK;
+
+    for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
+        part = ch_part(c, CH_CELL_ll, at);
+        st = c->me == c->root ? ch_broadcast_push_give(c, CH_CELL_ll, at, part, g)
+                              : ch_broadcast_push_take(c, CH_CELL_ll, at, part, g);
+    }
+    return st;
+}
+
+#endif /* CH_BROADCAST_PUSH_H */

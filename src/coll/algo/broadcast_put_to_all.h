@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * broadcast, the root writes into every dest, a batch into all of them at a time.
+ *
+ *   needs    map
+ *   steps    1
+ *   wire     (n - 1) * m
+ *   scratch  two words per PE
+ *   inplace  safe: dest may be source
+ *   result   a copy
+ *   source   NVSHMEM, put to all; here the root waits for each peer to enter
+ */
+#ifndef CH_BROADCAST_PUT_TO_ALL_H
+#define CH_BROADCAST_PUT_TO_ALL_H
+
+#include "coll/words/vocab.h"
+
+CH_FN chorus_status ch_broadcast_put_to_all(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    chorus_status st;
+
+    if (c->me != c->root) {
+        ch_tell(c, c->root, CH_WORD_READY, epoch, CH_CREDIT, g);
+        return ch_hear(c, c->root, CH_WORD_DONE, epoch, g);
+    }
+    st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
+    if (st != CHORUS_OK) return st;
+    ch_store_all(c, c->dst, c->src, ch_bytes(c), g);
+    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return CHORUS_OK;
+}
+
+#endif /* CH_BROADCAST_PUT_TO_ALL_H */

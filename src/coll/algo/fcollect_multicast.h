@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fcollect by multicast: every PE stores its block to all at once.
+ *
+ *   needs    map
+ *   steps    1
+ *   wire     (n - 1) * m
+ *   scratch  two words per PE
+ *   inplace  safe: source may be this PE's block of dest
+ *   result   a copy
+ *   source   NVSHMEM, NVLS one shot; here each PE waits for its peers to enter
+ */
+#ifndef CH_FCOLLECT_MULTICAST_H
+#define CH_FCOLLECT_MULTICAST_H
+
+#include "coll/words/multicast.h"
+
+CH_FN chorus_status ch_fcollect_multicast(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    chorus_status st;
+
+    ch_multicast_tell(c, CH_WORD_READY, epoch, CH_CREDIT, g); /* dest may be written */
+    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    if (st != CHORUS_OK) return st;
+    ch_multicast_store(c, c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
+    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+}
+
+#endif /* CH_FCOLLECT_MULTICAST_H */

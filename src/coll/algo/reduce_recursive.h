@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reduce by recursive exchange, radix k, any n.
+ *
+ *   needs    map, whole
+ *   steps    c * ch_exchanges(n, k)
+ *   wire     ch_exchange_fan(n, k) * m
+ *   scratch  a FIFO to each partner
+ *   inplace  safe: a chunk is sent before it is overwritten
+ *   result   combined in one order on all PEs, digit by digit of the PE number in
+ *            base k: bitwise equal on every PE
+ *   source   NVSHMEM, recursive exchange; here for any team and any n, the remainder
+ *            folded as by Thakur, Rabenseifner and Gropp (2005)
+ *
+ * The p first PEs exchange, p being t * k^r <= n with t < k: in r rounds, and one of groups of
+ * t. Each of the others, fewer than k^r, hands its vector to one of these before, and is handed
+ * the result after.
+ */
+#ifndef CH_REDUCE_RECURSIVE_H
+#define CH_REDUCE_RECURSIVE_H
+
+#include "coll/words/fifo.h"
+
+/* One chunk among the first p PEs: round by round, groups of PEs that are `span` apart. */
+CH_FN chorus_status ch_recursive_among(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
+                                       char *acc, size_t bytes, struct ch_lanes g)
+{
+    for (uint32_t span = 1; span < p; span *= c->radix) {
+        const uint32_t pes = (uint32_t)ch_exchange_group(p, c->radix, span);
+        const uint32_t digit = c->me / span % pes;
+        const struct ch_pes group = {c->me - digit * span, span, pes};
+        chorus_status st = ch_send(c, kind, group, acc, 0, bytes, g);
+
+        if (st == CHORUS_OK) st = ch_fold(c, kind, group, acc, acc, bytes, g);
+        if (st != CHORUS_OK) return st;
+    }
+    return CHORUS_OK;
+}
+
+/* One chunk on one of the first p PEs, which stands in for me + p too. */
+CH_FN chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
+                                       char *dst, const char *src, size_t bytes,
+                                       struct ch_lanes g)
+{
+    const struct ch_pes folded = {c->me, p, c->me + p < c->n ? 2u : 1u};
+    chorus_status st = ch_fold(c, kind, folded, dst, src, bytes, g);
+
+    if (st == CHORUS_OK) st = ch_recursive_among(c, kind, p, dst, bytes, g);
+    return st == CHORUS_OK ? ch_send(c, kind, folded, dst, 0, bytes, g) : st;
+}
+
+CH_FN chorus_status ch_recursive_outer(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
+                                       char *dst, const char *src, size_t bytes,
+                                       struct ch_lanes g)
+{
+    const uint32_t inner = c->me % p;
+    const chorus_status st = ch_send(c, kind, ch_only(inner), src, 0, bytes, g);
+
+    return st == CHORUS_OK ? ch_recv(c, kind, inner, dst, bytes, g) : st;
+}
+
+CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_cell kind,
+                                        struct ch_lanes g)
+{
+    const uint32_t p = (uint32_t)ch_exchange_pes(c->n, c->radix);
+    const size_t bytes = ch_bytes(c);
+
+    for (size_t at = 0, part; at < bytes; at += part) {
+        chorus_status st;
+
+        part = ch_part(c, kind, at);
+        st = c->me < p ? ch_recursive_inner(c, kind, p, c->dst + at, c->src + at, part, g)
+                       : ch_recursive_outer(c, kind, p, c->dst + at, c->src + at, part, g);
+        if (st != CHORUS_OK) return st;
+    }
+    return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_reduce_recursive_simple(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_reduce_recursive(c, CH_CELL_simple, g);
+}
+
+CH_FN chorus_status ch_reduce_recursive_ll(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_reduce_recursive(c, CH_CELL_ll, g);
+}
+
+#endif /* CH_REDUCE_RECURSIVE_H */

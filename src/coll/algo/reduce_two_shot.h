@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reduce, two shots: direct reduce-scatter, then direct all-gather.
+ *
+ *   needs    map
+ *   steps    2
+ *   wire     2 * (n - 1) * s
+ *   scratch  two words per PE
+ *   inplace  safe: only PE p reads or writes slice p until the last round
+ *   result   combined in PE order 0 .. n-1: bitwise equal on every PE
+ *   source   the split of Rabenseifner (ICCS 2004), with direct access to all peers
+ *            in place of halving and doubling
+ */
+#ifndef CH_REDUCE_TWO_SHOT_H
+#define CH_REDUCE_TWO_SHOT_H
+
+#include "coll/words/vocab.h"
+
+CH_FN chorus_status ch_reduce_two_shot(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    const struct ch_slice slice = ch_slice_of(c->count, c->n, c->me);
+    const size_t at = slice.first * c->elem_bytes, bytes = slice.count * c->elem_bytes;
+    chorus_status st;
+
+    ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read, dest written */
+    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    if (st != CHORUS_OK) return st;
+    ch_combine_all(c, c->dst + at, c->src + at, bytes, CH_TO_ALL, g);
+    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete, source may be reused */
+}
+
+#endif /* CH_REDUCE_TWO_SHOT_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reducescatter, all pull: every PE combines its block where it lies, in the peers' sources.
+ *
+ *   needs    map, apart
+ *   steps    1
+ *   wire     (n - 1) * s
+ *   scratch  two words per PE
+ *   inplace  not possible
+ *   result   combined in PE order 0 .. n-1
+ *   source   all push, with the reading left to the receivers
+ */
+#ifndef CH_REDUCESCATTER_PULL_H
+#define CH_REDUCESCATTER_PULL_H
+
+#include "coll/words/vocab.h"
+
+CH_FN chorus_status ch_reducescatter_pull(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    chorus_status st;
+
+    ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
+    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    if (st != CHORUS_OK) return st;
+    ch_combine_all(c, c->dst, c->src + c->me * c->stride, ch_bytes(c), CH_TO_ME, g);
+    ch_tell_all(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
+}
+
+#endif /* CH_REDUCESCATTER_PULL_H */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/cuda/fault.h"
+
+#include "base/clock.h"
+
+/* What a kernel reported of the team (0: of none) in one place; null: nothing. */
+static struct ch_kernel_fault *fault_at(struct ch_kernel_fault *faults, uint32_t at,
+                                        uint64_t team)
+{
+    struct ch_kernel_fault *fault = &faults[at];
+
+    if (__atomic_load_n(&fault->status, __ATOMIC_ACQUIRE) == CHORUS_OK) return NULL;
+    return fault->team == team ? fault : NULL;
+}
+
+/* That of a call inside a kernel first: calls on streams may have been skipped because of it.
+ */
+static struct ch_kernel_fault *fault_of(struct ch_kernel_fault *faults,
+                                        const struct ch_team *team)
+{
+    struct ch_kernel_fault *fault = fault_at(faults, CH_FAULT_INSIDE, team->id);
+
+    return fault != NULL ? fault : fault_at(faults, team->slot, team->id);
+}
+
+int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team)
+{
+    const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
+    const struct ch_kernel_fault *fault = fault_of(faults, team);
+
+    return status != CHORUS_OK || fault == NULL ? status : fault->status;
+}
+
+/* Room for the next. */
+static void forget_fault(struct ch_kernel_fault *fault)
+{
+    fault->team = UINT64_MAX;
+    fault->kind = CH_FAULT_LATE;
+    fault->status = CHORUS_OK;
+    __atomic_store_n(&fault->claimed, 0, __ATOMIC_RELEASE);
+}
+
+void ch_fault_clear(struct ch_kernel_fault *faults, const struct ch_team *team)
+{
+    if (!ch_team_is_in_use(team)) forget_fault(&faults[team->slot]);
+}
+
+/* The message of a report; the first failure of the team is `first`. */
+static chorus_status describe(const struct ch_kernel_fault *told, const struct ch_team *team,
+                              chorus_status first, uint64_t timeout_ns)
+{
+    const unsigned late = team->members[told->late_pe].world;
+
+    if (told->kind == CH_FAULT_SKIPPED)
+        return CH_FAIL(first,
+                       "a collective on a stream, or a graph's, was skipped, as an earlier one "
+                       "on its team had failed (%s); launch none on this team any more, and "
+                       "destroy it",
+                       ch_status_text(first));
+    if (told->kind == CH_FAULT_OVERLAP)
+        return CH_FAIL(first,
+                       "a collective began while another on its team ran; order graphs and "
+                       "streams that have calls on one team by events, or give each a team");
+    if (told->status == CHORUS_ERR_ABORTED)
+        return CH_FAIL(first, "a collective stopped waiting for PE %u: the job is ending",
+                       late);
+    return CH_FAIL(
+        first,
+        "a collective waited %.3g s for PE %u, which did not come; all PEs of the team must "
+        "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
+        (double)timeout_ns / (double)CH_NS_PER_S, late);
+}
+
+chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
+                            struct ch_team *team)
+{
+    struct ch_kernel_fault *fault = fault_of(faults, team), told;
+    int first = CHORUS_OK;
+
+    if (fault == NULL) return CHORUS_OK;
+    told = *fault;
+    forget_fault(fault);
+    if (__atomic_compare_exchange_n(&team->status, &first, told.status, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        first = told.status;
+    return describe(&told, team, (chorus_status)first, timeout_ns);
+}
+
+chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults)
+{
+    struct ch_kernel_fault *fault = fault_at(faults, CH_FAULT_INSIDE, 0);
+    chorus_status status;
+
+    if (fault == NULL) return CHORUS_OK;
+    status = (chorus_status)fault->status;
+    forget_fault(fault);
+    return CH_FAIL(status, "a call in a kernel of the program failed: %s",
+                   ch_status_text(status));
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fault.h: what kernels report of calls that failed, or were skipped as an earlier one of their
+ * team had failed. A report lies in memory of the host that kernels write: a team's at its
+ * slot, that of a call inside the program's kernels apart. The next host call that asks for it
+ * returns it, which makes room for another; a failed team is unusable from then on.
+ */
+#ifndef CH_FAULT_H
+#define CH_FAULT_H
+
+#include "coll/cuda/kernel.h"
+#include "team/team.h"
+
+enum { CH_FAULT_INSIDE = CH_TEAM_SLOTS, CH_FAULTS };
+
+/* Before a team's first call: what an earlier team left in its slot. Later: a no-op. */
+void ch_fault_clear(struct ch_kernel_fault *faults, const struct ch_team *team);
+
+/* CHORUS_OK, or the code of the first call on the team that failed; tells nothing. */
+int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team);
+
+/* The report of a call on the team since the last time, if there is one, with its message and
+ * the code of the team's first failure. */
+CH_MUST_CHECK chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
+                                          struct ch_team *team);
+/* The same of a kernel of the program: a wait for a word of its own, or a call that returns
+ * nothing. */
+CH_MUST_CHECK chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults);
+
+#endif /* CH_FAULT_H */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/cuda/gpu.h"
+
+#include "coll/cuda/fault.h"
+#include "coll/cuda/kernels.h"
+#include "coll/cuda/queue.h"
+#include "device/runtime_cuda.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ch_gpu {
+    const struct ch_heap *heap;  /* borrowed */
+    struct ch_queue_terms terms; /* its faults, [CH_FAULTS], are owned and page-locked */
+    pthread_mutex_t mutex;       /* calls are put on streams one at a time */
+    struct ch_turn own;          /* of blocking calls */
+};
+
+/* Load the kernels, and find how many CTAs of any of them run at once. */
+static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
+{
+    uint32_t ctas = 0;
+    int multiprocessors = 0;
+
+    CH_TRY(ch_kernels_load(gpu->terms.device, &ctas));
+    CH_TRY_CUDA(gpu->terms.device, "asking for the multiprocessors",
+                cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
+                                       ch_device_id_of(gpu->terms.device)->ordinal));
+    gpu->terms.room_ctas = is_early && ch_device_orders_kernels(gpu->terms.device)
+                               ? (uint32_t)multiprocessors * ctas
+                               : 0;
+    return CHORUS_OK;
+}
+
+static chorus_status make_own(struct ch_gpu *gpu, bool is_early)
+{
+    const size_t bytes = CH_FAULTS * sizeof(*gpu->terms.faults);
+    cudaStream_t stream;
+
+    CH_TRY_CUDA(gpu->terms.device, "making a stream",
+                cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    gpu->own.stream = stream;
+    CH_TRY(ch_turn_of(gpu->heap, stream, &gpu->own));
+    CH_TRY_CUDA(gpu->terms.device, "locking pages of the host",
+                cudaHostAlloc((void **)&gpu->terms.faults, bytes, cudaHostAllocMapped));
+    memset(gpu->terms.faults, 0, bytes);
+    return load_kernels(gpu, is_early);
+}
+
+chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *options,
+                          struct ch_gpu **gpu_out)
+{
+    struct ch_gpu *gpu = calloc(1, sizeof(*gpu));
+    chorus_status status;
+    int before;
+
+    if (gpu == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a GPU's bookkeeping");
+    gpu->heap = heap;
+    gpu->terms.device = ch_heap_device(heap);
+    gpu->terms.aborted = &ch_heap_door_on_device(heap)->aborted;
+    gpu->terms.timeout_ns = options->timeout_ns;
+    gpu->terms.is_checked = options->check != 0;
+    (void)pthread_mutex_init(&gpu->mutex, NULL);
+    before = ch_device_enter(gpu->terms.device);
+    status = make_own(gpu, options->early && !gpu->terms.is_checked);
+    ch_device_leave(gpu->terms.device, before);
+    if (status != CHORUS_OK) {
+        ch_gpu_close(gpu);
+        return status;
+    }
+    *gpu_out = gpu;
+    return CHORUS_OK;
+}
+
+void ch_gpu_close(struct ch_gpu *gpu)
+{
+    if (gpu == NULL) return;
+    if (gpu->own.stream != NULL) (void)cudaStreamDestroy(gpu->own.stream);
+    if (gpu->terms.faults != NULL) (void)cudaFreeHost(gpu->terms.faults);
+    (void)pthread_mutex_destroy(&gpu->mutex);
+    free(gpu);
+}
+
+struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu)
+{
+    return (struct ch_device_terms){gpu->terms.aborted, gpu->terms.timeout_ns,
+                                    &gpu->terms.faults[CH_FAULT_INSIDE]};
+}
+
+void ch_gpu_drain(const struct ch_gpu *gpu)
+{
+    const int before = ch_device_enter(gpu->terms.device);
+
+    (void)cudaDeviceSynchronize();
+    (void)cudaGetLastError();
+    ch_device_leave(gpu->terms.device, before);
+}
+
+chorus_status ch_gpu_check(const struct ch_call *call)
+{
+    if (ch_kernel_of(call) == NULL)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "%s of %s is for heaps on hosts: GPUs do not combine this type; set "
+                       "CHORUS_HEAP=host",
+                       ch_coll_names[call->algo->coll], ch_type_names[call->type]);
+    if (call->team->n > CH_KERNEL_PES_MAX)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "a team of %u PEs; collectives on GPUs serve up to %u", call->team->n,
+                       CH_KERNEL_PES_MAX);
+    return CHORUS_OK;
+}
+
+int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team)
+{
+    return ch_fault_status(gpu->terms.faults, team);
+}
+
+static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call,
+                            const struct ch_turn *turn)
+{
+    uint32_t ctas = 0;
+
+    ch_fault_clear(gpu->terms.faults, call->team);
+    CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
+    CH_TRY(ch_turn_begin(gpu->heap, call->team, turn));
+    CH_TRY(ch_queue_call(&gpu->terms, call, turn, &ctas));
+    return ch_turn_end(gpu->heap, call->team, turn, ctas);
+}
+
+static chorus_status launch_in_turn(struct ch_gpu *gpu, const struct ch_call *call,
+                                    const struct ch_turn *turn)
+{
+    const int before = ch_device_enter(gpu->terms.device);
+    chorus_status status;
+
+    (void)pthread_mutex_lock(&gpu->mutex);
+    status = launch(gpu, call, turn);
+    (void)pthread_mutex_unlock(&gpu->mutex);
+    ch_device_leave(gpu->terms.device, before);
+    return status;
+}
+
+chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *stream)
+{
+    struct ch_turn turn;
+
+    CH_TRY(ch_turn_of(gpu->heap, stream, &turn));
+    return launch_in_turn(gpu, call, &turn);
+}
+
+/* Also where another stream of this thread is in capture: the call is then not part of it. */
+static cudaError_t wait_for(const struct ch_gpu *gpu, cudaStream_t stream)
+{
+    const int before = ch_device_enter(gpu->terms.device);
+    const cudaError_t error = cudaStreamSynchronize(stream);
+
+    ch_device_leave(gpu->terms.device, before);
+    return error;
+}
+
+chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
+{
+    CH_TRY(launch_in_turn(gpu, call, &gpu->own));
+    CH_TRY_CUDA(gpu->terms.device, "a collective", wait_for(gpu, gpu->own.stream));
+    CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
+    return ch_team_usable(call->team);
+}
+
+chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
+{
+    const int before = ch_device_enter(gpu->terms.device);
+    cudaStream_t stream = NULL;
+    const cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+
+    ch_device_leave(gpu->terms.device, before);
+    if (error != cudaSuccess)
+        return ch_runtime_failed(gpu->terms.device, "making a stream", error);
+    *stream_out = stream;
+    return CHORUS_OK;
+}
+
+void ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
+{
+    (void)wait_for(gpu, stream);
+    (void)cudaStreamDestroy(stream);
+}
+
+chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct ch_teams *teams,
+                                        void *stream)
+{
+    struct ch_turn turn;
+    struct ch_team *team;
+
+    CH_TRY(ch_turn_of(gpu->heap, stream, &turn));
+    if (turn.capture != 0)
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "the stream is in a capture, where nothing runs; end that first");
+    CH_TRY_CUDA(gpu->terms.device, "what was on a stream", wait_for(gpu, stream));
+    for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++)
+        CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, team));
+    return ch_fault_tell_wait(gpu->terms.faults);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_none.c: built without CUDA. No heap lies on a GPU, so nothing here is reached. */
+#include "coll/cuda/gpu.h"
+
+static chorus_status none(void)
+{
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "this library was built without CUDA");
+}
+
+chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *options,
+                          struct ch_gpu **gpu_out)
+{
+    (void)heap, (void)options, (void)gpu_out;
+    return none();
+}
+
+void ch_gpu_close(struct ch_gpu *gpu)
+{
+    (void)gpu;
+}
+
+struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu)
+{
+    (void)gpu;
+    return (struct ch_device_terms){NULL, 0, NULL};
+}
+
+chorus_status ch_gpu_check(const struct ch_call *call)
+{
+    (void)call;
+    return none();
+}
+
+chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *stream)
+{
+    (void)gpu, (void)call, (void)stream;
+    return none();
+}
+
+chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
+{
+    (void)gpu, (void)call;
+    return none();
+}
+
+void ch_gpu_drain(const struct ch_gpu *gpu)
+{
+    (void)gpu;
+}
+
+int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team)
+{
+    (void)gpu, (void)team;
+    return none();
+}
+
+chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
+{
+    (void)gpu, (void)stream_out;
+    return none();
+}
+
+void ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
+{
+    (void)gpu, (void)stream;
+}
+
+chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct ch_teams *teams,
+                                        void *stream)
+{
+    (void)gpu, (void)teams, (void)stream;
+    return none();
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel_shell.cuh: what stands around an algorithm in a kernel. */
+#ifndef CH_KERNEL_SHELL_CUH
+#define CH_KERNEL_SHELL_CUH
+
+#include "coll/all.h"
+#include "coll/cuda/kernel.h"
+
+/* A CTA's, and the mark of failure, one for all: so a wide call that is queued behind a narrow
+ * one turns back, too. */
+CH_FN struct ch_dup *ch_kernel_dup(const struct ch_kernel_args *a)
+{
+    return (struct ch_dup *)(a->dups + (size_t)(blockIdx.x * a->dup_bytes));
+}
+
+CH_FN uint64_t *ch_kernel_failed(const struct ch_kernel_args *a)
+{
+    return &((struct ch_dup *)a->dups)->failed;
+}
+
+/* One lane: the host is to learn of it, unless it has not yet read the last report. */
+CH_FN void ch_report_fault(const struct ch_kernel_args *a, enum ch_fault_kind kind,
+                           chorus_status st, uint32_t late_pe)
+{
+    if (atomicCAS_system(&a->fault->claimed, 0u, 1u) != 0u) return;
+    a->fault->kind = kind;
+    a->fault->late_pe = late_pe;
+    a->fault->team = a->team;
+    __threadfence_system(); /* pairs with fault.c's load of the status */
+    *(volatile int *)&a->fault->status = st;
+}
+
+/* Each lane of a call that failed. A lane whose wait failed reports that, and then leaves the
+ * mark for the calls queued behind; so a lane that finds the mark, and waited for nobody, is
+ * of such a call, or finds the report made. Every skipped call is reported, by one lane of it:
+ * a graph that is replayed after a failure fails every time. */
+CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)
+{
+    volatile uint64_t *failed = ch_kernel_failed(a);
+
+    if (late_pe != a->me) {
+        ch_report_fault(a, CH_FAULT_LATE, st, late_pe);
+        *failed = 1;
+    } else if (blockIdx.x == 0 && threadIdx.x == 0 && *failed != 0) {
+        ch_report_fault(a, CH_FAULT_SKIPPED, CHORUS_ERR_STATE, late_pe);
+    }
+}
+
+/* All lanes, at the end of a call outside graphs: a stream that waits for the count lets the
+ * team's next call begin, on another stream, which finds what this CTA remembers. */
+CH_FN void ch_call_ended(const struct ch_kernel_args *a)
+{
+    __syncthreads(); /* all lanes have stored what the CTA remembers */
+    if (threadIdx.x == 0)
+        asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(a->ended) : "memory");
+}
+
+/* x, computed where this stands. Of a host's call, whose addresses are all of global memory. */
+CH_FN void *ch_settle(const void *x)
+{
+    size_t address = __cvta_generic_to_global(x);
+
+    asm volatile("" : "+l"(address));
+    return __cvta_global_to_generic(address);
+}
+
+/*
+ * Until the kernel's turn has come, unless it is left to the body (ch_begin); 0: it is skipped,
+ * as an earlier call failed.
+ *
+ * A small call takes as long as the loads and instructions that follow from each other, at
+ * about 280 cycles and 5. So what follows from the arguments alone is computed before the turn:
+ * by a branch that is never taken, as nothing is at address 1, or settled. And nothing waits
+ * for the mark of failure alone: it is loaded together with the epoch, and messages are held
+ * back until it is there. No team is so large that `none` were not 0, but the compiler does not
+ * know.
+ */
+CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lanes g)
+{
+    const struct ch_pes others = ch_others(c);
+    const struct ch_turns t = ch_turns_of(others.count, g);
+    const char *sync = c->peers[ch_pe(c, others, t.first)].sync;
+    const uint64_t known = (uint64_t)sync | c->layout->dup_bytes | c->layout->chunk_bytes[0] |
+                           t.first | t.step | t.lanes.width | t.lanes.lane;
+    const uint64_t none = 0 - (uint64_t)(c->n >> 31);
+
+    c->src = (const char *)ch_settle(c->src);
+    c->dst = (char *)ch_settle(c->dst);
+    c->failed = (const uint64_t *)ch_settle(c->failed);
+    c->epoch = (uint64_t *)ch_settle(c->epoch);
+    c->exchanges = (uint64_t *)ch_settle(c->exchanges);
+    c->links = (struct ch_link *)ch_settle(c->links);
+    asm volatile("" : "+l"(c->count));
+    if (known == 1) return 0;
+    if (c->is_due) return 1;
+    ch_kernel_order(c->lets_next);
+    c->broken = *c->failed;
+    if (proto == CH_PROTO_ll || proto == CH_PROTO_ll128) return 1;
+    return (c->broken | (*c->epoch & none)) == 0;
+}
+
+/* This CTA's part of the call, of elements of `type`. */
+CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type)
+{
+    struct ch_dup *dup = ch_kernel_dup(a);
+    const struct ch_seat seat = {a->me,  a->n,     a->peers,      &a->layout, a->dst,
+                                 a->src, a->count, a->elem_bytes, type,       a->op};
+    struct ch_coll c =
+        ch_coll_make(&seat, ch_part_of(&a->share, a->count, blockIdx.x), blockIdx.x, dup);
+
+    c.root = a->root;
+    c.radix = a->radix;
+    c.multicast = a->multicast;
+    c.is_sync_alike = a->is_sync_alike;
+    c.failed = ch_kernel_failed(a);
+    c.lets_next = a->lets_next;
+    c.links = (struct ch_link *)((char *)dup + CH_DEVICE_LINKS_AT);
+    return c;
+}
+
+/* A body, with its type as a constant. */
+#define CH_KERNEL_NAMED(name, fn, T, kind, proto)                             \
+    extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1)          \
+        name(const __grid_constant__ struct ch_kernel_args a)                 \
+    {                                                                         \
+        __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                   \
+        const struct ch_lanes block = {threadIdx.x, blockDim.x};              \
+        const struct ch_patience patience = {a.aborted, a.timeout_ns};        \
+        struct ch_coll c = ch_coll_of(&a, CHORUS_TYPE_##T);                   \
+        uint32_t late_peer = a.me;                                            \
+        chorus_status st;                                                     \
+                                                                              \
+        __builtin_assume(blockDim.x > CH_WARP_LANES);                         \
+        c.patience = &patience;                                               \
+        c.slots = slots;                                                      \
+        c.late_peer = &late_peer;                                             \
+        c.is_due = CH_IS_DUE_##kind;                                          \
+        st = CHORUS_ERR_ABORTED;                                              \
+        if (ch_kernel_begin(&c, CH_PROTO_##proto, block)) st = fn(&c, block); \
+        if (st != CHORUS_OK) ch_call_failed(&a, st, late_peer);               \
+        if (a.ended != 0) ch_call_ended(&a);                                  \
+    }
+#define CH_KERNEL(fn, T, kind, proto) CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, kind, proto)
+
+/* Does every build have a kernel of this kind, one for each type? Then yes, else no. */
+#define CH_KERNEL_IF_plain(yes, no) yes
+#define CH_KERNEL_IF_folding(yes, no) yes
+#define CH_KERNEL_IF_due(yes, no) yes
+#define CH_KERNEL_IF_sliced(yes, no) yes
+#define CH_KERNEL_IF_multicast(yes, no) no
+#define CH_KERNEL_IF_integers(yes, no) no
+#define CH_KERNEL_IF_engine(yes, no) no
+
+#endif /* CH_KERNEL_SHELL_CUH */

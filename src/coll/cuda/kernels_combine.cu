@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernels_combine.cu: kernels of the collectives that combine, for the type that the build
+ * names in CH_KERNEL_TYPE: an object a type, so that they compile side by side. */
+#include "coll/cuda/kernel_shell.cuh"
+
+#define CH_PASTE(a, b) CH_PASTE_(a, b)
+#define CH_PASTE_(a, b) a##b
+#define CH_KERNEL_OF(fn, T, kind, proto) CH_KERNEL(fn, T, kind, proto)
+#define CH_NAME_OF(fn, T) CH_NAME_OF_(fn, T)
+#define CH_NAME_OF_(fn, T) ch_k_##fn##_##T
+
+#define KERNEL_barrier(fn, kind, proto)
+#define KERNEL_broadcast KERNEL_barrier
+#define KERNEL_fcollect KERNEL_barrier
+#define KERNEL_alltoall KERNEL_barrier
+#define KERNEL_reduce(fn, kind, proto) \
+    CH_KERNEL_IF_##kind(CH_KERNEL_OF(fn, CH_KERNEL_TYPE, kind, proto), )
+#define KERNEL_reducescatter KERNEL_reduce
+#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
+    KERNEL_##coll(fn, kind, proto)
+CH_ALGO_LIST(X)
+#undef X
+
+#define ENTRY_barrier(fn, kind) 0
+#define ENTRY_broadcast ENTRY_barrier
+#define ENTRY_fcollect ENTRY_barrier
+#define ENTRY_alltoall ENTRY_barrier
+#define ENTRY_reduce(fn, kind) \
+    CH_KERNEL_IF_##kind((const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE), 0)
+#define ENTRY_reducescatter ENTRY_reduce
+#define TABLE CH_PASTE(ch_kernels_, CH_KERNEL_TYPE)
+extern "C" const ch_kernel_table TABLE;
+const ch_kernel_table TABLE = {
+#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
+    ENTRY_##coll(fn, kind),
+    CH_ALGO_LIST(X)
+#undef X
+};

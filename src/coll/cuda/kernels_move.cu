@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernels_move.cu: kernels of the collectives that move bytes, whatever their type. */
+#include "coll/cuda/kernel_shell.cuh"
+
+/* What stands around the copies of an algorithm for copy engines: barriers, of a kind. */
+CH_KERNEL(ch_engine_enter, u8, engine, signal)
+CH_KERNEL(ch_engine_leave, u8, engine, signal)
+extern "C" const void *const ch_kernel_engine_enter;
+extern "C" const void *const ch_kernel_engine_leave;
+const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;
+const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8;
+
+#define KERNEL_barrier(fn, kind, proto) CH_KERNEL_IF_##kind(CH_KERNEL(fn, u8, kind, proto), )
+#define KERNEL_broadcast KERNEL_barrier
+#define KERNEL_fcollect KERNEL_barrier
+#define KERNEL_alltoall KERNEL_barrier
+#define KERNEL_reduce(fn, kind, proto)
+#define KERNEL_reducescatter(fn, kind, proto)
+#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
+    KERNEL_##coll(fn, kind, proto)
+CH_ALGO_LIST(X)
+#undef X
+
+#define ENTRY_barrier(fn, kind) CH_KERNEL_IF_##kind((const void *)ch_k_##fn##_u8, 0)
+#define ENTRY_broadcast ENTRY_barrier
+#define ENTRY_fcollect ENTRY_barrier
+#define ENTRY_alltoall ENTRY_barrier
+#define ENTRY_reduce(fn, kind) 0
+#define ENTRY_reducescatter(fn, kind) 0
+extern "C" const ch_kernel_table ch_kernels_move;
+const ch_kernel_table ch_kernels_move = {
+#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
+    ENTRY_##coll(fn, kind),
+    CH_ALGO_LIST(X)
+#undef X
+};
+
+/* With CHORUS_CHECK, before and after the kernels of a call on a stream. Two calls of a team at
+ * once share epochs and places, and corrupt them: the second does not begin. */
+extern "C" __global__ void __launch_bounds__(1)
+    ch_k_check_begin(const __grid_constant__ struct ch_kernel_args a)
+{
+    struct ch_dup *dup = (struct ch_dup *)a.dups;
+
+    if (dup->failed != 0) return;
+    if (atomicExch((unsigned long long *)&dup->running, 1ull) == 0) return;
+    ch_report_fault(&a, CH_FAULT_OVERLAP, CHORUS_ERR_STATE, a.me);
+    dup->failed = 1;
+}
+
+extern "C" __global__ void __launch_bounds__(1)
+    ch_k_check_end(const __grid_constant__ struct ch_kernel_args a)
+{
+    ((struct ch_dup *)a.dups)->running = 0;
+    if (a.ended != 0) ch_call_ended(&a);
+}
+
+extern "C" const void *const ch_kernel_check_begin;
+extern "C" const void *const ch_kernel_check_end;
+const void *const ch_kernel_check_begin = (const void *)ch_k_check_begin;
+const void *const ch_kernel_check_end = (const void *)ch_k_check_end;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernels_nvls.cu: the algorithms of multicast, for switches that do it (the build defines
+ * CH_NVLS). Compiled and read, never run. */
+#include "coll/cuda/kernels_nvls.h"
+
+#include "coll/cuda/kernel_shell.cuh"
+
+/* clang-format off */
+/* Those that move have one kernel for all types. */
+#define INTEGERS(Y, fn) Y(fn, i32) Y(fn, u32) Y(fn, i64) Y(fn, u64)
+#define ALL_TYPES(Y, fn) INTEGERS(Y, fn) Y(fn, f16) Y(fn, bf16) Y(fn, f32) Y(fn, f64)
+#define TYPES_broadcast(Y, fn, kind) Y(fn, u8)
+#define TYPES_fcollect(Y, fn, kind) Y(fn, u8)
+#define TYPES_reduce(Y, fn, kind) TYPES_##kind(Y, fn)
+#define TYPES_reducescatter(Y, fn, kind) TYPES_##kind(Y, fn)
+#define TYPES_multicast(Y, fn) ALL_TYPES(Y, fn)
+#define TYPES_integers(Y, fn) INTEGERS(Y, fn)
+
+#define ROW_plain(Y, coll, fn)
+#define ROW_folding(Y, coll, fn)
+#define ROW_due(Y, coll, fn)
+#define ROW_sliced(Y, coll, fn)
+#define ROW_engine(Y, coll, fn)
+#define ROW_multicast(Y, coll, fn) TYPES_##coll(Y, fn, multicast)
+#define ROW_integers(Y, coll, fn) TYPES_##coll(Y, fn, integers)
+/* clang-format on */
+
+#define Y(fn, T) CH_KERNEL_NAMED(ch_k_nvls_##fn##_##T, fn, T, multicast, simple)
+#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
+    ROW_##kind(Y, coll, fn)
+CH_ALGO_LIST(X)
+#undef X
+#undef Y
+
+const void *ch_nvls_kernel(enum ch_algo_id algo, chorus_type type, chorus_op op)
+{
+#define Y(fn, T)                                                                               \
+    if (algo == CH_ALGO_##fn && (CHORUS_TYPE_##T == CHORUS_TYPE_u8 ||                          \
+                                 (CHORUS_TYPE_##T == type && ch_multimem_combines(type, op)))) \
+        return (const void *)ch_k_nvls_##fn##_##T;
+#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
+    ROW_##kind(Y, coll, fn)
+    CH_ALGO_LIST(X)
+#undef X
+#undef Y
+    return NULL;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/cuda/lines.h"
+
+#include "base/log.h"
+#include "boot/vote.h"
+#include "coll/cuda/kernels_lines.h"
+#include "device/device.h"
+#include "device/runtime_cuda.h"
+
+#include <cuda_runtime_api.h>
+#include <inttypes.h>
+
+/* What a PE tells the others before the trial: where its area and its GPU are. */
+struct place {
+    uint64_t offset; /* in its data segment */
+    int32_t can;
+    char bus[CH_BUS_BYTES];
+};
+
+/* This PE's part of the trial, to its end. */
+static chorus_status run(const struct ch_device *device, const struct ch_lines_args *args,
+                         struct ch_lines_found *found_out)
+{
+    void *stream = ch_device_stream(device);
+    const int before = ch_device_enter(device);
+    cudaError_t error = (cudaError_t)ch_lines_launch(stream, args);
+
+    if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+    ch_device_leave(device, before);
+    CH_TRY_CUDA(device, "trying lines between GPUs", error);
+    return ch_device_copy(device, found_out, args->areas[args->me], sizeof(*found_out));
+}
+
+/*
+ * Does NVLink link this GPU with the one at `bus`, unless that is the same? Between GPUs, PCI
+ * Express has no atomics of its own, and NVLink has; the other attribute, a rank among links,
+ * does not say what they are. Of a GPU that CUDA_VISIBLE_DEVICES hides CUDA does not know.
+ */
+static bool is_linked(const struct ch_device_id *mine, const char *bus)
+{
+    int ordinal = 0, has_atomics = 0;
+    cudaError_t error = cudaDeviceGetByPCIBusId(&ordinal, bus);
+
+    if (error == cudaSuccess && ordinal == mine->ordinal) return true;
+    if (error == cudaSuccess)
+        error = cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported,
+                                          mine->ordinal, ordinal);
+    if (error != cudaSuccess) (void)cudaGetLastError();
+    if (!has_atomics)
+        CH_LOG(INFO,
+               "no lines of 128 bytes: the GPUs at %s and %s are not known to be linked "
+               "by NVLink",
+               mine->bus, bus);
+    return has_atomics != 0;
+}
+
+/* Where everyone's area is. Not *can: somebody has none; not *linked: somebody's GPU is not
+ * linked with this PE's. */
+static chorus_status meet(struct ch_boot *boot, const struct ch_heap *heap, const char *area,
+                          struct ch_lines_args *args, bool *can_out, bool *linked_out)
+{
+    const struct ch_device_id *device = ch_device_id_of(ch_heap_device(heap));
+    struct place mine = {.can = area != NULL}, places[CH_KERNEL_PES_MAX];
+
+    memcpy(mine.bus, device->bus, sizeof(mine.bus));
+    if (area != NULL) mine.offset = (uint64_t)(area - ch_heap_data_base(heap, boot->me));
+    CH_TRY(boot->ops->exchange(boot, &mine, sizeof(mine), -1, places, NULL));
+    *can_out = *linked_out = true;
+    for (uint32_t pe = 0; pe < boot->n; pe++) {
+        if (!places[pe].can) *can_out = false;
+        if (*linked_out) *linked_out = is_linked(device, places[pe].bus);
+        args->areas[pe] =
+            (struct ch_lines_area *)(void *)(ch_heap_data_base(heap, pe) + places[pe].offset);
+    }
+    return CHORUS_OK;
+}
+
+/* The trial by a PE that can: it ends the others' if its own fails, which else wait for it. */
+static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines_args *args,
+                               bool *are_whole_out)
+{
+    struct ch_lines_found found = {0, 0};
+    const chorus_status status = run(ch_heap_device(heap), args, &found);
+
+    for (uint32_t pe = 0; status != CHORUS_OK && pe < args->n; pe++)
+        ch_door_abort(ch_heap_door(heap, pe));
+    CH_TRY(status);
+    *are_whole_out = found.torn == 0 && found.lost == 0;
+    CH_LOG(INFO,
+           "%u lines of %zu bytes from each of %u peers, and as many read there: %" PRIu32
+           " parts torn, %" PRIu32 " peers lost",
+           CH_LINES_OF_PAIR, sizeof(struct ch_line), args->n - 1, found.torn, found.lost);
+    return CHORUS_OK;
+}
+
+/* The same for all, once all are done with each other's areas. */
+static chorus_status agree(struct ch_boot *boot, chorus_status status, bool *are_whole)
+{
+    const struct ch_vote vote = {"lines between GPUs", status, are_whole, sizeof(*are_whole)};
+    bool all[CH_KERNEL_PES_MAX];
+
+    CH_TRY(ch_boot_vote(boot, &vote, all));
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        *are_whole = *are_whole && all[pe];
+    CH_LOG(INFO, "lines of 128 bytes are %s", *are_whole ? "whole: ll128 is used" : "not used");
+    return CHORUS_OK;
+}
+
+/* Whatever becomes of this PE's trial, it comes to the agreement. */
+static chorus_status judge(struct ch_boot *boot, const struct ch_heap *heap,
+                           uint64_t timeout_ns, const char *area, bool *are_whole_out)
+{
+    struct ch_lines_args args = {.me = boot->me,
+                                 .n = boot->n,
+                                 .aborted = &ch_heap_door_on_device(heap)->aborted,
+                                 .timeout_ns = timeout_ns};
+    bool can, is_linked_to_all;
+    chorus_status status = CHORUS_OK;
+
+    CH_TRY(meet(boot, heap, area, &args, &can, &is_linked_to_all));
+    if (can) status = try_lines(heap, &args, are_whole_out);
+    *are_whole_out = *are_whole_out && is_linked_to_all;
+    return agree(boot, status, are_whole_out);
+}
+
+chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t timeout_ns,
+                           bool *are_whole_out)
+{
+    void *area = NULL;
+    chorus_status status;
+
+    *are_whole_out = boot->n == 1; /* no link */
+    if (boot->n == 1 || boot->n > CH_KERNEL_PES_MAX) return CHORUS_OK;
+    if (ch_heap_sync_alloc(heap, CH_LINES_AREA_BYTES(boot->n), &area) != CHORUS_OK)
+        ch_error_forget(); /* the others learn of it, and do without lines too */
+    status = judge(boot, heap, timeout_ns, area, are_whole_out);
+    ch_heap_sync_free(heap, area);
+    return status;
+}

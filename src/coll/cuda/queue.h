@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.h: the kernels of a call, put on a stream of a GPU: how many lanes they have, what they
+ * are given, and which are launched early. */
+#ifndef CH_QUEUE_H
+#define CH_QUEUE_H
+
+#include "coll/cuda/kernel.h"
+#include "coll/host/launch.h"
+#include "coll/cuda/turn.h"
+
+/* The same for all calls of a PE. */
+struct ch_queue_terms {
+    const struct ch_device *device; /* borrowed */
+    const uint32_t *aborted;        /* as kernels address it */
+    uint64_t timeout_ns;
+    uint32_t room_ctas; /* that run at once on the GPU; 0: nothing is launched early */
+    bool is_checked;    /* CHORUS_CHECK */
+    struct ch_kernel_fault *faults; /* of each team's slot: kernels write there */
+};
+
+/* In its turn. *ctas_out: CTAs that count themselves at the call's end, unless it is captured.
+ */
+CH_MUST_CHECK chorus_status ch_queue_call(const struct ch_queue_terms *terms,
+                                          const struct ch_call *call,
+                                          const struct ch_turn *turn, uint32_t *ctas_out);
+
+#endif /* CH_QUEUE_H */

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/cuda/queue.h"
+
+#include "coll/words/engine.h"
+#include "coll/cuda/kernel.h"
+#include "coll/cuda/kernels.h"
+#include "coll/shape.h"
+#include "device/runtime_cuda.h"
+
+#include <string.h>
+
+/* Lanes of a CTA are a power of two. */
+enum { LANES_MIN = 64, WARP_LANES = 32, PIECE_BYTES = 16 };
+
+/* Teams that the GPU's room is shared out among at the least, see ctas_early_of. */
+enum { TEAMS_AT_ONCE = 2 };
+
+static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *call,
+                      struct ch_kernel_args *a)
+{
+    const struct ch_team *team = call->team;
+
+    *a = (struct ch_kernel_args){
+        .me = team->me,
+        .n = team->n,
+        .root = call->root,
+        .radix = call->radix,
+        .op = call->op,
+        .elem_bytes = (uint32_t)ch_type_bytes[call->type],
+        .count = call->count,
+        .share = ch_share_of(call->count, ch_type_bytes[call->type], call->ctas),
+        .dst = call->dst,
+        .src = call->src,
+        .multicast = team->multicast,
+        .is_sync_alike = team->is_sync_alike,
+        .dups = ch_team_device_dups(team),
+        .dup_bytes = (uint32_t)CH_DEVICE_DUP_BYTES(team->n),
+        .aborted = terms->aborted,
+        .timeout_ns = terms->timeout_ns,
+        .team = team->id,
+        .fault = &terms->faults[team->slot],
+        .layout = team->layout,
+    };
+    memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));
+}
+
+static uint64_t power_of_two(uint64_t least)
+{
+    uint64_t power = 1;
+
+    while (power < least)
+        power *= 2;
+    return power;
+}
+
+/* The most bytes of a message of a CTA: of its part of a block, or of a PE's slice of that. */
+static uint64_t message_bytes(const struct ch_call *call)
+{
+    const uint64_t elem_bytes = ch_type_bytes[call->type];
+    const struct ch_share s = ch_share_of(call->count, elem_bytes, call->ctas);
+    const uint64_t part = ch_min(call->count, (s.base + (s.extra != 0)) * s.grain) * elem_bytes;
+
+    return call->algo->is_sliced ? ch_divide_up(part, call->team->n) : part;
+}
+
+/* PEs that a CTA's lanes have messages for, or of: its own block is copied, or in registers. */
+static uint64_t pes_at_once(const struct ch_call *call)
+{
+    const bool combines =
+        call->algo->coll == CHORUS_COLL_reduce || call->algo->coll == CHORUS_COLL_reducescatter;
+
+    return power_of_two(combines ? call->team->n - 1 : call->team->n);
+}
+
+/* A lane for each piece, and a warp for each PE; where messages are packets, and there are
+ * lanes enough, one for each piece for each PE, as lanes are then shared out among them. */
+static unsigned lanes_of(const struct ch_call *call)
+{
+    const uint64_t pes = pes_at_once(call), most = call->algo->lanes_max;
+    const uint64_t pieces = power_of_two(ch_divide_up(message_bytes(call), PIECE_BYTES));
+    const uint64_t apart = pes * ch_max(pieces, WARP_LANES);
+    const uint64_t together = ch_max(pieces, pes * WARP_LANES);
+    const bool is_apart = call->algo->proto == CH_PROTO_ll && apart <= most;
+
+    return (unsigned)ch_min(ch_max(is_apart ? apart : together, LANES_MIN), most);
+}
+
+/*
+ * CTAs of the largest kernel that is launched early and lets the next be (see
+ * ch_kernel_order): before the one before it in the stream has ended, if that is as small, too.
+ * So of a team one kernel runs and one waits, and together they hold no more than the team's
+ * share of the GPU: the waiting kernels of some teams never take the room that another's needs.
+ */
+static uint32_t ctas_early_of(const struct ch_queue_terms *terms, const struct ch_team *team)
+{
+    const uint32_t n =
+        __atomic_load_n(team->n_in_use, __ATOMIC_RELAXED) + (ch_team_is_in_use(team) ? 0 : 1);
+
+    return terms->room_ctas / (2 * (n > TEAMS_AT_ONCE ? n : TEAMS_AT_ONCE));
+}
+
+/* A call on its way to a stream. */
+struct queued {
+    const struct ch_queue_terms *terms;
+    const struct ch_call *call;
+    cudaStream_t stream;
+    uint32_t ctas_early;
+    uint64_t *ended;     /* where the call's last kernel counts its CTAs; null in a capture */
+    uint32_t ctas_ended; /* what it counts */
+    struct ch_kernel_args args;
+};
+
+static chorus_status put_kernel(struct queued *q, const void *kernel, uint32_t ctas,
+                                unsigned lanes)
+{
+    void *list[] = {&q->args};
+    const bool is_early = ctas <= q->ctas_early;
+    cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                 .val.programmaticStreamSerializationAllowed = is_early};
+    const cudaLaunchConfig_t config = {.gridDim = {ctas, 1, 1},
+                                       .blockDim = {lanes, 1, 1},
+                                       .stream = q->stream,
+                                       .attrs = &early,
+                                       .numAttrs = is_early ? 1 : 0};
+
+    q->args.lets_next = is_early;
+    CH_TRY_CUDA(q->terms->device, "launching a collective",
+                cudaLaunchKernelExC(&config, kernel, list));
+    return CHORUS_OK;
+}
+
+/* The last one of the call. */
+static chorus_status put_last(struct queued *q, const void *kernel, uint32_t ctas,
+                              unsigned lanes)
+{
+    q->args.ended = q->ended;
+    q->ctas_ended = ctas;
+    return put_kernel(q, kernel, ctas, lanes);
+}
+
+/* The whole call as one CTA's. */
+static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
+{
+    const struct ch_team *team = call->team;
+    const struct ch_slice all = {0, call->count};
+    const struct ch_seat seat = {
+        .me = team->me,
+        .n = team->n,
+        .peers = team->peers,
+        .layout = &team->layout,
+        .dst = call->dst,
+        .src = call->src,
+        .count = call->count,
+        .elem_bytes = ch_type_bytes[call->type],
+    };
+
+    return ch_coll_make(&seat, all, 0, dup);
+}
+
+/* This PE's blocks into everyone's dest, without a CTA, once everyone is in the call. */
+static chorus_status put_copies(struct queued *q)
+{
+    const struct ch_call *call = q->call;
+    struct ch_dup dup = {0}; /* copies remember nothing */
+    const struct ch_coll c = coll_of(call, &dup);
+    const size_t step = call->algo->coll == CHORUS_COLL_alltoall ? c.stride : 0;
+
+    CH_TRY(put_kernel(q, ch_kernel_engine_enter, 1, LANES_MIN));
+    for (uint32_t k = 0; k < c.n; k++) {
+        const struct ch_engine_copy copy = ch_engine_copy_of(&c, step, k);
+
+        if (copy.to != copy.from)
+            CH_TRY_CUDA(q->terms->device, "copying",
+                        cudaMemcpyAsync(copy.to, copy.from, ch_bytes(&c), cudaMemcpyDefault,
+                                        q->stream));
+    }
+    return put_last(q, ch_kernel_engine_leave, 1, LANES_MIN);
+}
+
+static chorus_status put_call(struct queued *q)
+{
+    const struct ch_call *call = q->call;
+
+    if (call->algo->needs & CH_NEED_copy_engine) return put_copies(q);
+    return put_last(q, ch_kernel_of(call), call->ctas, lanes_of(call));
+}
+
+/* The same between two kernels that find out whether another call of the team runs meanwhile.
+ * Those two do not wait for their turn, so with them nothing is launched early. */
+static chorus_status put_checked(struct queued *q)
+{
+    uint64_t *const ended = q->ended;
+
+    CH_TRY(put_kernel(q, ch_kernel_check_begin, 1, 1));
+    q->ended = NULL;
+    CH_TRY(put_call(q));
+    q->ended = ended;
+    return put_last(q, ch_kernel_check_end, 1, 1);
+}
+
+chorus_status ch_queue_call(const struct ch_queue_terms *terms, const struct ch_call *call,
+                            const struct ch_turn *turn, uint32_t *ctas_out)
+{
+    struct queued q;
+
+    q.terms = terms;
+    q.call = call;
+    q.stream = turn->stream;
+    q.ctas_early = ctas_early_of(terms, call->team);
+    q.ended = turn->capture == 0 ? ch_team_ended(call->team) : NULL;
+    fill_args(terms, call, &q.args);
+    CH_TRY(terms->is_checked ? put_checked(&q) : put_call(&q));
+    *ctas_out = q.ctas_ended;
+    return CHORUS_OK;
+}

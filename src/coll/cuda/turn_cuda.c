@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/cuda/turn.h"
+
+#include "device/runtime_cuda.h"
+
+/* Streams that are not made: null is the same as cudaStreamLegacy. */
+static bool is_default(cudaStream_t stream)
+{
+    return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+}
+
+/* The stream of the device that is current here. */
+static chorus_status check_default(const struct ch_device *device)
+{
+    const int own = ch_device_id_of(device)->ordinal;
+    int current = own;
+
+    CH_TRY_CUDA(device, "asking which GPU is current", cudaGetDevice(&current));
+    if (current != own)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "the stream is the default stream of GPU %d, which is current on this "
+                       "thread; this PE's heap is on GPU %d: make that one current",
+                       current, own);
+    return CHORUS_OK;
+}
+
+static chorus_status capture_of(const struct ch_device *device, cudaStream_t stream,
+                                uint64_t *capture_out)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    unsigned long long id = 0;
+
+    CH_TRY_CUDA(device, "asking a stream for its capture",
+                cudaStreamGetCaptureInfo(stream, &status, &id, NULL, NULL, NULL, NULL));
+    if (status == cudaStreamCaptureStatusInvalidated)
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "the stream's capture was broken by an earlier error; end it with "
+                       "cudaStreamEndCapture");
+    *capture_out = status == cudaStreamCaptureStatusActive ? id : 0;
+    return CHORUS_OK;
+}
+
+static chorus_status check_device(const struct ch_device *device, cudaStream_t stream)
+{
+    const int own = ch_device_id_of(device)->ordinal;
+    int ordinal = own;
+
+    CH_TRY_CUDA(device, "asking a stream for its GPU", cudaStreamGetDevice(stream, &ordinal));
+    if (ordinal == own) return CHORUS_OK;
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "the stream is of GPU %d, this PE's heap is on GPU %d; make the stream while "
+        "that one is current",
+        ordinal, own);
+}
+
+/*
+ * In a capture a stream is not asked for more than its capture: its handle is number enough
+ * there, and a launch on one of another device fails. Elsewhere a handle is not: it comes again
+ * after the stream's end, and each thread has a cudaStreamPerThread.
+ */
+chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_turn *turn_out)
+{
+    const struct ch_device *device = ch_heap_device(heap);
+    unsigned long long id = 0;
+
+    turn_out->stream = stream;
+    if (is_default(stream)) CH_TRY(check_default(device));
+    CH_TRY(capture_of(device, stream, &turn_out->capture));
+    turn_out->number = (uint64_t)(uintptr_t)stream + 1;
+    if (turn_out->capture != 0) return CHORUS_OK;
+    if (!is_default(stream)) CH_TRY(check_device(device, stream));
+    CH_TRY_CUDA(device, "asking a stream for its number", cudaStreamGetId(stream, &id));
+    turn_out->number = (uint64_t)id + 1;
+    return CHORUS_OK;
+}
+
+chorus_status ch_turn_begin(const struct ch_heap *heap, const struct ch_team *team,
+                            const struct ch_turn *turn)
+{
+    const struct ch_device *device = ch_heap_device(heap);
+    const struct ch_last_captured *captured = &team->last_captured;
+
+    if (turn->capture == 0) {
+        if (team->last_run.stream == 0 || team->last_run.stream == turn->number)
+            return CHORUS_OK;
+        return ch_device_put_wait(device, turn->stream, ch_team_ended(team),
+                                  team->last_run.ctas);
+    }
+    if (captured->stream == 0 || captured->stream == turn->number ||
+        captured->capture != turn->capture)
+        return CHORUS_OK;
+    CH_TRY_CUDA(device, "waiting for a team's call on another stream",
+                cudaStreamWaitEvent(turn->stream, captured->event, cudaEventWaitDefault));
+    return CHORUS_OK;
+}
+
+chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
+                          const struct ch_turn *turn, uint32_t ctas)
+{
+    struct ch_last_captured *captured = &team->last_captured;
+
+    if (!ch_team_is_in_use(team)) (void)__atomic_fetch_add(team->n_in_use, 1, __ATOMIC_RELAXED);
+    if (turn->capture == 0) {
+        team->last_run.stream = turn->number;
+        team->last_run.ctas += ctas;
+        return CHORUS_OK;
+    }
+    CH_TRY_CUDA(ch_heap_device(heap), "marking a team's call",
+                cudaEventRecord(captured->event, turn->stream));
+    captured->stream = turn->number;
+    captured->capture = turn->capture;
+    return CHORUS_OK;
+}

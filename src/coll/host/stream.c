@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coll/host/stream.h"
+
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MESSAGE_BYTES = 1024 };
+
+struct item {
+    struct ch_call call;
+    uint64_t ticket;
+};
+
+struct chorus_stream {
+    pthread_t thread;
+    pthread_mutex_t mutex;   /* guards all below but crew */
+    pthread_cond_t queued;   /* signalled when there is work, or the end */
+    pthread_cond_t finished; /* signalled when a call ended */
+    uint64_t pushed, done;   /* calls, counted from the beginning */
+    bool is_closing;
+    chorus_status status; /* the first failure since the last synchronize */
+    char message[MESSAGE_BYTES];
+    struct ch_crew *crew; /* the worker's own */
+    int pe;
+    struct item items[CH_STREAM_DEPTH]; /* call i at i % CH_STREAM_DEPTH */
+};
+
+/* With the mutex held. */
+static void note_failure(struct chorus_stream *stream, chorus_status status)
+{
+    if (status == CHORUS_OK || stream->status != CHORUS_OK) return;
+    stream->status = status;
+    (void)snprintf(stream->message, sizeof(stream->message), "%s", ch_error_message());
+}
+
+static void *stream_main(void *arg)
+{
+    struct chorus_stream *stream = arg;
+
+    ch_log_name_pe(stream->pe);
+    (void)pthread_mutex_lock(&stream->mutex);
+    for (;;) {
+        struct item item;
+        chorus_status status;
+
+        while (stream->done == stream->pushed && !stream->is_closing)
+            (void)pthread_cond_wait(&stream->queued, &stream->mutex);
+        if (stream->done == stream->pushed) break;
+        item = stream->items[stream->done % CH_STREAM_DEPTH];
+        (void)pthread_mutex_unlock(&stream->mutex);
+        status = ch_call_run(&item.call, item.ticket, stream->crew);
+        (void)pthread_mutex_lock(&stream->mutex);
+        note_failure(stream, status);
+        stream->done++;
+        (void)pthread_cond_broadcast(&stream->finished);
+    }
+    (void)pthread_mutex_unlock(&stream->mutex);
+    return NULL;
+}
+
+static void free_stream(struct chorus_stream *stream)
+{
+    ch_crew_destroy(stream->crew);
+    (void)pthread_cond_destroy(&stream->finished);
+    (void)pthread_cond_destroy(&stream->queued);
+    (void)pthread_mutex_destroy(&stream->mutex);
+    free(stream);
+}
+
+chorus_status ch_stream_create(uint32_t ctas, int pe, struct chorus_stream **stream_out)
+{
+    struct chorus_stream *stream = calloc(1, sizeof(*stream));
+    chorus_status status;
+
+    if (stream == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a stream");
+    stream->pe = pe;
+    (void)pthread_mutex_init(&stream->mutex, NULL);
+    (void)pthread_cond_init(&stream->queued, NULL);
+    (void)pthread_cond_init(&stream->finished, NULL);
+    status = ch_crew_create(ctas, pe, &stream->crew);
+    if (status == CHORUS_OK && pthread_create(&stream->thread, NULL, stream_main, stream) != 0)
+        status = CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start a stream's thread");
+    if (status != CHORUS_OK) {
+        free_stream(stream);
+        return status;
+    }
+    *stream_out = stream;
+    return CHORUS_OK;
+}
+
+void ch_stream_destroy(struct chorus_stream *stream)
+{
+    if (stream == NULL) return;
+    (void)pthread_mutex_lock(&stream->mutex);
+    stream->is_closing = true;
+    (void)pthread_cond_signal(&stream->queued);
+    (void)pthread_mutex_unlock(&stream->mutex);
+    (void)pthread_join(stream->thread, NULL);
+    free_stream(stream);
+}
+
+void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call)
+{
+    struct item *item;
+
+    (void)pthread_mutex_lock(&stream->mutex);
+    while (stream->pushed - stream->done == CH_STREAM_DEPTH)
+        (void)pthread_cond_wait(&stream->finished, &stream->mutex);
+    item = &stream->items[stream->pushed % CH_STREAM_DEPTH];
+    item->call = *call;
+    item->ticket = ch_team_ticket(call->team);
+    stream->pushed++;
+    (void)pthread_cond_signal(&stream->queued);
+    (void)pthread_mutex_unlock(&stream->mutex);
+}
+
+chorus_status ch_stream_synchronize(struct chorus_stream *stream)
+{
+    chorus_status status;
+    uint64_t upto;
+
+    (void)pthread_mutex_lock(&stream->mutex);
+    upto = stream->pushed;
+    while (stream->done < upto)
+        (void)pthread_cond_wait(&stream->finished, &stream->mutex);
+    status = stream->status;
+    stream->status = CHORUS_OK;
+    if (status != CHORUS_OK) status = CH_FAIL(status, "%s", stream->message);
+    (void)pthread_mutex_unlock(&stream->mutex);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream.h: the host's stream, an in-order queue of calls with a thread that runs them. */
+#ifndef CH_STREAM_H
+#define CH_STREAM_H
+
+#include "coll/host/launch.h"
+
+struct chorus_stream;
+
+/* ctas: the most a call on it has; pe names its threads' log lines. */
+CH_MUST_CHECK chorus_status ch_stream_create(uint32_t ctas, int pe,
+                                             struct chorus_stream **stream_out);
+/* Runs what is queued, then frees; null is a no-op. */
+void ch_stream_destroy(struct chorus_stream *stream);
+
+/* Queue a call and return; waits only while CH_STREAM_DEPTH calls are queued. Draws the call's
+ * ticket, so that calls of one team run in the order they were made, whatever their streams. */
+#define CH_STREAM_DEPTH 1024u
+void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call);
+
+/* Wait for all calls queued so far. The first failure since the last time, with its message. */
+CH_MUST_CHECK chorus_status ch_stream_synchronize(struct chorus_stream *stream);
+
+#endif /* CH_STREAM_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * board.h: messages that a PE posts once, for every other PE of the team to read.
+ *
+ * A PE's board is the FIFO from itself to itself, which no message of fifo.h uses. It alone
+ * writes there; cells, flags and positions are as in any FIFO, but every other PE takes each
+ * message. So the writer waits for room from all of them. Every PE takes all messages of a
+ * board, or the writer is stuck when the board has gone round.
+ * In the simple protocol one word announces a message, the owner's CH_WORD_FILLED to itself.
+ *
+ * Both functions begin with a sync, as those of fifo.h do, and neither ends with one.
+ */
+#ifndef CH_BOARD_H
+#define CH_BOARD_H
+
+#include "coll/words/fifo.h"
+
+/* The message of `bytes` that comes after cell `position` of the owner's board. */
+CH_FN struct ch_message ch_board_after(const struct ch_coll *c, enum ch_cell kind,
+                                       uint32_t owner, uint64_t position, size_t bytes)
+{
+    return ch_message_after(c->peers[owner].sync + c->sync_offset, c->layout, kind, owner,
+                            position, bytes);
+}
+
+/* Until the cells of this PE's board up to `end` may be filled. */
+CH_FN chorus_status ch_board_wait_for_room(const struct ch_coll *c, enum ch_cell kind,
+                                           uint64_t end, struct ch_lanes g)
+{
+    struct ch_link *own = ch_link_of(c, kind, c->me);
+    const uint64_t cells = (uint64_t)1 << c->layout->cells_log2[kind];
+    uint64_t least = end;
+    chorus_status st;
+
+    if (end - own->freed <= cells) return CHORUS_OK;
+    st = ch_hear_all(c, CH_WORD_READ + kind, end - cells, g);
+    if (st != CHORUS_OK || g.lane != 0) return st;
+    for (uint32_t k = 1; k < c->n; k++) {
+        const uint64_t *word = ch_word_at(c, c->me, CH_WORD_READ + kind, ch_after(c, k));
+
+        least = ch_min(least, ch_word_load(word));
+    }
+    own->freed = least;
+    return CHORUS_OK;
+}
+
+/* Post `bytes` (1 to a chunk) on this PE's board. src may be reused on return. */
+CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_cell kind, const char *src,
+                            size_t bytes, struct ch_lanes g)
+{
+    struct ch_link *own = ch_link_of(c, kind, c->me);
+    struct ch_message m;
+    chorus_status st;
+
+    ch_lanes_sync(g); /* lane 0 has stored `sent`, other lanes their share of src */
+    m = ch_board_after(c, kind, c->me, own->sent, bytes);
+    st = ch_standing(c);
+    if (st == CHORUS_OK) st = ch_board_wait_for_room(c, kind, m.end, g);
+    if (st != CHORUS_OK) return st;
+    if (kind == CH_CELL_simple)
+        ch_copy(m.memory, src, bytes, g);
+    else
+        ch_cells_fill(kind, m.memory, m.flag, src, bytes, g);
+    ch_lanes_sync(g); /* all lanes have read `sent` and stored their share */
+    if (g.lane != 0) return CHORUS_OK;
+    own->sent = m.end;
+    if (kind == CH_CELL_simple) /* pairs with ch_posted */
+        ch_word_store(ch_word_at(c, c->me, CH_WORD_FILLED, c->me), m.end, CH_DATA);
+    for (uint32_t k = 1; k < c->n; k++)
+        ch_notify(c->patience, c->peers[ch_after(c, k)].door);
+    return CHORUS_OK;
+}
+
+/* The simple protocol waits for the message as a whole, before any of it is loaded. */
+CH_FN chorus_status ch_posted(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
+                              uint64_t end, struct ch_lanes g)
+{
+    const uint64_t *word = ch_word_at(c, owner, CH_WORD_FILLED, owner);
+    chorus_status st = ch_standing(c);
+
+    if (kind != CH_CELL_simple || st != CHORUS_OK) return st;
+    if (g.lane == 0) st = ch_word_wait(c->patience, word, end);
+    if (st != CHORUS_OK) *c->late_peer = owner;
+    return ch_agree(st, g);
+}
+
+/* Message m of the owner's board has been read, by all lanes. The owner is told after a quarter
+ * of a FIFO, as in ch_taken. */
+CH_FN void ch_board_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
+                          struct ch_message m, struct ch_lanes g)
+{
+    struct ch_link *link = ch_link_of(c, kind, owner);
+
+    if (g.lane != 0) return;
+    link->read = m.end;
+    if (m.end - link->read_told < ((uint64_t)1 << c->layout->cells_log2[kind]) / 4) return;
+    link->read_told = m.end;
+    ch_say(c, owner, CH_WORD_READ + kind, m.end, CH_CREDIT); /* pairs with the wait for room */
+}
+
+/* Read the message of `bytes` that is next on the owner's board into dst, this PE's. */
+CH_FN chorus_status ch_read(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
+                            char *dst, size_t bytes, struct ch_lanes g)
+{
+    struct ch_message m;
+    chorus_status st;
+
+    ch_lanes_sync(g); /* lane 0 has stored `read` */
+    m = ch_board_after(c, kind, owner, ch_link_of(c, kind, owner)->read, bytes);
+    st = ch_posted(c, kind, owner, m.end, g);
+    if (st != CHORUS_OK) return st;
+    if (kind == CH_CELL_simple)
+        ch_copy(dst, m.memory, bytes, g);
+    else
+        ch_cells_empty(c, kind, owner, m.memory, m.flag, dst, bytes, g, &st);
+    st = ch_agree(st, g); /* all lanes have read the cells and `read` */
+    if (st == CHORUS_OK) ch_board_taken(c, kind, owner, m, g);
+    return st;
+}
+
+#endif /* CH_BOARD_H */

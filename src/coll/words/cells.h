@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cells.h: a message of packets or lines, once it is known where it lies, with which flag.
+ *
+ * Whoever takes one waits for each of its cells by itself: what is on its way is taken as it
+ * comes. `kind` is a constant at every call, so only its branch is left after inlining.
+ */
+#ifndef CH_CELLS_H
+#define CH_CELLS_H
+
+#include "coll/words/batch.h"
+#include "coll/words/pes.h"
+#include "coll/words/vocab.h"
+
+/* Store the message. */
+CH_FN void ch_cells_fill(enum ch_cell kind, char *cells, uint64_t flag, const char *src,
+                         size_t bytes, struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(kind, src, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v;
+
+        ch_value_load(&v, src, &b);
+        ch_value_send(kind, cells, &v, &b, flag);
+    }
+}
+
+/* Copy what needs no cells, in the batches of a message, which are little code. dst may be src.
+ */
+CH_FN void ch_cells_bypass(enum ch_cell kind, const char *src, char *dst, size_t bytes,
+                           struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(kind, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v;
+
+        ch_value_load(&v, src, &b);
+        ch_value_store(dst, &v, &b);
+    }
+}
+
+/* Take the message that is next from `peer`. *st keeps the first failure. */
+CH_FN void ch_cells_empty(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                          const char *cells, uint64_t flag, char *dst, size_t bytes,
+                          struct ch_lanes g, chorus_status *st)
+{
+    for (struct ch_batch b = ch_batch_first(kind, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v;
+
+        ch_value_ask(kind, cells, &v, &b);
+        ch_value_stage(&v, dst, &b);
+        ch_value_take(c, kind, peer, cells, &v, &b, flag, st);
+        ch_value_store(dst, &v, &b);
+    }
+}
+
+/* Where the data of a set's PEs lies: in the call's slots or in the places of an exchange, but
+ * for this one's, which is at `own`. */
+enum ch_where { CH_IN_SLOTS, CH_IN_PLACES };
+struct ch_sources {
+    struct ch_pes from; /* this PE is one of them */
+    const char *own;
+    enum ch_where where; /* constant after inlining */
+    uint64_t exchange;
+    int is_padded; /* a constant: of the messages the first own_bytes are data */
+    size_t own_bytes;
+};
+
+/* The two places on `owner` for messages of `writer`. */
+struct ch_places {
+    char *even;   /* of exchanges with even numbers */
+    uint32_t odd; /* bytes from it to the other */
+};
+
+CH_FN struct ch_places ch_places_of(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
+                                    uint32_t writer)
+{
+    const uint32_t bytes = c->layout->place_bytes[kind];
+    struct ch_places p;
+
+    p.even = c->peers[owner].sync + c->sync_offset + c->layout->place_offset[kind] +
+             (size_t)writer * bytes;
+    p.odd = c->n * bytes;
+    return p;
+}
+
+/* The one for the exchange of that number. */
+CH_FN struct ch_slot ch_place(struct ch_places p, uint64_t exchange)
+{
+    struct ch_slot slot;
+
+    slot.memory = p.even + (size_t)((uint32_t)exchange % 2) * p.odd;
+    slot.flag = exchange;
+    slot.end = 0; /* places have no positions */
+    return slot;
+}
+
+/* Is source i of a set one to wait for: not this PE, whose data is at `own`? */
+CH_FN int ch_is_waited_for(const struct ch_coll *c, const struct ch_sources *s, uint32_t i)
+{
+    return i < s->from.count && ch_pe(c, s->from, i) != c->me;
+}
+
+/* Source i of a set, or in place of one that is not waited for another that is: to look for
+ * that twice costs less than a branch, which would hold up the loads after it. */
+CH_FN struct ch_wanted ch_source(const struct ch_coll *c, enum ch_cell kind,
+                                 const struct ch_sources *s, uint32_t i)
+{
+    const uint32_t at = ch_is_waited_for(c, s, i) ? i : ch_pe(c, s->from, 0) == c->me;
+    struct ch_wanted w;
+    struct ch_slot slot;
+
+    w.peer = ch_pe(c, s->from, at);
+    slot = s->where == CH_IN_SLOTS
+               ? c->slots[at]
+               : ch_place(ch_places_of(c, kind, c->me, w.peer), s->exchange);
+    w.cells = slot.memory;
+    w.flag = slot.flag;
+    return w;
+}
+
+/* v = the plain data of sources i to i + ahead, which was waited for as a whole. */
+CH_FN void ch_sources_load(const struct ch_coll *c, const struct ch_sources *s, uint32_t i,
+                           uint32_t ahead, struct ch_value v[CH_AHEAD],
+                           const struct ch_batch *b)
+{
+    CH_EACH_AHEAD (u)
+        if (u < ahead) {
+            const struct ch_wanted w = ch_source(c, CH_CELL_simple, s, i + u);
+
+            ch_value_load(&v[u], ch_is_waited_for(c, s, i + u) ? w.cells : s->own, b);
+        }
+}
+
+/* v = the messages of sources i to i + ahead, and for this PE `own`. */
+CH_FN void ch_sources_take(const struct ch_coll *c, enum ch_cell kind,
+                           const struct ch_sources *s, uint32_t i, uint32_t ahead,
+                           struct ch_value v[CH_AHEAD], const struct ch_value *own,
+                           const struct ch_batch *b, chorus_status *st)
+{
+    struct ch_wanted wanted[CH_AHEAD];
+
+    if (CH_AHEAD == 1 && !ch_is_waited_for(c, s, i)) {
+        ch_value_share(&v[0], own);
+        return;
+    }
+    CH_EACH_AHEAD (u)
+        if (u < ahead) {
+            wanted[u] = ch_source(c, kind, s, i + u);
+            ch_value_private(&v[u]);
+            ch_value_ask(kind, wanted[u].cells, &v[u], b);
+        }
+    ch_values_take(c, kind, wanted, v, ahead, b, st);
+    CH_EACH_AHEAD (u)
+        if (u < ahead && !ch_is_waited_for(c, s, i + u)) ch_value_share(&v[u], own);
+}
+
+/* acc = a batch of `count` sources, so many of them ahead. */
+CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_cell kind,
+                              const struct ch_sources *s, uint32_t count, uint32_t ahead,
+                              struct ch_acc *acc, const struct ch_batch *b, chorus_status *st)
+{
+    struct ch_value v[CH_AHEAD], own;
+
+    if (s->is_padded)
+        ch_value_load_padded(&own, s->own, s->own_bytes, b);
+    else if (kind != CH_CELL_simple)
+        ch_value_load(&own, s->own, b);
+    for (uint32_t i = 0; i < count; i += ahead) {
+        if (kind == CH_CELL_simple)
+            ch_sources_load(c, s, i, ahead, v, b);
+        else
+            ch_sources_take(c, kind, s, i, ahead, v, &own, b, st);
+        ch_acc_add(c, acc, i == 0, v, count - i, b);
+    }
+}
+
+/* dst = a batch of them. */
+CH_FN void ch_combine_batch(const struct ch_coll *c, enum ch_cell kind,
+                            const struct ch_sources *s, uint32_t count, uint32_t ahead,
+                            char *dst, const struct ch_batch *b, chorus_status *st)
+{
+    struct ch_value v;
+    struct ch_acc acc;
+
+    ch_combine_sources(c, kind, s, count, ahead, &acc, b, st);
+    ch_value_stage(&v, dst, b);
+    ch_acc_last(c, &v, &acc, b);
+    ch_value_store(dst, &v, b);
+}
+
+/* dst = the data of the set's PEs combined in its order. dst may be own. Sets are often of two,
+ * for which there is much less to do. */
+CH_FN void ch_combine(const struct ch_coll *c, enum ch_cell kind, const struct ch_sources *s,
+                      char *dst, size_t bytes, struct ch_lanes g, chorus_status *st)
+{
+    if (s->from.count == 1) {
+        ch_cells_bypass(kind, s->own, dst, bytes, g);
+        return;
+    }
+    for (struct ch_batch b = ch_batch_first(kind, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b))
+        if (CH_AHEAD > 2 && s->from.count == 2)
+            ch_combine_batch(c, kind, s, 2, 2, dst, &b, st);
+        else
+            ch_combine_batch(c, kind, s, s->from.count, CH_AHEAD, dst, &b, st);
+}
+
+#endif /* CH_CELLS_H */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.h: what stands around copies that no lane makes.
+ *
+ * A copy engine knows no signals. So an algorithm for it is three parts, one after another in
+ * the order of a stream: all PEs are in the call; copies; all have made their copies. A machine
+ * with engines runs the first and the last part as bodies and queues the copies itself.
+ */
+#ifndef CH_ENGINE_H
+#define CH_ENGINE_H
+
+#include "coll/words/vocab.h"
+
+/* All PEs are in the call: their dest may be written. */
+CH_FN chorus_status ch_engine_enter(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+
+    ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
+    return ch_hear_all(c, CH_WORD_READY, epoch, g);
+}
+
+/* After the copies of ch_engine_enter's call: all PEs have made theirs. */
+CH_FN chorus_status ch_engine_leave(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = *c->epoch;
+
+    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+}
+
+/* A PE's copy to the k-th PE after it, of a block. */
+struct ch_engine_copy {
+    char *to;
+    const char *from;
+};
+
+/* Whoever makes the copies of a call, takes them in the order of k from 0 to n - 1. src_step:
+ * from what one PE is given to what the next is. */
+CH_FN struct ch_engine_copy ch_engine_copy_of(const struct ch_coll *c, size_t src_step,
+                                              uint32_t k)
+{
+    const uint32_t peer = ch_after(c, k);
+    struct ch_engine_copy copy;
+
+    copy.to = ch_on_peer(c, peer, c->dst + c->me * c->stride);
+    copy.from = c->src + peer * src_step;
+    return copy;
+}
+
+/* All of a call, on a machine without engines. */
+CH_FN chorus_status ch_engine_all(const struct ch_coll *c, size_t src_step, struct ch_lanes g)
+{
+    const chorus_status st = ch_engine_enter(c, g);
+
+    if (st != CHORUS_OK) return st;
+    for (uint32_t k = 0; k < c->n; k++) {
+        const struct ch_engine_copy copy = ch_engine_copy_of(c, src_step, k);
+
+        ch_copy(copy.to, copy.from, ch_bytes(c), g);
+    }
+    return ch_engine_leave(c, g);
+}
+
+#endif /* CH_ENGINE_H */

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange.h: messages that every PE of a team gives every other at once.
+ *
+ * The exchanges of a duplicate in one protocol are numbered, alike on every PE; the number is
+ * the flag of packets and lines, and a word announces what is plain. Of each PE a PE has two
+ * places for messages of the protocol, used in turn. That is enough, and nobody asks for room:
+ * a PE begins exchange e + 2 after it has all messages of e + 1, and the others gave those
+ * after they had taken all of e. So every PE of the team takes part in every exchange, with
+ * messages of the same length (1 byte to a chunk), by ch_give and then one of the others.
+ */
+#ifndef CH_EXCHANGE_H
+#define CH_EXCHANGE_H
+
+#include "coll/words/cells.h"
+
+/*
+ * What a lane gives, a batch at a time, to one PE after the other. All of it is found before
+ * anything is loaded, so that a small call has only its loads to wait for.
+ */
+struct ch_gift {
+    const char *src; /* PE p's message is at src + p * step */
+    size_t step, bytes;
+    struct ch_turns turns; /* the lane's of the other PEs */
+    uint32_t i;            /* the one whose batch is next */
+    const char *from;
+    struct ch_places to;
+    struct ch_batch batch; /* without bytes where the lane has nothing to give */
+    int is_padded;         /* a constant: the first data_bytes from src on are data */
+    size_t data_bytes;
+};
+
+CH_FN void ch_gift_to(const struct ch_coll *c, enum ch_cell kind, struct ch_gift *gift)
+{
+    const struct ch_pes others = ch_others(c);
+    const uint32_t pe = ch_pe(c, others, gift->i);
+
+    gift->from = gift->src + pe * gift->step;
+    gift->to = ch_places_of(c, kind, pe, c->me);
+    gift->batch = ch_batch_first(kind, gift->from, gift->i < others.count ? gift->bytes : 0,
+                                 gift->turns.lanes);
+}
+
+/* Of the `bytes` at src + p * step to each other PE p. */
+CH_FN struct ch_gift ch_gift_of(const struct ch_coll *c, enum ch_cell kind, const char *src,
+                                size_t step, size_t bytes, struct ch_lanes g)
+{
+    struct ch_gift gift;
+
+    gift.src = src;
+    gift.step = step;
+    gift.bytes = bytes;
+    gift.turns = ch_turns_of(ch_others(c).count, g);
+    gift.i = gift.turns.first;
+    gift.is_padded = 0;
+    gift.data_bytes = 0;
+    ch_gift_to(c, kind, &gift);
+    return gift;
+}
+
+CH_FN int ch_gift_more(const struct ch_coll *c, enum ch_cell kind, struct ch_gift *gift)
+{
+    ch_batch_next(&gift->batch);
+    if (ch_batch_more(&gift->batch)) return 1;
+    gift->i += gift->turns.step;
+    if (gift->i >= ch_others(c).count) return 0;
+    ch_gift_to(c, kind, gift);
+    return 1;
+}
+
+/* Of `bytes` from `from` on, those before `end`. */
+CH_FN size_t ch_data_before(const char *end, const char *from, size_t bytes)
+{
+    return from >= end ? 0 : ch_min((size_t)(end - from), bytes);
+}
+
+/* v = its next batch. */
+CH_FN void ch_gift_load(struct ch_value *v, const struct ch_gift *gift)
+{
+    if (gift->is_padded)
+        ch_value_load_padded(
+            v, gift->from,
+            ch_data_before(gift->src + gift->data_bytes, gift->from, gift->bytes),
+            &gift->batch);
+    else
+        ch_value_load(v, gift->from, &gift->batch);
+}
+
+/* v into packets or lines, after exchange `last`, unless `mark` forbids. */
+CH_FN void ch_give_batch(enum ch_cell kind, uint64_t last, uint64_t mark,
+                         const struct ch_value *v, const struct ch_gift *gift)
+{
+    const struct ch_slot place = ch_place(gift->to, ch_later(last) + 1);
+
+    if (ch_later(mark) == 0) ch_value_send(kind, place.memory, v, &gift->batch, place.flag);
+}
+
+/* All of its batches, the first of which is loaded. It stands before the loop: ptxas waits for
+ * all loads where a loop begins. */
+CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_cell kind, uint64_t last,
+                         uint64_t mark, struct ch_value *v, struct ch_gift gift)
+{
+    ch_give_batch(kind, last, mark, v, &gift);
+    while (ch_gift_more(c, kind, &gift)) {
+        ch_gift_load(v, &gift);
+        ch_give_batch(kind, last, mark, v, &gift);
+    }
+}
+
+CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last, const struct ch_gift *gift)
+{
+    const struct ch_pes others = ch_others(c);
+
+    for (uint32_t i = gift->turns.first; i < others.count; i += gift->turns.step) {
+        const uint32_t pe = ch_pe(c, others, i);
+        const struct ch_places places = ch_places_of(c, CH_CELL_simple, pe, c->me);
+
+        ch_copy(ch_place(places, last + 1).memory, gift->src + pe * gift->step, gift->bytes,
+                gift->turns.lanes);
+    }
+}
+
+/* Give each other PE its message, in the next exchange of this protocol, whose number is
+ * stored. What was given may be reused on return. */
+CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
+                            const struct ch_gift *gift, uint64_t *exchange, struct ch_lanes g)
+{
+    const struct ch_pes others = ch_others(c);
+    struct ch_value v;
+    uint64_t last, mark;
+    chorus_status st;
+
+    /* Inside kernels the number is awaited where it is asked for, so v is loaded before; after
+     * a kernel's turn the compiler asks for all three at once, if v comes last. */
+    if (kind != CH_CELL_simple && !c->is_due) ch_gift_load(&v, gift);
+    last = ch_last(c, kind, g);
+    mark = ch_mark(c) | (last & CH_TAKEN);
+    if (kind != CH_CELL_simple && c->is_due) ch_gift_load(&v, gift);
+    if (kind != CH_CELL_simple)
+        ch_give_cells(c, kind, last, mark, &v, *gift);
+    else if (mark == 0)
+        ch_give_plain(c, last, gift);
+    st = ch_agree(mark == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED, g); /* all lanes have given */
+    if (st != CHORUS_OK) return st;
+    *exchange = last + 1;
+    ch_last_is(c, kind, last + 1, g);
+    for (uint32_t i = g.lane; i < others.count; i += g.width) {
+        const uint32_t pe = ch_pe(c, others, i);
+
+        if (kind == CH_CELL_simple)
+            ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
+        else
+            ch_notify(c->patience, c->peers[pe].door);
+    }
+    return CHORUS_OK;
+}
+
+/* Begin the next exchange of this protocol without a message: what the others need to know. */
+CH_FN chorus_status ch_meet(const struct ch_coll *c, enum ch_cell kind, uint64_t *exchange,
+                            enum ch_sense sense, struct ch_lanes g)
+{
+    const uint64_t last = ch_last(c, kind, g);
+
+    if ((ch_mark(c) | (last & CH_TAKEN)) != 0) return CHORUS_ERR_ABORTED;
+    *exchange = last + 1;
+    ch_tell_all(c, CH_WORD_MET, last + 1, sense, g); /* its sync: all lanes have asked */
+    ch_last_is(c, kind, last + 1, g);
+    return CHORUS_OK;
+}
+
+/* Take the packets or lines that each PE p gave into dst + p * step; from this PE, what is at
+ * `own`. */
+CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64_t exchange,
+                              char *dst, size_t step, const char *own, size_t bytes,
+                              struct ch_lanes g)
+{
+    /* Not before the own messages are on their way. */
+    const struct ch_turns turns = ch_turns_of((uint32_t)ch_later(c->n), g);
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {
+        const struct ch_slot place = ch_place(ch_places_of(c, kind, c->me, pe), exchange);
+
+        if (pe == c->me)
+            ch_cells_bypass(kind, own, dst + pe * step, bytes, turns.lanes);
+        else
+            ch_cells_empty(c, kind, pe, place.memory, place.flag, dst + pe * step, bytes,
+                           turns.lanes, &st);
+    }
+    return ch_agree(st, g); /* all lanes have read the places */
+}
+
+/* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. */
+CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kind,
+                                       uint64_t exchange, char *dst, const char *own,
+                                       size_t bytes, struct ch_lanes g)
+{
+    const struct ch_sources sources = {ch_all(c), own, CH_IN_PLACES, exchange, 0, 0};
+    chorus_status st = CHORUS_OK;
+
+    if (kind == CH_CELL_simple) st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+    if (st != CHORUS_OK) return st;
+    ch_combine(c, kind, &sources, dst, bytes, g, &st);
+    return ch_agree(st, g); /* all lanes have combined what was in the places */
+}
+
+/* What a call exchanges, and where it goes. */
+struct ch_exchange {
+    const char *src; /* PE p gets what is at src + p * src_step */
+    size_t src_step;
+    const char *own;
+    int is_combined; /* a constant; else what PE p gives goes to dst + p * dst_step */
+    size_t dst_step;
+};
+
+/* The chunk at byte `at`, of which the gift is made. */
+CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind,
+                                      const struct ch_exchange *x, size_t at,
+                                      const struct ch_gift *gift, struct ch_lanes g)
+{
+    uint64_t exchange;
+    const chorus_status st = ch_give(c, kind, gift, &exchange, g);
+
+    if (st != CHORUS_OK) return st;
+    if (x->is_combined)
+        return ch_gather_combined(c, kind, exchange, c->dst + at, x->own + at, gift->bytes, g);
+    return ch_gather(c, kind, exchange, c->dst + at, x->dst_step, x->own + at, gift->bytes, g);
+}
+
+/* All of a call, chunk by chunk. */
+CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
+                                    struct ch_exchange x, struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c);
+    struct ch_gift gift = ch_gift_of(c, kind, x.src, x.src_step, ch_part(c, kind, 0), g);
+
+    ch_begin(c, (uintptr_t)gift.from | (uintptr_t)gift.to.even | gift.to.odd, &gift.batch);
+    if (bytes == 0)
+        return CHORUS_OK; /* without messages nobody learns what others have taken */
+    for (size_t at = 0;;) {
+        const chorus_status st = ch_exchange_chunk(c, kind, &x, at, &gift, g);
+
+        at += gift.bytes;
+        if (st != CHORUS_OK || at >= bytes) return st;
+        gift = ch_gift_of(c, kind, x.src + at, x.src_step, ch_part(c, kind, at), g);
+    }
+}
+
+#endif /* CH_EXCHANGE_H */

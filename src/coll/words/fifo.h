@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fifo.h: messages through the FIFOs of sync.h, in one of three protocols.
+ *
+ * ch_send fills cells of the FIFO to each PE of a set; ch_recv and ch_fold take them. Landing
+ * in sync memory is what makes these safe before the peer has entered the call. A message is at
+ * most a chunk. A sender waits for room, so a PE must not send a peer more than two
+ * chunks that the peer cannot take before it has sent its own.
+ * `kind` is a constant at every call, so only its branch is left after inlining.
+ *
+ * In each of the three, a PE of the set is some lane's: it finds where the message lies, waits
+ * for what must be there first, and leaves a slot for all lanes to read. After the message the
+ * lanes sync, so that what they left in dst is there for all and src may be reused; what is
+ * still to be said to the PE, its lane says by the slot alone.
+ */
+#ifndef CH_FIFO_H
+#define CH_FIFO_H
+
+#include "coll/words/cells.h"
+
+CH_FN struct ch_link *ch_link_of(const struct ch_coll *c, enum ch_cell kind, uint32_t peer)
+{
+    return &c->links[(size_t)kind * c->n + peer];
+}
+
+/* The message of `bytes` that this PE sends `peer` next. */
+CH_FN struct ch_message ch_outgoing(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                                    size_t bytes)
+{
+    return ch_message_after(c->peers[peer].sync + c->sync_offset, c->layout, kind, c->me,
+                            ch_link_of(c, kind, peer)->sent, bytes);
+}
+
+/* The message of `bytes` that is next from `peer`. */
+CH_FN struct ch_message ch_incoming(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                                    size_t bytes)
+{
+    return ch_message_after(c->peers[c->me].sync + c->sync_offset, c->layout, kind, peer,
+                            ch_link_of(c, kind, peer)->taken, bytes);
+}
+
+/* One lane: until the cells up to `end` may be filled. */
+CH_FN chorus_status ch_wait_for_room(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                                     uint64_t end)
+{
+    struct ch_link *link = ch_link_of(c, kind, peer);
+    const uint64_t cells = (uint64_t)1 << c->layout->cells_log2[kind];
+    chorus_status st;
+
+    if (end - link->freed <= cells) return CHORUS_OK;
+    st = ch_listen(c, peer, CH_WORD_TAKEN + kind, end - cells); /* pairs with ch_taken */
+    link->freed = ch_word_load(ch_word_at(c, c->me, CH_WORD_TAKEN + kind, peer));
+    return st;
+}
+
+CH_FN struct ch_slot ch_slot_of(struct ch_message m)
+{
+    const struct ch_slot slot = {m.memory, m.flag, m.end};
+
+    return slot;
+}
+
+/* One lane: room for the message of `bytes` that is next to `peer`. */
+CH_FN chorus_status ch_slot_to(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                               size_t bytes, struct ch_slot *slot)
+{
+    const struct ch_message m = ch_outgoing(c, kind, peer, bytes);
+    const chorus_status st = ch_wait_for_room(c, kind, peer, m.end);
+
+    *slot = ch_slot_of(m);
+    ch_link_of(c, kind, peer)->sent = m.end;
+    return st;
+}
+
+/* One lane: the message of `bytes` that is next from `peer`. The simple protocol waits for it
+ * as a whole, before any of it is loaded. */
+CH_FN chorus_status ch_slot_from(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                                 size_t bytes, struct ch_slot *slot)
+{
+    const struct ch_message m = ch_incoming(c, kind, peer, bytes);
+
+    *slot = ch_slot_of(m);
+    ch_link_of(c, kind, peer)->taken = m.end;
+    if (kind != CH_CELL_simple) return CHORUS_OK;
+    return ch_listen(c, peer, CH_WORD_FILLED, m.end); /* pairs with ch_announce */
+}
+
+/* One lane: the message to `peer` is in its FIFO. */
+CH_FN void ch_announce(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                       const struct ch_slot *slot)
+{
+    if (kind == CH_CELL_simple)
+        ch_say(c, peer, CH_WORD_FILLED, slot->end, CH_DATA);
+    else
+        ch_notify(c->patience, c->peers[peer].door);
+}
+
+/* One lane: the message from `peer` is taken; its cells may be filled again. The sender is told
+ * after a quarter of a FIFO: seldom enough to cost nothing, often enough for two chunks to be
+ * under way. */
+CH_FN void ch_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                    const struct ch_slot *slot)
+{
+    struct ch_link *link = ch_link_of(c, kind, peer);
+
+    if (slot->end - link->told < ((uint64_t)1 << c->layout->cells_log2[kind]) / 4) return;
+    link->told = slot->end;
+    ch_say(c, peer, CH_WORD_TAKEN + kind, slot->end, CH_CREDIT);
+}
+
+/* Packets or lines into the slots of a set. */
+CH_FN void ch_fill(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
+                   const char *src, size_t step, size_t bytes, struct ch_lanes g)
+{
+    const struct ch_turns turns = ch_turns_of(to.count, g);
+
+    for (uint32_t i = turns.first; i < to.count; i += turns.step) {
+        const uint32_t pe = ch_pe(c, to, i);
+        const struct ch_slot slot = c->slots[i];
+
+        if (pe != c->me)
+            ch_cells_fill(kind, slot.memory, slot.flag, src + pe * step, bytes, turns.lanes);
+    }
+}
+
+CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *src,
+                         size_t step, size_t bytes, struct ch_lanes g)
+{
+    for (uint32_t i = 0; i < to.count; i++)
+        if (ch_pe(c, to, i) != c->me)
+            ch_copy(c->slots[i].memory, src + ch_pe(c, to, i) * step, bytes, g);
+}
+
+/*
+ * Send each PE p of the set, but not this one, the `bytes` (1 to a chunk) at src + p * step.
+ * src may be reused on return.
+ */
+CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
+                            const char *src, size_t step, size_t bytes, struct ch_lanes g)
+{
+    chorus_status st = ch_standing(c);
+
+    for (uint32_t i = g.lane; i < to.count && st == CHORUS_OK; i += g.width)
+        if (ch_pe(c, to, i) != c->me)
+            st = ch_slot_to(c, kind, ch_pe(c, to, i), bytes, &c->slots[i]);
+    st = ch_agree(st, g); /* all slots are there */
+    if (st != CHORUS_OK) return st;
+    if (kind == CH_CELL_simple)
+        ch_fill_plain(c, to, src, step, bytes, g);
+    else
+        ch_fill(c, kind, to, src, step, bytes, g);
+    ch_lanes_sync(g); /* all lanes have stored their share */
+    for (uint32_t i = g.lane; i < to.count; i += g.width)
+        if (ch_pe(c, to, i) != c->me) ch_announce(c, kind, ch_pe(c, to, i), &c->slots[i]);
+    return CHORUS_OK;
+}
+
+/* All lanes: slots for the messages that are next from the set. This PE's stays as it is. */
+CH_FN chorus_status ch_expect(const struct ch_coll *c, enum ch_cell kind, struct ch_pes from,
+                              size_t bytes, struct ch_lanes g)
+{
+    chorus_status st = ch_standing(c);
+
+    for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width)
+        if (ch_pe(c, from, i) != c->me)
+            st = ch_slot_from(c, kind, ch_pe(c, from, i), bytes, &c->slots[i]);
+    return ch_agree(st, g); /* all slots are there */
+}
+
+/* All lanes: the messages of the set are taken. */
+CH_FN chorus_status ch_release(const struct ch_coll *c, enum ch_cell kind, struct ch_pes from,
+                               chorus_status st, struct ch_lanes g)
+{
+    st = ch_agree(st, g); /* all lanes have read the cells */
+    for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width)
+        if (ch_pe(c, from, i) != c->me) ch_taken(c, kind, ch_pe(c, from, i), &c->slots[i]);
+    return st;
+}
+
+/* Receive the message of `bytes` that is next from `peer` into dst, this PE's. */
+CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                            char *dst, size_t bytes, struct ch_lanes g)
+{
+    const struct ch_pes from = ch_only(peer);
+    chorus_status st = ch_expect(c, kind, from, bytes, g);
+
+    if (st != CHORUS_OK) return st;
+    if (kind == CH_CELL_simple)
+        ch_copy(dst, c->slots[0].memory, bytes, g);
+    else
+        ch_cells_empty(c, kind, peer, c->slots[0].memory, c->slots[0].flag, dst, bytes, g, &st);
+    return ch_release(c, kind, from, st, g);
+}
+
+/*
+ * dst = the set's data combined in its order: `own` for this PE, which is one of them, and the
+ * message that is next from each of the others. dst may be own.
+ */
+CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_cell kind, struct ch_pes from,
+                            char *dst, const char *own, size_t bytes, struct ch_lanes g)
+{
+    const struct ch_sources sources = {from, own, CH_IN_SLOTS, 0, 0, 0};
+    chorus_status st = ch_expect(c, kind, from, bytes, g);
+
+    if (st != CHORUS_OK) return st;
+    ch_combine(c, kind, &sources, dst, bytes, g, &st);
+    return ch_release(c, kind, from, st, g);
+}
+
+#endif /* CH_FIFO_H */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * relay.h: messages that go round the team from PE to PE, through simple FIFOs.
+ *
+ * What goes round is at most two messages long, its legs, and both are on their way at once: a
+ * PE works on one while the other travels. A PE thus never sends more than two chunks that its
+ * next cannot take before it has sent its own, which is what fifo.h asks.
+ */
+#ifndef CH_RELAY_H
+#define CH_RELAY_H
+
+#include "coll/words/fifo.h"
+
+#define CH_LEGS 2u
+
+CH_FN uint32_t ch_next(const struct ch_coll *c)
+{
+    return ch_after(c, 1);
+}
+
+CH_FN uint32_t ch_prev(const struct ch_coll *c)
+{
+    return ch_after(c, c->n - 1);
+}
+
+/* The most bytes that go round together. */
+CH_FN size_t ch_relay_bytes(const struct ch_coll *c)
+{
+    return CH_LEGS * c->layout->chunk_bytes[CH_CELL_simple];
+}
+
+struct ch_leg {
+    size_t first, bytes; /* no bytes: there is no such leg */
+};
+
+/* Leg 0 or 1 of `bytes` (0 to ch_relay_bytes). */
+CH_FN struct ch_leg ch_leg_of(const struct ch_coll *c, size_t bytes, uint32_t leg)
+{
+    const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
+    struct ch_leg l;
+
+    l.first = leg * chunk;
+    l.bytes = bytes > l.first ? ch_min(chunk, bytes - l.first) : 0;
+    return l;
+}
+
+/* dst = the message of `bytes` that is next from the PE before, combined with `own`. dst may be
+ * own. */
+CH_FN chorus_status ch_fold_relay(const struct ch_coll *c, char *dst, const char *own,
+                                  size_t bytes, struct ch_lanes g)
+{
+    const struct ch_pes two = {ch_prev(c), 1, 2}; /* and this one */
+
+    return ch_fold(c, CH_CELL_simple, two, dst, own, bytes, g);
+}
+
+/* The same combined straight into the FIFO to the next PE: a ch_send of the result. */
+CH_FN chorus_status ch_fold_on(const struct ch_coll *c, const char *own, size_t bytes,
+                               struct ch_lanes g)
+{
+    const uint32_t next = ch_next(c);
+    chorus_status st = CHORUS_OK;
+    struct ch_message m;
+
+    ch_lanes_sync(g); /* lane 0 has stored `sent` */
+    m = ch_outgoing(c, CH_CELL_simple, next, bytes);
+    if (g.lane == 0) st = ch_wait_for_room(c, CH_CELL_simple, next, m.end);
+    st = ch_agree(st, g);
+    if (st == CHORUS_OK) st = ch_fold_relay(c, m.memory, own, bytes, g);
+    if (st != CHORUS_OK) return st;
+    ch_tell(c, next, CH_WORD_FILLED, m.end, CH_DATA, g); /* pairs with ch_slot_from */
+    if (g.lane == 0) ch_link_of(c, CH_CELL_simple, next)->sent = m.end;
+    return CHORUS_OK;
+}
+
+#endif /* CH_RELAY_H */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vocab.h: the words algorithms are written in, over the primitives of exec.h.
+ *
+ * Signals: ch_epoch numbers the calls of a duplicate; ch_tell stores an epoch in a peer's word,
+ * ch_hear waits for one. Control flow around any of these is the same on all lanes.
+ * Every wait returns a status that is the same on all lanes; after one that is not CHORUS_OK
+ * the team is unusable, so an algorithm just returns it.
+ */
+#ifndef CH_VOCAB_H
+#define CH_VOCAB_H
+
+#include "coll/words/batch.h"
+#include "coll/coll.h"
+#include "coll/shape.h"
+
+/* The bytes of a block from byte `at` on that go in one message: a chunk, or what is left. */
+CH_FN size_t ch_part(const struct ch_coll *c, enum ch_cell kind, size_t at)
+{
+    return ch_min(c->layout->chunk_bytes[kind], ch_bytes(c) - at);
+}
+
+/* May this call send? Not once an earlier one failed. */
+CH_FN chorus_status ch_standing(const struct ch_coll *c)
+{
+    return ch_mark(c) == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED;
+}
+
+/* The first of `count` numbers for this call on the duplicate: 1, 2, ... the same on every PE.
+ * A call asks once, and has several where one word says several things in turn. */
+CH_FN uint64_t ch_epochs(const struct ch_coll *c, uint64_t count, struct ch_lanes g)
+{
+    const uint64_t last = *c->epoch;
+
+    ch_lanes_sync(g); /* all lanes have read it */
+    if (g.lane == 0) *c->epoch = last + count;
+    return last + 1;
+}
+
+CH_FN uint64_t ch_epoch(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_epochs(c, 1, g);
+}
+
+CH_FN uint64_t *ch_word_at(const struct ch_coll *c, uint32_t owner, uint32_t word,
+                           uint32_t writer)
+{
+    return ch_sync_word(c->peers[owner].sync + c->sync_offset, c->n, (enum ch_word)word,
+                        writer);
+}
+
+/* One lane: say `value` in this PE's `word` on `peer`. Pairs with ch_hear there. */
+CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
+                  enum ch_sense sense)
+{
+    ch_word_store(ch_word_at(c, peer, word, c->me), value, sense);
+    ch_notify(c->patience, c->peers[peer].door);
+}
+
+/* All lanes: what all of them did before is visible to the peer that hears this. */
+CH_FN void ch_tell(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
+                   enum ch_sense sense, struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* other lanes' accesses precede the store */
+    if (g.lane == 0) ch_say(c, peer, word, value, sense);
+}
+
+/* ch_tell to every other PE. */
+CH_FN void ch_tell_all(const struct ch_coll *c, uint32_t word, uint64_t value,
+                       enum ch_sense sense, struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* other lanes' accesses precede the stores */
+    for (uint32_t k = 1 + g.lane; k < c->n; k += g.width)
+        ch_say(c, ch_after(c, k), word, value, sense);
+}
+
+/* One lane: wait until `peer` has said at least `least` here. */
+CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t word,
+                              uint64_t least)
+{
+    const chorus_status st = ch_word_wait(c->patience, ch_word_at(c, c->me, word, peer), least);
+
+    if (st != CHORUS_OK) *c->late_peer = peer;
+    return st;
+}
+
+/* The same status for all lanes, from one of each; a sync. */
+CH_FN chorus_status ch_agree(chorus_status st, struct ch_lanes g)
+{
+    if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
+    return ch_lanes_any(g, st == CHORUS_ERR_ABORTED) ? CHORUS_ERR_ABORTED : CHORUS_ERR_TIMEOUT;
+}
+
+/* All lanes: go on once `peer` has told `least`. */
+CH_FN chorus_status ch_hear(const struct ch_coll *c, uint32_t peer, uint32_t word,
+                            uint64_t least, struct ch_lanes g)
+{
+    return ch_agree(g.lane == 0 ? ch_listen(c, peer, word, least) : CHORUS_OK, g);
+}
+
+/* ch_hear from every other PE. */
+CH_FN chorus_status ch_hear_all(const struct ch_coll *c, uint32_t word, uint64_t least,
+                                struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t k = 1 + g.lane; k < c->n && st == CHORUS_OK; k += g.width)
+        st = ch_listen(c, ch_after(c, k), word, least);
+    return ch_agree(st, g);
+}
+
+/* Is the j-th PE that is `span` apart one of a round of dissemination? */
+CH_FN int ch_is_target(const struct ch_coll *c, uint32_t span, uint32_t j)
+{
+    return j < c->radix && (uint64_t)j * span < c->n;
+}
+
+/*
+ * All PEs have told `value`, by way of others, once this returns: a dissemination of the call's
+ * radix. What any lane of a PE did before is visible to all, if the sense says so.
+ */
+CH_FN chorus_status ch_disseminate(const struct ch_coll *c, uint32_t word, uint64_t value,
+                                   enum ch_sense sense, struct ch_lanes g)
+{
+    for (uint32_t span = 1; span < c->n; span *= c->radix) {
+        chorus_status st = CHORUS_OK;
+
+        ch_lanes_sync(g); /* what any lane heard in the last round precedes the stores below */
+        for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
+            ch_say(c, ch_after(c, j * span), word, value, sense); /* heard below */
+        for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)
+            st = ch_listen(c, ch_after(c, c->n - j * span), word, value);
+        st = ch_agree(st, g);
+        if (st != CHORUS_OK) return st;
+    }
+    return CHORUS_OK;
+}
+
+/* Where a combination is stored: in this PE's dst, or at the same place on every PE. */
+enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
+
+/*
+ * dst = src of PE 0 op src of PE 1 ..., read where they lie: `src` is this PE's address of the
+ * vector, and every PE of the team is a source, in PE order.
+ */
+CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
+                          enum ch_reach_of to, struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v[CH_AHEAD];
+        struct ch_acc acc;
+
+        for (uint32_t pe = 0; pe < c->n; pe += CH_AHEAD) {
+            CH_EACH_AHEAD (u)
+                if (pe + u < c->n) ch_value_load(&v[u], ch_on_peer(c, pe + u, src), &b);
+            ch_acc_add(c, &acc, pe == 0, v, c->n - pe, &b);
+        }
+        ch_value_stage(&v[0], dst, &b);
+        ch_acc_last(c, &v[0], &acc, &b);
+        ch_value_store(dst, &v[0], &b);
+        for (uint32_t k = 1; k < c->n && to == CH_TO_ALL; k++)
+            ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v[0], &b);
+    }
+}
+
+/* dst = the plain vectors of `bytes` that the first `count` slots point to, combined in that
+ * order. Any lane may have set a slot. dst may be one of them. */
+CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, size_t bytes,
+                            struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* all slots are set */
+    for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v[CH_AHEAD];
+        struct ch_acc acc;
+
+        for (uint32_t i = 0; i < count; i += CH_AHEAD) {
+            CH_EACH_AHEAD (u)
+                if (i + u < count) ch_value_load(&v[u], c->slots[i + u].memory, &b);
+            ch_acc_add(c, &acc, i == 0, v, count - i, &b);
+        }
+        ch_value_stage(&v[0], dst, &b);
+        ch_acc_last(c, &v[0], &acc, &b);
+        ch_value_store(dst, &v[0], &b);
+    }
+}
+
+/* dst, on every PE = src, this PE's. dst may be src. */
+CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
+                        struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value v;
+
+        ch_value_load(&v, src, &b);
+        for (uint32_t k = 0; k < c->n; k++)
+            ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v, &b);
+    }
+}
+
+#endif /* CH_VOCAB_H */
