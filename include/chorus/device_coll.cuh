@@ -141,6 +141,7 @@ CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team
         ch_put_back(team->dup, numbers[CH_CELL_ll], g);
     else
         ch_fail_call(team, st, *c.late_peer, g);
+    ch_lanes_sync(g); /* the next call may be any lane's */
     return st;
 }
 
@@ -164,6 +165,7 @@ CH_FN int ch_call_plain(chorus_coll coll, const struct ch_device_team *team, str
     /* The epoch is there for the block that takes the team next. */
     if (g.lane == 0) asm volatile("fence.acq_rel.gpu;" ::: "memory");
     ch_put_back(team->dup, number, g);
+    ch_lanes_sync(g); /* the next call may be any lane's */
     return CHORUS_OK;
 }
 
@@ -267,7 +269,8 @@ CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
  *
  * Collective: every PE of the team, in the same order of calls on it; forms may differ.
  * Threads:    one thread, one warp or one block of each PE; calls on a team one at a time, so
- *             blocks that call side by side have a team each.
+ *             blocks that call side by side have a team each. Between a call by some threads of
+ *             a block and a later one by more of them the program has a barrier of the block.
  * Ordering:   what the calling threads stored, put and changed by atomics before is complete,
  *             and seen by the threads that call on other PEs, after it. What other threads of
  *             the PE did, once these have seen it: after a barrier of the grid. Also of sync.

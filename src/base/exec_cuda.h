@@ -125,6 +125,7 @@ CH_FN void ch_lanes_sync(struct ch_lanes g)
 CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
 {
     if (CH_IS_BLOCK(g)) return __syncthreads_or(flag);
+    ch_lanes_sync(g); /* a warp's vote orders no memory */
     return g.width > 1 ? __any_sync(ch_warp_mask(g), flag) : flag;
 }
 
@@ -133,7 +134,11 @@ CH_FN uint64_t ch_lanes_share(struct ch_lanes g, uint64_t x)
 {
     __shared__ uint64_t shared;
 
-    if (!CH_IS_BLOCK(g)) return g.width > 1 ? __shfl_sync(ch_warp_mask(g), x, 0) : x;
+    if (!CH_IS_BLOCK(g)) {
+        if (g.width > 1) x = __shfl_sync(ch_warp_mask(g), x, 0);
+        ch_lanes_sync(g); /* a shuffle orders no memory */
+        return x;
+    }
     if (g.lane == 0) shared = x;
     __syncthreads();
     return shared;
