@@ -37,6 +37,10 @@ enum { POLLS_OWN = 10000 * GAP_OWN, POLLS_SHARED = SPINS_SHARED + 2000 };
 #define CROWDED_NS (100 * CH_NS_PER_MS)
 enum { SLOW_YIELDS = 2 };
 
+/* Of the polls before sleeping, those of one who was woken and finds nothing: about 1 ms on own
+ * cores. */
+enum { WOKEN_PART = 100 };
+
 /* Polls, with a pause between them, of one who is about to sleep: a few us, in which every
  * store that was made before the sleeper could be seen arrives. */
 enum { DROWSY_POLLS = 64 };
@@ -65,8 +69,8 @@ static void pause_cpu(void)
 #endif
 }
 
-/* Announce the sleep, poll for a while, then sleep until it is woken. Who wakes it once will
- * be followed by others, so patience begins anew. */
+/* Announce the sleep, poll for a while, then sleep until it is woken. More stores may follow
+ * the one that woke it, so it polls for a while again. */
 static void sleep_step(const struct ch_patience *p, struct ch_wait *w)
 {
     const struct timespec most = {0, SLEEP_NS};
@@ -83,7 +87,7 @@ static void sleep_step(const struct ch_patience *p, struct ch_wait *w)
     }
     (void)syscall(SYS_futex, &p->door->wakes, FUTEX_WAIT, w->wakes, &most, NULL, 0);
     wakes = __atomic_load_n(&p->door->wakes, __ATOMIC_ACQUIRE);
-    if (wakes != w->wakes) w->polls = 0;
+    if (wakes != w->wakes) w->polls = p->polls - p->polls / WOKEN_PART;
     w->wakes = wakes;
 }
 
@@ -126,6 +130,7 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
     if (is_time_to_sleep(p, w, now)) {
         sleep_step(p, w);
     } else {
+        ch_wait_end(p, w); /* who is awake needs no waking, which costs the peers a call each */
         w->polls++;
         yield_core(p, now);
     }

@@ -42,7 +42,7 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
 /* A wait in progress. */
 struct ch_wait {
     uint64_t start_ns; /* of its first yield; 0 before */
-    uint32_t polls;    /* that failed, since it began or since it was last woken */
+    uint32_t polls;    /* that failed; fewer again after it was woken */
     uint32_t wakes;    /* as read before the last poll */
     uint32_t drowsy;   /* polls since it is counted in the door's sleepers; 0: it is not */
 };
