@@ -14,7 +14,7 @@ import sys
 REGISTERS = 65536  # of a multiprocessor
 GRAIN = 8  # a lane's registers come in multiples of this
 RUN_ON = {90}  # architectures that the kernels were run on
-SPILL_ELSEWHERE = 16  # bytes that one may spill on others, which is slower and not wrong
+SPILL_ELSEWHERE = 64  # bytes that one may spill on others, which is slower and not wrong
 
 MODULE = re.compile(r"^\.target sm_(\d+)", re.M)  # PTX of one architecture begins so
 ENTRY = re.compile(r"^\.visible \.entry (\w+)\(.*?\n(.*?)^\{(.*?)^\}", re.M | re.S)
@@ -206,8 +206,8 @@ def try_archs():
     spilled = REPORT.replace("0 bytes s", "8 bytes s")
     assert any("spills 16" in fault for fault in faults(ARCHS, PTX, spilled))
     assert not list(faults(["sm_80"], older, spilled.replace("sm_90", "sm_80")))
-    spilled = spilled.replace("8 bytes", "24 bytes")
-    assert any("spills 48" in fault for fault in faults(["sm_80"], older, spilled.replace("sm_90", "sm_80")))
+    spilled = spilled.replace("8 bytes", "48 bytes")
+    assert any("spills 96" in fault for fault in faults(["sm_80"], older, spilled.replace("sm_90", "sm_80")))
     turns = PTX.replace("ch_k(", "ch_k_ch_x(")
     assert any("turn" in fault for fault in faults(["compute_90"], turns, ""))
     assert not list(faults(["compute_80"], turns.replace("sm_90", "sm_80"), ""))

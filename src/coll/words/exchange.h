@@ -134,7 +134,7 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
      * a kernel's turn the compiler asks for all three at once, if v comes last. */
     if (kind != CH_CELL_simple && !c->is_due) ch_gift_load(&v, gift);
     last = ch_last(c, kind, g);
-    mark = ch_mark(c) | (last & CH_TAKEN);
+    mark = ch_mark(c) | (kind == CH_CELL_ll ? last & CH_TAKEN : 0);
     if (kind != CH_CELL_simple && c->is_due) ch_gift_load(&v, gift);
     if (kind != CH_CELL_simple)
         ch_give_cells(c, kind, last, mark, &v, *gift);
@@ -195,10 +195,14 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kin
                                        uint64_t exchange, char *dst, const char *own,
                                        size_t bytes, struct ch_lanes g)
 {
-    const struct ch_sources sources = {ch_all(c), own, CH_IN_PLACES, exchange, 0, 0};
+    struct ch_sources sources = {ch_all(c), own, CH_IN_PLACES, exchange, 0, 0};
     chorus_status st = CHORUS_OK;
 
-    if (kind == CH_CELL_simple) st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+    if (kind == CH_CELL_simple) {
+        st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+        sources.exchange = ch_later(exchange); /* addresses, too, are computed after the wait */
+        sources.own = (const char *)(uintptr_t)ch_later((uintptr_t)own);
+    }
     if (st != CHORUS_OK) return st;
     ch_combine(c, kind, &sources, dst, bytes, g, &st);
     return ch_agree(st, g); /* all lanes have combined what was in the places */
