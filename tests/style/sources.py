@@ -14,8 +14,8 @@ def unnamed(root, files):
     built = {source for source, _, _ in style.compile_commands(build, root)}
     meson = "\n".join(style.read(root, f) for f in files if f.endswith("meson.build"))
     for path in files:
-        name = path.split("/")[-1]
-        if path.endswith((".c", ".cu")) and path not in built and f"'{name}'" not in meson:
+        named = re.compile(rf"['/]{re.escape(path.split('/')[-1])}'")
+        if path.endswith((".c", ".cu")) and path not in built and not named.search(meson):
             yield f"{path}:1: in no meson.build; build it or remove it"
 
 
@@ -62,6 +62,7 @@ style.run(
         {"src/x.c": 'const char *url = "http://x"; /* waits; then x = 1 */\n',
          "src/meson.build": "files('x.c')\n", **NONE},
         {"src/x.h": "/*\n * one line ends here;\n * x = 1 holds after f(x); then more\n */\n", **NONE},
+        {"src/y/x.c": "int x;\n", "src/meson.build": "files('y/x.c')\n", **NONE},
         {"x.c": "int x;\n", "compile_commands.json":
          '[{"directory": ".", "file": "x.c", "command": "cc -c x.c"}]'},
     ],
