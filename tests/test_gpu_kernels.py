@@ -14,7 +14,7 @@ import sys
 REGISTERS = 65536  # of a multiprocessor
 GRAIN = 8  # a lane's registers come in multiples of this
 RUN_ON = {90}  # architectures that the kernels were run on
-SPILL_ELSEWHERE = 64  # bytes that one may spill on others, which is slower and not wrong
+SPILL_ELSEWHERE = 32  # bytes that one may spill on others, which is slower and not wrong
 
 MODULE = re.compile(r"^\.target sm_(\d+)", re.M)  # PTX of one architecture begins so
 ENTRY = re.compile(r"^\.visible \.entry (\w+)\(.*?\n(.*?)^\{(.*?)^\}", re.M | re.S)
