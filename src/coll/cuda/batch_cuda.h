@@ -188,7 +188,7 @@ CH_FN int ch_is_whole(const char *at, struct ch_piece p)
 /* x, for what is not to be computed before the loads that stand above have begun. */
 CH_FN uint64_t ch_later(uint64_t x)
 {
-    asm volatile("" : "+l"(x)::"memory");
+    __asm__ volatile("" : "+l"(x)::"memory");
     return x;
 }
 
@@ -199,8 +199,8 @@ CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_bat
     if (!c->is_due) return;
     known |= b->own.at | b->own.bytes | b->piece | b->pieces | (uintptr_t)c->exchanges |
              (uintptr_t)c->failed;
-    asm volatile("{ .reg .pred never; setp.eq.u64 never, %0, 1; @never exit; }" ::"l"(known)
-                 : "memory");
+    __asm__ volatile("{ .reg .pred never; setp.eq.u64 never, %0, 1; @never exit; }" ::"l"(known)
+                     : "memory");
     ch_kernel_order(c->lets_next);
 }
 
