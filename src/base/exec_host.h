@@ -25,6 +25,9 @@
  * A multiple of 16 (the widest element) and of 120 (the data of an LL128 line). */
 #define CH_UNIT_BYTES 960u
 
+/* And the bytes that it copies at a time to several places: they stay in a cache. */
+#define CH_PLAIN_BYTES 32768u
+
 /* All lanes reach this before any goes on. */
 CH_FN void ch_lanes_sync(struct ch_lanes g)
 {

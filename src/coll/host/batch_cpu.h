@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_cpu.h: batches of CH_UNIT_BYTES side by side, for the host and the simulator. */
+/* batch_cpu.h: batches side by side, of CH_UNIT_BYTES or CH_PLAIN_BYTES, for the host and the
+ * simulator. */
 #ifndef CH_BATCH_CPU_H
 #define CH_BATCH_CPU_H
 
@@ -8,7 +9,7 @@
 
 struct ch_batch {
     size_t at, bytes; /* this batch is [at, at + bytes) */
-    size_t end, step;
+    size_t end, unit, step;
 };
 
 struct ch_value {
@@ -23,22 +24,25 @@ struct ch_acc {
 #define CH_AHEAD 1u
 #define CH_EACH_AHEAD(u) for (uint32_t u = 0; u < CH_AHEAD; u++)
 
-CH_FN struct ch_batch ch_batch_at(size_t at, size_t end, size_t step)
+CH_FN struct ch_batch ch_batch_at(size_t at, size_t end, size_t unit, size_t step)
 {
     struct ch_batch b;
 
     b.at = at;
     b.end = end;
+    b.unit = unit;
     b.step = step;
-    b.bytes = at < end ? ch_min(CH_UNIT_BYTES, end - at) : 0;
+    b.bytes = at < end ? ch_min(unit, end - at) : 0;
     return b;
 }
 
 CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t bytes,
                                      struct ch_lanes g)
 {
-    (void)kind, (void)at;
-    return ch_batch_at(g.lane * CH_UNIT_BYTES, bytes, g.width * CH_UNIT_BYTES);
+    const size_t unit = kind == CH_PLAIN ? CH_PLAIN_BYTES : CH_UNIT_BYTES;
+
+    (void)at;
+    return ch_batch_at(g.lane * unit, bytes, unit, g.width * unit);
 }
 
 CH_FN int ch_batch_more(const struct ch_batch *b)
@@ -48,7 +52,7 @@ CH_FN int ch_batch_more(const struct ch_batch *b)
 
 CH_FN void ch_batch_next(struct ch_batch *b)
 {
-    *b = ch_batch_at(b->at + b->step, b->end, b->step);
+    *b = ch_batch_at(b->at + b->step, b->end, b->unit, b->step);
 }
 
 CH_FN uint64_t ch_later(uint64_t x)
