@@ -31,6 +31,8 @@
     X(wrong, NUMBER, 6)         \
     X(nccl_us, NUMBER, 10)      \
     X(nccl_ratio, NUMBER, 10)   \
+    X(nccl_windows_us, NUMBER, 15) \
+    X(nccl_windows_ratio, NUMBER, 18) \
     X(nvshmem_us, NUMBER, 10)   \
     X(nvshmem_ratio, NUMBER, 13) \
     X(rule, TEXT, -1)

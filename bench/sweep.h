@@ -25,7 +25,7 @@ enum ch_sweep_coll {
 };
 
 /* Libraries that make the same calls on GPUs, to be timed beside ours. */
-#define CH_PEER_LIST(X) X(nccl) X(nvshmem)
+#define CH_PEER_LIST(X) X(nccl) X(nccl_windows) X(nvshmem)
 
 enum ch_sweep_peer {
 #define X(PEER) CH_PEER_##PEER,

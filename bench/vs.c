@@ -26,8 +26,8 @@ bool ch_read_vs(struct ch_sweep_options *options, const char *text)
 
         if (peer == CH_PEER_COUNT)
             return CH_REFUSE(options,
-                             "--vs: unknown \"%.*s\"; expected a list of: nccl, nvshmem, each "
-                             "with =FILE if its library is elsewhere",
+                             "--vs: unknown \"%.*s\"; expected a list of: nccl, nccl_windows, "
+                             "nvshmem, each with =FILE if its library is elsewhere",
                              (int)name_length, at);
         if (path_length >= sizeof(options->vs[peer].path))
             return CH_REFUSE(options, "--vs %s: the path has %zu letters, %zu at the most",

@@ -137,6 +137,52 @@ int ncclReduceScatter(const void *from, void *to, size_t count, int type, int op
     return 0;
 }
 
+#ifndef FAKE_OLD /* what came after NCCL 2.7 */
+static const void *window_of;
+
+/* clang-format off */
+API int ncclAlltoAll(const void *from, void *to, size_t count, int type, void *which, void *stream);
+API int ncclMemAlloc(void **area_out, size_t bytes);
+API int ncclMemFree(void *area);
+API int ncclCommWindowRegister(void *which, void *area, size_t bytes, void **window_out, int flags);
+API int ncclCommWindowDeregister(void *which, void *window);
+/* clang-format on */
+
+int ncclAlltoAll(const void *from, void *to, size_t count, int type, void *which, void *stream)
+{
+    return ncclAllGather(from, to, count, type, which, stream);
+}
+
+int ncclMemAlloc(void **area_out, size_t bytes)
+{
+    *area_out = malloc(bytes);
+    return 0;
+}
+
+int ncclMemFree(void *area)
+{
+    EXPECT(window_of == NULL); /* deregistered first */
+    free(area);
+    return 0;
+}
+
+int ncclCommWindowRegister(void *which, void *area, size_t bytes, void **window_out, int flags)
+{
+    EXPECT(which == &comm && bytes > 0 && flags == 1);
+    window_of = area;
+    *window_out = &window_of;
+    return 0;
+}
+
+int ncclCommWindowDeregister(void *which, void *window)
+{
+    EXPECT(which == &comm && window == &window_of && window_of != NULL);
+    window_of = NULL;
+    return 0;
+}
+
+#endif /* FAKE_OLD */
+
 /* --- NVSHMEM ------------------------------------------------------------------------------ */
 
 /* As bytes, so that the layout on the other side is what is tried. */

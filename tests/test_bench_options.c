@@ -99,7 +99,7 @@ static const struct {
     {"--mode async", "--mode \"async\": expected blocking, stream or graph"},
     {"--ctas 1,0", "--ctas \"0\": expected a whole number from 1"},
     {"--ctas 1,", "--ctas \"\": expected a whole number"},
-    {"--vs ncll", "--vs: unknown \"ncll\"; expected a list of: nccl, nvshmem"},
+    {"--vs ncll", "--vs: unknown \"ncll\"; expected a list of: nccl, nccl_windows, nvshmem"},
     {"--plot rows.pdf", "--plot \"rows.pdf\": expected a file name that ends in .svg or .png"},
 };
 

@@ -62,6 +62,42 @@ START_TEST(nccl__each_collective__is_its_call)
 }
 END_TEST
 
+START_TEST(nccl__without_later_functions__sends_and_receives)
+{
+    struct ch_peer peer;
+    char error[256] = "";
+
+    ck_assert_msg(ch_nccl_load(FAKE_PEERS_OLD, error, sizeof(error)), "%s", error);
+    ck_assert_msg(ch_nccl_join(&job, &peer, error, sizeof(error)), "%s", error);
+    ck_assert(moves(&peer, WORK(alltoall, c64, sum), 8 * ELEMENTS));
+    ch_nccl_leave();
+    ck_assert(!ch_nccl_windows_load(FAKE_PEERS_OLD, error, sizeof(error)));
+    ck_assert_ptr_nonnull(strstr(error, "needs NCCL 2.27"));
+}
+END_TEST
+
+START_TEST(nccl_windows__beside_nccl__allocates_what_it_registers)
+{
+    struct ch_peer plain, peer;
+    char error[256] = "";
+    void *area;
+
+    ck_assert(ch_nccl_load(FAKE_PEERS, error, sizeof(error)));
+    ck_assert(ch_nccl_join(&job, &plain, error, sizeof(error)));
+    ck_assert(!ch_nccl_windows_load("libm.so.6", error, sizeof(error)));
+    ck_assert_ptr_nonnull(strstr(error, "name one library for both"));
+    ck_assert_msg(ch_nccl_windows_load(FAKE_PEERS, error, sizeof(error)), "%s", error);
+    ck_assert_msg(ch_nccl_windows_join(&job, &peer, error, sizeof(error)), "%s", error);
+    area = peer.allocate(8);
+    ck_assert_ptr_nonnull(area);
+    ck_assert(moves(&peer, WORK(fcollect, f64, sum), 8 * ELEMENTS));
+    peer.release(area);
+    ch_nccl_windows_leave();
+    ck_assert(moves(&plain, WORK(reduce, f32, sum), 4 * ELEMENTS));
+    ch_nccl_leave();
+}
+END_TEST
+
 START_TEST(nvshmem__each_collective__is_found_by_name)
 {
     struct ch_peer peer;
@@ -128,6 +164,8 @@ int main(void)
     int failed;
 
     tcase_add_test(tcase, nccl__each_collective__is_its_call);
+    tcase_add_test(tcase, nccl__without_later_functions__sends_and_receives);
+    tcase_add_test(tcase, nccl_windows__beside_nccl__allocates_what_it_registers);
     tcase_add_test(tcase, nvshmem__each_collective__is_found_by_name);
     tcase_add_test(tcase, load__no_library_or_another__says_which);
     tcase_add_test(tcase, join__that_fails__says_why);

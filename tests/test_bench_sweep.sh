@@ -127,7 +127,7 @@ refusals)
     refused 'CTAs were asked for' --coll reduce --algo one_shot:ll --ctas 1000
     refused '--mode graph: CUDA graphs take calls on objects of GPUs' --mode graph
     refused '--vs: those libraries work on streams of GPUs' --mode stream --vs nccl
-    refused 'unknown "mpi"; expected a list of: nccl, nvshmem' --vs nccl,mpi
+    refused 'unknown "mpi"; expected a list of: nccl, nccl_windows' --vs nccl,mpi
     refused 'cannot serve this call: it needs whole: partial results keep' \
         --coll reduce --algo recursive_exchange:ll -d bf16 -e 8
     run 2 --coll barrier -n 3 --plot "$folder/p.svg"

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 PLAIN = "coll,algo,proto,ctas,dtype,op,pes,bytes,time_us_p50,wrong,rule"
-BESIDE = "coll,algo,proto,ctas,dtype,op,pes,bytes,time_us_p50,wrong,nccl_us,nccl_ratio,rule"
+BESIDE = "coll,algo,proto,ctas,dtype,op,pes,bytes,time_us_p50,wrong,nccl_us,nccl_ratio,nccl_windows_ratio,rule"
 
 
 def table(*lines):
@@ -20,13 +20,13 @@ def table(*lines):
 
 
 status, rows = table(
-    "# command: one", BESIDE, "fcollect,ring,ll,2,f32,none,4,16,3.5,0,7.0,0.500,t.yaml:3",
-    "fcollect,ring,ll,2,f32,none,4,64,9.25,0,,,t.yaml:3",
+    "# command: one", BESIDE, "fcollect,ring,ll,2,f32,none,4,16,3.5,0,7.0,0.500,0.750,t.yaml:3",
+    "fcollect,ring,ll,2,f32,none,4,64,9.25,0,,,,t.yaml:3",
     "# command: two", PLAIN, "fcollect,push,ll,1,f32,none,4,16,3.0,0,forced",
     "fcollect,push,ll,8,f32,none,4,16,2.0,0,forced")
 assert status == 0, rows
-assert rows[1] == ["fcollect", "64", "ring:ll", "x2", "3.50", "0.500", "-", "push:ll", "x8", "2.00"], rows
-assert rows[2] == ["fcollect", "256", "ring:ll", "x2", "9.25", "-", "-", "-", "-"], rows
+assert rows[1] == ["fcollect", "64", "ring:ll", "x2", "3.50", "0.500", "0.750", "-", "push:ll", "x8", "2.00"], rows
+assert rows[2] == ["fcollect", "256", "ring:ll", "x2", "9.25", "-", "-", "-", "-", "-"], rows
 status, rows = table(PLAIN, "fcollect,push,ll,8,f32,none,4,16,2.0,3,forced")
 assert status == 1 and rows[-1][2] == "1", rows
 assert rows[-1][-1] == "data", rows

@@ -35,12 +35,13 @@ def main():
             held = best.get(key_of(row))
             if held is None or float(row["time_us_p50"]) < float(held["time_us_p50"]):
                 best[key_of(row)] = row
-    print(f"{'coll':13} {'bytes':>10} {'chosen':28} {'us':>9} {'/nccl':>6} {'/nvshmem':>8} "
-          f"{'best forced':28} {'us':>9}")
+    print(f"{'coll':13} {'bytes':>10} {'chosen':28} {'us':>9} {'/nccl':>6} {'/windows':>8} "
+          f"{'/nvshmem':>8} {'best forced':28} {'us':>9}")
     for key in sorted(chosen | forced):
         ours, best = chosen.get(key, {}), forced.get(key, {})
         print(f"{key[0]:13} {key[4]:>10} {name(ours):28} {time(ours):>9} "
-              f"{ours.get('nccl_ratio') or '-':>6} {ours.get('nvshmem_ratio') or '-':>8} "
+              f"{ours.get('nccl_ratio') or '-':>6} {ours.get('nccl_windows_ratio') or '-':>8} "
+              f"{ours.get('nvshmem_ratio') or '-':>8} "
               f"{name(best):28} {time(best):>9}")
     print(f"{len(chosen) + len(forced)} lines, {wrong} rows with wrong data"
           + (f", {unchecked} not checked" if unchecked else ""))

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NCCL, found at run time. Its numbers of types, operators and results are part of its ABI
- * since version 2 and stand here again, so that no header of it is needed.
+ * since version 2 and stand here again, so that no header of it is needed. It is two peers of
+ * --vs, on one communicator: on memory of the program's, and on memory that NCCL allocated and
+ * that is registered as a symmetric window, for which it has kernels of its own.
  */
 #include "bench/gpu.h"
 #include "bench/vs.h"
@@ -32,12 +34,28 @@ struct nccl_id {
     X(AllReduce, int (*)(const void *, void *, size_t, int, int, void *, void *)) \
     X(ReduceScatter, int (*)(const void *, void *, size_t, int, int, void *, void *))
 
+/* Those that came later, null where they are not there. */
+#define LATER_FUNCTIONS(X)                                                  \
+    X(AlltoAll, int (*)(const void *, void *, size_t, int, void *, void *)) \
+    X(MemAlloc, int (*)(void **, size_t))                                   \
+    X(MemFree, int (*)(void *))                                             \
+    X(CommWindowRegister, int (*)(void *, void *, size_t, void **, int))    \
+    X(CommWindowDeregister, int (*)(void *, void *))
+
+enum { WINDOWS_MAX = 8, SYMMETRIC = 1 };
+
 static struct {
 #define X(name, ...) __typeof__(__VA_ARGS__) name;
     FUNCTIONS(X)
+    LATER_FUNCTIONS(X)
 #undef X
     void *comm, *stream;
     uint32_t me, pes;
+    void *library;
+    unsigned joined; /* peers of --vs that use comm */
+    struct {
+        void *area, *window;
+    } windows[WINDOWS_MAX];
 } nccl;
 
 enum { NONE = -1, BYTE = 0 };
@@ -88,6 +106,11 @@ bool ch_nccl_load(const char *path, char *error, size_t bytes)
         (void)snprintf(error, bytes, "%s", dlerror());
         return false;
     }
+    if (nccl.joined > 0 && library != nccl.library) {
+        (void)snprintf(error, bytes, "another NCCL is in use; name one library for both");
+        return false;
+    }
+    nccl.library = library;
 #define X(name, ...)                                                                         \
     nccl.name = (__typeof__(nccl.name))(uintptr_t)dlsym(library, "nccl" #name);              \
     if (nccl.name == NULL) {                                                                 \
@@ -96,7 +119,19 @@ bool ch_nccl_load(const char *path, char *error, size_t bytes)
     }
     FUNCTIONS(X)
 #undef X
+#define X(name, ...) nccl.name = (__typeof__(nccl.name))(uintptr_t)dlsym(library, "nccl" #name);
+    LATER_FUNCTIONS(X)
+#undef X
     return true;
+}
+
+bool ch_nccl_windows_load(const char *path, char *error, size_t bytes)
+{
+    if (!ch_nccl_load(path, error, bytes)) return false;
+    if (nccl.MemAlloc != NULL && nccl.CommWindowRegister != NULL) return true;
+    (void)snprintf(error, bytes,
+                   "the library has no ncclCommWindowRegister; it needs NCCL 2.27");
+    return false;
 }
 
 /* In a job nobody else can go on when one cannot. */
@@ -111,6 +146,10 @@ static int call_alltoall(const struct ch_work *work, char *dest, const char *sou
 {
     const size_t block = work->count * ch_sweep_type_bytes[work->type];
 
+    if (nccl.AlltoAll != NULL) {
+        require(nccl.AlltoAll(source, dest, block, BYTE, nccl.comm, nccl.stream), "alltoall");
+        return 0;
+    }
     require(nccl.GroupStart(), "group");
     for (uint32_t pe = 0; pe < nccl.pes; pe++) {
         require(nccl.Send(source + pe * block, block, BYTE, (int)pe, nccl.comm, nccl.stream),
@@ -160,11 +199,44 @@ static void set_environment(void)
     (void)setenv("NCCL_SOCKET_IFNAME", "lo", 0);
 }
 
-bool ch_nccl_join(const struct ch_vs_job *job, struct ch_peer *peer_out, char *error,
-                  size_t bytes)
+/* A place for the window of `area`; a free one for null. */
+static unsigned find_window(const void *area)
+{
+    unsigned place = 0;
+
+    while (place < WINDOWS_MAX && nccl.windows[place].area != area)
+        place++;
+    return place;
+}
+
+static void *allocate_window(size_t bytes)
+{
+    const unsigned place = find_window(NULL);
+    void *area = NULL;
+
+    if (place == WINDOWS_MAX) return NULL;
+    require(nccl.MemAlloc(&area, bytes), "allocate");
+    require(
+        nccl.CommWindowRegister(nccl.comm, area, bytes, &nccl.windows[place].window, SYMMETRIC),
+        "register a window");
+    nccl.windows[place].area = area;
+    return area;
+}
+
+static void release_window(void *area)
+{
+    const unsigned place = find_window(area);
+
+    if (area == NULL || place == WINDOWS_MAX) return;
+    require(nccl.CommWindowDeregister(nccl.comm, nccl.windows[place].window), "deregister");
+    require(nccl.MemFree(area), "free");
+    nccl.windows[place].area = NULL;
+}
+
+static int make_comm(const struct ch_vs_job *job)
 {
     struct nccl_id id = {{0}};
-    int version = 0, result = 0;
+    int result = 0;
 
     set_environment();
     nccl.me = job->me;
@@ -174,11 +246,20 @@ bool ch_nccl_join(const struct ch_vs_job *job, struct ch_peer *peer_out, char *e
     job->share(&result, sizeof(result));
     job->share(&id, sizeof(id));
     if (result == 0) result = nccl.CommInitRank(&nccl.comm, (int)job->pes, id, (int)job->me);
+    return result;
+}
+
+bool ch_nccl_join(const struct ch_vs_job *job, struct ch_peer *peer_out, char *error,
+                  size_t bytes)
+{
+    int version = 0, result = nccl.joined > 0 ? 0 : make_comm(job);
+
     if (result == 0) result = nccl.GetVersion(&version);
     if (result != 0) {
         (void)snprintf(error, bytes, "cannot join: %s", nccl.GetErrorString(result));
         return false;
     }
+    nccl.joined++;
     (void)snprintf(peer_out->version, sizeof(peer_out->version), "%d.%d.%d", version / 10000,
                    version / 100 % 100, version % 100);
     peer_out->allocate = ch_bench_gpu_allocate;
@@ -187,7 +268,21 @@ bool ch_nccl_join(const struct ch_vs_job *job, struct ch_peer *peer_out, char *e
     return true;
 }
 
+bool ch_nccl_windows_join(const struct ch_vs_job *job, struct ch_peer *peer_out, char *error,
+                          size_t bytes)
+{
+    if (!ch_nccl_join(job, peer_out, error, bytes)) return false;
+    peer_out->allocate = allocate_window;
+    peer_out->release = release_window;
+    return true;
+}
+
 void ch_nccl_leave(void)
 {
-    (void)nccl.CommDestroy(nccl.comm);
+    if (--nccl.joined == 0) (void)nccl.CommDestroy(nccl.comm);
+}
+
+void ch_nccl_windows_leave(void)
+{
+    ch_nccl_leave();
 }
