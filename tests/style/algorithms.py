@@ -6,6 +6,7 @@ import re
 import style
 
 LIST = "src/coll/algorithm.h"
+COLUMNS = 10
 PARTS = ["needs", "steps", "wire", "scratch", "inplace", "result", "source"]
 # What only some machine has, or what no body may do.
 FOREIGN = re.compile(r"\b(threadIdx|blockIdx|asm|__asm__|__atomic\w*|malloc|free|CH_LOG)\b"
@@ -33,7 +34,7 @@ def rows(root):
         if row is None:
             return
         fields = split_arguments(row.group(1))
-        if len(fields) == 8:
+        if len(fields) == COLUMNS:
             needs = re.sub(r"\s*\|\s*", ", ", fields[4].replace("CH_NEED_", ""))
             yield fields[3], {"needs": needs, "steps": fields[6], "wire": fields[7]}
 
@@ -66,6 +67,8 @@ def problems(root, files):
     if LIST not in files:
         return
     table, seen = dict(rows(root)), set()
+    if not table:
+        yield f"{LIST}: no row of CH_ALGO_LIST has {COLUMNS} columns"
     for path in files:
         if not re.match(r"src/coll/algo/\w+\.h$", path):
             continue
@@ -89,7 +92,7 @@ def problems(root, files):
 
 
 TABLE = """#define CH_ALGO_LIST(X) \\
-    X(reduce, one, ll, ch_one, CH_NEED_map | CH_NEED_whole, 0, ch_f(n, k), (n - 1) * m)
+    X(reduce, one, ll, ch_one, CH_NEED_map | CH_NEED_whole, 0, ch_f(n, k), (n - 1) * m, due, small)
 /* end */
 """
 ONE = """/* SPDX */
@@ -122,6 +125,7 @@ style.run(
         ("steps is 'ch_f(n)'", case("ch_f(n, k)", "ch_f(n)")),
         ("wire is 'n * m'", case("(n - 1) * m", "n * m")),
         ("expected", case(" *   inplace  safe\n", "")),
+        ("no row of CH_ALGO_LIST", {LIST: TABLE.replace(", due, small", "")}),
         ("no header", case("chorus_status ch_one(", "chorus_status ch_two(")),
         ("'threadIdx'", case("return x", "return threadIdx.x")),
         ("#if", case("CH_FN", "#if X\n#endif\nCH_FN")),
