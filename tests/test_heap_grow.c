@@ -212,6 +212,41 @@ START_TEST(local__not_used__takes_no_memory)
 }
 END_TEST
 
+/* Memory that an earlier team had is cleared where that team used it, and nowhere else. */
+static void local_again_main(struct ch_boot *boot)
+{
+    struct ch_heap *const heap = pes_open_heap(boot, 64 * M);
+    void *first = NULL, *again = NULL;
+    const char *bytes;
+    size_t before;
+
+    EXPECT(ch_heap_local_alloc(heap, 32 * M, &first) == CHORUS_OK);
+    memset((char *)first + 8 * M - 100, 1, 1 * M);
+    ((char *)first)[20 * M] = 1;
+    before = bytes_behind_heap();
+    ch_heap_local_free(heap, first);
+    EXPECT(ch_heap_local_alloc(heap, 16 * M, &again) == CHORUS_OK);
+    EXPECT(again == first);
+    EXPECT(((const char *)first)[20 * M] == 1); /* not of this block */
+    ch_heap_local_free(heap, again);
+    EXPECT(ch_heap_local_alloc(heap, 40 * M, &again) == CHORUS_OK);
+    EXPECT(again == first);
+    EXPECT(bytes_behind_heap() <= before + 1 * M);
+    bytes = again;
+    for (size_t i = 0; i < 40 * M; i++)
+        if (bytes[i] != 0) {
+            EXPECT(!"memory that was used before is not cleared");
+            break;
+        }
+    ch_heap_close(heap);
+}
+
+START_TEST(local__used_in_part__is_cleared_there_alone)
+{
+    pes_run_processes(1, local_again_main);
+}
+END_TEST
+
 /* Peers store to sync memory before its owner does: the owner's node is to be asked for it. */
 static void local_policy_main(struct ch_boot *boot)
 {
@@ -272,6 +307,7 @@ int main(void)
     tcase_add_test(tcase, grow__pes_ask_for_different_bytes__is_an_error_on_all);
     tcase_add_test(tcase, local__machine_refuses__is_an_error_of_this_pe);
     tcase_add_test(tcase, local__not_used__takes_no_memory);
+    tcase_add_test(tcase, local__used_in_part__is_cleared_there_alone);
     tcase_add_test(tcase, local__of_a_pe__is_asked_of_its_node);
     tcase_add_test(tcase, grow__signals_meanwhile__succeeds);
     suite_add_tcase(suite, tcase);

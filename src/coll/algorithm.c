@@ -7,8 +7,8 @@
 #define VARIABLES(shape)                                           \
     const uint64_t n = (shape)->n, k = (shape)->k, m = (shape)->m; \
     const uint64_t e = (shape)->e, s = (shape)->s, c = (shape)->c; \
-    const uint64_t p = (shape)->p;                                 \
-    (void)n, (void)k, (void)m, (void)e, (void)s, (void)c, (void)p
+    const uint64_t p = (shape)->p, o = (shape)->o;                 \
+    (void)n, (void)k, (void)m, (void)e, (void)s, (void)c, (void)p, (void)o
 #define X(coll, name, proto, fn, needs, radix, steps, wire, ...) \
     static uint64_t steps_##fn(const struct ch_shape *shape)     \
     {                                                            \

@@ -55,8 +55,8 @@
  * or fetches, flags left out; in a barrier, the signals it sends. Formulas, in C: n PEs, k
  * radix, m bytes of a PE's message, e bytes of an element, s bytes of the message's largest
  * slice (m / n in whole elements), c chunks that a message goes through a FIFO in (1 where
- * there is no FIFO), p units of 16 bytes that a place holds. Multicast is counted
- * as it is in software, by the PEs it reaches.
+ * there is no FIFO), p units of 16 bytes that a place holds, o units that a PE's own place
+ * holds. Multicast is counted as it is in software, by the PEs it reaches.
  */
 #define CH_ALGO_LIST(X) \
     X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_map, 1, ch_rounds(n, k), ch_fan(n, k), plain, never) \
@@ -105,8 +105,8 @@
     X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_map, 0, c, (n - 1) * s, due, large) \
     X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_map, 0, c, (n - 1) * s, due, small) \
     X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_map, 0, c, (n - 1) * s, due, never) \
-    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_map, 1, ch_combine_steps(n, k, s, p), ch_digits(n, k) * s, plain, never) \
-    X(reducescatter, two_level, simple, ch_reducescatter_two_level, CH_NEED_map | CH_NEED_whole | CH_NEED_apart, 1, ch_level_steps(n, k, s, p), ch_level_wire(n, k, s), plain, never) \
+    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_map, 1, ch_combine_steps(n, k, s, p, o), ch_digits(n, k) * s, plain, never) \
+    X(reducescatter, two_level, simple, ch_reducescatter_two_level, CH_NEED_map | CH_NEED_whole | CH_NEED_apart, 1, ch_level_steps(n, k, s, o), ch_level_wire(n, k, s), plain, never) \
     X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s, plain, never) \
     X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_map | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain, never) \
     X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast, 0, 1, (n - 1) * s, multicast, never)
@@ -148,7 +148,7 @@ enum ch_algo_id {
 
 /* What the formulas are evaluated for; see CH_ALGO_LIST. */
 struct ch_shape {
-    uint64_t n, k, m, e, s, c, p;
+    uint64_t n, k, m, e, s, c, p, o;
 };
 
 struct ch_algo {

@@ -5,21 +5,12 @@
 #define CH_SHAPE_ROUNDS_H
 
 #include "coll/shape.h"
+#include "team/sync.h"
 
 /* Blocks that a PE of a gather by dissemination sends the j-th PE that is `span` apart. */
 CH_FN uint64_t ch_run(uint64_t n, uint64_t span, uint64_t j)
 {
     return ch_min(span, n - j * span);
-}
-
-/* The most blocks of such a message. */
-CH_FN uint64_t ch_run_most(uint64_t n, uint64_t k)
-{
-    uint64_t most = 1;
-
-    for (uint64_t span = 1; span < n; span *= k)
-        most = ch_max(most, ch_run(n, span, 1));
-    return most;
 }
 
 /* Of 0 .. n-1, those whose digit in base k at `span` is j. */
@@ -30,17 +21,8 @@ CH_FN uint64_t ch_with_digit(uint64_t n, uint64_t k, uint64_t span, uint64_t j)
     return n / (span * k) * span + (rest > j * span ? ch_min(rest - j * span, span) : 0);
 }
 
-/* The most blocks of a message where blocks move by the digits of their distance. */
-CH_FN uint64_t ch_with_digit_most(uint64_t n, uint64_t k)
-{
-    uint64_t most = 1;
-
-    for (uint64_t span = 1; span < n; span *= k)
-        most = ch_max(most, ch_with_digit(n, k, span, 1));
-    return most;
-}
-
-/* Blocks that a PE sends in all there: digits of 0 .. n-1 that are not 0. */
+/* Blocks that a PE sends, and is sent, where blocks move by the digits of their distance:
+ * digits of 0 .. n-1 that are not 0. */
 CH_FN uint64_t ch_digits(uint64_t n, uint64_t k)
 {
     uint64_t digits = 0;
@@ -50,27 +32,28 @@ CH_FN uint64_t ch_digits(uint64_t n, uint64_t k)
     return digits;
 }
 
-/* Bytes of each of `blocks` that go at a time, in so many packets, or units. */
-CH_FN uint64_t ch_packed(uint64_t packets, uint64_t blocks)
+/* Bytes of each of `blocks` that go at a time in packets, where the messages of all rounds
+ * together have n places of p units, and each begins at a line. */
+CH_FN uint64_t ch_packed(uint64_t n, uint64_t k, uint64_t p, uint64_t blocks)
 {
-    return packets / blocks / 2 * 16;
+    return (n * p - ch_fan(n, k) * (CH_MESSAGE_UNITS - 1)) / ch_max(blocks, 1) / 2 * 16;
 }
 
-/* Bytes of a block that go at a time where a place holds p units: in a gather by
- * dissemination; where blocks move by digits; and where n of these fit a place side by side. */
+/* Bytes of a block that go at a time: in a gather by dissemination; where blocks move by
+ * digits; and where n of these fit o units side by side. */
 CH_FN uint64_t ch_gather_bytes(uint64_t n, uint64_t k, uint64_t p)
 {
-    return ch_packed(p, ch_run_most(n, k));
+    return ch_packed(n, k, p, n - 1);
 }
 
 CH_FN uint64_t ch_forward_bytes(uint64_t n, uint64_t k, uint64_t p)
 {
-    return ch_packed(p, ch_with_digit_most(n, k));
+    return ch_packed(n, k, p, ch_digits(n, k));
 }
 
-CH_FN uint64_t ch_combine_bytes(uint64_t n, uint64_t k, uint64_t p)
+CH_FN uint64_t ch_combine_bytes(uint64_t n, uint64_t k, uint64_t p, uint64_t o)
 {
-    return ch_min(ch_forward_bytes(n, k, p), ch_packed(2 * p, n));
+    return ch_min(ch_forward_bytes(n, k, p), o / n * 16);
 }
 
 /* Rounds for blocks of m bytes in all. */
@@ -84,9 +67,9 @@ CH_FN uint64_t ch_forward_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t p)
     return ch_rounds(n, k) * ch_divide_up(m, ch_forward_bytes(n, k, p));
 }
 
-CH_FN uint64_t ch_combine_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t p)
+CH_FN uint64_t ch_combine_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t p, uint64_t o)
 {
-    return ch_rounds(n, k) * ch_divide_up(m, ch_combine_bytes(n, k, p));
+    return ch_rounds(n, k) * ch_divide_up(m, ch_combine_bytes(n, k, p, o));
 }
 
 /* Blocks that a PE of a reducescatter on two levels may have to post: in a last group of few
@@ -98,14 +81,14 @@ CH_FN uint64_t ch_level_blocks(uint64_t n, uint64_t k)
     return ch_divide_up(n, pes) * (n % pes == 0 ? 1 : ch_divide_up(pes, n % pes));
 }
 
-CH_FN uint64_t ch_level_bytes(uint64_t n, uint64_t k, uint64_t p)
+CH_FN uint64_t ch_level_bytes(uint64_t n, uint64_t k, uint64_t o)
 {
-    return p / ch_level_blocks(n, k) * 16;
+    return o / ch_level_blocks(n, k) * 16;
 }
 
-CH_FN uint64_t ch_level_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t p)
+CH_FN uint64_t ch_level_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t o)
 {
-    return 1 + (k < n ? ch_divide_up(m, ch_level_bytes(n, k, p)) : 0);
+    return 1 + (k < n ? ch_divide_up(m, ch_level_bytes(n, k, o)) : 0);
 }
 
 /* The most bytes that a PE reads there, for blocks of m. */

@@ -22,9 +22,8 @@ struct ch_heap {
     size_t step_bytes;     /* least growth of the symmetric part */
     struct ch_arena arena; /* of the symmetric part; limit is committed_bytes */
 
-    pthread_mutex_t local_lock; /* guards what follows */
+    pthread_mutex_t local_lock; /* guards local */
     struct ch_arena local;      /* of the local part; limit is where its file ends */
-    size_t local_used_end;      /* of the local part; never handed out from here on */
 };
 
 /* Growth is in multiples of this, which every host's page divides, or of a GPU's granule. */

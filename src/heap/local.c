@@ -4,6 +4,7 @@
  *
  * Its file is as long as the part's limit, but its pages come when someone first stores to
  * them: a team has sync memory for every algorithm and peer, of which a program may use little.
+ * For the same reason, memory that an earlier team had is cleared only where it has pages.
  */
 #include "heap/heap_state.h"
 
@@ -54,20 +55,17 @@ static chorus_status alloc_locked(struct ch_heap *heap, size_t bytes, size_t *of
 
 chorus_status ch_heap_local_alloc(struct ch_heap *heap, size_t bytes, void **ptr_out)
 {
-    char *const local = heap->segments[heap->me].base + heap->layout.local_offset;
-    size_t offset = 0, used_end;
+    const struct ch_segment *const own = &heap->segments[heap->me];
+    size_t offset = 0;
     chorus_status st;
 
     (void)pthread_mutex_lock(&heap->local_lock);
     st = alloc_locked(heap, bytes, &offset);
-    used_end = heap->local_used_end;
-    if (st == CHORUS_OK && offset + bytes > used_end) heap->local_used_end = offset + bytes;
     (void)pthread_mutex_unlock(&heap->local_lock);
     CH_TRY(st);
-    /* The system gave it as zeros, which to write would take pages for. */
-    if (offset < used_end)
-        memset(local + offset, 0, used_end - offset < bytes ? used_end - offset : bytes);
-    *ptr_out = local + offset;
+    offset += heap->layout.local_offset;
+    ch_segment_zero(own, offset, offset + bytes);
+    *ptr_out = own->base + offset;
     return CHORUS_OK;
 }
 

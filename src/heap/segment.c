@@ -24,7 +24,11 @@ struct head {
 
 #define DOOR_BYTES ((size_t)4096)
 #define PAGE_MAX_BYTES ((size_t)65536) /* a multiple of the page of every host we know */
+
+/* Sync memory of teams: at least this, and this for each PE. WORLD, SHARED and NODE together
+ * take 35 KiB for each of 1,024 PEs and more, fewer PEs less in all (team/sync.c). */
 #define LOCAL_MIN_BYTES ((size_t)64 << 20)
+#define LOCAL_PE_BYTES ((size_t)64 << 10)
 
 /* All segments of a job in one address space of 47 bits, with room for everything else. */
 #define ADDRESSES_MAX ((size_t)1 << 45)
@@ -53,11 +57,12 @@ void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, uint32_t n
 {
     const size_t share = ADDRESSES_MAX / n_pes;
     size_t symmetric = symmetric_bytes != 0 ? symmetric_bytes : memory_of_machine();
-    size_t local;
+    size_t local = n_pes * LOCAL_PE_BYTES;
 
     if (symmetric > share) symmetric = share;
     symmetric = round_up(symmetric, PAGE_MAX_BYTES);
-    local = symmetric / 8 > LOCAL_MIN_BYTES ? symmetric / 8 : LOCAL_MIN_BYTES;
+    if (local < LOCAL_MIN_BYTES) local = LOCAL_MIN_BYTES;
+    if (local < symmetric / 8) local = symmetric / 8;
     layout->local_offset = DOOR_BYTES;
     layout->symmetric_offset = round_up(DOOR_BYTES + local, PAGE_MAX_BYTES);
     layout->local_bytes = layout->symmetric_offset - DOOR_BYTES;
@@ -239,6 +244,22 @@ int ch_segment_extend(const struct ch_segment *segment, size_t hi)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
     return ch_segment_commit(segment, hi - page, hi);
+}
+
+/* A file system that cannot say where there are pages has them everywhere. */
+void ch_segment_zero(const struct ch_segment *segment, size_t lo, size_t hi)
+{
+    while (lo < hi) {
+        const off_t data = lseek(segment->fd, (off_t)lo, SEEK_DATA),
+                    hole = lseek(segment->fd, data < 0 ? (off_t)lo : data, SEEK_HOLE);
+        size_t end = hole < 0 ? hi : (size_t)hole;
+
+        if (data < 0 ? errno == ENXIO : (size_t)data >= hi) return;
+        if (data >= 0) lo = (size_t)data;
+        if (end > hi) end = hi;
+        memset(segment->base + lo, 0, end - lo);
+        lo = end;
+    }
 }
 
 /* Linux commits more than it has and then kills: so ask before. */

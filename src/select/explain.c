@@ -31,12 +31,13 @@ static void shape_of(const struct ch_request *request, const struct ch_plan *pla
     shape_out->e = element;
     shape_out->s = (request->bytes / element + n - 1) / n * element;
     shape_out->c = 1;
-    shape_out->p = UINT32_MAX;
+    shape_out->p = shape_out->o = UINT32_MAX;
     if (request->chunk_bytes == 0) return;
     ch_sync_layout_init(&layout, n, request->chunk_bytes);
     chunk = layout.chunk_bytes[cell_of(plan->algo->proto)];
     message = request->coll == CHORUS_COLL_reducescatter ? shape_out->s : shape_out->m;
     shape_out->p = layout.place_bytes[cell_of(plan->algo->proto)] / CH_PLACE_UNIT;
+    shape_out->o = layout.own_bytes[cell_of(plan->algo->proto)] / CH_PLACE_UNIT;
     if (message > chunk) shape_out->c = (message + chunk - 1) / chunk;
 }
 

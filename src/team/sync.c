@@ -36,13 +36,31 @@ static uint32_t log2_up(uint64_t value)
     return log2;
 }
 
-/* For a chunk; for blocks of all PEs too, see rounds.h. */
+static size_t bytes_of_cells(enum ch_cell kind, size_t chunk)
+{
+    return ch_cells(kind, chunk) * ch_cell_bytes(kind);
+}
+
+static size_t at_least(size_t bytes, size_t least)
+{
+    return round_up(bytes > least ? bytes : least, sizeof(struct ch_line));
+}
+
+/* For a chunk; and of packets, all n together for the messages of exchanges in rounds, whatever
+ * the radix: a PE is sent up to n / 2 * log2(n) blocks there, of two units or more, in fewer
+ * than n messages, each of whole lines. */
 static size_t place_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
 {
-    const size_t bytes = ch_cells(kind, chunk) * ch_cell_bytes(kind),
-                 least = kind == CH_CELL_ll128 ? 0 : (size_t)2 * n * CH_PLACE_UNIT;
+    const size_t units = kind == CH_CELL_ll ? CH_MESSAGE_UNITS + log2_up(n) : 0;
 
-    return round_up(bytes > least ? bytes : least, sizeof(struct ch_line));
+    return at_least(bytes_of_cells(kind, chunk), units * CH_PLACE_UNIT);
+}
+
+/* For a block of every PE, and for as many again where PEs stand in for others. */
+static size_t own_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
+{
+    if (kind == CH_CELL_ll128) return 0;
+    return at_least(bytes_of_cells(kind, chunk), (size_t)2 * n * CH_PLACE_UNIT);
 }
 
 static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes)
@@ -62,6 +80,9 @@ static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_
         layout->place_bytes[kind] = (uint32_t)place_bytes(kind, n, chunk);
         layout->place_offset[kind] = offset;
         offset += (size_t)2 * n * layout->place_bytes[kind];
+        layout->own_bytes[kind] = (uint32_t)own_bytes(kind, n, chunk);
+        layout->own_offset[kind] = offset;
+        offset += (size_t)2 * layout->own_bytes[kind];
     }
     layout->dup_bytes = offset;
 }

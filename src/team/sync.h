@@ -8,7 +8,11 @@
  *     fifos   [CH_CELL_COUNT][n]: FIFO r of peer p is written by p alone; a PE's own are its
  *             boards, which all others read
  *     places  [CH_CELL_COUNT][2][n]: for exchange.h; in each of the two, place p is written
- *             by peer p alone
+ *             by peer p alone, but for rounds.h, which shares out the n otherwise
+ *     own     [CH_CELL_COUNT][2]: for exchanges in rounds, written by this PE alone; none for
+ *             lines
+ *
+ * All of it is of a length that grows with n, and nothing with n * n.
  *
  * A FIFO is of cells from one PE to another: packets, lines, or 64 plain bytes. A
  * message takes the cells it needs, side by side; where the rest of the FIFO is too short for
@@ -31,6 +35,9 @@ enum ch_cell { CH_CELL_simple, CH_CELL_ll, CH_CELL_ll128, CH_CELL_COUNT };
 
 /* A place is counted in units of a packet, which are 16 bytes of plain data too. */
 #define CH_PLACE_UNIT 16u
+
+/* A message of an exchange in rounds begins at a multiple of so many units: at a line. */
+#define CH_MESSAGE_UNITS 8u
 
 /* In place of a FIFO where data is plain memory on both sides. */
 #define CH_PLAIN CH_CELL_COUNT
@@ -68,9 +75,10 @@ struct ch_sync_layout {
     uint32_t cells_log2[CH_CELL_COUNT];
     size_t fifo_bytes[CH_CELL_COUNT];
     size_t fifo_offset[CH_CELL_COUNT];
-    uint32_t place_bytes[CH_CELL_COUNT]; /* for one message of an exchange; at least two units
-                                            for each PE, but not for lines */
+    uint32_t place_bytes[CH_CELL_COUNT]; /* for one message of an exchange */
+    uint32_t own_bytes[CH_CELL_COUNT];   /* at least two units for each PE */
     size_t place_offset[CH_CELL_COUNT];
+    size_t own_offset[CH_CELL_COUNT];
     size_t dup_bytes; /* one duplicate, a multiple of 128 */
 };
 

@@ -61,6 +61,12 @@ static void describe_sync(size_t offset, char *text, size_t text_bytes)
     }
     while (offset < layout->fifo_offset[kind])
         kind--;
+    if (offset >= layout->own_offset[kind]) {
+        offset -= layout->own_offset[kind];
+        (void)snprintf(text, text_bytes, "%s own place %zu + %zu", fifos[kind],
+                       offset / layout->own_bytes[kind], offset % layout->own_bytes[kind]);
+        return;
+    }
     if (offset >= layout->place_offset[kind]) {
         offset -= layout->place_offset[kind];
         place = offset / layout->place_bytes[kind];

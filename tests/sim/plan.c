@@ -240,8 +240,8 @@ struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call
                              .m = call->bytes,
                              .e = ch_type_bytes[call->type],
                              .c = ch_divide_up(call->bytes, chunk),
-                             .p =
-                                 plan->layout.place_bytes[cell_of(call->algo)] / CH_PLACE_UNIT};
+                             .p = plan->layout.place_bytes[cell_of(call->algo)] / CH_PLACE_UNIT,
+                             .o = plan->layout.own_bytes[cell_of(call->algo)] / CH_PLACE_UNIT};
 
     shape.s = call->algo->coll == CHORUS_COLL_reducescatter
                   ? call->bytes

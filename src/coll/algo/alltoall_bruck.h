@@ -6,7 +6,7 @@
  *   needs    map
  *   steps    ch_forward_steps(n, k, m, p)
  *   wire     ch_digits(n, k) * m
- *   scratch  two places for each peer; dest holds blocks to forward
+ *   scratch  the places of all peers; dest holds blocks to forward
  *   inplace  not possible: the api refuses buffers that overlap
  *   result   a copy
  *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; a block to forward
@@ -24,8 +24,8 @@ struct ch_forward {
     const char *src;
     size_t src_step;
     char *dst;
-    size_t dst_step, bytes;
-    uint64_t exchange;
+    size_t dst_step;
+    struct ch_landing landing; /* of the next round's first message */
 };
 
 /* Where a block of distance i is kept between two rounds: as if this were its destination. */
@@ -36,10 +36,12 @@ CH_FN char *ch_forward_kept(const struct ch_coll *c, const struct ch_forward *f,
 
 /* Send all blocks whose distance has digit j at `span`. Those whose lower digits are all 0 have
  * not moved yet: they are this PE's own. */
-CH_FN void ch_forward_put(const struct ch_coll *c, const struct ch_forward *f, uint32_t span,
-                          uint32_t j, struct ch_lanes g)
+CH_FN void ch_forward_put(const struct ch_coll *c, const struct ch_forward *f,
+                          struct ch_landing *landing, uint32_t span, uint32_t j,
+                          struct ch_lanes g)
 {
-    struct ch_blocks to = ch_blocks_to(c, ch_after(c, j * span), f->exchange, f->bytes);
+    struct ch_blocks to =
+        ch_blocks_to(c, landing, ch_after(c, j * span), ch_with_digit(c->n, c->radix, span, j));
 
     for (uint32_t base = j * span; base < c->n; base += span * c->radix)
         for (uint32_t i = base; i < ch_min(base + span, c->n); i++)
@@ -49,24 +51,25 @@ CH_FN void ch_forward_put(const struct ch_coll *c, const struct ch_forward *f, u
                           g);
 }
 
-CH_FN void ch_forward_take(const struct ch_coll *c, const struct ch_forward *f, uint32_t span,
+CH_FN void ch_forward_take(const struct ch_coll *c, struct ch_forward *f, uint32_t span,
                            uint32_t j, struct ch_lanes g, chorus_status *st)
 {
-    struct ch_blocks from =
-        ch_blocks_from(c, ch_after(c, c->n - j * span), f->exchange, f->bytes);
+    struct ch_blocks from = ch_blocks_from(c, &f->landing, ch_after(c, c->n - j * span),
+                                           ch_with_digit(c->n, c->radix, span, j));
 
     for (uint32_t base = j * span; base < c->n; base += span * c->radix)
         for (uint32_t i = base; i < ch_min(base + span, c->n); i++)
             ch_blocks_take(c, &from, ch_forward_kept(c, f, i), g, st);
 }
 
-CH_FN chorus_status ch_forward_round(const struct ch_coll *c, const struct ch_forward *f,
+CH_FN chorus_status ch_forward_round(const struct ch_coll *c, struct ch_forward *f,
                                      uint32_t span, struct ch_lanes g)
 {
+    struct ch_landing sent = f->landing;
     chorus_status st = CHORUS_OK;
 
     for (uint32_t j = 1; ch_is_target(c, span, j); j++)
-        ch_forward_put(c, f, span, j, g);
+        ch_forward_put(c, f, &sent, span, j, g);
     ch_lanes_sync(g); /* all lanes have loaded what is overwritten below */
     for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
         ch_notify(c->patience, c->peers[ch_after(c, j * span)].door);
@@ -76,7 +79,7 @@ CH_FN chorus_status ch_forward_round(const struct ch_coll *c, const struct ch_fo
 }
 
 /* All rounds: then dst + p * dst_step is the block from PE p, but for this PE's. */
-CH_FN chorus_status ch_forward_all(const struct ch_coll *c, const struct ch_forward *f,
+CH_FN chorus_status ch_forward_all(const struct ch_coll *c, struct ch_forward *f,
                                    struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
@@ -99,8 +102,8 @@ CH_FN chorus_status ch_alltoall_bruck(const struct ch_coll *c, struct ch_lanes g
         f.src = c->src + at;
         f.dst = c->dst + at;
         f.src_step = f.dst_step = c->stride;
-        f.bytes = ch_min(most, bytes - at);
-        st = ch_rounds_begin(c, CH_CELL_ll, &f.exchange, g);
+        f.landing = ch_landing_first(0, ch_min(most, bytes - at));
+        st = ch_rounds_begin(c, CH_CELL_ll, &f.landing.exchange, g);
         if (st == CHORUS_OK) st = ch_forward_all(c, &f, g);
     }
     return st;

@@ -3,9 +3,9 @@
  * reducescatter in rounds: an alltoall as in alltoall_bruck.h, whose result each PE combines.
  *
  *   needs    map
- *   steps    ch_combine_steps(n, k, s, p)
+ *   steps    ch_combine_steps(n, k, s, p, o)
  *   wire     ch_digits(n, k) * s
- *   scratch  two places for each peer; this PE's own places hold blocks
+ *   scratch  the places of all peers; this PE's own place holds blocks
  *   inplace  safe for dest = source and for dest = this PE's block of
  *            source: a part of dest is written when that part of source was read
  *   result   combined in PE order 0 .. n-1
@@ -20,7 +20,8 @@
 CH_FN chorus_status ch_reducescatter_bruck(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c),
-                 most = ch_combine_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_ll));
+                 most = ch_combine_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_ll),
+                                         ch_own_units(c, CH_CELL_ll));
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0; at < bytes && st == CHORUS_OK; at += most) {
@@ -28,16 +29,18 @@ CH_FN chorus_status ch_reducescatter_bruck(const struct ch_coll *c, struct ch_la
 
         f.src = c->src + at;
         f.src_step = c->stride;
-        f.bytes = f.dst_step = ch_min(most, bytes - at);
-        st = ch_rounds_begin(c, CH_CELL_ll, &f.exchange, g); /* the last part is combined */
+        f.dst_step = ch_min(most, bytes - at);
+        f.landing = ch_landing_first(0, f.dst_step);
+        st = ch_rounds_begin(c, CH_CELL_ll, &f.landing.exchange,
+                             g); /* the last part is combined */
         if (st != CHORUS_OK) return st;
-        f.dst = ch_place(ch_places_of(c, CH_CELL_ll, c->me, c->me), f.exchange).memory;
+        f.dst = ch_place(ch_own_places(c, CH_CELL_ll, c->me), f.landing.exchange).memory;
         st = ch_forward_all(c, &f, g);
         if (st != CHORUS_OK) return st;
         for (uint32_t pe = g.lane; pe < c->n; pe += g.width)
-            c->slots[pe].memory =
-                pe == c->me ? (char *)(uintptr_t)f.src + pe * c->stride : f.dst + pe * f.bytes;
-        ch_combine_slots(c, c->dst + at, c->n, f.bytes, g);
+            c->slots[pe].memory = pe == c->me ? (char *)(uintptr_t)f.src + pe * c->stride
+                                              : f.dst + pe * f.dst_step;
+        ch_combine_slots(c, c->dst + at, c->n, f.dst_step, g);
     }
     return st;
 }

@@ -4,9 +4,9 @@
  * PE combines what the groups have for it.
  *
  *   needs    map, whole, apart
- *   steps    ch_level_steps(n, k, s, p)
+ *   steps    ch_level_steps(n, k, s, o)
  *   wire     ch_level_wire(n, k, s)
- *   scratch  two places of this PE, and three words per PE
+ *   scratch  this PE's own place, and three words per PE
  *   inplace  not possible
  *   result   combined group by group, in PE order in each
  *   source   of this library: the first level stays within a cache or a socket, and a PE
@@ -99,7 +99,7 @@ CH_FN chorus_status ch_level_exchange(const struct ch_coll *c, const struct ch_l
 CH_FN char *ch_level_memory(const struct ch_coll *c, uint32_t pe, uint32_t i, uint64_t exchange,
                             size_t bytes)
 {
-    return ch_place(ch_places_of(c, CH_CELL_simple, pe, pe), exchange).memory + i * bytes;
+    return ch_place(ch_own_places(c, CH_CELL_simple, pe), exchange).memory + i * bytes;
 }
 
 /* First level, of a part of each block at src. */
@@ -151,7 +151,7 @@ CH_FN chorus_status ch_reducescatter_two_level(const struct ch_coll *c, struct c
 {
     const uint64_t epoch = ch_epoch(c, g);
     const size_t bytes = ch_bytes(c),
-                 most = ch_level_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_simple));
+                 most = ch_level_bytes(c->n, c->radix, ch_own_units(c, CH_CELL_simple));
     const struct ch_level l = ch_level_of(c, c->me);
     chorus_status st =
         ch_level_meet(c, &l, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */

@@ -85,6 +85,16 @@ CH_FN struct ch_places ch_places_of(const struct ch_coll *c, enum ch_cell kind, 
     return p;
 }
 
+/* The two that `owner` alone writes, for messages that others read there. */
+CH_FN struct ch_places ch_own_places(const struct ch_coll *c, enum ch_cell kind, uint32_t owner)
+{
+    struct ch_places p;
+
+    p.even = c->peers[owner].sync + c->sync_offset + c->layout->own_offset[kind];
+    p.odd = c->layout->own_bytes[kind];
+    return p;
+}
+
 /* The one for the exchange of that number. */
 CH_FN struct ch_slot ch_place(struct ch_places p, uint64_t exchange)
 {

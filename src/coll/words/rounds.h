@@ -2,11 +2,15 @@
 /*
  * rounds.h: exchanges in packets that take several rounds and forward blocks (Bruck).
  *
- * Such an exchange has a number and uses places as those of exchange.h do, but a PE sends
- * messages only to the PEs of a dissemination of radix k, one to each, in rounds. A message
- * holds blocks of several PEs, each from a packet of its own on. Two places for each peer
- * suffice here too: a PE has finished exchange e + 1 only when it has a block of every PE, and
- * every PE sends its block after it has taken all messages of exchange e.
+ * Such an exchange has a number as those of exchange.h do, but a PE sends messages only to the
+ * PEs of a dissemination of radix k, one to each, in rounds. A message holds blocks of several
+ * PEs, each from a packet of its own on. It does not land in the place of its sender: the n
+ * places for the exchange lie side by side, and the messages of all rounds lie in these one
+ * after the other, each from a line of its own on, alike on every PE. So a place need not be as
+ * long as a block of every PE.
+ * Memory for two exchanges suffices here too: a PE has finished exchange e + 1 only when it has
+ * a block of every PE, and every PE sends its block after it has taken all messages of exchange
+ * e. So whoever sends in exchange e + 2 knows that all messages of e were taken, from any PE.
  */
 #ifndef CH_ROUNDS_H
 #define CH_ROUNDS_H
@@ -14,10 +18,15 @@
 #include "coll/words/exchange.h"
 #include "coll/shape_rounds.h"
 
-/* Units that a place holds. */
+/* Units that a place holds, and the own one. */
 CH_FN uint64_t ch_place_units(const struct ch_coll *c, enum ch_cell kind)
 {
     return c->layout->place_bytes[kind] / CH_PLACE_UNIT;
+}
+
+CH_FN uint64_t ch_own_units(const struct ch_coll *c, enum ch_cell kind)
+{
+    return c->layout->own_bytes[kind] / CH_PLACE_UNIT;
 }
 
 /* The number of the next exchange, which begins. */
@@ -33,6 +42,23 @@ CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
     return CHORUS_OK;
 }
 
+/* The next message to a PE, or from one. Every PE goes through the same. */
+struct ch_landing {
+    uint64_t exchange;
+    size_t bytes; /* of a block */
+    size_t at;    /* where it lies, from the start of the first place on */
+};
+
+CH_FN struct ch_landing ch_landing_first(uint64_t exchange, size_t bytes)
+{
+    struct ch_landing l;
+
+    l.exchange = exchange;
+    l.bytes = bytes;
+    l.at = 0;
+    return l;
+}
+
 /* A message that is sent or taken block by block. */
 struct ch_blocks {
     uint32_t peer;
@@ -40,32 +66,42 @@ struct ch_blocks {
     size_t bytes; /* of a block */
 };
 
-CH_FN struct ch_blocks ch_blocks_to(const struct ch_coll *c, uint32_t peer, uint64_t exchange,
-                                    size_t bytes)
+CH_FN size_t ch_block_bytes(size_t bytes)
 {
+    return ch_cells(CH_CELL_ll, bytes) * ch_cell_bytes(CH_CELL_ll);
+}
+
+/* The next message, of `count` blocks, in memory of `owner`. */
+CH_FN struct ch_blocks ch_blocks_at(const struct ch_coll *c, struct ch_landing *l,
+                                    uint32_t owner, uint32_t peer, uint64_t count)
+{
+    const size_t line = CH_MESSAGE_UNITS * CH_PLACE_UNIT;
     struct ch_blocks m;
 
     m.peer = peer;
-    m.place = ch_place(ch_places_of(c, CH_CELL_ll, peer, c->me), exchange);
-    m.bytes = bytes;
+    m.place = ch_place(ch_places_of(c, CH_CELL_ll, owner, 0), l->exchange);
+    m.place.memory += l->at;
+    m.bytes = l->bytes;
+    l->at += ch_divide_up(count * ch_block_bytes(l->bytes), line) * line;
     return m;
 }
 
-CH_FN struct ch_blocks ch_blocks_from(const struct ch_coll *c, uint32_t peer, uint64_t exchange,
-                                      size_t bytes)
+CH_FN struct ch_blocks ch_blocks_to(const struct ch_coll *c, struct ch_landing *l,
+                                    uint32_t peer, uint64_t count)
 {
-    struct ch_blocks m;
+    return ch_blocks_at(c, l, peer, peer, count);
+}
 
-    m.peer = peer;
-    m.place = ch_place(ch_places_of(c, CH_CELL_ll, c->me, peer), exchange);
-    m.bytes = bytes;
-    return m;
+CH_FN struct ch_blocks ch_blocks_from(const struct ch_coll *c, struct ch_landing *l,
+                                      uint32_t peer, uint64_t count)
+{
+    return ch_blocks_at(c, l, c->me, peer, count);
 }
 
 /* The message's next block. */
 CH_FN void ch_blocks_next(struct ch_blocks *m)
 {
-    m->place.memory += ch_cells(CH_CELL_ll, m->bytes) * ch_cell_bytes(CH_CELL_ll);
+    m->place.memory += ch_block_bytes(m->bytes);
 }
 
 CH_FN void ch_blocks_put(struct ch_blocks *m, const char *src, struct ch_lanes g)
