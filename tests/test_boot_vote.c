@@ -143,8 +143,23 @@ START_TEST(vote__exchange_fails__fails_the_vote)
         run(voters, 2);
         for (int i = 0; i < 2; i++)
             ck_assert_int_eq(voters[i].told, CHORUS_ERR_ABORTED);
+        ck_assert_str_eq(voters[0].message, "step: reason of 0");
         ck_assert_str_eq(voters[1].message, "the exchange broke");
     }
+}
+END_TEST
+
+/* With too few descriptors, the exchange of them breaks, and so does the vote on it. */
+START_TEST(vote__failed_step_broke_the_exchange__keeps_the_reason)
+{
+    struct voter voters[2];
+
+    prepare(voters, 2);
+    voters[1].mine = CHORUS_ERR_SYSTEM;
+    voters[1].breaks_at = 0;
+    run(voters, 2);
+    ck_assert_int_eq(voters[1].told, CHORUS_ERR_ABORTED);
+    ck_assert_str_eq(voters[1].message, "step: reason of 1");
 }
 END_TEST
 
@@ -173,6 +188,7 @@ int main(void)
     tcase_add_test(tcase, vote__some_fail__all_follow_the_first);
     tcase_add_test(tcase, vote__alone__fails_with_its_own_reason);
     tcase_add_test(tcase, vote__exchange_fails__fails_the_vote);
+    tcase_add_test(tcase, vote__failed_step_broke_the_exchange__keeps_the_reason);
     tcase_add_test(tcase, vote__of_a_job_without_values__takes_no_room_for_them);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define M ((size_t)1024 * 1024)
 
@@ -171,6 +172,69 @@ START_TEST(open__64_pes_of_the_machines_memory__fit)
 }
 END_TEST
 
+/* Bytes of address space that this process has. */
+static size_t bytes_of_addresses(void)
+{
+    FILE *const statm = fopen("/proc/self/statm", "re");
+    size_t pages = 0;
+
+    ck_assert_ptr_nonnull(statm);
+    ck_assert_int_eq(fscanf(statm, "%zu", &pages), 1);
+    (void)fclose(statm);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A segment of 1 MiB has 64 MiB for sync memory besides. Each took a whole GiB once. */
+static void addresses_main(struct ch_boot *boot)
+{
+    const size_t before = bytes_of_addresses();
+    struct ch_heap *const heap = pes_open_heap(boot, 1 * M);
+
+    EXPECT(bytes_of_addresses() - before < (boot->n + 1) * 66 * M);
+    pes_meet(boot);
+    ch_heap_close(heap);
+}
+
+START_TEST(open__small_heaps__take_little_address_space)
+{
+    pes_run_processes(16, addresses_main);
+}
+END_TEST
+
+/* Mappings of heaps that are left out of core files: "dd" among the flags of smaps. */
+static uint32_t count_undumped(void)
+{
+    FILE *const maps = fopen("/proc/self/smaps", "re");
+    char line[512];
+    int is_heap = 0;
+    uint32_t count = 0;
+
+    ck_assert_ptr_nonnull(maps);
+    while (fgets(line, sizeof(line), maps) != NULL) {
+        if (strstr(line, "memfd:chorus") != NULL) is_heap = 1;
+        if (strncmp(line, "VmFlags:", 8) != 0) continue;
+        count += is_heap && strstr(line, " dd") != NULL;
+        is_heap = 0;
+    }
+    (void)fclose(maps);
+    return count;
+}
+
+static void undumped_main(struct ch_boot *boot)
+{
+    struct ch_heap *const heap = pes_open_heap(boot, 1 * M);
+
+    EXPECT(count_undumped() == boot->n - 1); /* all but its own */
+    pes_meet(boot);
+    ch_heap_close(heap);
+}
+
+START_TEST(open__peers_segments__are_left_out_of_core_files)
+{
+    pes_run_processes(5, undumped_main);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("heap_open");
@@ -184,6 +248,8 @@ int main(void)
     tcase_add_test(tcase, open__different_heap_max__is_refused_on_all);
     tcase_add_test(tcase, close__threads__nothing_left);
     tcase_add_test(tcase, close__processes__nothing_left);
+    tcase_add_test(tcase, open__small_heaps__take_little_address_space);
+    tcase_add_test(tcase, open__peers_segments__are_left_out_of_core_files);
     tcase_add_test(tcase, open__64_pes_of_the_machines_memory__fit);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);

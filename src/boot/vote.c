@@ -18,36 +18,55 @@ static int64_t status_in(const char *ballot)
     return status;
 }
 
-/* `failed` is the first voter whose step failed: hear why. */
-static chorus_status follow(const struct ch_voters *voters, const struct ch_vote *vote,
-                            uint32_t failed, chorus_status status)
+/* A vote, and why this voter's step failed, if it did. */
+struct poll {
+    const struct ch_voters *voters;
+    const struct ch_vote *vote;
+    char why[WHY_BYTES];
+};
+
+/* The step that failed here may have broken the exchange: then its message is the one to have.
+ */
+static chorus_status exchange(const struct poll *poll, const void *blob, size_t bytes,
+                              void *blobs_out)
 {
+    const struct ch_voters *voters = poll->voters;
+    const chorus_status st = voters->exchange(voters->self, blob, bytes, blobs_out);
+
+    if (st == CHORUS_OK || poll->vote->mine == CHORUS_OK) return st;
+    return CH_FAIL(st, "%s: %s", poll->vote->step, poll->why);
+}
+
+/* `failed` is the first voter whose step failed: hear why. */
+static chorus_status follow(const struct poll *poll, uint32_t failed, chorus_status status)
+{
+    const struct ch_voters *voters = poll->voters;
+    const uint32_t number = voters->number(voters->self, failed);
     char *all = malloc((size_t)voters->n * WHY_BYTES);
-    char why[WHY_BYTES] = "";
     chorus_status st;
 
     if (all == NULL)
-        return CH_FAIL(status, "%s: PE %u: %s", vote->step,
-                       voters->number(voters->self, failed), ch_status_text(status));
-    if (vote->mine != CHORUS_OK) (void)snprintf(why, sizeof(why), "%s", ch_error_message());
-    st = voters->exchange(voters->self, why, sizeof(why), all);
+        return CH_FAIL(status, "%s: PE %u: %s", poll->vote->step, number,
+                       ch_status_text(status));
+    st = exchange(poll, poll->why, WHY_BYTES, all);
     if (st == CHORUS_OK)
-        st = CH_FAIL(status, "%s: PE %u: %s", vote->step, voters->number(voters->self, failed),
-                     all + failed * sizeof(why));
+        st = CH_FAIL(status, "%s: PE %u: %s", poll->vote->step, number,
+                     all + (size_t)failed * WHY_BYTES);
     free(all);
     return st;
 }
 
-/* All ballots are there, each of so many bytes. */
-static chorus_status count(const struct ch_voters *voters, const struct ch_vote *vote,
-                           const char *ballots, void *all_out)
+/* All ballots are there. */
+static chorus_status count(const struct poll *poll, const char *ballots, void *all_out)
 {
+    const struct ch_voters *voters = poll->voters;
+    const struct ch_vote *vote = poll->vote;
     const size_t ballot_bytes = STATUS_BYTES + vote->bytes;
 
     for (uint32_t i = 0; i < voters->n; i++) {
         const int64_t status = status_in(ballots + i * ballot_bytes);
 
-        if (status != CHORUS_OK) return follow(voters, vote, i, (chorus_status)status);
+        if (status != CHORUS_OK) return follow(poll, i, (chorus_status)status);
     }
     for (uint32_t i = 0; i < voters->n && vote->bytes != 0; i++)
         memcpy((char *)all_out + i * vote->bytes, ballots + i * ballot_bytes + STATUS_BYTES,
@@ -60,16 +79,18 @@ chorus_status ch_vote(const struct ch_voters *voters, const struct ch_vote *vote
     const size_t ballot_bytes = STATUS_BYTES + vote->bytes;
     const int64_t mine = vote->mine;
     char *ballots = malloc((voters->n + (size_t)1) * ballot_bytes), *own;
+    struct poll poll = {voters, vote, ""};
     chorus_status st;
 
     if (ballots == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory to hear %u PEs", vote->step,
                        voters->n);
     own = ballots + voters->n * ballot_bytes;
+    if (mine != CHORUS_OK) (void)snprintf(poll.why, sizeof(poll.why), "%s", ch_error_message());
     memcpy(own, &mine, sizeof(mine));
     if (vote->bytes != 0) memcpy(own + STATUS_BYTES, vote->values, vote->bytes);
-    st = voters->exchange(voters->self, own, ballot_bytes, ballots);
-    if (st == CHORUS_OK) st = count(voters, vote, ballots, all_out);
+    st = exchange(&poll, own, ballot_bytes, ballots);
+    if (st == CHORUS_OK) st = count(&poll, ballots, all_out);
     free(ballots);
     return st;
 }

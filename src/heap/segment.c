@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,17 +69,18 @@ void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, uint32_t n
     layout->local_bytes = layout->symmetric_offset - DOOR_BYTES;
     layout->symmetric_bytes = symmetric;
     layout->total_bytes = layout->symmetric_offset + symmetric;
+    layout->n_pes = n_pes;
 }
 
 /* Addresses of which the first segment's symmetric part is aligned: reserve more, keep the part
  * that is. */
-static char *reserve(const struct ch_layout *layout, size_t bytes)
+static char *reserve(const struct ch_layout *layout, size_t align, size_t bytes)
 {
-    const size_t span = bytes + CH_HEAP_ALIGN_MAX;
+    const size_t span = bytes + align;
     char *const all =
         mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     const uintptr_t symmetric = (uintptr_t)all + layout->symmetric_offset;
-    const size_t before = round_up(symmetric, CH_HEAP_ALIGN_MAX) - symmetric;
+    const size_t before = round_up(symmetric, align) - symmetric;
     const size_t after = span - before - bytes;
 
     if (all == MAP_FAILED) return NULL;
@@ -95,18 +97,28 @@ static bool map_at(const struct ch_layout *layout, char *base, int fd)
 
 static chorus_status no_addresses(const struct ch_layout *layout)
 {
+    const int error = errno;
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    char has[96] = "";
+
+    (void)getrlimit(RLIMIT_AS, &limit);
+    if (limit.rlim_cur != RLIM_INFINITY)
+        (void)snprintf(has, sizeof(has),
+                       ", or raise the limit of this process, %llu (ulimit -v)",
+                       (unsigned long long)limit.rlim_cur);
     return CH_FAIL(CHORUS_ERR_SYSTEM,
-                   "cannot reserve %zu bytes of address space for the heap of a PE: %s; "
-                   "lower CHORUS_HEAP_MAX or raise the limit (ulimit -v)",
-                   layout->total_bytes, strerror(errno));
+                   "cannot reserve address space for the heaps of %u PEs, %zu bytes each: %s; "
+                   "lower CHORUS_HEAP_MAX%s",
+                   layout->n_pes, layout->total_bytes, strerror(error), has);
 }
 
-/* Map segments [lo, hi) in one range of addresses, or in two where none is so long. */
+/* Map segments [lo, hi), side by side, in one range of addresses, or in two where none is so
+ * long. An object that is aligned to more than a page is so on its own PE alone. */
 static chorus_status map_range(const struct ch_layout *layout, const int *fds, uint32_t lo,
                                uint32_t hi, struct ch_segment *segments)
 {
-    const size_t stride = round_up(layout->total_bytes, CH_HEAP_ALIGN_MAX);
-    char *const base = reserve(layout, (hi - lo) * stride);
+    const size_t bytes = layout->total_bytes;
+    char *const base = reserve(layout, PAGE_MAX_BYTES, (hi - lo) * bytes);
 
     if (base == NULL && hi - lo > 1) {
         const uint32_t middle = lo + (hi - lo) / 2;
@@ -116,9 +128,11 @@ static chorus_status map_range(const struct ch_layout *layout, const int *fds, u
     }
     if (base == NULL) return no_addresses(layout);
     for (uint32_t pe = lo; pe < hi; pe++)
-        segments[pe] = (struct ch_segment){base + (pe - lo) * stride, stride, -1, 0};
+        segments[pe] = (struct ch_segment){base + (pe - lo) * bytes, bytes, -1, 0};
     for (uint32_t pe = lo; pe < hi; pe++)
         if (!map_at(layout, segments[pe].base, fds[pe])) return no_addresses(layout);
+    /* The core files of all PEs have each segment once, that of its PE. */
+    (void)madvise(base, (hi - lo) * bytes, MADV_DONTDUMP);
     return CHORUS_OK;
 }
 
@@ -136,7 +150,7 @@ chorus_status ch_segments_map(const struct ch_layout *layout, const int *fds, ui
 static chorus_status map_own(const struct ch_layout *layout, int fd,
                              struct ch_segment *segment_out)
 {
-    char *const base = reserve(layout, layout->total_bytes);
+    char *const base = reserve(layout, CH_HEAP_ALIGN_MAX, layout->total_bytes);
 
     if (base == NULL) return no_addresses(layout);
     *segment_out = (struct ch_segment){base, layout->total_bytes, fd, 1};

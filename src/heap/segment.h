@@ -15,8 +15,10 @@
 /* Offsets in a segment; the same for all PEs of a job. */
 struct ch_layout {
     size_t local_offset, local_bytes;         /* behind the door's page */
-    size_t symmetric_offset, symmetric_bytes; /* mapped at a multiple of CH_HEAP_ALIGN_MAX */
+    size_t symmetric_offset, symmetric_bytes; /* mapped by its PE at a multiple of
+                                                 CH_HEAP_ALIGN_MAX, by others of a page */
     size_t total_bytes;
+    uint32_t n_pes;
 };
 
 /* A mapping of one PE's segment in this process. Zeroed: none. */
