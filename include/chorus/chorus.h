@@ -46,7 +46,8 @@ extern "C" {
 #define CHORUS_VENDOR_STRING "Chorus"
 #define CHORUS_MAX_NAME_LEN 64
 
-/* A team. Valid on the PE that made it; handles of destroyed teams are recognised. */
+/* A team. Valid on the PE that made it. Handles of destroyed teams are recognised: none is
+ * given out again, and a PE can make 2^31 teams. */
 typedef int32_t chorus_team_t;
 #define CHORUS_TEAM_INVALID ((chorus_team_t)-1)
 #define CHORUS_TEAM_WORLD ((chorus_team_t)0)  /* all PEs of the job */

@@ -27,12 +27,15 @@ static ch_team_handle handle_of(const struct ch_teams *teams, uint32_t slot)
 static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint32_t *slot_out)
 {
     for (uint32_t slot = from; slot < CH_TEAM_SLOTS; slot++) {
-        if (teams->slots[slot].team != NULL) continue;
+        if (teams->slots[slot].team != NULL ||
+            teams->slots[slot].generation == CH_TEAM_GENERATIONS)
+            continue;
         *slot_out = slot;
         return CHORUS_OK;
     }
-    return CH_FAIL(CHORUS_ERR_NOMEM, "a PE can be in %d teams at once; destroy some",
-                   CH_TEAM_SLOTS);
+    return CH_FAIL(CHORUS_ERR_NOMEM,
+                   "a PE can be in %d teams at once; destroy some (and can make %u in all)",
+                   CH_TEAM_SLOTS, CH_TEAM_SLOTS * CH_TEAM_GENERATIONS);
 }
 
 struct ch_team *ch_teams_next(const struct ch_teams *teams, uint32_t *slot)
@@ -219,7 +222,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
         (void)__atomic_fetch_sub(&teams->n_in_use, 1, __ATOMIC_RELAXED);
     slot = &teams->slots[(uint32_t)handle % CH_TEAM_SLOTS];
     slot->team = NULL;
-    slot->generation = (slot->generation + 1) % CH_TEAM_GENERATIONS;
+    slot->generation++;
     ch_team_free(teams->heap, team);
     return CHORUS_OK;
 }

@@ -6,8 +6,9 @@
 #include "team/device_table.h"
 #include "team/team.h"
 
-/* A handle is generation << SLOT_BITS | slot, so that a destroyed team's is recognised. */
-#define CH_TEAM_GENERATIONS (1 << 18)
+/* A handle is generation << SLOT_BITS | slot, a positive int32_t, so that a destroyed team's is
+ * recognised. A slot that has had so many teams gets no other. */
+#define CH_TEAM_GENERATIONS (1u << (31 - CH_TEAM_SLOT_BITS))
 
 struct ch_team_slot {
     struct ch_team *team; /* null: free */
