@@ -148,6 +148,7 @@ static void values__unknown__are_named(void)
                          .type = CHORUS_TYPE_f32,
                          .op = CHORUS_OP_xor};
 
+    EXPECT_FAILS(chorusx_collective(NULL, NULL), CHORUS_ERR_ARG, "call is null; pass one");
     EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG,
                  "operator xor does not take type f32");
     call.type = CHORUS_TYPE_i32;

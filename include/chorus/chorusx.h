@@ -116,7 +116,8 @@ typedef void (*chorusx_error_handler_t)(int code, const char *message);
 CHORUS_API chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handler);
 
 /**
- * Ask how far this PE is: 0 before chorus_init, 1 in the job, 2 after chorus_finalize.
+ * Ask how far this PE is: 0 before chorus_init, 1 in the job, 2 after chorus_finalize, and in a
+ * child that a PE forked.
  *
  * Collective: no, any PE.
  * Threads:    any, at any time, also outside a job.

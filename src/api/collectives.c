@@ -165,8 +165,10 @@ CHORUS_RMA_TYPES(X)
 CHORUS_REDUCE_LIST(REDUCE)
 /* clang-format on */
 
-static chorus_status check_enums(const chorusx_call *call)
+static chorus_status check_given(const chorusx_call *call)
 {
+    if (call == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "chorusx_collective: call is null; pass one");
     if ((unsigned)call->coll >= CHORUS_COLL_COUNT)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "chorusx_collective: collective %d is not one; expected 0 to %d",
@@ -187,6 +189,6 @@ int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)
     const struct ch_args args = {
         .function = __func__, .call = call, .is_on_stream = stream != NULL, .stream = stream};
 
-    CH_TRY(check_enums(call));
+    CH_TRY(check_given(call));
     return ch_collective(&args);
 }

@@ -3,8 +3,11 @@
 
 #include "chorus/chorus.h"
 
-/* Stands where a context was, once it is finalised; never looked into. */
-static struct ch_context retired;
+#include <pthread.h>
+#include <unistd.h>
+
+/* Stand where a context was, once it is finalised, or in a forked child; never looked into. */
+static struct ch_context retired, forked;
 
 static struct ch_context *process_context;
 static _Thread_local struct ch_context *thread_context;
@@ -19,7 +22,7 @@ struct ch_context *ch_context_get(void)
 {
     struct ch_context *context = current();
 
-    return context == &retired ? NULL : context;
+    return context == &retired || context == &forked ? NULL : context;
 }
 
 enum ch_phase ch_context_phase(void)
@@ -27,16 +30,39 @@ enum ch_phase ch_context_phase(void)
     const struct ch_context *context = current();
 
     if (context == NULL) return CH_PHASE_BEFORE;
+    if (context == &forked) return CH_PHASE_FORKED;
     return context == &retired ? CH_PHASE_AFTER : CH_PHASE_RUNNING;
+}
+
+/* In a child that a thread of a PE forked. */
+static void leave_to_parent(void)
+{
+    if (ch_context_get() == NULL) return;
+    thread_context = NULL;
+    process_context = &forked;
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, leave_to_parent);
+}
+
+static void prepare(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, watch_forks);
 }
 
 void ch_context_set_thread(struct ch_context *context)
 {
+    prepare();
     thread_context = context;
 }
 
 void ch_context_set_process(struct ch_context *context)
 {
+    prepare();
     __atomic_store_n(&process_context, context, __ATOMIC_RELEASE);
 }
 
@@ -52,13 +78,18 @@ chorus_status ch_context_require(const char *function, struct ch_context **out)
 {
     struct ch_context *context = ch_context_get();
 
-    if (context == NULL)
-        return CH_FAIL(CHORUS_ERR_STATE, "%s called %s; the library works between the two",
-                       function,
-                       ch_context_phase() == CH_PHASE_BEFORE ? "before chorus_init"
-                                                             : "after chorus_finalize");
-    *out = context;
-    return CHORUS_OK;
+    if (context != NULL) {
+        *out = context;
+        return CHORUS_OK;
+    }
+    if (ch_context_phase() == CH_PHASE_FORKED)
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "%s called in a child that the PE forked, process %d, which is no PE; "
+                       "call it in the process that called chorus_init",
+                       function, (int)getpid());
+    return CH_FAIL(
+        CHORUS_ERR_STATE, "%s called %s; the library works between the two", function,
+        ch_context_phase() == CH_PHASE_BEFORE ? "before chorus_init" : "after chorus_finalize");
 }
 
 chorus_status ch_context_meet(struct ch_context *context)

@@ -35,10 +35,11 @@ struct ch_context {
     uint64_t n_scans; /* wait and test calls so far: where the next one begins to look */
 };
 
-/* What chorusx_init_status says. */
-enum ch_phase { CH_PHASE_BEFORE, CH_PHASE_RUNNING, CH_PHASE_AFTER };
+/* What chorusx_init_status says; of a forked child, that it is after the end. */
+enum ch_phase { CH_PHASE_BEFORE, CH_PHASE_RUNNING, CH_PHASE_AFTER, CH_PHASE_FORKED };
 
-/* The context of the PE this thread runs for; null before init and after finalize. */
+/* The context of the PE this thread runs for; null before init, after finalize, and in a child
+ * that the PE forked: the child is no PE, though it has the PE's memory and socket. */
 struct ch_context *ch_context_get(void);
 enum ch_phase ch_context_phase(void);
 

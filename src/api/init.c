@@ -30,6 +30,11 @@ static chorus_status require_fresh(const char *function)
         return CH_FAIL(CHORUS_ERR_STATE,
                        "%s called after chorus_finalize; a process joins its job once",
                        function);
+    case CH_PHASE_FORKED:
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "%s called in a child that a PE forked, which is no PE and cannot be "
+                       "one; exec a program that is to be",
+                       function);
     case CH_PHASE_BEFORE:
         break;
     }

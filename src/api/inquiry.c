@@ -19,7 +19,9 @@ const char *chorusx_last_error(void)
 
 int chorusx_init_status(void)
 {
-    return (int)ch_context_phase();
+    const enum ch_phase phase = ch_context_phase();
+
+    return (int)(phase == CH_PHASE_FORKED ? CH_PHASE_AFTER : phase);
 }
 
 int chorusx_team_status(chorus_team_t team)
