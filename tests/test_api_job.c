@@ -58,6 +58,23 @@ static int exit_seven(void)
     return EXIT_SUCCESS;
 }
 
+/* The low 8 bits of 256 and of 263 are 0 and 7. */
+static int exit_256(void)
+{
+    (void)start_or_say();
+    if (chorus_my_pe() == 1) chorus_global_exit(256);
+    chorus_barrier_all();
+    return EXIT_SUCCESS;
+}
+
+static int exit_263(void)
+{
+    (void)start_or_say();
+    if (chorus_my_pe() == 1) chorus_global_exit(263);
+    chorus_barrier_all();
+    return EXIT_SUCCESS;
+}
+
 static int leave_without_finalize(void)
 {
     (void)start_or_say();
@@ -88,6 +105,8 @@ static const struct {
 } behaviours[] = {
     {"put_to_nowhere", put_to_nowhere},
     {"exit_seven", exit_seven},
+    {"exit_256", exit_256},
+    {"exit_263", exit_263},
     {"leave_without_finalize", leave_without_finalize},
     {"differ_in_an_option", differ_in_an_option},
     {"start_without_memory", start_without_memory},
@@ -150,6 +169,13 @@ START_TEST(global_exit__one_pe__ends_the_job_with_its_status)
 }
 END_TEST
 
+START_TEST(global_exit__status_of_more_than_a_byte__is_not_success)
+{
+    assert_job("exit_256", 1, "PE 1");
+    assert_job("exit_263", 7, "PE 1");
+}
+END_TEST
+
 START_TEST(exit_without_finalize__others_in_a_barrier__do_not_hang)
 {
     assert_job("leave_without_finalize", 1, "PE 0");
@@ -179,6 +205,7 @@ static int run_tests(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, report__one_pe_fails__ends_the_job_and_names_it);
     tcase_add_test(tcase, global_exit__one_pe__ends_the_job_with_its_status);
+    tcase_add_test(tcase, global_exit__status_of_more_than_a_byte__is_not_success);
     tcase_add_test(tcase, exit_without_finalize__others_in_a_barrier__do_not_hang);
     tcase_add_test(tcase, init__an_option_differs__fails_everywhere);
     tcase_add_test(tcase, init__one_pe_has_no_memory__others_do_not_hang);

@@ -134,7 +134,8 @@ CHORUS_API void chorus_finalize(void);
 /**
  * End the whole job at once, every PE with this exit status. Does not return.
  *
- * @param status  the exit status of the process, and of the job
+ * @param status  the exit status of the process, and of the job, of which the system keeps the
+ *                low 8 bits; where these are 0 and status is not, as for 256, it is 1
  *
  * Collective: no, any PE; the others are ended wherever they are.
  * Threads:    any, the first one wins.

@@ -77,7 +77,10 @@ chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handle
     return __atomic_exchange_n(&current_handler, handler, __ATOMIC_ACQ_REL);
 }
 
+/* The system keeps the low byte of a status; a failure must not become 0 by that. */
 void chorus_global_exit(int status)
 {
-    end_job(status, true);
+    const int kept = status & 0xff;
+
+    end_job(kept == 0 && status != 0 ? EXIT_FAILED : kept, true);
 }
