@@ -14,8 +14,10 @@ void start(const char *const *args)
     int out[2], err[2], in[2], n = 1;
 
     ck_assert_ptr_nonnull(argv[0]);
-    for (; *args != NULL && n < ARGS_MAX - 1; args++)
-        argv[n++] = strcmp(*args, "BOOT_PE") == 0 ? getenv("BOOT_PE") : *args;
+    for (; *args != NULL && n < ARGS_MAX - 1; args++) {
+        const char *program = strstr(*args, "_PE") != NULL ? getenv(*args) : NULL;
+        argv[n++] = program != NULL ? program : *args;
+    }
     r = (struct run){.status = -1};
     ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
     ck_assert_int_eq(pipe2(err, O_CLOEXEC), 0);

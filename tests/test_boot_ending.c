@@ -29,6 +29,35 @@ START_TEST(pe_1__fails__job_ends_soon_with_its_status_and_name)
 }
 END_TEST
 
+/* How PE 1 breaks the protocol. Each of these was taken, and leaked descriptors or answers. */
+static const struct {
+    const char *act, *says;
+} breaches[] = {
+    {"ask_again", "began an exchange before it had the answer to its last\n"},
+    {"join_with_descriptors", "sent a message of a form that chorusrun does not know"},
+    {"join_twice", "joined the job twice (chorus_init)\n"},
+    {"not_join", "sent a message before it joined the job\n"},
+};
+
+START_TEST(pe_1__breaks_the_protocol__is_named_and_the_job_ends)
+{
+    RUN("-n", "2", "--timeout", "50", "WIRE_PE", breaches[_i].act);
+    ASSERT_STATUS(1);
+    ASSERT_SAYS("chorusrun: PE 1 (pid ");
+    ASSERT_SAYS(breaches[_i].says);
+    ck_assert_int_eq(count(r.text[1], "chorusrun:"), 1);
+}
+END_TEST
+
+/* As a script that sets the variable for all: both joined as PE 0, and waited for PE 1. */
+START_TEST(pe_1__joins_as_pe_0__is_named_and_the_job_ends)
+{
+    RUN("-n", "2", "--timeout", "50", "env", "CHORUS_PE=0", "BOOT_PE", "exchange");
+    ASSERT_STATUS(1);
+    ASSERT_SAYS("joined as PE 0 of 2, but was started as PE 1 of 2; leave CHORUS_PE");
+}
+END_TEST
+
 START_TEST(pe_1__ends_the_job_with_0__has_time_to_write_and_chorusrun_is_silent)
 {
     RUN("-n", "5", "BOOT_PE", "abort", "0");
@@ -151,6 +180,9 @@ static void add_ending(TCase *tc)
 {
     tcase_add_loop_test(tc, pe_1__fails__job_ends_soon_with_its_status_and_name, 0,
                         COUNT_OF(failures));
+    tcase_add_loop_test(tc, pe_1__breaks_the_protocol__is_named_and_the_job_ends, 0,
+                        COUNT_OF(breaches));
+    tcase_add_test(tc, pe_1__joins_as_pe_0__is_named_and_the_job_ends);
     tcase_add_test(tc, pe_1__ends_the_job_with_0__has_time_to_write_and_chorusrun_is_silent);
     tcase_add_loop_test(tc, pe_1__is_not_in_an_exchange__others_are_told_why, 0,
                         COUNT_OF(fine));

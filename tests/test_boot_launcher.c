@@ -2,6 +2,7 @@
 /* The environment of a PE when it is not as chorusrun sets it, and a chorusrun that is gone. */
 #include "base/clock.h"
 #include "boot/boot.h"
+#include "boot/message.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -114,6 +115,21 @@ START_TEST(chorusrun__answers_nonsense__is_said)
 }
 END_TEST
 
+/* A failure that says it is none would pass for success, with nothing in the results. */
+START_TEST(chorusrun__fails_with_success__is_refused)
+{
+    struct ch_wire_head head = ch_wire_head_of(CH_WIRE_FAIL);
+    struct ch_boot *boot;
+
+    set_environment();
+    head.code = _i;
+    ck_assert_int_eq(ch_boot_open(CH_NS_PER_S, &boot), CHORUS_OK);
+    ck_assert_int_eq(write(theirs, &head, sizeof(head)), (ssize_t)sizeof(head));
+    ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_ERR_SYSTEM);
+    boot->ops->close(boot);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("boot_launcher");
@@ -128,6 +144,7 @@ int main(void)
     tcase_add_test(tc, chorusrun__is_gone__exchange_is_aborted_and_close_returns);
     tcase_add_test(tc, chorusrun__is_gone_before_joining__open_is_aborted);
     tcase_add_test(tc, chorusrun__answers_nonsense__is_said);
+    tcase_add_loop_test(tc, chorusrun__fails_with_success__is_refused, 0, 2);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -10,7 +10,7 @@
 #ifndef CHORUSRUN_H
 #define CHORUSRUN_H
 
-#include "boot/wire.h"
+#include "boot/message.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -28,8 +28,6 @@ enum {
     STATUS_NOT_FOUND = 127,
     STATUS_SIGNAL = 128
 };
-
-enum { REASON_BYTES = 512 };
 
 struct args {
     uint32_t n;
@@ -50,12 +48,9 @@ struct reply {
 /* A PE's half-read message, and its half-sent answer. */
 struct mail {
     int sock; /* this end, not blocking; -1 when closed */
-    struct ch_wire_head head;
-    size_t head_got;
-    char *blob; /* head.bytes bytes; owned until the round's reply is made */
-    size_t blob_got;
-    int fd;          /* the descriptor given; -1 if none */
-    bool is_waiting; /* gave all of an exchange, has no answer yet */
+    struct ch_message in;
+    enum ch_wire_stage stage;
+    bool is_waiting; /* `in` is its part of the exchange in progress */
     struct reply *reply;
     size_t bytes_sent;
     uint32_t fds_sent;
@@ -93,8 +88,9 @@ struct job {
     int status;         /* what chorusrun will exit with */
     uint64_t end_at_ns; /* --timeout; UINT64_MAX: never */
     uint64_t kill_at_ns;
-    const struct pe *absent;   /* the first that exited with 0 and never joined; null: none */
-    char reason[REASON_BYTES]; /* why exchanges fail from now on; "" while they do not */
+    const struct pe *absent; /* the first that exited with 0 and never joined; null: none */
+    char
+        reason[CH_WIRE_REASON_BYTES]; /* why exchanges fail from now on; "" while they do not */
 };
 
 /* args: returns only if all is well. */

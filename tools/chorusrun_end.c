@@ -41,7 +41,7 @@ static void name_absent(const struct job *job)
 
 void job_end(struct job *job, int status, const char *format, ...)
 {
-    char reason[REASON_BYTES] = "the job is ending";
+    char reason[CH_WIRE_REASON_BYTES] = "the job is ending";
     va_list args;
 
     if (job->is_ending) return;
@@ -118,7 +118,7 @@ void job_judge(struct job *job, struct pe *pe, int wait_status)
     const unsigned me = (unsigned)(pe - job->pes);
     const int signo = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
     const int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
-    char reason[REASON_BYTES];
+    char reason[CH_WIRE_REASON_BYTES];
 
     if (signo != 0) {
         job_end(job, STATUS_SIGNAL + signo,

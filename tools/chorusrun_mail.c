@@ -14,18 +14,15 @@
 
 void mail_open(struct mail *mail, int sock)
 {
-    *mail = (struct mail){.sock = sock, .fd = -1};
+    *mail = (struct mail){.sock = sock};
+    ch_message_init(&mail->in);
 }
 
 static void forget_message(struct job *job, struct mail *mail)
 {
     if (mail->is_waiting) job->n_waiting--;
     mail->is_waiting = false;
-    mail->head_got = mail->blob_got = 0;
-    free(mail->blob);
-    mail->blob = NULL;
-    if (mail->fd >= 0) (void)close(mail->fd);
-    mail->fd = -1;
+    ch_message_forget(&mail->in);
 }
 
 void mail_close(struct job *job, struct mail *mail)
@@ -77,11 +74,11 @@ void mail_fail_all(struct job *job, const char *reason)
 /* Is everyone's message of the form of PE 0's? Else the round fails. */
 static bool all_alike(struct job *job)
 {
-    const struct ch_wire_head *first = &job->pes[0].mail.head;
-    char reason[REASON_BYTES];
+    const struct ch_wire_head *first = &job->pes[0].mail.in.head;
+    char reason[CH_WIRE_REASON_BYTES];
 
     for (uint32_t i = 1; i < job->args->n; i++) {
-        const struct ch_wire_head *head = &job->pes[i].mail.head;
+        const struct ch_wire_head *head = &job->pes[i].mail.in.head;
         if (head->bytes == first->bytes && head->n_fds == first->n_fds) continue;
         (void)snprintf(reason, sizeof(reason), "PE %u gave %llu bytes%s, PE 0 %llu bytes%s", i,
                        (unsigned long long)head->bytes, head->n_fds ? " and a descriptor" : "",
@@ -97,8 +94,8 @@ static bool all_alike(struct job *job)
 static void finish_round(struct job *job)
 {
     const uint32_t n = job->args->n;
-    const size_t bytes = (size_t)job->pes[0].mail.head.bytes;
-    const bool with_fds = job->pes[0].mail.head.n_fds > 0;
+    const size_t bytes = (size_t)job->pes[0].mail.in.head.bytes;
+    const bool with_fds = job->pes[0].mail.in.head.n_fds > 0;
     struct reply *reply;
 
     if (!all_alike(job)) return;
@@ -106,10 +103,10 @@ static void finish_round(struct job *job)
     for (uint32_t i = 0; i < n && reply != NULL; i++) {
         struct mail *mail = &job->pes[i].mail;
         char *to = reply->data + sizeof(struct ch_wire_head) + i * bytes;
-        if (bytes > 0) memcpy(to, mail->blob, bytes);
+        if (bytes > 0) memcpy(to, mail->in.body, bytes);
         if (!with_fds) continue;
-        reply->fds[reply->n_fds++] = mail->fd;
-        mail->fd = -1;
+        reply->fds[reply->n_fds++] = mail->in.fd;
+        mail->in.fd = -1;
     }
     reply_to_waiting(job, reply);
 }
@@ -117,6 +114,7 @@ static void finish_round(struct job *job)
 static void exchange_complete(struct job *job, struct pe *pe)
 {
     pe->mail.is_waiting = true;
+    pe->mail.stage = CH_WIRE_OWED;
     job->n_waiting++;
     if (job->reason[0] != '\0')
         fail_waiting(job, CHORUS_ERR_ABORTED, job->reason);
@@ -138,74 +136,68 @@ static void abort_job(struct job *job, struct pe *pe, int status)
     if (status == 0)
         job_end(job, 0, NULL);
     else
-        job_end(job, status & 0xff, "PE %u (pid %d) ended the job with status %d",
+        job_end(job, status, "PE %u (pid %d) ended the job with status %d",
                 (unsigned)(pe - job->pes), (int)pe->pid, status);
 }
 
-/* A head is here, and the blob it announces. */
+static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *join)
+{
+    char why[CH_WIRE_REASON_BYTES];
+
+    pe->has_joined = true;
+    pe->mail.stage = CH_WIRE_INSIDE;
+    if (!ch_wire_join_check(join, (uint32_t)(pe - job->pes), job->args->n, why))
+        give_up(job, pe, why);
+}
+
+static void leave_job(struct job *job, struct pe *pe)
+{
+    char reason[CH_WIRE_REASON_BYTES];
+
+    pe->has_left = true;
+    if (pe->mail.reply == NULL) pe->mail.stage = CH_WIRE_OUTSIDE;
+    (void)snprintf(reason, sizeof(reason), "PE %u left the job", (unsigned)(pe - job->pes));
+    mail_fail_all(job, reason);
+}
+
 static void message_complete(struct job *job, struct pe *pe)
 {
-    const struct ch_wire_head head = pe->mail.head;
-    char reason[REASON_BYTES];
+    const struct ch_wire_head head = pe->mail.in.head;
+    struct ch_wire_join join;
 
     if (head.kind == CH_WIRE_EXCHANGE) {
         exchange_complete(job, pe);
         return;
     }
+    if (head.kind == CH_WIRE_JOIN) memcpy(&join, pe->mail.in.body, sizeof(join));
     forget_message(job, &pe->mail);
-    if (head.kind == CH_WIRE_JOIN) {
-        pe->has_joined = true;
-    } else if (head.kind == CH_WIRE_LEAVE) {
-        pe->has_left = true;
-        (void)snprintf(reason, sizeof(reason), "PE %u left the job", (unsigned)(pe - job->pes));
-        mail_fail_all(job, reason);
-    } else {
+    if (head.kind == CH_WIRE_JOIN)
+        join_job(job, pe, &join);
+    else if (head.kind == CH_WIRE_LEAVE)
+        leave_job(job, pe);
+    else
         abort_job(job, pe, head.code);
-    }
 }
 
-/* The head is here: is it one a PE may send, and is there room for what follows? */
-static bool head_complete(struct mail *mail)
+/* Read some bytes, and the descriptors that come with them. As read(2); EMFILE: one could not
+ * be taken. */
+static ssize_t receive_some(struct mail *mail)
 {
-    const struct ch_wire_head *head = &mail->head;
-    const bool is_exchange = head->kind == CH_WIRE_EXCHANGE;
-
-    if (head->magic != CH_WIRE_MAGIC || head->kind < CH_WIRE_JOIN || head->kind > CH_WIRE_ABORT)
-        return false;
-    if (head->bytes > (is_exchange ? CH_WIRE_BLOB_MAX : 0)) return false;
-    if (head->n_fds != (mail->fd >= 0)) return false;
-    if (head->bytes == 0) return true;
-    mail->blob = malloc((size_t)head->bytes);
-    return mail->blob != NULL;
-}
-
-/* Read some bytes, and the descriptor if it comes with them. As read(2); EMFILE: the
- * descriptor could not be taken. */
-static ssize_t receive_some(struct mail *mail, void *to, size_t bytes)
-{
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = {to, bytes};
+    union ch_wire_control control;
+    int fds[CH_WIRE_CONTROL_FDS];
+    struct iovec part;
     struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-    const struct cmsghdr *c;
     ssize_t n;
 
+    part.iov_base = ch_message_room(&mail->in, &part.iov_len);
     m.msg_control = &control;
     m.msg_controllen = sizeof(control);
-    n = recvmsg(mail->sock, &m, MSG_CMSG_CLOEXEC);
+    n = recvmsg(mail->sock, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n <= 0) return n;
-    if (m.msg_flags & MSG_CTRUNC) {
-        errno = EMFILE;
-        return -1;
-    }
-    c = CMSG_FIRSTHDR(&m);
-    if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
-        if (mail->fd >= 0) (void)close(mail->fd);
-        memcpy(&mail->fd, CMSG_DATA(c), sizeof(int));
-    }
-    return n;
+    ch_message_take_fds(&mail->in, fds, ch_wire_fds(&m, fds));
+    if ((m.msg_flags & MSG_CTRUNC) == 0) return n;
+    errno = EMFILE;
+    return -1;
 }
 
 /* A PE that waits says nothing, unless it gave the exchange up: then the exchange is undone. */
@@ -213,26 +205,7 @@ static void withdraw(struct job *job, struct mail *mail)
 {
     char byte;
 
-    if (recv(mail->sock, &byte, 1, MSG_PEEK) >= 0) forget_message(job, mail);
-}
-
-/* n more bytes of the head, or of the blob, are here. */
-static void message_grew(struct job *job, struct pe *pe, bool in_head, size_t n)
-{
-    struct mail *mail = &pe->mail;
-
-    if (in_head) {
-        mail->head_got += n;
-        if (mail->head_got < sizeof(mail->head)) return;
-        if (!head_complete(mail)) {
-            give_up(job, pe,
-                    "is of another version of Chorus; use the chorusrun of its version");
-            return;
-        }
-    } else {
-        mail->blob_got += n;
-    }
-    if (mail->blob_got == mail->head.bytes) message_complete(job, pe);
+    if (recv(mail->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0) forget_message(job, mail);
 }
 
 void mail_receive(struct job *job, struct pe *pe)
@@ -241,18 +214,18 @@ void mail_receive(struct job *job, struct pe *pe)
 
     if (mail->sock >= 0 && mail->is_waiting) withdraw(job, mail);
     while (mail->sock >= 0 && !mail->is_waiting) {
-        const bool in_head = mail->head_got < sizeof(mail->head);
-        const ssize_t n = in_head ? receive_some(mail, (char *)&mail->head + mail->head_got,
-                                                 sizeof(mail->head) - mail->head_got)
-                                  : receive_some(mail, mail->blob + mail->blob_got,
-                                                 (size_t)mail->head.bytes - mail->blob_got);
+        const ssize_t n = receive_some(mail);
+        enum ch_message_state state = CH_MESSAGE_PART;
+
         if (n > 0)
-            message_grew(job, pe, in_head, (size_t)n);
+            state = ch_message_grew(&mail->in, (size_t)n, mail->stage);
         else if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         else if (n < 0 && errno == EMFILE)
             give_up(job, pe, "gave a descriptor, and chorusrun has too many; raise ulimit -n");
         else
             mail_close(job, mail); /* its exit will tell whether that was all right */
+        if (state == CH_MESSAGE_WHOLE) message_complete(job, pe);
+        if (state == CH_MESSAGE_FAULT) give_up(job, pe, mail->in.fault);
     }
 }

@@ -12,10 +12,13 @@
 
 struct reply *reply_make(enum ch_wire_kind kind, int code, uint32_t n_fds, size_t bytes)
 {
-    const struct ch_wire_head head = {CH_WIRE_MAGIC, kind, code, n_fds, bytes};
+    struct ch_wire_head head = ch_wire_head_of(kind);
     struct reply *reply = calloc(1, sizeof(*reply) + sizeof(head) + bytes);
 
     if (reply == NULL) return NULL;
+    head.code = code;
+    head.n_fds = n_fds;
+    head.bytes = bytes;
     reply->bytes = sizeof(head) + bytes;
     memcpy(reply->data, &head, sizeof(head));
     if (n_fds == 0) return reply;
@@ -83,6 +86,7 @@ void mail_send(struct job *job, struct pe *pe)
         if (mail->bytes_sent == mail->reply->bytes && mail->fds_sent == mail->reply->n_fds) {
             reply_release(mail->reply);
             mail->reply = NULL;
+            if (mail->stage == CH_WIRE_OWED) mail->stage = CH_WIRE_INSIDE;
         } else if (!send_some(mail)) {
             if (errno == EINTR) continue;
             /* Descriptors under way are limited per user; others must take theirs first. */

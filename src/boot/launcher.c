@@ -15,27 +15,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { REASON_BYTES = 512 };
-
 struct launcher_boot {
     struct ch_boot base;
     int sock;
     int is_broken; /* an exchange failed half way: what comes next on the socket is unknown */
 };
 
-static struct ch_wire_head head_of(enum ch_wire_kind kind)
-{
-    return (struct ch_wire_head){.magic = CH_WIRE_MAGIC, .kind = kind};
-}
-
 static chorus_status recv_failure(int sock, const struct ch_wire_head *head,
                                   uint64_t deadline_ns)
 {
-    char reason[REASON_BYTES];
+    char reason[CH_WIRE_REASON_BYTES];
 
-    if (head->bytes >= sizeof(reason))
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "chorusrun sent a reason of %llu bytes",
-                       (unsigned long long)head->bytes);
     CH_TRY(ch_wire_recv(sock, reason, (size_t)head->bytes, deadline_ns));
     reason[head->bytes] = '\0';
     return CH_FAIL((chorus_status)head->code, "exchange at start: %s", reason);
@@ -48,15 +38,11 @@ static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int w
     struct ch_wire_head head;
 
     CH_TRY(ch_wire_recv(boot->sock, &head, sizeof(head), deadline_ns));
-    if (head.magic == CH_WIRE_MAGIC && head.kind == CH_WIRE_FAIL) {
+    CH_TRY(ch_wire_answer_check(&head, bytes * boot->base.n, n_fds));
+    if (head.kind == CH_WIRE_FAIL) {
         boot->is_broken = 0; /* an answer in full */
         return recv_failure(boot->sock, &head, deadline_ns);
     }
-    if (head.magic != CH_WIRE_MAGIC || head.kind != CH_WIRE_RESULT ||
-        head.bytes != bytes * boot->base.n || head.n_fds != n_fds)
-        return CH_FAIL(
-            CHORUS_ERR_SYSTEM,
-            "chorusrun sent an answer of another form; use the chorusrun of this library");
     CH_TRY(ch_wire_recv(boot->sock, blobs_out, (size_t)head.bytes, deadline_ns));
     return ch_wire_recv_fds(boot->sock, n_fds, fds_out, deadline_ns);
 }
@@ -66,7 +52,7 @@ static chorus_status swap_with_launcher(struct launcher_boot *boot, const void *
 {
     const uint64_t timeout_ns = boot->base.timeout_ns;
     const uint64_t deadline_ns = timeout_ns == 0 ? 0 : ch_clock_ns() + timeout_ns;
-    struct ch_wire_head head = head_of(CH_WIRE_EXCHANGE);
+    struct ch_wire_head head = ch_wire_head_of(CH_WIRE_EXCHANGE);
 
     head.bytes = bytes;
     head.n_fds = fd >= 0;
@@ -99,7 +85,7 @@ static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, s
 /* One message without an answer. It fails only when chorusrun is gone, and the job with it. */
 static void tell(const struct launcher_boot *boot, enum ch_wire_kind kind, int code)
 {
-    struct ch_wire_head head = head_of(kind);
+    struct ch_wire_head head = ch_wire_head_of(kind);
 
     head.code = code;
     if (ch_wire_send(boot->sock, &head, sizeof(head), -1, 0) != CHORUS_OK) return;
@@ -162,18 +148,28 @@ static chorus_status check_socket(int sock)
         CH_WIRE_ENV_FD, sock, CH_WIRE_ENV_FD);
 }
 
+static chorus_status join(int sock, uint32_t me, uint32_t n)
+{
+    struct {
+        struct ch_wire_head head;
+        struct ch_wire_join body;
+    } message = {ch_wire_head_of(CH_WIRE_JOIN), ch_wire_join_of(me, n)};
+
+    message.head.bytes = sizeof(message.body);
+    return ch_wire_send(sock, &message, sizeof(message), -1, 0);
+}
+
 chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
-    const struct ch_wire_head join = head_of(CH_WIRE_JOIN);
     struct launcher_boot *boot;
     long n, me, n_cores, sock;
-    chorus_status st;
 
     CH_TRY(number_from(CH_WIRE_ENV_FD, 0, INT_MAX, &sock));
     CH_TRY(number_from(CH_WIRE_ENV_N_PES, 1, CH_WIRE_PES_MAX, &n));
     CH_TRY(number_from(CH_WIRE_ENV_PE, 0, n - 1, &me));
     CH_TRY(number_from(CH_WIRE_ENV_N_CORES, 1, INT_MAX, &n_cores));
     CH_TRY(check_socket((int)sock));
+    CH_TRY(join((int)sock, (uint32_t)me, (uint32_t)n));
     boot = malloc(sizeof(*boot));
     if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
     *boot = (struct launcher_boot){
@@ -182,11 +178,6 @@ chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out)
         0};
     /* What this PE starts is not the PE. */
     (void)fcntl(boot->sock, F_SETFD, FD_CLOEXEC);
-    st = ch_wire_send(boot->sock, &join, sizeof(join), -1, 0);
-    if (st != CHORUS_OK) {
-        free(boot);
-        return st;
-    }
     *boot_out = &boot->base;
     return CHORUS_OK;
 }

@@ -13,12 +13,6 @@
 /* How long to wait before passing a descriptor again when too many are under way. */
 enum { CROWDED_MS = 1 };
 
-/* Room for the control message of CH_WIRE_FDS descriptors, aligned as the system wants it. */
-union control {
-    struct cmsghdr head;
-    char room[CMSG_SPACE(CH_WIRE_FDS * sizeof(int))];
-};
-
 static chorus_status gone(void)
 {
     return CH_FAIL(CHORUS_ERR_ABORTED, "chorusrun has ended, and the job with it");
@@ -57,7 +51,7 @@ static chorus_status wait_ready(int sock, short events, uint64_t deadline_ns)
     return rc < 0 && errno != EINTR ? refused("wait for") : CHORUS_OK;
 }
 
-static void attach(struct msghdr *m, union control *control, int fd)
+static void attach(struct msghdr *m, union ch_wire_control *control, int fd)
 {
     memset(control, 0, sizeof(*control));
     m->msg_control = control;
@@ -77,7 +71,7 @@ chorus_status ch_wire_send(int sock, const void *data, size_t bytes, int fd,
         /* sendmsg does not write through iov_base, which is not const for recvmsg's sake. */
         struct iovec part = {(char *)(uintptr_t)data + sent, bytes - sent};
         struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-        union control control;
+        union ch_wire_control control;
         ssize_t n;
         if (fd >= 0) attach(&m, &control, fd);
         n = sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -113,23 +107,21 @@ chorus_status ch_wire_recv(int sock, void *data, size_t bytes, uint64_t deadline
     return CHORUS_OK;
 }
 
-/* The descriptors of one message: how many, and they are in fds_out. */
-static uint32_t detach(struct msghdr *m, uint32_t room, int *fds_out)
+/* The descriptors of one message, of which `want` are expected; others are closed. */
+static uint32_t detach(const struct msghdr *m, uint32_t want, int *fds_out)
 {
-    const struct cmsghdr *c = CMSG_FIRSTHDR(m);
-    uint32_t n = 0;
+    int fds[CH_WIRE_CONTROL_FDS];
+    const uint32_t n = ch_wire_fds(m, fds), kept = n < want ? n : want;
 
-    if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) return 0;
-    n = (uint32_t)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-    if (n > room) n = room; /* only a foreign launcher sends more */
-    memcpy(fds_out, CMSG_DATA(c), n * sizeof(int));
-    return n;
+    memcpy(fds_out, fds, kept * sizeof(int));
+    ch_fd_close_all(fds + kept, n - kept);
+    return kept;
 }
 
 static chorus_status recv_some(int sock, uint32_t want, int *fds_out, uint32_t *got_out,
                                uint64_t deadline_ns)
 {
-    union control control;
+    union ch_wire_control control;
     char byte;
     struct iovec part = {&byte, 1};
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * message.h: what a PE and chorusrun say to each other, as bytes. Nothing here reads or writes
+ * a socket, so every check can be tested on a buffer.
+ *
+ * Every message is a head and, for some kinds, `bytes` bytes after it. A PE's first message is
+ * JOIN. Its EXCHANGE carries its descriptor with the head. chorusrun answers each EXCHANGE,
+ * once all PEs have sent theirs, with RESULT: the blobs of all PEs in order, then one-byte
+ * messages that carry the descriptors, CH_WIRE_FDS at a time; or with FAIL, whose bytes are the
+ * reason. Until it has the whole answer, a PE may only leave or end the job.
+ */
+#ifndef CH_MESSAGE_H
+#define CH_MESSAGE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum {
+    CH_WIRE_MAGIC = 0x43480002, /* "CH", and the version of this protocol */
+    CH_WIRE_PES_MAX = 1024,     /* PEs chorusrun starts */
+    CH_WIRE_BLOB_MAX = 1 << 20, /* bytes a PE may give to an exchange */
+    CH_WIRE_REASON_BYTES = 512, /* of a FAIL, with the null that is not sent */
+    CH_WIRE_FDS = 64,           /* descriptors in a message of an answer */
+    CH_WIRE_CONTROL_FDS = 253   /* that Linux puts into one control message (SCM_MAX_FD) */
+};
+
+/* The environment of a PE: its place, and the number of its end of the socket pair. */
+#define CH_WIRE_ENV_PE "CHORUS_PE"
+#define CH_WIRE_ENV_N_PES "CHORUS_N_PES"
+#define CH_WIRE_ENV_N_CORES "CHORUS_N_CORES"
+#define CH_WIRE_ENV_FD "CHORUS_BOOT_FD"
+
+enum ch_wire_kind {
+    CH_WIRE_JOIN = 1, /* PE: who I am; from now on, not leaving is a failure */
+    CH_WIRE_EXCHANGE, /* PE: my blob, and 0 or 1 descriptors */
+    CH_WIRE_LEAVE,    /* PE: my exit is no longer a failure */
+    CH_WIRE_ABORT,    /* PE: end the whole job with exit status `code`, 0 to 255 */
+    CH_WIRE_RESULT,   /* chorusrun: everyone's */
+    CH_WIRE_FAIL /* chorusrun: no result, for the reason in the bytes; `code` is a status */
+};
+
+struct ch_wire_head {
+    uint32_t magic; /* CH_WIRE_MAGIC */
+    uint32_t kind;
+    int32_t code;
+    uint32_t n_fds;
+    uint64_t bytes; /* that follow the head */
+};
+
+/* The bytes of JOIN. */
+struct ch_wire_join {
+    uint32_t pe, n; /* this PE, and PEs of the job, as its environment has them */
+    uint32_t version_major, version_minor; /* of its library */
+};
+
+struct ch_wire_head ch_wire_head_of(enum ch_wire_kind kind);
+
+/* What a PE says of itself in JOIN. */
+struct ch_wire_join ch_wire_join_of(uint32_t pe, uint32_t n);
+
+/* chorusrun's side: is this JOIN that of PE `pe` of n? If not, why_out continues "PE 1 ...". */
+bool ch_wire_join_check(const struct ch_wire_join *join, uint32_t pe, uint32_t n,
+                        char why_out[CH_WIRE_REASON_BYTES]);
+
+/* Where a PE stands in its conversation with chorusrun. */
+enum ch_wire_stage {
+    CH_WIRE_OUTSIDE, /* has not joined */
+    CH_WIRE_INSIDE,  /* may ask for an exchange */
+    CH_WIRE_OWED     /* did, and has not been sent the whole answer */
+};
+
+/*
+ * chorusrun's side: a PE's message as it comes, in pieces of any length. Whoever receives puts
+ * bytes where ch_message_room says and calls ch_message_grew; descriptors first.
+ */
+struct ch_message {
+    struct ch_wire_head head;
+    size_t head_got;
+    char *body; /* head.bytes bytes; owned */
+    size_t body_got;
+    int fd;            /* the descriptor given, owned; -1 if none */
+    uint32_t n_fds;    /* that came, with those that were closed */
+    const char *fault; /* continues "PE 1 ..."; null while there is none */
+};
+
+enum ch_message_state { CH_MESSAGE_PART, CH_MESSAGE_WHOLE, CH_MESSAGE_FAULT };
+
+void ch_message_init(struct ch_message *m);
+/* Free what it holds and make it ready for the next. */
+void ch_message_forget(struct ch_message *m);
+/* Where the next bytes go, and how many are missing there; not 0 before the message is whole.
+ */
+void *ch_message_room(struct ch_message *m, size_t *bytes_out);
+/* `bytes` more are there. After a fault nothing can be made of what follows. */
+enum ch_message_state ch_message_grew(struct ch_message *m, size_t bytes,
+                                      enum ch_wire_stage stage);
+/* Take n descriptors that came with the next bytes: keeps the first, closes all others. */
+void ch_message_take_fds(struct ch_message *m, const int *fds, uint32_t n);
+
+/*
+ * The PE's side: is this the answer to an exchange of n PEs, of `bytes` bytes each and n_fds
+ * descriptors in all? CHORUS_OK for a RESULT, and for a FAIL, whose reason comes next;
+ * ERR_SYSTEM for anything else.
+ */
+CH_MUST_CHECK chorus_status ch_wire_answer_check(const struct ch_wire_head *head, size_t bytes,
+                                                 uint32_t n_fds);
+
+/* What recvmsg fills with descriptors, aligned as the system wants it. None is cut off. */
+union ch_wire_control {
+    struct cmsghdr head;
+    char room[CMSG_SPACE(CH_WIRE_CONTROL_FDS * sizeof(int))];
+};
+
+/* Both sides: all descriptors of a control message; they are the caller's. Returns how many. */
+uint32_t ch_wire_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS]);
+
+#endif /* CH_MESSAGE_H */
