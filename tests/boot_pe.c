@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* Exits with what it found: 90 a wrong value, 91 a failed call. */
@@ -143,12 +144,44 @@ static void crash(uint32_t me)
     hang();
 }
 
+/* As a program that becomes another one and forgets that it is in a job. */
+static void become_another(uint32_t me)
+{
+    join(0);
+    meet();
+    if (me == 1) (void)execlp("sleep", "sleep", "60", (char *)NULL);
+    hang();
+}
+
+/* Started by chorusrun itself, the PE asks for the death signal that somebody took from it;
+ * under a wrapper the signal would tell of the wrapper's death, which is no reason. */
+static void lose_death_signal(uint32_t me)
+{
+    const bool is_wrapped = getenv("WRAPPED") != NULL;
+    int signo = -1;
+
+    (void)me;
+    REQUIRE(prctl(PR_SET_PDEATHSIG, 0) == 0);
+    join(0);
+    REQUIRE(prctl(PR_GET_PDEATHSIG, &signo) == 0);
+    REQUIRE(signo == (is_wrapped ? 0 : SIGKILL));
+    boot->ops->close(boot);
+}
+
 static void exit_inside(uint32_t me)
 {
     join(0);
     meet();
     if (me == 1) exit(0);
     hang();
+}
+
+static void exit_both(uint32_t me)
+{
+    (void)me;
+    join(0);
+    meet();
+    exit(0);
 }
 
 /* The others are told why their exchange cannot happen, and end well. */
@@ -281,7 +314,10 @@ int main(int argc, char **argv)
         {"die_before_join", die_before_join},
         {"die_after_join", die_after_join},
         {"crash", crash},
+        {"become_another", become_another},
+        {"lose_death_signal", lose_death_signal},
         {"exit_inside", exit_inside},
+        {"exit_both", exit_both},
         {"never_join", never_join},
         {"be_missed", be_missed},
         {"be_missed_by_all", be_missed_by_all},

@@ -82,6 +82,14 @@ static int leave_without_finalize(void)
     return EXIT_SUCCESS;
 }
 
+static int wait_under_a_wrapper(void)
+{
+    (void)start_or_say();
+    (void)fprintf(stderr, "ready\n");
+    wait_for_ever();
+    return EXIT_SUCCESS;
+}
+
 static int differ_in_an_option(void)
 {
     if (pe_from_environment() == 1) (void)setenv("CHORUS_CTAS", "5", 1);
@@ -108,6 +116,7 @@ static const struct {
     {"exit_256", exit_256},
     {"exit_263", exit_263},
     {"leave_without_finalize", leave_without_finalize},
+    {"wait_under_a_wrapper", wait_under_a_wrapper},
     {"differ_in_an_option", differ_in_an_option},
     {"start_without_memory", start_without_memory},
 };
@@ -117,6 +126,30 @@ static int behave(const char *name)
     for (size_t i = 0; i < sizeof(behaviours) / sizeof(behaviours[0]); i++)
         if (strcmp(name, behaviours[i].name) == 0) return behaviours[i].main();
     return 98;
+}
+
+/* Start a job under wrappers, with each PE a shell that stays. Sets *errors_out to the pipe
+ * that all write to as standard error. */
+static pid_t start_wrapped(const char *n, const char *behaviour, int *errors_out)
+{
+    char command[TEXT_BYTES];
+    int ends[2];
+    pid_t pid;
+
+    (void)snprintf(command, sizeof(command), "%s - %s; true", self, behaviour);
+    ck_assert_int_eq(pipe(ends), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        (void)dup2(ends[1], STDERR_FILENO);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        (void)execl(launcher, launcher, "-n", n, "sh", "-c", command, (char *)NULL);
+        _exit(97);
+    }
+    (void)close(ends[1]);
+    *errors_out = ends[0];
+    return pid;
 }
 
 /* Run a job of 3; its exit status, and what it wrote to standard error. */
@@ -182,6 +215,29 @@ START_TEST(exit_without_finalize__others_in_a_barrier__do_not_hang)
 }
 END_TEST
 
+/* PEs with cores of their own, and more than there are. The system kills the wrappers. */
+START_TEST(chorusrun__is_killed__waiting_pes_under_wrappers_end)
+{
+    const char *const ns[] = {"2", "7"};
+    char text[TEXT_BYTES];
+    size_t got = 0;
+    ssize_t bytes;
+    int errors;
+    const pid_t pid = start_wrapped(ns[_i], "wait_under_a_wrapper", &errors);
+
+    while (got < strlen("ready\n") * strtoul(ns[_i], NULL, 10)) {
+        bytes = read(errors, text + got, TEXT_BYTES - got);
+        ck_assert_int_gt(bytes, 0);
+        got += (size_t)bytes;
+    }
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    /* The pipe ends when the last PE has; waits of the library go on for 300 s. */
+    ck_assert_int_eq(read(errors, text, TEXT_BYTES), 0);
+    (void)close(errors);
+}
+END_TEST
+
 START_TEST(init__an_option_differs__fails_everywhere)
 {
     assert_job("differ_in_an_option", 3, "init said: CHORUS_CTAS is 5 on PE 1 and 0 on PE 0");
@@ -207,6 +263,7 @@ static int run_tests(void)
     tcase_add_test(tcase, global_exit__one_pe__ends_the_job_with_its_status);
     tcase_add_test(tcase, global_exit__status_of_more_than_a_byte__is_not_success);
     tcase_add_test(tcase, exit_without_finalize__others_in_a_barrier__do_not_hang);
+    tcase_add_loop_test(tcase, chorusrun__is_killed__waiting_pes_under_wrappers_end, 0, 2);
     tcase_add_test(tcase, init__an_option_differs__fails_everywhere);
     tcase_add_test(tcase, init__one_pe_has_no_memory__others_do_not_hang);
     suite_add_tcase(suite, tcase);

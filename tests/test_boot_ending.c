@@ -14,6 +14,7 @@ static const struct {
     {"crash", NULL, 137, "was killed by signal 9 (Killed); ending the job\n"},
     {"exit_inside", NULL, 1, "exited with status 0 without leaving the job (chorus_finalize)"},
     {"abort", "5", 5, "ended the job with status 5\n"},
+    {"become_another", NULL, 1, "became another program (exec), or closed its files, without"},
 };
 
 START_TEST(pe_1__fails__job_ends_soon_with_its_status_and_name)
@@ -26,6 +27,47 @@ START_TEST(pe_1__fails__job_ends_soon_with_its_status_and_name)
     ASSERT_SAYS("chorusrun: PE 1 (pid ");
     ASSERT_SAYS(failures[_i].says);
     ck_assert_int_eq(count(r.text[1], "chorusrun:"), 1);
+}
+END_TEST
+
+/* The shell holds the socket that chorusrun made, and lives on. */
+START_TEST(pe_1__dies_under_a_wrapper_that_stays__is_named_and_the_job_ends)
+{
+    const uint64_t before = ch_clock_ns();
+
+    RUN("-n", "2", "sh", "-c", "$BOOT_PE crash; sleep 60; true");
+    ck_assert_uint_lt(ch_clock_ns() - before, END_NS);
+    ASSERT_STATUS(1);
+    ASSERT_SAYS("chorusrun: PE 1 (pid ");
+    ASSERT_SAYS("lives on, but its program (pid ");
+    ASSERT_SAYS("ended without leaving the job (chorus_finalize); ending the job\n");
+}
+END_TEST
+
+/* Nobody waits for a program that has ended; what the wrappers do afterwards is their affair.
+ */
+START_TEST(all_pes__end_under_wrappers_without_leaving__wrappers_go_on)
+{
+    RUN("-n", "2", "sh", "-c", "$BOOT_PE exit_both; sleep 1; echo on");
+    ASSERT_STATUS(0);
+    ck_assert_int_eq(count(r.text[0], "on\n"), 2);
+}
+END_TEST
+
+START_TEST(pe__started_by_another_than_chorusrun__is_not_killed_with_it)
+{
+    RUN("-n", "2", "BOOT_PE", "lose_death_signal");
+    ASSERT_STATUS(0);
+    RUN("-n", "2", "sh", "-c", "WRAPPED=1 $BOOT_PE lose_death_signal || exit 5");
+    ASSERT_STATUS(0);
+}
+END_TEST
+
+START_TEST(pe__joins_a_second_time__is_told)
+{
+    RUN("-n", "2", "sh", "-c", "$BOOT_PE exchange && $BOOT_PE exchange");
+    ASSERT_STATUS(91);
+    ASSERT_SAYS("or another process of this PE has joined the job already; one of them can");
 }
 END_TEST
 
@@ -182,6 +224,10 @@ static void add_ending(TCase *tc)
                         COUNT_OF(failures));
     tcase_add_loop_test(tc, pe_1__breaks_the_protocol__is_named_and_the_job_ends, 0,
                         COUNT_OF(breaches));
+    tcase_add_test(tc, pe_1__dies_under_a_wrapper_that_stays__is_named_and_the_job_ends);
+    tcase_add_test(tc, all_pes__end_under_wrappers_without_leaving__wrappers_go_on);
+    tcase_add_test(tc, pe__started_by_another_than_chorusrun__is_not_killed_with_it);
+    tcase_add_test(tc, pe__joins_a_second_time__is_told);
     tcase_add_test(tc, pe_1__joins_as_pe_0__is_named_and_the_job_ends);
     tcase_add_test(tc, pe_1__ends_the_job_with_0__has_time_to_write_and_chorusrun_is_silent);
     tcase_add_loop_test(tc, pe_1__is_not_in_an_exchange__others_are_told_why, 0,

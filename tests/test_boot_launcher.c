@@ -2,9 +2,11 @@
 /* The environment of a PE when it is not as chorusrun sets it, and a chorusrun that is gone. */
 #include "base/clock.h"
 #include "boot/boot.h"
-#include "boot/message.h"
+#include "boot/wire.h"
 
 #include <check.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,28 @@ static void set_environment(void)
     ck_assert_int_eq(setenv("CHORUS_PE", "1", 1), 0);
     ck_assert_int_eq(setenv("CHORUS_N_PES", "3", 1), 0);
     ck_assert_int_eq(setenv("CHORUS_N_CORES", "8", 1), 0);
+}
+
+/* As chorusrun does: read JOIN, and go on by the socket that comes with it. */
+static void take_join(void)
+{
+    struct {
+        struct ch_wire_head head;
+        struct ch_wire_join body;
+    } join;
+    union ch_wire_control control;
+    int fds[CH_WIRE_CONTROL_FDS];
+    struct iovec part = {&join, sizeof(join)};
+    struct msghdr h = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control};
+
+    h.msg_controllen = sizeof(control);
+    ck_assert_int_eq(recvmsg(theirs, &h, 0), (ssize_t)sizeof(join));
+    ck_assert_uint_eq(join.head.kind, CH_WIRE_JOIN);
+    ck_assert_uint_eq(join.body.pe, 1);
+    ck_assert_uint_eq(join.body.n, 3);
+    ck_assert_uint_eq(ch_wire_fds(&h, fds), 1);
+    (void)close(theirs);
+    theirs = fds[0];
 }
 
 static const struct {
@@ -82,6 +106,7 @@ START_TEST(chorusrun__is_gone__exchange_is_aborted_and_close_returns)
 
     set_environment();
     ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_OK);
+    take_join();
     (void)close(theirs);
     ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_ERR_ABORTED);
     ck_assert_str_eq(ch_error_message(), "chorusrun has ended, and the job with it");
@@ -97,6 +122,31 @@ START_TEST(chorusrun__is_gone_before_joining__open_is_aborted)
     set_environment();
     (void)close(theirs);
     ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_ERR_ABORTED);
+    ck_assert_ptr_nonnull(
+        strstr(ch_error_message(), "or another process of this PE has joined"));
+}
+END_TEST
+
+/* What a wrapper holds open of the launcher's socket must not hide that chorusrun is gone, and
+ * is not what a PE started by the program may find. */
+START_TEST(boot__joined__has_a_lifeline_of_its_own_and_closes_what_it_inherited)
+{
+    struct pollfd f = {-1, 0, 0};
+    struct ch_boot *boot;
+    int inherited;
+
+    set_environment();
+    inherited = (int)strtol(getenv("CHORUS_BOOT_FD"), NULL, 10);
+    ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_OK);
+    ck_assert_int_lt(fcntl(inherited, F_GETFD), 0);
+    take_join();
+    f.fd = boot->lifeline;
+    ck_assert_int_eq(fcntl(f.fd, F_GETFD), FD_CLOEXEC);
+    ck_assert_int_eq(poll(&f, 1, 0), 0);
+    (void)close(theirs);
+    ck_assert_int_eq(poll(&f, 1, 0), 1);
+    ck_assert(f.revents & POLLHUP);
+    boot->ops->close(boot);
 }
 END_TEST
 
@@ -107,6 +157,7 @@ START_TEST(chorusrun__answers_nonsense__is_said)
 
     set_environment();
     ck_assert_int_eq(ch_boot_open(CH_NS_PER_S, &boot), CHORUS_OK);
+    take_join();
     ck_assert_int_eq(write(theirs, nonsense, sizeof(nonsense)), (ssize_t)sizeof(nonsense));
     ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(ch_error_message(), "use the chorusrun of this library"));
@@ -124,6 +175,7 @@ START_TEST(chorusrun__fails_with_success__is_refused)
     set_environment();
     head.code = _i;
     ck_assert_int_eq(ch_boot_open(CH_NS_PER_S, &boot), CHORUS_OK);
+    take_join();
     ck_assert_int_eq(write(theirs, &head, sizeof(head)), (ssize_t)sizeof(head));
     ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_ERR_SYSTEM);
     boot->ops->close(boot);
@@ -143,6 +195,7 @@ int main(void)
     tcase_add_test(tc, environment__right__is_what_the_boot_says);
     tcase_add_test(tc, chorusrun__is_gone__exchange_is_aborted_and_close_returns);
     tcase_add_test(tc, chorusrun__is_gone_before_joining__open_is_aborted);
+    tcase_add_test(tc, boot__joined__has_a_lifeline_of_its_own_and_closes_what_it_inherited);
     tcase_add_test(tc, chorusrun__answers_nonsense__is_said);
     tcase_add_loop_test(tc, chorusrun__fails_with_success__is_refused, 0, 2);
     suite_add_tcase(suite, tc);

@@ -84,7 +84,8 @@ static const struct {
     {{CH_WIRE_MAGIC, 0, 0, 0, 0}, CH_WIRE_INSIDE, "of a form that chorusrun does not know"},
     {{CH_WIRE_MAGIC, CH_WIRE_RESULT, 0, 0, 0}, CH_WIRE_INSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_FAIL, -1, 0, 0}, CH_WIRE_INSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 0, JOIN_BYTES - 1}, CH_WIRE_OUTSIDE, "of a form"},
+    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 1, JOIN_BYTES - 1}, CH_WIRE_OUTSIDE, "of a form"},
+    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 0, JOIN_BYTES}, CH_WIRE_OUTSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 0, CH_WIRE_BLOB_MAX + 1}, CH_WIRE_INSIDE, "a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 2, 8}, CH_WIRE_INSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 1, 8}, CH_WIRE_INSIDE, "of a form"}, /* none came */
@@ -94,8 +95,8 @@ static const struct {
     {{CH_WIRE_MAGIC, CH_WIRE_ABORT, -1, 0, 0}, CH_WIRE_INSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 0, 8}, CH_WIRE_OUTSIDE, "before it joined the job"},
     {{CH_WIRE_MAGIC, CH_WIRE_LEAVE, 0, 0, 0}, CH_WIRE_OUTSIDE, "before it joined the job"},
-    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 0, JOIN_BYTES}, CH_WIRE_INSIDE, "joined the job twice"},
-    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 0, JOIN_BYTES}, CH_WIRE_OWED, "joined the job twice"},
+    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 1, JOIN_BYTES}, CH_WIRE_INSIDE, "joined the job twice"},
+    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 1, JOIN_BYTES}, CH_WIRE_OWED, "joined the job twice"},
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 0, 8}, CH_WIRE_OWED, "before it had the answer"},
 };
 

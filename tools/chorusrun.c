@@ -99,15 +99,22 @@ static void handle_signals(struct job *job, int signals)
     }
 }
 
-/* For poll: until --timeout, SIGKILL or a retry, whichever is first; -1 if none is due. */
+/* When something is due next, if nothing happens before: UINT64_MAX if never. */
+static uint64_t next_due(const struct job *job)
+{
+    if (job->is_killed) return UINT64_MAX;
+    if (job->is_ending) return job->kill_at_ns;
+    return job->end_at_ns < job->lost_at_ns ? job->end_at_ns : job->lost_at_ns;
+}
+
+/* For poll; -1 if nothing is due. */
 static int poll_ms(const struct job *job)
 {
-    uint64_t at = job->is_ending ? job->kill_at_ns : job->end_at_ns;
-    const uint64_t now = ch_clock_ns();
+    const uint64_t at = next_due(job), now = ch_clock_ns();
     uint64_t ms;
 
     if (job->must_retry) return RETRY_MS;
-    if (job->is_killed || at == UINT64_MAX) return -1;
+    if (at == UINT64_MAX) return -1;
     if (at <= now) return 0;
     ms = (at - now + CH_NS_PER_MS - 1) / CH_NS_PER_MS;
     return ms > INT_MAX ? INT_MAX : (int)ms;
@@ -160,6 +167,7 @@ static void run_job(struct job *job, int signals)
     if (fds == NULL) die("cannot watch PEs");
     while (job->n_alive > 0) {
         const uint64_t now = ch_clock_ns();
+        if (!job->is_ending && now >= job->lost_at_ns) job_judge_missed(job);
         if (!job->is_ending && now >= job->end_at_ns) job_end_late(job);
         if (job->is_ending && !job->is_killed && now >= job->kill_at_ns) job_kill(job);
         n = watch(job, signals, fds);
@@ -180,7 +188,8 @@ static void run_job(struct job *job, int signals)
 int main(int argc, char **argv)
 {
     struct args args;
-    struct job job = {.args = &args, .exec_errors = -1, .end_at_ns = UINT64_MAX};
+    struct job job = {
+        .args = &args, .exec_errors = -1, .end_at_ns = UINT64_MAX, .lost_at_ns = UINT64_MAX};
     sigset_t mask;
     int signals;
 

@@ -47,7 +47,7 @@ struct reply {
 
 /* A PE's half-read message, and its half-sent answer. */
 struct mail {
-    int sock; /* this end, not blocking; -1 when closed */
+    int sock; /* this end; -1 when closed */
     struct ch_message in;
     enum ch_wire_stage stage;
     bool is_waiting; /* `in` is its part of the exchange in progress */
@@ -70,6 +70,8 @@ struct pe {
     bool is_alive;
     bool has_joined, has_left;
     bool has_aborted; /* it ended the job, and is on its way out */
+    pid_t program;    /* the process that joined, which a wrapper may have started; 0: none */
+    uint64_t lost_at_ns; /* when it is taken for lost, its socket having ended; 0: it is not */
     struct mail mail;
     struct stream out, err;
     nfds_t mail_at, out_at, err_at; /* their places among what poll watches; 0: not watched */
@@ -88,6 +90,7 @@ struct job {
     int status;         /* what chorusrun will exit with */
     uint64_t end_at_ns; /* --timeout; UINT64_MAX: never */
     uint64_t kill_at_ns;
+    uint64_t lost_at_ns;     /* the earliest of the PEs'; UINT64_MAX: none */
     const struct pe *absent; /* the first that exited with 0 and never joined; null: none */
     char
         reason[CH_WIRE_REASON_BYTES]; /* why exchanges fail from now on; "" while they do not */
@@ -124,6 +127,9 @@ void job_end(struct job *job, int status, const char *format, ...)
 void job_end_late(struct job *job);                              /* --timeout has passed */
 void job_kill(struct job *job);                                  /* SIGTERM has had its time */
 void job_judge(struct job *job, struct pe *pe, int wait_status); /* after its mail is read */
+/* A PE's program has gone without leaving; its process may follow, with a status of its own. */
+void job_miss(struct job *job, struct pe *pe);
+void job_judge_missed(struct job *job); /* those whose process did not */
 void job_sweep(void); /* kill what dead PEs left behind; after all PEs are dead */
 void signal_all(const struct job *job, int signo);
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From SIGTERM to SIGKILL. */
+/* From SIGTERM to SIGKILL, and from the end of a PE's socket to that of its process. */
 #define GRACE_NS (500 * CH_NS_PER_MS)
 
 /* PEs that the message of --timeout names, and room for ", PE 1023 (pid 4194304)". */
@@ -108,7 +108,7 @@ static bool others_are_inside(const struct job *job)
 {
     for (uint32_t i = 0; i < job->n_started; i++) {
         const struct pe *pe = &job->pes[i];
-        if (pe->is_alive && pe->has_joined && !pe->has_left) return true;
+        if (pe->is_alive && pe->has_joined && !pe->has_left && pe->mail.sock >= 0) return true;
     }
     return false;
 }
@@ -138,6 +138,52 @@ void job_judge(struct job *job, struct pe *pe, int wait_status)
         (void)snprintf(reason, sizeof(reason), "PE %u exited with status 0%s", me,
                        pe->has_joined ? "" : " before it joined the job");
         mail_fail_all(job, reason);
+    }
+}
+
+void job_miss(struct job *job, struct pe *pe)
+{
+    pe->lost_at_ns = ch_clock_ns() + GRACE_NS;
+    if (pe->lost_at_ns < job->lost_at_ns) job->lost_at_ns = pe->lost_at_ns;
+}
+
+/* Where nobody else is inside, nobody waits for it: its process goes on, as after an exit. */
+static void judge_missed(struct job *job, const struct pe *pe)
+{
+    const unsigned me = (unsigned)(pe - job->pes);
+    char reason[CH_WIRE_REASON_BYTES];
+
+    if (pe->program == pe->pid)
+        (void)snprintf(reason, sizeof(reason),
+                       "PE %u (pid %d) became another program (exec), or closed its files, "
+                       "without leaving the job (chorus_finalize)",
+                       me, (int)pe->pid);
+    else
+        (void)snprintf(
+            reason, sizeof(reason),
+            "PE %u (pid %d) lives on, but its program (pid %d) ended without leaving "
+            "the job (chorus_finalize)",
+            me, (int)pe->pid, (int)pe->program);
+    if (others_are_inside(job))
+        job_end(job, STATUS_NOT_LEFT, "%s; ending the job", reason);
+    else
+        mail_fail_all(job, reason);
+}
+
+void job_judge_missed(struct job *job)
+{
+    const uint64_t now = ch_clock_ns();
+
+    job->lost_at_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        struct pe *pe = &job->pes[i];
+        if (pe->lost_at_ns == 0 || !pe->is_alive) continue;
+        if (pe->lost_at_ns <= now) {
+            pe->lost_at_ns = 0;
+            judge_missed(job, pe);
+        } else if (pe->lost_at_ns < job->lost_at_ns) {
+            job->lost_at_ns = pe->lost_at_ns;
+        }
     }
 }
 

@@ -140,14 +140,30 @@ static void abort_job(struct job *job, struct pe *pe, int status)
                 (unsigned)(pe - job->pes), (int)pe->pid, status);
 }
 
-static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *join)
+/* Who made the pair of this socket. */
+static pid_t process_of(int sock)
+{
+    struct ucred who = {0};
+    socklen_t bytes = sizeof(who);
+
+    return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 ? who.pid : 0;
+}
+
+/* From now on the PE speaks by `sock`, which no wrapper of it holds. */
+static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *join, int sock)
 {
     char why[CH_WIRE_REASON_BYTES];
 
     pe->has_joined = true;
-    pe->mail.stage = CH_WIRE_INSIDE;
-    if (!ch_wire_join_check(join, (uint32_t)(pe - job->pes), job->args->n, why))
+    if (!ch_wire_join_check(join, (uint32_t)(pe - job->pes), job->args->n, why)) {
+        (void)close(sock);
         give_up(job, pe, why);
+        return;
+    }
+    mail_close(job, &pe->mail);
+    mail_open(&pe->mail, sock);
+    pe->mail.stage = CH_WIRE_INSIDE;
+    pe->program = process_of(sock);
 }
 
 static void leave_job(struct job *job, struct pe *pe)
@@ -155,7 +171,7 @@ static void leave_job(struct job *job, struct pe *pe)
     char reason[CH_WIRE_REASON_BYTES];
 
     pe->has_left = true;
-    if (pe->mail.reply == NULL) pe->mail.stage = CH_WIRE_OUTSIDE;
+    mail_close(job, &pe->mail);
     (void)snprintf(reason, sizeof(reason), "PE %u left the job", (unsigned)(pe - job->pes));
     mail_fail_all(job, reason);
 }
@@ -164,15 +180,18 @@ static void message_complete(struct job *job, struct pe *pe)
 {
     const struct ch_wire_head head = pe->mail.in.head;
     struct ch_wire_join join;
+    int sock;
 
     if (head.kind == CH_WIRE_EXCHANGE) {
         exchange_complete(job, pe);
         return;
     }
     if (head.kind == CH_WIRE_JOIN) memcpy(&join, pe->mail.in.body, sizeof(join));
+    sock = pe->mail.in.fd;
+    pe->mail.in.fd = -1;
     forget_message(job, &pe->mail);
     if (head.kind == CH_WIRE_JOIN)
-        join_job(job, pe, &join);
+        join_job(job, pe, &join, sock);
     else if (head.kind == CH_WIRE_LEAVE)
         leave_job(job, pe);
     else
@@ -208,6 +227,12 @@ static void withdraw(struct job *job, struct mail *mail)
     if (recv(mail->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0) forget_message(job, mail);
 }
 
+static void end_of_mail(struct job *job, struct pe *pe)
+{
+    mail_close(job, &pe->mail);
+    if (pe->has_joined && !pe->has_left && !pe->has_aborted) job_miss(job, pe);
+}
+
 void mail_receive(struct job *job, struct pe *pe)
 {
     struct mail *mail = &pe->mail;
@@ -224,7 +249,7 @@ void mail_receive(struct job *job, struct pe *pe)
         else if (n < 0 && errno == EMFILE)
             give_up(job, pe, "gave a descriptor, and chorusrun has too many; raise ulimit -n");
         else
-            mail_close(job, mail); /* its exit will tell whether that was all right */
+            end_of_mail(job, pe);
         if (state == CH_MESSAGE_WHOLE) message_complete(job, pe);
         if (state == CH_MESSAGE_FAULT) give_up(job, pe, mail->in.fault);
     }

@@ -56,7 +56,7 @@ static ssize_t send_fds(const struct mail *mail, uint32_t n)
     control.head.cmsg_type = SCM_RIGHTS;
     control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
     memcpy(CMSG_DATA(&control.head), mail->reply->fds + mail->fds_sent, n * sizeof(int));
-    return sendmsg(mail->sock, &m, MSG_NOSIGNAL);
+    return sendmsg(mail->sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* Returns false when the socket takes no more now. */
@@ -68,7 +68,7 @@ static bool send_some(struct mail *mail)
 
     if (mail->bytes_sent < reply->bytes) {
         n = send(mail->sock, reply->data + mail->bytes_sent, reply->bytes - mail->bytes_sent,
-                 MSG_NOSIGNAL);
+                 MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n > 0) mail->bytes_sent += (size_t)n;
         return n > 0;
     }

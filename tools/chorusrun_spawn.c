@@ -94,7 +94,6 @@ static int wires_make(bool is_tagged, struct wires *w)
 {
     *w = (struct wires){{-1, -1}, {-1, -1}, {-1, -1}};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, w->sock) != 0) return -1;
-    if (fcntl(w->sock[0], F_SETFL, O_NONBLOCK) != 0) return -1;
     if (!is_tagged) return 0;
     return make_pipe(w->out) == 0 ? make_pipe(w->err) : -1;
 }

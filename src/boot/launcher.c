@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launcher.c: a PE that chorusrun started. Everything goes through the socket pair whose end
- * this process inherited.
+ * launcher.c: a PE that chorusrun started. It joins by the socket that it inherited; the rest
+ * goes through a socket of its own (message.h says why).
  */
 #include "base/clock.h"
 #include "boot/ways.h"
 #include "boot/wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -148,36 +149,71 @@ static chorus_status check_socket(int sock)
         CH_WIRE_ENV_FD, sock, CH_WIRE_ENV_FD);
 }
 
-static chorus_status join(int sock, uint32_t me, uint32_t n)
+/* Tell chorusrun who this is, and give it the other end of a socket of this process alone. */
+static chorus_status join(int inherited, uint32_t me, uint32_t n, int *sock_out)
 {
     struct {
         struct ch_wire_head head;
         struct ch_wire_join body;
     } message = {ch_wire_head_of(CH_WIRE_JOIN), ch_wire_join_of(me, n)};
+    chorus_status st;
+    int pair[2];
 
     message.head.bytes = sizeof(message.body);
-    return ch_wire_send(sock, &message, sizeof(message), -1, 0);
+    message.head.n_fds = 1;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make a socket to chorusrun: %s%s",
+                       strerror(errno),
+                       errno == EMFILE ? "; raise the limit with ulimit -n" : "");
+    st = ch_wire_send(inherited, &message, sizeof(message), pair[1], 0);
+    (void)close(pair[1]);
+    if (st != CHORUS_OK) {
+        (void)close(pair[0]);
+        return st;
+    }
+    *sock_out = pair[0];
+    return CHORUS_OK;
+}
+
+/* The death signal that chorusrun asked for is lost where a program with rights of its own is
+ * started. Under a wrapper it is the wrapper's, and the lifeline has to do. */
+static void die_with_launcher(int inherited)
+{
+    struct ucred launcher;
+    socklen_t bytes = sizeof(launcher);
+
+    if (getsockopt(inherited, SOL_SOCKET, SO_PEERCRED, &launcher, &bytes) != 0) return;
+    if (launcher.pid > 0 && launcher.pid == getppid()) (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
+    long n, me, n_cores, inherited;
     struct launcher_boot *boot;
-    long n, me, n_cores, sock;
+    chorus_status st;
+    int sock;
 
-    CH_TRY(number_from(CH_WIRE_ENV_FD, 0, INT_MAX, &sock));
+    CH_TRY(number_from(CH_WIRE_ENV_FD, 0, INT_MAX, &inherited));
     CH_TRY(number_from(CH_WIRE_ENV_N_PES, 1, CH_WIRE_PES_MAX, &n));
     CH_TRY(number_from(CH_WIRE_ENV_PE, 0, n - 1, &me));
     CH_TRY(number_from(CH_WIRE_ENV_N_CORES, 1, INT_MAX, &n_cores));
-    CH_TRY(check_socket((int)sock));
-    CH_TRY(join((int)sock, (uint32_t)me, (uint32_t)n));
+    CH_TRY(check_socket((int)inherited));
+    die_with_launcher((int)inherited);
+    st = join((int)inherited, (uint32_t)me, (uint32_t)n, &sock);
+    if (st == CHORUS_ERR_ABORTED)
+        return CH_FAIL(st, "chorusrun has ended, or another process of this PE has joined the "
+                           "job already; one of them can");
+    if (st != CHORUS_OK) return st;
+    (void)close((int)inherited); /* also for what this PE starts, which is not the PE */
     boot = malloc(sizeof(*boot));
-    if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
+    if (boot == NULL) {
+        (void)close(sock);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
+    }
     *boot = (struct launcher_boot){
-        {&launcher_ops, (uint32_t)me, (uint32_t)n, (uint32_t)n_cores, timeout_ns},
-        (int)sock,
+        {&launcher_ops, (uint32_t)me, (uint32_t)n, (uint32_t)n_cores, timeout_ns, sock},
+        sock,
         0};
-    /* What this PE starts is not the PE. */
-    (void)fcntl(boot->sock, F_SETFD, FD_CLOEXEC);
     *boot_out = &boot->base;
     return CHORUS_OK;
 }

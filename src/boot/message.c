@@ -72,7 +72,7 @@ static const char *form_fault(const struct ch_wire_head *head)
 {
     switch (head->kind) {
     case CH_WIRE_JOIN:
-        return head->bytes != sizeof(struct ch_wire_join) || head->n_fds != 0 ? wrong_form
+        return head->bytes != sizeof(struct ch_wire_join) || head->n_fds != 1 ? wrong_form
                                                                               : NULL;
     case CH_WIRE_EXCHANGE:
         return head->bytes > CH_WIRE_BLOB_MAX || head->n_fds > 1 ? wrong_form : NULL;

@@ -4,10 +4,14 @@
  * a socket, so every check can be tested on a buffer.
  *
  * Every message is a head and, for some kinds, `bytes` bytes after it. A PE's first message is
- * JOIN. Its EXCHANGE carries its descriptor with the head. chorusrun answers each EXCHANGE,
- * once all PEs have sent theirs, with RESULT: the blobs of all PEs in order, then one-byte
- * messages that carry the descriptors, CH_WIRE_FDS at a time; or with FAIL, whose bytes are the
- * reason. Until it has the whole answer, a PE may only leave or end the job.
+ * JOIN, over the socket that it inherited. The descriptor that comes with it is one end of a
+ * pair that the PE made, and everything after goes over that. A wrapper of the program, such as
+ * a shell, holds the inherited socket as well, but nobody else holds the PE's own: its end says
+ * that the program has ended, or has become another by exec. Its EXCHANGE carries its
+ * descriptor with the head. chorusrun answers each EXCHANGE, once all PEs have sent theirs,
+ * with RESULT: the blobs of all PEs in order, then one-byte messages that carry the
+ * descriptors, CH_WIRE_FDS at a time; or with FAIL, whose bytes are the reason. Until it has
+ * the whole answer, a PE may only leave or end the job.
  */
 #ifndef CH_MESSAGE_H
 #define CH_MESSAGE_H
@@ -35,7 +39,7 @@ enum {
 #define CH_WIRE_ENV_FD "CHORUS_BOOT_FD"
 
 enum ch_wire_kind {
-    CH_WIRE_JOIN = 1, /* PE: who I am; from now on, not leaving is a failure */
+    CH_WIRE_JOIN = 1, /* PE: who I am, and 1 descriptor; not leaving is a failure now */
     CH_WIRE_EXCHANGE, /* PE: my blob, and 0 or 1 descriptors */
     CH_WIRE_LEAVE,    /* PE: my exit is no longer a failure */
     CH_WIRE_ABORT,    /* PE: end the whole job with exit status `code`, 0 to 255 */
