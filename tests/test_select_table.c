@@ -299,7 +299,7 @@ int main(void)
     tcase_add_test(tests, table__directory__says_so);
     tcase_add_test(tests, table__all_keys__read_as_written);
     tcase_add_test(tests, table__serves__read_as_written);
-    tcase_add_loop_test(tests, table__rule_with_something_left__accepted, 0, 9);
+    tcase_add_loop_test(tests, table__rule_with_something_left__accepted, 0, 10);
     tcase_add_test(tests, table__free_null__is_nothing);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

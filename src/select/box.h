@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * box.h: the requests that a rule covers, as a box: a range or a set for each thing that rules
+ * ask about.
+ *
+ * Needs are a set, too. A rule competes with earlier ones most easily where a request offers
+ * just what its own algorithm needs, so only the offers count that are the needs of some
+ * algorithm of the collective, or CH_NEEDS_ALWAYS_MET: a bit for each.
+ */
+#ifndef CH_BOX_H
+#define CH_BOX_H
+
+#include "select/select.h"
+
+enum { CH_BOX_BYTES, CH_BOX_PES, CH_BOX_NODES, CH_BOX_MACHINE, CH_BOX_GPU, CH_BOX_RANGES };
+enum { CH_BOX_REACH, CH_BOX_CORES, CH_BOX_TYPES, CH_BOX_OPS, CH_BOX_OFFERS, CH_BOX_SETS };
+enum { CH_BOX_SIDES = CH_BOX_RANGES + CH_BOX_SETS }; /* numbered in this order */
+
+struct ch_box {
+    struct ch_range range[CH_BOX_RANGES];
+    uint64_t set[CH_BOX_SETS];
+};
+
+/* Requests of one collective and of the types that take the same operators and offer the same.
+ */
+struct ch_space {
+    uint32_t offers; /* what such a request offers on some machine */
+    struct ch_box all;
+};
+
+enum { CH_SPACES_MAX = CHORUS_TYPE_COUNT };
+
+/* A table's rules as boxes, and what requests there are of the calls that it serves. */
+struct ch_boxes {
+    const struct ch_table *table; /* borrowed */
+    struct ch_box *boxes;         /* owned; by rule, each for all spaces of its collective */
+    struct ch_space spaces[CHORUS_COLL_COUNT][CH_SPACES_MAX]; /* none is empty */
+    size_t n_spaces[CHORUS_COLL_COUNT];
+};
+
+/* Words for `machine` and `gpu` get numbers; a rule without one covers them all, and others. */
+CH_MUST_CHECK chorus_status ch_boxes_open(const struct ch_table *table, struct ch_boxes *out);
+void ch_boxes_close(struct ch_boxes *boxes);
+
+/* The requests of a space that the box of a rule of its collective covers, if its algorithm has
+ * its needs met there; false: none. */
+bool ch_box_within(const struct ch_space *space, const struct ch_rule *rule,
+                   const struct ch_box *box, struct ch_box *part_out);
+
+bool ch_box_overlaps(const struct ch_box *a, const struct ch_box *b);
+
+/* The sides on which `box` leaves something of `cell`: a bit for each. None: it covers the
+ * cell. */
+uint32_t ch_box_partial(const struct ch_box *box, const struct ch_box *cell);
+
+struct ch_range ch_range_clip(struct ch_range a, struct ch_range b);
+
+#endif /* CH_BOX_H */
