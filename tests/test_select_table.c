@@ -147,6 +147,8 @@ static const struct refusal refusals[] = {
     {HEAD "  - {coll: reduce, cores: own, algo: two_shot, from: fallback}\n"
           "  - {coll: reduce, cores: shared, algo: two_shot, from: fallback}\n" LAST, ":7:5: no request can reach this rule: those before it take all that it covers; expected a rule that some request is left for: remove it or move it up"},
     {HEAD "  - {coll: reduce, cores: own, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
+    {SERVES("{machine: host}") "  - {coll: fcollect, algo: copy_engine, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
+    {HEAD "  - {coll: fcollect, machine: host, algo: multicast, from: fallback}\n" LAST, ":5:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {SERVES("{machine: cuda}") "  - {coll: reduce, machine: host, algo: two_shot, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {SERVES("{pes: 1..3}") "  - {coll: reduce, pes: 1..4, algo: two_shot, from: fallback}\n" LAST, ":7:5: no request can reach this rule: line 6 takes all that it covers; expected a rule that some request is left for: remove it or move it up"},
 

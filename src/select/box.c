@@ -40,14 +40,22 @@ static uint64_t offers_of(chorus_coll coll, uint32_t needs)
     return offers;
 }
 
+/* What machines of this class (null: any) may have besides: hosts have neither engines that
+ * copy nor switches. */
+static uint32_t may_have(const char *machine)
+{
+    const bool may_be_gpu = machine == NULL || strcmp(machine, "host") != 0;
+
+    return may_be_gpu ? CH_NEED_copy_engine | CH_NEED_multicast : 0;
+}
+
 /* All requests of a collective with one type, of the calls that the table serves. */
 static struct ch_space space_of(chorus_coll coll, chorus_type type,
                                 const struct ch_rule *serves)
 {
     const struct ch_range any = {0, UINT64_MAX}, some = {1, UINT64_MAX}, none = {0, 1};
     struct ch_space space = {
-        .offers =
-            ch_offers(type, CH_REACH_self, true) | CH_NEED_copy_engine | CH_NEED_multicast,
+        .offers = ch_offers(type, CH_REACH_self, true) | may_have(serves->machine),
     };
 
     space.all = (struct ch_box){
@@ -164,7 +172,9 @@ void ch_boxes_close(struct ch_boxes *boxes)
 bool ch_box_within(const struct ch_space *space, const struct ch_rule *rule,
                    const struct ch_box *box, struct ch_box *part_out)
 {
-    if ((rule->algo->needs & ~space->offers) != 0) return false;
+    const uint32_t absent = may_have(NULL) & ~may_have(rule->machine);
+
+    if ((rule->algo->needs & ~(space->offers & ~absent)) != 0) return false;
     for (int r = 0; r < CH_BOX_RANGES; r++)
         part_out->range[r] = ch_range_clip(box->range[r], space->all.range[r]);
     for (int s = 0; s < CH_BOX_SETS; s++)
