@@ -31,6 +31,7 @@ CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
 {
     const struct ch_slice all = {0, count};
     struct ch_seat seat;
+    struct ch_coll c;
 
     seat.me = team->me;
     seat.n = team->n;
@@ -42,7 +43,8 @@ CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
     seat.elem_bytes = elem_bytes;
     seat.type = CHORUS_TYPE_u8;
     seat.op = CHORUS_OP_sum;
-    return ch_coll_make(&seat, all, 0, team->dup);
+    ch_coll_init(&c, &seat, all, 0, team->dup);
+    return c;
 }
 
 /* Messages of so many chunks go in packets. */

@@ -6,32 +6,36 @@
 
 #include <string.h>
 
-/* Plans of the last few calls, per thread. A team's number is never used again, and with
- * shape and count it says all that selection sees. */
-enum { CACHED_PLANS_LOG2 = 4 };
+/*
+ * A team remembers the plans of its last few shapes of call. A plan and all of the call that
+ * selection sees lie in one word, which threads may thus read and write as they like:
+ *
+ *     bits  0..31  count   32..34  collective   35..38  type   39..41  operator   42  apart
+ *     bits 43..49  algorithm   50..55  radix - 1   56..63  CTAs; no word with 0 of them is a
+ * plan
+ *
+ * What does not fit is selected each time.
+ */
+enum { SHAPE_BITS = 43, RADIX_AT = 50, CTAS_AT = 56 };
+_Static_assert(CHORUS_COLL_COUNT <= 8 && CHORUS_TYPE_COUNT <= 16 && CHORUS_OP_COUNT <= 8,
+               "a shape has no room for its values");
+_Static_assert(CH_ALGO_COUNT <= 128 && CH_RADIX_MAX <= 64, "a plan has no room for its values");
 
-struct cached_plan {
-    uint64_t team; /* 0: empty */
-    uint64_t shape;
-    size_t count;
-    const struct ch_algo *algo;
-    uint32_t ctas, radix;
-};
-
-static _Thread_local struct cached_plan cached_plans[1 << CACHED_PLANS_LOG2];
-
-/* In one word, which compares as fast as it is made. */
-static uint64_t shape_of(const chorusx_call *call, bool is_apart)
+static inline uint64_t shape_of(const chorusx_call *call, bool is_apart)
 {
-    return (uint64_t)call->coll | (uint64_t)call->type << 8 | (uint64_t)call->op << 16 |
-           (uint64_t)is_apart << 24;
+    return (uint64_t)call->count | (uint64_t)call->coll << 32 | (uint64_t)call->type << 35 |
+           (uint64_t)call->op << 39 | (uint64_t)is_apart << 42;
 }
 
-static struct cached_plan *cached_plan_of(size_t count, uint64_t shape)
+static inline uint64_t *plan_at(struct ch_team *team, uint64_t shape)
 {
-    const uint64_t mixed = (count * 5 + shape) * 0x9e3779b97f4a7c15ull;
+    return &team->plans[shape * 0x9e3779b97f4a7c15ull >> (64 - CH_TEAM_PLANS_LOG2)];
+}
 
-    return &cached_plans[mixed >> (64 - CACHED_PLANS_LOG2)];
+static uint64_t pack(uint64_t shape, const struct ch_plan *plan)
+{
+    return shape | (uint64_t)plan->algo->id << SHAPE_BITS |
+           (uint64_t)(plan->radix - 1) << RADIX_AT | (uint64_t)plan->ctas << CTAS_AT;
 }
 
 /* May switches that multicast serve the call, if there are such? */
@@ -77,28 +81,37 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
     return request;
 }
 
-static chorus_status select_plan(const struct ch_context *context, const chorusx_call *asked,
-                                 bool is_apart, struct ch_call *out)
+/* Ask the rules, and remember what they said. */
+static __attribute__((noinline)) chorus_status ask_rules(const struct ch_context *context,
+                                                         const chorusx_call *asked,
+                                                         bool is_apart, struct ch_call *out)
+{
+    const struct ch_request request = ch_request_of(context, out->team, asked, is_apart);
+    const uint64_t shape = shape_of(asked, is_apart);
+    struct ch_plan plan;
+
+    CH_TRY(ch_select_plan(context->select, &request, &plan));
+    out->algo = plan.algo;
+    out->ctas = plan.ctas;
+    out->radix = plan.radix;
+    if (asked->count <= UINT32_MAX && plan.ctas <= UINT8_MAX)
+        __atomic_store_n(plan_at(out->team, shape), pack(shape, &plan), __ATOMIC_RELAXED);
+    return CHORUS_OK;
+}
+
+static inline chorus_status select_plan(const struct ch_context *context,
+                                        const chorusx_call *asked, bool is_apart,
+                                        struct ch_call *out)
 {
     const uint64_t shape = shape_of(asked, is_apart);
-    struct cached_plan *cached = cached_plan_of(asked->count, shape);
+    const uint64_t plan = __atomic_load_n(plan_at(out->team, shape), __ATOMIC_RELAXED);
 
-    if (cached->team != out->team->id || cached->shape != shape ||
-        cached->count != asked->count) {
-        const struct ch_request request = ch_request_of(context, out->team, asked, is_apart);
-        struct ch_plan plan;
-
-        CH_TRY(ch_select_plan(context->select, &request, &plan));
-        *cached = (struct cached_plan){.team = out->team->id,
-                                       .shape = shape,
-                                       .count = asked->count,
-                                       .algo = plan.algo,
-                                       .ctas = plan.ctas,
-                                       .radix = plan.radix};
-    }
-    out->algo = cached->algo;
-    out->ctas = cached->ctas;
-    out->radix = cached->radix;
+    if (asked->count > UINT32_MAX || plan >> CTAS_AT == 0 ||
+        (plan ^ shape) << (64 - SHAPE_BITS) != 0)
+        return ask_rules(context, asked, is_apart, out);
+    out->algo = &ch_algos[plan >> SHAPE_BITS & (128 - 1)];
+    out->radix = (uint32_t)(plan >> RADIX_AT & (64 - 1)) + 1;
+    out->ctas = (uint32_t)(plan >> CTAS_AT);
     return CHORUS_OK;
 }
 
@@ -123,8 +136,9 @@ static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **
 }
 
 /* The caller chose: its needs must be met, nothing is put in its place. */
-static chorus_status force_plan(const struct ch_context *context, const struct ch_args *args,
-                                bool is_apart, struct ch_call *out)
+static __attribute__((noinline)) chorus_status force_plan(const struct ch_context *context,
+                                                          const struct ch_args *args,
+                                                          bool is_apart, struct ch_call *out)
 {
     const chorusx_call *call = args->call;
     const struct ch_request request = ch_request_of(context, out->team, call, is_apart);
@@ -163,7 +177,9 @@ static chorus_status launch(struct ch_context *context, const struct ch_call *ca
         ch_stream_push(args->stream, call);
         return CHORUS_OK;
     }
-    return ch_call_run(call, ch_team_ticket(call->team), context->crew);
+    return ch_call_run(
+        call, ch_team_ticket(call->team, context->thread_level != CHORUS_THREAD_MULTIPLE),
+        context->crew);
 }
 
 chorus_status ch_collective(const struct ch_args *args)

@@ -12,13 +12,16 @@ static struct ch_context retired, forked;
 static struct ch_context *process_context;
 static _Thread_local struct ch_context *thread_context;
 
+struct ch_context *ch_context_only;
+static bool has_threads; /* some thread has had a context of its own; never cleared */
+
 static struct ch_context *current(void)
 {
     if (thread_context != NULL) return thread_context;
     return __atomic_load_n(&process_context, __ATOMIC_ACQUIRE);
 }
 
-struct ch_context *ch_context_get(void)
+struct ch_context *ch_context_find(void)
 {
     struct ch_context *context = current();
 
@@ -40,6 +43,7 @@ static void leave_to_parent(void)
     if (ch_context_get() == NULL) return;
     thread_context = NULL;
     process_context = &forked;
+    ch_context_only = NULL;
 }
 
 static void watch_forks(void)
@@ -58,12 +62,18 @@ void ch_context_set_thread(struct ch_context *context)
 {
     prepare();
     thread_context = context;
+    __atomic_store_n(&has_threads, true, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&ch_context_only, NULL, __ATOMIC_SEQ_CST);
 }
 
+/* Of this and ch_context_set_thread, whichever is later leaves ch_context_only null. */
 void ch_context_set_process(struct ch_context *context)
 {
     prepare();
     __atomic_store_n(&process_context, context, __ATOMIC_RELEASE);
+    __atomic_store_n(&ch_context_only, context != &retired ? context : NULL, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&has_threads, __ATOMIC_SEQ_CST))
+        __atomic_store_n(&ch_context_only, NULL, __ATOMIC_SEQ_CST);
 }
 
 void ch_context_retire(void)
@@ -74,22 +84,18 @@ void ch_context_retire(void)
         ch_context_set_process(&retired);
 }
 
-chorus_status ch_context_require(const char *function, struct ch_context **out)
+void ch_context_miss(const char *function)
 {
-    struct ch_context *context = ch_context_get();
-
-    if (context != NULL) {
-        *out = context;
-        return CHORUS_OK;
-    }
     if (ch_context_phase() == CH_PHASE_FORKED)
-        return CH_FAIL(CHORUS_ERR_STATE,
-                       "%s called in a child that the PE forked, process %d, which is no PE; "
-                       "call it in the process that called chorus_init",
-                       function, (int)getpid());
-    return CH_FAIL(
-        CHORUS_ERR_STATE, "%s called %s; the library works between the two", function,
-        ch_context_phase() == CH_PHASE_BEFORE ? "before chorus_init" : "after chorus_finalize");
+        (void)CH_FAIL(CHORUS_ERR_STATE,
+                      "%s called in a child that the PE forked, process %d, which is no PE; "
+                      "call it in the process that called chorus_init",
+                      function, (int)getpid());
+    else
+        (void)CH_FAIL(CHORUS_ERR_STATE, "%s called %s; the library works between the two",
+                      function,
+                      ch_context_phase() == CH_PHASE_BEFORE ? "before chorus_init"
+                                                            : "after chorus_finalize");
 }
 
 chorus_status ch_context_meet(struct ch_context *context)

@@ -38,9 +38,22 @@ struct ch_context {
 /* What chorusx_init_status says; of a forked child, that it is after the end. */
 enum ch_phase { CH_PHASE_BEFORE, CH_PHASE_RUNNING, CH_PHASE_AFTER, CH_PHASE_FORKED };
 
+/* The running process's one PE; null also where any thread had a context of its own. Read by
+ * ch_context_get alone: most calls are made where a look into the thread's memory, which a
+ * shared library pays a function call for, is not needed. */
+extern struct ch_context *ch_context_only;
+
+/* ch_context_get, where threads may have their own. */
+struct ch_context *ch_context_find(void);
+
 /* The context of the PE this thread runs for; null before init, after finalize, and in a child
  * that the PE forked: the child is no PE, though it has the PE's memory and socket. */
-struct ch_context *ch_context_get(void);
+static inline struct ch_context *ch_context_get(void)
+{
+    struct ch_context *context = __atomic_load_n(&ch_context_only, __ATOMIC_ACQUIRE);
+
+    return context != NULL ? context : ch_context_find();
+}
 enum ch_phase ch_context_phase(void);
 
 /* Say which PE this thread runs for (workers of streams and crews, PEs as threads); null: the
@@ -53,8 +66,20 @@ void ch_context_set_process(struct ch_context *context);
 /* Finalised: forget the context, of this thread if it has its own, else of the process. */
 void ch_context_retire(void);
 
-/* ERR_STATE "chorus_reduce called before chorus_init" and the like; gives the context. */
-CH_MUST_CHECK chorus_status ch_context_require(const char *function, struct ch_context **out);
+/* Record ERR_STATE, "chorus_reduce called before chorus_init" and the like. */
+void ch_context_miss(const char *function);
+
+/* That unless there is a context; gives it. */
+CH_MUST_CHECK static inline chorus_status ch_context_require(const char *function,
+                                                             struct ch_context **out)
+{
+    struct ch_context *context = ch_context_get();
+
+    *out = context;
+    if (context != NULL) return CHORUS_OK;
+    ch_context_miss(function);
+    return CHORUS_ERR_STATE;
+}
 
 /*
  * Make everything a PE has, from the heap to the teams. Collective over the job. Takes boot:

@@ -28,6 +28,10 @@
 /* And the bytes that it copies at a time to several places: they stay in a cache. */
 #define CH_PLAIN_BYTES 32768u
 
+/* Out of line, where a call seldom comes or stays long: what is inlined above it keeps its
+ * registers. */
+#define CH_SELDOM static __attribute__((noinline, unused))
+
 /* All lanes reach this before any goes on. */
 CH_FN void ch_lanes_sync(struct ch_lanes g)
 {
@@ -122,10 +126,8 @@ CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
     if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_wake(theirs);
 }
 
-/* Wait until *word >= least, acquire: compared so that a peer which is already further is no
- * surprise. */
-CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
-                                 uint64_t least)
+CH_SELDOM chorus_status ch_word_wait_long(const struct ch_patience *p, const uint64_t *word,
+                                          uint64_t least)
 {
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
@@ -134,6 +136,15 @@ CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *wo
         st = ch_wait_slow(p, &w);
     ch_wait_end(p, &w);
     return st;
+}
+
+/* Wait until *word >= least, acquire: compared so that a peer which is already further is no
+ * surprise. */
+CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
+                                 uint64_t least)
+{
+    if (ch_word_load(word) >= least) return CHORUS_OK;
+    return ch_word_wait_long(p, word, least);
 }
 
 #endif /* CH_EXEC_HOST_H */

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define CH_FN static inline __attribute__((always_inline, unused))
+#define CH_SELDOM static __attribute__((noinline, unused))
 
 /* Lanes that stay together when they are shared out. */
 #define CH_LANES_UNIT 1u

@@ -55,28 +55,46 @@ struct ch_seat {
     uint32_t type, op;
 };
 
-/* The one maker of a struct ch_coll, on every machine: CTA `cta` works on `part` of each block
- * and remembers `dup`. What only some calls or machines have is 0, for the caller to set. */
-CH_FN struct ch_coll ch_coll_make(const struct ch_seat *s, struct ch_slice part, uint32_t cta,
-                                  struct ch_dup *dup)
+/* What only some calls or machines have. */
+CH_FN void ch_coll_clear(struct ch_coll *c)
 {
-    struct ch_coll c = {0};
+    c->root = c->radix = 0;
+    c->reduce = 0;
+    c->patience = 0;
+    c->multicast = 0;
+    c->is_sync_alike = 0;
+    c->links = 0;
+    c->slots = 0;
+    c->late_peer = 0;
+    c->is_due = 0;
+    c->lets_next = 0;
+    c->failed = 0;
+    c->broken = 0;
+    c->is_known = 0;
+}
 
-    c.me = s->me;
-    c.n = s->n;
-    c.count = part.count;
-    c.elem_bytes = s->elem_bytes;
-    c.stride = s->count * s->elem_bytes;
-    c.dst = s->dst + part.first * s->elem_bytes;
-    c.src = s->src + part.first * s->elem_bytes;
-    c.type = s->type;
-    c.op = s->op;
-    c.peers = s->peers;
-    c.layout = s->layout;
-    c.sync_offset = cta * s->layout->dup_bytes;
-    c.epoch = &dup->epoch;
-    c.exchanges = dup->exchanges;
-    return c;
+/* The one maker of a struct ch_coll, on every machine: CTA `cta` works on `part` of each block
+ * and remembers `dup`. What only some calls or machines have is 0, for the caller to set. Field
+ * by field, since a CPU takes as long to clear such a struct as for the rest of a small call.
+ */
+CH_FN void ch_coll_init(struct ch_coll *c, const struct ch_seat *s, struct ch_slice part,
+                        uint32_t cta, struct ch_dup *dup)
+{
+    ch_coll_clear(c);
+    c->me = s->me;
+    c->n = s->n;
+    c->count = part.count;
+    c->elem_bytes = s->elem_bytes;
+    c->stride = s->count * s->elem_bytes;
+    c->dst = s->dst + part.first * s->elem_bytes;
+    c->src = s->src + part.first * s->elem_bytes;
+    c->type = s->type;
+    c->op = s->op;
+    c->peers = s->peers;
+    c->layout = s->layout;
+    c->sync_offset = cta * s->layout->dup_bytes;
+    c->epoch = &dup->epoch;
+    c->exchanges = dup->exchanges;
 }
 
 /* A message that is waited for. */

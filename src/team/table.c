@@ -48,21 +48,21 @@ struct ch_team *ch_teams_next(const struct ch_teams *teams, uint32_t *slot)
 chorus_status ch_team_get(const struct ch_teams *teams, ch_team_handle handle,
                           struct ch_team **team_out)
 {
-    const uint32_t slot = (uint32_t)handle % CH_TEAM_SLOTS;
+    const struct ch_team_slot *slot = &teams->slots[(uint32_t)handle % CH_TEAM_SLOTS];
     const uint32_t generation = (uint32_t)handle >> CH_TEAM_SLOT_BITS;
 
+    /* That of a negative handle is more than there are generations. */
+    if (generation == slot->generation && slot->team != NULL) {
+        *team_out = slot->team;
+        return CHORUS_OK;
+    }
     if (handle == CHORUS_TEAM_INVALID)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "team is CHORUS_TEAM_INVALID; expected a team this PE is in");
-    if (handle < 0 || generation > teams->slots[slot].generation)
-        return CH_FAIL(CHORUS_ERR_ARG, "team handle %d was never given out", handle);
-    if (generation < teams->slots[slot].generation)
+    if (generation < slot->generation)
         return CH_FAIL(CHORUS_ERR_ARG, "team handle %d is of a team that was destroyed",
                        handle);
-    if (teams->slots[slot].team == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG, "team handle %d was never given out", handle);
-    *team_out = teams->slots[slot].team;
-    return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "team handle %d was never given out", handle);
 }
 
 /* This PE's part of the teams, and where peers find each. */
@@ -212,7 +212,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
                        "team %d is predefined; only teams that were made can be destroyed",
                        handle);
     /* Calls on streams end first. */
-    CH_TRY(ch_team_enter(team, ch_team_ticket(team)));
+    CH_TRY(ch_team_enter(team, ch_team_ticket(team, false)));
     if (team->last_run.stream != 0)
         CH_TRY(ch_device_word_wait(ch_heap_device(teams->heap), ch_team_ended(team),
                                    team->last_run.ctas));

@@ -230,31 +230,17 @@ chorus_status ch_team_meet(struct ch_team *team)
     return CHORUS_OK;
 }
 
-chorus_status ch_team_usable(const struct ch_team *team)
+chorus_status ch_team_broken(int status)
 {
-    const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
-
-    if (status == CHORUS_OK) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_STATE,
                    "the team is unusable since an earlier call on it failed (%s)",
                    ch_status_text(status));
 }
 
-uint64_t ch_team_ticket(struct ch_team *team)
-{
-    return __atomic_fetch_add(&team->ticket_next, 1, __ATOMIC_RELAXED);
-}
-
-chorus_status ch_team_enter(struct ch_team *team, uint64_t ticket)
+chorus_status ch_team_wait(struct ch_team *team, uint64_t ticket)
 {
     const chorus_status status = ch_word_wait(team->patience, &team->ticket_serving, ticket);
 
     if (status == CHORUS_OK) return CHORUS_OK;
     return CH_FAIL(status, "an earlier call on the same team has not finished");
-}
-
-void ch_team_leave(struct ch_team *team)
-{
-    ch_word_store(&team->ticket_serving, team->ticket_serving + 1, CH_CREDIT);
-    ch_notify(team->patience, team->patience->door);
 }

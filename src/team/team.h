@@ -28,6 +28,10 @@ typedef int32_t ch_team_handle;
 #define CH_TEAM_SLOT_BITS 12
 #define CH_TEAM_SLOTS (1 << CH_TEAM_SLOT_BITS)
 
+/* Plans of calls that a team remembers. */
+#define CH_TEAM_PLANS_LOG2 4
+#define CH_TEAM_PLANS (1 << CH_TEAM_PLANS_LOG2)
+
 /* The last call of a team on a GPU: what the next comes after, if that is on another stream. */
 struct ch_last_run {
     uint64_t stream; /* its stream's number; 0: there was no call yet */
@@ -65,6 +69,7 @@ struct ch_team {
     bool is_mapped;      /* every peer is reached by loads and stores */
     uint32_t n_nodes;    /* hosts that its PEs are on */
     int status;          /* a chorus_status: not OK once a collective failed; then unusable */
+    uint64_t plans[CH_TEAM_PLANS]; /* of shapes of its calls, a word each; the api's, atomic */
     /* Calls on a team run one at a time, in the order they were made: by tickets on a host, on
      * a GPU by stream order; across streams by a count of what has ended, or, in a capture, by
      * an event. */
@@ -141,15 +146,48 @@ CH_MUST_CHECK chorus_status ch_team_meet(struct ch_team *team);
 /* PE of `team` whose number in the job is `world`; -1 if there is none. */
 int ch_team_find(const struct ch_team *team, uint32_t world);
 
-/* ERR_STATE, saying why, once a collective on the team has failed. */
-CH_MUST_CHECK chorus_status ch_team_usable(const struct ch_team *team);
+/* ERR_STATE, saying why. */
+chorus_status ch_team_broken(int status);
+
+/* That once a collective on the team has failed. */
+CH_MUST_CHECK static inline chorus_status ch_team_usable(const struct ch_team *team)
+{
+    const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
+
+    return status == CHORUS_OK ? CHORUS_OK : ch_team_broken(status);
+}
 
 /*
  * Turns: draw a ticket when the call is made, enter when it is to run (waits until all calls
  * with earlier tickets have left), leave in any case once the ticket was drawn and entered.
+ *
+ * is_serial: the program's threads make no calls at the same time, so a load and a store draw a
+ * ticket. An addition in memory that others may change besides would wait until all stores of
+ * the call before have arrived.
  */
-uint64_t ch_team_ticket(struct ch_team *team);
-CH_MUST_CHECK chorus_status ch_team_enter(struct ch_team *team, uint64_t ticket);
-void ch_team_leave(struct ch_team *team);
+static inline uint64_t ch_team_ticket(struct ch_team *team, bool is_serial)
+{
+    uint64_t ticket;
+
+    if (!is_serial) return __atomic_fetch_add(&team->ticket_next, 1, __ATOMIC_RELAXED);
+    ticket = __atomic_load_n(&team->ticket_next, __ATOMIC_RELAXED);
+    __atomic_store_n(&team->ticket_next, ticket + 1, __ATOMIC_RELAXED);
+    return ticket;
+}
+
+/* ch_team_enter, where it is another call's turn yet. */
+CH_MUST_CHECK chorus_status ch_team_wait(struct ch_team *team, uint64_t ticket);
+
+CH_MUST_CHECK static inline chorus_status ch_team_enter(struct ch_team *team, uint64_t ticket)
+{
+    if (ch_word_load(&team->ticket_serving) >= ticket) return CHORUS_OK;
+    return ch_team_wait(team, ticket);
+}
+
+static inline void ch_team_leave(struct ch_team *team)
+{
+    ch_word_store(&team->ticket_serving, team->ticket_serving + 1, CH_CREDIT);
+    ch_notify(team->patience, team->patience->door);
+}
 
 #endif /* CH_TEAM_H */

@@ -202,8 +202,9 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
         .count = call->count,
         .elem_bytes = ch_type_bytes[call->type],
     };
-    struct ch_coll c = ch_coll_make(&seat, all, 0, &mine->dup);
+    struct ch_coll c;
 
+    ch_coll_init(&c, &seat, all, 0, &mine->dup);
     c.stride = call->stride; /* blocks may lie apart */
     c.root = call->root;
     c.radix = call->radix;

@@ -105,9 +105,9 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type)
     struct ch_dup *dup = ch_kernel_dup(a);
     const struct ch_seat seat = {a->me,  a->n,     a->peers,      &a->layout, a->dst,
                                  a->src, a->count, a->elem_bytes, type,       a->op};
-    struct ch_coll c =
-        ch_coll_make(&seat, ch_part_of(&a->share, a->count, blockIdx.x), blockIdx.x, dup);
+    struct ch_coll c;
 
+    ch_coll_init(&c, &seat, ch_part_of(&a->share, a->count, blockIdx.x), blockIdx.x, dup);
     c.root = a->root;
     c.radix = a->radix;
     c.multicast = a->multicast;

@@ -153,8 +153,10 @@ static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
         .count = call->count,
         .elem_bytes = ch_type_bytes[call->type],
     };
+    struct ch_coll c;
 
-    return ch_coll_make(&seat, all, 0, dup);
+    ch_coll_init(&c, &seat, all, 0, dup);
+    return c;
 }
 
 /* This PE's blocks into everyone's dest, without a CTA, once everyone is in the call. */

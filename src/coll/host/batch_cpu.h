@@ -160,8 +160,9 @@ CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v
     (void)kind, (void)cells, (void)v, (void)b; /* the processor looks ahead by itself */
 }
 
-CH_FN chorus_status ch_take_packet(const struct ch_coll *c, uint32_t peer,
-                                   const struct ch_packet *p, uint64_t flag, uint64_t *data)
+CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
+                                        const struct ch_packet *p, uint64_t flag,
+                                        uint64_t *data)
 {
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
@@ -173,9 +174,9 @@ CH_FN chorus_status ch_take_packet(const struct ch_coll *c, uint32_t peer,
     return st;
 }
 
-CH_FN chorus_status ch_take_line(const struct ch_coll *c, uint32_t peer,
-                                 const struct ch_line *line, size_t bytes, uint64_t flag,
-                                 unsigned char *to)
+CH_SELDOM chorus_status ch_await_line(const struct ch_coll *c, uint32_t peer,
+                                      const struct ch_line *line, size_t bytes, uint64_t flag,
+                                      unsigned char *to)
 {
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
@@ -196,15 +197,20 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t pe
 
     if (kind == CH_CELL_ll)
         for (size_t i = 0; i < b->bytes && *st == CHORUS_OK; i += 8) {
+            const struct ch_packet *p = &packets[(b->at + i) / 8];
             uint64_t data = 0;
 
-            *st = ch_take_packet(c, peer, &packets[(b->at + i) / 8], flag, &data);
+            if (!ch_packet_load(p, flag, &data)) *st = ch_await_packet(c, peer, p, flag, &data);
             ch_unpack(v->data + i, data, b->bytes - i);
         }
     else
-        for (size_t i = 0; i < b->bytes && *st == CHORUS_OK; i += CH_LINE_DATA)
-            *st = ch_take_line(c, peer, &lines[(b->at + i) / CH_LINE_DATA],
-                               ch_min(CH_LINE_DATA, b->bytes - i), flag, v->data + i);
+        for (size_t i = 0; i < b->bytes && *st == CHORUS_OK; i += CH_LINE_DATA) {
+            const struct ch_line *line = &lines[(b->at + i) / CH_LINE_DATA];
+            const size_t bytes = ch_min(CH_LINE_DATA, b->bytes - i);
+
+            if (!ch_line_load(line, bytes, flag, v->data + i))
+                *st = ch_await_line(c, peer, line, bytes, flag, v->data + i);
+        }
 }
 
 CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,

@@ -5,21 +5,20 @@
 #include "coll/host/host.h"
 #include "coll/shape.h"
 
+/* A call of several CTAs. */
 struct run {
     const struct ch_call *call;
     int status; /* the first failure of any CTA; guarded by compare and swap */
     uint32_t late_peer;
 };
 
-static void run_cta(void *arg, uint32_t cta)
+/* Of one call's CTAs this one, which works on `part`. On failure, *late_peer is whom it waited
+ * for. */
+static inline chorus_status run_cta(const struct ch_call *call, struct ch_slice part,
+                                    uint32_t cta, uint32_t *late_peer)
 {
-    struct run *run = arg;
-    const struct ch_call *call = run->call;
     struct ch_team *team = call->team;
-    const size_t elem_bytes = ch_type_bytes[call->type];
-    const struct ch_share share = ch_share_of(call->count, elem_bytes, call->ctas);
-    const struct ch_slice part = ch_part_of(&share, call->count, cta);
-    uint32_t late_peer = team->me;
+    struct ch_dup *dup = &team->dups[cta];
     const struct ch_seat seat = {
         .me = team->me,
         .n = team->n,
@@ -28,36 +27,48 @@ static void run_cta(void *arg, uint32_t cta)
         .dst = call->dst,
         .src = call->src,
         .count = call->count,
-        .elem_bytes = elem_bytes,
+        .elem_bytes = ch_type_bytes[call->type],
         .type = call->type,
         .op = call->op,
     };
-    struct ch_coll coll = ch_coll_make(&seat, part, cta, &team->dups[cta]);
-    int none = CHORUS_OK;
-    chorus_status status;
+    struct ch_coll coll;
 
+    ch_coll_init(&coll, &seat, part, cta, dup);
     coll.root = call->root;
     coll.radix = call->radix;
     coll.reduce = &ch_reduce_table[call->type][call->op];
     coll.patience = team->patience;
-    coll.links = team->dups[cta].links;
-    coll.slots = team->dups[cta].slots;
-    coll.late_peer = &late_peer;
-    status = ch_host_entries[call->algo->id](&coll);
+    coll.links = dup->links;
+    coll.slots = dup->slots;
+    coll.late_peer = late_peer;
+    return ch_host_entries[call->algo->id](&coll);
+}
+
+/* Work of a crew. */
+static void run_one_of(void *arg, uint32_t cta)
+{
+    struct run *run = arg;
+    const struct ch_call *call = run->call;
+    const struct ch_share share =
+        ch_share_of(call->count, ch_type_bytes[call->type], call->ctas);
+    uint32_t late_peer = call->team->me;
+    const chorus_status status =
+        run_cta(call, ch_part_of(&share, call->count, cta), cta, &late_peer);
+    int none = CHORUS_OK;
+
     if (status != CHORUS_OK && __atomic_compare_exchange_n(&run->status, &none, status, 0,
                                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         run->late_peer = late_peer;
 }
 
-static chorus_status describe(const struct run *run)
+static chorus_status describe(const struct ch_call *call, chorus_status status,
+                              uint32_t late_peer)
 {
-    const struct ch_call *call = run->call;
     const struct ch_team *team = call->team;
     const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
-    const unsigned me = team->members[team->me].world,
-                   late = team->members[run->late_peer].world;
+    const unsigned me = team->members[team->me].world, late = team->members[late_peer].world;
 
-    if (run->status == CHORUS_ERR_ABORTED)
+    if (status == CHORUS_ERR_ABORTED)
         return CH_FAIL(CHORUS_ERR_ABORTED,
                        "%s %s: PE %u stopped waiting for PE %u: the job is ending", coll, algo,
                        me, late);
@@ -68,16 +79,29 @@ static chorus_status describe(const struct run *run)
         coll, algo, me, (double)team->patience->timeout_ns / (double)CH_NS_PER_S, late);
 }
 
-/* In its turn. A call that was queued before another failed is not begun. */
-static chorus_status run_ctas(const struct ch_call *call, struct ch_crew *crew)
+static chorus_status run_ctas(const struct ch_call *call, struct ch_crew *crew,
+                              uint32_t *late_peer)
 {
     struct run run = {.call = call, .status = CHORUS_OK};
 
+    ch_crew_run(crew, call->ctas, run_one_of, &run);
+    *late_peer = run.late_peer;
+    return run.status;
+}
+
+/* In its turn. A call that was queued before another failed is not begun. */
+static inline chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
+{
+    const struct ch_slice whole = {0, call->count};
+    uint32_t late_peer = call->team->me;
+    chorus_status status;
+
     CH_TRY(ch_team_usable(call->team));
-    ch_crew_run(crew, call->ctas, run_cta, &run);
-    if (run.status == CHORUS_OK) return CHORUS_OK;
-    __atomic_store_n(&call->team->status, run.status, __ATOMIC_RELEASE);
-    return describe(&run);
+    status = call->ctas == 1 ? run_cta(call, whole, 0, &late_peer)
+                             : run_ctas(call, crew, &late_peer);
+    if (status == CHORUS_OK) return CHORUS_OK;
+    __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
+    return describe(call, status, late_peer);
 }
 
 chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch_crew *crew)
@@ -85,7 +109,7 @@ chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch
     chorus_status status = ch_team_enter(call->team, ticket);
 
     if (status == CHORUS_OK)
-        status = run_ctas(call, crew);
+        status = run_all(call, crew);
     else
         __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
     ch_team_leave(call->team);

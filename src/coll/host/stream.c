@@ -112,7 +112,7 @@ void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call)
         (void)pthread_cond_wait(&stream->finished, &stream->mutex);
     item = &stream->items[stream->pushed % CH_STREAM_DEPTH];
     item->call = *call;
-    item->ticket = ch_team_ticket(call->team);
+    item->ticket = ch_team_ticket(call->team, false);
     stream->pushed++;
     (void)pthread_cond_signal(&stream->queued);
     (void)pthread_mutex_unlock(&stream->mutex);
