@@ -19,13 +19,14 @@ static inline chorus_status run_cta(const struct ch_call *call, struct ch_slice 
 {
     struct ch_team *team = call->team;
     struct ch_dup *dup = &team->dups[cta];
+    char nothing = 0; /* in place of the buffers of a barrier: to null nothing can be added */
     const struct ch_seat seat = {
         .me = team->me,
         .n = team->n,
         .peers = team->peers,
         .layout = &team->layout,
-        .dst = call->dst,
-        .src = call->src,
+        .dst = call->dst != NULL ? call->dst : &nothing,
+        .src = call->src != NULL ? call->src : &nothing,
         .count = call->count,
         .elem_bytes = ch_type_bytes[call->type],
         .type = call->type,
