@@ -203,6 +203,7 @@ int main(int argc, char **argv)
     signals = take_signals(&mask);
     /* What dead PEs started becomes a child of chorusrun, which can then end it too. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    memory_watch();
     spawn_all(&job, &mask);
     if (args.timeout_ns != 0) job.end_at_ns = ch_clock_ns() + args.timeout_ns;
     run_job(&job, signals);

@@ -121,6 +121,11 @@ void stream_open(struct stream *stream, int fd, FILE *to);
 void stream_forward(struct stream *stream, uint32_t pe);
 void stream_close(struct stream *stream, uint32_t pe);
 
+/* memory: did the kernel kill for want of memory? What the message adds for a PE that this
+ * signal killed; "": nothing is known. */
+void memory_watch(void); /* before PEs start */
+const char *memory_blame(int signo);
+
 /* end: the first reason wins; says it on stderr unless `text` is null. */
 void job_end(struct job *job, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

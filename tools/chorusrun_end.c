@@ -122,8 +122,8 @@ void job_judge(struct job *job, struct pe *pe, int wait_status)
 
     if (signo != 0) {
         job_end(job, STATUS_SIGNAL + signo,
-                "PE %u (pid %d) was killed by signal %d (%s); ending the job", me, (int)pe->pid,
-                signo, strsignal(signo));
+                "PE %u (pid %d) was killed by signal %d (%s)%s; ending the job", me,
+                (int)pe->pid, signo, strsignal(signo), memory_blame(signo));
     } else if (status != 0) {
         if (!cannot_run(job))
             job_end(job, status, "PE %u (pid %d) exited with status %d; ending the job", me,

@@ -7,6 +7,7 @@
  * its share sees less than there was.
  */
 #include "heap/heap_state.h"
+#include "heap/machine.h"
 
 #include "boot/vote.h"
 
@@ -47,29 +48,37 @@ static chorus_status compare(const struct demand *all, uint32_t n)
     return CHORUS_OK;
 }
 
-/* Has every PE the memory? Its machine said so by this errno, 0 for yes. */
-static chorus_status agree(struct ch_heap *heap, const struct demand *mine, int error)
+/* Has every PE the memory? */
+static chorus_status agree(struct ch_heap *heap, const struct demand *mine,
+                           chorus_status has_it)
 {
-    struct ch_vote vote = {"growth", CHORUS_OK, mine, sizeof(*mine)};
+    const struct ch_vote vote = {"growth", has_it, mine, sizeof(*mine)};
     struct demand *const all = malloc(heap->n * sizeof(*all));
     chorus_status st;
 
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", heap->n);
-    if (error != 0)
-        vote.mine = CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its machine: %s",
-                            strerror(error));
     st = ch_boot_vote(heap->boot, &vote, all);
     if (st == CHORUS_OK) st = compare(all, heap->n);
     free(all);
     return st;
 }
 
-/* All PEs are on this machine and grow alike. */
-static int foresee(struct ch_heap *heap, size_t bytes)
+/* All PEs are on this machine and grow alike; those whose control group is theirs alone get
+ * less than they could. */
+static chorus_status foresee(struct ch_heap *heap, size_t bytes)
 {
-    if (ch_arena_reserve(&heap->arena) != CHORUS_OK) return ENOMEM;
-    if (heap->data != NULL) return 0; /* the machine's memory is not asked */
-    return bytes > ch_memory_available() / heap->n ? ENOMEM : 0;
+    struct ch_memory memory;
+
+    if (ch_arena_reserve(&heap->arena) != CHORUS_OK)
+        return CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its machine: %s",
+                       strerror(ENOMEM));
+    if (heap->data != NULL) return CHORUS_OK; /* the machine's memory is not asked */
+    ch_memory_left("", &memory);
+    if (bytes <= memory.bytes / heap->n) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_NOMEM,
+                   "could not get memory from its machine: %u PEs were to take %zu bytes each, "
+                   "and %s has %zu left",
+                   heap->n, bytes, memory.of, memory.bytes);
 }
 
 /* At least a step, so that small allocations seldom ask; at most what is reserved. */
@@ -91,12 +100,15 @@ static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi,
 {
     const struct ch_segment *const own = &heap->segments[heap->me];
     const size_t base = heap->layout.symmetric_offset;
-    chorus_status st;
+    chorus_status st = CHORUS_OK;
     int error;
 
     if (heap->data != NULL) return ch_data_grow(heap->data, lo, hi);
     error = ch_segment_commit(own, base + lo, base + hi);
-    st = agree(heap, mine, error);
+    if (error != 0)
+        st = CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its machine: %s",
+                     strerror(error));
+    st = agree(heap, mine, st);
     if (st != CHORUS_OK && error == 0) ch_segment_decommit(own, base + lo, base + hi);
     return st;
 }

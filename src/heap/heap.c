@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heap.c: the symmetric part, and the questions that all parts answer. */
 #include "heap/heap_state.h"
+#include "heap/machine.h"
 
 #include <string.h>
 
 /* More is asked than the heap may grow to, which is of use to raise only where memory is. */
 static chorus_status refuse(const struct ch_heap *heap, size_t bytes)
 {
-    const size_t has =
-        heap->data != NULL ? ch_device_free_bytes(heap->data->device) : ch_memory_available();
+    struct ch_memory memory;
+    size_t has;
 
+    ch_memory_left("", &memory);
+    has = heap->data != NULL ? ch_device_free_bytes(heap->data->device) : memory.bytes;
     return ch_heap_no_room(heap, bytes,
                            bytes > has ? "ask for less: it is more memory than there is"
                                        : "raise CHORUS_HEAP_MAX");

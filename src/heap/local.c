@@ -7,6 +7,7 @@
  * For the same reason, memory that an earlier team had is cleared only where it has pages.
  */
 #include "heap/heap_state.h"
+#include "heap/machine.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static chorus_status grow_local(struct ch_heap *heap, size_t limit, size_t bytes
 {
     const struct ch_layout *const layout = &heap->layout;
     const size_t old = heap->local.limit;
+    struct ch_memory memory;
     size_t next = (limit + CH_HEAP_PAGE_BYTES - 1) / CH_HEAP_PAGE_BYTES * CH_HEAP_PAGE_BYTES;
     int error;
 
@@ -29,9 +31,11 @@ static chorus_status grow_local(struct ch_heap *heap, size_t limit, size_t bytes
             "CHORUS_CTAS, or raise CHORUS_HEAP_MAX",
             bytes_asked, heap->local.used_bytes, layout->local_bytes);
     CH_TRY(ch_arena_reserve(&heap->local));
-    error = next - old > ch_memory_available()
-                ? ENOMEM
-                : ch_segment_extend(&heap->segments[heap->me], layout->local_offset + next);
+    ch_memory_left("", &memory);
+    if (next - old > memory.bytes)
+        return CH_FAIL(CHORUS_ERR_NOMEM, "%zu bytes of sync memory asked; %s has %zu left",
+                       bytes_asked, memory.of, memory.bytes);
+    error = ch_segment_extend(&heap->segments[heap->me], layout->local_offset + next);
     if (error != 0)
         return CH_FAIL(CHORUS_ERR_NOMEM, "%zu bytes of sync memory asked of the machine: %s",
                        bytes_asked, strerror(error));

@@ -3,6 +3,7 @@
 
 #include "base/door.h"
 #include "heap/heap.h"
+#include "heap/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,9 +39,6 @@ struct head {
  * pieces longer than a timer's period would never be done. */
 #define COMMIT_BYTES ((size_t)2 << 20)
 
-/* Memory left to others: one part in so many. */
-enum { SPARE_PARTS = 32 };
-
 /* NUMA nodes that Linux can be built for. */
 enum { NODES_MAX = 1024 };
 
@@ -49,15 +47,10 @@ static size_t round_up(size_t value, size_t multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-static size_t memory_of_machine(void)
-{
-    return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, uint32_t n_pes)
 {
     const size_t share = ADDRESSES_MAX / n_pes;
-    size_t symmetric = symmetric_bytes != 0 ? symmetric_bytes : memory_of_machine();
+    size_t symmetric = symmetric_bytes != 0 ? symmetric_bytes : ch_memory_of_machine();
     size_t local = n_pes * LOCAL_PE_BYTES;
 
     if (symmetric > share) symmetric = share;
@@ -274,19 +267,4 @@ void ch_segment_zero(const struct ch_segment *segment, size_t lo, size_t hi)
         memset(segment->base + lo, 0, end - lo);
         lo = end;
     }
-}
-
-/* Linux commits more than it has and then kills: so ask before. */
-size_t ch_memory_available(void)
-{
-    const size_t spare = memory_of_machine() / SPARE_PARTS;
-    FILE *const info = fopen("/proc/meminfo", "re");
-    size_t kib = 0;
-    char line[128];
-
-    if (info == NULL) return SIZE_MAX; /* nobody to ask */
-    while (fgets(line, sizeof(line), info) != NULL)
-        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1) break;
-    (void)fclose(info);
-    return kib * 1024 > spare ? kib * 1024 - spare : 0;
 }

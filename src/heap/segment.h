@@ -58,7 +58,4 @@ int ch_segment_extend(const struct ch_segment *segment, size_t hi);
 /* Fill [lo, hi) of the own segment with zeros. What has no pages behind it gets none. */
 void ch_segment_zero(const struct ch_segment *segment, size_t lo, size_t hi);
 
-/* Bytes that this machine could commit now without running out of memory. */
-size_t ch_memory_available(void);
-
 #endif /* CH_SEGMENT_H */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "chorusrun.h"
+
+#include "base/cgroup.h"
+
+/* Processes that the kernel has killed for want of memory, of chorusrun's control group, which
+ * PEs are in, and of the machine; 0 where it does not say. */
+struct kills {
+    uint64_t of_group, of_machine;
+};
+
+static struct kills at_start;
+
+static struct kills count(void)
+{
+    struct kills kills = {0, 0};
+    struct ch_cgroup group;
+
+    if (ch_cgroup_find("", &group))
+        (void)ch_cgroup_number(&group, group.is_v1 ? "memory.oom_control" : "memory.events",
+                               "oom_kill", &kills.of_group);
+    (void)ch_number_in("/proc/vmstat", "oom_kill", &kills.of_machine);
+    return kills;
+}
+
+void memory_watch(void)
+{
+    at_start = count();
+}
+
+const char *memory_blame(int signo)
+{
+    const struct kills now = count();
+
+    if (signo != SIGKILL) return "";
+    if (now.of_group > at_start.of_group)
+        return ": the kernel's out-of-memory killer has ended processes of its control group "
+               "since the job began; take less memory, or start fewer PEs";
+    if (now.of_machine > at_start.of_machine)
+        return ": the kernel's out-of-memory killer has ended processes of this machine since "
+               "the job began; take less memory, or start fewer PEs";
+    return "";
+}
