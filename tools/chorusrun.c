@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What poll watches: the signals, then a socket and two streams of each PE. */
-enum { FDS_PER_PE = 3 };
+/* What poll watches: the signals, the outlets, then a socket and two streams of each PE. */
+enum { FDS_OF_JOB = 2, FDS_PER_PE = 3 };
 
 /* Milliseconds before a refused send is tried again. */
 enum { RETRY_MS = 1 };
@@ -86,11 +86,17 @@ static void reap(struct job *job)
     free(statuses);
 }
 
+static bool is_to_end(uint32_t signo)
+{
+    return signo == SIGINT || signo == SIGTERM || signo == SIGHUP;
+}
+
 static void handle_signals(struct job *job, int signals)
 {
     struct signalfd_siginfo info;
 
     while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (is_to_end(info.ssi_signo)) output_hurry(job);
         if (info.ssi_signo == SIGCHLD)
             reap(job);
         else if (info.ssi_code != SI_KERNEL)
@@ -102,9 +108,19 @@ static void handle_signals(struct job *job, int signals)
 /* When something is due next, if nothing happens before: UINT64_MAX if never. */
 static uint64_t next_due(const struct job *job)
 {
+    if (job->n_alive == 0) return job->is_hurried ? job->give_up_at_ns : job->end_at_ns;
     if (job->is_killed) return UINT64_MAX;
     if (job->is_ending) return job->kill_at_ns;
     return job->end_at_ns < job->lost_at_ns ? job->end_at_ns : job->lost_at_ns;
+}
+
+static void do_due(struct job *job)
+{
+    const uint64_t now = ch_clock_ns();
+
+    if (!job->is_ending && now >= job->lost_at_ns) job_judge_missed(job);
+    if (now >= job->end_at_ns && (!job->is_ending || job->n_alive == 0)) job_end_late(job);
+    if (job->is_ending && !job->is_killed && now >= job->kill_at_ns) job_kill(job);
 }
 
 /* For poll; -1 if nothing is due. */
@@ -134,55 +150,62 @@ static nfds_t watch(struct job *job, int signals, struct pollfd *fds)
     nfds_t n = 0;
 
     (void)watch_one(fds, &n, signals, POLLIN);
+    (void)watch_one(fds, &n, job->wake, POLLIN);
     for (uint32_t i = 0; i < job->n_started; i++) {
         struct pe *pe = &job->pes[i];
         pe->mail_at = watch_one(fds, &n, pe->mail.sock, mail_events(&pe->mail));
-        pe->out_at = watch_one(fds, &n, pe->out.fd, POLLIN);
-        pe->err_at = watch_one(fds, &n, pe->err.fd, POLLIN);
+        pe->out_at = stream_has_room(&pe->out) ? watch_one(fds, &n, pe->out.fd, POLLIN) : 0;
+        pe->err_at = stream_has_room(&pe->err) ? watch_one(fds, &n, pe->err.fd, POLLIN) : 0;
     }
     return n;
 }
 
+/* Signals first: what comes after them takes a while where PEs write much. */
 static void handle_events(struct job *job, int signals, const struct pollfd *fds)
 {
     const bool must_retry = job->must_retry;
 
+    if (fds[0].revents != 0) handle_signals(job, signals);
     job->must_retry = false;
     for (uint32_t i = 0; i < job->n_started; i++) {
         struct pe *pe = &job->pes[i];
         const int mail = pe->mail_at != 0 ? fds[pe->mail_at].revents : 0;
-        if (pe->out_at != 0 && fds[pe->out_at].revents != 0) stream_forward(&pe->out, i);
-        if (pe->err_at != 0 && fds[pe->err_at].revents != 0) stream_forward(&pe->err, i);
         if (mail & ~POLLOUT) mail_receive(job, pe);
         if (mail != 0 || must_retry) mail_send(job, pe);
     }
-    if (fds[0].revents != 0) handle_signals(job, signals);
+    output_forward(job, fds);
+    output_check(job);
+}
+
+static void take_turn(struct job *job, int signals, struct pollfd *fds)
+{
+    nfds_t n;
+
+    do_due(job);
+    n = watch(job, signals, fds);
+    if (poll(fds, n, poll_ms(job)) < 0 && errno != EINTR) die("cannot wait for PEs");
+    handle_events(job, signals, fds);
+}
+
+static bool has_time(const struct job *job)
+{
+    return !job->is_hurried || ch_clock_ns() < job->give_up_at_ns;
 }
 
 static void run_job(struct job *job, int signals)
 {
-    struct pollfd *fds = calloc(1 + FDS_PER_PE * (size_t)job->args->n, sizeof(*fds));
-    nfds_t n;
+    struct pollfd *fds = calloc(FDS_OF_JOB + FDS_PER_PE * (size_t)job->args->n, sizeof(*fds));
 
     if (fds == NULL) die("cannot watch PEs");
-    while (job->n_alive > 0) {
-        const uint64_t now = ch_clock_ns();
-        if (!job->is_ending && now >= job->lost_at_ns) job_judge_missed(job);
-        if (!job->is_ending && now >= job->end_at_ns) job_end_late(job);
-        if (job->is_ending && !job->is_killed && now >= job->kill_at_ns) job_kill(job);
-        n = watch(job, signals, fds);
-        if (poll(fds, n, poll_ms(job)) < 0 && errno != EINTR) die("cannot wait for PEs");
-        handle_events(job, signals, fds);
-    }
-    free(fds);
+    while (job->n_alive > 0)
+        take_turn(job, signals, fds);
     if (job->is_ending) job_sweep();
-    for (uint32_t i = 0; i < job->args->n; i++) {
-        /* What is in the pipes; a process that a PE left behind may hold them open. */
-        stream_forward(&job->pes[i].out, i);
-        stream_forward(&job->pes[i].err, i);
-        stream_close(&job->pes[i].out, i);
-        stream_close(&job->pes[i].err, i);
-    }
+    output_finish(job);
+    for (output_forward(job, NULL); output_is_pending(job) && has_time(job);
+         output_forward(job, NULL))
+        take_turn(job, signals, fds);
+    output_close(job);
+    free(fds);
 }
 
 int main(int argc, char **argv)
@@ -201,6 +224,8 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < args.n; i++)
         job.pes[i].mail.sock = job.pes[i].out.fd = job.pes[i].err.fd = -1;
     signals = take_signals(&mask);
+    output_open(&job);
+    if (job.wake < 0) die("cannot watch outputs");
     /* What dead PEs started becomes a child of chorusrun, which can then end it too. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     memory_watch();

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorusrun.h: the launcher, one thread around one poll.
+ * chorusrun.h: the launcher, one thread around one poll, and a thread for each file it writes.
  *
  * chorusrun.c waits and hands out events; args reads the command line; spawn starts PEs; mail
- * and
- * reply answer what they say over their sockets; output forwards lines under --tag; end decides
- * that the job is over, and ends it.
+ * and reply answer what they say over their sockets; output forwards lines under --tag, and
+ * outlet writes them; end decides that the job is over, and ends it.
  */
 #ifndef CHORUSRUN_H
 #define CHORUSRUN_H
@@ -23,7 +22,8 @@
 enum {
     STATUS_NOT_LEFT = 1, /* a PE exited with 0 inside the job, or broke the protocol */
     STATUS_USAGE = 2,
-    STATUS_TIMEOUT = 124, /* these three as env, nohup and timeout have them */
+    STATUS_TIMEOUT = 124, /* these as env, nohup and timeout have them */
+    STATUS_CANNOT_WRITE = 125,
     STATUS_CANNOT_RUN = 126,
     STATUS_NOT_FOUND = 127,
     STATUS_SIGNAL = 128
@@ -57,12 +57,15 @@ struct mail {
     bool is_crowded; /* the last send met ETOOMANYREFS: that it is writable says nothing */
 };
 
-/* Lines of a PE on their way to stdout or stderr. */
+struct outlet; /* stdout or stderr of chorusrun, or both where they are one file */
+
+/* Lines of a PE on their way to an outlet. */
 struct stream {
     int fd; /* read end, not blocking; -1 when closed */
-    FILE *to;
-    char *line; /* an unfinished line */
-    size_t used;
+    struct outlet *to;
+    char *room;        /* for a tag, then for an unfinished line and its newline */
+    size_t used;       /* of the line */
+    size_t bytes_left; /* to read at the end of the job; SIZE_MAX before: no limit */
 };
 
 struct pe {
@@ -83,8 +86,13 @@ struct job {
     uint32_t n_started;
     uint32_t n_alive;
     uint32_t n_waiting;
-    int exec_errors;    /* read end of the pipe on which PEs report a failed exec */
-    bool must_retry;    /* a send was refused for now and poll will not say when to go on */
+    int exec_errors; /* read end of the pipe on which PEs report a failed exec */
+    bool must_retry; /* a send was refused for now and poll will not say when to go on */
+    struct outlet *out, *err;
+    int wake;        /* readable when an outlet has written something, or failed */
+    uint32_t turn;   /* the PE whose output is first when there is room again */
+    bool is_hurried; /* at the end, a reader has until give_up_at_ns */
+    uint64_t give_up_at_ns;
     bool is_ending;     /* the first reason has been given */
     bool is_killed;     /* SIGKILL has been sent too */
     int status;         /* what chorusrun will exit with */
@@ -117,9 +125,27 @@ void mail_send(struct job *job, struct pe *pe);
 short mail_events(const struct mail *mail); /* what to poll for */
 
 /* output */
-void stream_open(struct stream *stream, int fd, FILE *to);
-void stream_forward(struct stream *stream, uint32_t pe);
-void stream_close(struct stream *stream, uint32_t pe);
+void output_open(struct job *job); /* wake is -1 if there is none */
+void stream_open(struct stream *stream, int fd, struct outlet *to);
+bool stream_has_room(const struct stream *stream); /* open, and worth a look of poll */
+/* A bounded read of each stream that poll found ready; null: of all. */
+void output_forward(struct job *job, const struct pollfd *fds);
+void output_check(struct job *job);  /* after poll; a write that failed ends the job */
+void output_hurry(struct job *job);  /* a signal or --timeout: readers have little time now */
+void output_finish(struct job *job); /* PEs have ended: forward what is in the pipes, no more */
+bool output_is_pending(const struct job *job);
+void output_close(struct job *job); /* what is pending still is given up */
+/* A line on stderr, after the name of this program. */
+void say(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* outlet: none of these blocks. */
+struct outlet *outlet_of(int fd, int wake);
+size_t outlet_room(struct outlet *o); /* bytes that can be queued */
+void outlet_put(struct outlet *o, const void *data,
+                size_t bytes);           /* lost if there is no room */
+size_t outlet_pending(struct outlet *o); /* bytes queued and not yet written */
+int outlet_take_error(struct outlet *o); /* errno of a failed write, once; 0: none */
+const char *outlet_name(const struct outlet *o);
 
 /* memory: did the kernel kill for want of memory? What the message adds for a PE that this
  * signal killed; "": nothing is known. */

@@ -26,17 +26,17 @@ void signal_all(const struct job *job, int signo)
 }
 
 /* Who waits for a PE that never came fails sooner or later: that one was the first cause. */
-static void name_absent(const struct job *job)
+static void name_absent(struct job *job)
 {
     bool is_missed = false;
 
     for (uint32_t i = 0; i < job->n_started; i++)
         if (job->pes[i].has_joined) is_missed = true;
     if (job->absent == NULL || !is_missed) return;
-    (void)fprintf(stderr,
-                  "chorusrun: before that, PE %u (pid %d) exited with status 0 without "
-                  "joining the job (chorus_init)\n",
-                  (unsigned)(job->absent - job->pes), (int)job->absent->pid);
+    say(job,
+        "before that, PE %u (pid %d) exited with status 0 without joining the job "
+        "(chorus_init)",
+        (unsigned)(job->absent - job->pes), (int)job->absent->pid);
 }
 
 void job_end(struct job *job, int status, const char *format, ...)
@@ -52,7 +52,7 @@ void job_end(struct job *job, int status, const char *format, ...)
         va_start(args, format);
         (void)vsnprintf(reason, sizeof(reason), format, args);
         va_end(args);
-        (void)fprintf(stderr, "chorusrun: %s\n", reason);
+        say(job, "%s", reason);
         name_absent(job);
     }
     mail_fail_all(job, reason);
@@ -72,6 +72,13 @@ void job_end_late(struct job *job)
     uint32_t n_named = 0;
     size_t used = 0;
 
+    output_hurry(job);
+    if (job->n_alive == 0) {
+        job_end(job, STATUS_TIMEOUT,
+                "after %.3g s, all PEs have ended, but not all that they wrote has been read",
+                seconds);
+        return;
+    }
     for (uint32_t i = 0; i < job->n_started && n_named < NAMED_MAX; i++) {
         const struct pe *pe = &job->pes[i];
         if (!pe->is_alive || used >= sizeof(named)) continue;

@@ -1,68 +1,243 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chorusrun_output.c: lines of PEs under --tag, and chorusrun's own messages.
+ *
+ * A stream is read once in a round and a bounded number of bytes, and only while its outlet has
+ * room for the most lines that these can be. So a PE that floods its output waits, for its
+ * peers and for the reader, and neither it nor a reader that does not read keeps chorusrun from
+ * signals and deadlines.
+ */
 #include "chorusrun.h"
 
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-/* A longer line is forwarded in pieces, each a line of its own. */
-enum { LINE_MAX_BYTES = 64 * 1024 };
+enum {
+    LINE_MAX_BYTES = 64 * 1024, /* a longer line is forwarded in pieces, each a line */
+    READ_BYTES = 16 * 1024,
+    TAG_BYTES = sizeof("[1023] ") - 1,
+    MESSAGES_BYTES = 64 * 1024, /* of the queue, for what chorusrun has to say */
+    /* What a read can make of itself, if it is of newlines alone, after an unfinished line. */
+    ROOM_BYTES = MESSAGES_BYTES + LINE_MAX_BYTES + READ_BYTES * (TAG_BYTES + 1)
+};
 
-void stream_open(struct stream *stream, int fd, FILE *to)
+/* How long a reader is waited for at the end, once there is a reason for haste, and then again
+ * to say so. */
+#define LAST_WAIT_NS (500 * CH_NS_PER_MS)
+#define MESSAGE_NS (100 * CH_NS_PER_MS)
+
+void output_open(struct job *job)
 {
-    *stream = (struct stream){.fd = fd, .to = to, .line = malloc(LINE_MAX_BYTES)};
-    if (stream->line == NULL) {
+    job->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    job->out = outlet_of(STDOUT_FILENO, job->wake);
+    job->err = outlet_of(STDERR_FILENO, job->wake);
+}
+
+void say(struct job *job, const char *format, ...)
+{
+    static const char name[] = "chorusrun: ";
+    char line[sizeof(name) + 2 * CH_WIRE_REASON_BYTES];
+    size_t used = sizeof(name) - 1;
+    va_list args;
+
+    memcpy(line, name, used);
+    va_start(args, format);
+    (void)vsnprintf(line + used, sizeof(line) - used - 1, format, args);
+    va_end(args);
+    used = strlen(line);
+    line[used] = '\n';
+    outlet_put(job->err, line, used + 1);
+}
+
+void stream_open(struct stream *stream, int fd, struct outlet *to)
+{
+    *stream = (struct stream){.fd = fd, .to = to, .bytes_left = SIZE_MAX};
+    stream->room = malloc(TAG_BYTES + LINE_MAX_BYTES + 1);
+    if (stream->room == NULL) {
         (void)fprintf(stderr, "chorusrun: no memory to forward output\n");
         exit(STATUS_CANNOT_RUN);
     }
 }
 
-static void put_line(const struct stream *stream, uint32_t pe, const char *line, size_t bytes)
+/* The line ends by its newline. Its tag is written in front of it, where only a tag's room or a
+ * line is that has gone already. */
+static void put_line(const struct stream *stream, uint32_t pe, char *line, size_t bytes)
 {
-    (void)fprintf(stream->to, "[%u] ", pe);
-    (void)fwrite(line, 1, bytes, stream->to);
-    (void)putc('\n', stream->to);
+    char tag[TAG_BYTES + 1];
+    const size_t tag_bytes = (size_t)snprintf(tag, sizeof(tag), "[%u] ", pe);
+
+    memcpy(line - tag_bytes, tag, tag_bytes);
+    outlet_put(stream->to, line - tag_bytes, tag_bytes + bytes);
+}
+
+static void put_unfinished(struct stream *stream, uint32_t pe)
+{
+    char *line = stream->room + TAG_BYTES;
+
+    if (stream->used == 0) return;
+    line[stream->used] = '\n';
+    put_line(stream, pe, line, stream->used + 1);
+    stream->used = 0;
 }
 
 static void put_whole_lines(struct stream *stream, uint32_t pe)
 {
-    char *at = stream->line, *end = stream->line + stream->used, *newline;
+    char *const first = stream->room + TAG_BYTES, *const end = first + stream->used;
+    char *at = first, *newline;
 
     while ((newline = memchr(at, '\n', (size_t)(end - at))) != NULL) {
-        put_line(stream, pe, at, (size_t)(newline - at));
+        put_line(stream, pe, at, (size_t)(newline + 1 - at));
         at = newline + 1;
     }
     stream->used = (size_t)(end - at);
-    memmove(stream->line, at, stream->used);
-    if (stream->used == LINE_MAX_BYTES) {
-        put_line(stream, pe, stream->line, stream->used);
-        stream->used = 0;
-    }
-    (void)fflush(stream->to);
+    memmove(first, at, stream->used);
+    if (stream->used == LINE_MAX_BYTES) put_unfinished(stream, pe);
 }
 
-void stream_forward(struct stream *stream, uint32_t pe)
+static void stream_close(struct stream *stream, uint32_t pe)
 {
+    put_unfinished(stream, pe);
+    (void)close(stream->fd);
+    free(stream->room);
+    *stream = (struct stream){.fd = -1};
+}
+
+bool stream_has_room(const struct stream *stream)
+{
+    return stream->fd >= 0 && outlet_room(stream->to) >= ROOM_BYTES;
+}
+
+/* Returns false if there was no room. */
+static bool stream_forward(struct stream *stream, uint32_t pe)
+{
+    size_t bytes = LINE_MAX_BYTES - stream->used;
     ssize_t n;
 
-    while (stream->fd >= 0) {
-        n = read(stream->fd, stream->line + stream->used, LINE_MAX_BYTES - stream->used);
-        if (n < 0) return; /* nothing more for now */
-        if (n == 0) {
-            stream_close(stream, pe);
-            return;
-        }
+    if (!stream_has_room(stream)) return stream->fd < 0;
+    if (bytes > READ_BYTES) bytes = READ_BYTES;
+    if (bytes > stream->bytes_left) bytes = stream->bytes_left;
+    n = read(stream->fd, stream->room + TAG_BYTES + stream->used, bytes);
+    if (n > 0) {
         stream->used += (size_t)n;
+        if (stream->bytes_left != SIZE_MAX) stream->bytes_left -= (size_t)n;
         put_whole_lines(stream, pe);
+    } else if (n == 0 || stream->bytes_left != SIZE_MAX || errno != EAGAIN) {
+        stream_close(stream, pe);
+    }
+    return true;
+}
+
+void output_forward(struct job *job, const struct pollfd *fds)
+{
+    const uint32_t first = job->turn;
+    bool is_refused = false;
+
+    for (uint32_t k = 0; k < job->n_started; k++) {
+        const uint32_t i = (first + k) % job->n_started;
+        struct pe *pe = &job->pes[i];
+        bool is_done = true;
+
+        if (fds == NULL || (pe->out_at != 0 && fds[pe->out_at].revents != 0))
+            is_done = stream_forward(&pe->out, i);
+        if (fds == NULL || (pe->err_at != 0 && fds[pe->err_at].revents != 0))
+            is_done = stream_forward(&pe->err, i) && is_done;
+        if (is_done || is_refused) continue;
+        is_refused = true;
+        job->turn = i; /* whom the room did not reach is first next time */
     }
 }
 
-void stream_close(struct stream *stream, uint32_t pe)
+/* Some process that a PE left behind may hold the pipe open, and go on writing. */
+static void limit(struct stream *stream)
 {
-    if (stream->fd < 0) return;
-    if (stream->used > 0) put_line(stream, pe, stream->line, stream->used);
-    (void)fflush(stream->to);
-    (void)close(stream->fd);
-    free(stream->line);
-    *stream = (struct stream){.fd = -1};
+    int bytes = 0;
+
+    if (stream->fd >= 0 && ioctl(stream->fd, FIONREAD, &bytes) == 0)
+        stream->bytes_left = (size_t)bytes;
+}
+
+void output_finish(struct job *job)
+{
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        limit(&job->pes[i].out);
+        limit(&job->pes[i].err);
+    }
+    if (job->is_hurried) job->give_up_at_ns = ch_clock_ns() + LAST_WAIT_NS;
+}
+
+static bool is_pending(const struct job *job, struct outlet *o)
+{
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        const struct pe *pe = &job->pes[i];
+        if (pe->out.fd >= 0 && pe->out.to == o) return true;
+        if (pe->err.fd >= 0 && pe->err.to == o) return true;
+    }
+    return outlet_pending(o) > 0;
+}
+
+bool output_is_pending(const struct job *job)
+{
+    return is_pending(job, job->out) || is_pending(job, job->err);
+}
+
+void output_hurry(struct job *job)
+{
+    if (job->is_hurried) return;
+    job->is_hurried = true;
+    job->give_up_at_ns = ch_clock_ns() + LAST_WAIT_NS;
+}
+
+static void check_outlet(struct job *job, struct outlet *o)
+{
+    const int error = outlet_take_error(o);
+
+    if (error == EPIPE)
+        job_end(job, STATUS_SIGNAL + SIGPIPE, "the reader of %s has gone; ending the job",
+                outlet_name(o));
+    else if (error != 0)
+        job_end(job, STATUS_CANNOT_WRITE, "cannot write to %s: %s; ending the job",
+                outlet_name(o), strerror(error));
+}
+
+void output_check(struct job *job)
+{
+    uint64_t count;
+
+    /* The count says nothing; reading it lets poll sleep again. */
+    if (read(job->wake, &count, sizeof(count)) < 0 && errno != EAGAIN) return;
+    check_outlet(job, job->out);
+    check_outlet(job, job->err);
+}
+
+static void give_up(struct job *job, const struct outlet *o)
+{
+    if (job->is_ending)
+        say(job, "nobody reads %s: what was written last is lost", outlet_name(o));
+    else
+        job_end(job, STATUS_CANNOT_WRITE, "nobody reads %s: what was written last is lost",
+                outlet_name(o));
+}
+
+void output_close(struct job *job)
+{
+    const uint64_t until_ns = ch_clock_ns() + MESSAGE_NS;
+    struct pollfd p = {job->wake, POLLIN, 0};
+    bool is_out_lost, is_err_lost;
+
+    output_check(job);
+    is_out_lost = is_pending(job, job->out);
+    is_err_lost = is_pending(job, job->err);
+    if (is_out_lost) give_up(job, job->out);
+    if (is_err_lost && job->err != job->out) give_up(job, job->err);
+    while (outlet_pending(job->err) > 0 && ch_clock_ns() < until_ns) {
+        (void)poll(&p, 1, MESSAGE_NS / CH_NS_PER_MS);
+        output_check(job);
+    }
 }

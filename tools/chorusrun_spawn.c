@@ -117,8 +117,8 @@ static int spawn(struct job *job, struct start *s)
         return error;
     }
     mail_open(&pe->mail, w.sock[0]);
-    if (job->args->is_tagged) stream_open(&pe->out, w.out[0], stdout);
-    if (job->args->is_tagged) stream_open(&pe->err, w.err[0], stderr);
+    if (job->args->is_tagged) stream_open(&pe->out, w.out[0], job->out);
+    if (job->args->is_tagged) stream_open(&pe->err, w.err[0], job->err);
     pe->is_alive = true;
     job->n_alive++;
     job->n_started++;
