@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,18 @@ static int wait_under_a_wrapper(void)
     return EXIT_SUCCESS;
 }
 
+/* Without a call of the library. */
+static int compute_under_a_wrapper(void)
+{
+    volatile bool is_done = false;
+
+    (void)start_or_say();
+    (void)fprintf(stderr, "ready\n");
+    while (!is_done)
+        continue;
+    return EXIT_SUCCESS;
+}
+
 static int differ_in_an_option(void)
 {
     if (pe_from_environment() == 1) (void)setenv("CHORUS_CTAS", "5", 1);
@@ -117,6 +130,7 @@ static const struct {
     {"exit_263", exit_263},
     {"leave_without_finalize", leave_without_finalize},
     {"wait_under_a_wrapper", wait_under_a_wrapper},
+    {"compute_under_a_wrapper", compute_under_a_wrapper},
     {"differ_in_an_option", differ_in_an_option},
     {"start_without_memory", start_without_memory},
 };
@@ -215,17 +229,20 @@ START_TEST(exit_without_finalize__others_in_a_barrier__do_not_hang)
 }
 END_TEST
 
-/* PEs with cores of their own, and more than there are. The system kills the wrappers. */
-START_TEST(chorusrun__is_killed__waiting_pes_under_wrappers_end)
+static const struct {
+    const char *n, *behaviour;
+} wrapped[] = {{"1", "compute_under_a_wrapper"}, {"3", "wait_under_a_wrapper"}};
+
+/* The system kills the wrappers, and has to kill what they started too. */
+START_TEST(chorusrun__is_killed__pes_under_wrappers_end)
 {
-    const char *const ns[] = {"2", "7"};
     char text[TEXT_BYTES];
     size_t got = 0;
     ssize_t bytes;
     int errors;
-    const pid_t pid = start_wrapped(ns[_i], "wait_under_a_wrapper", &errors);
+    const pid_t pid = start_wrapped(wrapped[_i].n, wrapped[_i].behaviour, &errors);
 
-    while (got < strlen("ready\n") * strtoul(ns[_i], NULL, 10)) {
+    while (got < strlen("ready\n") * strtoul(wrapped[_i].n, NULL, 10)) {
         bytes = read(errors, text + got, TEXT_BYTES - got);
         ck_assert_int_gt(bytes, 0);
         got += (size_t)bytes;
@@ -263,7 +280,7 @@ static int run_tests(void)
     tcase_add_test(tcase, global_exit__one_pe__ends_the_job_with_its_status);
     tcase_add_test(tcase, global_exit__status_of_more_than_a_byte__is_not_success);
     tcase_add_test(tcase, exit_without_finalize__others_in_a_barrier__do_not_hang);
-    tcase_add_loop_test(tcase, chorusrun__is_killed__waiting_pes_under_wrappers_end, 0, 2);
+    tcase_add_loop_test(tcase, chorusrun__is_killed__pes_under_wrappers_end, 0, 2);
     tcase_add_test(tcase, init__an_option_differs__fails_everywhere);
     tcase_add_test(tcase, init__one_pe_has_no_memory__others_do_not_hang);
     suite_add_tcase(suite, tcase);

@@ -5,9 +5,7 @@
 
 #include <check.h>
 #include <pthread.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 struct scene {
     struct ch_door door;
@@ -44,32 +42,6 @@ static void *abort_later(void *arg)
     ch_door_abort(&((struct scene *)arg)->door);
     return NULL;
 }
-
-static void *hang_up_later(void *arg)
-{
-    nap(50);
-    (void)close(*(int *)arg);
-    return NULL;
-}
-
-/* Whether PEs have cores of their own or share them. */
-START_TEST(wait__launcher_is_gone__ends_for_good)
-{
-    struct scene s;
-    pthread_t thread;
-    int pair[2];
-
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    open_scene(&s, _i == 0 ? 2 : 8, 0);
-    s.patience.lifeline = pair[0];
-    ck_assert_int_eq(pthread_create(&thread, NULL, hang_up_later, &pair[1]), 0);
-    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 1), CHORUS_ERR_ABORTED);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_uint_eq(s.door.sleepers, 0);
-    ck_assert_uint_eq(s.door.aborted, 1);
-    (void)close(pair[0]);
-}
-END_TEST
 
 /* 2 PEs have a core each, 8 share them: all three kinds of waiting. */
 START_TEST(wait__word_is_stored__ends_and_leaves_no_sleeper)
@@ -120,7 +92,6 @@ int main(void)
     tcase_add_loop_test(tcase, wait__word_is_stored__ends_and_leaves_no_sleeper, 0, 2);
     tcase_add_test(tcase, wait__nobody_stores__ends_at_the_deadline);
     tcase_add_test(tcase, wait__job_is_ending__ends);
-    tcase_add_loop_test(tcase, wait__launcher_is_gone__ends_for_good, 0, 2);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -54,15 +54,6 @@ START_TEST(all_pes__end_under_wrappers_without_leaving__wrappers_go_on)
 }
 END_TEST
 
-START_TEST(pe__started_by_another_than_chorusrun__is_not_killed_with_it)
-{
-    RUN("-n", "2", "BOOT_PE", "lose_death_signal");
-    ASSERT_STATUS(0);
-    RUN("-n", "2", "sh", "-c", "WRAPPED=1 $BOOT_PE lose_death_signal || exit 5");
-    ASSERT_STATUS(0);
-}
-END_TEST
-
 START_TEST(pe__joins_a_second_time__is_told)
 {
     RUN("-n", "2", "sh", "-c", "$BOOT_PE exchange && $BOOT_PE exchange");
@@ -203,12 +194,15 @@ START_TEST(signal__that_pes_do_not_catch__is_the_status)
 }
 END_TEST
 
+/* PEs that do not ask for their end, and one from which the death signal was taken. */
+static const char *const killed[] = {"await_signal", "lose_death_signal"};
+
 /* The pipes end when the last PE that holds them is gone. */
 START_TEST(chorusrun__is_killed__takes_pes_with_it)
 {
     const uint64_t before = ch_clock_ns();
 
-    START("-n", "3", "BOOT_PE", "await_signal");
+    START("-n", "3", "BOOT_PE", killed[_i]);
     while (count(r.text[0], "ready\n") == 0 && read_some())
         continue;
     ck_assert_int_eq(kill(r.pid, SIGKILL), 0);
@@ -226,7 +220,6 @@ static void add_ending(TCase *tc)
                         COUNT_OF(breaches));
     tcase_add_test(tc, pe_1__dies_under_a_wrapper_that_stays__is_named_and_the_job_ends);
     tcase_add_test(tc, all_pes__end_under_wrappers_without_leaving__wrappers_go_on);
-    tcase_add_test(tc, pe__started_by_another_than_chorusrun__is_not_killed_with_it);
     tcase_add_test(tc, pe__joins_a_second_time__is_told);
     tcase_add_test(tc, pe_1__joins_as_pe_0__is_named_and_the_job_ends);
     tcase_add_test(tc, pe_1__ends_the_job_with_0__has_time_to_write_and_chorusrun_is_silent);
@@ -239,7 +232,7 @@ static void add_ending(TCase *tc)
     tcase_add_test(tc, timeout__many_pes__names_some_and_counts_the_rest);
     tcase_add_loop_test(tc, signal__to_chorusrun__reaches_every_pe, 0, COUNT_OF(signals));
     tcase_add_test(tc, signal__that_pes_do_not_catch__is_the_status);
-    tcase_add_test(tc, chorusrun__is_killed__takes_pes_with_it);
+    tcase_add_loop_test(tc, chorusrun__is_killed__takes_pes_with_it, 0, COUNT_OF(killed));
 }
 
 int main(void)

@@ -6,14 +6,16 @@
 
 #include <check.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-static int theirs; /* chorusrun's end of the pair */
+static int inherited; /* chorusrun's end of the pair that it made */
+static int theirs;    /* its end of the PE's own */
 
 /* As chorusrun would set it, for PE 1 of 3. */
 static void set_environment(void)
@@ -22,7 +24,7 @@ static void set_environment(void)
     int pair[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    theirs = pair[1];
+    inherited = pair[1];
     (void)snprintf(number, sizeof(number), "%d", pair[0]);
     ck_assert_int_eq(setenv("CHORUS_BOOT_FD", number, 1), 0);
     ck_assert_int_eq(setenv("CHORUS_PE", "1", 1), 0);
@@ -43,12 +45,11 @@ static void take_join(void)
     struct msghdr h = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control};
 
     h.msg_controllen = sizeof(control);
-    ck_assert_int_eq(recvmsg(theirs, &h, 0), (ssize_t)sizeof(join));
+    ck_assert_int_eq(recvmsg(inherited, &h, 0), (ssize_t)sizeof(join));
     ck_assert_uint_eq(join.head.kind, CH_WIRE_JOIN);
     ck_assert_uint_eq(join.body.pe, 1);
     ck_assert_uint_eq(join.body.n, 3);
     ck_assert_uint_eq(ch_wire_fds(&h, fds), 1);
-    (void)close(theirs);
     theirs = fds[0];
 }
 
@@ -120,33 +121,72 @@ START_TEST(chorusrun__is_gone_before_joining__open_is_aborted)
     struct ch_boot *boot;
 
     set_environment();
-    (void)close(theirs);
+    (void)close(inherited);
     ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_ERR_ABORTED);
     ck_assert_ptr_nonnull(
         strstr(ch_error_message(), "or another process of this PE has joined"));
 }
 END_TEST
 
-/* What a wrapper holds open of the launcher's socket must not hide that chorusrun is gone, and
- * is not what a PE started by the program may find. */
-START_TEST(boot__joined__has_a_lifeline_of_its_own_and_closes_what_it_inherited)
+/* A PE that computes, or has left the job if `has_left`; ends well when `hold` does. */
+static void be_pe(bool has_left, int hold)
 {
-    struct pollfd f = {-1, 0, 0};
     struct ch_boot *boot;
-    int inherited;
+    char byte = 0;
+
+    if (ch_boot_open(0, &boot) != CHORUS_OK) exit(3);
+    if (has_left) boot->ops->close(boot);
+    (void)fcntl(hold, F_SETFL, O_NONBLOCK);
+    while (read(hold, &byte, 1) < 0 || byte != 'x')
+        continue;
+    exit(0);
+}
+
+/* As under a wrapper: chorusrun is not its parent, and no death signal comes. */
+START_TEST(chorusrun__ends__pe_is_killed_unless_it_has_left)
+{
+    const bool has_left = _i == 1;
+    int hold[2], status;
+    pid_t pid;
 
     set_environment();
-    inherited = (int)strtol(getenv("CHORUS_BOOT_FD"), NULL, 10);
-    ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_OK);
-    ck_assert_int_lt(fcntl(inherited, F_GETFD), 0);
+    ck_assert_int_eq(pipe(hold), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        (void)close(inherited);
+        be_pe(has_left, hold[0]);
+    }
     take_join();
-    f.fd = boot->lifeline;
-    ck_assert_int_eq(fcntl(f.fd, F_GETFD), FD_CLOEXEC);
-    ck_assert_int_eq(poll(&f, 1, 0), 0);
-    (void)close(theirs);
-    ck_assert_int_eq(poll(&f, 1, 0), 1);
-    ck_assert(f.revents & POLLHUP);
+    if (has_left) {
+        struct ch_wire_head head;
+        ck_assert_int_eq(read(theirs, &head, sizeof(head)), (ssize_t)sizeof(head));
+    } else {
+        (void)usleep(50000);
+    }
+    (void)close(theirs); /* the end of the conversation is no end of chorusrun */
+    ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
+    (void)close(inherited);
+    if (has_left) ck_assert_int_eq(write(hold[1], "x", 1), 1);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    if (has_left)
+        ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    else
+        ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+END_TEST
+
+START_TEST(boot__closed__leaves_no_descriptor)
+{
+    struct ch_boot *boot;
+    int ours;
+
+    set_environment();
+    ours = (int)strtol(getenv("CHORUS_BOOT_FD"), NULL, 10);
+    ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_OK);
+    ck_assert_int_eq(fcntl(ours, F_GETFD), FD_CLOEXEC);
     boot->ops->close(boot);
+    ck_assert_int_lt(fcntl(ours, F_GETFD), 0);
 }
 END_TEST
 
@@ -195,7 +235,8 @@ int main(void)
     tcase_add_test(tc, environment__right__is_what_the_boot_says);
     tcase_add_test(tc, chorusrun__is_gone__exchange_is_aborted_and_close_returns);
     tcase_add_test(tc, chorusrun__is_gone_before_joining__open_is_aborted);
-    tcase_add_test(tc, boot__joined__has_a_lifeline_of_its_own_and_closes_what_it_inherited);
+    tcase_add_loop_test(tc, chorusrun__ends__pe_is_killed_unless_it_has_left, 0, 2);
+    tcase_add_test(tc, boot__closed__leaves_no_descriptor);
     tcase_add_test(tc, chorusrun__answers_nonsense__is_said);
     tcase_add_loop_test(tc, chorusrun__fails_with_success__is_refused, 0, 2);
     suite_add_tcase(suite, tc);

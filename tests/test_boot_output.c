@@ -72,13 +72,18 @@ START_TEST(output__nobody_reads_the_rest__timeout_is_served)
 }
 END_TEST
 
-/* While PEs run, and when they have ended. */
-static const char *const programs[] = {"yes", "seq 30000"};
+/* While PEs run, and when they have ended; each says that on stderr, and has time to. */
+static const char *const programs[] = {"echo go >&2; yes", "seq 30000; echo go >&2"};
 
 START_TEST(output__nobody_reads__signal_is_served)
 {
     START("-n", "4", "--tag", "sh", "-c", programs[_i]);
-    (void)usleep(500000); /* until it has written all it can, more or less */
+    while (count(r.text[1], "] go\n") < 4) {
+        const ssize_t n = read(r.fds[1], r.text[1] + r.used[1], TEXT_BYTES - 1 - r.used[1]);
+        ck_assert_int_gt(n, 0);
+        r.used[1] += (size_t)n;
+    }
+    (void)usleep(500000);
     ck_assert_int_eq(kill(r.pid, SIGTERM), 0);
     forget_output(false);
     take_status();

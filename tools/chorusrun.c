@@ -221,8 +221,10 @@ int main(int argc, char **argv)
     args_read(argc, argv, &args);
     job.pes = calloc(args.n, sizeof(*job.pes));
     if (job.pes == NULL) die("cannot make a job");
-    for (uint32_t i = 0; i < args.n; i++)
-        job.pes[i].mail.sock = job.pes[i].out.fd = job.pes[i].err.fd = -1;
+    for (uint32_t i = 0; i < args.n; i++) {
+        struct pe *pe = &job.pes[i];
+        pe->mail.sock = pe->lifeline = pe->out.fd = pe->err.fd = -1;
+    }
     signals = take_signals(&mask);
     output_open(&job);
     if (job.wake < 0) die("cannot watch outputs");

@@ -76,6 +76,7 @@ struct pe {
     pid_t program;    /* the process that joined, which a wrapper may have started; 0: none */
     uint64_t lost_at_ns; /* when it is taken for lost, its socket having ended; 0: it is not */
     struct mail mail;
+    int lifeline; /* the socket by which it joined, open as long as chorusrun lives; or -1 */
     struct stream out, err;
     nfds_t mail_at, out_at, err_at; /* their places among what poll watches; 0: not watched */
 };

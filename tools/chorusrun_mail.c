@@ -160,7 +160,9 @@ static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *
         give_up(job, pe, why);
         return;
     }
-    mail_close(job, &pe->mail);
+    /* Another process of this PE that wants to join cannot write to it. */
+    (void)shutdown(pe->mail.sock, SHUT_RD);
+    pe->lifeline = pe->mail.sock;
     mail_open(&pe->mail, sock);
     pe->mail.stage = CH_WIRE_INSIDE;
     pe->program = process_of(sock);

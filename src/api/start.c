@@ -59,7 +59,6 @@ static chorus_status open_rooms(struct ch_context *context)
             ch_heap_device(context->heap) != NULL ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
     ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n,
                      boot->n_cores, options->timeout_ns);
-    context->patience.lifeline = boot->lifeline;
     made.mine = make_own(context);
     CH_TRY(ch_boot_vote(boot, &made, NULL));
     return open_teams(context);

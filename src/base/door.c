@@ -5,7 +5,6 @@
 
 #include <limits.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -46,9 +45,6 @@ enum { WOKEN_PART = 100 };
  * store that was made before the sleeper could be seen arrives. */
 enum { DROWSY_POLLS = 64 };
 
-/* From one look at the lifeline to the next. */
-#define LOOK_NS (100 * CH_NS_PER_MS)
-
 /* The longest sleep: bounds how late an abort is seen. */
 #define SLEEP_NS CH_NS_PER_MS
 
@@ -62,7 +58,6 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
     p->gap = is_shared ? GAP_SHARED : GAP_OWN;
     p->polls = is_shared ? POLLS_SHARED : POLLS_OWN;
     p->timeout_ns = timeout_ns;
-    p->lifeline = -1;
 }
 
 static void pause_cpu(void)
@@ -119,16 +114,6 @@ static int is_time_to_sleep(const struct ch_patience *p, const struct ch_wait *w
            now < __atomic_load_n(&p->door->crowded_until_ns, __ATOMIC_RELAXED);
 }
 
-/* If the launcher is gone, all waits of this PE end, its kernels' too. */
-static void look_at_lifeline(const struct ch_patience *p, uint64_t now)
-{
-    struct pollfd f = {p->lifeline, 0, 0};
-
-    __atomic_store_n(&p->door->look_at_ns, now + LOOK_NS, __ATOMIC_RELAXED);
-    if (p->lifeline >= 0 && poll(&f, 1, 0) > 0 && (f.revents & POLLHUP) != 0)
-        ch_door_abort(p->door);
-}
-
 chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
 {
     uint64_t now;
@@ -140,8 +125,6 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
     }
     if (__atomic_load_n(&p->door->aborted, __ATOMIC_RELAXED)) return CHORUS_ERR_ABORTED;
     now = ch_clock_ns();
-    if (now >= __atomic_load_n(&p->door->look_at_ns, __ATOMIC_RELAXED))
-        look_at_lifeline(p, now);
     if (w->start_ns == 0) w->start_ns = now;
     if (p->timeout_ns != 0 && now - w->start_ns > p->timeout_ns) return CHORUS_ERR_TIMEOUT;
     if (is_time_to_sleep(p, w, now)) {

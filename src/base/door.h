@@ -7,9 +7,6 @@
  * afterwards and wakes whoever sleeps there. No fence orders the two, so the store may still
  * be on its way when the sleeper looks for the last time; a sleeper therefore goes on polling
  * for longer than a store takes, and a sleep ends after a millisecond in any case.
- *
- * A PE whose launcher is gone is part of no job. Where the system does not end it, it finds
- * that out by its lifeline, at which waits that yield or sleep look ten times a second.
  */
 #ifndef CH_DOOR_H
 #define CH_DOOR_H
@@ -24,10 +21,9 @@ struct ch_door {
     uint32_t wakes;            /* futex word: grows with each waking */
     uint32_t sleepers;         /* threads asleep, or about to be */
     uint32_t aborted;          /* not 0: the job is ending; set by anyone, never cleared */
-    uint32_t slow_yields;      /* in a row; only the PE itself uses this and the next two */
+    uint32_t slow_yields;      /* in a row; only the PE itself uses this and the next */
     uint64_t crowded_until_ns; /* until then another program is taken to want the PE's core */
-    uint64_t look_at_ns;       /* when the lifeline is due for a look; the PE's own too */
-    uint64_t rest[CH_CACHE_LINE_BYTES / 8 - 4];
+    uint64_t rest[CH_CACHE_LINE_BYTES / 8 - 3];
 };
 
 /* How a PE waits. Made at start from PEs and cores of the node; read-only afterwards. */
@@ -37,10 +33,9 @@ struct ch_patience {
     uint32_t gap;         /* then, every so many polls, one is followed by a yield; 2^i */
     uint32_t polls;       /* of both kinds, before sleeping */
     uint64_t timeout_ns;  /* 0: for ever */
-    int lifeline;         /* a descriptor that hangs up when the job is over; -1: none */
 };
 
-/* pes and cores of this node. No lifeline; the caller may set one. */
+/* pes and cores of this node. */
 void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, uint32_t cores,
                       uint64_t timeout_ns);
 

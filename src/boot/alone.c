@@ -32,7 +32,7 @@ chorus_status ch_boot_alone(uint64_t timeout_ns, struct ch_boot **boot_out)
     struct ch_boot *boot = malloc(sizeof(*boot));
 
     if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
-    *boot = (struct ch_boot){&alone_ops, 0, 1, ch_place_count_cores(), timeout_ns, -1};
+    *boot = (struct ch_boot){&alone_ops, 0, 1, ch_place_count_cores(), timeout_ns};
     *boot_out = boot;
     return CHORUS_OK;
 }

@@ -48,7 +48,6 @@ struct ch_boot {
     uint32_t me, n;      /* this PE, and PEs of the job */
     uint32_t n_cores;    /* cores that all PEs of this node may use together */
     uint64_t timeout_ns; /* how long exchange waits for the slowest PE; 0: for ever */
-    int lifeline;        /* hangs up when the launcher is gone; -1: none started this PE */
 };
 
 /* Must PEs of this node share cores? */

@@ -8,17 +8,19 @@
 #include "boot/wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 struct launcher_boot {
     struct ch_boot base;
-    int sock;
+    int sock;      /* to chorusrun, of this process alone */
+    int inherited; /* ends with chorusrun */
     int is_broken; /* an exchange failed half way: what comes next on the socket is unknown */
 };
 
@@ -83,6 +85,31 @@ static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, s
     return st;
 }
 
+/*
+ * Have the system kill this process when chorusrun ends. The death signal that chorusrun asks
+ * for reaches its children alone, not a program under a wrapper, and a program with rights of
+ * its own loses it. A PE may compute for long without looking at a socket, so the socket
+ * signals: nothing is written to this one after JOIN, which leaves its end to be told.
+ */
+static chorus_status die_with_launcher(int inherited)
+{
+    struct pollfd f = {inherited, 0, 0};
+
+    (void)fcntl(inherited, F_SETFD, FD_CLOEXEC); /* what this PE starts is not the PE */
+    (void)fcntl(inherited, F_SETSIG, SIGKILL);
+    (void)fcntl(inherited, F_SETOWN, getpid());
+    (void)fcntl(inherited, F_SETFL, O_ASYNC);
+    if (poll(&f, 1, 0) > 0 && (f.revents & POLLHUP) != 0) return CHORUS_ERR_ABORTED;
+    return CHORUS_OK;
+}
+
+/* Wrappers share the file, and with it the mode. */
+static void outlive_launcher(int inherited)
+{
+    (void)fcntl(inherited, F_SETFL, 0);
+    (void)close(inherited);
+}
+
 /* One message without an answer. It fails only when chorusrun is gone, and the job with it. */
 static void tell(const struct launcher_boot *boot, enum ch_wire_kind kind, int code)
 {
@@ -101,6 +128,7 @@ static void launcher_close(struct ch_boot *base)
 {
     struct launcher_boot *boot = (struct launcher_boot *)base;
 
+    outlive_launcher(boot->inherited);
     tell(boot, CH_WIRE_LEAVE, 0);
     (void)close(boot->sock);
     free(boot);
@@ -150,12 +178,12 @@ static chorus_status check_socket(int sock)
 }
 
 /* Tell chorusrun who this is, and give it the other end of a socket of this process alone. */
-static chorus_status join(int inherited, uint32_t me, uint32_t n, int *sock_out)
+static chorus_status join(struct launcher_boot *boot)
 {
     struct {
         struct ch_wire_head head;
         struct ch_wire_join body;
-    } message = {ch_wire_head_of(CH_WIRE_JOIN), ch_wire_join_of(me, n)};
+    } message = {ch_wire_head_of(CH_WIRE_JOIN), ch_wire_join_of(boot->base.me, boot->base.n)};
     chorus_status st;
     int pair[2];
 
@@ -165,25 +193,10 @@ static chorus_status join(int inherited, uint32_t me, uint32_t n, int *sock_out)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make a socket to chorusrun: %s%s",
                        strerror(errno),
                        errno == EMFILE ? "; raise the limit with ulimit -n" : "");
-    st = ch_wire_send(inherited, &message, sizeof(message), pair[1], 0);
+    st = ch_wire_send(boot->inherited, &message, sizeof(message), pair[1], 0);
     (void)close(pair[1]);
-    if (st != CHORUS_OK) {
-        (void)close(pair[0]);
-        return st;
-    }
-    *sock_out = pair[0];
-    return CHORUS_OK;
-}
-
-/* The death signal that chorusrun asked for is lost where a program with rights of its own is
- * started. Under a wrapper it is the wrapper's, and the lifeline has to do. */
-static void die_with_launcher(int inherited)
-{
-    struct ucred launcher;
-    socklen_t bytes = sizeof(launcher);
-
-    if (getsockopt(inherited, SOL_SOCKET, SO_PEERCRED, &launcher, &bytes) != 0) return;
-    if (launcher.pid > 0 && launcher.pid == getppid()) (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    boot->sock = pair[0];
+    return st;
 }
 
 chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out)
@@ -191,29 +204,28 @@ chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out)
     long n, me, n_cores, inherited;
     struct launcher_boot *boot;
     chorus_status st;
-    int sock;
 
     CH_TRY(number_from(CH_WIRE_ENV_FD, 0, INT_MAX, &inherited));
     CH_TRY(number_from(CH_WIRE_ENV_N_PES, 1, CH_WIRE_PES_MAX, &n));
     CH_TRY(number_from(CH_WIRE_ENV_PE, 0, n - 1, &me));
     CH_TRY(number_from(CH_WIRE_ENV_N_CORES, 1, INT_MAX, &n_cores));
     CH_TRY(check_socket((int)inherited));
-    die_with_launcher((int)inherited);
-    st = join((int)inherited, (uint32_t)me, (uint32_t)n, &sock);
-    if (st == CHORUS_ERR_ABORTED)
-        return CH_FAIL(st, "chorusrun has ended, or another process of this PE has joined the "
-                           "job already; one of them can");
-    if (st != CHORUS_OK) return st;
-    (void)close((int)inherited); /* also for what this PE starts, which is not the PE */
     boot = malloc(sizeof(*boot));
-    if (boot == NULL) {
-        (void)close(sock);
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
-    }
+    if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
     *boot = (struct launcher_boot){
-        {&launcher_ops, (uint32_t)me, (uint32_t)n, (uint32_t)n_cores, timeout_ns, sock},
-        sock,
+        {&launcher_ops, (uint32_t)me, (uint32_t)n, (uint32_t)n_cores, timeout_ns},
+        -1,
+        (int)inherited,
         0};
-    *boot_out = &boot->base;
-    return CHORUS_OK;
+    st = join(boot);
+    if (st == CHORUS_OK) st = die_with_launcher(boot->inherited);
+    if (st == CHORUS_OK) {
+        *boot_out = &boot->base;
+        return CHORUS_OK;
+    }
+    if (boot->sock >= 0) (void)close(boot->sock);
+    free(boot);
+    if (st != CHORUS_ERR_ABORTED) return st;
+    return CH_FAIL(st, "chorusrun has ended, or another process of this PE has joined the job "
+                       "already; one of them can");
 }

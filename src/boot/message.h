@@ -7,11 +7,13 @@
  * JOIN, over the socket that it inherited. The descriptor that comes with it is one end of a
  * pair that the PE made, and everything after goes over that. A wrapper of the program, such as
  * a shell, holds the inherited socket as well, but nobody else holds the PE's own: its end says
- * that the program has ended, or has become another by exec. Its EXCHANGE carries its
- * descriptor with the head. chorusrun answers each EXCHANGE, once all PEs have sent theirs,
- * with RESULT: the blobs of all PEs in order, then one-byte messages that carry the
- * descriptors, CH_WIRE_FDS at a time; or with FAIL, whose bytes are the reason. Until it has
- * the whole answer, a PE may only leave or end the job.
+ * that the program has ended, or has become another by exec. The inherited one stays open on
+ * chorusrun's side, and its end says that chorusrun has ended.
+ *
+ * A PE's EXCHANGE carries its descriptor with the head. chorusrun answers each EXCHANGE, once
+ * all PEs have sent theirs, with RESULT: the blobs of all PEs in order, then one-byte messages
+ * that carry the descriptors, CH_WIRE_FDS at a time; or with FAIL, whose bytes are the reason.
+ * Until it has the whole answer, a PE may only leave or end the job.
  */
 #ifndef CH_MESSAGE_H
 #define CH_MESSAGE_H

@@ -212,7 +212,7 @@ chorus_status ch_boot_threads(uint32_t n, uint64_t timeout_ns, struct ch_boot **
             room_free(room);
             return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a job of %u threads", n);
         }
-        *boot = (struct threads_boot){{&threads_ops, pe, n, n_cores, timeout_ns, -1}, room};
+        *boot = (struct threads_boot){{&threads_ops, pe, n, n_cores, timeout_ns}, room};
         boots_out[pe] = &boot->base;
     }
     return CHORUS_OK;
