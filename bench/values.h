@@ -13,7 +13,7 @@
 bool ch_read_bytes(struct ch_sweep_options *options, char letter, const char *text,
                    uint64_t *out);
 
-/* A whole number, both bounds allowed. */
+/* A whole number, both bounds allowed; lo is -1 or more. */
 bool ch_read_number(struct ch_sweep_options *options, const char *name, const char *text,
                     long lo, long hi, long *out);
 

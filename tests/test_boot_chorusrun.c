@@ -101,6 +101,8 @@ static const struct {
      "chorusrun: unknown option \"--colour\"; expected -n N, --timeout S"},
     {{"--timeout=0", "true"}, "--timeout is \"0\"; expected seconds from 0.001 on"},
     {{"--timeout=1e-12", "true"}, "--timeout is \"1e-12\"; expected seconds from 0.001 on"},
+    {{"--timeout=0x10", "true"}, "--timeout is \"0x10\"; expected seconds from 0.001 on"},
+    {{"-n", " 2", "true"}, "-n is \" 2\"; expected a whole number from 1 to 1024"},
     {{"--timeout=1m", "true"}, "--timeout is \"1m\"; expected seconds from 0.001 on"},
 };
 

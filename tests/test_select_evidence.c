@@ -7,7 +7,7 @@
  */
 #include "select_fixture.h"
 
-#include "base/option.h"
+#include "base/number.h"
 #include "select/name.h"
 
 #include <glob.h>
@@ -70,7 +70,7 @@ static bool is_in(const struct measurement *m, int column, struct ch_range range
 {
     uint64_t value;
 
-    return ch_parse_bytes(m->column[column], 0, &value) == 0 && value >= range.lo &&
+    return ch_number_whole(m->column[column], 0, UINT64_MAX, &value) && value >= range.lo &&
            (value < range.hi || range.hi == UINT64_MAX);
 }
 

@@ -40,7 +40,7 @@ static const struct {
     {"explain reduce --pes=-1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes --pes", "--bytes is \"--pes\"; expected a number from 0, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
-    {"explain reduce --pes 2 --bytes 64k", "--bytes is \"64k\"; expected a number from 0, with K, M or G for powers of 1024"},
+    {"explain reduce --pes 2 --bytes 64k", "--bytes is \"64k\"; expected a number from 0, with K, M or G for powers of 1024; did you mean \"64K\"?"},
     {"explain reduce --pes 2 --bytes 6", "--bytes is 6, which is not whole f32; expected a multiple of 4"},
     {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64, c128, int, long, longlong, uint, ulong, ulonglong, uchar, ushort, float, double, char, schar, short, half, bfloat16, longdouble, complexf, complexd, int32, int64, uint32, uint64, size, ptrdiff, int8, int16, uint8 or uint16; did you mean \"f32\"?"},
     {"explain reduce --pes 2 --bytes 8 --op summ", "unknown op \"summ\"; expected and, or, xor, min, max, sum or prod; did you mean \"sum\"?"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chorus-info.h"
 
+#include "base/number.h"
 #include "base/option.h"
 #include "boot/place.h"
 #include "device/device.h"
@@ -53,16 +54,18 @@ static chorus_status find_type(const char *text, uint32_t *out)
 static chorus_status parse_number(const char *option, const char *text, uint64_t lo,
                                   uint64_t hi, uint64_t *out)
 {
+    struct ch_number_hint hint;
+
     if (text == NULL)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "explain needs --%s; expected a number from %" PRIu64
                        ", with K, M or G for powers of 1024",
                        option, lo);
-    if (ch_parse_bytes(text, 0, out) != 0 || *out < lo || *out > hi)
+    if (!ch_number_bytes(text, lo, hi, out))
         return CH_FAIL(CHORUS_ERR_ARG,
                        "--%s is \"%s\"; expected a number from %" PRIu64
-                       ", with K, M or G for powers of 1024",
-                       option, text, lo);
+                       ", with K, M or G for powers of 1024%s",
+                       option, text, lo, ch_number_hint(text, &hint));
     return CHORUS_OK;
 }
 
@@ -194,7 +197,7 @@ static void print_option(const char *name, const char *initial, const char *text
     const char *set;
 
     (void)snprintf(variable, sizeof(variable), "CHORUS_%s", name);
-    set = getenv(variable);
+    set = secure_getenv(variable);
     (void)printf("%s=%s%s\n    %s\n", variable, set != NULL ? set : initial,
                  set != NULL ? "  (from the environment)" : "", text);
 }

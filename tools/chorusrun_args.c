@@ -2,9 +2,9 @@
 #include "chorusrun.h"
 
 #include "base/clock.h"
+#include "base/number.h"
 
 #include <argp.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +23,9 @@ static const struct argp_option options[] = {
 
 static uint32_t pes_of(struct argp_state *state, const char *text)
 {
-    char *end;
-    long n;
+    uint64_t n = 0;
 
-    errno = 0;
-    n = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || n < 1 || n > CH_WIRE_PES_MAX)
+    if (!ch_number_whole(text, 1, CH_WIRE_PES_MAX, &n))
         argp_error(state, "-n is \"%s\"; expected a whole number from 1 to %d", text,
                    CH_WIRE_PES_MAX);
     return (uint32_t)n;
@@ -36,15 +33,13 @@ static uint32_t pes_of(struct argp_state *state, const char *text)
 
 static uint64_t seconds_of(struct argp_state *state, const char *text)
 {
-    char *end;
-    const double seconds = strtod(text, &end);
-    const bool is_valid = end != text && *end == '\0' && seconds >= 0.001 && seconds < 1e9;
+    uint64_t ns = 0;
 
-    if (!is_valid)
+    if (!ch_number_seconds(text, &ns) || ns < CH_NS_PER_S / 1000)
         argp_error(state,
                    "--timeout is \"%s\"; expected seconds from 0.001 on, such as 30 or 0.5",
                    text);
-    return (uint64_t)(seconds * (double)CH_NS_PER_S);
+    return ns;
 }
 
 static error_t read_option(int key, char *text, struct argp_state *state)

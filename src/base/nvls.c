@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/nvls.h"
 
+#include "base/number.h"
+
 #include <stddef.h>
-#include <stdlib.h>
 
 /* What else switches it off. A value that is no number is taken for a no. */
 static const struct {
@@ -16,10 +17,9 @@ static const struct {
 
 static bool says_no(const char *text, bool permits)
 {
-    char *end;
-    const long value = strtol(text, &end, 10);
+    uint64_t value;
 
-    return *end != '\0' || (value != 0) != permits;
+    return !ch_number_whole(text, 0, UINT64_MAX, &value) || (value != 0) != permits;
 }
 
 const char *ch_nvls_forbidden(bool is_asked, ch_environment *get)

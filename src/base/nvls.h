@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* getenv, or a test's. */
+/* secure_getenv, or a test's. */
 typedef char *ch_environment(const char *name);
 
 /* The variable that says no; null: it may be used. is_asked: the value of CHORUS_NVLS. */

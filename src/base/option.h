@@ -17,7 +17,8 @@
 
 /* clang-format off */
 /* Environment name after CHORUS_, field, kind, default, text. Kinds: STRING, BYTES (suffix K, M,
- * G), COUNT (0 to CH_COUNT_MAX), SECONDS (fractions allowed; kept in ns), HEAP (a word of
+ * G), COUNT (0 to CH_COUNT_MAX), SECONDS (fractions allowed; kept in ns,
+ * 0 only for 0), HEAP (a word of
  * CHORUS_HEAP_LIST), SWITCH (0 or 1). */
 #define CH_OPTION_LIST(X)                                                                        \
     X(LOG, log, STRING, "warn", "highest level logged: none error warn info debug trace")        \
@@ -60,12 +61,9 @@ enum { CH_CTAS_ON_HOST = 2, CH_CTAS_ON_GPU = 64 };
 /* The words of CHORUS_HEAP_LIST, by value. */
 extern const char *const ch_heap_names[];
 
-/* Fill *out from the environment. ERR_ARG names the variable, its value and the form expected.
+/* Fill *out from the environment, which a program that runs with the rights of another user
+ * (setuid) does not read. ERR_ARG names the variable, its value and the form expected.
  */
 CH_MUST_CHECK chorus_status ch_options_read(struct ch_options *out);
-
-/* Parse "64", "64K", "2M", "1G" (powers of 1024) and, if inf is allowed, "inf" as UINT64_MAX.
- * Returns 0, or -1 if text is not of that form or does not fit. */
-int ch_parse_bytes(const char *text, int inf_allowed, uint64_t *out);
 
 #endif /* CH_OPTION_H */

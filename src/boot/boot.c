@@ -10,7 +10,7 @@
 
 chorus_status ch_boot_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
-    if (getenv(CH_WIRE_ENV_FD) == NULL) return ch_boot_alone(timeout_ns, boot_out);
+    if (secure_getenv(CH_WIRE_ENV_FD) == NULL) return ch_boot_alone(timeout_ns, boot_out);
     return ch_boot_launcher(timeout_ns, boot_out);
 }
 

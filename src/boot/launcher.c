@@ -4,10 +4,10 @@
  * goes through a socket of its own (message.h says why).
  */
 #include "base/clock.h"
+#include "base/number.h"
 #include "boot/ways.h"
 #include "boot/wire.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -144,21 +144,20 @@ static const struct ch_boot_ops launcher_ops = {
 /* The whole number lo..hi in an environment variable that chorusrun sets. */
 static chorus_status number_from(const char *name, long lo, long hi, long *out)
 {
-    const char *text = getenv(name);
-    char *end;
+    const char *text = secure_getenv(name);
+    uint64_t value;
 
     if (text == NULL)
         return CH_FAIL(
             CHORUS_ERR_ARG,
             "%s is set but %s is not; start the program with chorusrun, or unset both",
             CH_WIRE_ENV_FD, name);
-    errno = 0;
-    *out = strtol(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || *out < lo || *out > hi)
+    if (!ch_number_whole(text, (uint64_t)lo, (uint64_t)hi, &value))
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s is \"%s\"; expected a whole number from %ld to %ld, which "
                        "chorusrun sets",
                        name, text, lo, hi);
+    *out = (long)value;
     return CHORUS_OK;
 }
 

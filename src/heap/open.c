@@ -25,7 +25,7 @@ struct greeting {
 /* Does this PE want multicast in hardware? */
 static bool wants_multicast(const struct ch_options *options)
 {
-    const char *no = ch_nvls_forbidden(options->nvls, getenv);
+    const char *no = ch_nvls_forbidden(options->nvls, secure_getenv);
 
     if (options->nvls && no != NULL)
         CH_LOG(WARN, "no multicast in hardware, in spite of CHORUS_NVLS: %s forbids it", no);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select/force.h"
 
-#include "base/option.h"
+#include "base/number.h"
 #include "select/named.h"
 #include "select/select.h"
 
@@ -50,7 +50,7 @@ static bool read_entry(char *entry, struct ch_forced forced[], struct ch_why *wh
         return false;
     if (!find((chorus_coll)coll, parts[1], n > 2 ? parts[2] : NULL, &algo, why_out))
         return false;
-    if (n > 3 && (ch_parse_bytes(parts[3], 0, &ctas) != 0 || ctas == 0 || ctas > UINT32_MAX)) {
+    if (n > 3 && !ch_number_whole(parts[3], 1, UINT32_MAX, &ctas)) {
         ch_why_set(why_out, "ctas is \"%s\"; expected a whole number from 1", parts[3]);
         return false;
     }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select/table.h"
 
-#include "base/option.h"
+#include "base/number.h"
 #include "select/named.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The keys of a rule. */
@@ -58,23 +57,25 @@ static chorus_status read_word(const struct row *row, int key, const char *expec
     return row->values[key] == NULL ? CHORUS_OK : text_of(row, key, expected, word_out);
 }
 
-/* "lo..hi", or one number. Returns 0, or -1 if the text has neither form. */
-static int parse_range(const char *text, struct ch_range *out)
+/* "lo..hi", or one number. */
+static bool parse_range(const char *text, struct ch_range *out)
 {
     const char *dots = strstr(text, "..");
     char lo[32];
     size_t chars;
 
     if (dots == NULL) {
-        if (ch_parse_bytes(text, 0, &out->lo) != 0 || out->lo == UINT64_MAX) return -1;
+        if (!ch_number_bytes(text, 0, UINT64_MAX - 1, &out->lo)) return false;
         out->hi = out->lo + 1;
-        return 0;
+        return true;
     }
     chars = (size_t)(dots - text);
-    if (chars >= sizeof(lo)) return -1;
+    if (chars >= sizeof(lo)) return false;
     memcpy(lo, text, chars);
     lo[chars] = '\0';
-    return ch_parse_bytes(lo, 0, &out->lo) != 0 ? -1 : ch_parse_bytes(dots + 2, 1, &out->hi);
+    out->hi = UINT64_MAX;
+    return ch_number_bytes(lo, 0, UINT64_MAX, &out->lo) &&
+           (strcmp(dots + 2, "inf") == 0 || ch_number_bytes(dots + 2, 0, UINT64_MAX, &out->hi));
 }
 
 static chorus_status read_range(const struct row *row, int key, struct ch_range *out)
@@ -86,7 +87,7 @@ static chorus_status read_range(const struct row *row, int key, struct ch_range 
     out->hi = UINT64_MAX;
     if (row->values[key] == NULL) return CHORUS_OK;
     CH_TRY(text_of(row, key, expected, &text));
-    if (parse_range(text, out) != 0)
+    if (!parse_range(text, out))
         return CH_REFUSE(row->reader, row->values[key], "%s \"%s\" is not a range; expected %s",
                          key_names[key], text, expected);
     if (out->lo >= out->hi)
@@ -146,7 +147,7 @@ static chorus_status read_count(const struct row *row, int key, uint32_t lo, uin
     *out = initial;
     if (row->values[key] == NULL) return CHORUS_OK;
     CH_TRY(text_of(row, key, "a whole number", &text));
-    if (ch_parse_bytes(text, 0, &value) != 0 || value < lo || value > hi)
+    if (!ch_number_whole(text, lo, hi, &value))
         return CH_REFUSE(row->reader, row->values[key],
                          "%s is \"%s\"; expected a whole number from %u to %u", key_names[key],
                          text, lo, hi);
@@ -212,11 +213,11 @@ static chorus_status read_radix(const struct row *row, const struct ch_algo *alg
 static bool is_evidence(const char *text)
 {
     const char *colon = strrchr(text, ':');
-    char *end;
+    uint64_t line;
 
     if (strcmp(text, "fallback") == 0) return true;
     if (colon == NULL || colon - text < 5 || strncmp(colon - 4, ".csv", 4) != 0) return false;
-    return colon[1] >= '1' && colon[1] <= '9' && (strtoul(colon + 1, &end, 10), *end == '\0');
+    return ch_number_whole(colon + 1, 1, UINT64_MAX, &line);
 }
 
 static chorus_status read_from(const struct row *row, const char **out)

@@ -56,7 +56,7 @@ static chorus_status add_if_there(struct ch_select *s, const char *path)
 
 static chorus_status add_users(struct ch_select *s)
 {
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
     const bool has_config = config != NULL && *config != '\0';
     chorus_status status;
     char *path;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * number.h: numbers that users write, in the environment, in rule tables and on command lines.
+ *
+ * Digits alone: no sign, no blanks, no other base, whatever the locale. False: the text is not of
+ * the form, or its value is not in [lo, hi], both included; *out is left as it was.
+ */
+#ifndef CH_NUMBER_H
+#define CH_NUMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "12" */
+bool ch_number_whole(const char *text, uint64_t lo, uint64_t hi, uint64_t *out);
+
+/* "64", "64K", "2M", "1G": powers of 1024. */
+bool ch_number_bytes(const char *text, uint64_t lo, uint64_t hi, uint64_t *out);
+
+/* "30", "0.5", less than 10^9 seconds. What is not 0 is a nanosecond or more. */
+bool ch_number_seconds(const char *text, uint64_t *ns_out);
+
+/* For the end of a message that refuses bytes: "; did you mean "64K"?" for 64k or 64KiB, else
+ * nothing. */
+struct ch_number_hint {
+    char text[64];
+};
+const char *ch_number_hint(const char *text, struct ch_number_hint *hint);
+
+#endif /* CH_NUMBER_H */
