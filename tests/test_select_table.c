@@ -8,7 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* They take more addresses than a test may leave them. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { HAS_SANITIZER = 1 };
+#else
+enum { HAS_SANITIZER = 0 };
+#endif
 
 #define HEAD "version: 1\nmachine: m\nmeasured: never\nrules:\n"
 #define SERVES(filter) "version: 1\nmachine: m\nmeasured: never\nserves: " filter "\nrules:\n"
@@ -73,6 +82,17 @@ static const struct refusal refusals[] = {
     {SERVES("{pes: 3..3}") LAST, ":4:15: pes 3..3 is empty; expected lo below hi, which is the first value not covered"},
     {SERVES("{gpu: [H200]}") LAST, ":4:15: gpu is not a word; expected a GPU's name"},
     {"[a]: 1\n", ":1:1: a key of the table is not a word; expected one"},
+
+    /* Text that editors and YAML see differently, or that takes long. */
+    {"version: 1\rmachine: m\r", ":1:11: a line ends in another character than LF; expected lines that end in LF, or in CR LF"},
+    {HEAD LAST "# one\xc2\x85# two\n", ":6:6: a line ends in another character than LF; expected lines that end in LF, or in CR LF"},
+    {HEAD LAST "# one\xe2\x80\xa8# two\n", ":6:6: a line ends in another character than LF; expected lines that end in LF, or in CR LF"},
+    {"\xff\xfev", ":1:1: UTF-16; expected UTF-8"},
+    {HEAD "# \xff\n", ":5:3: not YAML: invalid leading UTF-8 octet; expected a mapping with version, machine, measured and rules"},
+    {HEAD "  - {coll: reduce, gpu: \"H\\0X\", algo: two_shot, from: fallback}\n" LAST, ":5:25: \"H\" goes on after a NUL; expected text without"},
+    {"version: 1\nmachine: \"\\0\"\nmeasured: n\nrules:\n" LAST, ":2:10: \"\" goes on after a NUL; expected text without"},
+    {HEAD "  - {coll: reduce, \"algo\\0\": two_shot, from: fallback}\n", ":5:20: \"algo\" goes on after a NUL; expected text without"},
+    {HEAD "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", ":5:65: too many brackets in one another; expected a mapping with version, machine, measured and rules"},
 
     /* Keys and names of a rule. */
     {HEAD "  - reduce\n", ":5:5: the rule is not a mapping; expected key: value pairs"},
@@ -186,13 +206,85 @@ START_TEST(table__no_such_file__says_so)
 }
 END_TEST
 
-START_TEST(table__directory__says_so)
+/* What has no end, or never comes: without the check this test would not end either. */
+START_TEST(table__no_regular_file__refused_at_once)
+{
+    static const char *const kinds[] = {"/tmp", "/dev/null", "/dev/zero", path};
+    struct ch_table *table;
+    char expected[128];
+
+    (void)unlink(path);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(ch_table_read(kinds[_i], &table), CHORUS_ERR_TABLE);
+    (void)snprintf(expected, sizeof(expected),
+                   "%s: is not a regular file; expected a rule table", kinds[_i]);
+    ck_assert_str_eq(ch_error_message(), expected);
+}
+END_TEST
+
+/* A good table, and a comment that makes it as long as asked. */
+static void write_long(size_t bytes)
+{
+    static char text[(1 << 20) + 1] = HEAD LAST "#";
+    FILE *out = fopen(path, "w");
+
+    memset(text + strlen(HEAD LAST "#"), 'x', sizeof(text) - strlen(HEAD LAST "#"));
+    ck_assert_ptr_nonnull(out);
+    ck_assert_uint_eq(fwrite(text, 1, bytes, out), bytes);
+    ck_assert_int_eq(fclose(out), 0);
+}
+
+START_TEST(table__longer_than_1_MiB__refused)
 {
     struct ch_table *table;
+    char expected[128];
 
-    ck_assert_int_eq(ch_table_read("/tmp", &table), CHORUS_ERR_TABLE);
-    ck_assert_str_eq(ch_error_message(),
-                     "/tmp: cannot be read: Is a directory; expected a rule table");
+    write_long(1 << 20);
+    ck_assert_int_eq(ch_table_read(path, &table), CHORUS_OK);
+    ch_table_free(table);
+    write_long((1 << 20) + 1);
+    ck_assert_int_eq(ch_table_read(path, &table), CHORUS_ERR_TABLE);
+    (void)snprintf(expected, sizeof(expected),
+                   "%s: is longer than 1048576 bytes; expected a rule table of at most 1 MiB",
+                   path);
+    ck_assert_str_eq(ch_error_message(), expected);
+}
+END_TEST
+
+/* A table whose tree is longer than itself. */
+static void write_many(void)
+{
+    FILE *out = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(out);
+    ck_assert_int_ge(fputs(HEAD, out), 0);
+    for (int i = 0; i < 9000; i++)
+        (void)fprintf(out, "  - {coll: reduce, bytes: %d, algo: two_shot, from: fallback}\n",
+                      i);
+    ck_assert_int_ge(fputs(LAST, out), 0);
+    ck_assert_int_eq(fclose(out), 0);
+}
+
+/* So little is left to the process that no table, or no tree of one, finds room. */
+START_TEST(table__no_memory__says_so)
+{
+    const size_t left[] = {512 << 10, 3 << 20};
+    const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+    struct rlimit few = all;
+    struct ch_table *table;
+    size_t pages;
+    FILE *in;
+
+    write_many();
+    in = fopen("/proc/self/statm", "r");
+    ck_assert_ptr_nonnull(in);
+    ck_assert_int_eq(fscanf(in, "%zu", &pages), 1);
+    (void)fclose(in);
+    few.rlim_cur = pages * (size_t)sysconf(_SC_PAGESIZE) + left[_i];
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &few), 0);
+    ck_assert_int_eq(ch_table_read(path, &table), CHORUS_ERR_SYSTEM);
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &all), 0);
+    ck_assert_ptr_nonnull(strstr(ch_error_message(), "no memory to read the table"));
 }
 END_TEST
 
@@ -281,6 +373,21 @@ START_TEST(table__rule_with_something_left__accepted)
 }
 END_TEST
 
+START_TEST(table__crlf__served)
+{
+    struct ch_table *table;
+
+    ck_assert_int_eq(
+        read_text("\xef\xbb\xbfversion: 1\r\nmachine: m\r\nmeasured: n\r\nrules:\r\n"
+                  "  - {coll: reduce, algo: two_shot, from: fallback}\r\n",
+                  &table),
+        CHORUS_OK);
+    ck_assert_str_eq(table->machine, "m");
+    ck_assert_uint_eq(table->rules[0].line, 5);
+    ch_table_free(table);
+}
+END_TEST
+
 START_TEST(table__free_null__is_nothing)
 {
     ch_table_free(NULL);
@@ -298,7 +405,10 @@ int main(void)
     tcase_add_loop_test(tests, table__bad_text__refused_at_its_place, 0,
                         (int)(sizeof(refusals) / sizeof(refusals[0])));
     tcase_add_test(tests, table__no_such_file__says_so);
-    tcase_add_test(tests, table__directory__says_so);
+    tcase_add_loop_test(tests, table__no_regular_file__refused_at_once, 0, 4);
+    tcase_add_test(tests, table__longer_than_1_MiB__refused);
+    if (!HAS_SANITIZER) tcase_add_loop_test(tests, table__no_memory__says_so, 0, 2);
+    tcase_add_test(tests, table__crlf__served);
     tcase_add_test(tests, table__all_keys__read_as_written);
     tcase_add_test(tests, table__serves__read_as_written);
     tcase_add_loop_test(tests, table__rule_with_something_left__accepted, 0, 10);

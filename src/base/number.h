@@ -2,8 +2,8 @@
 /*
  * number.h: numbers that users write, in the environment, in rule tables and on command lines.
  *
- * Digits alone: no sign, no blanks, no other base, whatever the locale. False: the text is not of
- * the form, or its value is not in [lo, hi], both included; *out is left as it was.
+ * Digits alone: no sign, no blanks, no other base, whatever the locale. False: the text is not
+ * of the form, or its value is not in [lo, hi], both included; *out is left as it was.
  */
 #ifndef CH_NUMBER_H
 #define CH_NUMBER_H

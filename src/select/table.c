@@ -3,7 +3,6 @@
 
 #include "select/name.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,30 +130,51 @@ static chorus_status read_root(const struct ch_reader *reader, yaml_node_t *root
 }
 
 /* What libyaml could not make a tree of. */
-static chorus_status refuse_yaml(const char *path, const yaml_parser_t *parser)
+static chorus_status refuse_yaml(const struct ch_table *table, const yaml_parser_t *parser)
 {
-    return CH_FAIL(CHORUS_ERR_TABLE, "%s:%zu:%zu: not YAML: %s%s%s; expected %s", path,
-                   parser->problem_mark.line + 1, parser->problem_mark.column + 1,
+    char what[256];
+
+    if (parser->error == YAML_MEMORY_ERROR)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to read the table %s", table->path);
+    (void)snprintf(what, sizeof(what), "not YAML: %s%s%s",
                    parser->problem != NULL ? parser->problem : "it cannot be decoded",
                    parser->context != NULL ? " " : "",
-                   parser->context != NULL ? parser->context : "", table_form);
+                   parser->context != NULL ? parser->context : "");
+    if (parser->error == YAML_READER_ERROR)
+        return ch_table_refuse_at(table, parser->problem_offset, what, table_form);
+    return CH_FAIL(CHORUS_ERR_TABLE, "%s:%zu:%zu: %s; expected %s", table->path,
+                   parser->problem_mark.line + 1, parser->problem_mark.column + 1, what,
+                   table_form);
+}
+
+/* Text that goes on after a NUL would be compared, and shown, as if it ended there. */
+static chorus_status check_texts(const struct ch_reader *reader)
+{
+    for (const yaml_node_t *node = reader->document->nodes.start;
+         node < reader->document->nodes.top; node++)
+        if (node->type == YAML_SCALAR_NODE &&
+            strlen((const char *)node->data.scalar.value) != node->data.scalar.length)
+            return CH_REFUSE(reader, node, "\"%s\" goes on after a NUL; expected text without",
+                             (const char *)node->data.scalar.value);
+    return CHORUS_OK;
 }
 
 /* The one document of the text. */
-static chorus_status load(const char *path, yaml_parser_t *parser, yaml_document_t *document)
+static chorus_status load(const struct ch_table *table, yaml_parser_t *parser,
+                          yaml_document_t *document)
 {
     yaml_document_t second;
     const yaml_node_t *root;
     chorus_status status = CHORUS_OK;
 
-    if (!yaml_parser_load(parser, document)) return refuse_yaml(path, parser);
+    if (!yaml_parser_load(parser, document)) return refuse_yaml(table, parser);
     if (yaml_document_get_root_node(document) == NULL) {
-        status = CH_FAIL(CHORUS_ERR_TABLE, "%s:1:1: the file is empty; expected %s", path,
-                         table_form);
+        status = CH_FAIL(CHORUS_ERR_TABLE, "%s:1:1: the file is empty; expected %s",
+                         table->path, table_form);
     } else if (!yaml_parser_load(parser, &second)) {
-        status = refuse_yaml(path, parser);
+        status = refuse_yaml(table, parser);
     } else {
-        const struct ch_reader reader = {path, &second};
+        const struct ch_reader reader = {table->path, &second};
 
         root = yaml_document_get_root_node(&second);
         if (root != NULL)
@@ -166,63 +186,47 @@ static chorus_status load(const char *path, yaml_parser_t *parser, yaml_document
     return status;
 }
 
+/* The tree of the table's text. */
+static chorus_status load_text(struct ch_table_file *file)
+{
+    const struct ch_table *table = &file->table;
+    yaml_parser_t parser;
+    chorus_status status;
+
+    CH_TRY(ch_table_check_text(table));
+    if (!yaml_parser_initialize(&parser))
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to read the table %s", table->path);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)table->text, table->bytes);
+    status = load(table, &parser, &file->document);
+    yaml_parser_delete(&parser);
+    return status;
+}
+
 chorus_status ch_table_parse(const char *path, const char *text, size_t bytes,
                              struct ch_table_file **file_out)
 {
     struct ch_table_file *file = calloc(1, sizeof(*file));
-    yaml_parser_t parser;
     chorus_status status;
 
     if (file == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the table %s", path);
     file->table.path = path;
     file->table.text = text;
     file->table.bytes = bytes;
-    if (!yaml_parser_initialize(&parser)) {
-        free(file);
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to read the table %s", path);
-    }
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, bytes);
-    status = load(path, &parser, &file->document);
-    yaml_parser_delete(&parser);
+    status = load_text(file);
     if (status != CHORUS_OK) {
         free(file);
         return status;
     }
     const struct ch_reader reader = {path, &file->document};
-    status = read_root(&reader, yaml_document_get_root_node(&file->document), file);
+    status = check_texts(&reader);
+    if (status == CHORUS_OK)
+        status = read_root(&reader, yaml_document_get_root_node(&file->document), file);
     if (status == CHORUS_OK) status = ch_table_check(&file->table);
     if (status != CHORUS_OK) {
         ch_table_free(&file->table);
         return status;
     }
     *file_out = file;
-    return CHORUS_OK;
-}
-
-/* The bytes of a file, a zero byte after them. */
-static chorus_status read_file(const char *path, char **text_out, size_t *bytes_out)
-{
-    FILE *in = fopen(path, "re");
-    char *text = NULL;
-    size_t room = 0;
-    ssize_t got;
-
-    if (in == NULL)
-        return CH_FAIL(CHORUS_ERR_TABLE, "%s: cannot be opened: %s; expected a rule table",
-                       path, strerror(errno));
-    errno = 0;
-    got = getdelim(&text, &room, EOF, in);
-    if (got < 0 && ferror(in)) {
-        const int reason = errno;
-
-        free(text);
-        (void)fclose(in);
-        return CH_FAIL(CHORUS_ERR_TABLE, "%s: cannot be read: %s; expected a rule table", path,
-                       strerror(reason));
-    }
-    (void)fclose(in);
-    *text_out = text;
-    *bytes_out = got < 0 ? 0 : (size_t)got;
     return CHORUS_OK;
 }
 
@@ -233,7 +237,7 @@ chorus_status ch_table_read(const char *path, struct ch_table **table_out)
     size_t bytes;
     chorus_status status;
 
-    CH_TRY(read_file(path, &text, &bytes));
+    CH_TRY(ch_table_load(path, &text, &bytes));
     kept_path = strdup(path);
     if (kept_path == NULL) {
         free(text);

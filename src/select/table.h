@@ -32,6 +32,16 @@ struct ch_reader {
     CH_FAIL(CHORUS_ERR_TABLE, "%s:%zu:%zu: " format, (reader)->path, \
             (node)->start_mark.line + 1, (node)->start_mark.column + 1, __VA_ARGS__)
 
+/* The bytes of a regular file of at most 1 MiB; the caller frees them. */
+CH_MUST_CHECK chorus_status ch_table_load(const char *path, char **text_out, size_t *bytes_out);
+
+/* Refuse the table at a byte of its text. */
+CH_MUST_CHECK chorus_status ch_table_refuse_at(const struct ch_table *table, size_t at,
+                                               const char *what, const char *expected);
+
+/* Refuse a text that YAML would take for other lines than its readers, or read for minutes. */
+CH_MUST_CHECK chorus_status ch_table_check_text(const struct ch_table *table);
+
 /* The value of a scalar; null if the node is a mapping or a sequence. */
 const char *ch_node_text(const yaml_node_t *node);
 
@@ -55,7 +65,8 @@ CH_MUST_CHECK chorus_status ch_serves_read(const struct ch_reader *reader, yaml_
  */
 CH_MUST_CHECK chorus_status ch_table_check(const struct ch_table *table);
 
-/* Read a table from memory; `text` and `path` outlive it. */
+/* Read a table from memory, UTF-8 whose lines end in LF or CR LF; `text` and `path` outlive it.
+ */
 CH_MUST_CHECK chorus_status ch_table_parse(const char *path, const char *text, size_t bytes,
                                            struct ch_table_file **file_out);
 
