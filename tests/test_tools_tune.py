@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """chorus-tune on a small sweep. usage: test_tools_tune.py CHORUS-TUNE CHORUS-INFO"""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import random
 import subprocess
 import sys
 import tempfile
@@ -113,7 +118,108 @@ def refused(folder, lines, says):
     assert status == 1 and says in err, (status, err)
 
 
+GOOD = row("reduce", "two_shot", "simple", 1, 4, 64, 2)
+# What a line may not be: each fails, with its place and no traceback.
+BAD = [
+    (row("reduce", "two_shot", "simple", 1, "2x", 64, 2), 'small.csv:2: pes is "2x"; expected a whole number from 1'),
+    (row("reduce", "two_shot", "simple", 1, -4, 64, 2), 'small.csv:2: pes is "-4"'),
+    (row("reduce", "two_shot", "simple", 1, 0, 64, 2), 'small.csv:2: pes is "0"'),
+    (row("reduce", "two_shot", "simple", 1, " 4", 64, 2), 'small.csv:2: pes is " 4"'),
+    (row("reduce", "two_shot", "simple", 1, 4, "9" * 5000, 2), "small.csv:2: bytes is"),
+    (row("reduce", "two_shot", "simple", 1, 4, "1_0", 2), 'small.csv:2: bytes is "1_0"'),
+    (row("reduce", "two_shot", "simple", 0, 4, 64, 2), 'small.csv:2: ctas is "0"'),
+    (row("reduce", "two_shot", "simple", 1, 4, 64, "1e999"), 'small.csv:2: time_us_p50 is "1e999"'),
+    (row("reduce", "two_shot", "simple", 1, 4, 64, "0.0"), "small.csv:2: time_us_p50 is 0"),
+    (row("barrier", "dissemination", "signal", 1, 4, 8, 2), 'small.csv:2: bytes is "8"; expected a whole number from 0 to 0'),
+    ("reduce," + "x" * 200000, "small.csv:2: field larger than"),
+    (GOOD + "\0", "holds a NUL"),
+    ("coll,algo,proto,ctas,pes,bytes,wrong", "small.csv:2: heading without time_us_p50, rule"),
+    ("# command: chorus-sweep --radix 100", 'small.csv:2: --radix is "100"; expected a whole number from 2 to 64'),
+    ("# command: chorus-sweep --radix=2x", 'small.csv:2: --radix is "2x"'),
+]
+ODD = "a\"b\\, from: x}\n#\u00fc\U0001f600.csv"  # of a file, and in comments
+
+
+def mutated(rng, lines):
+    """The lines with a few changes that such files may have, or anything may."""
+    lines = list(lines)
+    for _ in range(rng.randint(1, 4)):
+        i = rng.randrange(len(lines))
+        cells = lines[i].split(",")
+        cells[rng.randrange(len(cells))] = rng.choice(
+            ["", "0", "-1", "7", "2x", "1e3", "nan", "99999999999999999999", "\"", "4096", "reduce", "ll",
+             "fcollect", "ring", "simple", "# gpu: \x1b[1m", "\xe4", "1.5", "12345678901234", "forced"])
+        lines[i] = ",".join(cells)
+        if rng.random() < 0.2:
+            del lines[rng.randrange(len(lines))]
+        if rng.random() < 0.2:
+            lines.insert(rng.randrange(len(lines) + 1), rng.choice([NAMES, "", "# cores: 3x", "#", GOOD]))
+    return lines
+
+
+def load_tune():
+    loader = importlib.machinery.SourceFileLoader("chorus_tune", TUNE)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("chorus_tune", loader))
+    loader.exec_module(module)
+    return module
+
+
+def try_mutants(folder, count):
+    """Whatever a file holds, a message or a table, and chorus-info takes the table."""
+    rng, tune_module, tables = random.Random(7), load_tune(), []
+    tune_module.write = lambda table, program: tables.append(table)
+    sys.argv = [TUNE, "--info", INFO, f"{folder}/mutant.csv"]
+    for i in range(count):
+        lines = mutated(rng, rng.choice([SWEEP, ON_GPUS, MANY_PES]))
+        Path(folder, "mutant.csv").write_text("\n".join(lines))
+        said = io.StringIO()
+        tables.clear()
+        try:
+            with contextlib.redirect_stderr(said):
+                tune_module.main()
+        except SystemExit as end:
+            assert end.code == 1 and said.getvalue().startswith("chorus-tune: "), (i, lines, said.getvalue())
+            continue
+        Path(folder, "mutant.yaml").write_text(tables[0])
+        status, _, err = run(INFO, "check", f"{folder}/mutant.yaml")
+        assert status == 0, (i, lines, tables, err)
+
+
+def try_odd_names(folder):
+    """Names of files and of machines may be anything; the table is ASCII and accepted."""
+    path = Path(folder) / ODD
+    path.write_text("\n".join([f"# gpu: {ODD!r}", f"# date: {ODD!r}", NAMES, GOOD]))
+    status, table, err = run(sys.executable, TUNE, "--info", INFO, "--machine", ODD, str(path))
+    assert (status, err) == (0, "") and table.isascii(), (status, table, err)
+    (Path(folder) / "table.yaml").write_text(table)
+    status, out, err = run(INFO, "check", str(Path(folder) / "table.yaml"))
+    assert status == 0 and "1 rules" in out, (out, err)
+    path.rename(Path(folder) / "odd.txt")
+    status, _, err = run(sys.executable, TUNE, "--info", INFO, str(Path(folder) / "odd.txt"))
+    assert status == 1 and "a file whose name ends in .csv" in err, err
+    status, _, err = run(sys.executable, TUNE, "--info", INFO, str(folder))
+    assert status == 1 and "cannot read" in err, err
+
+
 with tempfile.TemporaryDirectory() as scratch:
+    for line, says in BAD:
+        refused(scratch, [NAMES, line, GOOD], says)
+    try_odd_names(scratch)
+    try_mutants(scratch, 100)
+    gone = [*SWEEP, row("reduce", "bygone", "ll", 1, 4, 64, 0.001)]
+    status, table, err = tune(scratch, gone, "--machine", 'four "fast" ones')
+    assert (status, table) == (0, EXPECTED) and 'no "reduce:bygone:ll"; its lines are left out' in err, err
+    for pes in ("1..", "3..3", "a..b", "0..4", "4..2", "1..3}"):
+        status, _, err = tune(scratch, SWEEP, "--pes", pes)
+        assert status == 2 and "expected LO..HI" in err, err
+    status, _, err = tune(scratch, SWEEP, "--pes", "1..3")
+    assert status == 1 and "4 PEs, which the table is not to serve" in err, err
+    # A chorus-info that refuses is heard, and nothing is written.
+    strict = Path(scratch) / "strict"
+    strict.write_text(f"#!/bin/sh\ntest $1 = check && echo no >&2 && exit 2\nexec {INFO} \"$@\"\n")
+    strict.chmod(0o755)
+    status, table, err = tune(scratch, SWEEP, "--info", str(strict))
+    assert (status, table) == (1, "") and "refuses the table: no" in err, (status, table, err)
     status, table, err = tune(scratch, SWEEP, "--machine", 'four "fast" ones')
     assert (status, table, err) == (0, EXPECTED, ""), (status, table, err)
     (Path(scratch) / "table.yaml").write_text(table)
@@ -140,10 +246,10 @@ with tempfile.TemporaryDirectory() as scratch:
     assert status == 1 and "sweeps on hosts and on GPUs" in err, err
     refused(scratch, SWEEP[:3], "sweep with --algo all")
     refused(scratch, [*SWEEP, "reduce,1"], "small.csv:27: no row of chorus-sweep")
-    refused(scratch, [*SWEEP, row("reduce", "one_shot", "ll", 1, 4, 64, "nan")], "small.csv:27: no row")
+    refused(scratch, [*SWEEP, row("reduce", "one_shot", "ll", 1, 4, 64, "nan")], 'small.csv:27: time_us_p50 is "nan"; expected a number')
     for near in ("-1", "nan"):
         status, _, err = tune(scratch, SWEEP, "--near", near)
-        assert status == 2 and "expected 0 or more" in err, err
+        assert status == 2 and "expected a number from 0" in err, err
     refused(scratch, [NAMES, SWEEP[15]], "reducescatter: no line of an algorithm")
     status, _, err = run(sys.executable, TUNE, "--info", INFO, scratch + "/none.csv")
     assert status == 1 and "none.csv: cannot read" in err, err
