@@ -112,15 +112,16 @@ static void write_script(FILE *out, const char *path, const struct ch_row *rows,
     (void)fputs("unset multiplot\n", out);
 }
 
-bool ch_plot_draw(const char *path, const struct ch_row *rows, size_t n_rows)
+bool ch_plot_draw(const char *program, const char *path, const struct ch_row *rows,
+                  size_t n_rows)
 {
     void (*before)(int);
     FILE *gnuplot;
     int status = -1;
 
     if (!has_bytes(rows, n_rows)) {
-        (void)fprintf(stderr, "%s: not drawn: barrier and sync have no bytes to plot by\n",
-                      path);
+        (void)fprintf(stderr, "%s: %s: not drawn: barrier and sync have no bytes to plot by\n",
+                      program, path);
         return false;
     }
     /* A gnuplot that is not there must not end this program by a signal. */
@@ -132,7 +133,8 @@ bool ch_plot_draw(const char *path, const struct ch_row *rows, size_t n_rows)
     }
     (void)signal(SIGPIPE, before);
     if (status != 0)
-        (void)fprintf(stderr, "%s: not drawn: gnuplot failed (status %d); is it installed?\n",
-                      path, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+        (void)fprintf(stderr,
+                      "%s: %s: not drawn: gnuplot failed (status %d); is it installed?\n",
+                      program, path, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     return status == 0;
 }

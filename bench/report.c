@@ -175,7 +175,9 @@ static bool write_json_head(FILE *out, const struct ch_facts *facts)
 
 static void fail(struct ch_report *report, const char *path)
 {
-    if (!report->failed) (void)fprintf(stderr, "%s: cannot write: %s\n", path, strerror(errno));
+    if (!report->failed)
+        (void)fprintf(stderr, "%s: %s: cannot write: %s\n", report->program, path,
+                      strerror(errno));
     report->failed = true;
 }
 
@@ -211,7 +213,7 @@ static void choose_columns(struct ch_report *report)
 bool ch_report_open(struct ch_report *report, const struct ch_sweep_options *options,
                     const struct ch_backend *backend, int argc, char **argv)
 {
-    *report = (struct ch_report){.options = options};
+    *report = (struct ch_report){.program = backend->program, .options = options};
     choose_columns(report);
     ch_facts_gather(&report->facts, backend, argc, argv);
     report->csv = open_file(report, options->csv);
@@ -262,7 +264,7 @@ void ch_report_close(struct ch_report *report)
     const char *const plot = report->options->plot;
 
     close_files(report);
-    if (plot != NULL && !ch_plot_draw(plot, report->rows, report->n_rows))
+    if (plot != NULL && !ch_plot_draw(report->program, plot, report->rows, report->n_rows))
         report->failed = true;
     if (report->options->checks)
         (void)printf("%zu rows, %" PRIu64 " wrong\n", report->n_rows, report->wrong);

@@ -64,6 +64,7 @@ void ch_facts_gather(struct ch_facts *facts, const struct ch_backend *backend, i
                      char **argv);
 
 struct ch_report {
+    const char *program; /* for messages */
     const struct ch_sweep_options *options;
     bool shows[CH_COLUMN_COUNT];
     struct ch_facts facts;
@@ -84,6 +85,7 @@ void ch_report_close(struct ch_report *report);
 
 /* Draw latency and bus bandwidth by bytes with gnuplot into a file that ends in .svg or .png.
  * False: said on standard error. */
-bool ch_plot_draw(const char *path, const struct ch_row *rows, size_t n_rows);
+bool ch_plot_draw(const char *program, const char *path, const struct ch_row *rows,
+                  size_t n_rows);
 
 #endif /* CH_REPORT_H */

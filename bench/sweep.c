@@ -199,9 +199,10 @@ static int measure_rows(struct sweep *sweep, int argc, char **argv)
     const struct ch_backend *const backend = sweep->backend;
     bool is_well = allocate_own(sweep);
 
-    if (is_first(sweep) && is_well)
-        is_well = ch_report_open(&sweep->report, sweep->options, backend, argc, argv);
     if (!all_agree(backend, is_well)) return 2;
+    if (is_first(sweep))
+        is_well = ch_report_open(&sweep->report, sweep->options, backend, argc, argv);
+    if (!all_agree(backend, is_well)) return 1;
     allocate_peers(sweep);
     ch_cases_each(backend, sweep->options, measure_row, sweep);
     if (is_first(sweep)) {

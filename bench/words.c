@@ -1,55 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/words.h"
 
+#include "select/name.h"
+
 #include <stdio.h>
 #include <string.h>
 
-enum { LETTERS_MAX = 40 };
-
-static size_t least(size_t a, size_t b, size_t c)
-{
-    const size_t ab = a < b ? a : b;
-
-    return ab < c ? ab : c;
-}
-
-/* Letters to add, drop or change to make `a` of `b`: Levenshtein's distance. */
-static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
-{
-    size_t row[LETTERS_MAX + 1];
-
-    if (a_length > LETTERS_MAX || b_length > LETTERS_MAX) return LETTERS_MAX;
-    for (size_t j = 0; j <= b_length; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= a_length; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= b_length; j++) {
-            const size_t change = diagonal + (a[i - 1] != b[j - 1]);
-
-            diagonal = row[j];
-            row[j] = least(row[j] + 1, row[j - 1] + 1, change);
-        }
-    }
-    return row[b_length];
-}
+enum { LETTERS_MAX = 40, WORDS_MAX = 64 };
 
 const char *ch_words_nearest(const struct ch_word *words, size_t n, const char *text,
                              size_t length)
 {
-    const char *nearest = NULL;
-    size_t best = length / 3 + 1;
+    char found[LETTERS_MAX + 1];
+    const char *names[WORDS_MAX];
 
-    for (size_t i = 0; i < n; i++) {
-        const size_t far = distance(text, length, words[i].name, strlen(words[i].name));
-
-        if (far < best || (far == best && nearest == NULL)) {
-            nearest = words[i].name;
-            best = far;
-        }
-    }
-    return nearest;
+    if (length > LETTERS_MAX || n > WORDS_MAX) return NULL;
+    (void)snprintf(found, sizeof(found), "%.*s", (int)length, text);
+    for (size_t i = 0; i < n; i++)
+        names[i] = words[i].name;
+    return ch_name_nearest(names, n, found);
 }
 
 /* The words, each number once, in the order of the list. */

@@ -13,8 +13,7 @@ struct ch_word {
     int number;
 };
 
-/* The word nearest to `text` that differs from it in a third of its letters or less; or null.
- */
+/* The word nearest to `text`, as of ch_name_nearest; or null. */
 const char *ch_words_nearest(const struct ch_word *words, size_t n, const char *text,
                              size_t length);
 

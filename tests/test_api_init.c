@@ -464,6 +464,26 @@ static int run_child(void (*body)(void), char error_out[TEXT_BYTES])
     return WEXITSTATUS(status);
 }
 
+static void start_and_end(void)
+{
+    _exit(chorus_init());
+}
+
+/* A setting that is mistyped has no effect, so the first PE says so; unless logs are off. */
+START_TEST(init__mistyped_setting__warns)
+{
+    static char text[TEXT_BYTES];
+
+    ck_assert_int_eq(setenv("CHORUS_TIMOUT", "3", 1), 0);
+    ck_assert_int_eq(run_child(start_and_end, text), 0);
+    ck_assert_str_eq(
+        text, "chorus 0 warn: CHORUS_TIMOUT is no setting; did you mean CHORUS_TIMEOUT?\n");
+    ck_assert_int_eq(setenv("CHORUS_LOG", "error", 1), 0);
+    ck_assert_int_eq(run_child(start_and_end, text), 0);
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
 static void put_to_nowhere(void *arg)
 {
     int *word = chorus_malloc(sizeof(*word));
@@ -540,6 +560,7 @@ int main(void)
     int n_failed;
 
     tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, init__mistyped_setting__warns);
     tcase_add_test(tcase, init__twice__is_refused_and_the_first_stands);
     tcase_add_test(tcase, calls__before_init__are_refused);
     tcase_add_test(tcase, calls__after_finalize__are_refused);

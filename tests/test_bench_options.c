@@ -80,6 +80,7 @@ static const struct {
     {"word", "\"word\": expected options only"},
     {"--coll fcolect",
      "--coll: unknown \"fcolect\"; did you mean \"fcollect\"? Known: barrier,"},
+    {"--coll allgather", "--coll: unknown \"allgather\"; did you mean \"fcollect\"? Known:"},
     {"--coll reduce,xyz,sync", "--coll: unknown \"xyz\""},
     {"-d floot", "-d: unknown \"floot\"; did you mean \"float\"?"},
     {"-o average", "-o: unknown \"average\"; expected a list of: and, or, xor"},

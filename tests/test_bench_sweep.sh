@@ -123,7 +123,12 @@ refusals)
     refused 'leave it out, for none of these collectives has one' --radix 5 --algo all --coll sync
     refused '-r 2: expected -1, or a PE from 0 to 1' -r 2
     refused 'no rows' --coll reduce -d f32 -o xor
-    refused 'cannot write' --csv "$folder/none/rows.csv"
+    for kind in csv json; do
+        run 2 --$kind "$folder/none/rows"
+        [ "$status" -eq 1 ] || fail "a file in no folder exits $status; expected 1"
+        grep -q "^chorus-sweep: $folder/none/rows: cannot write: No such file" "$folder/err" ||
+            fail "a file in no folder: $(cat "$folder/err")"
+    done
     refused 'CTAs were asked for' --coll reduce --algo one_shot:ll --ctas 1000
     refused '--mode graph: CUDA graphs take calls on objects of GPUs' --mode graph
     refused '--vs: those libraries work on streams of GPUs' --mode stream --vs nccl
@@ -132,6 +137,7 @@ refusals)
         --coll reduce --algo recursive_exchange:ll -d bf16 -e 8
     run 2 --coll barrier -n 3 --plot "$folder/p.svg"
     [ "$status" -eq 1 ] || fail "a plot of nothing exits $status; expected 1"
+    grep -q "^chorus-sweep: $folder/p.svg: not drawn" "$folder/err" || fail "a plot of nothing: $(cat "$folder/err")"
     run 2 --help
     [ "$status" -eq 0 ] || fail "--help exits $status"
     [ "$(grep -c '^Usage: chorus-sweep' "$folder/out")" -eq 1 ] || fail "no help, or twice"

@@ -31,15 +31,16 @@ static const struct {
     {"explain", "explain needs a word after it; see --help"},
     {"version 2", "version takes no word after it; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
-    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores; did you mean \"--pes\"?"},
-    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
+    {"explain allgather --pes 2 --bytes 8", "unknown collective \"allgather\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"fcollect\"?"},
+    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --version, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores; did you mean \"--pes\"?"},
+    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --version, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
     {"explain reduce --bytes=8", "explain needs --pes; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2", "explain needs --bytes; expected a number from 0, with K, M or G for powers of 1024"},
     {"explain reduce --pes 0 --bytes 8", "--pes is \"0\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes -1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes=-1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes --pes", "--bytes is \"--pes\"; expected a number from 0, with K, M or G for powers of 1024"},
-    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
+    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --version, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
     {"explain reduce --pes 2 --bytes 64k", "--bytes is \"64k\"; expected a number from 0, with K, M or G for powers of 1024; did you mean \"64K\"?"},
     {"explain reduce --pes 2 --bytes 6", "--bytes is 6, which is not whole f32; expected a multiple of 4"},
     {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64, c128, int, long, longlong, uint, ulong, ulonglong, uchar, ushort, float, double, char, schar, short, half, bfloat16, longdouble, complexf, complexd, int32, int64, uint32, uint64, size, ptrdiff, int8, int16, uint8 or uint16; did you mean \"f32\"?"},
@@ -277,6 +278,25 @@ START_TEST(info__version__says_which_kernels_and_heap_and_why)
 }
 END_TEST
 
+START_TEST(info__version_option__as_of_other_programs)
+{
+    ck_assert_int_eq(run("", "--version"), 0);
+    ck_assert_str_eq(output, "chorus-info (chorus) " CHORUS_VERSION "\n");
+}
+END_TEST
+
+START_TEST(info__mistyped_variable__warns)
+{
+    ck_assert_int_eq(run("CHORUS_TIMOUT=3 CHORUS_PE=1 CHORUS_OF_ANOTHER=1", "options"), 0);
+    ck_assert_ptr_nonnull(strstr(
+        output, "chorus warn: CHORUS_TIMOUT is no setting; did you mean CHORUS_TIMEOUT?\n"));
+    ck_assert_ptr_null(strstr(output, "CHORUS_PE is no"));
+    ck_assert_ptr_null(strstr(output, "CHORUS_OF_ANOTHER is no"));
+    ck_assert_int_eq(run("CHORUS_TUNNING=x", "explain reduce --pes 2 --bytes 8"), 0);
+    ck_assert_ptr_nonnull(strstr(output, "did you mean CHORUS_TUNING?"));
+}
+END_TEST
+
 START_TEST(info__answer_cannot_be_written__says_so)
 {
     ck_assert_int_eq(run("", "version >/dev/full"), 2);
@@ -301,6 +321,8 @@ static void add(TCase *tests)
     tcase_add_test(tests, info__options__with_the_values_in_force);
     tcase_add_test(tests, info__check__counts_the_rules);
     tcase_add_test(tests, info__version__says_which_kernels_and_heap_and_why);
+    tcase_add_test(tests, info__version_option__as_of_other_programs);
+    tcase_add_test(tests, info__mistyped_variable__warns);
     tcase_add_test(tests, info__answer_cannot_be_written__says_so);
 }
 

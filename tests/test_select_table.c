@@ -122,7 +122,8 @@ static const struct refusal refusals[] = {
     /* Numbers. */
     {HEAD "  - {coll: reduce, bytes: 16K..0, algo: two_shot, from: fallback}\n", ":5:27: bytes 16K..0 is inverted; expected lo below hi, which is the first value not covered"},
     {HEAD "  - {coll: reduce, pes: 8..8, algo: two_shot, from: fallback}\n", ":5:25: pes 8..8 is empty; expected lo below hi, which is the first value not covered"},
-    {HEAD "  - {coll: reduce, bytes: 0..64k, algo: two_shot, from: fallback}\n", ":5:27: bytes \"0..64k\" is not a range; expected lo..hi or one number, such as 0..16K, 1M..inf or 8"},
+    {HEAD "  - {coll: reduce, bytes: 0..64k, algo: two_shot, from: fallback}\n", ":5:27: bytes \"0..64k\" is not a range; expected lo..hi or one number, such as 0..16K, 1M..inf or 8; did you mean \"64K\"?"},
+    {HEAD "  - {coll: reduce, bytes: 64KiB..1M, algo: two_shot, from: fallback}\n", ":5:27: bytes \"64KiB..1M\" is not a range; expected lo..hi or one number, such as 0..16K, 1M..inf or 8; did you mean \"64K\"?"},
     {HEAD "  - {coll: reduce, bytes: inf, algo: two_shot, from: fallback}\n", ":5:27: bytes \"inf\" is not a range; expected lo..hi or one number, such as 0..16K, 1M..inf or 8"},
     {HEAD "  - {coll: reduce, bytes: ..8, algo: two_shot, from: fallback}\n", ":5:27: bytes \"..8\" is not a range; expected lo..hi or one number, such as 0..16K, 1M..inf or 8"},
     {HEAD "  - {coll: reduce, bytes: 18446744073709551616, algo: two_shot, from: fallback}\n", ":5:27: bytes \"18446744073709551616\" is not a range; expected lo..hi or one number, such as 0..16K, 1M..inf or 8"},

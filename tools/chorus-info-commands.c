@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chorus-info.h"
 
+#include "api/environment.h"
 #include "base/number.h"
 #include "base/option.h"
 #include "boot/place.h"
@@ -153,6 +154,7 @@ chorus_status info_explain(const struct info_args *args)
     struct ch_select *select;
     chorus_status status;
 
+    ch_environment_warn();
     CH_TRY(ch_options_read(&options));
     CH_TRY(request_of(args, &options, &here, &request));
     CH_TRY(ch_select_open(options.algo, options.tuning, &select));
@@ -207,6 +209,7 @@ chorus_status info_options(const struct info_args *args)
     struct ch_options options;
 
     (void)args;
+    ch_environment_warn();
     CH_TRY(ch_options_read(&options)); /* refuses a value that is not one */
 #define X(NAME, field, KIND, initial, text) print_option(#NAME, initial, text);
     CH_OPTION_LIST(X)

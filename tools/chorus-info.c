@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Seen by the C library, which reads it. */
+__attribute__((visibility("default"))) const char *argp_program_version =
+    "chorus-info (chorus) " CHORUS_VERSION;
+
 enum { EXIT_UNSERVED = 1, EXIT_BAD_INPUT = 2 };
 enum {
     KEY_BYTES = 0x100,
@@ -104,9 +108,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 static bool knows_option(const char *word, bool *takes_next_out, struct ch_why *why)
 {
     const size_t length = strcspn(word, "=");
-    const char *names[sizeof(options) / sizeof(options[0]) + 2] = {"--help", "--usage"};
+    const char *names[sizeof(options) / sizeof(options[0]) + 3] = {"--help", "--usage",
+                                                                   "--version"};
     char dashed[sizeof(options) / sizeof(options[0])][32], found[64];
-    size_t count = 2, index;
+    size_t count = 3, index;
 
     for (size_t i = 0; options[i].name != NULL; i++) {
         (void)snprintf(dashed[i], sizeof(dashed[i]), "--%s", options[i].name);
@@ -114,7 +119,7 @@ static bool knows_option(const char *word, bool *takes_next_out, struct ch_why *
     }
     (void)snprintf(found, sizeof(found), "%.*s", (int)length, word);
     if (!ch_name_find("option", names, count, found, &index, why)) return false;
-    *takes_next_out = index >= 2 && options[index - 2].arg != NULL && word[length] == '\0';
+    *takes_next_out = index >= 3 && options[index - 3].arg != NULL && word[length] == '\0';
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "chorus/chorusx.h"
 
 #include "api/context.h"
+#include "api/environment.h"
 #include "base/log.h"
 #include "coll/cuda/gpu.h"
 
@@ -93,6 +94,7 @@ static chorus_status start(const char *function, int level, unsigned flags,
     CH_TRY(ch_log_start(&options));
     CH_TRY(ch_boot_open(options.timeout_ns, &boot));
     ch_log_name_pe((int)boot->me);
+    if (boot->me == 0) ch_environment_warn();
     CH_TRY(ch_context_open(&options, boot, level, &context));
     ch_context_set_process(context);
     return CHORUS_OK;

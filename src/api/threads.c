@@ -3,6 +3,7 @@
 #include "chorus/chorusx.h"
 
 #include "api/context.h"
+#include "api/environment.h"
 #include "base/log.h"
 
 #include <pthread.h>
@@ -102,6 +103,7 @@ int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: n_pes is %d; expected 1 or more", __func__, n_pes);
     CH_TRY(ch_options_read(&options));
     CH_TRY(ch_log_start(&options));
+    ch_environment_warn();
     pes = calloc((size_t)n_pes, sizeof(*pes));
     boots = calloc((size_t)n_pes, sizeof(*boots));
     if (pes == NULL || boots == NULL)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     NAME_CHARS_MAX = 40
@@ -62,11 +63,28 @@ static size_t edits(const char *a, const char *b)
     return row[m % 3][n];
 }
 
-/* The nearest name, if it shares most of its letters with what was found; else null. */
-static const char *nearest(const char *const names[], size_t count, const char *found)
+/* What other libraries call a thing that is here under another name; null: none of them. */
+static const char *called_here(const char *found)
 {
-    const char *best = NULL;
+    static const char *const names[][2] = {
+        {"allgather", "fcollect"},  {"all_gather", "fcollect"},
+        {"collect", "fcollect"},    {"allreduce", "reduce"},
+        {"all_reduce", "reduce"},   {"bcast", "broadcast"},
+        {"all_to_all", "alltoall"}, {"reduce_scatter", "reducescatter"},
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcasecmp(names[i][0], found) == 0) return names[i][1];
+    return NULL;
+}
+
+const char *ch_name_nearest(const char *const names[], size_t count, const char *found)
+{
+    const char *best = NULL, *here = called_here(found);
     size_t best_edits = (strlen(found) + 2) / 3 + 1;
+
+    for (size_t i = 0; i < count && here != NULL; i++)
+        if (strcmp(names[i], here) == 0) return names[i];
 
     for (size_t i = 0; i < count; i++) {
         const size_t e = edits(names[i], found);
@@ -90,7 +108,7 @@ bool ch_name_find(const char *kind, const char *const names[], size_t count, con
     }
     ch_why_set(why_out, "unknown %s \"%.*s\"; expected ", kind, NAME_CHARS_MAX, found);
     ch_why_list(why_out, names, count);
-    near = nearest(names, count, found);
+    near = ch_name_nearest(names, count, found);
     if (near != NULL) why_append(why_out, "; did you mean \"", near, "\"?");
     return false;
 }

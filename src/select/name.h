@@ -21,6 +21,10 @@ void ch_why_set(struct ch_why *why, const char *format, ...)
 /* Append "a, b or c". */
 void ch_why_list(struct ch_why *why, const char *const names[], size_t count);
 
+/* The name that shares most of its letters with what was found, or stands for what other
+ * libraries call so; null: none is near. */
+const char *ch_name_nearest(const char *const names[], size_t count, const char *found);
+
 /*
  * Where is `found` among names[0, count)? If nowhere, false, and *why_out lists the names and
  * suggests the nearest. `kind` says what the names are: "collective".

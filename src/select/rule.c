@@ -78,18 +78,32 @@ static bool parse_range(const char *text, struct ch_range *out)
            (strcmp(dots + 2, "inf") == 0 || ch_number_bytes(dots + 2, 0, UINT64_MAX, &out->hi));
 }
 
+/* What is wrong of a text that is no range: the upper bound if the lower is good. */
+static const char *bad_bound(const char *text, char lo[32])
+{
+    const char *dots = strstr(text, "..");
+    uint64_t value;
+
+    if (dots == NULL) return text;
+    (void)snprintf(lo, 32, "%.*s", (int)(dots - text), text);
+    return ch_number_bytes(lo, 0, UINT64_MAX, &value) ? dots + 2 : lo;
+}
+
 static chorus_status read_range(const struct row *row, int key, struct ch_range *out)
 {
     const char *expected = "lo..hi or one number, such as 0..16K, 1M..inf or 8";
+    struct ch_number_hint hint;
     const char *text;
+    char lo[32];
 
     out->lo = 0;
     out->hi = UINT64_MAX;
     if (row->values[key] == NULL) return CHORUS_OK;
     CH_TRY(text_of(row, key, expected, &text));
     if (!parse_range(text, out))
-        return CH_REFUSE(row->reader, row->values[key], "%s \"%s\" is not a range; expected %s",
-                         key_names[key], text, expected);
+        return CH_REFUSE(row->reader, row->values[key],
+                         "%s \"%s\" is not a range; expected %s%s", key_names[key], text,
+                         expected, ch_number_hint(bad_bound(text, lo), &hint));
     if (out->lo >= out->hi)
         return CH_REFUSE(row->reader, row->values[key],
                          "%s %s %s; expected lo below hi, which is the first value not covered",
