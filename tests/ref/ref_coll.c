@@ -117,14 +117,19 @@ static union number element_load(chorus_type type, const void *from)
 #define FROM_HALF(v) x.real = (long double)half_decode(format_of(type), (v).bits)
 #define FROM_FLOAT(v) x.real = (long double)(v)
 #define FROM_COMPLEX(v) x.pair = (double _Complex)(v)
+    switch (type) {
 #define X(T, ctype, class, bytes)                \
-    if (type == CHORUS_TYPE_##T) {               \
+    case CHORUS_TYPE_##T: {                      \
         ctype element;                           \
         memcpy(&element, from, sizeof(element)); \
         FROM_##class(element);                   \
+        break;                                   \
     }
-    CHORUS_TYPE_LIST(X)
+        CHORUS_TYPE_LIST(X)
 #undef X
+    case CHORUS_TYPE_COUNT:
+        break;
+    }
     return x;
 }
 
@@ -135,15 +140,20 @@ static void element_store(chorus_type type, union number x, void *to)
 #define TO_HALF(ctype, v) (v).bits = half_encode(format_of(type), (float)x.real)
 #define TO_FLOAT(ctype, v) v = (ctype)x.real
 #define TO_COMPLEX(ctype, v) v = (ctype)x.pair
+    switch (type) {
 #define X(T, ctype, class, bytes)                                   \
-    if (type == CHORUS_TYPE_##T) {                                  \
+    case CHORUS_TYPE_##T: {                                         \
         ctype element;                                              \
         memset(&element, 0, sizeof(element)); /* its padding too */ \
         TO_##class(ctype, element);                                 \
         memcpy(to, &element, sizeof(element));                      \
+        break;                                                      \
     }
-    CHORUS_TYPE_LIST(X)
+        CHORUS_TYPE_LIST(X)
 #undef X
+    case CHORUS_TYPE_COUNT:
+        break;
+    }
 }
 
 /* Keep a value to the precision that the type is combined in. */

@@ -167,45 +167,51 @@ static void check_plain(const struct sim_block *b, size_t lo, size_t hi, const c
             sim_fail("PE %u accesses %s as plain data", sim.now->pe, sim_place(at));
 }
 
-/* Bytes [lo, hi) of the block at `at - lo`. Neighbours mostly have the same history. */
+/* The end of the bytes of a block that have the history of the first; mostly that is hi. */
+static size_t alike_until(const struct sim_block *b, size_t lo, size_t hi)
+{
+    const sim_stamp wrote = b->wrote[lo], read = b->read[lo];
+    sim_stamp differs = 0;
+
+    for (size_t i = lo; i < hi; i++)
+        differs |= (b->wrote[i] ^ wrote) | (b->read[i] ^ read);
+    if (differs == 0) return hi;
+    for (size_t i = lo + 1;; i++)
+        if (b->wrote[i] != wrote || b->read[i] != read) return i;
+}
+
+static void set_stamps(sim_stamp *stamps, size_t lo, size_t hi, sim_stamp stamp)
+{
+    for (size_t i = lo; i < hi; i++)
+        stamps[i] = stamp;
+}
+
+/* Bytes [lo, hi) of the block at `at - lo`. */
 static void write_block(struct sim_block *b, size_t lo, size_t hi, const char *at,
                         const unsigned char *data)
 {
     const sim_stamp mine = sim_stamp_now(sim.now);
-    sim_stamp w = 0, r = 0;
 
     check_plain(b, lo, hi, at);
-    for (size_t i = lo; i < hi; i++) {
-        if (b->wrote[i] != w) {
-            w = b->wrote[i];
-            if (!sim_knows(sim.now, w)) fail_race("writes", at + i - lo, "written", w);
-        }
-        if (b->read[i] != r) {
-            r = b->read[i];
-            check_reads(r, at + i - lo);
-        }
-        b->wrote[i] = mine;
-        b->read[i] = 0;
+    for (size_t i = lo; i < hi; i = alike_until(b, i, hi)) {
+        if (!sim_knows(sim.now, b->wrote[i]))
+            fail_race("writes", at + i - lo, "written", b->wrote[i]);
+        check_reads(b->read[i], at + i - lo);
     }
+    set_stamps(b->wrote, lo, hi, mine);
+    set_stamps(b->read, lo, hi, 0);
     memcpy(b->value + lo, data, hi - lo);
 }
 
 static void read_block(struct sim_block *b, size_t lo, size_t hi, const char *at,
                        unsigned char *out)
 {
-    sim_stamp w = 0, old = 0, new = sim_readers_add(0);
-
     check_plain(b, lo, hi, at);
-    for (size_t i = lo; i < hi; i++) {
-        if (b->wrote[i] != w) {
-            w = b->wrote[i];
-            if (!sim_knows(sim.now, w)) fail_race("reads", at + i - lo, "written", w);
-        }
-        if (b->read[i] != old) {
-            old = b->read[i];
-            new = sim_readers_add(old);
-        }
-        b->read[i] = new;
+    for (size_t i = lo, end; i < hi; i = end) {
+        end = alike_until(b, i, hi);
+        if (!sim_knows(sim.now, b->wrote[i]))
+            fail_race("reads", at + i - lo, "written", b->wrote[i]);
+        set_stamps(b->read, i, end, sim_readers_add(b->read[i]));
     }
     memcpy(out, b->value + lo, hi - lo);
 }
