@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does the simulator see the faults that these algorithms could have?
 
-    mutants.py BUILD_DIR COMPILER...
+    mutants.py FOLDER ALL_H LIBRARY COMPILER...
 
-Each mutant is a copy of the sources with one fault. It is compiled into test_sim_coll, which
-must fail and must say why in the words given. The test fails for a mutant that survives, that
-is killed for another reason, or whose place in the sources is no longer found.
+      FOLDER   for what this makes
+      ALL_H    coll/all.h as the build wrote it
+      LIBRARY  test_sim_coll as an archive
+
+Each mutant is one algorithm compiled with one fault in a header. With that in place of the
+algorithm's own body (tests/sim/instance.c) test_sim_coll must fail and must say why in the words
+given. The test fails for a mutant that survives, that is killed for another reason, or whose
+place in the sources is no longer found.
 """
 import concurrent.futures
 import dataclasses
@@ -17,11 +22,17 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DCH_SIM", "-O1", "-w"]
-COMMON = ["tests/sim/atomic.c", "tests/sim/clock.c", "tests/sim/fiber.c", "tests/sim/memory.c",
-          "tests/sim/drive.c", "tests/sim/plan.c", "tests/test_sim_coll.c",
-          "tests/ref/ref_coll.c", "src/coll/algorithm.c", "src/coll/reduce.c", "src/team/sync.c"]
-INSTANCE = "tests/sim/instance.c"  # all that sees the algorithms' bodies
+# It takes longer to compile an algorithm than to run it until it fails.
+FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DCH_SIM", "-O0", "-w"]
+BODY = """#include "sim/instance.h"
+
+#include "coll/all.h"
+
+chorus_status sim_run_{fn}(const struct ch_coll *c, struct ch_lanes g)
+{{
+    return {fn}(c, g);
+}}
+"""
 SEEDS = 1500
 
 
@@ -161,7 +172,7 @@ MUTANTS = [
            "alltoall:all_push:ll", DEADLOCK),
     Mutant("no meeting after an exchange is combined", "src/coll/words/exchange.h",
            "return ch_agree(st, g); /* all lanes have combined what was in the places */",
-           "return st;", "reduce:one_shot:simple", DEADLOCK),
+           "return st;", "reduce:one_shot:ll", DEADLOCK),
     Mutant("number of an exchange in rounds not stored", "src/coll/words/rounds.h",
            "if (g.lane == 0) c->exchanges[kind] = last + 1;", "",
            "reducescatter:bruck:ll", DEADLOCK),
@@ -423,7 +434,7 @@ MUTANTS = [
            "reduce:two_shot:simple", WRONG),
     Mutant("no meeting before a signal", "src/coll/words/vocab.h",
            "ch_lanes_sync(g); /* other lanes' accesses precede the store */", "",
-           "broadcast:put_to_all:simple", WRONG),
+           "broadcast:pull:simple", WRONG),
     Mutant("no meeting before the last signals of a scatter", "src/coll/algo/broadcast_scatter.h",
            "ch_lanes_sync(g); /* other lanes' accesses precede the stores */", "",
            "broadcast:scatter_allgather:simple", WRONG),
@@ -504,52 +515,58 @@ MUTANTS = [
 ]
 
 
-def compile_one(compiler, source, out, top=TOP, more=()):
-    includes = [f"-I{top}/src", f"-I{TOP}/include", f"-I{TOP}/tests"]
-    subprocess.run([*compiler, *FLAGS, *more, *includes, "-c", str(TOP / source), "-o", str(out)],
-                   check=True)
+def functions():
+    """The function of each algorithm, by the name that users write."""
+    rows = (TOP / "src/coll/algorithm.h").read_text()
+    return {":".join(names): fn for *names, fn in
+            re.findall(r"^    X\((\w+), (\w+), (\w+), (ch_\w+),", rows, re.M)}
 
 
-def link(compiler, objects, out):
-    subprocess.run([*compiler, *map(str, objects), "-lm", "-o", str(out)], check=True)
+class Bench:
+    """Where mutants are made, and what of."""
 
+    def __init__(self, folder, all_h, library, compiler):
+        self.folder, self.library, self.compiler = folder, library, compiler
+        self.functions = functions()
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "all/coll").mkdir(parents=True)
+        shutil.copy(all_h, folder / "all/coll/all.h")
 
-def run(program, mutant):
-    return subprocess.run([str(program), "--algo", mutant.algo, "--pes", str(mutant.pes),
-                           "--seeds", str(SEEDS)], capture_output=True, text=True, timeout=120)
+    def program(self, mutant, text, place):
+        """test_sim_coll with `text` in place of the mutant's file."""
+        (place / mutant.file).parent.mkdir(parents=True)
+        (place / mutant.file).write_text(text)
+        (place / "body.c").write_text(BODY.format(fn=self.functions[mutant.algo]))
+        program = place / "test_sim_coll"
+        includes = [f"-I{place}/src", f"-I{self.folder}/all", f"-I{TOP}/src", f"-I{TOP}/include",
+                    f"-I{TOP}/tests"]
+        subprocess.run([*self.compiler, *FLAGS, *includes, str(place / "body.c"),
+                        str(self.library), "-lm", "-o", str(program)], check=True)
+        return program
 
-
-def try_mutant(mutant, place, compiler, objects):
-    """What is wrong with the mutant's death, or nothing."""
-    text = (TOP / mutant.file).read_text()
-    if text.count(mutant.old) != 1:
-        return f"{mutant.file} has {text.count(mutant.old)} places with: {mutant.old}"
-    shutil.copytree(TOP / "src", place / "src")
-    subprocess.run([str(TOP / "src/coll/all-headers"), str(place / "src"),
-                    str(place / "src/coll/all.h")], check=True)
-    (place / mutant.file).write_text(text.replace(mutant.old, mutant.new))
-    # It takes longer to compile all algorithms than to run one.
-    compile_one(compiler, INSTANCE, place / "instance.o", place, ["-O0"])
-    link(compiler, [*objects, place / "instance.o"], place / "test_sim_coll")
-    result = run(place / "test_sim_coll", mutant)
-    if result.returncode == 0:
-        return f"survived {SEEDS} seeds of {mutant.algo} on {mutant.pes} PEs"
-    if result.returncode != 1 or not re.search(mutant.says, result.stdout):
-        return f"was expected to say '{mutant.says}', but: {result.stdout}{result.stderr}"
-    return ""
+    def try_mutant(self, mutant, place):
+        """What is wrong with the mutant's death, or nothing."""
+        text = (TOP / mutant.file).read_text()
+        if text.count(mutant.old) != 1:
+            return f"{mutant.file} has {text.count(mutant.old)} places with: {mutant.old}"
+        program = self.program(mutant, text.replace(mutant.old, mutant.new), place)
+        result = subprocess.run([str(program), "--algo", mutant.algo, "--pes", str(mutant.pes),
+                                 "--seeds", str(SEEDS)], capture_output=True, text=True,
+                                timeout=120)
+        if result.returncode == 0:
+            return f"survived {SEEDS} seeds of {mutant.algo} on {mutant.pes} PEs"
+        if result.returncode != 1 or not re.search(mutant.says, result.stdout):
+            return f"was expected to say '{mutant.says}', but: {result.stdout}{result.stderr}"
+        return ""
 
 
 def main():
-    build, compiler = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    shutil.rmtree(build, ignore_errors=True)
-    build.mkdir(parents=True)
-    objects = [build / f"common{i}.o" for i in range(len(COMMON))]
+    folder, all_h, library = map(pathlib.Path, sys.argv[1:4])
+    bench = Bench(folder, all_h, library, sys.argv[4:])
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda pair: compile_one(compiler, *pair), zip(COMMON, objects)))
-        places = [build / str(i) for i in range(len(MUTANTS))]
-        outcomes = pool.map(lambda m, p: try_mutant(m, p, compiler, objects), MUTANTS, places)
-        for mutant, wrong in zip(MUTANTS, outcomes):
+        places = [folder / str(i) for i in range(len(MUTANTS))]
+        for mutant, wrong in zip(MUTANTS, pool.map(bench.try_mutant, MUTANTS, places)):
             print(f"{'ALIVE' if wrong else 'killed'}  {mutant.name}{': ' if wrong else ''}{wrong}")
             failed += bool(wrong)
     return 1 if failed else 0
