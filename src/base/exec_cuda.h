@@ -114,6 +114,11 @@ CH_FN uint32_t ch_warp_mask(struct ch_lanes g)
     return g.width == CH_WARP_LANES ? ~0u : (1u << g.width) - 1;
 }
 
+CH_FN void ch_soon(const void *memory, size_t bytes)
+{
+    (void)memory, (void)bytes; /* stores do not wait for lines */
+}
+
 CH_FN void ch_lanes_sync(struct ch_lanes g)
 {
     if (CH_IS_BLOCK(g))

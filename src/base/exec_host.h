@@ -94,6 +94,21 @@ CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
     if (bytes != 0 && dst != src) memcpy(dst, src, bytes);
 }
 
+/* This PE will soon store to `bytes` there, which others hold in their caches: ask for the
+ * first two cache lines. A store that waits for its line lets no later one pass. */
+CH_FN void ch_soon(const void *memory, size_t bytes)
+{
+    const char *line = (const char *)memory;
+
+    for (size_t at = 0; at < bytes && at < 2 * CH_CACHE_LINE_BYTES; at += CH_CACHE_LINE_BYTES)
+#if defined(__x86_64__)
+        /* The builtin asks for a line to read, unless this is compiled for newer processors. */
+        __asm__ volatile("prefetchw %0" : : "m"(line[at]));
+#else
+        __builtin_prefetch(line + at, 1);
+#endif
+}
+
 /*
  * Read plain data without copying where the machine can: a pointer to `bytes` readable bytes,
  * which is `memory` itself or `scratch` (private, at least `bytes`).

@@ -73,7 +73,7 @@ static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_
         const size_t chunk = chunk_of(kind, chunk_bytes);
 
         layout->chunk_bytes[kind] = chunk;
-        layout->cells_log2[kind] = log2_up(CH_FIFO_CHUNKS * ch_cells(kind, chunk));
+        layout->cells_log2[kind] = log2_up(CH_FIFO_CHUNKS * ch_message_cells(kind, chunk));
         layout->fifo_bytes[kind] = ch_cell_bytes(kind) << layout->cells_log2[kind];
         layout->fifo_offset[kind] = offset;
         offset = round_up(offset + n * layout->fifo_bytes[kind], sizeof(struct ch_line));

@@ -158,6 +158,16 @@ CH_FN uint64_t ch_cells(enum ch_cell kind, size_t bytes)
     return 0;
 }
 
+/* Those that a message in a FIFO takes: whole cache lines. Packets of two messages in one line
+ * would let the writer of the second wait until the reader of the first gives the line back. */
+CH_FN uint64_t ch_message_cells(enum ch_cell kind, size_t bytes)
+{
+    const uint64_t packets = CH_CACHE_LINE_BYTES / sizeof(struct ch_packet);
+    const uint64_t cells = ch_cells(kind, bytes);
+
+    return kind == CH_CELL_ll ? (cells + packets - 1) / packets * packets : cells;
+}
+
 /* A message in a FIFO: cells [begin, end), `memory` is where the first lies. */
 struct ch_message {
     uint64_t begin, end;
@@ -171,7 +181,7 @@ CH_FN struct ch_message ch_message_after(char *dup, const struct ch_sync_layout 
                                          size_t bytes)
 {
     const uint64_t cells = (uint64_t)1 << layout->cells_log2[kind];
-    const uint64_t needed = ch_cells(kind, bytes), at = position & (cells - 1);
+    const uint64_t needed = ch_message_cells(kind, bytes), at = position & (cells - 1);
     struct ch_message m;
 
     m.begin = at + needed <= cells ? position : position - at + cells;

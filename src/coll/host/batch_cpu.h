@@ -21,6 +21,9 @@ struct ch_acc {
     unsigned char data[CH_ACC_FACTOR * CH_UNIT_BYTES] __attribute__((aligned(16)));
 };
 
+/* Data in a cache line of packets. */
+#define CH_PACKED_BYTES (CH_CACHE_LINE_BYTES / 2)
+
 #define CH_AHEAD 1u
 #define CH_EACH_AHEAD(u) for (uint32_t u = 0; u < CH_AHEAD; u++)
 
@@ -138,6 +141,16 @@ CH_FN void ch_unpack(unsigned char *to, uint64_t data, size_t bytes)
         memcpy(to, &data, bytes);
 }
 
+/* The packets of `bytes`, a cache line of them or less. The first comes last: it is what their
+ * reader polls, who thus fetches the line once it is whole, and not while it is filled. */
+CH_FN void ch_packets_store(struct ch_packet *packets, const unsigned char *from, size_t bytes,
+                            uint64_t flag)
+{
+    for (size_t i = (bytes - 1) / 8 * 8; i != 0; i -= 8)
+        ch_packet_store(&packets[i / 8], ch_pack(from + i, bytes - i), flag);
+    ch_packet_store(packets, ch_pack(from, bytes), flag);
+}
+
 CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *v,
                          const struct ch_batch *b, uint64_t flag)
 {
@@ -145,9 +158,9 @@ CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *
     struct ch_line *lines = (struct ch_line *)(void *)cells;
 
     if (kind == CH_CELL_ll)
-        for (size_t i = 0; i < b->bytes; i += 8)
-            ch_packet_store(&packets[(b->at + i) / 8], ch_pack(v->data + i, b->bytes - i),
-                            flag);
+        for (size_t i = 0; i < b->bytes; i += CH_PACKED_BYTES)
+            ch_packets_store(&packets[(b->at + i) / 8], v->data + i,
+                             ch_min(CH_PACKED_BYTES, b->bytes - i), flag);
     else
         for (size_t i = 0; i < b->bytes; i += CH_LINE_DATA)
             ch_line_store(&lines[(b->at + i) / CH_LINE_DATA], v->data + i,

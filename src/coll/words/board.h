@@ -44,6 +44,17 @@ CH_FN chorus_status ch_board_wait_for_room(const struct ch_coll *c, enum ch_cell
     return CHORUS_OK;
 }
 
+/* Fetch the line of the fourth message after this one, if they are alike. A nearer one comes
+ * too late, a farther one a reader that is close behind takes back. */
+CH_FN void ch_board_soon(const struct ch_coll *c, enum ch_cell kind, struct ch_message m,
+                         size_t bytes)
+{
+    const uint64_t cells = m.end - m.begin;
+    const struct ch_message later = ch_board_after(c, kind, c->me, m.end + 3 * cells, bytes);
+
+    ch_soon(later.memory, cells * ch_cell_bytes(kind));
+}
+
 /* Post `bytes` (1 to a chunk) on this PE's board. src may be reused on return. */
 CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_cell kind, const char *src,
                             size_t bytes, struct ch_lanes g)
@@ -64,6 +75,7 @@ CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_cell kind, const ch
     ch_lanes_sync(g); /* all lanes have read `sent` and stored their share */
     if (g.lane != 0) return CHORUS_OK;
     own->sent = m.end;
+    if (kind != CH_CELL_simple) ch_board_soon(c, kind, m, bytes);
     if (kind == CH_CELL_simple) /* pairs with ch_posted */
         ch_word_store(ch_word_at(c, c->me, CH_WORD_FILLED, c->me), m.end, CH_DATA);
     for (uint32_t k = 1; k < c->n; k++)
