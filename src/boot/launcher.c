@@ -8,6 +8,7 @@
 #include "boot/ways.h"
 #include "boot/wire.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
