@@ -30,9 +30,10 @@ void memory_watch(void)
 
 const char *memory_blame(int signo)
 {
-    const struct kills now = count();
+    struct kills now;
 
     if (signo != SIGKILL) return "";
+    now = count();
     if (now.of_group > at_start.of_group)
         return ": the kernel's out-of-memory killer has ended processes of its control group "
                "since the job began; take less memory, or start fewer PEs";
