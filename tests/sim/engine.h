@@ -122,7 +122,6 @@ struct sim_block {
     uint8_t kind[SIM_UNITS];
     sim_stamp wrote[SIM_BLOCK_BYTES];
     sim_stamp read[SIM_BLOCK_BYTES]; /* or, with low byte SIM_SHARED, a set of stamps */
-    unsigned char value[SIM_BLOCK_BYTES];
 };
 #define SIM_SHARED 0xffu
 

@@ -25,6 +25,7 @@ static struct {
     char *pool;
     size_t pool_used, stride;
     struct sim_block *blocks;
+    unsigned char *values; /* of each address; valid as its block is */
 } memory;
 
 static void *reserve(size_t bytes, int protection)
@@ -44,6 +45,7 @@ void sim_memory_open(void)
         memory.pool = reserve(POOL_BYTES, PROT_READ | PROT_WRITE);
         memory.blocks = reserve(SPACE_BYTES / SIM_BLOCK_BYTES * sizeof(struct sim_block),
                                 PROT_READ | PROT_WRITE);
+        memory.values = reserve(SPACE_BYTES, PROT_READ | PROT_WRITE);
     }
     memory.stride =
         (sim.setup.pe_bytes + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
@@ -79,13 +81,19 @@ uint32_t sim_owner(const void *address)
     return (uint32_t)(((uintptr_t)address - (uintptr_t)memory.space) / memory.stride);
 }
 
+static size_t offset_of(const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)memory.space;
+}
+
 struct sim_block *sim_block_at(const void *address)
 {
-    struct sim_block *b =
-        &memory.blocks[((uintptr_t)address - (uintptr_t)memory.space) / SIM_BLOCK_BYTES];
+    const size_t i = offset_of(address) / SIM_BLOCK_BYTES;
+    struct sim_block *b = &memory.blocks[i];
 
     if (b->run != sim.run) {
         memset(b, 0, sizeof(*b));
+        memset(memory.values + i * SIM_BLOCK_BYTES, 0, SIM_BLOCK_BYTES);
         b->run = sim.run;
     }
     return b;
@@ -187,8 +195,7 @@ static void set_stamps(sim_stamp *stamps, size_t lo, size_t hi, sim_stamp stamp)
 }
 
 /* Bytes [lo, hi) of the block at `at - lo`. */
-static void write_block(struct sim_block *b, size_t lo, size_t hi, const char *at,
-                        const unsigned char *data)
+static void write_block(struct sim_block *b, size_t lo, size_t hi, const char *at)
 {
     const sim_stamp mine = sim_stamp_now(sim.now);
 
@@ -200,11 +207,9 @@ static void write_block(struct sim_block *b, size_t lo, size_t hi, const char *a
     }
     set_stamps(b->wrote, lo, hi, mine);
     set_stamps(b->read, lo, hi, 0);
-    memcpy(b->value + lo, data, hi - lo);
 }
 
-static void read_block(struct sim_block *b, size_t lo, size_t hi, const char *at,
-                       unsigned char *out)
+static void read_block(struct sim_block *b, size_t lo, size_t hi, const char *at)
 {
     check_plain(b, lo, hi, at);
     for (size_t i = lo, end; i < hi; i = end) {
@@ -213,35 +218,40 @@ static void read_block(struct sim_block *b, size_t lo, size_t hi, const char *at
             fail_race("reads", at + i - lo, "written", b->wrote[i]);
         set_stamps(b->read, i, end, sim_readers_add(b->read[i]));
     }
-    memcpy(out, b->value + lo, hi - lo);
+}
+
+/* The end of what lies in one block with `at`. */
+static const char *block_end(const char *at, const char *end)
+{
+    const char *next = at + SIM_BLOCK_BYTES - (uintptr_t)at % SIM_BLOCK_BYTES;
+
+    return next < end ? next : end;
 }
 
 void sim_write(void *to, const void *data, size_t bytes)
 {
-    const unsigned char *from = data;
+    const char *const end = (const char *)to + bytes;
 
-    for (size_t at = 0; at < bytes;) {
-        const char *p = (const char *)to + at;
-        const size_t lo = (uintptr_t)p % SIM_BLOCK_BYTES;
-        const size_t hi = SIM_BLOCK_BYTES - lo < bytes - at ? SIM_BLOCK_BYTES : lo + bytes - at;
+    for (const char *at = to, *next; at < end; at = next) {
+        const size_t lo = (uintptr_t)at % SIM_BLOCK_BYTES;
 
-        write_block(sim_block_at(p), lo, hi, p, from + at);
-        at += hi - lo;
+        next = block_end(at, end);
+        write_block(sim_block_at(at), lo, lo + (size_t)(next - at), at);
     }
+    memcpy(memory.values + offset_of(to), data, bytes);
 }
 
 void sim_read(const void *from, size_t bytes, void *out)
 {
-    unsigned char *to = out;
+    const char *const end = (const char *)from + bytes;
 
-    for (size_t at = 0; at < bytes;) {
-        const char *p = (const char *)from + at;
-        const size_t lo = (uintptr_t)p % SIM_BLOCK_BYTES;
-        const size_t hi = SIM_BLOCK_BYTES - lo < bytes - at ? SIM_BLOCK_BYTES : lo + bytes - at;
+    for (const char *at = from, *next; at < end; at = next) {
+        const size_t lo = (uintptr_t)at % SIM_BLOCK_BYTES;
 
-        read_block(sim_block_at(p), lo, hi, p, to + at);
-        at += hi - lo;
+        next = block_end(at, end);
+        read_block(sim_block_at(at), lo, lo + (size_t)(next - at), at);
     }
+    memcpy(out, memory.values + offset_of(from), bytes);
 }
 
 /* --- the primitive
