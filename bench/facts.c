@@ -5,6 +5,7 @@
 #include "commit.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -39,14 +40,17 @@ static void machine(struct ch_facts *facts, const char *architecture)
     (void)fclose(file);
 }
 
+/* Those of all PEs together are as chorusrun counts them for the library; other launchers do
+ * not tell, and a bound PE cannot know. */
 static void cores(struct ch_facts *facts)
 {
+    const char *const told = getenv("CHORUS_N_CORES");
     cpu_set_t mine;
 
     CPU_ZERO(&mine);
     (void)sched_getaffinity(0, sizeof(mine), &mine);
-    ADD(facts, "cores", "%ld, of which PE 0 may use %d", sysconf(_SC_NPROCESSORS_ONLN),
-        CPU_COUNT(&mine));
+    ADD(facts, "cores", "%s for all PEs; PE 0 may use %d of %ld hardware threads",
+        told != NULL ? told : "unknown", CPU_COUNT(&mine), sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static void date(struct ch_facts *facts)

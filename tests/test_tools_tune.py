@@ -88,7 +88,7 @@ rules:
 # On cores of their own, for several numbers of PEs: what is as good for the next number of PEs
 # serves it too, and else the middle between the two is the bound.
 MANY_PES = [
-    "# cores: 64, of which PE 0 may use 1", "# date: 2026-01-02T03:04:05Z", NAMES,
+    "# cores: 64 for all PEs; PE 0 may use 1 of 128 hardware threads", "# date: 2026-01-02T03:04:05Z", NAMES,
     *(row("fcollect", "all_push", "ll", 1, pes, 8, us) for pes, us in ((2, 1), (4, 2), (32, 9), (48, 9))),
     "# command: chorus-sweep --radix 4", NAMES,
     *(row("fcollect", "bruck", "ll", 1, pes, 8, us) for pes, us in ((2, 2), (4, 2.5), (32, 4), (48, 10))),
@@ -241,6 +241,8 @@ with tempfile.TemporaryDirectory() as scratch:
     assert table.endswith('coll: alltoall, algo: bruck, proto: ll, radix: 2, from: "small.csv:5"}\n'), table
     shared = [MANY_PES[0].replace("64", "32"), *MANY_PES[1:]]
     assert "serves: {machine: host, cores: shared}" in tune(scratch, shared)[1]
+    untold = [MANY_PES[0].replace("64", "unknown"), *MANY_PES[1:]]
+    assert "serves: {machine: host}" in tune(scratch, untold)[1]
     (Path(scratch) / "host.csv").write_text("".join(f"{line}\n" for line in SWEEP))
     status, _, err = tune(scratch, ON_GPUS, str(Path(scratch) / "host.csv"))
     assert status == 1 and "sweeps on hosts and on GPUs" in err, err

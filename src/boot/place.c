@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "boot/place.h"
 
+#include "boot/quota.h"
+
 #include <hwloc.h>
 #include <stdlib.h>
 
@@ -8,6 +10,7 @@ struct ch_place {
     hwloc_topology_t topology;
     hwloc_bitmap_t allowed; /* hardware threads this process may use */
     hwloc_obj_type_t unit;  /* cores, or hardware threads where hwloc knows no cores */
+    uint32_t quota;         /* cores' worth of time that it may use */
 };
 
 static uint32_t count_units(const struct ch_place *place)
@@ -42,6 +45,7 @@ struct ch_place *ch_place_open(void)
     if (load_cores(place->topology) != 0) goto out_topology;
     if (hwloc_get_cpubind(place->topology, place->allowed, HWLOC_CPUBIND_PROCESS) != 0)
         goto out_topology;
+    place->quota = ch_quota_cores(CH_QUOTA_ROOT);
     place->unit = HWLOC_OBJ_CORE;
     if (count_units(place) == 0) place->unit = HWLOC_OBJ_PU;
     return place;
@@ -65,9 +69,9 @@ void ch_place_close(struct ch_place *place)
 
 uint32_t ch_place_cores(const struct ch_place *place)
 {
-    const uint32_t count = count_units(place);
+    const uint32_t count = count_units(place), most = count > 0 ? count : 1;
 
-    return count > 0 ? count : 1;
+    return most < place->quota ? most : place->quota;
 }
 
 int ch_place_bind(const struct ch_place *place, uint32_t i)

@@ -11,7 +11,9 @@ struct ch_place;
 struct ch_place *ch_place_open(void);
 void ch_place_close(struct ch_place *place); /* null is a no-op */
 
-/* Cores of which this process may use at least one hardware thread; at least 1. */
+/* Cores of which this process may use at least one hardware thread, or fewer, if the CPU quota
+ * of its control group is not worth so many; at least 1. This is what "cores" means everywhere.
+ */
 uint32_t ch_place_cores(const struct ch_place *place);
 
 /* Bind the calling process to core i of those, 0 <= i < ch_place_cores. Returns 0, or -1 if

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quota.h: how much of a host's cores a control group leaves to this process. */
+#ifndef CH_QUOTA_H
+#define CH_QUOTA_H
+
+#include <stdint.h>
+
+/* The folder that the system's files are under. */
+#define CH_QUOTA_ROOT ""
+
+/*
+ * Whole cores that the CPU quotas of this process's control groups, of either version, and of
+ * all groups above them are worth; at least 1. UINT32_MAX: there is no quota. PEs that run on
+ * more cores than that are all stopped for the rest of a period once they have used up the
+ * quota, which is as if they shared cores, but longer.
+ */
+uint32_t ch_quota_cores(const char *root);
+
+#endif /* CH_QUOTA_H */
