@@ -71,7 +71,6 @@
     X(broadcast, board, ll128, ch_broadcast_board_ll128, CH_NEED_map, 0, 1, m, plain, never) \
     X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_map, 0, 1, (n - 1) * m, plain, small) \
     X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_most_grains(m, n - 1), plain, never) \
-    X(broadcast, scatter_push, simple, ch_broadcast_scatter_push, CH_NEED_map, 0, ch_min(2, n - 1), ch_max(m, (n - 2) * ch_most_grains(m, n - 1)), plain, never) \
     X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map | CH_NEED_multicast, 0, 1, (n - 1) * m, multicast, never) \
     X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_map, 0, 1, (n - 1) * m, plain, large) \
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
