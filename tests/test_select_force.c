@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choices that stand before the tables, and finding an algorithm by its name. */
+#include "select/name.h"
+
 #include "select_fixture.h"
 
 START_TEST(force__choices__stand_before_every_table)
@@ -95,6 +97,23 @@ START_TEST(force__bad_text__refused_naming_the_variable)
 }
 END_TEST
 
+START_TEST(nearest__names_of_other_libraries__give_ours)
+{
+    static const char *const others[][2] = {
+        {"allgather", "fcollect"},  {"all_gather", "fcollect"},
+        {"AllGather", "fcollect"},  {"collect", "fcollect"},
+        {"bcast", "broadcast"},     {"allreduce", "reduce"},
+        {"all_reduce", "reduce"},   {"reduce_scatter", "reducescatter"},
+        {"all_to_all", "alltoall"}, {"alltoallv", "alltoall"},
+    };
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        ck_assert_str_eq(ch_name_nearest(ch_coll_names, CHORUS_COLL_COUNT, others[i][0]),
+                         others[i][1]);
+    ck_assert_ptr_null(ch_name_nearest(ch_coll_names + 1, 1, "allgather"));
+}
+END_TEST
+
 START_TEST(find__name_and_protocol__give_the_algorithm)
 {
     const struct ch_algo *algo = NULL;
@@ -123,6 +142,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, force__copy_engine_on_a_host__refused);
     tcase_add_loop_test(tests, force__bad_text__refused_naming_the_variable, 0,
                         (int)(sizeof(bad_force) / sizeof(bad_force[0])));
+    tcase_add_test(tests, nearest__names_of_other_libraries__give_ours);
     tcase_add_test(tests, find__name_and_protocol__give_the_algorithm);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reach.c: the requests are divided into cells until it is plain, in each cell, which rules win
  * there.
