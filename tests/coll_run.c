@@ -121,10 +121,21 @@ static void download(const struct site *s)
     chorus_getmem(s->source_here, s->source, buffer_bytes(s->n), me);
 }
 
+static size_t dest_bytes(const struct site *s, const chorusx_call *call)
+{
+    return ref_dest_count(call->coll, s->n, call->count) * ch_type_bytes[call->type];
+}
+
+/* dest and the guards, which is all that is looked at. */
+static void poison_dest(const struct site *s, const chorusx_call *call)
+{
+    ref_poison(here(s, call->dest) - GUARD_BYTES, dest_bytes(s, call) + 2 * GUARD_BYTES);
+}
+
 static void check_dest(const struct site *s, const chorusx_call *call, bool has_guards)
 {
     const size_t count = ref_dest_count(call->coll, s->n, call->count);
-    const size_t bytes = count * ch_type_bytes[call->type];
+    const size_t bytes = dest_bytes(s, call);
     const char *got = here(s, call->dest);
     unsigned char guard[GUARD_BYTES];
     ptrdiff_t wrong;
@@ -190,7 +201,7 @@ static void call_once(struct site *s, chorusx_call call, enum place place, size_
     s->calls++;
     call.team = s->team;
     set_buffers(s, &call, place, offset);
-    if (apart) ref_poison(s->dest_here, buffer_bytes(s->n));
+    if (apart) poison_dest(s, &call);
     ref_fill(call.coll, call.type, call.op, s->calls, s->me,
              ref_source_count(call.coll, s->n, call.count), here(s, call.source));
     upload(s);
