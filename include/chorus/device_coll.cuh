@@ -47,12 +47,10 @@ CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
     return c;
 }
 
-/* Messages of so many chunks go in packets. */
-#define CH_DEVICE_CHUNKS 2u
-
+/* Messages of a chunk go in packets. */
 CH_FN int ch_is_short(const struct ch_coll *c)
 {
-    return ch_bytes(c) <= CH_DEVICE_CHUNKS * c->layout->chunk_bytes[CH_CELL_ll];
+    return ch_bytes(c) <= c->layout->chunk_bytes[CH_CELL_ll];
 }
 
 /* The bodies for a collective, a constant of each call: of CH_ALGO_LIST those for small and for
@@ -199,8 +197,8 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, struct ch_
     c.late_peer = &late_pe;
     c.exchanges = numbers;
     c.is_known = &is_known;
+    c.broken = ticket.failed;
     ch_publish();
-    c.broken = ch_lanes_share(g, ticket.failed); /* looked at after the fence, not before */
     st = ch_barrier_push(&c, g);
     if ((numbers[CH_CELL_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (st == CHORUS_OK)
@@ -214,14 +212,14 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, struct ch_
 CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
 {
     const struct ch_device_team *team = ch_team_of(handle);
-    const struct ch_lanes first = {g.lane, g.width < CH_WARP_LANES ? g.width : CH_WARP_LANES};
+    const struct ch_lanes first = {g.lane, CH_WARP_LANES};
     chorus_status st = CHORUS_OK;
     struct ch_ticket ticket;
 
     if (team == 0) return CHORUS_ERR_ARG;
-    __builtin_assume(first.width <= CH_WARP_LANES);
     ticket = ch_take(team->dup, g);
     ch_lanes_sync(g);
+    if (!CH_IS_BLOCK(g)) return ch_run_barrier(team, ticket, g);
     if (g.lane < first.width) st = ch_run_barrier(team, ticket, first);
     if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
     return (int)ch_lanes_share(g, (uint64_t)st);

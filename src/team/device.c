@@ -34,6 +34,20 @@ static const struct ch_peer *peers_of(char *record)
     return (const struct ch_peer *)(void *)(record + sizeof(struct ch_device_team));
 }
 
+/* Of calls inside kernels, with their places for packets. */
+static struct ch_sync_layout layout_of(const struct ch_team *team, const char *record)
+{
+    const size_t line = sizeof(struct ch_line);
+    const size_t end =
+        (size_t)(record - (const char *)team->sync) + CH_DEVICE_TEAM_BYTES(team->n);
+    struct ch_sync_layout layout = team->layout;
+
+    layout.chunk_bytes[CH_CELL_ll] = CH_DEVICE_CHUNK(&team->layout);
+    layout.place_bytes[CH_CELL_ll] = (uint32_t)CH_DEVICE_PLACE_BYTES(&team->layout);
+    layout.place_offset[CH_CELL_ll] = (end + line - 1) / line * line;
+    return layout;
+}
+
 static struct ch_device_team record_of(const struct ch_team *team, ch_team_handle handle,
                                        char *at)
 {
@@ -45,7 +59,7 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
         .peers = peers_of(at),
         .worlds = (const uint32_t *)(const void *)(peers_of(at) + team->n),
         .dup = (struct ch_dup *)(void *)ch_team_device_dups(team),
-        .layout = team->layout,
+        .layout = layout_of(team, at),
     };
 }
 

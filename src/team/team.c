@@ -76,13 +76,14 @@ static uint64_t mail_steps(const struct ch_teams *teams, const struct ch_team *t
 static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
+    const size_t for_kernels =
+        team->is_on_gpu ? CH_DEVICE_AREA_BYTES(team->n, &team->layout) : 0;
 
     CH_TRY(ch_heap_local_alloc(heap, 2 * team->n * sizeof(struct ch_packet), &team->mail));
-    CH_TRY(ch_heap_sync_alloc(heap,
-                              team->n_dups *
-                                      (team->layout.dup_bytes + CH_DEVICE_DUP_BYTES(team->n)) +
-                                  CH_DEVICE_TEAM_BYTES(team->n),
-                              &team->sync));
+    CH_TRY(ch_heap_sync_alloc(
+        heap,
+        team->n_dups * (team->layout.dup_bytes + CH_DEVICE_DUP_BYTES(team->n)) + for_kernels,
+        &team->sync));
     if ((sync_steps(teams, team) | mail_steps(teams, team)) <= UINT32_MAX) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_NOMEM,
                    "the sync memory of this PE's teams reaches past %zu bytes; destroy some",

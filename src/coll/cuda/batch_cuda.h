@@ -243,7 +243,7 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
 
             v->word[u][0] = q.x;
             v->word[u][1] = q.y;
-        } else if (p.bytes != 0) {
+        } else {
             ch_partial_load(from, p.lead, p.bytes, v->word[u]);
         }
     }
@@ -383,9 +383,10 @@ CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v
 {
     const char *at = ch_cell_of(cells, b);
 
-    if (kind == CH_CELL_ll) { /* both at once; a cell after the message is memory, too */
+    if (kind == CH_CELL_ll) { /* both at once; where there is one, that twice */
         ch_quad_load(at, &v->word[0][0], &v->seen[0]);
-        ch_quad_load(at + ch_second_packet(b), &v->word[0][1], &v->seen[1]);
+        ch_quad_load(at + (b->own.bytes > 8 ? ch_second_packet(b) : 0), &v->word[0][1],
+                     &v->seen[1]);
     } else if (b->piece < b->pieces) {
         ch_quad_load(at, &v->word[0][0], &v->word[0][1]);
     }
@@ -396,8 +397,7 @@ CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v
 CH_FN uint64_t ch_value_lacks(enum ch_cell kind, const struct ch_value *v,
                               const struct ch_batch *b, uint64_t flag)
 {
-    if (kind == CH_CELL_ll)
-        return (v->seen[0] ^ flag) | (b->own.bytes > 8 ? v->seen[1] ^ flag : 0);
+    if (kind == CH_CELL_ll) return (v->seen[0] ^ flag) | (v->seen[1] ^ flag);
     return !__all_sync(CH_WARP_ALL, b->piece >= b->pieces ||
                                         !ch_is_flagged((uint32_t)b->piece) ||
                                         v->word[0][1] == flag);
@@ -421,6 +421,18 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t pe
     if (kind == CH_CELL_ll128) ch_value_ask(kind, cells, v, b); /* what came with the flag */
 }
 
+/* Whose message is not there, if the wait for it failed. Of lines all lanes of a warp ask. */
+CH_FN void ch_values_late(const struct ch_coll *c, enum ch_cell kind,
+                          const struct ch_wanted wanted[CH_AHEAD],
+                          const struct ch_value v[CH_AHEAD], uint32_t ahead,
+                          const struct ch_batch *b, chorus_status st)
+{
+    if (kind != CH_CELL_ll128 && st == CHORUS_OK) return;
+    CH_EACH_AHEAD (u)
+        if (u < ahead && ch_value_lacks(kind, &v[u], b, wanted[u].flag) != 0 && st != CHORUS_OK)
+            *c->late_peer = wanted[u].peer;
+}
+
 /* All of them are looked at together, as they come at about the same time. One that came is
  * looked at again with the others: it stays until this PE has taken all. */
 CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
@@ -431,18 +443,14 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
 
     for (;;) {
         int stop = *st != CHORUS_OK;
-        uint64_t lacks[CH_AHEAD], lacking = 0;
+        uint64_t lacking = 0;
 
         CH_EACH_AHEAD (u)
-            if (u < ahead) {
-                lacks[u] = ch_value_lacks(kind, &v[u], b, wanted[u].flag);
-                lacking |= lacks[u];
-            }
+            if (u < ahead) lacking |= ch_value_lacks(kind, &v[u], b, wanted[u].flag);
         if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
         if (stop || lacking == 0) break;
         *st = ch_wait_slow(c->patience, &w);
-        CH_EACH_AHEAD (u)
-            if (*st != CHORUS_OK && u < ahead && lacks[u] != 0) *c->late_peer = wanted[u].peer;
+        ch_values_late(c, kind, wanted, v, ahead, b, *st);
         CH_EACH_AHEAD (u)
             if (u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);
     }

@@ -143,27 +143,40 @@ CH_FN void ch_sources_load(const struct ch_coll *c, const struct ch_sources *s, 
         }
 }
 
-/* v = the messages of sources i to i + ahead, and for this PE `own`. */
-CH_FN void ch_sources_take(const struct ch_coll *c, enum ch_cell kind,
-                           const struct ch_sources *s, uint32_t i, uint32_t ahead,
-                           struct ch_value v[CH_AHEAD], const struct ch_value *own,
-                           const struct ch_batch *b, chorus_status *st)
+/* Look for the messages of sources i to i + ahead, which a ch_sources_take follows. */
+CH_FN void ch_sources_ask(const struct ch_coll *c, enum ch_cell kind,
+                          const struct ch_sources *s, uint32_t i, uint32_t ahead,
+                          struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
+                          const struct ch_batch *b)
 {
-    struct ch_wanted wanted[CH_AHEAD];
-
-    if (CH_AHEAD == 1 && !ch_is_waited_for(c, s, i)) {
-        ch_value_share(&v[0], own);
-        return;
-    }
     CH_EACH_AHEAD (u)
         if (u < ahead) {
             wanted[u] = ch_source(c, kind, s, i + u);
             ch_value_private(&v[u]);
             ch_value_ask(kind, wanted[u].cells, &v[u], b);
         }
-    ch_values_take(c, kind, wanted, v, ahead, b, st);
+}
+
+/* v = these messages, and for this PE `own`. */
+CH_FN void ch_sources_take(const struct ch_coll *c, enum ch_cell kind,
+                           const struct ch_sources *s, uint32_t i, uint32_t ahead,
+                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
+                           const struct ch_value *own, const struct ch_batch *b,
+                           chorus_status *st)
+{
+    if (CH_AHEAD > 1 || ch_is_waited_for(c, s, i))
+        ch_values_take(c, kind, wanted, v, ahead, b, st);
     CH_EACH_AHEAD (u)
         if (u < ahead && !ch_is_waited_for(c, s, i + u)) ch_value_share(&v[u], own);
+}
+
+/* v = what this PE itself gives. */
+CH_FN void ch_own_load(const struct ch_sources *s, struct ch_value *v, const struct ch_batch *b)
+{
+    if (s->is_padded)
+        ch_value_load_padded(v, s->own, s->own_bytes, b);
+    else
+        ch_value_load(v, s->own, b);
 }
 
 /* acc = a batch of `count` sources, so many of them ahead. */
@@ -173,15 +186,16 @@ CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_cell kind,
 {
     struct ch_value v[CH_AHEAD], own;
 
-    if (s->is_padded)
-        ch_value_load_padded(&own, s->own, s->own_bytes, b);
-    else if (kind != CH_CELL_simple)
-        ch_value_load(&own, s->own, b);
     for (uint32_t i = 0; i < count; i += ahead) {
-        if (kind == CH_CELL_simple)
+        if (kind == CH_CELL_simple) {
             ch_sources_load(c, s, i, ahead, v, b);
-        else
-            ch_sources_take(c, kind, s, i, ahead, v, &own, b, st);
+        } else {
+            struct ch_wanted wanted[CH_AHEAD];
+
+            ch_sources_ask(c, kind, s, i, ahead, wanted, v, b);
+            if (i == 0) ch_own_load(s, &own, b); /* while the messages are looked for */
+            ch_sources_take(c, kind, s, i, ahead, wanted, v, &own, b, st);
+        }
         ch_acc_add(c, acc, i == 0, v, count - i, b);
     }
 }
