@@ -666,7 +666,7 @@ static void overlap(void *unused)
     ck_assert_int_eq(cuda_fake_find(FAKE_EARLY, b, FROM_THE_FIRST), -1);
     ck_assert(cuda_fake_end_capture(b));
     ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_STATE);
-    expect_says("began while another on its team ran; order graphs and streams");
+    expect_says("began while another on its team ran; order graphs, streams and kernels");
     ck_assert_int_eq(chorusx_team_status(team), CHORUS_ERR_STATE);
     ck_assert_int_eq(chorusx_team_status(other), CHORUS_OK);
     chorus_team_destroy(other);

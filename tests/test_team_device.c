@@ -3,7 +3,7 @@
 #include "chorus/chorus.h"
 #include "device_fake.h"
 #include "heap_pes.h"
-#include "team/table.h"
+#include "team/device.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -59,6 +59,28 @@ static const struct ch_device_team *find(const struct side *s, ch_team_handle ha
     return state.teams[(uint32_t)handle & state.slot_mask];
 }
 
+/* That of duplicate 0, but for places of packets: behind the record, in the team's memory. */
+static void check_layout(const struct ch_sync_layout *found, const struct ch_team *team,
+                         const char *record)
+{
+    const size_t chunk = found->chunk_bytes[CH_CELL_ll], n = team->n,
+                 at = found->place_offset[CH_CELL_ll],
+                 end = at + 2 * n * found->place_bytes[CH_CELL_ll];
+    struct ch_sync_layout other = *found;
+
+    EXPECT(chunk >= team->layout.chunk_bytes[CH_CELL_ll] && chunk % 16 == 0);
+    EXPECT(found->place_bytes[CH_CELL_ll] >=
+           ch_cells(CH_CELL_ll, chunk) * sizeof(struct ch_packet));
+    EXPECT(at % sizeof(struct ch_line) == 0);
+    EXPECT((const char *)team->sync + at >= record + CH_DEVICE_TEAM_BYTES(n));
+    EXPECT(end <= team->n_dups * (team->layout.dup_bytes + CH_DEVICE_DUP_BYTES(n)) +
+                      ch_device_area_bytes(team));
+    other.chunk_bytes[CH_CELL_ll] = team->layout.chunk_bytes[CH_CELL_ll];
+    other.place_bytes[CH_CELL_ll] = team->layout.place_bytes[CH_CELL_ll];
+    other.place_offset[CH_CELL_ll] = team->layout.place_offset[CH_CELL_ll];
+    EXPECT(memcmp(&other, &team->layout, sizeof(other)) == 0);
+}
+
 /* The record says what the library knows of the team, and its duplicate is new. */
 static void check_record(const struct side *s, ch_team_handle handle)
 {
@@ -71,7 +93,7 @@ static void check_record(const struct side *s, ch_team_handle handle)
     sync = team->sync;
     EXPECT(record->me == team->me && record->n == team->n && record->handle == handle);
     EXPECT(record->id == team->id);
-    EXPECT(memcmp(&record->layout, &team->layout, sizeof(team->layout)) == 0);
+    check_layout(&record->layout, team, (const char *)record);
     EXPECT(memcmp(record->peers, team->peers, team->n * sizeof(struct ch_peer)) == 0);
     for (uint32_t pe = 0; pe < team->n; pe++)
         EXPECT(record->worlds[pe] == team->members[pe].world);
@@ -106,6 +128,33 @@ static void make_and_destroy(struct ch_boot *boot)
     check_record(&s, second);
     side_close(&s);
 }
+
+/* What collective launches compare as bytes. */
+START_TEST(state__any__has_no_padding)
+{
+    const struct ch_device_state *s = NULL;
+    const struct ch_device_team *t = NULL;
+    const struct ch_sync_layout *l = NULL;
+    const size_t layout = sizeof(l->chunk_bytes) + sizeof(l->cells_log2) +
+                          sizeof(l->place_bytes) + sizeof(l->fifo_bytes) +
+                          sizeof(l->fifo_offset) + sizeof(l->place_offset) +
+                          sizeof(l->dup_bytes);
+    const size_t team = sizeof(t->me) + sizeof(t->n) + sizeof(t->handle) + sizeof(t->unused) +
+                        sizeof(t->id) + sizeof(t->peers) + sizeof(t->worlds) + sizeof(t->dup) +
+                        layout;
+
+    ck_assert_uint_eq(sizeof(*l), layout);
+    ck_assert_uint_eq(sizeof(*t), team);
+    ck_assert_uint_eq(sizeof(struct ch_device_terms), sizeof(s->terms.aborted) +
+                                                          sizeof(s->terms.timeout_ns) +
+                                                          sizeof(s->terms.fault));
+    ck_assert_uint_eq(sizeof(struct ch_peer), sizeof(s->peers[0].shift) +
+                                                  sizeof(s->peers[0].sync) +
+                                                  sizeof(s->peers[0].door));
+    ck_assert_uint_eq(sizeof(*s), sizeof(s->teams) + sizeof(s->slot_mask) + sizeof(s->ordinal) +
+                                      sizeof(s->terms) + team + sizeof(s->peers));
+}
+END_TEST
 
 START_TEST(records__teams_made_and_destroyed__are_what_the_library_knows)
 {
@@ -169,6 +218,7 @@ int main(void)
     int n_failed;
 
     tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, state__any__has_no_padding);
     tcase_add_test(tcase, records__teams_made_and_destroyed__are_what_the_library_knows);
     tcase_add_test(tcase, multicast__teams_of_all_and_of_some__serves_those_of_all);
     tcase_add_test(tcase, state__heap_on_host__refused);

@@ -41,6 +41,7 @@ CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
     seat.src = (const char *)source;
     seat.count = count;
     seat.elem_bytes = elem_bytes;
+    __builtin_assume(seat.n > 0 && seat.n <= CH_DEVICE_PES_MAX && seat.me < seat.n);
     seat.type = CHORUS_TYPE_u8;
     seat.op = CHORUS_OP_sum;
     ch_coll_init(&c, &seat, all, 0, team->dup);
@@ -104,6 +105,12 @@ CH_FN struct ch_ticket ch_take(struct ch_dup *dup, struct ch_lanes g)
     return ticket;
 }
 
+/* What all lanes are to know of it: the number, with CH_TAKEN if the call is refused. */
+CH_FN uint64_t ch_ticket_number(struct ch_ticket ticket)
+{
+    return ticket.number | (ch_later(ticket.failed) != 0 ? CH_TAKEN : 0);
+}
+
 /* Lane 0: give it back with its number. */
 CH_FN void ch_put_back(struct ch_dup *dup, uint64_t number, struct ch_lanes g)
 {
@@ -154,7 +161,7 @@ CH_FN int ch_call_plain(chorus_coll coll, const struct ch_device_team *team, str
 
     ch_lanes_sync(g);
     if (g.lane < c.n) ch_publish();
-    number = ch_lanes_share(g, ticket.number | (ch_later(ticket.failed) != 0 ? CH_TAKEN : 0));
+    number = ch_lanes_share(g, ch_ticket_number(ticket));
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     st = ch_run_plain(coll, &c, g);
     ch_lanes_sync(g); /* all lanes have done what was left to do */
@@ -181,26 +188,24 @@ CH_FN int ch_run_call(chorus_coll coll, const struct ch_device_team *team, struc
                           : ch_call_plain(coll, team, *c, g);
 }
 
-/* The barrier of one warp's lanes, whose first has asked for the team. */
-CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, struct ch_ticket ticket,
+/* The barrier of at most a warp's lanes, which know the number, after their fence. */
+CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t number,
                                    struct ch_lanes g)
 {
     const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
     struct ch_coll c = ch_call_on(team, 0, 0, 0, 1);
     uint64_t numbers[CH_CELL_COUNT] = {0};
     uint32_t late_pe = team->me;
-    int is_known = 0;
+    int is_known = 1;
     chorus_status st;
 
-    numbers[CH_CELL_ll] = ticket.number;
+    if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
+    numbers[CH_CELL_ll] = number;
     c.patience = &patience;
     c.late_peer = &late_pe;
     c.exchanges = numbers;
     c.is_known = &is_known;
-    c.broken = ticket.failed;
-    ch_publish();
     st = ch_barrier_push(&c, g);
-    if ((numbers[CH_CELL_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (st == CHORUS_OK)
         ch_put_back(team->dup, numbers[CH_CELL_ll], g);
     else
@@ -208,21 +213,37 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, struct ch_
     return st;
 }
 
-/* A block leaves it to its first warp, whose fence and signals are then alone on their way. */
+/* A block leaves it to its first warp, whose fence and signals are then alone on their way. The
+ * second one asks for the team meanwhile: a fence waits for what its own warp has asked for. */
+CH_FN int ch_sync_block(const struct ch_device_team *team, struct ch_lanes g)
+{
+    __shared__ uint64_t number;
+    const struct ch_lanes first = {g.lane, CH_WARP_LANES},
+                          second = {g.lane - CH_WARP_LANES, g.width};
+    chorus_status st = CHORUS_OK;
+
+    ch_lanes_sync(g); /* what any lane wrote is before the fence */
+    if (g.lane < CH_WARP_LANES) ch_publish();
+    if (second.lane == 0) number = ch_ticket_number(ch_take(team->dup, second));
+    ch_lanes_sync(g); /* the number is there */
+    if (g.lane < CH_WARP_LANES) st = ch_run_barrier(team, number, first);
+    return (int)ch_lanes_share(g, (uint64_t)st);
+}
+
 CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
 {
     const struct ch_device_team *team = ch_team_of(handle);
-    const struct ch_lanes first = {g.lane, CH_WARP_LANES};
-    chorus_status st = CHORUS_OK;
     struct ch_ticket ticket;
 
     if (team == 0) return CHORUS_ERR_ARG;
+    if (CH_IS_BLOCK(g)) return ch_sync_block(team, g);
     ticket = ch_take(team->dup, g);
-    ch_lanes_sync(g);
-    if (!CH_IS_BLOCK(g)) return ch_run_barrier(team, ticket, g);
-    if (g.lane < first.width) st = ch_run_barrier(team, ticket, first);
-    if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
-    return (int)ch_lanes_share(g, (uint64_t)st);
+    ch_lanes_sync(g); /* what any lane wrote is before the fence */
+    ch_publish();
+    ticket.failed =
+        ch_lanes_share(g, ticket.failed); /* looked at after the fence, not before */
+    ticket.number = ch_lanes_share(g, ticket.number);
+    return ch_run_barrier(team, ch_ticket_number(ticket), g);
 }
 
 /* All PEs, for the forms that return nothing: what they would is reported. */

@@ -34,7 +34,38 @@ static const struct ch_peer *peers_of(char *record)
     return (const struct ch_peer *)(void *)(record + sizeof(struct ch_device_team));
 }
 
-/* Of calls inside kernels, with their places for packets. */
+/*
+ * The longest message of packets inside kernels. One block makes the call, where the host's
+ * calls have many, and a second exchange would cost it as much as the first; so messages are
+ * longer than a chunk of packets elsewhere. But the block sends and takes n - 1 of them. Up to
+ * three plain chunks in all (48 KiB) packets were faster than direct access, on two H200.
+ */
+static size_t chunk_bytes(const struct ch_team *team)
+{
+    const size_t line = sizeof(struct ch_line), least = team->layout.chunk_bytes[CH_CELL_ll];
+    const size_t others = team->n > 1 ? team->n - 1 : 1;
+    const size_t bytes = 3 * team->layout.chunk_bytes[CH_CELL_simple] / others / line * line;
+
+    return bytes > least ? bytes : least;
+}
+
+static size_t place_bytes(const struct ch_team *team)
+{
+    const size_t line = sizeof(struct ch_line);
+
+    return (ch_cells(CH_CELL_ll, chunk_bytes(team)) * sizeof(struct ch_packet) + line - 1) /
+           line * line;
+}
+
+/* The places begin at a line. */
+size_t ch_device_area_bytes(const struct ch_team *team)
+{
+    return CH_DEVICE_TEAM_BYTES(team->n) + sizeof(struct ch_line) +
+           (size_t)2 * team->n * place_bytes(team);
+}
+
+/* Of calls inside kernels. An exchange of packets has a place in duplicate 0's area or in this
+ * one for its number, so what exchange.h says of places holds. */
 static struct ch_sync_layout layout_of(const struct ch_team *team, const char *record)
 {
     const size_t line = sizeof(struct ch_line);
@@ -42,8 +73,8 @@ static struct ch_sync_layout layout_of(const struct ch_team *team, const char *r
         (size_t)(record - (const char *)team->sync) + CH_DEVICE_TEAM_BYTES(team->n);
     struct ch_sync_layout layout = team->layout;
 
-    layout.chunk_bytes[CH_CELL_ll] = CH_DEVICE_CHUNK(&team->layout);
-    layout.place_bytes[CH_CELL_ll] = (uint32_t)CH_DEVICE_PLACE_BYTES(&team->layout);
+    layout.chunk_bytes[CH_CELL_ll] = chunk_bytes(team);
+    layout.place_bytes[CH_CELL_ll] = (uint32_t)place_bytes(team);
     layout.place_offset[CH_CELL_ll] = (end + line - 1) / line * line;
     return layout;
 }

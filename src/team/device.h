@@ -10,6 +10,9 @@
 CH_MUST_CHECK chorus_status ch_device_table_open(struct ch_teams *teams,
                                                  const struct ch_device_terms *terms);
 
+/* What a team on a GPU has behind its duplicates: its record, and places for packets. */
+size_t ch_device_area_bytes(const struct ch_team *team);
+
 /* Write the team's record, and put it under its handle. A no-op where there is no table. */
 CH_MUST_CHECK chorus_status ch_device_table_add(struct ch_teams *teams,
                                                 const struct ch_team *team,

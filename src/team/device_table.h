@@ -52,17 +52,4 @@ struct ch_device_state {
 #define CH_DEVICE_TEAM_BYTES(n) \
     (sizeof(struct ch_device_team) + (n) * (sizeof(struct ch_peer) + sizeof(uint32_t)))
 
-/*
- * One block makes a call inside a kernel, where the host's calls have many, and a second
- * exchange costs it as much as the first. So places for packets are larger there, and lie
- * behind the record. An exchange has a place in the one or the other of the two areas for its
- * number, so what exchange.h says of them holds.
- */
-#define CH_DEVICE_CHUNK(layout) (2 * (layout)->chunk_bytes[CH_CELL_simple])
-#define CH_DEVICE_PLACE_BYTES(layout) (CH_DEVICE_CHUNK(layout) / 8 * sizeof(struct ch_packet))
-
-/* Record and places, which begin at a line. */
-#define CH_DEVICE_AREA_BYTES(n, layout) \
-    (CH_DEVICE_TEAM_BYTES(n) + sizeof(struct ch_line) + CH_DEVICE_PLACE_BYTES(layout) * 2 * (n))
-
 #endif /* CH_TEAM_DEVICE_TABLE_H */

@@ -67,16 +67,17 @@ enum ch_word {
  * before the sender must hear that anything was taken. */
 #define CH_FIFO_CHUNKS 8u
 
-/* The same on every PE of the team. Offsets are from the start of the duplicate. */
+/* The same on every PE of the team. Offsets are from the start of the duplicate. Without
+ * padding, as copies are compared as bytes (device_table.h). */
 struct ch_sync_layout {
     size_t chunk_bytes[CH_CELL_COUNT]; /* the longest message; a multiple of 16, and where it is
                                           not smaller than that, of 128 (simple) or
                                           CH_UNIT_BYTES */
     uint32_t cells_log2[CH_CELL_COUNT];
-    size_t fifo_bytes[CH_CELL_COUNT];
-    size_t fifo_offset[CH_CELL_COUNT];
     uint32_t place_bytes[CH_CELL_COUNT]; /* for one message of an exchange */
     uint32_t own_bytes[CH_CELL_COUNT];   /* at least two units for each PE */
+    size_t fifo_bytes[CH_CELL_COUNT];
+    size_t fifo_offset[CH_CELL_COUNT];
     size_t place_offset[CH_CELL_COUNT];
     size_t own_offset[CH_CELL_COUNT];
     size_t dup_bytes; /* one duplicate, a multiple of 128 */

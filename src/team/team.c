@@ -3,6 +3,7 @@
 #include "team/team.h"
 
 #include "device/device.h"
+#include "team/device.h"
 #include "team/table.h"
 
 #include <stdlib.h>
@@ -76,8 +77,7 @@ static uint64_t mail_steps(const struct ch_teams *teams, const struct ch_team *t
 static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
-    const size_t for_kernels =
-        team->is_on_gpu ? CH_DEVICE_AREA_BYTES(team->n, &team->layout) : 0;
+    const size_t for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
 
     CH_TRY(ch_heap_local_alloc(heap, 2 * team->n * sizeof(struct ch_packet), &team->mail));
     CH_TRY(ch_heap_sync_alloc(

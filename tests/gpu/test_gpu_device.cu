@@ -335,6 +335,7 @@ static void a_grid_too_large_is_refused(void)
     X(barriers_publish)                       \
     X(collectives_move_and_combine)           \
     X(forms_differ_among_pes)                 \
+    X(scopes_follow_at_once)                  \
     X(kernels_know_new_teams)                 \
     X(hosts_and_kernels_take_turns)           \
     X(blocks_call_on_teams_of_their_own)      \

@@ -54,6 +54,7 @@ static inline void expect_none(int *bad)
 void barriers_publish(void);
 void collectives_move_and_combine(void);
 void forms_differ_among_pes(void);
+void scopes_follow_at_once(void);
 void kernels_know_new_teams(void);
 void hosts_and_kernels_take_turns(void);
 void blocks_call_on_teams_of_their_own(void);

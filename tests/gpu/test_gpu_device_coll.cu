@@ -217,6 +217,93 @@ void forms_differ_among_pes(void)
     expect_none(bad);
 }
 
+/* --- calls of one scope right after those of another ----------------------------------- */
+/* A block's, then one of a warp of it and then of a thread of that, each warp and thread in
+ * turn, with nothing between; the way back has the program's barrier. */
+__global__ void __launch_bounds__(THREADS_MAX, 1)
+    fewer_call_next(int *dest, int *source, size_t count, int *bad)
+{
+    const int me = chorus_my_pe(), n = chorus_n_pes(), warps = (int)blockDim.x / 32;
+    int *const gathered = dest + count, *const one = gathered + count * n;
+
+    for (int round = 0; round < 32 * ROUNDS / 4; round++) {
+        const int lane = (int)threadIdx.x % 32;
+
+        fill(source, count, me, round);
+        HOLDS(chorusx_int_sum_reduce_block(CHORUS_TEAM_WORLD, dest, source, count) ==
+              CHORUS_OK);
+        if ((int)threadIdx.x / 32 == round % warps) {
+            HOLDS(chorusx_int_fcollect_warp(CHORUS_TEAM_WORLD, gathered, source, count) ==
+                  CHORUS_OK);
+            if (lane == round % 32)
+                HOLDS(chorus_int_broadcast(CHORUS_TEAM_WORLD, one, source, 1, round % n) ==
+                      CHORUS_OK);
+        }
+        for (size_t i = threadIdx.x; i < count; i += blockDim.x)
+            HOLDS(dest[i] == sum_of(n, i, round));
+        __syncthreads();
+        for (size_t i = threadIdx.x; i < count * n; i += blockDim.x)
+            HOLDS(gathered[i] == element((int)(i / count), i % count, round));
+        HOLDS(*one == element(round % n, 0, round));
+        __syncthreads();
+    }
+}
+
+/* What a thread, a warp and the block put, before a barrier of the block that follows at once;
+ * and what the block put, before a signal of one thread that follows at once. */
+__global__ void __launch_bounds__(THREADS_MAX, 1)
+    put_and_meet(int *boxes, int *source, size_t count, uint64_t *signal, int *bad)
+{
+    const int me = chorus_my_pe(), n = chorus_n_pes(), next = (me + 1) % n,
+              from = (me + n - 1) % n, warps = (int)blockDim.x / 32;
+    int *const by_warp = boxes + 1, *const by_block = by_warp + count,
+               *const signalled = by_block + count;
+
+    for (int round = 1; round <= 2 * ROUNDS; round++) {
+        fill(source, count, me, round);
+        chorusx_int_put_block(by_block, source, count, next);
+        if ((int)threadIdx.x / 32 == round % warps)
+            chorusx_int_put_warp(by_warp, source, count, next);
+        if ((int)threadIdx.x == round * 7 % (int)blockDim.x)
+            chorus_int_put(boxes, source, 1, next);
+        HOLDS(chorusx_barrier_block(CHORUS_TEAM_WORLD) == CHORUS_OK);
+        HOLDS(boxes[0] == element(from, 0, round));
+        for (size_t i = threadIdx.x; i < count; i += blockDim.x)
+            HOLDS(by_warp[i] == element(from, i, round) &&
+                  by_block[i] == element(from, i, round));
+        chorusx_int_put_block(signalled, source, count, next);
+        if ((int)threadIdx.x == round * 5 % (int)blockDim.x) {
+            chorus_quiet();
+            chorusx_signal_op(signal, (uint64_t)round, CHORUS_SIGNAL_SET, next);
+        }
+        if (threadIdx.x == 0)
+            (void)chorus_signal_wait_until(signal, CHORUS_CMP_EQ, (uint64_t)round);
+        __syncthreads();
+        for (size_t i = threadIdx.x; i < count; i += blockDim.x)
+            HOLDS(signalled[i] == element(from, i, round));
+        HOLDS(chorusx_barrier_block(CHORUS_TEAM_WORLD) == CHORUS_OK); /* all have looked */
+    }
+}
+
+void scopes_follow_at_once(void)
+{
+    const size_t most = 5001, all = most * (size_t)(gpu_n() + 2) + 1;
+    int *bad = make<int>(1), *dest = make<int>(all + most), *source = make<int>(most);
+    uint64_t *signal = make<uint64_t>(1);
+
+    for (size_t count : {(size_t)1, (size_t)37, most}) {
+        run(fewer_call_next, THREADS, dest, source, count, bad);
+        run(put_and_meet, THREADS, dest, source, count, signal, bad);
+        gpu_meet();
+        gpu_fill(signal, 0, sizeof(*signal));
+        gpu_meet();
+    }
+    chorus_free(signal);
+    chorus_free(source);
+    chorus_free(dest);
+    expect_none(bad);
+}
+
 /* --- teams, and calls by the host ------------------------------------------------------- */
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     ask(chorus_team_t team, int expected, int *bad)

@@ -95,6 +95,61 @@ static void a_kernel_s_call_has_failed(void)
     chorus_team_destroy(team);
 }
 
+/* --- a call on a stream while a kernel has the team -------------------------------------- */
+__global__ void __launch_bounds__(THREADS_MAX, 1) meet_all(chorus_team_t team, int *bad)
+{
+    HOLDS(chorusx_barrier_block(team) == CHORUS_OK);
+}
+
+/* PE 0's kernel waits for the others, who come once PE 0's call on a stream was refused. */
+static void call_beside_a_kernel(chorus_team_t team, bool reduces, int *data, int *bad)
+{
+    void *args[] = {&team, &bad};
+    cudaStream_t streams[2];
+
+    for (cudaStream_t &stream : streams)
+        EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    EXPECT(chorusx_collective_launch((const void *)meet_all, 1, THREADS, args, 0, streams[0]) ==
+           CHORUS_OK);
+    (void)sleep(1); /* it has the team now */
+    if (reduces)
+        EXPECT(chorusx_int_sum_reduce_on_stream(team, data, data, 1,
+                                                (chorus_stream_t)streams[1]) == CHORUS_OK);
+    else
+        EXPECT(chorusx_int_fcollect_on_stream(team, data + 1, data, 1,
+                                              (chorus_stream_t)streams[1]) == CHORUS_OK);
+    EXPECT(chorusx_stream_synchronize((chorus_stream_t)streams[1]) == CHORUS_ERR_STATE);
+    EXPECT(strstr(chorusx_last_error(), "began while another on its team ran") != 0);
+    EXPECT(chorusx_team_status(team) == CHORUS_ERR_STATE);
+    for (int pe = 1; pe < gpu_n(); pe++)
+        chorus_int_p(data, 1, pe);
+    EXPECT(cudaStreamSynchronize(streams[0]) == cudaSuccess);
+    EXPECT(chorusx_stream_synchronize((chorus_stream_t)streams[0]) ==
+           CHORUS_OK); /* the kernel's call was good */
+    for (cudaStream_t stream : streams)
+        EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+}
+
+/* By an exchange in one round, and by one in several; see main. */
+static void a_kernel_has_the_team(void)
+{
+    for (bool reduces : {true, false}) {
+        chorus_team_t team = CHORUS_TEAM_INVALID;
+        int *bad = make<int>(1), *data = make<int>(1 + (size_t)gpu_n());
+
+        EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), 0, 0, &team) == 0);
+        if (gpu_me() == 0 && gpu_n() > 1) {
+            call_beside_a_kernel(team, reduces, data, bad);
+        } else if (gpu_n() > 1) {
+            chorus_int_wait_until(data, CHORUS_CMP_EQ, 1);
+            run(meet_all, THREADS, team, bad);
+        }
+        chorus_team_destroy(team);
+        chorus_free(data);
+        expect_none(bad);
+    }
+}
+
 /* --- a value that is never stored ------------------------------------------------------- */
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     wait_for_nothing(int *flags, size_t *found, int *bad)
@@ -122,6 +177,7 @@ static void a_value_is_late(void)
     X(a_peer_is_late)             \
     X(a_stream_s_call_has_failed) \
     X(a_kernel_s_call_has_failed) \
+    X(a_kernel_has_the_team)      \
     X(a_value_is_late)
 
 int main(int argc, char **argv)
@@ -129,5 +185,7 @@ int main(int argc, char **argv)
     static const struct gpu_case cases[] = {CASES(GPU_CASE)};
 
     if (setenv("CHORUS_TIMEOUT", "5", 1) != 0) return EXIT_FAILURE;
+    if (setenv("CHORUS_ALGO", "reduce:one_shot:ll,fcollect:bruck:ll", 1) != 0)
+        return EXIT_FAILURE;
     return gpu_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -59,8 +59,9 @@ static chorus_status describe(const struct ch_kernel_fault *told, const struct c
                        ch_status_text(first));
     if (told->kind == CH_FAULT_OVERLAP)
         return CH_FAIL(first,
-                       "a collective began while another on its team ran; order graphs and "
-                       "streams that have calls on one team by events, or give each a team");
+                       "a collective began while another on its team ran; order graphs, "
+                       "streams and kernels that have calls on one team by events, or give "
+                       "each a team");
     if (told->status == CHORUS_ERR_ABORTED)
         return CH_FAIL(first, "a collective stopped waiting for PE %u: the job is ending",
                        late);

@@ -140,7 +140,7 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
         ch_give_cells(c, kind, last, mark, &v, *gift);
     else if (mark == 0)
         ch_give_plain(c, last, gift);
-    st = ch_agree(mark == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED, g); /* all lanes have given */
+    st = ch_agree_on(c, ch_may_exchange(c, kind, last), g); /* all lanes have given */
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
     ch_last_is(c, kind, last + 1, g);
@@ -160,10 +160,12 @@ CH_FN chorus_status ch_meet(const struct ch_coll *c, enum ch_cell kind, uint64_t
                             enum ch_sense sense, struct ch_lanes g)
 {
     const uint64_t last = ch_last(c, kind, g);
+    const chorus_status st = /* all lanes have asked, and their accesses precede the stores */
+        ch_agree_on(c, ch_may_exchange(c, kind, last), g);
 
-    if ((ch_mark(c) | (last & CH_TAKEN)) != 0) return CHORUS_ERR_ABORTED;
+    if (st != CHORUS_OK) return st;
     *exchange = last + 1;
-    ch_tell_all(c, CH_WORD_MET, last + 1, sense, g); /* its sync: all lanes have asked */
+    ch_say_all(c, CH_WORD_MET, last + 1, sense, g);
     ch_last_is(c, kind, last + 1, g);
     return CHORUS_OK;
 }

@@ -34,7 +34,8 @@ CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
                                     uint64_t *exchange, struct ch_lanes g)
 {
     const uint64_t last = c->exchanges[kind];
-    const chorus_status st = ch_agree(ch_standing(c), g); /* all lanes have read the number */
+    const chorus_status st = /* all lanes have read the number */
+        ch_agree(ch_may_exchange(c, kind, last), g);
 
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;

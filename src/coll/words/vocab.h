@@ -26,6 +26,15 @@ CH_FN chorus_status ch_standing(const struct ch_coll *c)
     return ch_mark(c) == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED;
 }
 
+/* And begin the exchange after `last`? Not while a call inside a kernel has the team. */
+CH_FN chorus_status ch_may_exchange(const struct ch_coll *c, enum ch_cell kind, uint64_t last)
+{
+    const int is_taken = kind == CH_CELL_ll && (last & CH_TAKEN) != 0;
+    const chorus_status st = ch_standing(c);
+
+    return st == CHORUS_OK && is_taken ? CHORUS_ERR_STATE : st;
+}
+
 /* The first of `count` numbers for this call on the duplicate: 1, 2, ... the same on every PE.
  * A call asks once, and has several where one word says several things in turn. */
 CH_FN uint64_t ch_epochs(const struct ch_coll *c, uint64_t count, struct ch_lanes g)
@@ -65,13 +74,20 @@ CH_FN void ch_tell(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64
     if (g.lane == 0) ch_say(c, peer, word, value, sense);
 }
 
+/* ch_say to every other PE, by lanes that have met. */
+CH_FN void ch_say_all(const struct ch_coll *c, uint32_t word, uint64_t value,
+                      enum ch_sense sense, struct ch_lanes g)
+{
+    for (uint32_t k = 1 + g.lane; k < c->n; k += g.width)
+        ch_say(c, ch_after(c, k), word, value, sense);
+}
+
 /* ch_tell to every other PE. */
 CH_FN void ch_tell_all(const struct ch_coll *c, uint32_t word, uint64_t value,
                        enum ch_sense sense, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
-    for (uint32_t k = 1 + g.lane; k < c->n; k += g.width)
-        ch_say(c, ch_after(c, k), word, value, sense);
+    ch_say_all(c, word, value, sense, g);
 }
 
 /* One lane: wait until `peer` has said at least `least` here. */
@@ -88,7 +104,17 @@ CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t w
 CH_FN chorus_status ch_agree(chorus_status st, struct ch_lanes g)
 {
     if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
-    return ch_lanes_any(g, st == CHORUS_ERR_ABORTED) ? CHORUS_ERR_ABORTED : CHORUS_ERR_TIMEOUT;
+    if (ch_lanes_any(g, st == CHORUS_ERR_ABORTED)) return CHORUS_ERR_ABORTED;
+    return ch_lanes_any(g, st == CHORUS_ERR_STATE) ? CHORUS_ERR_STATE : CHORUS_ERR_TIMEOUT;
+}
+
+/* The same, of what follows from the number of the last exchange, which inside kernels all
+ * lanes have from one. */
+CH_FN chorus_status ch_agree_on(const struct ch_coll *c, chorus_status st, struct ch_lanes g)
+{
+    if (c->is_known == 0) return ch_agree(st, g);
+    ch_lanes_sync(g);
+    return st;
 }
 
 /* All lanes: go on once `peer` has told `least`. */
