@@ -249,20 +249,21 @@ static int ctas_max(void)
 static void large_counts(struct site *s)
 {
     static const size_t counts[] = {5, 1021, COUNT_LARGE};
-    static const int ctas[] = {1, 8, 64};
+    static const int ctas[] = {1, 8, 64, 2 * CH_CTAS_ON_GPU};
+    const int most = ctas_max();
     char name[64];
 
     for (int a = 0; a < CH_ALGO_COUNT; a++)
-        for (int i = 0; i < 9; i++) {
+        for (int i = 0; i < 12; i++) {
             chorusx_call call = {.type = CHORUS_TYPE_i32, .op = CHORUS_OP_sum, .radix = 2};
 
             name_of(&ch_algos[a], name);
             call.algo = name;
             call.coll = ch_algos[a].coll;
-            call.count = counts[i / 3];
-            call.ctas = ctas[i % 3];
+            call.count = counts[i / 4];
+            call.ctas = ctas[i % 4];
             call.root = (int)(i % (int)s->n);
-            if (call.ctas > ctas_max()) continue;
+            if (call.ctas > (is_on_gpu() && ch_algos[a].is_wide ? 2 * most : most)) continue;
             if (call.ctas > 1 || call.count < COUNT_LARGE) call_once(s, call, APART, 4);
         }
 }

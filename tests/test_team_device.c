@@ -97,7 +97,9 @@ static void check_record(const struct side *s, ch_team_handle handle)
     EXPECT(memcmp(record->peers, team->peers, team->n * sizeof(struct ch_peer)) == 0);
     for (uint32_t pe = 0; pe < team->n; pe++)
         EXPECT(record->worlds[pe] == team->members[pe].world);
-    EXPECT((const char *)record->dup == sync + team->n_dups * team->layout.dup_bytes);
+    EXPECT(team->n_dups == 2 * team->layout.n_whole);
+    EXPECT((const char *)record->dup ==
+           sync + team->layout.n_whole * (team->layout.dup_bytes + team->layout.slim_bytes));
     EXPECT(record->dup->epoch == 0 && record->dup->exchanges[CH_CELL_ll] == 0);
     /* Behind all duplicates, and not in one of them. */
     EXPECT((const char *)record ==
@@ -136,9 +138,10 @@ START_TEST(state__any__has_no_padding)
     const struct ch_device_team *t = NULL;
     const struct ch_sync_layout *l = NULL;
     const size_t layout = sizeof(l->chunk_bytes) + sizeof(l->cells_log2) +
-                          sizeof(l->place_bytes) + sizeof(l->fifo_bytes) +
-                          sizeof(l->fifo_offset) + sizeof(l->place_offset) +
-                          sizeof(l->dup_bytes);
+                          sizeof(l->place_bytes) + sizeof(l->own_bytes) + sizeof(l->n_whole) +
+                          sizeof(l->fifo_bytes) + sizeof(l->fifo_offset) +
+                          sizeof(l->place_offset) + sizeof(l->own_offset) +
+                          sizeof(l->dup_bytes) + sizeof(l->slim_bytes);
     const size_t team = sizeof(t->me) + sizeof(t->n) + sizeof(t->handle) + sizeof(t->unused) +
                         sizeof(t->id) + sizeof(t->peers) + sizeof(t->worlds) + sizeof(t->dup) +
                         layout;

@@ -107,6 +107,7 @@ static chorus_status place(const struct info_args *args, const struct ch_options
     r->gpu = machine == 1 ? gpu_of(args, options, here) : "";
     r->nodes = 1;
     r->ctas_max = options->ctas != 0 ? (uint32_t)options->ctas : ctas[machine];
+    r->ctas_slim = machine == 1 ? r->ctas_max : 0;
     r->chunk_bytes = options->chunk;
     r->offers = ch_offers(r->type, r->reach, !args->is_in_place);
     if (machine == 1) r->offers |= CH_NEED_copy_engine;

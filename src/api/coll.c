@@ -72,7 +72,8 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
         .cores = ch_boot_shares_cores(context->boot) ? CH_CORES_shared : CH_CORES_own,
         .type = call->type,
         .op = call->op,
-        .ctas_max = team->n_dups,
+        .ctas_max = team->layout.n_whole,
+        .ctas_slim = team->n_dups - team->layout.n_whole,
         .machine = team->is_on_gpu ? "cuda" : "host",
         .gpu = ch_heap_gpu_name(context->heap),
         .offers = team->is_on_gpu ? gpu_offers(context, team, call, offers) : offers,
@@ -155,10 +156,10 @@ static __attribute__((noinline)) chorus_status force_plan(const struct ch_contex
 #undef X
     out->ctas = call->ctas > 0 ? (uint32_t)call->ctas : 1;
     out->radix = call->radix > 0 ? (uint32_t)call->radix : CH_RADIX_DEFAULT;
-    if (out->ctas > request.ctas_max)
+    if (out->ctas > ch_ctas_most(out->algo, &request))
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: %u CTAs were asked for, a team has %u; raise CHORUS_CTAS",
-                       args->function, out->ctas, request.ctas_max);
+                       args->function, out->ctas, ch_ctas_most(out->algo, &request));
     if (out->radix < CH_RADIX_MIN || out->radix > CH_RADIX_MAX)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: radix is %u; expected %u to %u", args->function,
                        out->radix, CH_RADIX_MIN, CH_RADIX_MAX);

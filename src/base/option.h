@@ -25,11 +25,11 @@
     X(HEAP, heap, HEAP, "host", "where symmetric objects lie: host, cuda (GPUs), or auto: on GPUs if every PE has one") \
     X(HEAP_MAX, heap_max, BYTES, "0", "most bytes the symmetric heap of a PE may grow to; 0: the memory of the machine, or of the GPU") \
     X(HEAP_STEP, heap_step, BYTES, "4M", "bytes the heap grows by at the least")                 \
-    X(SYNC_MAX, sync_max, BYTES, "512M", "bytes of a GPU that are set aside for the sync memory of a PE's teams") \
+    X(SYNC_MAX, sync_max, BYTES, "640M", "bytes of a GPU that are set aside for the sync memory of a PE's teams") \
     X(TIMEOUT, timeout_ns, SECONDS, "300", "seconds a wait may last before it is an error; 0: for ever") \
     X(ALGO, algo, STRING, "", "force algorithms: coll:algo[:proto[:ctas]][,...]")                \
     X(TUNING, tuning, STRING, "", "rule table file to use before the user's and the shipped ones") \
-    X(CTAS, ctas, COUNT, "0", "duplicates of sync memory a team owns: the most CTAs a call can use; 0: 2 on a host, 64 on a GPU") \
+    X(CTAS, ctas, COUNT, "0", "duplicates of sync memory a team owns: the most CTAs a call can use, on a GPU twice as many for some large ones; 0: 2 on a host, 64 on a GPU") \
     X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple FIFO at a time; packets and lines: a quarter") \
     X(NVLS, nvls, SWITCH, "0", "1: multicast in the hardware of NVLink switches, unless a variable of the site forbids it") \
     X(FABRIC, fabric, SWITCH, "1", "0: processes share the memory of GPUs by descriptors, not by fabric handles where all GPUs offer them") \

@@ -2,6 +2,7 @@
 #include "coll/algorithm.h"
 
 #include "coll/shape_rounds.h"
+#include "team/sync.h"
 
 /* The formulas of the list, as functions of the shape. */
 #define VARIABLES(shape)                                           \
@@ -38,6 +39,7 @@ const struct ch_algo ch_algos[CH_ALGO_COUNT] = {
         .kernel = CH_KERNEL_##KERNEL,                                       \
         .lanes_max = CH_LANES_##KERNEL,                                     \
         .is_sliced = CH_IS_SLICED_##KERNEL,                                 \
+        .is_wide = CH_IS_WIDE_##KERNEL,                                     \
         .steps_text = #STEPS,                                               \
         .wire_text = #WIRE,                                                 \
         .steps = steps_##FN,                                                \

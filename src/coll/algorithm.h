@@ -29,20 +29,22 @@
 
 /*
  * How GPUs run an algorithm: name, lanes of a CTA at the most, whether its body waits for the
- * kernel's turn (ch_begin), whether its messages are a PE's slices of a CTA's part.
- * plain: as they are. folding: those that fold what they relay, or what others folded, need the
+ * kernel's turn (ch_begin), whether its messages are a PE's slices of a CTA's part, whether it
+ * may have CTAs on slim duplicates of sync memory (sync.h), and so twice as many.
+ * plain: as they are. wide: those that use no FIFO, and need so many CTAs to load a link. folding: those that fold what they relay, or what others folded, need the
  * registers of twice as many lanes. due: those that begin with an exchange. sliced: the same,
  * of slices. multicast, integers: by kernels_nvls.cu alone, the latter for integers alone.
  * engine: copies on engines.
  */
 #define CH_KERNEL_LIST(X)                                                           \
-    X(plain, 512, 0, 0)                                                             \
-    X(folding, 256, 0, 0)                                                           \
-    X(due, 512, 1, 0)                                                               \
-    X(sliced, 512, 1, 1)                                                            \
-    X(multicast, 512, 0, 0)                                                         \
-    X(integers, 512, 0, 0)                                                          \
-    X(engine, 512, 0, 0)
+    X(plain, 512, 0, 0, 0)                                                          \
+    X(wide, 512, 0, 0, 1)                                                           \
+    X(folding, 256, 0, 0, 0)                                                        \
+    X(due, 512, 1, 0, 0)                                                            \
+    X(sliced, 512, 1, 1, 0)                                                         \
+    X(multicast, 512, 0, 0, 0)                                                      \
+    X(integers, 512, 0, 0, 0)                                                       \
+    X(engine, 512, 0, 0, 0)
 
 /*
  * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire,
@@ -72,7 +74,7 @@
     X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_map, 0, 1, (n - 1) * m, plain, small) \
     X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_most_grains(m, n - 1), plain, never) \
     X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map | CH_NEED_multicast, 0, 1, (n - 1) * m, multicast, never) \
-    X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_map, 0, 1, (n - 1) * m, plain, large) \
+    X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_map, 0, 1, (n - 1) * m, wide, large) \
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
     X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
     X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_map, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m, plain, never) \
@@ -81,7 +83,7 @@
     X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_map, 1, ch_gather_steps(n, k, m, p), (n - 1) * m, plain, never) \
     X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map | CH_NEED_multicast, 0, 1, (n - 1) * m, multicast, never) \
     X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m, engine, never) \
-    X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_map, 0, 1, (n - 1) * m, plain, large) \
+    X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_map, 0, 1, (n - 1) * m, wide, large) \
     X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
     X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
     X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
@@ -92,7 +94,7 @@
     X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
     X(reduce, one_shot_pull, simple, ch_reduce_one_shot_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * m, plain, never) \
     X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map, 0, 2, 2 * (n - 1) * s, plain, large) \
-    X(reduce, two_shot_push, simple, ch_reduce_two_shot_push_simple, CH_NEED_map, 0, ch_divide_up(c, n) + 1, m + (n - 2) * ch_most_grains(m, n), plain, never) \
+    X(reduce, two_shot_push, simple, ch_reduce_two_shot_push_simple, CH_NEED_map, 0, ch_divide_up(c, n * ch_place_chunks(n)) + 1, m + (n - 2) * ch_most_grains(m, n), wide, never) \
     X(reduce, two_shot_push, ll, ch_reduce_two_shot_push_ll, CH_NEED_map, 0, 2 * ch_divide_up(c, n), 2 * (n - 1) * 16 * ch_divide_up(m, 16 * n), sliced, never) \
     X(reduce, two_phase, simple, ch_reduce_two_phase, CH_NEED_map, 0, 2, 2 * (n - 1) * s, plain, never) \
     X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding, never) \
@@ -125,15 +127,16 @@ enum {
 };
 
 enum ch_kernel_kind {
-#define X(kind, lanes, due, sliced) CH_KERNEL_##kind,
+#define X(kind, ...) CH_KERNEL_##kind,
     CH_KERNEL_LIST(X)
 #undef X
         CH_KERNEL_COUNT
 };
 
 enum {
-#define X(kind, lanes, due, sliced) \
-    CH_LANES_##kind = (lanes), CH_IS_DUE_##kind = (due), CH_IS_SLICED_##kind = (sliced),
+#define X(kind, lanes, due, sliced, wide)                                                \
+    CH_LANES_##kind = (lanes), CH_IS_DUE_##kind = (due), CH_IS_SLICED_##kind = (sliced), \
+    CH_IS_WIDE_##kind = (wide),
     CH_KERNEL_LIST(X)
 #undef X
 };
@@ -159,7 +162,7 @@ struct ch_algo {
     bool takes_radix;
     enum ch_kernel_kind kernel;
     uint32_t lanes_max; /* of a CTA on a GPU */
-    bool is_sliced;
+    bool is_sliced, is_wide;
     const char *steps_text, *wire_text; /* the formulas as written in the list */
     uint64_t (*steps)(const struct ch_shape *shape);
     uint64_t (*wire)(const struct ch_shape *shape);

@@ -150,6 +150,11 @@ const struct ch_table *ch_select_table(const struct ch_select *s,
     return NULL;
 }
 
+uint32_t ch_ctas_most(const struct ch_algo *algo, const struct ch_request *request)
+{
+    return request->ctas_max + (algo->is_wide ? request->ctas_slim : 0);
+}
+
 static uint32_t clamp(uint32_t value, uint32_t lo, uint32_t hi)
 {
     return value > hi ? (hi > lo ? hi : lo) : value < lo ? lo : value;
@@ -167,9 +172,10 @@ static chorus_status plan_forced(const struct ch_forced *forced,
                        ch_coll_names[request->coll], ch_type_names[request->type],
                        forced->algo->name, ch_proto_names[forced->algo->proto], why.text);
     }
-    *plan_out = (struct ch_plan){.algo = forced->algo,
-                                 .ctas = clamp(forced->ctas, 1, request->ctas_max),
-                                 .radix = CH_RADIX_DEFAULT};
+    *plan_out =
+        (struct ch_plan){.algo = forced->algo,
+                         .ctas = clamp(forced->ctas, 1, ch_ctas_most(forced->algo, request)),
+                         .radix = CH_RADIX_DEFAULT};
     return CHORUS_OK;
 }
 
@@ -188,7 +194,7 @@ chorus_status ch_select_find(const struct ch_select *s, const struct ch_request 
             continue;
         *plan_out = (struct ch_plan){
             .algo = rule->algo,
-            .ctas = clamp(rule->ctas, 1, request->ctas_max),
+            .ctas = clamp(rule->ctas, 1, ch_ctas_most(rule->algo, request)),
             .radix = clamp(rule->radix, CH_RADIX_MIN, request->pes),
             .table = table,
             .rule = rule,

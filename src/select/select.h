@@ -61,6 +61,7 @@ struct ch_request {
     chorus_op op;     /* reduce, reducescatter; else CHORUS_OP_sum */
     uint32_t offers;  /* CH_NEED_ bits that hold for this request */
     uint32_t ctas_max;
+    uint32_t ctas_slim;   /* as many more for algorithms that are wide */
     uint64_t chunk_bytes; /* option CHORUS_CHUNK; for the formulas alone. 0: any message is a
                              chunk */
     const char *machine,
@@ -108,6 +109,9 @@ struct ch_plan {
  * `is_apart`: source and dest do not overlap on any PE. */
 uint32_t ch_offers(chorus_type type, uint32_t reach, bool is_apart);
 
+/* The most CTAs that the algorithm may have in such a call. */
+uint32_t ch_ctas_most(const struct ch_algo *algo, const struct ch_request *request);
+
 /* Tables in force, most specific first, and forced choices. Owned by the caller; made once. */
 struct ch_select;
 
@@ -127,7 +131,7 @@ void ch_select_close(struct ch_select *select); /* null is a no-op */
 uint64_t ch_select_digest(const struct ch_select *select);
 
 /*
- * The plan for a request: ctas are at most ctas_max, the radix at most pes (and at least
+ * The plan for a request: ctas are at most ch_ctas_most, the radix at most pes (and at least
  * CH_RADIX_MIN). The first plan of a shape is logged at debug level, with the rules passed
  * over. ERR_UNSUPPORTED when no rule's algorithm has its needs met; for a forced algorithm
  * whose needs are not met too (never another in its place).

@@ -36,9 +36,9 @@ static uint32_t log2_up(uint64_t value)
     return log2;
 }
 
-static size_t bytes_of_cells(enum ch_cell kind, size_t chunk)
+static size_t bytes_of_cells(enum ch_cell kind, size_t bytes)
 {
-    return ch_cells(kind, chunk) * ch_cell_bytes(kind);
+    return ch_cells(kind, bytes) * ch_cell_bytes(kind);
 }
 
 static size_t at_least(size_t bytes, size_t least)
@@ -46,14 +46,15 @@ static size_t at_least(size_t bytes, size_t least)
     return round_up(bytes > least ? bytes : least, sizeof(struct ch_line));
 }
 
-/* For a chunk; and of packets, all n together for the messages of exchanges in rounds, whatever
- * the radix: a PE is sent up to n / 2 * log2(n) blocks there, of two units or more, in fewer
- * than n messages, each of whole lines. */
+/* For a chunk, or several of plain data; and of packets, all n together for the messages of
+ * exchanges in rounds, whatever the radix: a PE is sent up to n / 2 * log2(n) blocks there, of
+ * two units or more, in fewer than n messages, each of whole lines. */
 static size_t place_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
 {
+    const size_t chunks = kind == CH_CELL_simple ? ch_place_chunks(n) : 1;
     const size_t units = kind == CH_CELL_ll ? CH_MESSAGE_UNITS + log2_up(n) : 0;
 
-    return at_least(bytes_of_cells(kind, chunk), units * CH_PLACE_UNIT);
+    return at_least(chunks * bytes_of_cells(kind, chunk), units * CH_PLACE_UNIT);
 }
 
 /* For a block of every PE, and for as many again where PEs stand in for others. */
@@ -73,18 +74,20 @@ static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_
         const size_t chunk = chunk_of(kind, chunk_bytes);
 
         layout->chunk_bytes[kind] = chunk;
+        layout->place_bytes[kind] = (uint32_t)place_bytes(kind, n, chunk);
+        layout->place_offset[kind] = offset;
+        offset += (size_t)2 * n * layout->place_bytes[kind];
+        if (kind == CH_CELL_simple) layout->slim_bytes = offset;
+        layout->own_bytes[kind] = (uint32_t)own_bytes(kind, n, chunk);
+        layout->own_offset[kind] = offset;
+        offset += (size_t)2 * layout->own_bytes[kind];
         layout->cells_log2[kind] = log2_up(CH_FIFO_CHUNKS * ch_message_cells(kind, chunk));
         layout->fifo_bytes[kind] = ch_cell_bytes(kind) << layout->cells_log2[kind];
         layout->fifo_offset[kind] = offset;
         offset = round_up(offset + n * layout->fifo_bytes[kind], sizeof(struct ch_line));
-        layout->place_bytes[kind] = (uint32_t)place_bytes(kind, n, chunk);
-        layout->place_offset[kind] = offset;
-        offset += (size_t)2 * n * layout->place_bytes[kind];
-        layout->own_bytes[kind] = (uint32_t)own_bytes(kind, n, chunk);
-        layout->own_offset[kind] = offset;
-        offset += (size_t)2 * layout->own_bytes[kind];
     }
     layout->dup_bytes = offset;
+    layout->n_whole = UINT32_MAX;
 }
 
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes)

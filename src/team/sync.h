@@ -5,14 +5,16 @@
  * Per duplicate and PE:
  *
  *     words   [CH_WORD_COUNT][n], a cache line each: word w of peer p is written by p alone
- *     fifos   [CH_CELL_COUNT][n]: FIFO r of peer p is written by p alone; a PE's own are its
- *             boards, which all others read
  *     places  [CH_CELL_COUNT][2][n]: for exchange.h; in each of the two, place p is written
  *             by peer p alone, but for rounds.h, which shares out the n otherwise
  *     own     [CH_CELL_COUNT][2]: for exchanges in rounds, written by this PE alone; none for
  *             lines
+ *     fifos   [CH_CELL_COUNT][n]: FIFO r of peer p is written by p alone; a PE's own are its
+ *             boards, which all others read
  *
- * All of it is of a length that grows with n, and nothing with n * n.
+ * All of it is of a length that grows with n, and nothing with n * n. Where GPUs may have more
+ * CTAs, there are as many slim duplicates behind the whole ones: their words, and their places
+ * for plain data.
  *
  * A FIFO is of cells from one PE to another: packets, lines, or 64 plain bytes. A
  * message takes the cells it needs, side by side; where the rest of the FIFO is too short for
@@ -76,11 +78,13 @@ struct ch_sync_layout {
     uint32_t cells_log2[CH_CELL_COUNT];
     uint32_t place_bytes[CH_CELL_COUNT]; /* for one message of an exchange */
     uint32_t own_bytes[CH_CELL_COUNT];   /* at least two units for each PE */
+    uint32_t n_whole;                    /* duplicates that are not slim */
     size_t fifo_bytes[CH_CELL_COUNT];
     size_t fifo_offset[CH_CELL_COUNT];
     size_t place_offset[CH_CELL_COUNT];
     size_t own_offset[CH_CELL_COUNT];
-    size_t dup_bytes; /* one duplicate, a multiple of 128 */
+    size_t dup_bytes;  /* one duplicate, a multiple of 128 */
+    size_t slim_bytes; /* its beginning, which is all of a slim one; likewise */
 };
 
 /* A peer as algorithms see it. */
@@ -132,8 +136,25 @@ struct ch_dup {
 #define CH_DEVICE_DUP_BYTES(n) \
     ((CH_DEVICE_SLOTS_AT(n) + (n) * sizeof(struct ch_slot) + 63) / 64 * 64)
 
-/* For a team of n, from the option CHORUS_CHUNK; chunks shrink as n grows. */
+/* For a team of n, from the option CHORUS_CHUNK; chunks shrink as n grows. All duplicates are
+ * whole, until the caller says how many. */
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes);
+
+/* Chunks that a place for plain data holds. With few PEs there is room for longer ones, which
+ * an algorithm for large messages needs: after each it waits until its stores have arrived. */
+CH_FN size_t ch_place_chunks(uint64_t n)
+{
+    return n < 8 ? 8 / n : 1;
+}
+
+/* Where a duplicate begins in the sync memory of its team; that of all of them, what follows.
+ */
+CH_FN size_t ch_dup_offset(const struct ch_sync_layout *layout, uint32_t dup)
+{
+    const uint32_t whole = dup < layout->n_whole ? dup : layout->n_whole;
+
+    return whole * layout->dup_bytes + (dup - whole) * layout->slim_bytes;
+}
 
 CH_FN uint64_t *ch_sync_word(char *dup, uint32_t n, enum ch_word word, uint32_t writer)
 {

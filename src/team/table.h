@@ -19,7 +19,7 @@ struct ch_teams {
     struct ch_heap *heap; /* borrowed, as is patience */
     const struct ch_patience *patience;
     uint32_t me_world, n_world;
-    uint32_t n_dups;
+    uint32_t n_dups; /* of each, without slim ones */
     size_t chunk_bytes;
     struct ch_device_state device_state; /* its table is null on a host */
     uint32_t n_in_use;                   /* teams with calls on the GPU */

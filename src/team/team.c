@@ -80,10 +80,10 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
     const size_t for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
 
     CH_TRY(ch_heap_local_alloc(heap, 2 * team->n * sizeof(struct ch_packet), &team->mail));
-    CH_TRY(ch_heap_sync_alloc(
-        heap,
-        team->n_dups * (team->layout.dup_bytes + CH_DEVICE_DUP_BYTES(team->n)) + for_kernels,
-        &team->sync));
+    CH_TRY(ch_heap_sync_alloc(heap,
+                              ch_dup_offset(&team->layout, team->n_dups) +
+                                  team->n_dups * CH_DEVICE_DUP_BYTES(team->n) + for_kernels,
+                              &team->sync));
     if ((sync_steps(teams, team) | mail_steps(teams, team)) <= UINT32_MAX) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_NOMEM,
                    "the sync memory of this PE's teams reaches past %zu bytes; destroy some",
@@ -105,7 +105,6 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
     if (team == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", n);
     team->n = n;
     team->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
-    team->n_dups = teams->n_dups;
     team->patience = teams->patience;
     team->n_in_use = &teams->n_in_use;
     team->n_nodes = 1;
@@ -113,6 +112,8 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
     if (n == ch_heap_n_pes(teams->heap)) team->multicast = ch_heap_multicast_shift(teams->heap);
     team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
     ch_sync_layout_init(&team->layout, n, teams->chunk_bytes);
+    team->layout.n_whole = teams->n_dups;
+    team->n_dups = team->is_on_gpu ? 2 * teams->n_dups : teams->n_dups;
     team->peers = calloc(n, sizeof(*team->peers));
     team->members = calloc(n, sizeof(*team->members));
     if (team->peers == NULL || team->members == NULL || alloc_dups(team) != CHORUS_OK)

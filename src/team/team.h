@@ -56,7 +56,7 @@ struct ch_team {
     struct ch_peer *peers;     /* [n], in the team's order */
     struct ch_member *members; /* [n], likewise */
     struct ch_sync_layout layout;
-    uint32_t n_dups;     /* the most CTAs of a call */
+    uint32_t n_dups;     /* the most CTAs of a call, also of one that may have slim ones */
     struct ch_dup *dups; /* [n_dups] */
     uint64_t mail_epoch; /* of the last exchange through mailboxes */
     const struct ch_patience *patience;
@@ -82,7 +82,7 @@ struct ch_team {
 /* What the GPU remembers of a duplicate for calls; dup 0 comes first. */
 static inline char *ch_team_device_dups(const struct ch_team *team)
 {
-    return (char *)team->sync + team->n_dups * team->layout.dup_bytes;
+    return (char *)team->sync + ch_dup_offset(&team->layout, team->n_dups);
 }
 
 /* CTAs of calls on its streams, but for graphs', that have ended; in the GPU's memory. */

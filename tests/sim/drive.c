@@ -59,24 +59,24 @@ static void describe_sync(size_t offset, char *text, size_t text_bytes)
                        offset / CH_CACHE_LINE_BYTES % plan->n);
         return;
     }
-    while (offset < layout->fifo_offset[kind])
+    while (offset < layout->place_offset[kind])
         kind--;
+    if (offset >= layout->fifo_offset[kind]) {
+        offset -= layout->fifo_offset[kind];
+        (void)snprintf(text, text_bytes, "%s FIFO from %zu + %zu", fifos[kind],
+                       offset / layout->fifo_bytes[kind], offset % layout->fifo_bytes[kind]);
+        return;
+    }
     if (offset >= layout->own_offset[kind]) {
         offset -= layout->own_offset[kind];
         (void)snprintf(text, text_bytes, "%s own place %zu + %zu", fifos[kind],
                        offset / layout->own_bytes[kind], offset % layout->own_bytes[kind]);
         return;
     }
-    if (offset >= layout->place_offset[kind]) {
-        offset -= layout->place_offset[kind];
-        place = offset / layout->place_bytes[kind];
-        (void)snprintf(text, text_bytes, "%s place %zu from %zu + %zu", fifos[kind],
-                       place / plan->n, place % plan->n, offset % layout->place_bytes[kind]);
-        return;
-    }
-    offset -= layout->fifo_offset[kind];
-    (void)snprintf(text, text_bytes, "%s FIFO from %zu + %zu", fifos[kind],
-                   offset / layout->fifo_bytes[kind], offset % layout->fifo_bytes[kind]);
+    offset -= layout->place_offset[kind];
+    place = offset / layout->place_bytes[kind];
+    (void)snprintf(text, text_bytes, "%s place %zu from %zu + %zu", fifos[kind],
+                   place / plan->n, place % plan->n, offset % layout->place_bytes[kind]);
 }
 
 static void describe(size_t offset, char *text, size_t text_bytes)

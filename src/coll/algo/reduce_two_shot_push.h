@@ -4,9 +4,9 @@
  * memory, and what it combined there into everyone's dest, piece by piece.
  *
  *   needs    map
- *   steps    ch_divide_up(c, n) + 1
+ *   steps    ch_divide_up(c, n * ch_place_chunks(n)) + 1
  *   wire     m + (n - 2) * ch_most_grains(m, n)
- *   scratch  two places of a chunk for each peer
+ *   scratch  two places of ch_place_chunks(n) chunks for each peer
  *   inplace  safe: a piece of a source is given before anybody announces the piece,
  *            and results are stored after
  *   result   each slice combined on one PE, in PE order 0 .. n-1: bitwise equal on
@@ -26,7 +26,7 @@
 /* All bytes of a piece but those of the last, which is what is left. */
 CH_FN size_t ch_shot_piece_bytes(const struct ch_coll *c)
 {
-    return c->n * c->layout->chunk_bytes[CH_CELL_simple];
+    return c->n * ch_place_chunks(c->n) * c->layout->chunk_bytes[CH_CELL_simple];
 }
 
 /* PE p's slice of the piece at `at`; `first` counts from src. */

@@ -107,8 +107,9 @@ CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lane
     return (c->broken | (*c->epoch & none)) == 0;
 }
 
-/* This CTA's part of the call, of elements of `type`. */
-CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type)
+/* This CTA's part of the call, of elements of `type`. Only algorithms that are wide have CTAs
+ * on slim duplicates; the others need not ask. */
+CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, int is_wide)
 {
     struct ch_dup *dup = ch_kernel_dup(a);
     const struct ch_seat seat = {a->me,  a->n,     a->peers,      &a->layout, a->dst,
@@ -116,6 +117,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type)
     struct ch_coll c;
 
     ch_coll_init(&c, &seat, ch_part_of(&a->share, a->count, blockIdx.x), blockIdx.x, dup);
+    if (is_wide) c.sync_offset = ch_dup_offset(&a->layout, blockIdx.x);
     c.root = a->root;
     c.radix = a->radix;
     c.multicast = a->multicast;
@@ -127,31 +129,32 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type)
 }
 
 /* A body, with its type as a constant. */
-#define CH_KERNEL_NAMED(name, fn, T, kind, proto)                             \
-    extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1)          \
-        name(const __grid_constant__ struct ch_kernel_args a)                 \
-    {                                                                         \
-        __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                   \
-        const struct ch_lanes block = {threadIdx.x, blockDim.x};              \
-        const struct ch_patience patience = {a.aborted, a.timeout_ns};        \
-        struct ch_coll c = ch_coll_of(&a, CHORUS_TYPE_##T);                   \
-        uint32_t late_peer = a.me;                                            \
-        chorus_status st;                                                     \
-                                                                              \
-        __builtin_assume(blockDim.x > CH_WARP_LANES);                         \
-        c.patience = &patience;                                               \
-        c.slots = slots;                                                      \
-        c.late_peer = &late_peer;                                             \
-        c.is_due = CH_IS_DUE_##kind;                                          \
-        st = CHORUS_ERR_ABORTED;                                              \
-        if (ch_kernel_begin(&c, CH_PROTO_##proto, block)) st = fn(&c, block); \
-        if (st != CHORUS_OK) ch_call_failed(&a, st, late_peer);               \
-        if (a.ended != 0) ch_call_ended(&a);                                  \
+#define CH_KERNEL_NAMED(name, fn, T, kind, proto)                              \
+    extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1)           \
+        name(const __grid_constant__ struct ch_kernel_args a)                  \
+    {                                                                          \
+        __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                    \
+        const struct ch_lanes block = {threadIdx.x, blockDim.x};               \
+        const struct ch_patience patience = {a.aborted, a.timeout_ns};         \
+        struct ch_coll c = ch_coll_of(&a, CHORUS_TYPE_##T, CH_IS_WIDE_##kind); \
+        uint32_t late_peer = a.me;                                             \
+        chorus_status st;                                                      \
+                                                                               \
+        __builtin_assume(blockDim.x > CH_WARP_LANES);                          \
+        c.patience = &patience;                                                \
+        c.slots = slots;                                                       \
+        c.late_peer = &late_peer;                                              \
+        c.is_due = CH_IS_DUE_##kind;                                           \
+        st = CHORUS_ERR_ABORTED;                                               \
+        if (ch_kernel_begin(&c, CH_PROTO_##proto, block)) st = fn(&c, block);  \
+        if (st != CHORUS_OK) ch_call_failed(&a, st, late_peer);                \
+        if (a.ended != 0) ch_call_ended(&a);                                   \
     }
 #define CH_KERNEL(fn, T, kind, proto) CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, kind, proto)
 
 /* Does every build have a kernel of this kind, one for each type? Then yes, else no. */
 #define CH_KERNEL_IF_plain(yes, no) yes
+#define CH_KERNEL_IF_wide(yes, no) yes
 #define CH_KERNEL_IF_folding(yes, no) yes
 #define CH_KERNEL_IF_due(yes, no) yes
 #define CH_KERNEL_IF_sliced(yes, no) yes

@@ -17,6 +17,7 @@
 #define TYPES_integers(Y, fn) INTEGERS(Y, fn)
 
 #define ROW_plain(Y, coll, fn)
+#define ROW_wide(Y, coll, fn)
 #define ROW_folding(Y, coll, fn)
 #define ROW_due(Y, coll, fn)
 #define ROW_sliced(Y, coll, fn)
