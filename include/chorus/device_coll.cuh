@@ -214,7 +214,8 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
 }
 
 /* A block leaves it to its first warp, whose fence and signals are then alone on their way. The
- * second one asks for the team meanwhile: a fence waits for what its own warp has asked for. */
+ * second one asks for the team meanwhile, as a thread's atomic operation and its fence take
+ * their times one after the other. */
 CH_FN int ch_sync_block(const struct ch_device_team *team, struct ch_lanes g)
 {
     __shared__ uint64_t number;
