@@ -51,11 +51,11 @@ CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint
 }
 
 /* All lanes, at the end of a call outside graphs: a stream that waits for the count lets the
- * team's next call begin, on another stream, which finds what this CTA remembers. All that is on
- * this GPU, so its scope suffices; a release for the system would add 0.45 us to each call (two
- * H200). The host reads the count, too, before a team is destroyed: stores of the call to peers
- * may then be under way for half a microsecond more, but the wait by a stream and the meeting of
- * all PEs that follows, before memory is used again, take tens. */
+ * team's next call begin, on another stream, which finds what this CTA remembers. All that is
+ * on this GPU, so its scope suffices; a release for the system would add 0.45 us to each call
+ * (two H200). The host reads the count, too, before a team is destroyed: stores of the call to
+ * peers may then be under way for half a microsecond more, but the wait by a stream and the
+ * meeting of all PEs that follows, before memory is used again, take tens. */
 CH_FN void ch_call_ended(const struct ch_kernel_args *a)
 {
     __syncthreads(); /* all lanes have stored what the CTA remembers */
