@@ -161,7 +161,7 @@ START_TEST(number__of_events__is_found_by_its_whole_name)
     make_v2("/", "/a");
     write_file("/sys/fs/cgroup/a/memory.events",
                "low 0\nhigh 0\noom 4\noom_kill_group 9\noom_kill 3\n");
-    ck_assert(ch_cgroup_find(root, &group));
+    ck_assert(ch_cgroup_find(root, "memory", &group));
     ck_assert(ch_cgroup_number(&group, "memory.events", "oom_kill", &kills));
     ck_assert_uint_eq(kills, 3);
     ck_assert(!ch_cgroup_number(&group, "memory.events", "oom_kil", &kills));

@@ -16,7 +16,7 @@ static struct kills count(void)
     struct kills kills = {0, 0};
     struct ch_cgroup group;
 
-    if (ch_cgroup_find("", &group))
+    if (ch_cgroup_find("", "memory", &group))
         (void)ch_cgroup_number(&group, group.is_v1 ? "memory.oom_control" : "memory.events",
                                "oom_kill", &kills.of_group);
     (void)ch_number_in("/proc/vmstat", "oom_kill", &kills.of_machine);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cgroup.h"
 
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,9 +30,10 @@ static FILE *open_at(const char *root, const char *path)
     return fopen(name, "re");
 }
 
-/* The path of this process's group, as the system names it. Where the memory controller is one
- * of version 1's, it is not in version 2's hierarchy. */
-static bool find_path(const char *root, char path_out[LINE_BYTES], bool *is_v1_out)
+/* The path of this process's group, as the system names it. Where the controller is one of
+ * version 1's, it is not in version 2's hierarchy. */
+static bool find_path(const char *root, const char *controller, char path_out[LINE_BYTES],
+                      bool *is_v1_out)
 {
     FILE *const groups = open_at(root, "/proc/self/cgroup");
     char line[LINE_BYTES], controllers[LINE_BYTES], path[LINE_BYTES];
@@ -45,7 +46,7 @@ static bool find_path(const char *root, char path_out[LINE_BYTES], bool *is_v1_o
 
         if (!is_v2 && sscanf(line, "%*d:%4095[^:]:%4095[^\n]", controllers, path) != 2)
             continue;
-        *is_v1_out = !is_v2 && has_word(controllers, "memory");
+        *is_v1_out = !is_v2 && has_word(controllers, controller);
         if (!is_v2 && !*is_v1_out) continue;
         is_found = true;
         memcpy(path_out, path, strlen(path) + 1);
@@ -68,7 +69,7 @@ static bool read_mount(const char *line, struct mount *out)
            sscanf(rest, " - %4095s %*s %4095s", out->type, out->options) == 2;
 }
 
-static bool find_mount(const char *root, bool is_v1, struct mount *out)
+static bool find_mount(const char *root, const char *controller, bool is_v1, struct mount *out)
 {
     FILE *const mounts = open_at(root, "/proc/self/mountinfo");
     char line[LINE_BYTES];
@@ -78,20 +79,21 @@ static bool find_mount(const char *root, bool is_v1, struct mount *out)
     while (!is_found && fgets(line, sizeof(line), mounts) != NULL)
         is_found = read_mount(line, out) &&
                    strcmp(out->type, is_v1 ? "cgroup" : "cgroup2") == 0 &&
-                   (!is_v1 || has_word(out->options, "memory"));
+                   (!is_v1 || has_word(out->options, controller));
     (void)fclose(mounts);
     return is_found;
 }
 
 /* In a container, what is mounted may be the container's own group, or one in the middle. */
-bool ch_cgroup_find(const char *root, struct ch_cgroup *out)
+bool ch_cgroup_find(const char *root, const char *controller, struct ch_cgroup *out)
 {
     char path[LINE_BYTES];
     const char *below = path;
     struct mount mount;
     int bytes;
 
-    if (!find_path(root, path, &out->is_v1) || !find_mount(root, out->is_v1, &mount))
+    if (!find_path(root, controller, path, &out->is_v1) ||
+        !find_mount(root, controller, out->is_v1, &mount))
         return false;
     if (strcmp(mount.what, "/") != 0) {
         const size_t prefix = strlen(mount.what);
@@ -128,8 +130,7 @@ static bool number_behind(const char *key, const char *line, uint64_t *out)
     if (bytes != 0 && strspn(at, ": ") == 0) return false; /* a longer key */
     at += strspn(at, ": ");
     if (*at < '0' || *at > '9') return false;
-    *out = strtoull(at, NULL, 10);
-    return true;
+    return sscanf(at, "%" SCNu64, out) == 1;
 }
 
 bool ch_number_in(const char *path, const char *key, uint64_t *out)

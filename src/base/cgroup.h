@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroup.h: the control groups that count this process's memory: its own and those above it, in
- * either version of the interface. A limit of any of them holds.
+ * cgroup.h: the control groups that count what this process takes of memory or of time on
+ * cores: its own and those above it, in either version of the interface. A limit of any of them
+ * holds.
  */
 #ifndef CH_CGROUP_H
 #define CH_CGROUP_H
@@ -18,9 +19,10 @@ struct ch_cgroup {
     bool is_v1;
 };
 
-/* This process's group. False: there is none, or it cannot be seen. `root` comes before every
- * absolute path: "", but for tests that pretend. */
-bool ch_cgroup_find(const char *root, struct ch_cgroup *out);
+/* This process's group of a controller, "memory" or "cpu", which version 1 mounts one by one.
+ * False: there is none, or it cannot be seen. `root` comes before every absolute path: "", but
+ * for tests that pretend. */
+bool ch_cgroup_find(const char *root, const char *controller, struct ch_cgroup *out);
 
 /* Go to the group above. False: there is none that can be seen. */
 bool ch_cgroup_up(struct ch_cgroup *group);

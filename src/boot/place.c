@@ -45,7 +45,7 @@ struct ch_place *ch_place_open(void)
     if (load_cores(place->topology) != 0) goto out_topology;
     if (hwloc_get_cpubind(place->topology, place->allowed, HWLOC_CPUBIND_PROCESS) != 0)
         goto out_topology;
-    place->quota = ch_quota_cores(CH_QUOTA_ROOT);
+    place->quota = ch_quota_cores("");
     place->unit = HWLOC_OBJ_CORE;
     if (count_units(place) == 0) place->unit = HWLOC_OBJ_PU;
     return place;

@@ -63,7 +63,7 @@ void ch_memory_left(const char *root, struct ch_memory *out)
 {
     struct ch_cgroup group;
     uint64_t least = left_of_machine(root);
-    bool is_there = ch_cgroup_find(root, &group);
+    bool is_there = ch_cgroup_find(root, "memory", &group);
 
     (void)snprintf(out->of, sizeof(out->of), "the machine");
     for (; is_there; is_there = ch_cgroup_up(&group)) {
