@@ -10,6 +10,7 @@
 static struct ch_context retired, forked;
 
 static struct ch_context *process_context;
+static struct ch_context *volatile of_parent; /* in a child, for those that look for leaks */
 static _Thread_local struct ch_context *thread_context;
 
 struct ch_context *ch_context_only;
@@ -40,7 +41,8 @@ enum ch_phase ch_context_phase(void)
 /* In a child that a thread of a PE forked. */
 static void leave_to_parent(void)
 {
-    if (ch_context_get() == NULL) return;
+    of_parent = ch_context_get();
+    if (of_parent == NULL) return;
     thread_context = NULL;
     process_context = &forked;
     ch_context_only = NULL;
