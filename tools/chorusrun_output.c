@@ -103,6 +103,7 @@ static void put_whole_lines(struct stream *stream, uint32_t pe)
 
 static void stream_close(struct stream *stream, uint32_t pe)
 {
+    if (stream->fd < 0) return;
     put_unfinished(stream, pe);
     (void)close(stream->fd);
     free(stream->room);
@@ -236,6 +237,10 @@ void output_close(struct job *job)
     is_err_lost = is_pending(job, job->err);
     if (is_out_lost) give_up(job, job->out);
     if (is_err_lost && job->err != job->out) give_up(job, job->err);
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        stream_close(&job->pes[i].out, i);
+        stream_close(&job->pes[i].err, i);
+    }
     while (outlet_pending(job->err) > 0 && ch_clock_ns() < until_ns) {
         (void)poll(&p, 1, MESSAGE_NS / CH_NS_PER_MS);
         output_check(job);
