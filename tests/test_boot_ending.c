@@ -82,6 +82,17 @@ START_TEST(pe_1__breaks_the_protocol__is_named_and_the_job_ends)
 }
 END_TEST
 
+/* One of the two has the PE; the other one must not wait for answers, nor disturb. */
+START_TEST(pe_1__is_two_processes_at_once__one_joins)
+{
+    RUN("-n", "2", "--timeout", "50", "sh", "-c",
+        "if [ $CHORUS_PE = 0 ]; then exec $BOOT_PE exchange; fi; "
+        "$BOOT_PE exchange & $BOOT_PE exchange; a=$?; wait $!; echo $((a + $?))");
+    ASSERT_STATUS(0);
+    ck_assert_str_eq(r.text[0], "91\n");
+}
+END_TEST
+
 /* As a script that sets the variable for all: both joined as PE 0, and waited for PE 1. */
 START_TEST(pe_1__joins_as_pe_0__is_named_and_the_job_ends)
 {
@@ -221,6 +232,7 @@ static void add_ending(TCase *tc)
     tcase_add_test(tc, pe_1__dies_under_a_wrapper_that_stays__is_named_and_the_job_ends);
     tcase_add_test(tc, all_pes__end_under_wrappers_without_leaving__wrappers_go_on);
     tcase_add_test(tc, pe__joins_a_second_time__is_told);
+    tcase_add_loop_test(tc, pe_1__is_two_processes_at_once__one_joins, 0, 5);
     tcase_add_test(tc, pe_1__joins_as_pe_0__is_named_and_the_job_ends);
     tcase_add_test(tc, pe_1__ends_the_job_with_0__has_time_to_write_and_chorusrun_is_silent);
     tcase_add_loop_test(tc, pe_1__is_not_in_an_exchange__others_are_told_why, 0,

@@ -179,10 +179,12 @@ END_TEST
 START_TEST(boot__closed__leaves_no_descriptor)
 {
     struct ch_boot *boot;
+    const char *number;
     int ours;
 
     set_environment();
-    ours = (int)strtol(getenv("CHORUS_BOOT_FD"), NULL, 10);
+    number = getenv("CHORUS_BOOT_FD");
+    ours = number != NULL ? (int)strtol(number, NULL, 10) : -1;
     ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_OK);
     ck_assert_int_eq(fcntl(ours, F_GETFD), FD_CLOEXEC);
     boot->ops->close(boot);

@@ -138,6 +138,7 @@ static void abort_job(struct job *job, struct pe *pe, int status)
     else
         job_end(job, status, "PE %u (pid %d) ended the job with status %d",
                 (unsigned)(pe - job->pes), (int)pe->pid, status);
+    mail_close(job, &pe->mail); /* it has nothing to add, and shall not keep on doing so */
 }
 
 /* Who made the pair of this socket. */
@@ -147,6 +148,18 @@ static pid_t process_of(int sock)
     socklen_t bytes = sizeof(who);
 
     return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 ? who.pid : 0;
+}
+
+/* Another process of this PE that wants to join can no longer write; what one has written is
+ * dropped, and with it the end of a socket, by which it finds out. */
+static void keep_lifeline(struct pe *pe)
+{
+    char dropped[256];
+
+    pe->lifeline = pe->mail.sock;
+    (void)shutdown(pe->lifeline, SHUT_RD);
+    while (recv(pe->lifeline, dropped, sizeof(dropped), MSG_DONTWAIT) > 0)
+        continue;
 }
 
 /* From now on the PE speaks by `sock`, which no wrapper of it holds. */
@@ -160,9 +173,7 @@ static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *
         give_up(job, pe, why);
         return;
     }
-    /* Another process of this PE that wants to join cannot write to it. */
-    (void)shutdown(pe->mail.sock, SHUT_RD);
-    pe->lifeline = pe->mail.sock;
+    keep_lifeline(pe);
     mail_open(&pe->mail, sock);
     pe->mail.stage = CH_WIRE_INSIDE;
     pe->program = process_of(sock);

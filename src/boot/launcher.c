@@ -177,7 +177,8 @@ static chorus_status check_socket(int sock)
         CH_WIRE_ENV_FD, sock, CH_WIRE_ENV_FD);
 }
 
-/* Tell chorusrun who this is, and give it the other end of a socket of this process alone. */
+/* Tell chorusrun who this is, and give it the other end of a socket of this process alone. The
+ * inherited one has an owner where another process has joined by it. */
 static chorus_status join(struct launcher_boot *boot)
 {
     struct {
@@ -189,6 +190,7 @@ static chorus_status join(struct launcher_boot *boot)
 
     message.head.bytes = sizeof(message.body);
     message.head.n_fds = 1;
+    if (fcntl(boot->inherited, F_GETOWN) != 0) return CHORUS_ERR_ABORTED;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make a socket to chorusrun: %s%s",
                        strerror(errno),
