@@ -64,16 +64,17 @@ END_TEST
 /* The PEs have ended; what they wrote is more than a pipe holds. */
 START_TEST(output__nobody_reads_the_rest__timeout_is_served)
 {
-    START("-n", "2", "--tag", "--timeout", "1", "seq", "30000");
+    START("-n", "2", "--tag", "--timeout", "4", "seq", "30000");
     forget_output(false);
     take_status();
     ASSERT_STATUS(124);
-    ASSERT_SAYS("after 1 s, all PEs have ended, but not all that they wrote has been read\n");
+    ASSERT_SAYS("after 4 s, all PEs have ended, but not all that they wrote has been read\n");
 }
 END_TEST
 
-/* While PEs run, and when they have ended; each says that on stderr, and has time to. */
-static const char *const programs[] = {"echo go >&2; yes", "seq 30000; echo go >&2"};
+/* While PEs run, and when they have ended; each says that on stderr, and has time to. What the
+ * four write in the second case is more than the pipe holds and fits into the queue. */
+static const char *const programs[] = {"echo go >&2; yes", "seq 15000; echo go >&2"};
 
 START_TEST(output__nobody_reads__signal_is_served)
 {
@@ -172,7 +173,7 @@ END_TEST
 /* What a PE left behind holds the pipe, and writes for ever. */
 START_TEST(output__held_by_a_process_left_behind__job_ends)
 {
-    shell("$CHORUSRUN -n 2 --tag sh -c 'yes & sleep 0.2' | wc -c");
+    shell("$CHORUSRUN -n 2 --tag sh -c 'yes & sleep 1' | wc -c");
     ck_assert_int_gt((int)strtol(r.text[0], NULL, 10), 0);
 }
 END_TEST
