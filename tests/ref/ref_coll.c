@@ -325,6 +325,8 @@ void ref_fill(chorus_coll coll, chorus_type type, chorus_op op, uint64_t seed, u
 {
     const size_t bytes = element_bytes[type];
     unsigned char *to = source_out;
+    uint64_t random;
+    size_t at = 0;
 
     if (ref_reduces(coll)) {
         for (size_t i = 0; i < count; i++)
@@ -332,11 +334,12 @@ void ref_fill(chorus_coll coll, chorus_type type, chorus_op op, uint64_t seed, u
                           to + i * bytes);
         return;
     }
-    for (size_t i = 0; i < count * bytes; i += sizeof(uint64_t)) {
-        const uint64_t random = ref_hash(seed, pe, i);
-        const size_t left = count * bytes - i;
-        memcpy(to + i, &random, left < sizeof(random) ? left : sizeof(random));
+    for (; at + sizeof(random) <= count * bytes; at += sizeof(random)) {
+        random = ref_hash(seed, pe, at);
+        memcpy(to + at, &random, sizeof(random));
     }
+    random = ref_hash(seed, pe, at);
+    memcpy(to + at, &random, count * bytes - at);
 }
 
 /* --- comparison ------------------------------------------------------------------------------
