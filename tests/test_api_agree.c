@@ -116,7 +116,7 @@ START_TEST(agree__an_option_differs__names_it_and_the_pe)
     prepare(pes);
     pes[2].options.sync_max = 1 << 20;
     run(pes);
-    assert_all(pes, CHORUS_ERR_ARG, "CHORUS_SYNC_MAX is 1048576 on PE 2 and 536870912 on PE 0");
+    assert_all(pes, CHORUS_ERR_ARG, "CHORUS_SYNC_MAX is 1048576 on PE 2 and 671088640 on PE 0");
 
     prepare(pes);
     for (int i = 0; i < PES; i++)
