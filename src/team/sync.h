@@ -140,11 +140,11 @@ struct ch_dup {
  * whole, until the caller says how many. */
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes);
 
-/* Chunks that a place for plain data holds. With few PEs there is room for longer ones, which
+/* Chunks that a place for plain data holds. With few peers there is room for longer ones, which
  * an algorithm for large messages needs: after each it waits until its stores have arrived. */
 CH_FN size_t ch_place_chunks(uint64_t n)
 {
-    return n < 8 ? 8 / n : 1;
+    return n > 1 && n < 8 ? 8 / n : 1;
 }
 
 /* Where a duplicate begins in the sync memory of its team; that of all of them, what follows.
