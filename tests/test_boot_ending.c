@@ -136,6 +136,16 @@ START_TEST(pe_1__never_joined_and_others_fail__is_named)
 }
 END_TEST
 
+/* Its peers fail at their deadline; that it cannot come, chorusrun alone can tell. */
+START_TEST(pe_1__is_stopped_and_others_fail__is_named)
+{
+    RUN("-n", "2", "sh", "-c", "[ $CHORUS_PE = 1 ] && kill -STOP $$; sleep 0.5; exit 5");
+    ASSERT_STATUS(5);
+    ASSERT_SAYS("chorusrun: PE 1 (pid ");
+    ASSERT_SAYS(") has been stopped by signal 19 (Stopped (signal))\n");
+}
+END_TEST
+
 START_TEST(pe_1__comes_late__exchange_times_out)
 {
     RUN("-n", "3", "BOOT_PE", "come_late");
@@ -238,6 +248,7 @@ static void add_ending(TCase *tc)
     tcase_add_loop_test(tc, pe_1__is_not_in_an_exchange__others_are_told_why, 0,
                         COUNT_OF(fine));
     tcase_add_test(tc, pe_1__never_joined_and_others_fail__is_named);
+    tcase_add_test(tc, pe_1__is_stopped_and_others_fail__is_named);
     tcase_add_test(tc, pe_1__comes_late__exchange_times_out);
     tcase_add_test(tc, pe_1__started_a_child_and_failed__child_is_ended_too);
     tcase_add_test(tc, timeout__passes__names_who_is_running);

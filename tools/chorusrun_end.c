@@ -39,6 +39,20 @@ static void name_absent(struct job *job)
         (unsigned)(job->absent - job->pes), (int)job->absent->pid);
 }
 
+/* Who waits for a PE that stands still fails at its deadline, and cannot see why. */
+static void name_stopped(struct job *job)
+{
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        const struct pe *pe = &job->pes[i];
+        siginfo_t info = {0};
+        if (!pe->is_alive) continue;
+        if (waitid(P_PID, (id_t)pe->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) != 0) continue;
+        if (info.si_pid == 0) continue;
+        say(job, "PE %u (pid %d) has been stopped by signal %d (%s)", i, (int)pe->pid,
+            info.si_status, strsignal(info.si_status));
+    }
+}
+
 void job_end(struct job *job, int status, const char *format, ...)
 {
     char reason[CH_WIRE_REASON_BYTES] = "the job is ending";
@@ -54,6 +68,7 @@ void job_end(struct job *job, int status, const char *format, ...)
         va_end(args);
         say(job, "%s", reason);
         name_absent(job);
+        name_stopped(job);
     }
     mail_fail_all(job, reason);
     signal_all(job, SIGTERM);
