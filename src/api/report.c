@@ -43,6 +43,15 @@ static _Noreturn void end_job(int status, bool is_first)
     exit(status);
 }
 
+/* A PE that was told to end adds nothing to what the failed one said, in another process. Of
+ * PEs that are threads, the one that was told may end both before the other has spoken. */
+static bool is_launched(void)
+{
+    const struct ch_context *context = ch_context_get();
+
+    return context != NULL && context->boot->ops->abort_job != NULL;
+}
+
 static void say(const char *message)
 {
     const struct ch_context *context = ch_context_get();
@@ -67,8 +76,7 @@ void ch_report(chorus_status status)
         handler(status, ch_error_message());
         return;
     }
-    /* A PE that was only told to end adds nothing to what the failed one said. */
-    if (status != CHORUS_ERR_ABORTED) say(ch_error_message());
+    if (status != CHORUS_ERR_ABORTED || !is_launched()) say(ch_error_message());
     end_job(EXIT_FAILED, status != CHORUS_ERR_ABORTED);
 }
 
