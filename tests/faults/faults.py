@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs in which a fault befalls a PE at a random moment: do they end as they must?
+
+    faults.py CHORUSRUN FAULTS_PE [--seeds A..B] [--jobs N] [--fault F] [--moment M] [-v]
+
+A seed says which fault, which PE, in what call and when. Each run must end within a second of
+the fault (of the deadline where a PE stands still), with the status and the name of the PE that
+the fault calls for, and leave no process, no zombie, no name in /dev/shm and no file. A run
+that is late is done again alone, since other work may have had the cores, and fails if it is
+late again. The table at the end has the times of first runs.
+"""
+import argparse
+import collections
+import ctypes
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+LATE_S = 1.0  # after the fault, or the deadline
+DEADLINE_S = 1.0  # CHORUS_TIMEOUT where a PE stands still; the others must not need theirs
+LONG_S = 30.0
+GIVE_UP_S = 8.0  # a run that takes so long hangs
+JOB_S = 3.0  # --timeout where a PE that stands still may have left the job
+PAUSE_S, SLEEP_S = 0.2, 1.5  # of the faults of these names
+PR_SET_CHILD_SUBREAPER = 36
+
+MOMENTS = ["start", "growth", "team", "quiet_barrier", "barrier", "broadcast", "fcollect", "alltoall",
+           "reduce", "reducescatter", "stream", "wait", "finalize"]
+FAILED = 9  # what a PE exits with whose call failed
+BY_HANDLER = 1  # or whose call has no code
+TIMED_OUT = 124  # chorusrun --timeout
+
+
+@dataclasses.dataclass
+class Kind:
+    """What a fault must lead to."""
+    statuses: tuple  # of chorusrun, or of the process where PEs are threads
+    says: str = ""  # on standard error; {pe} is the number
+    after_s: float = 0.0  # from the fault to where the second begins
+    timeout_s: float = LONG_S
+    also: tuple = ()  # statuses for which nothing need be said
+
+
+def killed(signo):
+    return Kind((128 + signo,), rf"PE {{pe}} \(pid \d+\) was killed by signal {signo} ")
+
+
+# Not leaving is seen at once if the PE had joined; others are told by a failed exchange if not.
+GONE = Kind((1, FAILED), r"PE {pe} (\(pid \d+\) )?exited with status 0", also=(0,))
+LIMIT = Kind((FAILED, BY_HANDLER, 128 + signal.SIGSEGV, 128 + signal.SIGXFSZ, 128 + signal.SIGBUS),
+             r"PE {pe}\b", also=(0,))
+# Threads share limits: any of them may notice, and its peers wait for it in a call and at the end.
+LIMIT_OF_ALL = Kind((FAILED, BY_HANDLER, -signal.SIGSEGV, -signal.SIGXFSZ, -signal.SIGBUS), r"\bPEs?\b",
+                    after_s=2 * DEADLINE_S, timeout_s=DEADLINE_S, also=(0,))
+LOST = Kind((1, FAILED), r"PE {pe}\b")
+LIMITS = ["limit_files", "limit_few_files", "limit_memory", "limit_data", "limit_stack",
+          "limit_file_bytes", "limit_locked", "limit_processes"]
+
+PROCESSES = {
+    "kill": killed(signal.SIGKILL),
+    "segv": killed(signal.SIGSEGV),
+    "abort": killed(signal.SIGABRT),
+    "quit": Kind((7,), r"PE {pe} \(pid \d+\) exited with status 7;"),
+    "exit": Kind((7,), r"PE {pe} \(pid \d+\) exited with status 7;"),
+    "orphan": Kind((7,), r"PE {pe} \(pid \d+\) exited with status 7;"),
+    "quit0": GONE,
+    "exit0": GONE,
+    "global_exit": Kind((5,)),
+    # A PE that is another program, or has no socket, is lost although its process lives.
+    "exec_ends": GONE,
+    "exec_lives": dataclasses.replace(LOST, statuses=(*LOST.statuses, TIMED_OUT)),
+    "close": LOST,
+    "close_std": LOST,
+    "stop": Kind((FAILED, BY_HANDLER, TIMED_OUT), r"PE {pe}\b", after_s=DEADLINE_S, timeout_s=DEADLINE_S),
+    "pause": Kind((0,), after_s=PAUSE_S),
+    "storm": Kind((0,)),
+    "storm_launcher": Kind((0,)),
+    "launcher_kill": Kind((-signal.SIGKILL,)),
+    "launcher_term": Kind((128 + signal.SIGTERM,)),
+} | {name: LIMIT for name in LIMITS}
+
+THREADS = {
+    "kill": Kind((-signal.SIGKILL,)),
+    "segv": Kind((-signal.SIGSEGV,)),
+    "abort": Kind((-signal.SIGABRT,)),
+    "quit": Kind((7,)),
+    "exit": Kind((7,)),
+    "storm": Kind((0,)),
+    "close": LIMIT_OF_ALL,
+    "close_std": Kind((FAILED,), after_s=2 * DEADLINE_S, timeout_s=DEADLINE_S, also=(0,)),
+    # One that stays away, and comes back when the others have given up.
+    "leave": Kind((FAILED, BY_HANDLER), r"PE {pe}\b", after_s=DEADLINE_S, timeout_s=DEADLINE_S,
+                  also=(0,)),
+    "sleep": Kind((FAILED, BY_HANDLER), r"PE {pe}\b", after_s=SLEEP_S + DEADLINE_S,
+                  timeout_s=DEADLINE_S, also=(0,)),
+} | {name: LIMIT_OF_ALL for name in LIMITS}
+
+
+@dataclasses.dataclass
+class Case:
+    seed: int
+    is_threads: bool
+    fault: str
+    moment: str
+    n: int
+    pe: int
+    delay_ns: int
+
+    @property
+    def kind(self):
+        return (THREADS if self.is_threads else PROCESSES)[self.fault]
+
+    @property
+    def has_left(self):
+        """May the PE that stands still have left the job, which then waits for it until --timeout?"""
+        return self.fault in ("stop", "exec_lives") and self.moment == "finalize"
+
+    @property
+    def bound_s(self):
+        """From the fault to the end."""
+        return LATE_S + (JOB_S if self.has_left else self.kind.after_s)
+
+
+def delay_of(dice, moment):
+    """Starts and ends take milliseconds; calls repeat, so any moment will do."""
+    if moment in ("start", "finalize"):
+        return dice.randrange(1, 12_000_000 if moment == "start" else 2_000_000)
+    return int(10 ** dice.uniform(3, 7))
+
+
+def deal(choices, seed):
+    """One of the choices: as many seeds in a row as there are choices get each of them once."""
+    choices = list(choices)
+    block, place = divmod(seed, len(choices))
+    random.Random(block).shuffle(choices)
+    return choices[place]
+
+
+def case_of(seed, args):
+    dice = random.Random(seed)
+    kinds = [(False, fault) for fault in PROCESSES] + [(True, fault) for fault in THREADS]
+    moments = MOMENTS
+    if args.fault is not None:
+        kinds = [kind for kind in kinds if kind[1] == args.fault]
+    if args.moment is not None:
+        moments = [args.moment]
+    is_threads, fault = deal(kinds, seed)
+    moment, n = deal(moments, seed), dice.randint(2, 5)
+    return Case(seed, is_threads, fault, moment, n, dice.randrange(n), delay_of(dice, moment))
+
+
+def names_left():
+    """What a job could leave in the file system."""
+    shared = {p.name for p in pathlib.Path("/dev/shm").glob("*chorus*")}
+    sockets = {line.split()[-1] for line in open("/proc/net/unix", encoding="ascii", errors="replace")
+               if "chorus" in line}
+    return shared | sockets
+
+
+def reap_all(until):
+    """What is left of this process's children, once all ended or the time has come."""
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return []
+        if pid == 0 and time.monotonic() >= until:
+            return pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        if pid == 0:
+            time.sleep(0.001)
+
+
+def name_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().split(")")[0] + ")"
+    except OSError:
+        return pid
+
+
+def environment(case, folder):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("CHORUS_")}
+    return kept | {"CHORUS_TIMEOUT": str(case.kind.timeout_s), "CHORUS_HEAP_STEP": "64K",
+                   "CHORUS_HEAP_MAX": "256M", "TMPDIR": str(folder)}
+
+
+def command_of(args, case, record):
+    own = [args.faults_pe, case.fault, case.moment, str(case.pe), str(case.delay_ns), str(case.seed),
+           str(record)]
+    if case.is_threads:
+        return own + [str(case.n)]
+    return [args.chorusrun, "-n", str(case.n), "--timeout", str(JOB_S if case.has_left else LONG_S)] + own
+
+
+def supervise(args, case, folder):
+    """Runs a case as the parent of all that it may leave, and says what came of it."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    record, output, place = folder / "record", folder / "output", folder / "place"
+    record.write_bytes(bytes(8))
+    place.mkdir()
+    problems = []
+    with open(output, "wb") as out:
+        job = subprocess.Popen(command_of(args, case, record), stdin=subprocess.DEVNULL, stdout=out,
+                               stderr=out, env=environment(case, place), cwd=place)
+    try:
+        status = job.wait(GIVE_UP_S)
+    except subprocess.TimeoutExpired:
+        problems.append(f"has not ended after {GIVE_UP_S:g} s")
+        job.kill()
+        status = job.wait()
+    dies_later = status == -signal.SIGKILL  # PEs die after a launcher that is killed
+    left = reap_all(time.monotonic() + (LATE_S if dies_later else 0))
+    ended_ns = time.monotonic_ns()
+    if left:
+        problems.append("left behind: " + ", ".join(name_of(pid) for pid in left))
+        for pid in left:
+            os.kill(int(pid), signal.SIGKILL)
+    if os.listdir(place):
+        problems.append(f"left files: {os.listdir(place)}")
+    if names_left():
+        problems.append(f"left names: {names_left()}")
+    text = output.read_text(errors="replace")
+    problems += judge(case, status, text, int.from_bytes(record.read_bytes(), "little"))
+    struck_ns = int.from_bytes(record.read_bytes(), "little")
+    took = (ended_ns - struck_ns) / 1e9 if struck_ns != 0 else None
+    return {"problems": problems, "took_s": took, "status": status, "text": text}
+
+
+def judge(case, status, text, struck_ns):
+    """What is wrong with how a run ended."""
+    kind = case.kind
+    if struck_ns == 0:  # the job was over before
+        return [] if status == 0 else [f"status {status} though the fault never came"]
+    # Who should have stored to a word that threads wait for, nobody knows.
+    says = "" if case.is_threads and case.moment == "wait" else kind.says.format(pe=case.pe)
+    problems = []
+    if status not in kind.statuses + kind.also:
+        problems.append(f"status {status}; expected one of {list(kind.statuses + kind.also)}")
+    elif status not in kind.also and status >= 0 and not re.search(says, text):
+        problems.append(f"does not say '{says}'")
+    if "wrong data" in text or "Sanitizer" in text:
+        problems.append("wrong data")
+    return problems
+
+
+def is_late(case, outcome):
+    return outcome["took_s"] is not None and outcome["took_s"] > case.bound_s
+
+
+def start_one(args, case):
+    """A process for one run; its answer will be in the folder."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))
+    pid = os.fork()
+    if pid == 0:
+        try:
+            (folder / "answer").write_text(json.dumps(supervise(args, case, folder)))
+        except Exception:
+            traceback.print_exc()
+        os._exit(0)
+    return pid, folder
+
+
+def finish_one(folder):
+    outcome = json.loads((folder / "answer").read_text())
+    subprocess.run(["rm", "-r", str(folder)], check=True)
+    return outcome
+
+
+def run_all(args, cases, jobs):
+    """Yields each case with its outcome, as they end."""
+    running, waiting = {}, collections.deque(cases)
+    while running or waiting:
+        while waiting and len(running) < jobs:
+            case = waiting.popleft()
+            pid, folder = start_one(args, case)
+            running[pid] = case, folder
+        pid, _ = os.wait()
+        case, folder = running.pop(pid)
+        yield case, finish_one(folder)
+
+
+def tell(case, outcome):
+    where = "threads" if case.is_threads else "processes"
+    print(f"seed {case.seed}: {case.fault} of PE {case.pe} of {case.n} {where} in {case.moment} after "
+          f"{case.delay_ns} ns: status {outcome['status']}, ended {outcome['took_s']} s after it. "
+          f"{'; '.join(outcome['problems'])}\n{outcome['text']}"
+          f"  again: {sys.argv[0]} {sys.argv[1]} {sys.argv[2]} --seeds {case.seed}..{case.seed}",
+          flush=True)
+
+
+def report(times):
+    """Milliseconds from the fault to the end."""
+    print(f"{'fault':<20}{'PEs are':<12}{'runs':>6}{'median':>10}{'95 %':>10}{'longest':>10} ms, seed")
+    for (fault, where), values in sorted(times.items()):
+        slowest = max(values)[1]
+        values = sorted(1e3 * seconds for seconds, _ in values)
+        print(f"{fault:<20}{where:<12}{len(values):>6}{statistics.median(values):>10.1f}"
+              f"{values[-(-95 * len(values) // 100) - 1]:>10.1f}{values[-1]:>10.1f}  {slowest:>7}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("chorusrun", type=os.path.abspath)
+    parser.add_argument("faults_pe", type=os.path.abspath)
+    parser.add_argument("--seeds", default="1..100", help="first and last")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once")
+    parser.add_argument("--fault", help="this one alone")
+    parser.add_argument("--moment", help="this one alone")
+    parser.add_argument("-v", action="store_true", help="tell of every run")
+    args = parser.parse_args()
+    first, last = (int(n) for n in args.seeds.split(".."))
+    cases = [case_of(seed, args) for seed in range(first, last + 1)]
+    print(f"seeds {first}..{last}, {args.jobs} at once")
+    times, late, failed = collections.defaultdict(list), [], 0
+    for case, outcome in run_all(args, cases, args.jobs):
+        if outcome["took_s"] is not None:
+            where = "threads" if case.is_threads else "processes"
+            times[case.fault, where].append((outcome["took_s"], case.seed))
+        if outcome["problems"]:
+            failed += 1
+        elif is_late(case, outcome):
+            late.append(case)
+        if outcome["problems"] or args.v:
+            tell(case, outcome)
+    for case, outcome in run_all(args, late, 1):
+        if outcome["problems"] or is_late(case, outcome):
+            failed += 1
+            tell(case, outcome)
+        else:
+            print(f"seed {case.seed}: late beside others, in time alone")
+    report(times)
+    print(f"{len(cases)} runs, {len(late)} done again alone, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
