@@ -21,7 +21,8 @@ def lines_of(path, text):
 
 
 def problems(root, files):
-    checked = [f for f in files if f != "LICENSE" and not f.endswith((".png", ".svg"))]
+    checked = [f for f in files if f != "LICENSE" and not f.endswith((".png", ".svg"))
+               and not f.startswith("tests/fuzz/corpus/")]
     for path in checked:
         text = style.read(root, path)
         if path.startswith("tests/golden/") or path.endswith(".csv"):
@@ -54,6 +55,7 @@ style.run(
         ("==>", {"x.md": "rec" + "ieve\n"}),
         ("unresolved", {"x.md": "<<<<" + "<<< HEAD\n"}),
     ],
-    good=[{"x.c": f"/* {LICENCE} */\nint x;\n", "tool": f"#!/bin/sh\n# {LICENCE}\n", "LICENSE": "\t"}],
+    good=[{"x.c": f"/* {LICENCE} */\nint x;\n", "tool": f"#!/bin/sh\n# {LICENCE}\n", "LICENSE": "\t",
+           "tests/fuzz/corpus/x/y": "\x01 \t"}],
     needs=["codespell"],
 )
