@@ -2,6 +2,7 @@
 /* settings: lines NAME=VALUE are the environment; they are taken, or refused by name. */
 #include "fuzz.h"
 
+#include "api/environment.h"
 #include "base/log.h"
 #include "base/option.h"
 #include "select/force.h"
@@ -10,31 +11,24 @@
 
 enum { LINES_MAX = 16 };
 
-static void clear(void)
+static void ignore(enum ch_log_level level, const char *line)
 {
-#define X(NAME, field, KIND, initial, text) (void)unsetenv("CHORUS_" #NAME);
-    CH_OPTION_LIST(X)
-#undef X
+    (void)level;
+    FUZZ_CHECK(line[0] != '\0');
 }
 
-static bool is_option(const char *name)
+/* Sets the variable of a line, or takes it away again. */
+static void set(const char *line, bool is_set)
 {
-#define X(NAME, field, KIND, initial, text) \
-    if (strcmp(name, #NAME) == 0) return true;
-    CH_OPTION_LIST(X)
-#undef X
-    return false;
-}
+    const size_t bytes = strcspn(line, "=");
+    char name[256];
 
-static void set(char *line)
-{
-    char name[64], *value = strchr(line, '=');
-
-    if (value == NULL) return;
-    *value++ = '\0';
-    if (!is_option(line)) return;
-    (void)snprintf(name, sizeof(name), "CHORUS_%s", line);
-    (void)setenv(name, value, 1);
+    if (line[bytes] == '\0') return;
+    (void)snprintf(name, sizeof(name), "CHORUS_%.*s", (int)bytes, line);
+    if (is_set)
+        (void)setenv(name, line + bytes + 1, 1);
+    else
+        (void)unsetenv(name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -45,9 +39,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     size_t n;
 
     text = fuzz_lines(data, bytes, lines, LINES_MAX, &n);
-    clear();
     for (size_t i = 0; i < n; i++)
-        set(lines[i]);
+        set(lines[i], true);
+    ch_log_configure(CH_LOG_WARN, ignore);
+    ch_environment_warn();
     if (ch_options_read(&options) != CHORUS_OK) {
         FUZZ_CHECK(strncmp(ch_error_message(), "CHORUS_", 7) == 0);
     } else {
@@ -57,6 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         if (ch_force_read(options.algo, forced) != CHORUS_OK)
             FUZZ_CHECK(strstr(ch_error_message(), "CHORUS_ALGO") != NULL);
     }
+    for (size_t i = 0; i < n; i++)
+        set(lines[i], false);
     free(text);
     return 0;
 }
