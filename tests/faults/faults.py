@@ -88,7 +88,7 @@ PROCESSES = {
     "storm": Kind((0,)),
     "storm_launcher": Kind((0,)),
     "launcher_kill": Kind((-signal.SIGKILL,)),
-    "launcher_term": Kind((128 + signal.SIGTERM,)),
+    "launcher_term": Kind((128 + signal.SIGTERM,), also=(0,)),
 } | {name: LIMIT for name in LIMITS}
 
 THREADS = {
@@ -100,10 +100,10 @@ THREADS = {
     "storm": Kind((0,)),
     "close": LIMIT_OF_ALL,
     "close_std": Kind((FAILED,), after_s=2 * DEADLINE_S, timeout_s=DEADLINE_S, also=(0,)),
-    # One that stays away, and comes back when the others have given up.
-    "leave": Kind((FAILED, BY_HANDLER), r"PE {pe}\b", after_s=DEADLINE_S, timeout_s=DEADLINE_S,
-                  also=(0,)),
-    "sleep": Kind((FAILED, BY_HANDLER), r"PE {pe}\b", after_s=SLEEP_S + DEADLINE_S,
+    # One that stays away, and comes back when the others have given up. The first of these ends the
+    # process, and may name one that waits itself.
+    "leave": Kind((FAILED, BY_HANDLER), r"PE \d", after_s=DEADLINE_S, timeout_s=DEADLINE_S, also=(0,)),
+    "sleep": Kind((FAILED, BY_HANDLER), r"PE \d", after_s=SLEEP_S + DEADLINE_S,
                   timeout_s=DEADLINE_S, also=(0,)),
 } | {name: LIMIT_OF_ALL for name in LIMITS}
 
@@ -117,6 +117,7 @@ class Case:
     n: int
     pe: int
     delay_ns: int
+    is_tagged: bool  # chorusrun --tag, which forwards what PEs write
 
     @property
     def kind(self):
@@ -158,7 +159,8 @@ def case_of(seed, args):
         moments = [args.moment]
     is_threads, fault = deal(kinds, seed)
     moment, n = deal(moments, seed), dice.randint(2, 5)
-    return Case(seed, is_threads, fault, moment, n, dice.randrange(n), delay_of(dice, moment))
+    return Case(seed, is_threads, fault, moment, n, dice.randrange(n), delay_of(dice, moment),
+                dice.random() < 0.5)
 
 
 def names_left():
@@ -200,7 +202,9 @@ def command_of(args, case, record):
            str(record)]
     if case.is_threads:
         return own + [str(case.n)]
-    return [args.chorusrun, "-n", str(case.n), "--timeout", str(JOB_S if case.has_left else LONG_S)] + own
+    tag = ["--tag"] if case.is_tagged else []
+    timeout = JOB_S if case.has_left else LONG_S
+    return [args.chorusrun, "-n", str(case.n), "--timeout", str(timeout), *tag, *own]
 
 
 def supervise(args, case, folder):
@@ -243,8 +247,7 @@ def judge(case, status, text, struck_ns):
     kind = case.kind
     if struck_ns == 0:  # the job was over before
         return [] if status == 0 else [f"status {status} though the fault never came"]
-    # Who should have stored to a word that threads wait for, nobody knows.
-    says = "" if case.is_threads and case.moment == "wait" else kind.says.format(pe=case.pe)
+    says = kind.says.format(pe=case.pe)
     problems = []
     if status not in kind.statuses + kind.also:
         problems.append(f"status {status}; expected one of {list(kind.statuses + kind.also)}")
