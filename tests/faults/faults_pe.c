@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STATUS_FAILED = 9, STATUS_LEFT_BEHIND = 10, STATUS_USAGE = 2, AGREE_EVERY = 16 };
@@ -162,13 +163,23 @@ static struct census take_census(void)
                            count_mapped()};
 }
 
+static bool is_no_more(const struct census *after, const struct census *before)
+{
+    return after->files <= before->files && after->threads <= before->threads &&
+           after->mapped <= before->mapped;
+}
+
+/* A thread that was joined stays in the list for a moment. */
 static int compare(const struct census *before)
 {
-    const struct census after = take_census();
+    const struct timespec moment = {0, 1000000};
+    struct census after = take_census();
 
-    if (after.files <= before->files && after.threads <= before->threads &&
-        after.mapped <= before->mapped)
-        return 0;
+    for (int i = 0; i < 200 && !is_no_more(&after, before); i++) {
+        (void)nanosleep(&moment, NULL);
+        after = take_census();
+    }
+    if (is_no_more(&after, before)) return 0;
     (void)fprintf(stderr,
                   "faults_pe: left behind: %d descriptors (%d before), %d threads (%d), %d "
                   "mapped memfds (%d)\n",
