@@ -211,6 +211,7 @@ def supervise(args, case, folder):
     """Runs a case as the parent of all that it may leave, and says what came of it."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # of a storm; PEs ignore it from their first moment
     record, output, place = folder / "record", folder / "output", folder / "place"
     record.write_bytes(bytes(8))
     place.mkdir()

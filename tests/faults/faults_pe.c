@@ -15,7 +15,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +107,6 @@ static int live(const struct run *run)
 
 static int run_process(const struct run *run)
 {
-    (void)signal(SIGUSR1, SIG_IGN); /* of a storm, by the launcher */
     if (run->moment == MOMENT_start && number() == run->pe) arm(run);
     if (chorus_init() != 0) {
         (void)failed("chorus_init");
