@@ -33,7 +33,8 @@ DEADLINE_S = 1.0  # CHORUS_TIMEOUT where a PE stands still; the others must not 
 LONG_S = 30.0
 GIVE_UP_S = 8.0  # a run that takes so long hangs
 JOB_S = 3.0  # --timeout where a PE that stands still may have left the job
-PAUSE_S, SLEEP_S = 0.2, 1.5  # of the faults of these names
+SLEEP_S = 1.5  # of the fault of this name
+GOES_ON_S = 2.0  # a job that lives through a fault has the rest of its work to do
 PR_SET_CHILD_SUBREAPER = 36
 
 MOMENTS = ["start", "growth", "team", "quiet_barrier", "barrier", "broadcast", "fcollect", "alltoall",
@@ -64,6 +65,7 @@ LIMIT = Kind((FAILED, BY_HANDLER, 128 + signal.SIGSEGV, 128 + signal.SIGXFSZ, 12
 # Threads share limits: any of them may notice, and its peers wait for it in a call and at the end.
 LIMIT_OF_ALL = Kind((FAILED, BY_HANDLER, -signal.SIGSEGV, -signal.SIGXFSZ, -signal.SIGBUS), r"\bPEs?\b",
                     after_s=2 * DEADLINE_S, timeout_s=DEADLINE_S, also=(0,))
+GOES_ON = Kind((0,), after_s=GOES_ON_S)
 LOST = Kind((1, FAILED), r"PE {pe}\b")
 LIMITS = ["limit_files", "limit_few_files", "limit_memory", "limit_data", "limit_stack",
           "limit_file_bytes", "limit_locked", "limit_processes"]
@@ -84,9 +86,9 @@ PROCESSES = {
     "close": LOST,
     "close_std": LOST,
     "stop": Kind((FAILED, BY_HANDLER, TIMED_OUT), r"PE {pe}\b", after_s=DEADLINE_S, timeout_s=DEADLINE_S),
-    "pause": Kind((0,), after_s=PAUSE_S),
-    "storm": Kind((0,)),
-    "storm_launcher": Kind((0,)),
+    "pause": GOES_ON,
+    "storm": GOES_ON,
+    "storm_launcher": GOES_ON,
     "launcher_kill": Kind((-signal.SIGKILL,)),
     "launcher_term": Kind((128 + signal.SIGTERM,), also=(0,)),
 } | {name: LIMIT for name in LIMITS}
@@ -97,7 +99,7 @@ THREADS = {
     "abort": Kind((-signal.SIGABRT,)),
     "quit": Kind((7,)),
     "exit": Kind((7,)),
-    "storm": Kind((0,)),
+    "storm": GOES_ON,
     "close": LIMIT_OF_ALL,
     "close_std": Kind((FAILED,), after_s=2 * DEADLINE_S, timeout_s=DEADLINE_S, also=(0,)),
     # One that stays away, and comes back when the others have given up. The first of these ends the
