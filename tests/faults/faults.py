@@ -66,7 +66,8 @@ LIMIT = Kind((FAILED, BY_HANDLER, 128 + signal.SIGSEGV, 128 + signal.SIGXFSZ, 12
 LIMIT_OF_ALL = Kind((FAILED, BY_HANDLER, -signal.SIGSEGV, -signal.SIGXFSZ, -signal.SIGBUS), r"\bPEs?\b",
                     after_s=2 * DEADLINE_S, timeout_s=DEADLINE_S, also=(0,))
 GOES_ON = Kind((0,), after_s=GOES_ON_S)
-LOST = Kind((1, FAILED), r"PE {pe}\b")
+# It may have been lost after its last use.
+LOST = Kind((1, FAILED), r"PE {pe}\b", also=(0,))
 LIMITS = ["limit_files", "limit_few_files", "limit_memory", "limit_data", "limit_stack",
           "limit_file_bytes", "limit_locked", "limit_processes"]
 
