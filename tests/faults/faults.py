@@ -32,7 +32,7 @@ LATE_S = 1.0  # after the fault, or the deadline
 DEADLINE_S = 1.0  # CHORUS_TIMEOUT where a PE stands still; the others must not need theirs
 LONG_S = 30.0
 GIVE_UP_S = 8.0  # a run that takes so long hangs
-JOB_S = 3.0  # --timeout where a PE that stands still may have left the job
+JOB_S = 3.0  # --timeout where a PE may stand still outside the job
 SLEEP_S = 1.5  # of the fault of this name
 GOES_ON_S = 2.0  # a job that lives through a fault has the rest of its work to do
 PR_SET_CHILD_SUBREAPER = 36
@@ -127,14 +127,15 @@ class Case:
         return (THREADS if self.is_threads else PROCESSES)[self.fault]
 
     @property
-    def has_left(self):
-        """May the PE that stands still have left the job, which then waits for it until --timeout?"""
-        return self.fault in ("stop", "exec_lives") and self.moment == "finalize"
+    def is_outside(self):
+        """May the PE stand still outside the job, so that chorusrun waits for it until --timeout?"""
+        return self.fault == "stop" and self.moment == "finalize" or \
+            self.fault == "exec_lives" and self.moment in ("start", "finalize")
 
     @property
     def bound_s(self):
         """From the fault to the end."""
-        return LATE_S + (JOB_S if self.has_left else self.kind.after_s)
+        return LATE_S + (JOB_S if self.is_outside else self.kind.after_s)
 
 
 def delay_of(dice, moment):
@@ -206,7 +207,7 @@ def command_of(args, case, record):
     if case.is_threads:
         return own + [str(case.n)]
     tag = ["--tag"] if case.is_tagged else []
-    timeout = JOB_S if case.has_left else LONG_S
+    timeout = JOB_S if case.is_outside else LONG_S
     return [args.chorusrun, "-n", str(case.n), "--timeout", str(timeout), *tag, *own]
 
 
