@@ -11,16 +11,18 @@
 #include <unistd.h>
 
 #define PREFIX "CHORUS_"
+enum { PREFIX_CHARS = sizeof(PREFIX) - 1 };
 
-/* Settings, and what chorusrun sets. */
+/* Settings, and what chorusrun sets, all without the prefix: with it, names are near that have
+ * nothing in common. */
 static const char *const known[] = {
-#define X(NAME, field, KIND, initial, text) PREFIX #NAME,
+#define X(NAME, field, KIND, initial, text) #NAME,
     CH_OPTION_LIST(X)
 #undef X
-        CH_WIRE_ENV_PE,
-    CH_WIRE_ENV_N_PES,
-    CH_WIRE_ENV_N_CORES,
-    CH_WIRE_ENV_FD,
+        & CH_WIRE_ENV_PE[PREFIX_CHARS],
+    &CH_WIRE_ENV_N_PES[PREFIX_CHARS],
+    &CH_WIRE_ENV_N_CORES[PREFIX_CHARS],
+    &CH_WIRE_ENV_FD[PREFIX_CHARS],
 };
 enum { KNOWN = sizeof(known) / sizeof(known[0]) };
 
@@ -29,10 +31,10 @@ static void check(const char *name)
     const char *near;
 
     for (size_t i = 0; i < KNOWN; i++)
-        if (strcmp(known[i], name) == 0) return;
-    near = ch_name_nearest(known, KNOWN, name);
+        if (strcmp(known[i], name + PREFIX_CHARS) == 0) return;
+    near = ch_name_nearest(known, KNOWN, name + PREFIX_CHARS);
     if (near != NULL && secure_getenv(name) != NULL)
-        CH_LOG(WARN, "%s is no setting; did you mean %s?", name, near);
+        CH_LOG(WARN, "%s is no setting; did you mean " PREFIX "%s?", name, near);
 }
 
 void ch_environment_warn(void)

@@ -15,6 +15,21 @@
 
 #include "coll/words/vocab.h"
 
+/* dst, on every PE = this PE's block for it; a batch of each at a time, so that this PE's
+ * memory and all links work at once. */
+CH_FN void ch_store_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, ch_bytes(c), g); ch_batch_more(&b);
+         ch_batch_next(&b))
+        for (uint32_t k = 0; k < c->n; k++) {
+            const uint32_t peer = ch_after(c, k);
+            struct ch_value v;
+
+            ch_value_load(&v, c->src + peer * c->stride, &b);
+            ch_value_store(ch_on_peer(c, peer, dst), &v, &b);
+        }
+}
+
 CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g);
@@ -22,14 +37,9 @@ CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes 
     chorus_status st;
 
     ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
-    ch_copy(mine, c->src + c->me * c->stride, ch_bytes(c), g);
     st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
-    for (uint32_t k = 1; k < c->n; k++) {
-        const uint32_t peer = ch_after(c, k);
-
-        ch_copy(ch_on_peer(c, peer, mine), c->src + peer * c->stride, ch_bytes(c), g);
-    }
+    ch_store_each(c, mine, g);
     ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
 }
