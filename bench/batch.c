@@ -20,8 +20,10 @@ static void need(const struct ch_batch *batch, int code)
     if (code != CHORUS_OK) batch->backend->lose(ch_bench_gpu_reason());
 }
 
+/* Null where calls have no buffer. */
 static void *slot(const struct ch_batch *batch, void *area, uint32_t k)
 {
+    if (area == NULL) return NULL;
     return (char *)area + k % batch->slots * batch->slot_bytes;
 }
 
