@@ -234,6 +234,10 @@ int main(int argc, char **argv)
     spawn_all(&job, &mask);
     if (args.timeout_ns != 0) job.end_at_ns = ch_clock_ns() + args.timeout_ns;
     run_job(&job, signals);
+    for (uint32_t i = 0; i < args.n; i++) { /* those whose output nobody read are open */
+        free(job.pes[i].out.room);
+        free(job.pes[i].err.room);
+    }
     free(job.pes);
     return job.status;
 }
