@@ -293,6 +293,7 @@ void scopes_follow_at_once(void)
 
     for (size_t count : {(size_t)1, (size_t)37, most}) {
         run(fewer_call_next, THREADS, dest, source, count, bad);
+        gpu_meet(); /* all have looked at what others write into next */
         run(put_and_meet, THREADS, dest, source, count, signal, bad);
         gpu_meet();
         gpu_fill(signal, 0, sizeof(*signal));
