@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LINE_BYTES = 1200, EXIT_FAILED = 1 };
@@ -43,13 +44,21 @@ static _Noreturn void end_job(int status, bool is_first)
     exit(status);
 }
 
-/* A PE that was told to end adds nothing to what the failed one said, in another process. Of
- * PEs that are threads, the one that was told may end both before the other has spoken. */
+/* A PE that was told to end adds nothing to what the failed one said, in another process. */
 static bool is_launched(void)
 {
     const struct ch_context *context = ch_context_get();
 
     return context != NULL && context->boot->ops->abort_job != NULL;
+}
+
+/* Of PEs that are threads, one that was told to end leaves it to the failed one to say why and
+ * to end the process, which this does not return from, then; but not for ever. */
+static void wait_for_failed(void)
+{
+    const struct timespec patience = {.tv_nsec = 500000000};
+
+    (void)nanosleep(&patience, NULL);
 }
 
 static void say(const char *message)
@@ -76,6 +85,7 @@ void ch_report(chorus_status status)
         handler(status, ch_error_message());
         return;
     }
+    if (status == CHORUS_ERR_ABORTED && !is_launched()) wait_for_failed();
     if (status != CHORUS_ERR_ABORTED || !is_launched()) say(ch_error_message());
     end_job(EXIT_FAILED, status != CHORUS_ERR_ABORTED);
 }
