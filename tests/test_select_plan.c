@@ -106,12 +106,14 @@ END_TEST
 START_TEST(offers__follow_type_reach_and_place)
 {
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f32, CH_REACH_self, true),
-                      CH_NEED_map | CH_NEED_whole | CH_NEED_apart | CH_NEED_lines);
+                      CH_NEED_map | CH_NEED_put | CH_NEED_whole | CH_NEED_apart |
+                          CH_NEED_lines);
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f32, CH_REACH_mapped, false),
-                      CH_NEED_map | CH_NEED_whole | CH_NEED_lines);
+                      CH_NEED_map | CH_NEED_put | CH_NEED_whole | CH_NEED_lines);
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_bf16, CH_REACH_mapped, false),
-                      CH_NEED_map | CH_NEED_lines);
-    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_network, false), CH_NEED_lines);
+                      CH_NEED_map | CH_NEED_put | CH_NEED_lines);
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_network, false),
+                      CH_NEED_put | CH_NEED_lines);
 }
 END_TEST
 
@@ -280,7 +282,7 @@ static void check_plans(const struct ch_select *select, const char *machine, cho
             r.coll = coll;
             r.machine = machine;
             r.cores = more < 2 * CH_NEED_lines ? CH_CORES_own : CH_CORES_shared;
-            r.offers = CH_NEED_map | more % (2 * CH_NEED_lines);
+            r.offers = CH_NEED_map | CH_NEED_put | more % (2 * CH_NEED_lines);
             ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
             ck_assert_int_eq(plan.algo->coll, coll);
             ck_assert_uint_eq(plan.algo->needs & ~r.offers, 0);

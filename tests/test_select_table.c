@@ -167,19 +167,19 @@ static const struct refusal refusals[] = {
     {SERVES("{cores: own}") "  - {coll: reduce, cores: shared, algo: two_shot, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {HEAD "  - {coll: reduce, cores: own, algo: two_shot, from: fallback}\n"
           "  - {coll: reduce, cores: shared, algo: two_shot, from: fallback}\n" LAST, ":7:5: no request can reach this rule: those before it take all that it covers; expected a rule that some request is left for: remove it or move it up"},
-    {HEAD "  - {coll: reduce, cores: own, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
+    {HEAD "  - {coll: reduce, cores: own, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
     {SERVES("{machine: host}") "  - {coll: fcollect, algo: copy_engine, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {HEAD "  - {coll: fcollect, machine: host, algo: multicast, from: fallback}\n" LAST, ":5:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {SERVES("{machine: cuda}") "  - {coll: reduce, machine: host, algo: two_shot, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {SERVES("{pes: 1..3}") "  - {coll: reduce, pes: 1..4, algo: two_shot, from: fallback}\n" LAST, ":7:5: no request can reach this rule: line 6 takes all that it covers; expected a rule that some request is left for: remove it or move it up"},
 
     /* The last rule of a collective. */
-    {SERVES("{pes: 1..4}") "  - {coll: reduce, pes: 1..3, algo: two_shot, from: fallback}\n", ":6:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
-    {HEAD "  - {coll: reduce, bytes: 0..1M, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
-    {HEAD "  - {coll: reduce, machine: host, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
-    {HEAD "  - {coll: reduce, dtype: [i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64], algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
-    {HEAD LAST "  - {coll: reducescatter, algo: all_pull, from: fallback}\n", ":6:5: the last rule for reducescatter does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
-    {HEAD LAST "  - {coll: barrier, reach: mapped, algo: dissemination, from: fallback}\n", ":6:5: the last rule for barrier does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map"},
+    {SERVES("{pes: 1..4}") "  - {coll: reduce, pes: 1..3, algo: two_shot, from: fallback}\n", ":6:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
+    {HEAD "  - {coll: reduce, bytes: 0..1M, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
+    {HEAD "  - {coll: reduce, machine: host, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
+    {HEAD "  - {coll: reduce, dtype: [i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64], algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
+    {HEAD LAST "  - {coll: reducescatter, algo: all_pull, from: fallback}\n", ":6:5: the last rule for reducescatter does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
+    {HEAD LAST "  - {coll: barrier, reach: mapped, algo: dissemination, from: fallback}\n", ":6:5: the last rule for barrier does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
 };
 /* clang-format on */
 

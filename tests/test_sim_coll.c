@@ -3,6 +3,9 @@
  * test_sim_coll: every algorithm on the simulated machine, for thousands of seeds.
  *
  *   test_sim_coll [--algo COLL:NAME:PROTO] [--pes N] [--seeds COUNT | --seed S] [--part I/OF]
+ *                 [--net]
+ *
+ * --net: on several hosts alone; else on one, and then on several, what does without `map`.
  *
  * --seed runs one and is how a failure is replayed; the failure prints the whole command.
  */
@@ -20,6 +23,7 @@ struct wanted {
     uint32_t pes;     /* 0: the list below */
     uint64_t first, end;
     bool is_given; /* seeds are; else as many as the list below says */
+    bool is_net;   /* on several hosts alone */
 };
 
 /* PEs, and seeds of each algorithm there. */
@@ -35,30 +39,43 @@ static void name_of(const struct ch_algo *algo, char *text, size_t text_bytes)
 }
 
 /* Runs [first, end) and says how a failure is replayed. */
-static bool run_seeds(const struct ch_algo *algo, uint32_t pes, uint64_t first, uint64_t end)
+static bool run_seeds(const struct ch_algo *algo, uint32_t pes, bool is_net, uint64_t first,
+                      uint64_t end)
 {
     char name[96];
 
     name_of(algo, name, sizeof(name));
     for (uint64_t seed = first; seed < end; seed++) {
-        const uint64_t mixed = ref_hash(seed, algo->id, pes);
-        const char *wrong = drive_run(plan_make(algo, pes, mixed), mixed);
+        const uint64_t mixed = ref_hash(seed, algo->id, pes + (is_net ? 1u << 16 : 0));
+        const char *wrong = drive_run(plan_make(algo, pes, is_net, mixed), mixed);
 
         if (wrong == NULL) continue;
-        printf("%s\nreplay: test_sim_coll --algo %s --pes %u --seed %llu\n", wrong, name, pes,
-               (unsigned long long)seed);
+        printf("%s\nreplay: test_sim_coll --algo %s --pes %u --seed %llu%s\n", wrong, name, pes,
+               (unsigned long long)seed, is_net ? " --net" : "");
         return false;
     }
     return true;
 }
 
+/* On one host, or on several as far as that can be. */
+static bool run_team(const struct ch_algo *algo, uint32_t pes, const struct wanted *wanted,
+                     uint64_t end)
+{
+    const bool has_net = (algo->needs & CH_NEED_map) == 0 && pes > 1 && pes <= PLAN_NET_PES_MAX;
+
+    if (!wanted->is_net && !run_seeds(algo, pes, false, wanted->first, end)) return false;
+    if (!has_net || (wanted->is_given && end == wanted->first + 1 && !wanted->is_net))
+        return true;
+    return run_seeds(algo, pes, true, wanted->first, end);
+}
+
 static bool run_algo(const struct ch_algo *algo, const struct wanted *wanted)
 {
-    if (wanted->pes != 0) return run_seeds(algo, wanted->pes, wanted->first, wanted->end);
-    for (size_t i = 0; i < sizeof(teams) / sizeof(teams[0]); i++) {
-        const uint64_t seeds = wanted->is_given ? wanted->end : teams[i].seeds;
-        if (!run_seeds(algo, teams[i].pes, wanted->first, seeds)) return false;
-    }
+    if (wanted->pes != 0) return run_team(algo, wanted->pes, wanted, wanted->end);
+    for (size_t i = 0; i < sizeof(teams) / sizeof(teams[0]); i++)
+        if (!run_team(algo, teams[i].pes, wanted,
+                      wanted->is_given ? wanted->end : teams[i].seeds))
+            return false;
     return true;
 }
 
@@ -82,17 +99,22 @@ static int run_all(const struct wanted *wanted, uint32_t part, uint32_t parts)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"algo", required_argument, NULL, 'a'}, {"pes", required_argument, NULL, 'n'},
-        {"seed", required_argument, NULL, 's'}, {"seeds", required_argument, NULL, 'r'},
-        {"part", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
-    struct wanted wanted = {NULL, 0, 0, 2000, false};
+    static const struct option options[] = {{"algo", required_argument, NULL, 'a'},
+                                            {"pes", required_argument, NULL, 'n'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"seeds", required_argument, NULL, 'r'},
+                                            {"part", required_argument, NULL, 'p'},
+                                            {"net", no_argument, NULL, 'w'},
+                                            {NULL, 0, NULL, 0}};
+    struct wanted wanted = {NULL, 0, 0, 2000, false, false};
     uint32_t part = 0, parts = 1;
 
     for (int key; (key = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         char *rest = optarg;
 
-        if (key == 'a') {
+        if (key == 'w') {
+            wanted.is_net = true;
+        } else if (key == 'a') {
             wanted.algo = optarg;
         } else if (key == 'n') {
             wanted.pes = (uint32_t)strtoul(optarg, NULL, 10);

@@ -21,9 +21,18 @@ static void describe(size_t offset, char *text, size_t text_bytes)
     (void)snprintf(text, text_bytes, "byte %zu", offset);
 }
 
+static const uint8_t *hosts; /* of the PEs; null: one for all */
+static bool is_weak;         /* the links between them */
+
 static bool run(uint32_t n, uint32_t width, uint64_t seed, void (*body)(uint32_t, uint32_t))
 {
-    const struct sim_setup setup = {n, width, PE_BYTES, seed, describe};
+    const struct sim_setup setup = {.n = n,
+                                    .width = width,
+                                    .pe_bytes = PE_BYTES,
+                                    .seed = seed,
+                                    .host = hosts,
+                                    .is_weak = is_weak,
+                                    .describe = describe};
 
     sim_open(&setup);
     return sim_run(body);
@@ -455,11 +464,116 @@ START_TEST(cost__chain_of_two__counts_signals_and_bytes)
 }
 END_TEST
 
+/* --- links between hosts -------------------------------------------------------------------
+ */
+
+static const uint8_t two_hosts[] = {0, 1};
+
+/* PE 0 puts what it has at DATA there on PE 1, and says so. */
+static void put_far(void)
+{
+    put(0, 7);
+    ch_route_put(sim_route(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
+    ch_route_say(sim_route(0, 1), word(1, WORD), 1, CH_DATA);
+}
+
+static void put_then_say(uint32_t pe, uint32_t lane)
+{
+    (void)lane;
+    if (pe == 0) {
+        put_far();
+        (void)ch_route_flush(sim_route(0, 1));
+        put(0, 8);
+    } else {
+        hear(1, 1);
+        if (get(1) != 7) sim_fail("stale");
+    }
+}
+
+static void reuse_early(uint32_t pe, uint32_t lane)
+{
+    (void)lane;
+    if (pe == 0) {
+        put_far();
+        put(0, 8);
+    } else {
+        hear(1, 1);
+    }
+}
+
+static void say_alone(uint32_t pe, uint32_t lane)
+{
+    (void)lane;
+    if (pe == 0) {
+        put(0, 7);
+        ch_route_put(sim_route(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
+        ch_sim_route_say(sim_route(0, 1), word(1, WORD), 1, CH_DATA); /* without a flush */
+    } else {
+        hear(1, 1);
+        (void)get(1);
+    }
+}
+
+static void post_astray(uint32_t pe, uint32_t lane)
+{
+    (void)lane;
+    if (pe == 0) ch_route_say(sim_route(0, 1), word(0, WORD), 1, CH_DATA);
+}
+
+static void say_nothing(uint32_t pe, uint32_t lane)
+{
+    (void)pe, (void)lane;
+}
+
+START_TEST(link__put_then_word__hands_data_over)
+{
+    hosts = two_hosts;
+    expect_always(2, put_then_say);
+    is_weak = true;
+    expect_always(2, put_then_say);
+}
+END_TEST
+
+START_TEST(link__source_reused_before_flush__fails)
+{
+    hosts = two_hosts;
+    expect_never(2, reuse_early, "not knowing whether PE 0");
+}
+END_TEST
+
+START_TEST(link__word_that_did_not_wait__carries_no_put_if_weak)
+{
+    hosts = two_hosts;
+    expect_always(2, say_alone);
+    is_weak = true;
+    expect_never(2, say_alone, "not knowing whether PE");
+}
+END_TEST
+
+START_TEST(link__place_of_another_pe__is_named)
+{
+    hosts = two_hosts;
+    expect_never(2, post_astray, "posts for PE 1 what is for byte 128 of PE 0");
+}
+END_TEST
+
+START_TEST(link__on_one_host__is_none)
+{
+    ck_assert(run(2, 1, 1, say_nothing));
+    ck_assert_ptr_null(sim_route(0, 1));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sim");
     TCase *tcase = tcase_create("engine");
 
+    tcase_add_test(tcase, link__put_then_word__hands_data_over);
+    tcase_add_test(tcase, link__source_reused_before_flush__fails);
+    tcase_add_test(tcase, link__word_that_did_not_wait__carries_no_put_if_weak);
+    tcase_add_test(tcase, link__place_of_another_pe__is_named);
+    tcase_add_test(tcase, link__on_one_host__is_none);
     tcase_add_test(tcase, word__release_and_acquire__hands_data_over);
     tcase_add_test(tcase, word__relaxed_store__hands_nothing_over);
     tcase_add_test(tcase, word__relaxed_load__hands_nothing_over);

@@ -11,6 +11,7 @@
 
 #include "base/door.h"
 #include "base/exec_types.h"
+#include "base/route.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -139,6 +140,31 @@ CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
     (void)mine;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_wake(theirs);
+}
+
+/*
+ * One lane, for a peer that is reached by a route (route.h): `bytes` at src are on their way to
+ * the peer's memory, where they arrive at any later time. src must not change before the peer
+ * has said that it has them, or a flush.
+ */
+CH_FN void ch_route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
+{
+    route->ops->put(route, there, src, bytes);
+}
+
+/* One lane: the word there becomes `value`, once all that this PE put by this route before is
+ * there: pairs with ch_word_load on the peer. */
+CH_FN void ch_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
+                        enum ch_sense sense)
+{
+    (void)sense;
+    route->ops->say(route, there, value);
+}
+
+/* One lane: all that this PE put by this route is there, and the sources may change. */
+CH_FN chorus_status ch_route_flush(struct ch_route *route)
+{
+    return route->ops->flush(route);
 }
 
 CH_SELDOM chorus_status ch_word_wait_long(const struct ch_patience *p, const uint64_t *word,

@@ -25,7 +25,12 @@ CH_ALGO_LIST(X)
 #undef X
 
 /* What a protocol needs, whoever speaks it. */
-enum { NEEDS_signal = 0, NEEDS_simple = 0, NEEDS_ll = 0, NEEDS_ll128 = CH_NEED_lines };
+enum {
+    NEEDS_signal = 0,
+    NEEDS_simple = 0,
+    NEEDS_ll = CH_NEED_map,
+    NEEDS_ll128 = CH_NEED_map | CH_NEED_lines
+};
 
 const struct ch_algo ch_algos[CH_ALGO_COUNT] = {
 #define X(COLL, NAME, PROTO, FN, NEEDS, RADIX, STEPS, WIRE, KERNEL, INSIDE) \

@@ -20,6 +20,7 @@
 /* What an algorithm requires of a request: name, bit, text. */
 #define CH_NEED_LIST(X)                                                             \
     X(map, 1u, "loads and stores reach every peer")                                 \
+    X(put, 128u, "puts reach every peer, by stores or by messages")                 \
     X(whole, 2u, "partial results keep the type's precision: not half, bfloat16")   \
     X(apart, 4u, "source and dest do not overlap")                                  \
     X(copy_engine, 8u, "the machine has engines that copy between PEs")             \
@@ -48,8 +49,8 @@
 
 /*
  * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire,
- * kernel (of CH_KERNEL_LIST), inside. Those of protocol ll128 need `lines` besides. Inside
- * kernels (chorus_device.cuh) `small` serves the calls of a few chunks of packets, `large` the
+ * kernel (of CH_KERNEL_LIST), inside. Those of protocols ll and ll128 need `map` besides, since
+ * their packets are stores that a peer sees one by one, those of ll128 `lines`. Inside kernels (chorus_device.cuh) `small` serves the calls of a few chunks of packets, `large` the
  * rest; one of each for a collective.
  *
  * Steps are signals that publish data (in a barrier: arrival) one behind another; permission
@@ -61,55 +62,55 @@
  * holds. Multicast is counted as it is in software, by the PEs it reaches.
  */
 #define CH_ALGO_LIST(X) \
-    X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_map, 1, ch_rounds(n, k), ch_fan(n, k), plain, never) \
-    X(barrier, all_push, signal, ch_barrier_push, CH_NEED_map, 0, 1, n - 1, plain, never) \
-    X(broadcast, put_to_all, simple, ch_broadcast_put_to_all, CH_NEED_map, 0, 1, (n - 1) * m, plain, never) \
+    X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_put, 1, ch_rounds(n, k), ch_fan(n, k), plain, never) \
+    X(barrier, all_push, signal, ch_barrier_push, CH_NEED_put, 0, 1, n - 1, plain, never) \
+    X(broadcast, put_to_all, simple, ch_broadcast_put_to_all, CH_NEED_put, 0, 1, (n - 1) * m, plain, never) \
     X(broadcast, pull, simple, ch_broadcast_pull, CH_NEED_map, 0, 1, m, plain, large) \
-    X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
-    X(broadcast, tree, ll, ch_broadcast_tree_ll, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
-    X(broadcast, tree, ll128, ch_broadcast_tree_ll128, CH_NEED_map, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
+    X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
+    X(broadcast, tree, ll, ch_broadcast_tree_ll, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
+    X(broadcast, tree, ll128, ch_broadcast_tree_ll128, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
     X(broadcast, board, simple, ch_broadcast_board_simple, CH_NEED_map, 0, 1, m, plain, never) \
     X(broadcast, board, ll, ch_broadcast_board_ll, CH_NEED_map, 0, 1, m, plain, never) \
     X(broadcast, board, ll128, ch_broadcast_board_ll128, CH_NEED_map, 0, 1, m, plain, never) \
-    X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_map, 0, 1, (n - 1) * m, plain, small) \
+    X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_put, 0, 1, (n - 1) * m, plain, small) \
     X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_most_grains(m, n - 1), plain, never) \
     X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map | CH_NEED_multicast, 0, 1, (n - 1) * m, multicast, never) \
-    X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_map, 0, 1, (n - 1) * m, wide, large) \
-    X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
-    X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
-    X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_map, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m, plain, never) \
+    X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_put, 0, 1, (n - 1) * m, wide, large) \
+    X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
+    X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
+    X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_put, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m, plain, never) \
     X(fcollect, all_pull, simple, ch_fcollect_pull, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
-    X(fcollect, bruck, simple, ch_fcollect_bruck, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
-    X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_map, 1, ch_gather_steps(n, k, m, p), (n - 1) * m, plain, never) \
+    X(fcollect, bruck, simple, ch_fcollect_bruck, CH_NEED_put, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
+    X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_put, 1, ch_gather_steps(n, k, m, p), (n - 1) * m, plain, never) \
     X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map | CH_NEED_multicast, 0, 1, (n - 1) * m, multicast, never) \
     X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m, engine, never) \
-    X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_map, 0, 1, (n - 1) * m, wide, large) \
-    X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
-    X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
+    X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_put, 0, 1, (n - 1) * m, wide, large) \
+    X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
+    X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
     X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
-    X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_map, 1, ch_forward_steps(n, k, m, p), ch_digits(n, k) * m, plain, never) \
+    X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_put, 1, ch_forward_steps(n, k, m, p), ch_digits(n, k) * m, plain, never) \
     X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m, engine, never) \
-    X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
-    X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_map, 0, c, (n - 1) * m, due, small) \
-    X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_map, 0, c, (n - 1) * m, due, never) \
+    X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
+    X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
+    X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
     X(reduce, one_shot_pull, simple, ch_reduce_one_shot_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * m, plain, never) \
     X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map, 0, 2, 2 * (n - 1) * s, plain, large) \
     X(reduce, two_shot_push, simple, ch_reduce_two_shot_push_simple, CH_NEED_map, 0, ch_divide_up(c, n * ch_place_chunks(n)) + 1, m + (n - 2) * ch_most_grains(m, n), wide, never) \
-    X(reduce, two_shot_push, ll, ch_reduce_two_shot_push_ll, CH_NEED_map, 0, 2 * ch_divide_up(c, n), 2 * (n - 1) * 16 * ch_divide_up(m, 16 * n), sliced, never) \
+    X(reduce, two_shot_push, ll, ch_reduce_two_shot_push_ll, CH_NEED_put, 0, 2 * ch_divide_up(c, n), 2 * (n - 1) * 16 * ch_divide_up(m, 16 * n), sliced, never) \
     X(reduce, two_phase, simple, ch_reduce_two_phase, CH_NEED_map, 0, 2, 2 * (n - 1) * s, plain, never) \
-    X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding, never) \
-    X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_map | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding, never) \
+    X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_put | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding, never) \
+    X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_put | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding, never) \
     X(reduce, recursive_halving, simple, ch_reduce_halving, CH_NEED_map | CH_NEED_whole, 1, ch_halving_steps(n, k), ch_halving_wire(n, k, m, e), plain, never) \
-    X(reduce, ring, simple, ch_reduce_ring, CH_NEED_map | CH_NEED_whole, 0, 2 * (n - 1) * ch_divide_up(c, 2 * n), 2 * m - ch_least_two(m, e, n), folding, never) \
+    X(reduce, ring, simple, ch_reduce_ring, CH_NEED_put | CH_NEED_whole, 0, 2 * (n - 1) * ch_divide_up(c, 2 * n), 2 * m - ch_least_two(m, e, n), folding, never) \
     X(reduce, multicast_one_shot, simple, ch_reduce_multicast_one, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast | CH_NEED_exact, 0, 1, (n - 1) * m, integers, never) \
     X(reduce, multicast_two_shot, simple, ch_reduce_multicast_two, CH_NEED_map | CH_NEED_multicast, 0, 2, 2 * (n - 1) * s, multicast, never) \
-    X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_map, 0, c, (n - 1) * s, due, large) \
-    X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_map, 0, c, (n - 1) * s, due, small) \
-    X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_map, 0, c, (n - 1) * s, due, never) \
-    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_map, 1, ch_combine_steps(n, k, s, p, o), ch_digits(n, k) * s, plain, never) \
+    X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_put, 0, c, (n - 1) * s, due, large) \
+    X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_put, 0, c, (n - 1) * s, due, small) \
+    X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_put, 0, c, (n - 1) * s, due, never) \
+    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_put, 1, ch_combine_steps(n, k, s, p, o), ch_digits(n, k) * s, plain, never) \
     X(reducescatter, two_level, simple, ch_reducescatter_two_level, CH_NEED_map | CH_NEED_whole | CH_NEED_apart, 1, ch_level_steps(n, k, s, o), ch_level_wire(n, k, s), plain, never) \
     X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s, plain, never) \
-    X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_map | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain, never) \
+    X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_put | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain, never) \
     X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast, 0, 1, (n - 1) * s, multicast, never)
 /* clang-format on */
 

@@ -22,9 +22,10 @@ struct ch_coll {
     size_t stride;        /* bytes from one PE's block to the next, in the buffer of n blocks */
     char *dst;            /* this PE's */
     const char *src;
-    const struct ch_reduce *reduce; /* of reduce and reducescatter, on a CPU */
-    uint32_t type, op;              /* of them, on a GPU */
-    const struct ch_peer *peers;    /* [n] */
+    const struct ch_reduce *reduce;  /* of reduce and reducescatter, on a CPU */
+    uint32_t type, op;               /* of them, on a GPU */
+    const struct ch_peer *peers;     /* [n] */
+    const struct ch_remote *remotes; /* [n]; null: all peers are mapped */
     const struct ch_patience *patience;
     const struct ch_sync_layout *layout;
     ptrdiff_t multicast; /* to the address that reaches all PEs, on machines that have such */
@@ -60,6 +61,7 @@ CH_FN void ch_coll_clear(struct ch_coll *c)
 {
     c->root = c->radix = 0;
     c->reduce = 0;
+    c->remotes = 0;
     c->patience = 0;
     c->multicast = 0;
     c->is_sync_alike = 0;
@@ -109,7 +111,14 @@ CH_FN size_t ch_bytes(const struct ch_coll *c)
     return c->count * c->elem_bytes;
 }
 
-/* A symmetric object's address on a peer, from this PE's address of it. */
+/* Can this PE load and store the peer's memory? */
+CH_FN int ch_is_mapped(const struct ch_coll *c, uint32_t peer)
+{
+    return c->remotes == NULL || c->remotes[peer].route == NULL;
+}
+
+/* A symmetric object's address on a peer, from this PE's address of it: as mapped here, or as
+ * the peer has it. */
 CH_FN char *ch_on_peer(const struct ch_coll *c, uint32_t peer, const void *mine)
 {
     return (char *)(uintptr_t)mine + c->peers[peer].shift;

@@ -100,8 +100,9 @@ static chorus_status check_last(const struct ch_boxes *b, chorus_coll coll)
                    ch_coll_names[coll]);
     for (size_t s = 0; s < b->n_spaces[coll]; s++)
         if (ch_box_partial(&b->boxes[last], &b->spaces[coll][s].all) != 0)
-            return refuse(table, &table->rules[last], what,
-                          "a last rule without filters, whose algorithm needs nothing but map");
+            return refuse(
+                table, &table->rules[last], what,
+                "a last rule without filters, whose algorithm needs nothing but map or put");
     return CHORUS_OK;
 }
 

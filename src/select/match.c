@@ -40,6 +40,7 @@ uint32_t ch_offers(chorus_type type, uint32_t reach, bool is_apart)
 {
     uint32_t offers = CH_NEED_lines;
 
+    offers |= CH_NEED_put;
     if (reach == CH_REACH_self || reach == CH_REACH_mapped) offers |= CH_NEED_map;
     if (type != CHORUS_TYPE_f16 && type != CHORUS_TYPE_bf16) offers |= CH_NEED_whole;
     if (is_apart) offers |= CH_NEED_apart;

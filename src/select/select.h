@@ -46,7 +46,7 @@ enum {
 extern const char *const ch_cores_names[CH_CORES_COUNT];
 
 /* Needs that every request meets while every peer is mapped: a last rule may have these. */
-#define CH_NEEDS_ALWAYS_MET ((uint32_t)CH_NEED_map)
+#define CH_NEEDS_ALWAYS_MET ((uint32_t)(CH_NEED_map | CH_NEED_put))
 
 /* A call, seen as values that all PEs of the team agree on. */
 struct ch_request {

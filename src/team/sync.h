@@ -89,9 +89,17 @@ struct ch_sync_layout {
 
 /* A peer as algorithms see it. */
 struct ch_peer {
-    ptrdiff_t shift;      /* add to an address in this PE's heap: the same object on the peer */
-    char *sync;           /* the peer's sync memory, duplicate 0, as mapped here */
+    ptrdiff_t shift; /* add to an address in this PE's heap: the same object on the peer, as
+                        mapped here or else at the peer's own address */
+    char *sync;      /* the peer's sync memory, duplicate 0, as mapped here; of a peer that
+                        is not mapped, a copy here of what this PE writes there */
     struct ch_door *door; /* where it sleeps */
+};
+
+/* The way to a peer that is not mapped. */
+struct ch_remote {
+    struct ch_route *route; /* null: it is mapped */
+    ptrdiff_t sync;         /* add to an address in ch_peer.sync: where that is on the peer */
 };
 
 /* Positions in the FIFOs of one pair, and in the peer's board, in cells. Of a PE with itself,

@@ -96,8 +96,8 @@ static void arrive(const struct sim_version *v)
 /* --- words
  * ------------------------------------------------------------------------------------- */
 
-void ch_sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense,
-                       enum ch_sim_order order)
+/* A new version of the word, which tells nothing yet. */
+static struct sim_version *add_word(uint64_t *word, uint64_t value, enum ch_sense sense)
 {
     struct sim_version *v = sim_alloc(sizeof(*v));
     struct sim_block *b = unit_at(word, SIM_WORD, 8);
@@ -113,11 +113,25 @@ void ch_sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense,
     v->is_data = sense != CH_CREDIT;
     v->clock = v->took = NULL;
     publish(b, word, v);
-    if (order == CH_SIM_RELEASE) {
-        v->took = sim_tell_took(sim.now);
-        v->clock = sim_release(sim.now);
-    }
-    if (v->is_data && sim_owner(word) != sim.now->pe) sim.now->cost.signals++;
+    return v;
+}
+
+void sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense, const uint32_t *clock)
+{
+    struct sim_version *v = add_word(word, value, sense);
+
+    v->took = clock != NULL ? clock : sim_tell_took(sim.now);
+    v->clock = clock != NULL ? clock : sim_release(sim.now);
+}
+
+void ch_sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense,
+                       enum ch_sim_order order)
+{
+    if (order == CH_SIM_RELEASE)
+        sim_word_store(word, value, sense, NULL);
+    else
+        (void)add_word(word, value, sense);
+    if (sense != CH_CREDIT && sim_owner(word) != sim.now->pe) sim.now->cost.signals++;
     sim_yield();
 }
 

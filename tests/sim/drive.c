@@ -19,6 +19,7 @@
 /* A PE between calls. */
 struct pe {
     struct ch_peer peers[PLAN_PES_MAX];
+    struct ch_remote remotes[PLAN_PES_MAX];
     struct ch_dup dup;
     struct ch_link links[CH_CELL_COUNT * PLAN_PES_MAX];
     struct ch_slot slots[PLAN_PES_MAX];
@@ -81,11 +82,15 @@ static void describe_sync(size_t offset, char *text, size_t text_bytes)
 
 static void describe(size_t offset, char *text, size_t text_bytes)
 {
-    if (offset < drive.plan->layout.dup_bytes)
+    const size_t dup_bytes = drive.plan->layout.dup_bytes, copies = plan_copies(drive.plan);
+
+    if (offset < dup_bytes)
         describe_sync(offset, text, text_bytes);
+    else if (offset >= copies)
+        (void)snprintf(text, text_bytes, "for sync memory of PE %zu + %zu",
+                       (offset - copies) / dup_bytes, (offset - copies) % dup_bytes);
     else
-        (void)snprintf(text, text_bytes, "buffers + %zu",
-                       offset - drive.plan->layout.dup_bytes);
+        (void)snprintf(text, text_bytes, "buffers + %zu", offset - dup_bytes);
 }
 
 /* --- buffers
@@ -210,6 +215,7 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
     c.radix = call->radix;
     c.reduce = &ch_reduce_table[call->type][call->op];
     c.patience = &drive.patience;
+    c.remotes = plan->is_net ? mine->remotes : NULL;
     c.links = mine->links;
     c.slots = mine->slots;
     c.late_peer = &mine->late_peer;
@@ -256,6 +262,12 @@ static void pe_open(uint32_t me)
         pe->peers[p].shift = sim_memory(p) - sim_memory(me);
         pe->peers[p].sync = sim_memory(p);
         pe->peers[p].door = sim_door(p);
+        pe->remotes[p].route = sim_route(me, p);
+        if (pe->remotes[p].route == NULL) continue;
+        pe->peers[p].door = NULL;
+        pe->peers[p].sync =
+            sim_memory(me) + plan_copies(drive.plan) + p * drive.plan->layout.dup_bytes;
+        pe->remotes[p].sync = sim_memory(p) - pe->peers[p].sync;
     }
 }
 
@@ -285,10 +297,31 @@ static const char *check_costs(uint32_t i, char *text, size_t text_bytes)
     return NULL;
 }
 
+static const char *text_of_hosts(const struct plan *plan)
+{
+    static char text[64 + 4 * PLAN_NET_PES_MAX];
+    size_t used;
+
+    if (!plan->is_net) return "";
+    used = (size_t)snprintf(text, sizeof(text), " on hosts");
+    for (uint32_t pe = 0; pe < plan->n; pe++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, " %u", plan->host[pe]);
+    (void)snprintf(text + used, sizeof(text) - used, plan->is_weak ? ", weak links" : "");
+    return text;
+}
+
 const char *drive_run(const struct plan *plan, uint64_t seed)
 {
     static char text[8192];
-    const struct sim_setup setup = {plan->n, plan->width, plan_pe_bytes(plan), seed, describe};
+    const struct sim_setup setup = {
+        .n = plan->n,
+        .width = plan->width,
+        .pe_bytes = plan_pe_bytes(plan),
+        .seed = seed,
+        .host = plan->is_net ? plan->host : NULL,
+        .is_weak = plan->is_weak,
+        .describe = describe,
+    };
     char wrong[256];
     const char *message = NULL;
     size_t used;
@@ -304,8 +337,9 @@ const char *drive_run(const struct plan *plan, uint64_t seed)
         message = check_costs(i, wrong, sizeof(wrong));
     if (message == NULL) return NULL;
 
-    used = (size_t)snprintf(text, sizeof(text), "%s\n%u PEs of %u lanes, one after another:\n",
-                            message, plan->n, plan->width);
+    used =
+        (size_t)snprintf(text, sizeof(text), "%s\n%u PEs of %u lanes%s, one after another:\n",
+                         message, plan->n, plan->width, text_of_hosts(plan));
     for (uint32_t i = 0; i < plan->n_calls; i++) {
         char call[400];
         plan_describe(plan, &plan->calls[i], call, sizeof(call));

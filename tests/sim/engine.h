@@ -5,6 +5,8 @@
 
 #include "sim/sim.h"
 
+#include "base/exec_types.h"
+
 #include <setjmp.h>
 #include <ucontext.h>
 
@@ -46,7 +48,9 @@ struct sim_meeting {
 
 struct sim {
     struct sim_setup setup;
-    uint32_t fibers;
+    uint32_t fibers; /* of the PEs' lanes, then of the links */
+    uint32_t lanes;  /* of all PEs */
+    struct ch_route *routes[SIM_FIBERS_MAX][SIM_FIBERS_MAX];
     struct sim_fiber *now;
     uint32_t ready[SIM_FIBERS_MAX]; /* fibers that can run */
     uint32_t n_ready, n_done;
@@ -72,6 +76,18 @@ void sim_yield(void);
 /* Sleep until sim_wake(watch). The deadlock message says `wants`. */
 void sim_sleep(const void *watch, uint64_t wants);
 void sim_wake(const void *watch);
+
+/* --- net.c -------------------------------------------------------------------------------
+ */
+#define SIM_LINK_LANE UINT32_MAX /* the lane of a fiber that does what is posted on a link */
+struct ch_route *sim_link_open(uint32_t index, struct sim_fiber *fiber, uint32_t to);
+void sim_link_run(uint32_t index); /* never returns */
+bool sim_is_idle_link(const struct sim_fiber *f);
+
+/* --- atomic.c ------------------------------------------------------------------------------
+ */
+/* The word gets `value`, with what this fiber knows or, unless null, with another clock. */
+void sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense, const uint32_t *clock);
 
 /* --- clock.c -------------------------------------------------------------------------------
  */

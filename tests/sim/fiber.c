@@ -61,7 +61,7 @@ static void fail_deadlock(void)
         const struct sim_version *latest = NULL;
         const char *place = "the other lanes";
 
-        if (it->is_done) continue;
+        if (it->is_done || sim_is_idle_link(it)) continue;
         if (sim_is_shared(it->watch)) {
             const size_t cell = (uintptr_t)it->watch % SIM_BLOCK_BYTES / 8;
             latest = sim_block_at(it->watch)->latest[cell];
@@ -117,10 +117,11 @@ static void fiber_main(void)
     for (;;) {
         struct sim_fiber *self = sim.now;
 
+        if (self->lane == SIM_LINK_LANE) sim_link_run(self->id - sim.lanes);
         run_body(self->pe, self->lane);
         self->is_done = true;
         leave_ready(self);
-        if (++sim.n_done == sim.fibers) {
+        if (++sim.n_done == sim.lanes) {
             if (_setjmp(self->context) == 0) _longjmp(sim.outside, RUN_DONE);
         } else {
             switch_to(pick());
@@ -157,10 +158,11 @@ void sim_wake(const void *watch)
 /* --- a run -----------------------------------------------------------------------------------
  */
 
-static void fiber_open(uint32_t id)
+static void fiber_open(uint32_t id, uint32_t pe, uint32_t lane)
 {
     struct sim_fiber *f = &sim.fiber[id];
 
+    if (lane == SIM_LINK_LANE || f->lane == SIM_LINK_LANE) f->is_started = false;
     if (!f->is_started) {
         (void)getcontext(&f->start);
         f->start.uc_stack.ss_sp = stacks[id];
@@ -170,8 +172,8 @@ static void fiber_open(uint32_t id)
     }
     f->is_done = false;
     f->id = id;
-    f->pe = id / sim.setup.width;
-    f->lane = id % sim.setup.width;
+    f->pe = pe;
+    f->lane = lane;
     memset(f->clock, 0, sizeof(f->clock));
     f->clock[id] = 1;
     memcpy(f->took, f->clock, sizeof(f->took));
@@ -185,16 +187,37 @@ static void fiber_open(uint32_t id)
     sim.ready[id] = id;
 }
 
+struct ch_route *sim_route(uint32_t from, uint32_t to)
+{
+    return sim.setup.host == NULL ? NULL : sim.routes[from][to];
+}
+
+/* A link, and a fiber, from every PE to every other that is on another host. */
+static void open_links(void)
+{
+    const uint8_t *const host = sim.setup.host;
+
+    for (uint32_t i = 0; i < sim.setup.n * sim.setup.n && host != NULL; i++) {
+        const uint32_t from = i / sim.setup.n, to = i % sim.setup.n;
+
+        sim.routes[from][to] = NULL;
+        if (host[from] == host[to]) continue;
+        sim.routes[from][to] =
+            sim_link_open(sim.fibers - sim.lanes, &sim.fiber[sim.fibers], to);
+        fiber_open(sim.fibers++, from, SIM_LINK_LANE);
+    }
+}
+
 void sim_open(const struct sim_setup *setup)
 {
-    const bool failed = sim.n_done != sim.fibers;
+    const bool failed = sim.n_done != sim.lanes;
     static const uint32_t chances[] = {0, 1, 4, 12};
 
     sim.setup = *setup;
-    sim.fibers = setup->n * setup->width;
+    sim.lanes = setup->n * setup->width;
+    sim.fibers = sim.lanes;
     sim.now = NULL;
     sim.n_done = 0;
-    sim.n_ready = sim.fibers;
     sim.run++;
     sim.random = setup->seed * 0x9e3779b97f4a7c15u | 1u;
     for (int i = 0; i < 8; i++)
@@ -207,8 +230,10 @@ void sim_open(const struct sim_setup *setup)
     memset(sim.meetings, 0, setup->n * sizeof(sim.meetings[0]));
     for (uint32_t f = 0; f < SIM_FIBERS_MAX; f++) {
         if (failed) sim.fiber[f].is_started = false;
-        if (f < sim.fibers) fiber_open(f);
+        if (f < sim.lanes) fiber_open(f, f / setup->width, f % setup->width);
     }
+    open_links();
+    sim.n_ready = sim.fibers;
     sim_memory_open();
 }
 

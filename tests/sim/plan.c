@@ -176,7 +176,28 @@ static void make_call(struct plan *plan, struct plan_call *call, const struct ch
                (const void *const *)call->sources, 0, call->expected);
 }
 
-const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, uint64_t seed)
+/* Two to four hosts or one for each PE, PEs anywhere. */
+static void choose_hosts(struct plan *plan)
+{
+    const uint32_t hosts = draw(2) == 0 ? plan->n : 2 + draw(3);
+
+    plan->is_weak = draw(2) == 0;
+    for (uint32_t pe = 0; pe < plan->n; pe++)
+        plan->host[pe] = (uint8_t)(hosts == plan->n ? pe : draw(hosts));
+}
+
+/* Another algorithm that can run where this plan does. */
+static const struct ch_algo *choose_guest(const struct plan *plan)
+{
+    const struct ch_algo *guest;
+
+    do
+        guest = &ch_algos[draw(CH_ALGO_COUNT)];
+    while (plan->is_net && (guest->needs & CH_NEED_map) != 0);
+    return guest;
+}
+
+const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, bool is_net, uint64_t seed)
 {
     static const size_t chunks[] = {128, 256, 960};
 
@@ -187,11 +208,14 @@ const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, uint64_t se
     dice.drawn = 0;
     made.n = n;
     made.width = n <= 8 && draw(8) == 0 ? 2 + draw(2) : 1;
+    made.is_net = is_net;
+    made.is_weak = false;
+    if (is_net) choose_hosts(&made);
     ch_sync_layout_init(&made.layout, n, chunks[draw(3)]);
     made.n_calls = 3 + draw(2);
     for (uint32_t i = 0; i < made.n_calls; i++) {
         const bool is_guest = i != 0 && draw(4) == 0;
-        make_call(&made, &made.calls[i], is_guest ? &ch_algos[draw(CH_ALGO_COUNT)] : algo,
+        make_call(&made, &made.calls[i], is_guest ? choose_guest(&made) : algo,
                   ref_hash(seed, i, 2));
     }
     return &made;
@@ -255,7 +279,12 @@ struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call
 
 size_t plan_pe_bytes(const struct plan *plan)
 {
-    return plan->layout.dup_bytes + PLAN_BUFFER_BYTES;
+    return plan_copies(plan) + (plan->is_net ? plan->n * plan->layout.dup_bytes : 0);
+}
+
+size_t plan_copies(const struct plan *plan)
+{
+    return plan->layout.dup_bytes + (PLAN_BUFFER_BYTES + 127) / 128 * 128;
 }
 
 void plan_describe(const struct plan *plan, const struct plan_call *call, char *text_out,

@@ -15,6 +15,7 @@
 
 #define PLAN_CALLS_MAX 4u
 #define PLAN_PES_MAX 64u
+#define PLAN_NET_PES_MAX 8u
 
 /* Buffers: at most this many bytes a PE, both together. */
 #define PLAN_BUFFER_BYTES ((size_t)64 << 10)
@@ -48,13 +49,18 @@ struct plan_call {
 
 struct plan {
     uint32_t n, width;
+    bool is_net;                /* PEs are on several hosts, between which there are links */
+    bool is_weak;               /* on which words overtake puts */
+    uint8_t host[PLAN_PES_MAX]; /* of each PE */
     struct ch_sync_layout layout;
     uint32_t n_calls;
     struct plan_call calls[PLAN_CALLS_MAX];
 };
 
-/* The same seed, algorithm and number of PEs give the same plan. Kept until the next. */
-const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, uint64_t seed);
+/* The same arguments give the same plan. Kept until the next. is_net: on several hosts, for an
+ * algorithm that does without `map` and up to PLAN_NET_PES_MAX PEs. */
+const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, bool is_net,
+                             uint64_t seed);
 
 /* Where PE `pe` has the buffers of a call. */
 size_t plan_source_offset(const struct plan *plan, const struct plan_call *call, uint32_t pe);
@@ -67,7 +73,10 @@ const unsigned char *plan_expected(const struct plan *plan, const struct plan_ca
 /* What the formulas of the call's algorithm are evaluated for. */
 struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call);
 
+/* A PE's shared memory: sync memory, buffers, and if is_net what it writes into each peer's
+ * sync memory, from plan_copies on. */
 size_t plan_pe_bytes(const struct plan *plan);
+size_t plan_copies(const struct plan *plan);
 
 /* "reduce:two_shot:simple" and the rest of it, in one line. */
 void plan_describe(const struct plan *plan, const struct plan_call *call, char *text_out,

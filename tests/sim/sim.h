@@ -9,6 +9,7 @@
 #define SIM_H
 
 #include "base/door.h"
+#include "base/route.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,9 +18,11 @@
 #define SIM_FIBERS_MAX 128u
 
 struct sim_setup {
-    uint32_t n, width; /* PEs, and lanes of each; at most SIM_FIBERS_MAX together */
-    size_t pe_bytes;   /* shared memory of each PE */
-    uint64_t seed;     /* everything the adversary does follows from it */
+    uint32_t n, width;   /* PEs, and lanes of each; at most SIM_FIBERS_MAX together */
+    size_t pe_bytes;     /* shared memory of each PE */
+    uint64_t seed;       /* everything the adversary does follows from it */
+    const uint8_t *host; /* [n]: PEs of different hosts are not mapped; null: all of one host */
+    bool is_weak;        /* a word may be there before the puts before it */
     /* Write what lies at `offset` of a PE's memory, for messages. */
     void (*describe)(size_t offset, char *text_out, size_t text_bytes);
 };
@@ -33,6 +36,9 @@ const char *sim_message(void);
 /* A PE's shared memory as PEs address it. No address in it can be dereferenced. */
 char *sim_memory(uint32_t pe);
 struct ch_door *sim_door(uint32_t pe);
+
+/* How PE `from` reaches `to`; null if that is mapped. */
+struct ch_route *sim_route(uint32_t from, uint32_t to);
 
 /* --- within the body ------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  * alltoall in rounds, with forwarding: the distance from a block's source to its destination is
  * a number in base k, and in each round the block moves by one of its digits.
  *
- *   needs    map
+ *   needs    put
  *   steps    ch_forward_steps(n, k, m, p)
  *   wire     ch_digits(n, k) * m
  *   scratch  the places of all peers; dest holds blocks to forward

@@ -2,7 +2,7 @@
 /*
  * alltoall, all push, simple: every PE writes its blocks into everyone's dest.
  *
- *   needs    map
+ *   needs    put
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE
@@ -16,15 +16,19 @@
 #include "coll/words/vocab.h"
 
 /* dst, on every PE = this PE's block for it; a batch of each at a time, so that this PE's
- * memory and all links work at once. */
+ * memory and all links work at once. The source must not change before ch_flush. */
 CH_FN void ch_store_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
 {
+    for (uint32_t k = 1; k < c->n && c->remotes != NULL; k++)
+        if (!ch_is_mapped(c, ch_after(c, k)))
+            ch_put(c, ch_after(c, k), dst, c->src + ch_after(c, k) * c->stride, ch_bytes(c), g);
     for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, ch_bytes(c), g); ch_batch_more(&b);
          ch_batch_next(&b))
         for (uint32_t k = 0; k < c->n; k++) {
             const uint32_t peer = ch_after(c, k);
             struct ch_value v;
 
+            if (!ch_is_mapped(c, peer)) continue;
             ch_value_load(&v, c->src + peer * c->stride, &b);
             ch_value_store(ch_on_peer(c, peer, dst), &v, &b);
         }
@@ -41,7 +45,8 @@ CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes 
     if (st != CHORUS_OK) return st;
     ch_store_each(c, mine, g);
     ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    st = ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    return st == CHORUS_OK ? ch_flush(c, g) : st;
 }
 
 #endif /* CH_ALLTOALL_DIRECT_H */

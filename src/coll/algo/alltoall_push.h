@@ -2,7 +2,7 @@
 /*
  * alltoall, all push, in packets or lines.
  *
- *   needs    map
+ *   needs    put
  *   steps    c
  *   wire     (n - 1) * m
  *   scratch  two places of a chunk for each peer

@@ -2,7 +2,7 @@
 /*
  * barrier by dissemination, radix k (k = n: one round, everyone to everyone).
  *
- *   needs    map
+ *   needs    put
  *   steps    ch_rounds(n, k)
  *   wire     ch_fan(n, k)
  *   scratch  one word per PE

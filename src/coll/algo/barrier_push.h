@@ -2,7 +2,7 @@
 /*
  * barrier, every PE signals every other, as an exchange that has no messages.
  *
- *   needs    map
+ *   needs    put
  *   steps    1
  *   wire     n - 1
  *   scratch  one word per PE

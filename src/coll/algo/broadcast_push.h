@@ -2,7 +2,7 @@
 /*
  * broadcast, the root sends its message to all, chunk by chunk.
  *
- *   needs    map
+ *   needs    put
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two places of a chunk for each peer

@@ -2,7 +2,7 @@
 /*
  * broadcast, the root writes into every dest, a batch into all of them at a time.
  *
- *   needs    map
+ *   needs    put
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE
@@ -28,7 +28,7 @@ CH_FN chorus_status ch_broadcast_put_to_all(const struct ch_coll *c, struct ch_l
     if (st != CHORUS_OK) return st;
     ch_store_all(c, c->dst, c->src, ch_bytes(c), g);
     ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    return CHORUS_OK;
+    return ch_flush(c, g);
 }
 
 #endif /* CH_BROADCAST_PUT_TO_ALL_H */

@@ -2,7 +2,7 @@
 /*
  * broadcast down a k-ary tree, a chunk at a time, through FIFOs.
  *
- *   needs    map
+ *   needs    put
  *   steps    ch_depth(n, k)
  *   wire     ch_min(k, n - 1) * m
  *   scratch  FIFOs to the children

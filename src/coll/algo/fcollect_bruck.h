@@ -2,7 +2,7 @@
 /*
  * fcollect in rounds: in each, a PE sends all blocks that it has, and then has k times as many.
  *
- *   needs    map
+ *   needs    put
  *   steps    ch_gather_steps(n, k, m, p)
  *   wire     (n - 1) * m
  *   scratch  the places of all peers

@@ -2,7 +2,7 @@
 /*
  * fcollect in rounds, as fcollect_bruck.h, with blocks written into the peers' dest.
  *
- *   needs    map
+ *   needs    put
  *   steps    ch_rounds(n, k)
  *   wire     (n - 1) * m
  *   scratch  two words per PE
@@ -24,7 +24,7 @@ CH_FN void ch_run_copy(const struct ch_coll *c, uint32_t peer, uint32_t first, u
     for (uint32_t i = 0; i < count; i++) {
         char *block = c->dst + (first + i < c->n ? first + i : first + i - c->n) * c->stride;
 
-        ch_copy(ch_on_peer(c, peer, block), block, ch_bytes(c), g);
+        ch_put(c, peer, block, block, ch_bytes(c), g);
     }
 }
 
@@ -66,7 +66,7 @@ CH_FN chorus_status ch_fcollect_bruck(const struct ch_coll *c, struct ch_lanes g
     ch_lanes_sync(g); /* each lane sends what others copied */
     for (uint32_t span = 1; span < c->n && st == CHORUS_OK; span *= c->radix)
         st = ch_fcollect_direct_round(c, epoch, span, g);
-    return st;
+    return st == CHORUS_OK ? ch_flush(c, g) : st;
 }
 
 #endif /* CH_FCOLLECT_BRUCK_DIRECT_H */

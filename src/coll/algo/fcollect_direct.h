@@ -2,7 +2,7 @@
 /*
  * fcollect, all push, simple: every PE writes its block into everyone's dest.
  *
- *   needs    map
+ *   needs    put
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE
@@ -26,7 +26,8 @@ CH_FN chorus_status ch_fcollect_direct(const struct ch_coll *c, struct ch_lanes 
     if (st != CHORUS_OK) return st;
     ch_store_all(c, mine, c->src, ch_bytes(c), g);
     ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    st = ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    return st == CHORUS_OK ? ch_flush(c, g) : st;
 }
 
 #endif /* CH_FCOLLECT_DIRECT_H */

@@ -2,7 +2,7 @@
 /*
  * fcollect round a ring: every block goes from PE to PE until all have it.
  *
- *   needs    map
+ *   needs    put
  *   steps    (n - 1) * ch_divide_up(c, 2)
  *   wire     (n - 1) * m
  *   scratch  a FIFO to the next PE

@@ -2,7 +2,7 @@
 /*
  * reduce, one shot: every PE sends its vector to all and combines what it gets.
  *
- *   needs    map
+ *   needs    put
  *   steps    c
  *   wire     (n - 1) * m
  *   scratch  two places of a chunk for each peer

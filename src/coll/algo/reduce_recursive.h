@@ -2,7 +2,7 @@
 /*
  * reduce by recursive exchange, radix k, any n.
  *
- *   needs    map, whole
+ *   needs    put, whole
  *   steps    c * ch_exchanges(n, k)
  *   wire     ch_exchange_fan(n, k) * m
  *   scratch  a FIFO to each partner

@@ -2,7 +2,7 @@
 /*
  * reduce round a ring: reduce-scatter, then all-gather, a piece of the vector at a time.
  *
- *   needs    map, whole
+ *   needs    put, whole
  *   steps    2 * (n - 1) * ch_divide_up(c, 2 * n)
  *   wire     2 * m - ch_least_two(m, e, n)
  *   scratch  a FIFO to the next PE

@@ -2,7 +2,7 @@
 /*
  * reduce, two shots in packets: each PE gets its slice from all, and all get what it combined.
  *
- *   needs    map
+ *   needs    put
  *   steps    2 * ch_divide_up(c, n)
  *   wire     2 * (n - 1) * 16 * ch_divide_up(m, 16 * n)
  *   scratch  two places of a chunk for each peer

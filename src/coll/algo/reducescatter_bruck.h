@@ -2,7 +2,7 @@
 /*
  * reducescatter in rounds: an alltoall as in alltoall_bruck.h, whose result each PE combines.
  *
- *   needs    map
+ *   needs    put
  *   steps    ch_combine_steps(n, k, s, p, o)
  *   wire     ch_digits(n, k) * s
  *   scratch  the places of all peers; this PE's own place holds blocks

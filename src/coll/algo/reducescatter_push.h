@@ -2,7 +2,7 @@
 /*
  * reducescatter, all push: every PE sends each peer its block and combines what it gets.
  *
- *   needs    map
+ *   needs    put
  *   steps    c
  *   wire     (n - 1) * s
  *   scratch  two places of a chunk for each peer

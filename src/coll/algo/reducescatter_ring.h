@@ -2,7 +2,7 @@
 /*
  * reducescatter round a ring: each block collects the PEs' contributions on its way home.
  *
- *   needs    map, whole
+ *   needs    put, whole
  *   steps    (n - 1) * ch_divide_up(c, 2)
  *   wire     (n - 1) * s
  *   scratch  a FIFO to the next PE

@@ -147,10 +147,14 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
     for (uint32_t i = g.lane; i < others.count; i += g.width) {
         const uint32_t pe = ch_pe(c, others, i);
 
-        if (kind == CH_CELL_simple)
+        if (kind == CH_CELL_simple) {
+            const struct ch_places to = ch_places_of(c, kind, pe, c->me);
+
+            ch_sent(c, pe, ch_place(to, last + 1).memory, gift->bytes);
             ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
-        else
+        } else {
             ch_notify(c->patience, c->peers[pe].door);
+        }
     }
     return CHORUS_OK;
 }

@@ -85,14 +85,16 @@ CH_FN chorus_status ch_slot_from(const struct ch_coll *c, enum ch_cell kind, uin
     return ch_listen(c, peer, CH_WORD_FILLED, m.end); /* pairs with ch_announce */
 }
 
-/* One lane: the message to `peer` is in its FIFO. */
+/* One lane: the message of `bytes` to `peer` is in its FIFO. */
 CH_FN void ch_announce(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                       const struct ch_slot *slot)
+                       const struct ch_slot *slot, size_t bytes)
 {
-    if (kind == CH_CELL_simple)
+    if (kind == CH_CELL_simple) {
+        ch_sent(c, peer, slot->memory, bytes);
         ch_say(c, peer, CH_WORD_FILLED, slot->end, CH_DATA);
-    else
+    } else {
         ch_notify(c->patience, c->peers[peer].door);
+    }
 }
 
 /* One lane: the message from `peer` is taken; its cells may be filled again. The sender is told
@@ -151,7 +153,8 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_cell kind, struct c
         ch_fill(c, kind, to, src, step, bytes, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t i = g.lane; i < to.count; i += g.width)
-        if (ch_pe(c, to, i) != c->me) ch_announce(c, kind, ch_pe(c, to, i), &c->slots[i]);
+        if (ch_pe(c, to, i) != c->me)
+            ch_announce(c, kind, ch_pe(c, to, i), &c->slots[i], bytes);
     return CHORUS_OK;
 }
 

@@ -62,8 +62,34 @@ CH_FN uint64_t *ch_word_at(const struct ch_coll *c, uint32_t owner, uint32_t wor
 CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
                   enum ch_sense sense)
 {
+    if (!ch_is_mapped(c, peer)) {
+        const struct ch_remote *remote = &c->remotes[peer];
+        char *there = (char *)ch_word_at(c, peer, word, c->me) + remote->sync;
+
+        ch_route_say(remote->route, (uint64_t *)(void *)there, value, sense);
+        return;
+    }
     ch_word_store(ch_word_at(c, peer, word, c->me), value, sense);
     ch_notify(c->patience, c->peers[peer].door);
+}
+
+/* One lane: the `bytes` that lanes stored at `memory`, in the peer's sync memory, go there if
+ * it is not mapped. It is told of them by ch_say. */
+CH_FN void ch_sent(const struct ch_coll *c, uint32_t peer, char *memory, size_t bytes)
+{
+    if (!ch_is_mapped(c, peer))
+        ch_route_put(c->remotes[peer].route, memory + c->remotes[peer].sync, memory, bytes);
+}
+
+/* All lanes, but each at its time: `bytes` at src go to the peer's copy of the symmetric object
+ * at `at`. src must not change before ch_flush. */
+CH_FN void ch_put(const struct ch_coll *c, uint32_t peer, char *at, const char *src,
+                  size_t bytes, struct ch_lanes g)
+{
+    if (ch_is_mapped(c, peer))
+        ch_copy(ch_on_peer(c, peer, at), src, bytes, g);
+    else if (g.lane == 0)
+        ch_route_put(c->remotes[peer].route, ch_on_peer(c, peer, at), src, bytes);
 }
 
 /* All lanes: what all of them did before is visible to the peer that hears this. */
@@ -115,6 +141,18 @@ CH_FN chorus_status ch_agree_on(const struct ch_coll *c, chorus_status st, struc
     if (c->is_known == 0) return ch_agree(st, g);
     ch_lanes_sync(g);
     return st;
+}
+
+/* All lanes: what any PE was given by ch_put is there, and the sources may change. */
+CH_FN chorus_status ch_flush(const struct ch_coll *c, struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    if (c->remotes == NULL) return CHORUS_OK;
+    for (uint32_t k = 1; k < c->n && g.lane == 0 && st == CHORUS_OK; k++)
+        if (!ch_is_mapped(c, ch_after(c, k)))
+            st = ch_route_flush(c->remotes[ch_after(c, k)].route);
+    return ch_agree(st, g);
 }
 
 /* All lanes: go on once `peer` has told `least`. */
@@ -212,17 +250,20 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
     }
 }
 
-/* dst, on every PE = src, this PE's. dst may be src. */
+/* dst, on every PE = src, this PE's, which must not change before ch_flush. dst may be src. */
 CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                         struct ch_lanes g)
 {
+    for (uint32_t k = 1; k < c->n && c->remotes != NULL; k++)
+        if (!ch_is_mapped(c, ch_after(c, k))) ch_put(c, ch_after(c, k), dst, src, bytes, g);
     for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v;
 
         ch_value_load(&v, src, &b);
-        for (uint32_t k = 0; k < c->n; k++)
-            ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v, &b);
+        for (uint32_t k = c->remotes != NULL && dst == src; k < c->n; k++)
+            if (ch_is_mapped(c, ch_after(c, k)))
+                ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v, &b);
     }
 }
 

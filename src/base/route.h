@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * route.h: the way to a peer whose memory this PE can neither load nor store: messages of a
+ * network, as one transport sends them.
+ *
+ * A place in the peer's memory is named by the peer's own address of it. Nothing is returned
+ * when a message is posted: what fails is the status of ch_route_flush, and of the waits of
+ * the job.
+ */
+#ifndef CH_ROUTE_H
+#define CH_ROUTE_H
+
+#include "chorus/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ch_route;
+
+struct ch_route_ops {
+    void (*put)(struct ch_route *route, void *there, const void *src, size_t bytes);
+    void (*say)(struct ch_route *route, uint64_t *there, uint64_t value);
+    chorus_status (*flush)(struct ch_route *route);
+};
+
+/* Head of every route; the transports extend it. */
+struct ch_route {
+    const struct ch_route_ops *ops;
+};
+
+#endif /* CH_ROUTE_H */

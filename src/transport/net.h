@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net.h: a network, as one PE uses it: what carries its operations to the PEs of other hosts.
+ *
+ * One constant table per kind: loop (for tests), ofi, verbs. A kind that the build has not is a
+ * table whose open says so. network.h puts transport, routes and progress on top of these, and
+ * is the only caller besides tests.
+ *
+ * Memory. A PE attaches parts of its segment, as they are committed, and gets a key for each,
+ * which every peer learns. A place on a peer is named by the peer's own address, and lies in
+ * one attached part. Sources and destinations at this PE are any memory of the process: a
+ * network that needs its memory registered copies what is not attached, or registers it.
+ *
+ * Order. A context is an ordering domain. Of the operations of one context to one peer, `say`
+ * and `amo` take effect after all puts before them, for whoever reads there; puts and gets are
+ * not ordered among themselves, unless CH_NET_IN_ORDER says that puts are. Operations of
+ * different contexts, or to different peers, are not ordered at all.
+ *
+ * Time. Posting does not wait for the peer, but where a queue is full it makes progress until
+ * there is room or the link fails. Nothing is returned from posting: the first failure of a
+ * link stays, and progress returns it from then on; operations to a failed link do nothing, and
+ * is_sent and is_done are true of them, so that whoever waits comes back to progress.
+ *
+ * Threads: the caller holds a lock around every call.
+ */
+#ifndef CH_NET_H
+#define CH_NET_H
+
+#include "base/error.h"
+#include "base/option.h"
+#include "heap/heap.h"
+#include "transport/amo.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ch_net;
+
+enum {
+    CH_NET_IN_ORDER = 1u << 0, /* puts of one context to one peer take effect in their order */
+    CH_NET_PASSIVE = 1u << 1,  /* operations take effect while the target computes; otherwise
+                                  while it, or its progress thread, makes progress */
+};
+
+enum {
+    CH_NET_CARD_BYTES = 256, /* of what a PE tells all others before it is connected */
+    CH_NET_KEY_BYTES = 64,   /* and of the key of one part of its memory */
+    CH_NET_ALL = UINT32_MAX, /* every peer */
+    CH_NET_WHY_BYTES = 160,
+};
+
+struct ch_net_terms {
+    const struct ch_options *options;
+    struct ch_heap *heap;
+    uint32_t me, n;
+    const uint32_t *nodes;    /* [n]: the host of each PE; peers on the own are not reached */
+    const char *const *hosts; /* [n]: its name, for messages */
+    unsigned char secret[32]; /* of the job: whoever connects proves that it knows it */
+    struct ch_door *door;     /* this PE's own: woken after what arrived */
+};
+
+struct ch_net_ops {
+    const char *name; /* as users see it: "ofi" */
+
+    /* Find a device and get ready. ERR_UNSUPPORTED, saying why, where this machine or this
+     * build cannot: another kind may be taken then. Collective in that all PEs call it, but
+     * without meeting. */
+    chorus_status (*open)(const struct ch_net_terms *terms, struct ch_net **net_out);
+    void (*close)(struct ch_net *net); /* null is a no-op; peers may be gone */
+    uint32_t (*caps)(const struct ch_net *net);
+
+    /* The own card; then, once, those of all PEs. Links are made at first use, by either side.
+     */
+    void (*card)(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES]);
+    chorus_status (*meet)(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES]);
+
+    /* Part `index` (0, 1, ...: in order) of the own memory, and of a peer's, where it is at
+     * `there` for its PE. ERR_NOMEM: a limit, such as that of locked memory, which the message
+     * names. */
+    chorus_status (*attach)(struct ch_net *net, void *base, size_t bytes,
+                            char key_out[CH_NET_KEY_BYTES]);
+    chorus_status (*learn)(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
+                           const char key[CH_NET_KEY_BYTES]);
+
+    /* The source must not change before is_sent; bytes is not 0. */
+    void (*put)(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
+                size_t bytes);
+    /* An aligned word of 8 bytes becomes `value`, as one access. */
+    void (*say)(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, uint64_t value);
+    /* dst is complete once is_done. */
+    void (*get)(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const char *there,
+                size_t bytes);
+    /* bytes is 4 or 8; *fetched_out, which may be null, is set before is_done. Atomic towards
+     * every other amo and say of the job on that word, of PEs of the target's host, too. */
+    void (*amo)(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
+                size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out);
+
+    /* Of what was posted in ctx to pe, or to CH_NET_ALL: may its sources change? Has all of it
+     * taken effect, and is what it fetched here? */
+    bool (*is_sent)(struct ch_net *net, uint32_t ctx, uint32_t pe);
+    bool (*is_done)(struct ch_net *net, uint32_t ctx, uint32_t pe);
+
+    /* Move what can be moved, without waiting. Sets *moved_out if anything came or went. The
+     * first failure of a link, with a message that names PE, host, device and reason. */
+    chorus_status (*progress)(struct ch_net *net, bool *moved_out);
+    /* A descriptor to poll for reading once progress has found nothing; -1: look again instead.
+     */
+    int (*watch)(struct ch_net *net);
+
+    /* For `chorus-info links`: provider, device, port, address, as one line. */
+    void (*describe)(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES]);
+};
+
+extern const struct ch_net_ops ch_net_ofi, ch_net_verbs, ch_net_loop;
+
+#endif /* CH_NET_H */
