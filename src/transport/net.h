@@ -12,9 +12,9 @@
  * network that needs its memory registered copies what is not attached, or registers it.
  *
  * Order. A context is an ordering domain. Of the operations of one context to one peer, `say`
- * and `amo` take effect after all puts before them, for whoever reads there; puts and gets are
- * not ordered among themselves, unless CH_NET_IN_ORDER says that puts are. Operations of
- * different contexts, or to different peers, are not ordered at all.
+ * and `amo` take effect in their order, and after all puts before them, for whoever reads
+ * there; puts and gets are not ordered among themselves, unless CH_NET_IN_ORDER says that puts
+ * are. Operations of different contexts, or to different peers, are not ordered at all.
  *
  * Time. Posting does not wait for the peer, but where a queue is full it makes progress until
  * there is room or the link fails. Nothing is returned from posting: the first failure of a
@@ -26,9 +26,9 @@
 #ifndef CH_NET_H
 #define CH_NET_H
 
+#include "base/door.h"
 #include "base/error.h"
 #include "base/option.h"
-#include "heap/heap.h"
 #include "transport/amo.h"
 
 #include <stdbool.h>
@@ -41,18 +41,17 @@ enum {
     CH_NET_IN_ORDER = 1u << 0, /* puts of one context to one peer take effect in their order */
     CH_NET_PASSIVE = 1u << 1,  /* operations take effect while the target computes; otherwise
                                   while it, or its progress thread, makes progress */
+    CH_NET_KEYS = 1u << 2,     /* peers must learn the keys of attached parts */
 };
 
 enum {
     CH_NET_CARD_BYTES = 256, /* of what a PE tells all others before it is connected */
-    CH_NET_KEY_BYTES = 64,   /* and of the key of one part of its memory */
     CH_NET_ALL = UINT32_MAX, /* every peer */
     CH_NET_WHY_BYTES = 160,
 };
 
 struct ch_net_terms {
     const struct ch_options *options;
-    struct ch_heap *heap;
     uint32_t me, n;
     const uint32_t *nodes;    /* [n]: the host of each PE; peers on the own are not reached */
     const char *const *hosts; /* [n]: its name, for messages */
@@ -75,13 +74,14 @@ struct ch_net_ops {
     void (*card)(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES]);
     chorus_status (*meet)(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES]);
 
-    /* Part `index` (0, 1, ...: in order) of the own memory, and of a peer's, where it is at
-     * `there` for its PE. ERR_NOMEM: a limit, such as that of locked memory, which the message
-     * names. */
-    chorus_status (*attach)(struct ch_net *net, void *base, size_t bytes,
-                            char key_out[CH_NET_KEY_BYTES]);
+    /* A part of the own memory that peers may name, and its end. ERR_NOMEM: a limit, such as
+     * that of locked memory, which the message names. */
+    chorus_status (*attach)(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out);
+    void (*detach)(struct ch_net *net, void *base);
+    /* Likewise a peer's, at `there` for its PE; null where there are no keys. */
     chorus_status (*learn)(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
-                           const char key[CH_NET_KEY_BYTES]);
+                           uint64_t key);
+    void (*forget)(struct ch_net *net, uint32_t pe, const char *there);
 
     /* The source must not change before is_sent; bytes is not 0. */
     void (*put)(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
