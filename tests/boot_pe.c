@@ -96,6 +96,8 @@ static void exchange_files(uint32_t round)
     (void)close(fd);
     for (uint32_t pe = 0; pe < boot->n; pe++) {
         uint32_t word = 0;
+        REQUIRE((fds[pe] >= 0) == ch_boot_is_near(boot, pe));
+        if (fds[pe] < 0) continue;
         REQUIRE(pread(fds[pe], &word, sizeof(word), 0) == (ssize_t)sizeof(word));
         REQUIRE(word == 1000 * round + pe && all[pe] == word);
         (void)close(fds[pe]);
@@ -108,9 +110,13 @@ static void exchange_files(uint32_t round)
 static void do_exchange(void)
 {
     const int before = count_fds();
+    struct ch_options options;
 
     join(LONG_S * CH_NS_PER_S);
     REQUIRE(strcmp(boot->ops->name, "launcher") == 0);
+    require_ok(ch_options_read(&options));
+    require_ok(ch_boot_locate(boot, &options));
+    REQUIRE(boot->n_nodes == (options.nodes == 0 ? 1 : options.nodes));
     for (unsigned round = 0; round < ROUNDS; round++) {
         exchange_blobs(4, round);
         exchange_files(round);

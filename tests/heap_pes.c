@@ -130,7 +130,8 @@ static const struct ch_boot_ops forked_ops = {.name = "forked", .exchange = fork
 
 static void run_child(uint32_t me, uint32_t n, struct room *room, pes_main pe_main)
 {
-    struct forked_boot boot = {{&forked_ops, me, n, 1, PLENTY_NS}, room};
+    struct forked_boot boot = {
+        {.ops = &forked_ops, .me = me, .n = n, .n_cores = 1, .timeout_ns = PLENTY_NS}, room};
 
     pe_main(&boot.base);
     _exit(n_failed != 0);

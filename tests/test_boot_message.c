@@ -88,6 +88,7 @@ static const struct {
     {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 0, JOIN_BYTES}, CH_WIRE_OUTSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 0, CH_WIRE_BLOB_MAX + 1}, CH_WIRE_INSIDE, "a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 2, 8}, CH_WIRE_INSIDE, "of a form"},
+    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, -1, 0, 8}, CH_WIRE_INSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 1, 8}, CH_WIRE_INSIDE, "of a form"}, /* none came */
     {{CH_WIRE_MAGIC, CH_WIRE_LEAVE, 0, 0, 8}, CH_WIRE_INSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_LEAVE, 0, 1, 0}, CH_WIRE_INSIDE, "of a form"},

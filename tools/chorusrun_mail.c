@@ -35,8 +35,11 @@ void mail_close(struct job *job, struct mail *mail)
     mail->sock = -1;
 }
 
-/* Answer all who wait. The reply may be null: there was no memory for one. */
-static void reply_to_waiting(struct job *job, struct reply *reply)
+enum { EVERY_NODE = -1 };
+
+/* Answer all who wait, on one host of the job. The reply may be null: there was no memory for
+ * one. */
+static void reply_to_waiting(struct job *job, int node, struct reply *reply)
 {
     if (reply == NULL) {
         job_end(job, STATUS_CANNOT_RUN, "no memory for an exchange");
@@ -46,6 +49,7 @@ static void reply_to_waiting(struct job *job, struct reply *reply)
     for (uint32_t i = 0; i < job->n_started; i++) {
         struct pe *pe = &job->pes[i];
         if (!pe->mail.is_waiting) continue;
+        if (node != EVERY_NODE && pe->mail.in.head.code != node) continue;
         forget_message(job, &pe->mail);
         pe->mail.reply = reply;
         pe->mail.bytes_sent = 0;
@@ -62,7 +66,7 @@ static void fail_waiting(struct job *job, chorus_status code, const char *reason
     struct reply *reply = reply_make(CH_WIRE_FAIL, code, 0, bytes);
 
     if (reply != NULL) memcpy(reply->data + sizeof(struct ch_wire_head), reason, bytes);
-    reply_to_waiting(job, reply);
+    reply_to_waiting(job, EVERY_NODE, reply);
 }
 
 void mail_fail_all(struct job *job, const char *reason)
@@ -90,25 +94,54 @@ static bool all_alike(struct job *job)
     return true;
 }
 
-/* All have sent theirs. */
+static bool is_on(const struct pe *pe, int node)
+{
+    return pe->mail.in.head.n_fds > 0 && pe->mail.in.head.code == node;
+}
+
+/* The answer to the PEs of a host, with copies of their own descriptors. */
+static struct reply *make_result(const struct job *job, int node, const char *blobs,
+                                 size_t bytes)
+{
+    const uint32_t n = job->args->n;
+    struct reply *reply;
+    uint32_t n_fds = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        n_fds += is_on(&job->pes[i], node);
+    reply = reply_make(CH_WIRE_RESULT, CHORUS_OK, n_fds, bytes);
+    if (reply == NULL) return NULL;
+    if (bytes > 0) memcpy(reply->data + sizeof(struct ch_wire_head), blobs, bytes);
+    for (uint32_t i = 0; i < n; i++) {
+        struct mail *mail = &job->pes[i].mail;
+        if (!is_on(&job->pes[i], node)) continue;
+        reply->fds[reply->n_fds++] = mail->in.fd;
+        mail->in.fd = -1;
+    }
+    return reply;
+}
+
+/* All have sent theirs. With descriptors, each host has an answer of its own: the first PE of
+ * it that is still waiting stands for it. */
 static void finish_round(struct job *job)
 {
     const uint32_t n = job->args->n;
     const size_t bytes = (size_t)job->pes[0].mail.in.head.bytes;
     const bool with_fds = job->pes[0].mail.in.head.n_fds > 0;
-    struct reply *reply;
+    char *blobs;
 
     if (!all_alike(job)) return;
-    reply = reply_make(CH_WIRE_RESULT, CHORUS_OK, with_fds ? n : 0, n * bytes);
-    for (uint32_t i = 0; i < n && reply != NULL; i++) {
-        struct mail *mail = &job->pes[i].mail;
-        char *to = reply->data + sizeof(struct ch_wire_head) + i * bytes;
-        if (bytes > 0) memcpy(to, mail->in.body, bytes);
-        if (!with_fds) continue;
-        reply->fds[reply->n_fds++] = mail->in.fd;
-        mail->in.fd = -1;
+    blobs = malloc(n * bytes + 1);
+    for (uint32_t i = 0; i < n && bytes > 0 && blobs != NULL; i++)
+        memcpy(blobs + i * bytes, job->pes[i].mail.in.body, bytes);
+    for (uint32_t i = 0; i < n; i++) {
+        const int code = job->pes[i].mail.in.head.code, node = with_fds ? code : EVERY_NODE;
+        if (!job->pes[i].mail.is_waiting) continue;
+        reply_to_waiting(job, node,
+                         blobs == NULL ? NULL : make_result(job, node, blobs, n * bytes));
+        if (blobs == NULL) break;
     }
-    reply_to_waiting(job, reply);
+    free(blobs);
 }
 
 static void exchange_complete(struct job *job, struct pe *pe)

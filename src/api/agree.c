@@ -30,9 +30,9 @@ static void fill(struct claim *claim, const struct ch_options *options, uint64_t
     claim->select_digest = select_digest;
 }
 
-static chorus_status compare(const struct claim *claims, uint32_t n)
+static chorus_status compare(const struct ch_boot *boot, const struct claim *claims)
 {
-    for (uint32_t pe = 1; pe < n; pe++) {
+    for (uint32_t pe = 1; pe < boot->n; pe++) {
 #define X(NAME, field)                                                                         \
     if (claims[pe].field != claims[0].field)                                                   \
         return CH_FAIL(CHORUS_ERR_ARG,                                                         \
@@ -54,7 +54,7 @@ static chorus_status compare(const struct claim *claims, uint32_t n)
                            "CHORUS_TUNING, and the same files in the user's and the system's "
                            "folder",
                            pe);
-        if (claims[pe].n_cores != claims[0].n_cores)
+        if (claims[pe].n_cores != claims[0].n_cores && boot->nodes == NULL)
             return CH_FAIL(
                 CHORUS_ERR_ARG,
                 "PE %u counts %llu cores for the PEs of its host and PE 0 %llu; give "
@@ -78,7 +78,7 @@ chorus_status ch_context_agree(struct ch_boot *boot, const struct ch_options *op
     fill(&claim, options, select_digest);
     claim.n_cores = boot->n_cores;
     status = ch_boot_vote(boot, &vote, claims);
-    if (status == CHORUS_OK) status = compare(claims, boot->n);
+    if (status == CHORUS_OK) status = compare(boot, claims);
     free(claims);
     return status;
 }

@@ -49,9 +49,12 @@ static chorus_status open_rooms(struct ch_context *context)
     const struct ch_options *options = &context->options;
     struct ch_boot *boot = context->boot;
     struct ch_vote made = {.step = "start"};
-    const chorus_status mine = ch_select_open(options->algo, options->tuning, &context->select);
-    const uint64_t digest = mine == CHORUS_OK ? ch_select_digest(context->select) : 0;
+    chorus_status mine;
+    uint64_t digest;
 
+    CH_TRY(ch_boot_locate(boot, options));
+    mine = ch_select_open(options->algo, options->tuning, &context->select);
+    digest = mine == CHORUS_OK ? ch_select_digest(context->select) : 0;
     CH_TRY(ch_context_agree(boot, options, digest, mine));
     CH_TRY(ch_heap_open(boot, options, &context->heap));
     if (options->ctas == 0)

@@ -17,6 +17,7 @@ static chorus_status alone_exchange(struct ch_boot *boot, const void *blob, size
 
 static void alone_close(struct ch_boot *boot)
 {
+    ch_boot_forget_nodes(boot);
     free(boot);
 }
 
@@ -32,7 +33,8 @@ chorus_status ch_boot_alone(uint64_t timeout_ns, struct ch_boot **boot_out)
     struct ch_boot *boot = malloc(sizeof(*boot));
 
     if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
-    *boot = (struct ch_boot){&alone_ops, 0, 1, ch_place_count_cores(), timeout_ns};
+    *boot = (struct ch_boot){
+        .ops = &alone_ops, .n = 1, .n_cores = ch_place_count_cores(), .timeout_ns = timeout_ns};
     *boot_out = boot;
     return CHORUS_OK;
 }

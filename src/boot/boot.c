@@ -29,5 +29,5 @@ chorus_status ch_fd_dup(int fd, int *fd_out)
 void ch_fd_close_all(const int *fds, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        (void)close(fds[i]);
+        if (fds[i] >= 0) (void)close(fds[i]);
 }

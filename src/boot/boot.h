@@ -9,6 +9,7 @@
 #define CH_BOOT_H
 
 #include "base/error.h"
+#include "base/option.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,17 +17,19 @@
 
 struct ch_boot;
 
+enum { CH_BOOT_SECRET_BYTES = 32 };
+
 /* All functions set *_out only when they return CHORUS_OK. */
 struct ch_boot_ops {
-    const char *name; /* "alone", "launcher" or "threads" */
+    const char *name; /* "alone", "launcher", "threads" or "tree" */
 
     /*
      * Every PE gives `bytes` bytes and, if fd >= 0, a descriptor; every PE gets all of them in
      * PE order: blobs_out has room for n * bytes, fds_out (may be null if fd < 0) for n.
      * Received descriptors are close-on-exec and belong to the caller; the own entry is the
-     * caller's fd duplicated. `bytes` and whether a descriptor is given are the same on all
-     * PEs. Returns when all have called: it is a barrier too. ERR_ABORTED when the job is
-     * ending, ERR_TIMEOUT when a PE does not come.
+     * caller's fd duplicated, those of PEs on other hosts are -1. `bytes` and whether a
+     * descriptor is given are the same on all PEs. Returns when all have called: it is a
+     * barrier too. ERR_ABORTED when the job is ending, ERR_TIMEOUT when a PE does not come.
      */
     chorus_status (*exchange)(struct ch_boot *boot, const void *blob, size_t bytes, int fd,
                               void *blobs_out, int *fds_out);
@@ -40,20 +43,50 @@ struct ch_boot_ops {
      * tell.
      */
     void (*abort_job)(struct ch_boot *boot, int status);
+
+    /*
+     * The control plane of PEs that may be on several hosts; null where they are on one.
+     * watch gives a descriptor to poll. When it is readable, and once a second, one thread of
+     * the PE calls serve, which moves messages without waiting, and may run beside exchange.
+     * ERR_ABORTED: the job is over, and the message names the PE, and its host, that was lost.
+     * serve wakes nobody: the caller ends this PE's waits. Exchange serves by itself.
+     */
+    int (*watch)(struct ch_boot *boot);
+    chorus_status (*serve)(struct ch_boot *boot);
 };
 
 /* Head of every boot; the ways of starting extend it. */
 struct ch_boot {
     const struct ch_boot_ops *ops;
     uint32_t me, n;      /* this PE, and PEs of the job */
-    uint32_t n_cores;    /* cores that all PEs of this node may use together */
+    uint32_t n_cores;    /* cores that all PEs of this host may use together */
     uint64_t timeout_ns; /* how long exchange waits for the slowest PE; 0: for ever */
+
+    /* Set by ch_boot_locate, and freed by close. */
+    uint32_t n_nodes;         /* hosts of the job; 0 before */
+    const uint32_t *nodes;    /* [n]: the host of each PE, numbered by first appearance; null:
+                                 all are on one */
+    const char *const *hosts; /* [n_nodes]: names, for messages; null with nodes */
+    bool is_crowded;          /* on some host, PEs are more than cores */
+
+    unsigned char secret[CH_BOOT_SECRET_BYTES]; /* of the job; 0 where no network is used */
 };
 
-/* Must PEs of this node share cores? */
+/* Must PEs share cores, on any host of the job? The same on all PEs. */
 static inline bool ch_boot_shares_cores(const struct ch_boot *boot)
 {
-    return boot->n > boot->n_cores;
+    return boot->n_nodes == 0 ? boot->n > boot->n_cores : boot->is_crowded;
+}
+
+/* The host of a PE, and whether it is this PE's own. */
+static inline uint32_t ch_boot_node(const struct ch_boot *boot, uint32_t pe)
+{
+    return boot->nodes == NULL ? 0 : boot->nodes[pe];
+}
+
+static inline bool ch_boot_is_near(const struct ch_boot *boot, uint32_t pe)
+{
+    return ch_boot_node(boot, pe) == ch_boot_node(boot, boot->me);
 }
 
 /* The job this process was started into: by chorusrun, or alone as a job of one PE. */
@@ -65,5 +98,13 @@ CH_MUST_CHECK chorus_status ch_boot_open(uint64_t timeout_ns, struct ch_boot **b
  */
 CH_MUST_CHECK chorus_status ch_boot_threads(uint32_t n, uint64_t timeout_ns,
                                             struct ch_boot **boots_out);
+
+/*
+ * Find out which PEs are on which host, once, right after a boot was opened: by CHORUS_NODES or
+ * CHORUS_NODE, else by the machine itself. Collective; settings that disagree are ERR_ARG on
+ * all PEs alike.
+ */
+CH_MUST_CHECK chorus_status ch_boot_locate(struct ch_boot *boot,
+                                           const struct ch_options *options);
 
 #endif /* CH_BOOT_H */

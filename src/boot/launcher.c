@@ -35,10 +35,26 @@ static chorus_status recv_failure(int sock, const struct ch_wire_head *head,
     return CH_FAIL((chorus_status)head->code, "exchange at start: %s", reason);
 }
 
+static uint32_t count_near(const struct ch_boot *boot)
+{
+    uint32_t n_near = 0;
+
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        n_near += ch_boot_is_near(boot, pe);
+    return n_near;
+}
+
+/* The descriptors of this host's PEs came one after another; put each at its PE's place. */
+static void spread_fds(const struct ch_boot *boot, uint32_t n_near, int *fds)
+{
+    for (uint32_t pe = boot->n; pe-- > 0;)
+        fds[pe] = ch_boot_is_near(boot, pe) ? fds[--n_near] : -1;
+}
+
 static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int with_fds,
                                  void *blobs_out, int *fds_out, uint64_t deadline_ns)
 {
-    const uint32_t n_fds = with_fds ? boot->base.n : 0;
+    const uint32_t n_fds = with_fds ? count_near(&boot->base) : 0;
     struct ch_wire_head head;
 
     CH_TRY(ch_wire_recv(boot->sock, &head, sizeof(head), deadline_ns));
@@ -48,7 +64,9 @@ static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int w
         return recv_failure(boot->sock, &head, deadline_ns);
     }
     CH_TRY(ch_wire_recv(boot->sock, blobs_out, (size_t)head.bytes, deadline_ns));
-    return ch_wire_recv_fds(boot->sock, n_fds, fds_out, deadline_ns);
+    CH_TRY(ch_wire_recv_fds(boot->sock, n_fds, fds_out, deadline_ns));
+    if (with_fds) spread_fds(&boot->base, n_fds, fds_out);
+    return CHORUS_OK;
 }
 
 static chorus_status swap_with_launcher(struct launcher_boot *boot, const void *blob,
@@ -60,6 +78,7 @@ static chorus_status swap_with_launcher(struct launcher_boot *boot, const void *
 
     head.bytes = bytes;
     head.n_fds = fd >= 0;
+    head.code = (int32_t)ch_boot_node(&boot->base, boot->base.me);
     CH_TRY(ch_wire_send(boot->sock, &head, sizeof(head), fd, deadline_ns));
     CH_TRY(ch_wire_send(boot->sock, blob, bytes, -1, deadline_ns));
     return recv_result(boot, bytes, fd >= 0, blobs_out, fds_out, deadline_ns);
@@ -132,6 +151,7 @@ static void launcher_close(struct ch_boot *base)
     outlive_launcher(boot->inherited);
     tell(boot, CH_WIRE_LEAVE, 0);
     (void)close(boot->sock);
+    ch_boot_forget_nodes(base);
     free(boot);
 }
 
@@ -214,11 +234,14 @@ chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out)
     CH_TRY(check_socket((int)inherited));
     boot = malloc(sizeof(*boot));
     if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
-    *boot = (struct launcher_boot){
-        {&launcher_ops, (uint32_t)me, (uint32_t)n, (uint32_t)n_cores, timeout_ns},
-        -1,
-        (int)inherited,
-        0};
+    *boot = (struct launcher_boot){{.ops = &launcher_ops,
+                                    .me = (uint32_t)me,
+                                    .n = (uint32_t)n,
+                                    .n_cores = (uint32_t)n_cores,
+                                    .timeout_ns = timeout_ns},
+                                   -1,
+                                   (int)inherited,
+                                   0};
     st = join(boot);
     if (st == CHORUS_OK) st = die_with_launcher(boot->inherited);
     if (st == CHORUS_OK) {

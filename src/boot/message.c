@@ -75,7 +75,8 @@ static const char *form_fault(const struct ch_wire_head *head)
         return head->bytes != sizeof(struct ch_wire_join) || head->n_fds != 1 ? wrong_form
                                                                               : NULL;
     case CH_WIRE_EXCHANGE:
-        return head->bytes > CH_WIRE_BLOB_MAX || head->n_fds > 1 ? wrong_form : NULL;
+        return head->bytes > CH_WIRE_BLOB_MAX || head->n_fds > 1 || head->code < 0 ? wrong_form
+                                                                                   : NULL;
     case CH_WIRE_LEAVE:
         return head->bytes != 0 || head->n_fds != 0 ? wrong_form : NULL;
     case CH_WIRE_ABORT:

@@ -12,7 +12,8 @@
  *
  * A PE's EXCHANGE carries its descriptor with the head. chorusrun answers each EXCHANGE, once
  * all PEs have sent theirs, with RESULT: the blobs of all PEs in order, then one-byte messages
- * that carry the descriptors, CH_WIRE_FDS at a time; or with FAIL, whose bytes are the reason.
+ * that carry the descriptors of the PEs on the same host, CH_WIRE_FDS at a time; or with FAIL,
+ * whose bytes are the reason.
  * Until it has the whole answer, a PE may only leave or end the job.
  */
 #ifndef CH_MESSAGE_H
@@ -26,7 +27,7 @@
 #include <sys/socket.h>
 
 enum {
-    CH_WIRE_MAGIC = 0x43480002, /* "CH", and the version of this protocol */
+    CH_WIRE_MAGIC = 0x43480003, /* "CH", and the version of this protocol */
     CH_WIRE_PES_MAX = 1024,     /* PEs chorusrun starts */
     CH_WIRE_BLOB_MAX = 1 << 20, /* bytes a PE may give to an exchange */
     CH_WIRE_REASON_BYTES = 512, /* of a FAIL, with the null that is not sent */
@@ -42,7 +43,7 @@ enum {
 
 enum ch_wire_kind {
     CH_WIRE_JOIN = 1, /* PE: who I am, and 1 descriptor; not leaving is a failure now */
-    CH_WIRE_EXCHANGE, /* PE: my blob, and 0 or 1 descriptors */
+    CH_WIRE_EXCHANGE, /* PE: my blob, and 0 or 1 descriptors; `code` is my host's number */
     CH_WIRE_LEAVE,    /* PE: my exit is no longer a failure */
     CH_WIRE_ABORT,    /* PE: end the whole job with exit status `code`, 0 to 255 */
     CH_WIRE_RESULT,   /* chorusrun: everyone's */

@@ -100,6 +100,33 @@ uint32_t ch_place_count_cores(void)
     return cores;
 }
 
+uint32_t ch_place_own_cores(struct ch_place_mask *out)
+{
+    struct ch_place *place = ch_place_open();
+    uint32_t quota = 1;
+
+    *out = (struct ch_place_mask){{0}};
+    if (place == NULL) return quota;
+    for (hwloc_obj_t o = NULL;
+         (o = hwloc_get_next_obj_by_type(place->topology, place->unit, o)) != NULL;)
+        if (hwloc_bitmap_intersects(o->cpuset, place->allowed) &&
+            o->logical_index < 64 * CH_PLACE_MASK_WORDS)
+            out->words[o->logical_index / 64] |= UINT64_C(1) << o->logical_index % 64;
+    quota = place->quota;
+    ch_place_close(place);
+    return quota;
+}
+
+uint32_t ch_place_mask_count(const struct ch_place_mask *mask, uint32_t quota)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < CH_PLACE_MASK_WORDS; i++)
+        count += (uint32_t)__builtin_popcountll(mask->words[i]);
+    if (count == 0) count = 1;
+    return count < quota ? count : quota;
+}
+
 /* Devices alone: they hang on the package or the NUMA node whose cores they are near. The
  * system's files name them; libraries that hwloc could ask too would open every device. */
 static int load_devices(hwloc_topology_t topology)

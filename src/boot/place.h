@@ -23,6 +23,17 @@ int ch_place_bind(const struct ch_place *place, uint32_t i);
 /* ch_place_cores, without keeping the place. */
 uint32_t ch_place_count_cores(void);
 
+/* A set of a machine's cores, numbered as hwloc does. */
+enum { CH_PLACE_MASK_WORDS = 16 };
+struct ch_place_mask {
+    uint64_t words[CH_PLACE_MASK_WORDS];
+};
+
+/* The cores this process may use. Returns how many its CPU quota is worth; UINT32_MAX: there is
+ * no quota. What ch_place_count_cores counts, in parts that several processes can unite. */
+uint32_t ch_place_own_cores(struct ch_place_mask *out);
+uint32_t ch_place_mask_count(const struct ch_place_mask *mask, uint32_t quota);
+
 /* A PCI address such as "0000:1b:00.0". */
 #define CH_BUS_BYTES 16
 

@@ -107,9 +107,10 @@ static chorus_status meet(struct room *room, uint32_t me, uint64_t timeout_ns)
 }
 
 /* Copy every PE's gift. Between the two meetings, where gifts do not change. */
-static chorus_status take_all(const struct room *room, size_t bytes, int with_fds,
+static chorus_status take_all(const struct ch_boot *boot, size_t bytes, int with_fds,
                               void *blobs_out, int *fds_out)
 {
+    const struct room *room = ((const struct threads_boot *)boot)->room;
     char *out = blobs_out;
 
     for (uint32_t pe = 0; pe < room->n; pe++) {
@@ -121,7 +122,10 @@ static chorus_status take_all(const struct room *room, size_t bytes, int with_fd
                            with_fds ? " and a descriptor" : "");
     }
     for (uint32_t pe = 0; pe < room->n && with_fds; pe++) {
-        const chorus_status st = ch_fd_dup(room->gifts[pe].fd, &fds_out[pe]);
+        chorus_status st;
+        fds_out[pe] = -1;
+        if (!ch_boot_is_near(boot, pe)) continue;
+        st = ch_fd_dup(room->gifts[pe].fd, &fds_out[pe]);
         if (st == CHORUS_OK) continue;
         ch_fd_close_all(fds_out, pe);
         return st;
@@ -142,7 +146,7 @@ static chorus_status threads_exchange(struct ch_boot *boot, const void *blob, si
     st = meet(room, boot->me, boot->timeout_ns);
     if (st == CHORUS_OK) {
         (void)pthread_mutex_unlock(&room->lock);
-        st = take_all(room, bytes, fd >= 0, blobs_out, fds_out);
+        st = take_all(boot, bytes, fd >= 0, blobs_out, fds_out);
         (void)pthread_mutex_lock(&room->lock);
         /* All are copying, so all come, and nobody can break the room meanwhile: this meeting
          * needs no limit. A PE that failed to take comes too, for the others' sake. */
@@ -169,6 +173,7 @@ static void threads_close(struct ch_boot *boot)
     is_last = ++room->n_left == room->n;
     (void)pthread_mutex_unlock(&room->lock);
     if (is_last) room_free(room);
+    ch_boot_forget_nodes(boot);
     free(boot);
 }
 
@@ -212,7 +217,12 @@ chorus_status ch_boot_threads(uint32_t n, uint64_t timeout_ns, struct ch_boot **
             room_free(room);
             return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a job of %u threads", n);
         }
-        *boot = (struct threads_boot){{&threads_ops, pe, n, n_cores, timeout_ns}, room};
+        *boot = (struct threads_boot){{.ops = &threads_ops,
+                                       .me = pe,
+                                       .n = n,
+                                       .n_cores = n_cores,
+                                       .timeout_ns = timeout_ns},
+                                      room};
         boots_out[pe] = &boot->base;
     }
     return CHORUS_OK;

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nodes.c: which PEs are on which host. Every PE says what it knows of its own place; all
+ * conclude the same from the same claims.
+ */
+#include "boot/place.h"
+#include "boot/vote.h"
+#include "boot/ways.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME_BYTES = 64, MACHINE_BYTES = 192, PRETENDED_BYTES = 32 };
+
+struct claim {
+    uint64_t n_pretended;        /* CHORUS_NODES */
+    char name[NAME_BYTES];       /* CHORUS_NODE; "" if it is not set */
+    char machine[MACHINE_BYTES]; /* host name, boot and network namespace; "": all PEs are on
+                                    one, which the way of starting says */
+    uint32_t n_cores;            /* that the way of starting says; 0: count `cores` */
+    uint32_t quota;              /* see ch_place_mask */
+    struct ch_place_mask cores;
+};
+
+/* One line of a file; "" if it cannot be read. */
+static void read_line(const char *path, char *out, size_t bytes)
+{
+    FILE *file = fopen(path, "re");
+
+    out[0] = '\0';
+    if (file == NULL) return;
+    if (fgets(out, (int)bytes, file) == NULL) out[0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    (void)fclose(file);
+}
+
+/* PEs that agree in this can pass each other descriptors, by sockets of the namespace. The host
+ * name is first, and ends at a blank. */
+static void name_machine(char out[MACHINE_BYTES])
+{
+    char host[NAME_BYTES + 1] = "", boot_id[64], space[64];
+    ssize_t n;
+
+    (void)gethostname(host, NAME_BYTES);
+    read_line("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
+    n = readlink("/proc/self/ns/net", space, sizeof(space) - 1);
+    space[n > 0 ? n : 0] = '\0';
+    (void)snprintf(out, MACHINE_BYTES, "%s %s %s", host, boot_id, space);
+}
+
+static chorus_status fill(struct claim *claim, const struct ch_boot *boot,
+                          const struct ch_options *options)
+{
+    claim->n_pretended = options->nodes;
+    if (boot->ops->serve != NULL) name_machine(claim->machine);
+    claim->n_cores = boot->n_cores;
+    if (boot->n_cores == 0) claim->quota = ch_place_own_cores(&claim->cores);
+    if (strlen(options->node) >= NAME_BYTES)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "CHORUS_NODE is \"%.20s...\"; expected less than %d bytes",
+                       options->node, NAME_BYTES);
+    if (options->node[0] != '\0' && options->nodes != 0)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "CHORUS_NODES and CHORUS_NODE are both set; unset one of them");
+    (void)snprintf(claim->name, NAME_BYTES, "%s", options->node);
+    return CHORUS_OK;
+}
+
+static chorus_status compare(const struct claim *claims, uint32_t n)
+{
+    for (uint32_t pe = 1; pe < n; pe++) {
+        if (claims[pe].n_pretended != claims[0].n_pretended)
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "CHORUS_NODES is %llu on PE %u and %llu on PE 0; set it alike for "
+                           "all PEs",
+                           (unsigned long long)claims[pe].n_pretended, pe,
+                           (unsigned long long)claims[0].n_pretended);
+        if ((claims[pe].name[0] == '\0') != (claims[0].name[0] == '\0'))
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "CHORUS_NODE is %s on PE %u and %s on PE 0; set it for all PEs or "
+                           "for none",
+                           claims[pe].name[0] == '\0' ? "not set" : "set", pe,
+                           claims[0].name[0] == '\0' ? "not set" : "set");
+    }
+    return CHORUS_OK;
+}
+
+/* PEs that are to share memory must be able to. */
+static chorus_status check_shared(const struct claim *claims, const uint32_t *nodes, uint32_t n)
+{
+    for (uint32_t pe = 1; pe < n; pe++)
+        for (uint32_t other = 0; other < pe; other++) {
+            if (nodes[other] != nodes[pe]) continue;
+            if (strcmp(claims[pe].machine, claims[other].machine) == 0) break;
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "CHORUS_NODE is \"%s\" on PE %u and on PE %u, but they cannot share "
+                           "memory: one is on \"%s\", the other on \"%s\"; give each host a "
+                           "name of its own",
+                           claims[pe].name, pe, other, claims[pe].machine,
+                           claims[other].machine);
+        }
+    return CHORUS_OK;
+}
+
+static const char *key_of(const struct claim *claim)
+{
+    return claim->name[0] != '\0' ? claim->name : claim->machine;
+}
+
+/* Number hosts by first appearance. Pretended ones are blocks, as even as possible, of at least
+ * one PE. Returns how many. */
+static uint32_t number_nodes(const struct claim *claims, uint32_t n, uint32_t *nodes_out)
+{
+    const uint64_t k = claims[0].n_pretended < n ? claims[0].n_pretended : n;
+    uint32_t n_nodes = 0;
+
+    for (uint32_t pe = 0; pe < n; pe++) {
+        uint32_t other = 0;
+
+        if (k != 0) {
+            nodes_out[pe] = (uint32_t)(pe * k / n);
+            n_nodes = (uint32_t)k;
+            continue;
+        }
+        while (other < pe && strcmp(key_of(&claims[pe]), key_of(&claims[other])) != 0)
+            other++;
+        nodes_out[pe] = other < pe ? nodes_out[other] : n_nodes++;
+    }
+    return n_nodes;
+}
+
+/* Pointers, and the texts after them, in one block. */
+static const char *const *name_nodes(const struct claim *claims, const uint32_t *nodes,
+                                     uint32_t n, uint32_t n_nodes)
+{
+    char **hosts = calloc(n_nodes, sizeof(*hosts) + NAME_BYTES), *text;
+    uint32_t named = 0;
+
+    if (hosts == NULL) return NULL;
+    text = (char *)(hosts + n_nodes);
+    for (uint32_t pe = 0; pe < n; pe++) {
+        const char *const key = key_of(&claims[pe]);
+
+        if (nodes[pe] != named) continue;
+        hosts[named] = text + (size_t)named * NAME_BYTES;
+        if (claims[pe].n_pretended != 0)
+            (void)snprintf(hosts[named], NAME_BYTES, "pretended-%u", named);
+        else
+            (void)snprintf(hosts[named], NAME_BYTES, "%.*s", (int)strcspn(key, " "), key);
+        named++;
+    }
+    return (const char *const *)hosts;
+}
+
+/* The cores that the PEs of one machine may use together, and how many those PEs are. */
+static uint32_t cores_of(const struct claim *claims, uint32_t n, uint32_t pe, uint32_t *pes_out)
+{
+    struct ch_place_mask all = {{0}};
+    uint32_t quota = UINT32_MAX;
+
+    *pes_out = 0;
+    for (uint32_t other = 0; other < n; other++) {
+        const struct claim *const c = &claims[other];
+        if (strcmp(c->machine, claims[pe].machine) != 0) continue;
+        ++*pes_out;
+        for (size_t i = 0; i < CH_PLACE_MASK_WORDS; i++)
+            all.words[i] |= c->cores.words[i];
+        if (c->quota < quota) quota = c->quota;
+    }
+    return claims[pe].n_cores != 0 ? claims[pe].n_cores : ch_place_mask_count(&all, quota);
+}
+
+static void count_cores(struct ch_boot *boot, const struct claim *claims)
+{
+    uint32_t beside;
+
+    boot->is_crowded = false;
+    boot->n_cores = cores_of(claims, boot->n, boot->me, &beside);
+    for (uint32_t pe = 0; pe < boot->n; pe++) {
+        if (pe > 0 && strcmp(claims[pe].machine, claims[pe - 1].machine) == 0) continue;
+        if (cores_of(claims, boot->n, pe, &beside) < beside) boot->is_crowded = true;
+    }
+}
+
+static chorus_status conclude(struct ch_boot *boot, const struct claim *claims)
+{
+    uint32_t *nodes = calloc(boot->n, sizeof(*nodes)), n_nodes;
+    chorus_status status = CHORUS_ERR_SYSTEM;
+
+    CH_TRY_GOTO(status, compare(claims, boot->n), out_nodes);
+    if (nodes == NULL) goto out_memory;
+    n_nodes = number_nodes(claims, boot->n, nodes);
+    CH_TRY_GOTO(status, check_shared(claims, nodes, boot->n), out_nodes);
+    count_cores(boot, claims);
+    boot->n_nodes = n_nodes;
+    if (n_nodes == 1) goto out_nodes;
+    boot->hosts = name_nodes(claims, nodes, boot->n, n_nodes);
+    if (boot->hosts == NULL) goto out_memory;
+    boot->nodes = nodes;
+    return CHORUS_OK;
+
+out_memory:
+    status = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to note the hosts of %u PEs", boot->n);
+out_nodes:
+    free(nodes);
+    return status;
+}
+
+/* FNV-1a. */
+static uint64_t digest_of(const struct claim *claim)
+{
+    const unsigned char *bytes = (const unsigned char *)claim;
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (size_t i = 0; i < sizeof(*claim); i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* Everybody's claims. Few jobs have any that differ: digests go first, since every byte given
+ * goes to all PEs. */
+static chorus_status hear(struct ch_boot *boot, const struct claim *own, chorus_status mine,
+                          struct claim *claims_out)
+{
+    uint64_t digest = digest_of(own), *digests = calloc(boot->n, sizeof(*digests));
+    const struct ch_vote vote = {"start", mine, &digest, sizeof(digest)};
+    chorus_status status;
+    bool differ = false;
+
+    if (digests == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to compare the hosts of %u PEs", boot->n);
+    status = ch_boot_vote(boot, &vote, digests);
+    for (uint32_t pe = 0; pe < boot->n && status == CHORUS_OK; pe++) {
+        claims_out[pe] = *own;
+        if (digests[pe] != digests[0]) differ = true;
+    }
+    free(digests);
+    if (status != CHORUS_OK || !differ) return status;
+    return boot->ops->exchange(boot, own, sizeof(*own), -1, claims_out, NULL);
+}
+
+chorus_status ch_boot_locate(struct ch_boot *boot, const struct ch_options *options)
+{
+    struct claim own, *claims = calloc(boot->n, sizeof(*claims));
+    chorus_status status;
+
+    if (claims == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to compare the hosts of %u PEs", boot->n);
+    memset(&own, 0, sizeof(own)); /* padding, too, goes into the digest */
+    status = hear(boot, &own, fill(&own, boot, options), claims);
+    if (status == CHORUS_OK) status = conclude(boot, claims);
+    free(claims);
+    return status;
+}
+
+void ch_boot_forget_nodes(struct ch_boot *boot)
+{
+    /* Made here, and const for everybody else. */
+    free((void *)(uintptr_t)boot->nodes);
+    free((void *)(uintptr_t)boot->hosts);
+}
