@@ -206,9 +206,19 @@ static uint32_t needs_of(const chorusx_call *call)
 
 enum due { NEVER, PERHAPS, ALWAYS };
 
+/* Is every PE of the team mapped? All members come to the same answer. */
+static bool is_mapped(const struct site *s)
+{
+    for (uint32_t pe = 0; pe < s->n; pe++)
+        if (chorus_ptr(s->dest,
+                       chorus_team_translate_pe(s->team, (int)pe, CHORUS_TEAM_WORLD)) == NULL)
+            return false;
+    return true;
+}
+
 /* Is a call refused as its algorithm's needs are not met, or its type has no kernel? Whether
  * the link keeps lines whole and switches multicast, only the library knows. */
-static enum due refusal_due(const chorusx_call *call, bool apart)
+static enum due refusal_due(const struct site *s, const chorusx_call *call, bool apart)
 {
     const bool half = call->type == CHORUS_TYPE_f16 || call->type == CHORUS_TYPE_bf16;
     const bool wide = ch_type_bytes[call->type] == 16 || call->type == CHORUS_TYPE_c64;
@@ -218,6 +228,7 @@ static enum due refusal_due(const chorusx_call *call, bool apart)
     if (is_on_gpu() && ref_reduces(call->coll) && wide) return ALWAYS;
     if ((needs & CH_NEED_whole) != 0 && half) return ALWAYS;
     if ((needs & CH_NEED_apart) != 0 && !apart) return ALWAYS;
+    if ((needs & CH_NEED_map) != 0 && !is_on_gpu() && !is_mapped(s)) return ALWAYS;
     if ((needs & (CH_NEED_copy_engine | CH_NEED_multicast)) != 0 && !is_on_gpu()) return ALWAYS;
     return (needs & (CH_NEED_lines | CH_NEED_multicast)) != 0 && is_on_gpu() ? PERHAPS : NEVER;
 }
@@ -238,7 +249,7 @@ static void call_once(struct site *s, chorusx_call call, enum place place, size_
     status = chorusx_collective(&call, s->stream);
     if (status == CHORUS_OK && s->stream != NULL)
         status = chorusx_stream_synchronize(s->stream);
-    refusal = refusal_due(&call, apart);
+    refusal = refusal_due(s, &call, apart);
     if (status == CHORUS_ERR_UNSUPPORTED && refusal != NEVER) return;
     if (refusal == ALWAYS) fail(s, &call, "not refused", status);
     if (status != CHORUS_OK) fail(s, &call, "status", status);

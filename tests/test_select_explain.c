@@ -65,16 +65,15 @@ START_TEST(explain__nothing_serves__says_why_each_does_not)
     struct ch_request r = reduce_of(8, 2);
     char text[2048], expected[2048];
 
-    r.reach = CH_REACH_network;
-    r.offers = ch_offers(r.type, r.reach, true);
+    r.offers = CH_NEED_put;
     ck_assert_int_eq(explained(select, &r, text, sizeof(text)), CHORUS_ERR_UNSUPPORTED);
     (void)snprintf(expected, sizeof(expected),
-                   "reduce, 8 bytes of f32, sum, 2 PEs on 1 node, reach network, cores shared, "
+                   "reduce, 8 bytes of f32, sum, 2 PEs on 1 node, reach mapped, cores shared, "
                    "machine host\n"
                    "passed %s:5: machine host is not far\n"
                    "passed %s:6: gpu \"\" is not H200\n"
                    "passed %s:7: nodes 1 is not in 2..3\n"
-                   "passed %s:8: reach network is not self\n"
+                   "passed %s:8: reach mapped is not self\n"
                    "passed %s:9: needs map: loads and stores reach every peer\n",
                    table_path, table_path, table_path, table_path, table_path);
     ck_assert_str_eq(text, expected);

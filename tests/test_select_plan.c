@@ -92,13 +92,31 @@ START_TEST(match__need_not_offered__falls_through)
     r.type = CHORUS_TYPE_f16;
     r.offers = ch_offers(r.type, r.reach, true);
     ck_assert_uint_eq(line_of(select, &r), 6);
-    r.reach = CH_REACH_network;
-    r.offers = ch_offers(r.type, r.reach, true);
+    r.offers = CH_NEED_put;
     ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_ERR_UNSUPPORTED);
     ck_assert_str_eq(ch_error_message(),
                      "no rule for reduce of f16 serves 4 PEs that are reached "
-                     "by network; give a table that does in CHORUS_TUNING");
+                     "by mapped; give a table that does in CHORUS_TUNING");
     ck_assert_ptr_null(plan.algo);
+    ch_select_close(select);
+}
+END_TEST
+
+/* A table is for teams whose memory is mapped, unless it says that it is for others. */
+START_TEST(match__network__is_served_by_tables_that_name_it)
+{
+    struct ch_select *select =
+        open_with("", "  - {coll: reduce, algo: ring, from: fallback}\n"
+                      "  - {coll: reduce, algo: one_shot, proto: simple, from: fallback}\n");
+    struct ch_request r = reduce_of(64, 4);
+    struct ch_plan plan;
+
+    ck_assert_uint_eq(line_of(select, &r), 5);
+    r.reach = CH_REACH_network;
+    r.offers = ch_offers(r.type, r.reach, true);
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+    ck_assert_str_eq(plan.table->path, "tuning/network.yaml");
+    ck_assert_uint_eq(plan.algo->needs & CH_NEED_map, 0);
     ch_select_close(select);
 }
 END_TEST
@@ -336,6 +354,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, match__type_or_op_not_in_the_set__falls_through);
     tcase_add_test(tests, match__machine_gpu_nodes_reach_cores__compared_as_written);
     tcase_add_test(tests, match__need_not_offered__falls_through);
+    tcase_add_test(tests, match__network__is_served_by_tables_that_name_it);
     tcase_add_test(tests, offers__follow_type_reach_and_place);
     tcase_add_test(tests, plan__lines_are_torn__another_protocol);
     tcase_add_test(tests, plan__ctas_and_radix__held_to_what_there_is);

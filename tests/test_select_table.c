@@ -78,7 +78,7 @@ static const struct refusal refusals[] = {
     {"version: 1\nmachine: m\nmeasured: n\nrule:\n" LAST, ":4:1: unknown key of a table \"rule\"; expected version, machine, measured, gpu, serves or rules; did you mean \"rules\"?"},
     {"version: 1\nversion: 1\nmachine: m\nmeasured: n\nrules:\n" LAST, ":2:1: version is given twice; expected it once in a table"},
     {SERVES("cuda") LAST, ":4:9: the filter is not a mapping; expected key: value pairs"},
-    {SERVES("{machines: cuda}") LAST, ":4:10: unknown key of a filter \"machines\"; expected pes, cores, machine or gpu; did you mean \"machine\"?"},
+    {SERVES("{machines: cuda}") LAST, ":4:10: unknown key of a filter \"machines\"; expected pes, reach, cores, machine or gpu; did you mean \"machine\"?"},
     {SERVES("{pes: 3..3}") LAST, ":4:15: pes 3..3 is empty; expected lo below hi, which is the first value not covered"},
     {SERVES("{gpu: [H200]}") LAST, ":4:15: gpu is not a word; expected a GPU's name"},
     {"[a]: 1\n", ":1:1: a key of the table is not a word; expected one"},
@@ -167,19 +167,19 @@ static const struct refusal refusals[] = {
     {SERVES("{cores: own}") "  - {coll: reduce, cores: shared, algo: two_shot, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {HEAD "  - {coll: reduce, cores: own, algo: two_shot, from: fallback}\n"
           "  - {coll: reduce, cores: shared, algo: two_shot, from: fallback}\n" LAST, ":7:5: no request can reach this rule: those before it take all that it covers; expected a rule that some request is left for: remove it or move it up"},
-    {HEAD "  - {coll: reduce, cores: own, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
+    {HEAD "  - {coll: reduce, cores: own, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but put, or map in a table that serves no network"},
     {SERVES("{machine: host}") "  - {coll: fcollect, algo: copy_engine, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {HEAD "  - {coll: fcollect, machine: host, algo: multicast, from: fallback}\n" LAST, ":5:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {SERVES("{machine: cuda}") "  - {coll: reduce, machine: host, algo: two_shot, from: fallback}\n" LAST, ":6:5: no request can have what this rule asks for; expected types, operators and ranges that the collective and the algorithm allow"},
     {SERVES("{pes: 1..3}") "  - {coll: reduce, pes: 1..4, algo: two_shot, from: fallback}\n" LAST, ":7:5: no request can reach this rule: line 6 takes all that it covers; expected a rule that some request is left for: remove it or move it up"},
 
     /* The last rule of a collective. */
-    {SERVES("{pes: 1..4}") "  - {coll: reduce, pes: 1..3, algo: two_shot, from: fallback}\n", ":6:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
-    {HEAD "  - {coll: reduce, bytes: 0..1M, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
-    {HEAD "  - {coll: reduce, machine: host, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
-    {HEAD "  - {coll: reduce, dtype: [i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64], algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
-    {HEAD LAST "  - {coll: reducescatter, algo: all_pull, from: fallback}\n", ":6:5: the last rule for reducescatter does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
-    {HEAD LAST "  - {coll: barrier, reach: mapped, algo: dissemination, from: fallback}\n", ":6:5: the last rule for barrier does not serve every request; expected a last rule without filters, whose algorithm needs nothing but map or put"},
+    {SERVES("{pes: 1..4}") "  - {coll: reduce, pes: 1..3, algo: two_shot, from: fallback}\n", ":6:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but put, or map in a table that serves no network"},
+    {HEAD "  - {coll: reduce, bytes: 0..1M, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but put, or map in a table that serves no network"},
+    {HEAD "  - {coll: reduce, machine: host, algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but put, or map in a table that serves no network"},
+    {HEAD "  - {coll: reduce, dtype: [i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64], algo: two_shot, from: fallback}\n", ":5:5: the last rule for reduce does not serve every request; expected a last rule without filters, whose algorithm needs nothing but put, or map in a table that serves no network"},
+    {HEAD LAST "  - {coll: reducescatter, algo: all_pull, from: fallback}\n", ":6:5: the last rule for reducescatter does not serve every request; expected a last rule without filters, whose algorithm needs nothing but put, or map in a table that serves no network"},
+    {HEAD LAST "  - {coll: barrier, reach: mapped, algo: dissemination, from: fallback}\n", ":6:5: the last rule for barrier does not serve every request; expected a last rule without filters, whose algorithm needs nothing but put, or map in a table that serves no network"},
 };
 /* clang-format on */
 
@@ -356,7 +356,7 @@ START_TEST(table__rule_with_something_left__accepted)
         "  - {coll: reduce, gpu: H200, algo: two_shot, from: fallback}\n",
         "  - {coll: reduce, bytes: 1..inf, algo: two_shot, from: fallback}\n",
         "  - {coll: reduce, pes: 2..inf, algo: two_shot, from: fallback}\n",
-        "  - {coll: reduce, reach: [self, mapped], algo: two_shot, from: fallback}\n",
+        "  - {coll: reduce, reach: mapped, algo: two_shot, from: fallback}\n",
         "  - {coll: reduce, cores: shared, algo: two_shot, from: fallback}\n",
         "  - {coll: reduce, op: [and, or, xor, min, max, sum], algo: two_shot, from: "
         "fallback}\n",

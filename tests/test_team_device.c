@@ -33,7 +33,7 @@ static void side_open_with(struct side *s, struct ch_boot *boot, int is_on_gpu, 
     s->boot = boot;
     EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
     ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
-    EXPECT(ch_teams_open(boot, s->heap, &options, &s->patience, is_on_gpu ? &terms : NULL,
+    EXPECT(ch_teams_open(boot, s->heap, NULL, &options, &s->patience, is_on_gpu ? &terms : NULL,
                          &s->teams) == CHORUS_OK);
 }
 

@@ -25,7 +25,8 @@ static void side_open(struct side *s, struct ch_boot *boot)
     s->boot = boot;
     EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
     ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
-    EXPECT(ch_teams_open(boot, s->heap, &options, &s->patience, NULL, &s->teams) == CHORUS_OK);
+    EXPECT(ch_teams_open(boot, s->heap, NULL, &options, &s->patience, NULL, &s->teams) ==
+           CHORUS_OK);
 }
 
 static void side_close(struct side *s)

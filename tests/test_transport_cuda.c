@@ -24,13 +24,15 @@ struct side {
 static void side_open(struct side *s, struct ch_boot *boot)
 {
     struct ch_options options = pes_options(16 * M);
+    struct ch_transport_terms terms;
 
     options.heap = CHORUS_HEAP_cuda;
     options.sync_max = 2 * M;
     s->boot = boot;
     EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
     ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
-    EXPECT(ops->open(s->heap, &s->patience, &s->transport) == CHORUS_OK);
+    terms = (struct ch_transport_terms){s->heap, &s->patience, NULL};
+    EXPECT(ops->open(&terms, &s->transport) == CHORUS_OK);
     s->next = (boot->me + 1) % boot->n;
     s->previous = (boot->me + boot->n - 1) % boot->n;
 }

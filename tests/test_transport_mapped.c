@@ -25,10 +25,13 @@ struct pe {
 
 static void pe_open(struct pe *pe, struct ch_boot *boot)
 {
+    struct ch_transport_terms terms;
+
     pe->boot = boot;
     pe->heap = pes_open_heap(boot, 1 * M);
     ch_patience_init(&pe->patience, ch_heap_door(pe->heap, boot->me), boot->n, 1, 0);
-    EXPECT(ops->open(pe->heap, &pe->patience, &pe->link) == CHORUS_OK);
+    terms = (struct ch_transport_terms){pe->heap, &pe->patience, NULL};
+    EXPECT(ops->open(&terms, &pe->link) == CHORUS_OK);
     pe->next = (boot->me + 1) % boot->n;
     pe->before = (boot->me + boot->n - 1) % boot->n;
 }

@@ -22,6 +22,7 @@ struct ch_context {
     struct ch_options options;
     struct ch_boot *boot;
     struct ch_heap *heap;
+    struct ch_network *network; /* to peers of other hosts; null: there are none */
     const struct ch_transport_ops *link;
     struct ch_transport *transport;
     struct ch_patience patience;

@@ -42,6 +42,33 @@ static chorus_status get(const char *function, void *dest, const void *source, s
                                 t.pe);
 }
 
+/* A transport whose put is as good has no other. */
+static chorus_status put_nbi(const char *function, void *dest, const void *source, size_t count,
+                             size_t element_bytes, int pe)
+{
+    const struct ch_transport_ops *link;
+    struct ch_target t;
+
+    CH_TRY(ch_target_check(function, "dest", dest, count, element_bytes, pe, &t));
+    if (t.bytes == 0) return CHORUS_OK;
+    link = t.context->link;
+    return (link->put_nbi != NULL ? link->put_nbi : link->put)(
+        t.context->transport, CH_CTX_DEFAULT, dest, source, t.bytes, t.pe);
+}
+
+static chorus_status get_nbi(const char *function, void *dest, const void *source, size_t count,
+                             size_t element_bytes, int pe)
+{
+    const struct ch_transport_ops *link;
+    struct ch_target t;
+
+    CH_TRY(ch_target_check(function, "source", source, count, element_bytes, pe, &t));
+    if (t.bytes == 0) return CHORUS_OK;
+    link = t.context->link;
+    return (link->get_nbi != NULL ? link->get_nbi : link->get)(
+        t.context->transport, CH_CTX_DEFAULT, dest, source, t.bytes, t.pe);
+}
+
 void ch_rma_put(const char *function, void *dest, const void *source, size_t count,
                 size_t element_bytes, int pe)
 {
@@ -75,11 +102,11 @@ void ch_rma_get(const char *function, void *dest, const void *source, size_t cou
     }                                                                             \
     void chorus_##NAME##_put_nbi(T *dest, const T *source, size_t nelems, int pe) \
     {                                                                             \
-        ch_rma_put(__func__, dest, source, nelems, sizeof(T), pe);                \
+        ch_report(put_nbi(__func__, dest, source, nelems, sizeof(T), pe));        \
     }                                                                             \
     void chorus_##NAME##_get_nbi(T *dest, const T *source, size_t nelems, int pe) \
     {                                                                             \
-        ch_rma_get(__func__, dest, source, nelems, sizeof(T), pe);                \
+        ch_report(get_nbi(__func__, dest, source, nelems, sizeof(T), pe));        \
     }
 CHORUS_RMA_TYPES(DEFINE_RMA)
 
@@ -95,12 +122,12 @@ void chorus_getmem(void *dest, const void *source, size_t bytes, int pe)
 
 void chorus_putmem_nbi(void *dest, const void *source, size_t bytes, int pe)
 {
-    ch_rma_put(__func__, dest, source, bytes, 1, pe);
+    ch_report(put_nbi(__func__, dest, source, bytes, 1, pe));
 }
 
 void chorus_getmem_nbi(void *dest, const void *source, size_t bytes, int pe)
 {
-    ch_rma_get(__func__, dest, source, bytes, 1, pe);
+    ch_report(get_nbi(__func__, dest, source, bytes, 1, pe));
 }
 
 static chorus_status fence(const char *function)

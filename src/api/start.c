@@ -9,12 +9,48 @@
 
 #include <stdlib.h>
 
+static chorus_status attach(void *self, void *base, size_t bytes, uint64_t *key_out)
+{
+    return ch_network_attach(self, base, bytes, key_out);
+}
+
+static void detach(void *self, void *base)
+{
+    ch_network_detach(self, base);
+}
+
+static chorus_status learn(void *self, uint32_t pe, const char *there, size_t bytes,
+                           uint64_t key)
+{
+    return ch_network_learn(self, pe, there, bytes, key);
+}
+
+/* Peers of other hosts, for whom the heap's memory is attached as it grows. */
+static chorus_status open_network(struct ch_context *context)
+{
+    struct ch_heap_doorman doorman = {attach, detach, learn, NULL};
+
+    CH_TRY(ch_network_open(context->boot, context->heap, &context->options, &context->patience,
+                           &context->network));
+    doorman.self = context->network;
+    if (context->network != NULL) ch_heap_keep_doorman(context->heap, &doorman);
+    return CHORUS_OK;
+}
+
+static const struct ch_transport_ops *choose_link(const struct ch_context *context)
+{
+    if (ch_heap_device(context->heap) != NULL) return &ch_transport_cuda;
+    return context->network != NULL ? &ch_transport_routed : &ch_transport_mapped;
+}
+
 static chorus_status open_link(struct ch_context *context)
 {
-    context->link =
-        ch_heap_device(context->heap) != NULL ? &ch_transport_cuda : &ch_transport_mapped;
+    const struct ch_transport_terms terms = {context->heap, &context->patience,
+                                             context->network};
+
+    context->link = choose_link(context);
     CH_TRY(ch_transport_check(context->link));
-    return context->link->open(context->heap, &context->patience, &context->transport);
+    return context->link->open(&terms, &context->transport);
 }
 
 /* Everything else that needs no peer. */
@@ -38,8 +74,8 @@ static chorus_status open_teams(struct ch_context *context)
                             &context->keeps_lines));
         terms = ch_gpu_terms(context->gpu);
     }
-    return ch_teams_open(context->boot, context->heap, &context->options, &context->patience,
-                         is_on_gpu ? &terms : NULL, &context->teams);
+    return ch_teams_open(context->boot, context->heap, context->network, &context->options,
+                         &context->patience, is_on_gpu ? &terms : NULL, &context->teams);
 }
 
 /* Select first: it needs nobody, and what it read is compared before memory is laid out. What
@@ -62,6 +98,7 @@ static chorus_status open_rooms(struct ch_context *context)
             ch_heap_device(context->heap) != NULL ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
     ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n,
                      boot->n_cores, options->timeout_ns);
+    CH_TRY(open_network(context));
     made.mine = make_own(context);
     CH_TRY(ch_boot_vote(boot, &made, NULL));
     return open_teams(context);
@@ -97,6 +134,7 @@ void ch_context_close(struct ch_context *context)
     ch_crew_destroy(context->crew);
     ch_teams_close(context->teams);
     if (context->transport != NULL) context->link->close(context->transport);
+    ch_network_close(context->network);
     ch_heap_close(context->heap);
     ch_select_close(context->select);
     context->boot->ops->close(context->boot);

@@ -247,6 +247,9 @@ static bool test(struct query *q, scan_fn scan, size_t nothing)
     chorus_status status = prepare(q, &context);
     bool holds = false;
 
+    /* A program may do nothing but test: what it tests for arrives with progress. */
+    if (status == CHORUS_OK && context->patience.progress != NULL)
+        status = context->patience.progress->make(context->patience.progress);
     if (status == CHORUS_OK) status = look(context, q);
     if (status == CHORUS_OK)
         holds = scan(q);

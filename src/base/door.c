@@ -54,6 +54,7 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
     const uint32_t is_shared = pes > cores;
 
     p->door = own;
+    p->progress = NULL;
     p->spins = is_shared ? SPINS_SHARED : SPINS_OWN;
     p->gap = is_shared ? GAP_SHARED : GAP_OWN;
     p->polls = is_shared ? POLLS_SHARED : POLLS_OWN;
@@ -85,6 +86,7 @@ static void sleep_step(const struct ch_patience *p, struct ch_wait *w)
         pause_cpu();
         return;
     }
+    if (p->progress != NULL) p->progress->leave(p->progress);
     (void)syscall(SYS_futex, &p->door->wakes, FUTEX_WAIT, w->wakes, &most, NULL, 0);
     wakes = __atomic_load_n(&p->door->wakes, __ATOMIC_ACQUIRE);
     if (wakes != w->wakes) w->polls = p->polls - p->polls / WOKEN_PART;
@@ -118,6 +120,7 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
 {
     uint64_t now;
 
+    if (p->progress != NULL) CH_TRY(p->progress->make(p->progress));
     if (w->polls < p->spins || (w->polls & (p->gap - 1)) != 0) {
         w->polls++;
         pause_cpu();

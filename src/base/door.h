@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define CH_CACHE_LINE_BYTES 64u /* a cache line of the hosts we know */
@@ -26,18 +27,38 @@ struct ch_door {
     uint64_t rest[CH_CACHE_LINE_BYTES / 8 - 3];
 };
 
+/* A network of this PE, for whoever waits: what a wait is for arrives while someone makes
+ * progress. */
+struct ch_progress {
+    /* Without waiting. CHORUS_OK, or ERR_ABORTED once the network or the job has failed. */
+    chorus_status (*make)(struct ch_progress *self);
+    /* The caller is about to sleep: someone else is to make progress meanwhile. */
+    void (*leave)(struct ch_progress *self);
+    const char *why; /* it has failed; null while it has not; atomic */
+};
+
 /* How a PE waits. Made at start from PEs and cores of the node; read-only afterwards. */
 struct ch_patience {
-    struct ch_door *door; /* this PE's own */
-    uint32_t spins;       /* polls with a pause between them, before the first yield */
-    uint32_t gap;         /* then, every so many polls, one is followed by a yield; 2^i */
-    uint32_t polls;       /* of both kinds, before sleeping */
-    uint64_t timeout_ns;  /* 0: for ever */
+    struct ch_door *door;         /* this PE's own */
+    struct ch_progress *progress; /* null: nothing arrives by a network */
+    uint32_t spins;               /* polls with a pause between them, before the first yield */
+    uint32_t gap;        /* then, every so many polls, one is followed by a yield; 2^i */
+    uint32_t polls;      /* of both kinds, before sleeping */
+    uint64_t timeout_ns; /* 0: for ever */
 };
 
 /* pes and cores of this node. */
 void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, uint32_t cores,
                       uint64_t timeout_ns);
+
+/* Why the network of this PE has failed; "" while it has not. */
+static inline const char *ch_patience_why(const struct ch_patience *p)
+{
+    const char *why = NULL;
+
+    if (p->progress != NULL) why = __atomic_load_n(&p->progress->why, __ATOMIC_ACQUIRE);
+    return why != NULL ? why : "";
+}
 
 /* A wait in progress. */
 struct ch_wait {

@@ -34,6 +34,7 @@
     X(NVLS, nvls, SWITCH, "0", "1: multicast in the hardware of NVLink switches, unless a variable of the site forbids it") \
     X(FABRIC, fabric, SWITCH, "1", "0: processes share the memory of GPUs by descriptors, not by fabric handles where all GPUs offer them") \
     X(EARLY, early, SWITCH, "1", "0: no kernel of a GPU is launched before the one before it on its stream has ended") \
+    X(TRANSPORT, transport, STRING, "", "networks between hosts that may be taken: names, with commas between them, or ^ and names that may not; \"mapped\" is memory of the own host; all, if empty") \
     X(CHECK, check, COUNT, "0", "for debugging: 1: calls on streams of a GPU fail that begin while another on their team runs, as from two graphs") \
     X(NODES, nodes, COUNT, "0", "for tests: treat the PEs of one host as on this many, in blocks as even as possible; 0: do not") \
     X(NODE, node, STRING, "", "name of the host that a PE is on; PEs with one name share memory; empty: the machine's own")

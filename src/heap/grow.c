@@ -21,6 +21,7 @@ enum { WHY_BYTES = 512 };
 /* What must be alike on all PEs. */
 struct demand {
     uint64_t bytes_asked, limit;
+    uint64_t key; /* of the memory, for peers of other hosts; differs */
 };
 
 chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, const char *why)
@@ -48,25 +49,30 @@ static chorus_status compare(const struct demand *all, uint32_t n)
     return CHORUS_OK;
 }
 
-/* Has every PE the memory? */
+/* Has every PE the memory? Then all have said so in `all`. */
 static chorus_status agree(struct ch_heap *heap, const struct demand *mine,
-                           chorus_status has_it)
+                           chorus_status has_it, struct demand *all)
 {
     const struct ch_vote vote = {"growth", has_it, mine, sizeof(*mine)};
-    struct demand *const all = malloc(heap->n * sizeof(*all));
-    chorus_status st;
 
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", heap->n);
-    st = ch_boot_vote(heap->boot, &vote, all);
-    if (st == CHORUS_OK) st = compare(all, heap->n);
-    free(all);
-    return st;
+    CH_TRY(ch_boot_vote(heap->boot, &vote, all));
+    return compare(all, heap->n);
 }
 
-/* All PEs are on this machine and grow alike; those whose control group is theirs alone get
+static uint32_t n_near(const struct ch_heap *heap)
+{
+    uint32_t n = 0;
+
+    for (uint32_t pe = 0; pe < heap->n; pe++)
+        n += ch_boot_is_near(heap->boot, pe);
+    return n;
+}
+
+/* All PEs of this host grow alike; those whose control group is theirs alone get
  * less than they could. */
 static chorus_status foresee(struct ch_heap *heap, size_t bytes)
 {
+    const uint32_t n = n_near(heap);
     struct ch_memory memory;
 
     if (ch_arena_reserve(&heap->arena) != CHORUS_OK)
@@ -74,11 +80,11 @@ static chorus_status foresee(struct ch_heap *heap, size_t bytes)
                        strerror(ENOMEM));
     if (heap->data != NULL) return CHORUS_OK; /* the machine's memory is not asked */
     ch_memory_left("", &memory);
-    if (bytes <= memory.bytes / heap->n) return CHORUS_OK;
+    if (bytes <= memory.bytes / n) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_NOMEM,
                    "could not get memory from its machine: %u PEs were to take %zu bytes each, "
                    "and %s has %zu left",
-                   heap->n, bytes, memory.of, memory.bytes);
+                   n, bytes, memory.of, memory.bytes);
 }
 
 /* At least a step, so that small allocations seldom ask; at most what is reserved. */
@@ -94,36 +100,77 @@ static size_t next_limit(const struct ch_heap *heap, size_t old, size_t limit)
     return next < most ? next : most;
 }
 
-/* Back [lo, hi) of every PE's symmetric part, or none. */
-static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi,
-                                const struct demand *mine)
+/* Back [lo, hi) of the own symmetric part, for this PE and for peers that name it. */
+static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi,
+                                uint64_t *key_out)
 {
     const struct ch_segment *const own = &heap->segments[heap->me];
     const size_t base = heap->layout.symmetric_offset;
+    const int error = ch_segment_commit(own, base + lo, base + hi);
     chorus_status st = CHORUS_OK;
-    int error;
+
+    if (error != 0)
+        return CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its machine: %s",
+                       strerror(error));
+    if (heap->doorman.attach != NULL)
+        st = heap->doorman.attach(heap->doorman.self, own->base + base + lo, hi - lo, key_out);
+    if (st != CHORUS_OK) ch_segment_decommit(own, base + lo, base + hi);
+    return st;
+}
+
+static chorus_status learn_all(const struct ch_heap *heap, size_t lo, size_t hi,
+                               const struct demand *all)
+{
+    const size_t at = heap->layout.symmetric_offset + lo;
+
+    for (uint32_t pe = 0; pe < heap->n && heap->doorman.learn != NULL; pe++)
+        CH_TRY(heap->doorman.learn(heap->doorman.self, pe, ch_heap_home(heap, pe) + at, hi - lo,
+                                   all[pe].key));
+    return CHORUS_OK;
+}
+
+/* Back [lo, hi) of every PE's symmetric part, or none. */
+static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi, struct demand *mine,
+                                struct demand *all)
+{
+    const struct ch_segment *const own = &heap->segments[heap->me];
+    const size_t base = heap->layout.symmetric_offset;
+    chorus_status made, st;
 
     if (heap->data != NULL) return ch_data_grow(heap->data, lo, hi);
-    error = ch_segment_commit(own, base + lo, base + hi);
-    if (error != 0)
-        st = CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its machine: %s",
-                     strerror(error));
-    st = agree(heap, mine, st);
-    if (st != CHORUS_OK && error == 0) ch_segment_decommit(own, base + lo, base + hi);
-    return st;
+    made = commit_own(heap, lo, hi, &mine->key);
+    st = agree(heap, mine, made, all);
+    if (st != CHORUS_OK && made == CHORUS_OK) {
+        if (heap->doorman.detach != NULL)
+            heap->doorman.detach(heap->doorman.self, own->base + base + lo);
+        ch_segment_decommit(own, base + lo, base + hi);
+    }
+    return st == CHORUS_OK ? learn_all(heap, lo, hi, all) : st;
+}
+
+static chorus_status grow_to(struct ch_heap *heap, size_t next, size_t bytes_asked,
+                             struct demand *all)
+{
+    const size_t old = heap->arena.limit;
+    struct demand mine = {bytes_asked, next, 0};
+
+    CH_TRY(agree(heap, &mine, foresee(heap, next - old), all));
+    if (next == old) return CHORUS_OK; /* only the bookkeeping had to grow */
+    CH_TRY(commit_all(heap, old, next, &mine, all));
+    ch_arena_grow(&heap->arena, next);
+    __atomic_store_n(&heap->committed_bytes, next, __ATOMIC_RELAXED);
+    return CHORUS_OK;
 }
 
 static chorus_status grow(struct ch_heap *heap, size_t next, size_t bytes_asked)
 {
-    const size_t old = heap->arena.limit;
-    const struct demand mine = {bytes_asked, next};
+    struct demand *all = malloc(heap->n * sizeof(*all));
+    chorus_status st;
 
-    CH_TRY(agree(heap, &mine, foresee(heap, next - old)));
-    if (next == old) return CHORUS_OK; /* only the bookkeeping had to grow */
-    CH_TRY(commit_all(heap, old, next, &mine));
-    ch_arena_grow(&heap->arena, next);
-    __atomic_store_n(&heap->committed_bytes, next, __ATOMIC_RELAXED);
-    return CHORUS_OK;
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", heap->n);
+    st = grow_to(heap, next, bytes_asked, all);
+    free(all);
+    return st;
 }
 
 chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit, size_t bytes_asked)

@@ -144,6 +144,16 @@ uint32_t ch_heap_n_pes(const struct ch_heap *heap)
     return heap->n;
 }
 
+char *ch_heap_home(const struct ch_heap *heap, uint32_t pe)
+{
+    return (char *)(uintptr_t)heap->homes[pe];
+}
+
+void ch_heap_keep_doorman(struct ch_heap *heap, const struct ch_heap_doorman *doorman)
+{
+    heap->doorman = *doorman;
+}
+
 char *ch_heap_base(const struct ch_heap *heap, uint32_t pe)
 {
     return heap->segments[pe].base;

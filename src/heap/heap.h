@@ -48,6 +48,22 @@ CH_MUST_CHECK chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_o
                                          struct ch_heap **heap_out);
 void ch_heap_close(struct ch_heap *heap); /* undoes open; null is a no-op; not collective */
 
+/*
+ * Who lets peers of other hosts name this PE's memory. attach: this PE's memory that came into
+ * use, giving a key; learn: that of PE `pe`, at the same place in its symmetric part, once all
+ * PEs have attached theirs.
+ */
+struct ch_heap_doorman {
+    chorus_status (*attach)(void *self, void *base, size_t bytes, uint64_t *key_out);
+    void (*detach)(void *self, void *base);
+    chorus_status (*learn)(void *self, uint32_t pe, const char *there, size_t bytes,
+                           uint64_t key);
+    void *self;
+};
+
+/* From now on, before anything was allocated; the heap keeps a copy. */
+void ch_heap_keep_doorman(struct ch_heap *heap, const struct ch_heap_doorman *doorman);
+
 /* The largest alignment an allocation may ask for. */
 #define CH_HEAP_ALIGN_MAX ((size_t)1 << 30)
 
@@ -86,8 +102,10 @@ bool ch_heap_contains(const struct ch_heap *heap, const void *ptr, size_t bytes)
 uint32_t ch_heap_me(const struct ch_heap *heap);
 uint32_t ch_heap_n_pes(const struct ch_heap *heap);
 
-/* Where PE pe's segment begins in this address space (its door). Any local address of this
- * PE's segment plus (base of pe - base of me) is the same place on pe. */
+/* Where PE pe itself has its segment: what it calls the places in it. */
+char *ch_heap_home(const struct ch_heap *heap, uint32_t pe);
+/* Where PE pe's segment begins in this address space (its door); null: it is not mapped. Any
+ * local address of this PE's segment plus (base of pe - base of me) is the same place on pe. */
 char *ch_heap_base(const struct ch_heap *heap, uint32_t pe);
 /* The same of the data side; for the CPU to follow if ch_heap_device is null. */
 char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe);

@@ -15,8 +15,10 @@ struct ch_heap {
     size_t committed_bytes;      /* of it; read by any thread, so atomic */
     size_t symmetric_bytes;      /* the most it can grow to */
     struct ch_segment *segments; /* [n], owned */
+    uint64_t *homes;             /* [n], owned: where each PE has its own segment */
     uint32_t me, n;
-    struct ch_boot *boot; /* borrowed */
+    struct ch_boot *boot;           /* borrowed */
+    struct ch_heap_doorman doorman; /* attach is null: nobody asks for keys */
     struct ch_layout layout;
     struct ch_data *data;  /* owned: the symmetric part lies on GPUs; null: in the segments */
     size_t step_bytes;     /* least growth of the symmetric part */

@@ -63,17 +63,19 @@ static chorus_status check_greetings(const struct ch_heap *heap, const struct gr
     return CHORUS_OK;
 }
 
-/* Peers of this process are used where they are; descriptors travel only if there are others.
- */
+/* Peers of this process and host are used where they are; descriptors travel only if there are
+ * others, and inside each host. */
 static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *all)
 {
     struct ch_boot *const boot = heap->boot;
-    uint32_t n_here = 0;
+    uint32_t n_here = 0, n_same = 0;
     chorus_status st;
     int *fds;
 
     for (uint32_t pe = 0; pe < heap->n; pe++) {
         if (!same_process(&all[pe], &all[heap->me])) continue;
+        n_same++;
+        if (!ch_boot_is_near(boot, pe)) continue;
         n_here++;
         if (pe != heap->me)
             ch_segment_share(&heap->layout, (char *)(uintptr_t)all[pe].base,
@@ -81,7 +83,7 @@ static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *
     }
     ch_segment_disclaim(&heap->segments[heap->me], heap->n - n_here);
     /* All PEs come to the same answer: one process holds all PEs, or none does. */
-    if (n_here == heap->n) return CHORUS_OK;
+    if (n_same == heap->n) return CHORUS_OK;
 
     fds = malloc(heap->n * sizeof(*fds));
     if (fds == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u descriptors", heap->n);
@@ -89,7 +91,7 @@ static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *
                 out_fds);
     st = ch_segments_map(&heap->layout, fds, heap->n, heap->segments);
     for (uint32_t pe = 0; pe < heap->n; pe++)
-        (void)close(fds[pe]);
+        if (fds[pe] >= 0) (void)close(fds[pe]);
 
 out_fds:
     free(fds);
@@ -213,6 +215,8 @@ static chorus_status meet(struct ch_heap *heap, const struct ch_options *options
         ch_segment_disclaim(&heap->segments[heap->me], heap->n - 1); /* no PE shares it */
         goto out_all;
     }
+    for (uint32_t pe = 0; pe < heap->n; pe++)
+        heap->homes[pe] = all[pe].base;
     connected.mine = connect_peers(heap, all);
     CH_TRY_GOTO(st, ch_boot_vote(heap->boot, &connected, NULL), out_all);
     st = place_objects(heap, options, all);
@@ -236,8 +240,10 @@ chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *option
     ch_layout_init(&heap->layout, options->heap_max, boot->n);
     (void)pthread_mutex_init(&heap->local_lock, NULL);
     heap->segments = calloc(boot->n, sizeof(*heap->segments));
-    st = heap->segments != NULL ? meet(heap, options)
-                                : CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", boot->n);
+    heap->homes = calloc(boot->n, sizeof(*heap->homes));
+    st = heap->segments != NULL && heap->homes != NULL
+             ? meet(heap, options)
+             : CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", boot->n);
     if (st != CHORUS_OK) {
         ch_heap_close(heap);
         return st;
@@ -253,6 +259,7 @@ void ch_heap_close(struct ch_heap *heap)
     for (uint32_t pe = 0; heap->segments != NULL && pe < heap->n; pe++)
         ch_segment_close(&heap->segments[pe]);
     free(heap->segments);
+    free(heap->homes);
     ch_arena_clear(&heap->local);
     ch_arena_clear(&heap->arena);
     (void)pthread_mutex_destroy(&heap->local_lock);

@@ -133,7 +133,7 @@ chorus_status ch_segments_map(const struct ch_layout *layout, const int *fds, ui
                               struct ch_segment *segments)
 {
     for (uint32_t lo = 0, hi; lo < n; lo = hi + 1) {
-        for (hi = lo; hi < n && segments[hi].base == NULL;)
+        for (hi = lo; hi < n && segments[hi].base == NULL && fds[hi] >= 0;)
             hi++;
         if (hi > lo) CH_TRY(map_range(layout, fds, lo, hi, segments));
     }

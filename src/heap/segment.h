@@ -42,7 +42,8 @@ void ch_segment_disclaim(const struct ch_segment *segment, uint32_t users);
 void ch_segment_share(const struct ch_layout *layout, char *base,
                       struct ch_segment *segment_out);
 /* All others of segments[0..n), which are zeroed, from their descriptors, which the caller
- * keeps. After a failure, too, the caller closes them. */
+ * keeps; those without a descriptor (-1) are not mapped. After a failure, too, the caller
+ * closes them. */
 CH_MUST_CHECK chorus_status ch_segments_map(const struct ch_layout *layout, const int *fds,
                                             uint32_t n, struct ch_segment *segments);
 void ch_segment_close(struct ch_segment *segment); /* undoes all three; zeroed is a no-op */

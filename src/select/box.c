@@ -24,17 +24,17 @@ struct ch_range ch_range_clip(struct ch_range a, struct ch_range b)
     return (struct ch_range){a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
 }
 
-/* Which offers meet the needs, as box.h says. */
-static uint64_t offers_of(chorus_coll coll, uint32_t needs)
+/* Which offers meet the needs, as box.h says, in a table that serves these reaches. */
+static uint64_t offers_of(chorus_coll coll, uint32_t needs, uint32_t reach)
 {
-    uint64_t offers = (needs & ~CH_NEEDS_ALWAYS_MET) == 0;
+    const uint32_t always = ch_needs_always_met(reach);
+    uint64_t offers = (needs & ~always) == 0;
     unsigned bit = 1;
 
     for (size_t i = 0; i < CH_ALGO_COUNT; i++) {
         if (ch_algos[i].coll != coll) continue;
         assert(bit < 64);
-        if ((needs & ~(ch_algos[i].needs | CH_NEEDS_ALWAYS_MET)) == 0)
-            offers |= UINT64_C(1) << bit;
+        if ((needs & ~(ch_algos[i].needs | always)) == 0) offers |= UINT64_C(1) << bit;
         bit++;
     }
     return offers;
@@ -55,14 +55,15 @@ static struct ch_space space_of(chorus_coll coll, chorus_type type,
 {
     const struct ch_range any = {0, UINT64_MAX}, some = {1, UINT64_MAX}, none = {0, 1};
     struct ch_space space = {
-        .offers = ch_offers(type, CH_REACH_self, true) | may_have(serves->machine),
+        .offers = ch_offers(type, 1u << __builtin_ctz(serves->reach), true) |
+                  may_have(serves->machine),
     };
 
     space.all = (struct ch_box){
         .range = {coll == CHORUS_COLL_barrier ? none : any, ch_range_clip(some, serves->pes),
                   some, any, any},
-        .set = {(1u << CH_REACH_COUNT) - 1, serves->cores, 1u << type, ops_of(coll, type),
-                offers_of(coll, 0)},
+        .set = {serves->reach, serves->cores, 1u << type, ops_of(coll, type),
+                offers_of(coll, 0, serves->reach)},
     };
     return space;
 }
@@ -152,7 +153,7 @@ chorus_status ch_boxes_open(const struct ch_table *table, struct ch_boxes *out)
         out->boxes[i] = (struct ch_box){
             .range = {rule->bytes, rule->pes, rule->nodes, any, any},
             .set = {rule->reach, rule->cores, rule->types, rule->ops,
-                    offers_of(rule->coll, rule->algo->needs)},
+                    offers_of(rule->coll, rule->algo->needs, table->serves.reach)},
         };
     }
     number_all(table, words, out->boxes);

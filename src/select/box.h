@@ -5,7 +5,7 @@
  *
  * Needs are a set, too. A rule competes with earlier ones most easily where a request offers
  * just what its own algorithm needs, so only the offers count that are the needs of some
- * algorithm of the collective, or CH_NEEDS_ALWAYS_MET: a bit for each.
+ * algorithm of the collective, or ch_needs_always_met: a bit for each.
  */
 #ifndef CH_BOX_H
 #define CH_BOX_H

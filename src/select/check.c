@@ -102,7 +102,8 @@ static chorus_status check_last(const struct ch_boxes *b, chorus_coll coll)
         if (ch_box_partial(&b->boxes[last], &b->spaces[coll][s].all) != 0)
             return refuse(
                 table, &table->rules[last], what,
-                "a last rule without filters, whose algorithm needs nothing but map or put");
+                "a last rule without filters, whose algorithm needs nothing but put, or map in "
+                "a table that serves no network");
     return CHORUS_OK;
 }
 

@@ -248,7 +248,7 @@ static chorus_status read_from(const struct row *row, const char **out)
 chorus_status ch_serves_read(const struct ch_reader *reader, yaml_node_t *node,
                              struct ch_rule *serves_out)
 {
-    static const int keys[] = {KEY_pes, KEY_cores, KEY_machine, KEY_gpu};
+    static const int keys[] = {KEY_pes, KEY_reach, KEY_cores, KEY_machine, KEY_gpu};
     enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
     const char *names[KEYS];
     yaml_node_t *values[KEYS] = {NULL};
@@ -261,6 +261,7 @@ chorus_status ch_serves_read(const struct ch_reader *reader, yaml_node_t *node,
     for (int i = 0; i < KEYS; i++)
         row.values[keys[i]] = values[i];
     CH_TRY(read_filters(&row, &serves));
+    if (row.values[KEY_reach] == NULL) serves.reach = CH_REACH_self | CH_REACH_mapped;
     *serves_out = serves;
     return CHORUS_OK;
 }

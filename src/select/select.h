@@ -45,8 +45,11 @@ enum {
 };
 extern const char *const ch_cores_names[CH_CORES_COUNT];
 
-/* Needs that every request meets while every peer is mapped: a last rule may have these. */
-#define CH_NEEDS_ALWAYS_MET ((uint32_t)(CH_NEED_map | CH_NEED_put))
+/* Needs that every request meets whose team has a reach of these: a last rule may have them. */
+static inline uint32_t ch_needs_always_met(uint32_t reach)
+{
+    return (reach & CH_REACH_network) != 0 ? CH_NEED_put : CH_NEED_map | CH_NEED_put;
+}
 
 /* A call, seen as values that all PEs of the team agree on. */
 struct ch_request {

@@ -57,7 +57,8 @@ CH_MUST_CHECK chorus_status ch_node_keys(const struct ch_reader *reader, yaml_no
 CH_MUST_CHECK chorus_status ch_rule_read(const struct ch_reader *reader, yaml_node_t *node,
                                          struct ch_rule *rule_out);
 
-/* Which calls a table is for: a rule's filters alone, all open where `node` is null. */
+/* Which calls a table is for: a rule's filters alone, all open where `node` is null, but for
+ * teams that a network reaches, which a table must name. */
 CH_MUST_CHECK chorus_status ch_serves_read(const struct ch_reader *reader, yaml_node_t *node,
                                            struct ch_rule *serves_out);
 

@@ -83,16 +83,61 @@ static chorus_status alloc_all(struct ch_teams *teams, struct birth births[], ui
 }
 
 /* All voters have said where their part of each team is. */
-static void connect(const struct ch_teams *teams, const struct ch_voters *voters,
-                    const struct birth births[], uint32_t n_births, const uint64_t *places)
+static chorus_status connect(const struct ch_teams *teams, const struct ch_voters *voters,
+                             const struct birth births[], uint32_t n_births,
+                             const uint64_t *places)
 {
-    for (uint32_t b = 0; b < n_births; b++)
-        for (uint32_t i = 0; births[b].team != NULL && i < births[b].n; i++) {
+    for (uint32_t b = 0; b < n_births; b++) {
+        if (births[b].team == NULL) continue;
+        for (uint32_t i = 0; i < births[b].n; i++) {
             const uint32_t pe = births[b].pes[i];
 
             ch_team_add_peer(teams, births[b].team, i, voters->number(voters->self, pe),
                              places[pe * n_births + b]);
         }
+        CH_TRY(ch_team_route(teams, births[b].team));
+    }
+    return CHORUS_OK;
+}
+
+static chorus_status attach_all(const struct ch_teams *teams, const struct birth births[],
+                                uint32_t n_births, struct ch_team_keys mine[])
+{
+    for (uint32_t b = 0; b < n_births; b++)
+        if (births[b].team != NULL) CH_TRY(ch_team_attach(teams, births[b].team, &mine[b]));
+    return CHORUS_OK;
+}
+
+static chorus_status learn_all(const struct ch_teams *teams, const struct birth births[],
+                               uint32_t n_births, const struct ch_team_keys *all)
+{
+    for (uint32_t b = 0; b < n_births; b++)
+        for (uint32_t i = 0; births[b].team != NULL && i < births[b].n; i++)
+            CH_TRY(
+                ch_team_learn(teams, births[b].team, i, &all[births[b].pes[i] * n_births + b]));
+    return CHORUS_OK;
+}
+
+/* Where there is a network, its peers are told that each team's memory may be written to, and
+ * by which key. */
+static chorus_status open_memory(const struct ch_teams *teams, const struct ch_voters *voters,
+                                 const struct birth births[], uint32_t n_births,
+                                 chorus_status connected)
+{
+    struct ch_team_keys mine[BIRTHS_MAX] = {{0, 0}}, *all;
+    struct ch_vote vote = {.step = "teams across hosts", .values = mine};
+    chorus_status status;
+
+    if (teams->network == NULL) return connected;
+    all = calloc((size_t)voters->n * n_births, sizeof(*all));
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to make a team among %u PEs", voters->n);
+    if (ch_network_has_keys(teams->network)) vote.bytes = n_births * sizeof(*mine);
+    vote.mine = connected == CHORUS_OK ? attach_all(teams, births, n_births, mine) : connected;
+    status = ch_vote(voters, &vote, all);
+    if (status == CHORUS_OK) status = learn_all(teams, births, n_births, all);
+    free(all);
+    return status;
 }
 
 static chorus_status add_record(struct ch_teams *teams, const struct birth *birth)
@@ -145,13 +190,14 @@ static chorus_status create(struct ch_teams *teams, const struct ch_voters *vote
     vote.mine = alloc_all(teams, births, n_births, mine);
     status = ch_vote(voters, &vote, all);
     if (status == CHORUS_OK) {
-        connect(teams, voters, births, n_births, all);
-        status = add_records(teams, voters, births, n_births);
+        status = connect(teams, voters, births, n_births, all);
+        status = open_memory(teams, voters, births, n_births, status);
     }
+    if (status == CHORUS_OK) status = add_records(teams, voters, births, n_births);
     free(all);
     for (uint32_t b = 0; b < n_births; b++)
         if (status != CHORUS_OK)
-            ch_team_free(teams->heap, births[b].team);
+            ch_team_free(teams, births[b].team);
         else if (births[b].team != NULL)
             keep(teams, &births[b]);
     return status;
@@ -223,7 +269,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     slot = &teams->slots[(uint32_t)handle % CH_TEAM_SLOTS];
     slot->team = NULL;
     slot->generation++;
-    ch_team_free(teams->heap, team);
+    ch_team_free(teams, team);
     return CHORUS_OK;
 }
 
@@ -239,9 +285,9 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
     mapped = pes + n;
     for (uint32_t pe = 0; pe < n; pe++) {
         pes[pe] = pe;
-        if (ch_heap_is_mapped(teams->heap, pe)) mapped[n_mapped++] = pe;
+        if (ch_network_route(teams->network, pe) == NULL) mapped[n_mapped++] = pe;
     }
-    /* One host as yet: PEs whose memory is mapped are those of the node. */
+    /* PEs whose memory is mapped are those of the node. */
     births[0] = (struct birth){.pes = pes, .n = n, .is_member = true};
     births[1] = births[2] = (struct birth){.pes = mapped, .n = n_mapped, .is_member = true};
     status = create(teams, voters, births, BIRTHS_MAX);
@@ -250,7 +296,7 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
 }
 
 chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
-                            const struct ch_options *options,
+                            struct ch_network *network, const struct ch_options *options,
                             const struct ch_patience *patience,
                             const struct ch_device_terms *terms, struct ch_teams **teams_out)
 {
@@ -260,6 +306,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
 
     if (teams == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the table of teams");
     teams->heap = heap;
+    teams->network = network;
     teams->patience = patience;
     teams->me_world = boot->me;
     teams->n_world = boot->n;
@@ -283,7 +330,7 @@ void ch_teams_close(struct ch_teams *teams)
 {
     if (teams == NULL) return;
     for (uint32_t slot = 0; slot < CH_TEAM_SLOTS; slot++)
-        ch_team_free(teams->heap, teams->slots[slot].team);
+        ch_team_free(teams, teams->slots[slot].team);
     free(teams);
 }
 

@@ -16,7 +16,8 @@ struct ch_team_slot {
 };
 
 struct ch_teams {
-    struct ch_heap *heap; /* borrowed, as is patience */
+    struct ch_heap *heap; /* borrowed, as are network and patience */
+    struct ch_network *network;
     const struct ch_patience *patience;
     uint32_t me_world, n_world;
     uint32_t n_dups; /* of each, without slim ones */
@@ -30,7 +31,26 @@ struct ch_teams {
 /* A team of n with memory of its own and no peers yet. */
 CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
                                           struct ch_team **team_out);
-void ch_team_free(struct ch_heap *heap, struct ch_team *team); /* null is a no-op */
+void ch_team_free(const struct ch_teams *teams, struct ch_team *team); /* null is a no-op */
+
+/* Let peers of other hosts name its memory. */
+CH_MUST_CHECK chorus_status ch_team_attach(const struct ch_teams *teams,
+                                           const struct ch_team *team,
+                                           struct ch_team_keys *keys_out);
+/* And have this PE name that of peer `pe`. */
+CH_MUST_CHECK chorus_status ch_team_learn(const struct ch_teams *teams,
+                                          const struct ch_team *team, uint32_t pe,
+                                          const struct ch_team_keys *keys);
+/* Routes to the peers, once all were added. */
+CH_MUST_CHECK chorus_status ch_team_route(const struct ch_teams *teams, struct ch_team *team);
+/* Undoes these three. */
+void ch_team_end_routes(const struct ch_teams *teams, struct ch_team *team);
+
+/* The mailbox: two sets of packets, see team.c. */
+static inline size_t ch_team_mail_bytes(const struct ch_team *team)
+{
+    return 2 * (size_t)team->n * sizeof(struct ch_packet);
+}
 
 /* Where the team's sync memory and mailbox are in this PE's memory: what peers must know. */
 uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team);

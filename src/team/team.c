@@ -45,9 +45,12 @@ static chorus_status alloc_dups(struct ch_team *team)
     return CHORUS_OK;
 }
 
-void ch_team_free(struct ch_heap *heap, struct ch_team *team)
+void ch_team_free(const struct ch_teams *teams, struct ch_team *team)
 {
+    struct ch_heap *heap = teams->heap;
+
     if (team == NULL) return;
+    ch_team_end_routes(teams, team);
     ch_heap_local_free(heap, team->mail);
     ch_heap_sync_free(heap, team->sync);
     ch_device_event_destroy(ch_heap_device(heap), team->last_captured.event);
@@ -79,7 +82,7 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
     struct ch_heap *heap = teams->heap;
     const size_t for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
 
-    CH_TRY(ch_heap_local_alloc(heap, 2 * team->n * sizeof(struct ch_packet), &team->mail));
+    CH_TRY(ch_heap_local_alloc(heap, ch_team_mail_bytes(team), &team->mail));
     CH_TRY(ch_heap_sync_alloc(heap,
                               ch_dup_offset(&team->layout, team->n_dups) +
                                   team->n_dups * CH_DEVICE_DUP_BYTES(team->n) + for_kernels,
@@ -122,7 +125,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
         status = alloc_shared(teams, team);
     if (status == CHORUS_OK) status = make_event(ch_heap_device(teams->heap), team);
     if (status != CHORUS_OK) {
-        ch_team_free(teams->heap, team);
+        ch_team_free(teams, team);
         return status;
     }
     *team_out = team;
@@ -137,18 +140,19 @@ uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team)
 void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
                       uint32_t world, uint64_t place)
 {
+    const bool is_far = ch_network_route(teams->network, world) != NULL;
+    struct ch_heap *const heap = teams->heap;
+    char *const data = is_far ? ch_heap_home(heap, world) : ch_heap_data_base(heap, world);
+    char *const base = is_far ? data : ch_heap_base(heap, world);
     struct ch_peer *peer = &team->peers[pe];
-    char *data = ch_heap_data_base(teams->heap, world);
 
     if (world == teams->me_world) team->me = pe;
-    team->members[pe] = (struct ch_member){world, ch_heap_base(teams->heap, world) +
-                                                      (uint32_t)place * PLACE_STEP};
-    peer->shift = data - ch_heap_data_base(teams->heap, teams->me_world);
+    team->members[pe] = (struct ch_member){world, base + (uint32_t)place * PLACE_STEP};
+    peer->shift = data - ch_heap_data_base(heap, teams->me_world);
     peer->sync = data + (place >> 32) * PLACE_STEP;
-    peer->door = ch_heap_door(teams->heap, world);
+    peer->door = ch_heap_door(heap, is_far ? teams->me_world : world);
     team->is_sync_alike =
         (pe == 0 || team->is_sync_alike) && place >> 32 == sync_steps(teams, team);
-    team->is_mapped = (pe == 0 || team->is_mapped) && ch_heap_is_mapped(teams->heap, world);
 }
 
 int ch_team_find(const struct ch_team *team, uint32_t world)
@@ -175,15 +179,26 @@ static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
                    team->members[team->me].world, team->members[from].world);
 }
 
+/* A network brings the data before the flag. */
+static void send_mail_to(const struct ch_team *team, uint32_t pe, uint64_t mine)
+{
+    struct ch_packet *packet = &mail(team, pe, team->mail_epoch)[team->me];
+    struct ch_route *route = team->remotes != NULL ? team->remotes[pe].route : NULL;
+
+    if (route == NULL) {
+        ch_packet_store(packet, mine, team->mail_epoch);
+        ch_notify(team->patience, team->peers[pe].door);
+        return;
+    }
+    ch_route_say(route, &packet->data, mine, CH_DATA);
+    ch_route_say(route, &packet->flag, team->mail_epoch, CH_DATA);
+}
+
 static void send_mail(struct ch_team *team, uint64_t mine)
 {
     team->mail_epoch++;
-    for (uint32_t k = 1; k <= team->n; k++) {
-        const uint32_t pe = (team->me + k) % team->n;
-
-        ch_packet_store(&mail(team, pe, team->mail_epoch)[team->me], mine, team->mail_epoch);
-        ch_notify(team->patience, team->peers[pe].door);
-    }
+    for (uint32_t k = 1; k <= team->n; k++)
+        send_mail_to(team, (team->me + k) % team->n, mine);
 }
 
 static chorus_status exchange_part(struct ch_team *team, const char *blob, size_t bytes,

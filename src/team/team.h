@@ -17,6 +17,7 @@
 #include "heap/heap.h"
 #include "team/device_table.h"
 #include "team/sync.h"
+#include "transport/network.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,7 +47,12 @@ struct ch_last_captured {
 /* What a team knows of a PE besides. */
 struct ch_member {
     uint32_t world; /* its number in the job */
-    char *mail;     /* its mailbox, always in host memory */
+    char *mail; /* its mailbox, always in host memory; at its own address if it has a route */
+};
+
+/* What peers of other hosts are told of this PE's part, where the network has keys. */
+struct ch_team_keys {
+    uint64_t mail, sync;
 };
 
 struct ch_team {
@@ -55,6 +61,9 @@ struct ch_team {
     uint64_t id;               /* never used again in this process */
     struct ch_peer *peers;     /* [n], in the team's order */
     struct ch_member *members; /* [n], likewise */
+    struct ch_remote *remotes; /* [n], likewise; null: every peer is mapped */
+    char *mirrors; /* owned, as is remotes: of what this PE writes to those others */
+    size_t mirrors_bytes;
     struct ch_sync_layout layout;
     uint32_t n_dups;     /* the most CTAs of a call, also of one that may have slim ones */
     struct ch_dup *dups; /* [n_dups] */
@@ -66,7 +75,6 @@ struct ch_team {
     ptrdiff_t multicast; /* from an own address to that of all its PEs, in hardware; 0: none */
     bool is_on_gpu;      /* kernels run its collectives */
     bool is_sync_alike;  /* at the same offset on all its PEs */
-    bool is_mapped;      /* every peer is reached by loads and stores */
     uint32_t n_nodes;    /* hosts that its PEs are on */
     int status;          /* a chorus_status: not OK once a collective failed; then unusable */
     uint64_t plans[CH_TEAM_PLANS]; /* of shapes of its calls, a word each; the api's, atomic */
@@ -99,10 +107,10 @@ static inline bool ch_team_is_in_use(const struct ch_team *team)
 
 struct ch_teams; /* all teams of a PE, by handle */
 
-/* Make WORLD, SHARED and NODE. Collective over the job. `terms` is of a heap on a GPU, else
- * null.
- */
+/* Make WORLD, SHARED and NODE. Collective over the job. `network` is null where every PE is
+ * mapped; `terms` is of a heap on a GPU, else null. */
 CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
+                                          struct ch_network *network,
                                           const struct ch_options *options,
                                           const struct ch_patience *patience,
                                           const struct ch_device_terms *terms,
@@ -142,6 +150,12 @@ struct ch_voters ch_team_voters(struct ch_team *team);
 
 /* The barrier alone. */
 CH_MUST_CHECK chorus_status ch_team_meet(struct ch_team *team);
+
+/* Is every peer reached by loads and stores? */
+static inline bool ch_team_is_mapped(const struct ch_team *team)
+{
+    return team->remotes == NULL;
+}
 
 /* PE of `team` whose number in the job is `world`; -1 if there is none. */
 int ch_team_find(const struct ch_team *team, uint32_t world);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amo.h: the atomics that a transport offers. */
+/* amo.h: the atomics that a transport offers, and how the CPU makes each access. */
 #ifndef CH_AMO_H
 #define CH_AMO_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 enum ch_amo {
     CH_AMO_SET,
@@ -13,5 +18,17 @@ enum ch_amo {
     CH_AMO_SWAP,
     CH_AMO_COMPARE_SWAP,
 };
+
+/* ERR_ARG unless such a word can be at that address. */
+CH_MUST_CHECK chorus_status ch_amo_check(const void *word, size_t bytes);
+
+/* By the CPU, on an aligned word of 4 or 8 bytes; returns what was there before. */
+uint64_t ch_amo_apply(enum ch_amo op, void *word, size_t bytes, uint64_t value,
+                      uint64_t compare);
+
+/* Copy to, or from, memory that PEs share: one aligned word of 1, 2, 4 or 8 bytes on both sides
+ * is one access, with release or acquire. */
+void ch_put_bytes(void *dest, const void *source, size_t bytes);
+void ch_get_bytes(void *dest, const void *source, size_t bytes);
 
 #endif /* CH_AMO_H */

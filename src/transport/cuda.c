@@ -38,9 +38,10 @@ static void cuda_close(struct ch_transport *self)
     free(self);
 }
 
-static chorus_status cuda_open(struct ch_heap *heap, const struct ch_patience *patience,
+static chorus_status cuda_open(const struct ch_transport_terms *terms,
                                struct ch_transport **self_out)
 {
+    struct ch_heap *const heap = terms->heap;
     const uint32_t n = ch_heap_n_pes(heap);
     const char *const own = ch_heap_data_base(heap, ch_heap_me(heap));
     struct ch_transport *self = calloc(1, sizeof(*self) + n * sizeof(self->peers[0]));
@@ -49,7 +50,7 @@ static chorus_status cuda_open(struct ch_heap *heap, const struct ch_patience *p
 
     if (self == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a transport to %u PEs", n);
-    self->patience = patience;
+    self->patience = terms->patience;
     self->device = ch_heap_device(heap);
     (void)pthread_mutex_init(&self->lock, NULL);
     for (uint32_t pe = 0; pe < n; pe++)

@@ -50,6 +50,8 @@ enum {
     CH_NET_WHY_BYTES = 160,
 };
 
+#define CH_NET_NO_MAP PTRDIFF_MIN
+
 struct ch_net_terms {
     const struct ch_options *options;
     uint32_t me, n;
@@ -57,6 +59,8 @@ struct ch_net_terms {
     const char *const *hosts; /* [n]: its name, for messages */
     unsigned char secret[32]; /* of the job: whoever connects proves that it knows it */
     struct ch_door *door;     /* this PE's own: woken after what arrived */
+    const ptrdiff_t *maps;    /* [n]: from a peer\'s own address to where this PE has it mapped,
+                                 for loop; CH_NET_NO_MAP: nowhere */
 };
 
 struct ch_net_ops {
@@ -83,7 +87,8 @@ struct ch_net_ops {
                            uint64_t key);
     void (*forget)(struct ch_net *net, uint32_t pe, const char *there);
 
-    /* The source must not change before is_sent; bytes is not 0. */
+    /* The source must not change before is_sent; bytes is not 0. 1, 2, 4 or 8 aligned bytes
+     * arrive as one access. */
     void (*put)(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
                 size_t bytes);
     /* An aligned word of 8 bytes becomes `value`, as one access. */

@@ -20,7 +20,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ch_network;
 struct ch_transport;
+
+/* What a transport is opened with; kept, so all of it must outlive the transport. */
+struct ch_transport_terms {
+    struct ch_heap *heap;
+    const struct ch_patience *patience;
+    struct ch_network *network; /* null: every peer is mapped */
+};
 
 enum {
     CH_CAP_MAP = 1u << 0, /* peers' segments can be loaded and stored directly */
@@ -34,19 +42,24 @@ struct ch_transport_ops {
     const char *name; /* as users see it: "mapped" */
     uint32_t caps;
 
-    /* heap and patience are kept, and must outlive self. */
-    chorus_status (*open)(struct ch_heap *heap, const struct ch_patience *patience,
+    chorus_status (*open)(const struct ch_transport_terms *terms,
                           struct ch_transport **self_out);
     void (*close)(struct ch_transport *self); /* undoes open; null self is a no-op */
 
-    /* cap MAP: this PE's address of PE pe's copy of the symmetric object at `symmetric`. */
+    /* cap MAP: this PE's address of PE pe's copy of the symmetric object at `symmetric`; null
+     * where that PE is not mapped. */
     void *(*map)(struct ch_transport *self, const void *symmetric, uint32_t pe);
 
-    /* cap PUT. put: source may be reused on return. */
+    /* cap PUT. put: source may be reused on return; put_nbi, which may be null where put is as
+     * good: after quiet. */
     chorus_status (*put)(struct ch_transport *self, uint32_t ctx, void *symmetric_dest,
                          const void *source, size_t bytes, uint32_t pe);
+    chorus_status (*put_nbi)(struct ch_transport *self, uint32_t ctx, void *symmetric_dest,
+                             const void *source, size_t bytes, uint32_t pe);
     chorus_status (*get)(struct ch_transport *self, uint32_t ctx, void *dest,
                          const void *symmetric_source, size_t bytes, uint32_t pe);
+    chorus_status (*get_nbi)(struct ch_transport *self, uint32_t ctx, void *dest,
+                             const void *symmetric_source, size_t bytes, uint32_t pe);
     /* Objects of this PE, for the host to look at; null: it may read them itself. */
     chorus_status (*load)(struct ch_transport *self, void *out, const void *symmetric,
                           size_t bytes);
@@ -54,14 +67,16 @@ struct ch_transport_ops {
     chorus_status (*quiet)(struct ch_transport *self, uint32_t ctx);
 
     /* cap AMO: bytes is 4 or 8; operands and result are bit patterns; float adds have no amo.
-     * fetched_out may be null for the forms that do not fetch. */
+     * fetched_out may be null for the forms that do not fetch. Takes effect after the puts of
+     * the context before it. */
     chorus_status (*amo)(struct ch_transport *self, uint32_t ctx, enum ch_amo op,
                          void *symmetric, size_t bytes, uint64_t value, uint64_t compare,
                          uint32_t pe, uint64_t *fetched_out);
 };
 
 extern const struct ch_transport_ops ch_transport_mapped;
-extern const struct ch_transport_ops ch_transport_cuda; /* for a heap on GPUs */
+extern const struct ch_transport_ops ch_transport_routed; /* mapped, or by the network */
+extern const struct ch_transport_ops ch_transport_cuda;   /* for a heap on GPUs */
 
 /* Do null entries and capability bits agree? ERR_STATE names the entry if not. */
 CH_MUST_CHECK chorus_status ch_transport_check(const struct ch_transport_ops *ops);

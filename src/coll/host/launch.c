@@ -38,6 +38,7 @@ static inline chorus_status run_cta(const struct ch_call *call, struct ch_slice 
     coll.root = call->root;
     coll.radix = call->radix;
     coll.reduce = &ch_reduce_table[call->type][call->op];
+    coll.remotes = team->remotes;
     coll.patience = team->patience;
     coll.links = dup->links;
     coll.slots = dup->slots;
@@ -69,10 +70,13 @@ static chorus_status describe(const struct ch_call *call, chorus_status status,
     const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
     const unsigned me = team->members[team->me].world, late = team->members[late_peer].world;
 
-    if (status == CHORUS_ERR_ABORTED)
+    if (status == CHORUS_ERR_ABORTED) {
+        const char *why = ch_patience_why(team->patience);
+
         return CH_FAIL(CHORUS_ERR_ABORTED,
-                       "%s %s: PE %u stopped waiting for PE %u: the job is ending", coll, algo,
-                       me, late);
+                       "%s %s: PE %u stopped waiting for PE %u: the job is ending%s%s", coll,
+                       algo, me, late, *why != '\0' ? ": " : "", why);
+    }
     return CH_FAIL(
         CHORUS_ERR_TIMEOUT,
         "%s %s: PE %u waited %.3g s for PE %u, which did not come; all PEs of the team must "

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* network.c: choosing a kind of network, the lock around it, and what waits on it. */
+#include "transport/network.h"
+
+#include "base/exec_host.h"
+#include "base/log.h"
+#include "boot/vote.h"
+#include "transport/kinds.h"
+#include "transport/network_state.h"
+#include "transport/transport.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first failure ends every wait of this PE. */
+void ch_network_fail(struct ch_network *network, const char *why)
+{
+    const char *none = NULL;
+
+    if (network->why[0] == '\0') (void)snprintf(network->why, sizeof(network->why), "%s", why);
+    if (__atomic_compare_exchange_n(&network->progress.why, &none, network->why, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ch_door_abort(network->patience->door);
+}
+
+static bool has_failed(const struct ch_network *network)
+{
+    return __atomic_load_n(&network->progress.why, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static chorus_status failure(const struct ch_network *network)
+{
+    return CH_FAIL(CHORUS_ERR_ABORTED, "the job is ending: %s", network->progress.why);
+}
+
+bool ch_network_step(struct ch_network *network)
+{
+    bool has_moved = false;
+
+    if (pthread_mutex_trylock(&network->lock) != 0) return true; /* someone is at it */
+    if (!has_failed(network) && network->ops->progress(network->net, &has_moved) != CHORUS_OK)
+        ch_network_fail(network, ch_error_message());
+    (void)pthread_mutex_unlock(&network->lock);
+    if (has_moved) ch_notify(network->patience, network->patience->door);
+    return has_moved;
+}
+
+static struct ch_network *of_progress(struct ch_progress *progress)
+{
+    return (struct ch_network *)(void *)progress; /* its first member */
+}
+
+static chorus_status make(struct ch_progress *self)
+{
+    struct ch_network *network = of_progress(self);
+
+    __atomic_store_n(&network->visits, network->visits + 1, __ATOMIC_RELAXED);
+    if (has_failed(network)) return CHORUS_ERR_ABORTED;
+    (void)ch_network_step(network);
+    return CHORUS_OK;
+}
+
+static void leave(struct ch_progress *self)
+{
+    ch_pump_wake(of_progress(self));
+}
+
+/* All operations are posted under the lock. */
+static void lock(struct ch_network *network)
+{
+    (void)pthread_mutex_lock(&network->lock);
+}
+
+static void unlock(struct ch_network *network)
+{
+    (void)pthread_mutex_unlock(&network->lock);
+}
+
+typedef bool (*is_over_fn)(struct ch_net *net, uint32_t ctx, uint32_t pe);
+
+static bool is_over(struct ch_network *network, is_over_fn what, uint32_t ctx, uint32_t pe)
+{
+    bool over;
+
+    lock(network);
+    over = what(network->net, ctx, pe);
+    unlock(network);
+    return over;
+}
+
+/* Until it is so of all that was posted in ctx to pe. */
+static chorus_status wait_until(struct ch_network *network, is_over_fn what, uint32_t ctx,
+                                uint32_t pe)
+{
+    struct ch_wait w = {0, 0, 0, 0};
+    chorus_status st = CHORUS_OK;
+
+    while (st == CHORUS_OK && !is_over(network, what, ctx, pe))
+        st = ch_wait_slow(network->patience, &w);
+    ch_wait_end(network->patience, &w);
+    if (has_failed(network)) return failure(network);
+    if (st == CHORUS_ERR_ABORTED)
+        return CH_FAIL(st, "the job is ending because another PE failed");
+    if (st != CHORUS_OK)
+        return CH_FAIL(st, "%s: nothing was heard of PE %u in time; is it stopped?",
+                       network->ops->name, pe);
+    return CHORUS_OK;
+}
+
+static chorus_status standing(const struct ch_network *network)
+{
+    return has_failed(network) ? failure(network) : CHORUS_OK;
+}
+
+chorus_status ch_network_put_nbi(struct ch_network *network, uint32_t ctx, uint32_t pe,
+                                 char *there, const void *src, size_t bytes)
+{
+    lock(network);
+    network->ops->put(network->net, ctx, pe, there, src, bytes);
+    unlock(network);
+    return standing(network);
+}
+
+chorus_status ch_network_put(struct ch_network *network, uint32_t ctx, uint32_t pe, char *there,
+                             const void *src, size_t bytes)
+{
+    CH_TRY(ch_network_put_nbi(network, ctx, pe, there, src, bytes));
+    return wait_until(network, network->ops->is_sent, ctx, pe);
+}
+
+chorus_status ch_network_get_nbi(struct ch_network *network, uint32_t ctx, uint32_t pe,
+                                 void *dst, const char *there, size_t bytes)
+{
+    lock(network);
+    network->ops->get(network->net, ctx, pe, dst, there, bytes);
+    unlock(network);
+    return standing(network);
+}
+
+chorus_status ch_network_get(struct ch_network *network, uint32_t ctx, uint32_t pe, void *dst,
+                             const char *there, size_t bytes)
+{
+    CH_TRY(ch_network_get_nbi(network, ctx, pe, dst, there, bytes));
+    return wait_until(network, network->ops->is_done, ctx, pe);
+}
+
+chorus_status ch_network_amo(struct ch_network *network, uint32_t ctx, uint32_t pe,
+                             enum ch_amo op, void *there, size_t bytes, uint64_t value,
+                             uint64_t compare, uint64_t *fetched_out)
+{
+    lock(network);
+    network->ops->amo(network->net, ctx, pe, op, there, bytes, value, compare, fetched_out);
+    unlock(network);
+    if (fetched_out == NULL) return standing(network);
+    return wait_until(network, network->ops->is_done, ctx, pe);
+}
+
+chorus_status ch_network_quiet(struct ch_network *network, uint32_t ctx)
+{
+    return wait_until(network, network->ops->is_done, ctx, CH_NET_ALL);
+}
+
+chorus_status ch_network_fence(struct ch_network *network, uint32_t ctx)
+{
+    if ((network->caps & CH_NET_IN_ORDER) != 0) return CHORUS_OK;
+    return ch_network_quiet(network, ctx);
+}
+
+/* Routes: what collectives use. */
+static void route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
+{
+    struct ch_remote_pe *remote = (struct ch_remote_pe *)(void *)route;
+    struct ch_network *network = remote->network;
+
+    lock(network);
+    network->ops->put(network->net, CH_CTX_DEFAULT, remote->pe, there, src, bytes);
+    unlock(network);
+}
+
+static void route_say(struct ch_route *route, uint64_t *there, uint64_t value)
+{
+    struct ch_remote_pe *remote = (struct ch_remote_pe *)(void *)route;
+    struct ch_network *network = remote->network;
+
+    lock(network);
+    network->ops->say(network->net, CH_CTX_DEFAULT, remote->pe, there, value);
+    unlock(network);
+}
+
+static chorus_status route_flush(struct ch_route *route)
+{
+    struct ch_remote_pe *remote = (struct ch_remote_pe *)(void *)route;
+    struct ch_network *network = remote->network;
+
+    /* Its message would replace that of the call. */
+    return wait_until(network, network->ops->is_sent, CH_CTX_DEFAULT, remote->pe);
+}
+
+static const struct ch_route_ops route_ops = {route_put, route_say, route_flush};
+
+struct ch_route *ch_network_route(const struct ch_network *network, uint32_t pe)
+{
+    if (network == NULL || network->nodes[pe] == network->nodes[network->me]) return NULL;
+    return &network->remotes[pe].route;
+}
+
+const uint32_t *ch_network_nodes(const struct ch_network *network)
+{
+    return network == NULL ? NULL : network->nodes;
+}
+
+chorus_status ch_network_attach(struct ch_network *network, void *base, size_t bytes,
+                                uint64_t *key_out)
+{
+    chorus_status st;
+
+    *key_out = 0;
+    if (network == NULL) return CHORUS_OK;
+    lock(network);
+    st = network->ops->attach(network->net, base, bytes, key_out);
+    unlock(network);
+    return st;
+}
+
+void ch_network_detach(struct ch_network *network, void *base)
+{
+    if (network == NULL || base == NULL) return;
+    lock(network);
+    network->ops->detach(network->net, base);
+    unlock(network);
+}
+
+bool ch_network_has_keys(const struct ch_network *network)
+{
+    return network != NULL && (network->caps & CH_NET_KEYS) != 0;
+}
+
+chorus_status ch_network_learn(struct ch_network *network, uint32_t pe, const char *there,
+                               size_t bytes, uint64_t key)
+{
+    chorus_status st;
+
+    if (!ch_network_has_keys(network) || ch_network_route(network, pe) == NULL)
+        return CHORUS_OK;
+    lock(network);
+    st = network->ops->learn(network->net, pe, there, bytes, key);
+    unlock(network);
+    return st;
+}
+
+void ch_network_forget(struct ch_network *network, uint32_t pe, const char *there)
+{
+    if (!ch_network_has_keys(network) || ch_network_route(network, pe) == NULL) return;
+    lock(network);
+    network->ops->forget(network->net, pe, there);
+    unlock(network);
+}
+
+void ch_network_describe(const struct ch_network *network, uint32_t pe,
+                         char why_out[CH_NET_WHY_BYTES])
+{
+    if (ch_network_route(network, pe) == NULL)
+        (void)snprintf(why_out, CH_NET_WHY_BYTES, "mapped: same host");
+    else
+        network->ops->describe(network->net, pe, why_out);
+}
+
+/* ---- start and end ---- */
+
+/* Hosts as routes see them. All PEs choose alike, since the settings are compared. */
+static chorus_status map_nodes(struct ch_network *network, const struct ch_boot *boot,
+                               bool may_map)
+{
+    network->nodes = calloc(boot->n, sizeof(*network->nodes));
+    if (network->nodes == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the hosts of %u PEs", boot->n);
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        network->nodes[pe] = !may_map ? pe : boot->nodes != NULL ? boot->nodes[pe] : 0;
+    return CHORUS_OK;
+}
+
+/* The heap's map of every PE, for networks that deliver by it. */
+static chorus_status map_peers(struct ch_network *network, struct ch_heap *heap)
+{
+    network->maps = calloc(network->n, sizeof(*network->maps));
+    if (network->maps == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", network->n);
+    for (uint32_t pe = 0; pe < network->n; pe++)
+        network->maps[pe] = ch_heap_is_mapped(heap, pe)
+                                ? ch_heap_base(heap, pe) - ch_heap_home(heap, pe)
+                                : CH_NET_NO_MAP;
+    return CHORUS_OK;
+}
+
+static chorus_status name_hosts(struct ch_network *network)
+{
+    const struct ch_boot *boot = network->boot;
+
+    network->hosts = calloc(network->n, sizeof(*network->hosts));
+    if (network->hosts == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", network->n);
+    for (uint32_t pe = 0; pe < network->n; pe++)
+        network->hosts[pe] = boot->hosts != NULL ? boot->hosts[boot->nodes[pe]] : "this host";
+    return CHORUS_OK;
+}
+
+/* Open one kind on all PEs, or on none. */
+static chorus_status open_kind(struct ch_network *network, const struct ch_net_ops *ops,
+                               const struct ch_net_terms *terms)
+{
+    char mine[CH_NET_CARD_BYTES] = "", (*cards)[CH_NET_CARD_BYTES];
+    struct ch_vote vote = {ops->name, CHORUS_OK, mine, sizeof(mine)};
+    chorus_status st;
+
+    cards = calloc(network->n, sizeof(*cards));
+    if (cards == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the cards of %u PEs", network->n);
+    vote.mine = ops->open(terms, &network->net);
+    if (vote.mine == CHORUS_OK) ops->card(network->net, mine);
+    st = ch_boot_vote(network->boot, &vote, cards);
+    if (st == CHORUS_OK) st = ops->meet(network->net, (const char(*)[CH_NET_CARD_BYTES])cards);
+    free(cards);
+    if (st == CHORUS_OK) {
+        network->ops = ops;
+        network->caps = ops->caps(network->net);
+        return CHORUS_OK;
+    }
+    ops->close(network->net);
+    network->net = NULL;
+    return st;
+}
+
+enum { WHY_ALL_BYTES = 600 };
+
+/* The first kind that serves on all PEs. */
+static chorus_status choose_kind(struct ch_network *network, const struct ch_kinds *kinds,
+                                 const struct ch_net_terms *terms)
+{
+    char why[WHY_ALL_BYTES] = "";
+    size_t used = 0;
+
+    for (uint32_t k = 0; k < CH_KIND_COUNT; k++) {
+        chorus_status st;
+
+        if (!kinds->is_allowed[k]) continue;
+        st = open_kind(network, ch_kind_ops[k], terms);
+        if (st == CHORUS_OK || st == CHORUS_ERR_ABORTED || st == CHORUS_ERR_TIMEOUT) return st;
+        if (used < sizeof(why))
+            used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s",
+                                     used == 0 ? "" : "; ", ch_error_message());
+        ch_error_forget();
+    }
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "no network reaches the PEs of other hosts: %s; CHORUS_TRANSPORT is \"%s\"",
+                   used == 0 ? "none is allowed" : why, terms->options->transport);
+}
+
+static bool are_all_near(const struct ch_network *network)
+{
+    for (uint32_t pe = 0; pe < network->n; pe++)
+        if (network->nodes[pe] != network->nodes[0]) return false;
+    return true;
+}
+
+static chorus_status open_network(struct ch_network *network, struct ch_heap *heap,
+                                  const struct ch_options *options,
+                                  struct ch_patience *patience, const struct ch_kinds *kinds)
+{
+    struct ch_net_terms terms = {
+        .options = options, .me = network->me, .n = network->n, .door = patience->door};
+
+    CH_TRY(map_peers(network, heap));
+    CH_TRY(name_hosts(network));
+    terms.hosts = network->hosts;
+    terms.nodes = network->nodes;
+    terms.maps = network->maps;
+    memcpy(terms.secret, network->boot->secret, sizeof(terms.secret));
+    network->remotes = calloc(network->n, sizeof(*network->remotes));
+    if (network->remotes == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for routes to %u PEs", network->n);
+    for (uint32_t pe = 0; pe < network->n; pe++)
+        network->remotes[pe] = (struct ch_remote_pe){{&route_ops}, network, pe};
+    CH_TRY(choose_kind(network, kinds, &terms));
+    CH_TRY(ch_pump_start(network));
+    patience->progress = &network->progress;
+    return CHORUS_OK;
+}
+
+chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
+                              const struct ch_options *options, struct ch_patience *patience,
+                              struct ch_network **network_out)
+{
+    struct ch_network *network;
+    struct ch_kinds kinds;
+    chorus_status st;
+
+    *network_out = NULL;
+    CH_TRY(ch_kinds_read(options->transport, &kinds));
+    if (boot->n == 1 || (kinds.may_map && boot->nodes == NULL)) return CHORUS_OK;
+    if (ch_heap_device(heap) != NULL)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "the heap is on GPUs, which reach each other inside a host alone; set "
+                       "CHORUS_HEAP=host for a job on several");
+    network = calloc(1, sizeof(*network));
+    if (network == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
+    network->progress = (struct ch_progress){make, leave, NULL};
+    network->boot = boot;
+    network->patience = patience;
+    network->me = boot->me;
+    network->n = boot->n;
+    network->stop_fd = -1;
+    (void)pthread_mutex_init(&network->lock, NULL);
+    st = map_nodes(network, boot, kinds.may_map);
+    if (st == CHORUS_OK && !are_all_near(network)) {
+        st = open_network(network, heap, options, patience, &kinds);
+        if (st == CHORUS_OK) {
+            *network_out = network;
+            return CHORUS_OK;
+        }
+    }
+    ch_network_close(network);
+    return st;
+}
+
+void ch_network_close(struct ch_network *network)
+{
+    if (network == NULL) return;
+    ch_pump_stop(network);
+    if (network->ops != NULL) network->ops->close(network->net);
+    network->patience->progress = NULL;
+    (void)pthread_mutex_destroy(&network->lock);
+    free(network->remotes);
+    free(network->maps);
+    free(network->hosts);
+    free(network->nodes);
+    free(network);
+}

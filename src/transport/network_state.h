@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* network_state.h: what a network is made of; for network.c and pump.c alone. */
+#ifndef CH_NETWORK_STATE_H
+#define CH_NETWORK_STATE_H
+
+#include "transport/network.h"
+
+#include <pthread.h>
+
+struct ch_remote_pe {
+    struct ch_route route; /* first, so that a route leads here */
+    struct ch_network *network;
+    uint32_t pe;
+};
+
+struct ch_network {
+    struct ch_progress progress; /* first, likewise */
+    const struct ch_net_ops *ops;
+    struct ch_net *net;
+    uint32_t caps;
+    struct ch_boot *boot; /* borrowed, as is patience */
+    struct ch_patience *patience;
+    uint32_t me, n;
+    uint32_t *nodes;              /* [n] */
+    const char **hosts;           /* [n], see net.h */
+    ptrdiff_t *maps;              /* [n], see net.h */
+    struct ch_remote_pe *remotes; /* [n] */
+    pthread_mutex_t lock;         /* around every call of ops but open and close */
+    char why[256];                /* of the failure */
+    uint64_t visits;              /* of the PE; atomic, though increments may be lost */
+    /* The pump. */
+    pthread_t thread;
+    bool has_thread;
+    int stop_fd;        /* an eventfd: end, or look now */
+    uint32_t is_idle;   /* the thread naps and wants to be woken when the PE leaves; atomic */
+    uint32_t is_ending; /* atomic */
+};
+
+/* Progress once; did anything come or go? */
+bool ch_network_step(struct ch_network *network);
+
+/* All waits of this PE end with this reason; the first one stays. */
+void ch_network_fail(struct ch_network *network, const char *why);
+
+/* The thread. */
+CH_MUST_CHECK chorus_status ch_pump_start(struct ch_network *network);
+void ch_pump_stop(struct ch_network *network); /* a no-op where it was not started */
+/* The PE goes to sleep: step in. */
+void ch_pump_wake(struct ch_network *network);
+
+#endif /* CH_NETWORK_STATE_H */

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pump.c: the thread that makes progress while its PE does not, and serves the control plane.
+ *
+ * A PE that waits looks at its network all the time, and the thread would only be in its way.
+ * So the thread naps as long as it sees that the PE was at the network since it last looked,
+ * and otherwise sleeps until something arrives. A PE that is about to sleep ends the nap.
+ */
+#include "transport/network_state.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* A nap, and the longest sleep: then the control plane is served in any case. */
+enum { NAP_MS = 2, SLEEP_MS = 500 };
+
+static void serve_boot(struct ch_network *network)
+{
+    struct ch_boot *boot = network->boot;
+
+    if (boot->ops->serve == NULL) return;
+    if (boot->ops->serve(boot) != CHORUS_OK) ch_network_fail(network, ch_error_message());
+}
+
+/* Sleep until one of the descriptors is ready, or for so long. True: the network's is. */
+static bool rest(struct ch_network *network, int net_fd, int ms)
+{
+    const struct ch_boot *boot = network->boot;
+    struct pollfd fds[3] = {
+        {network->stop_fd, POLLIN, 0}, {-1, POLLIN, 0}, {net_fd, POLLIN, 0}};
+    uint64_t count;
+    int ready;
+
+    if (boot->ops->watch != NULL) fds[1].fd = boot->ops->watch(network->boot);
+    ready = poll(fds, 3, ms);
+    if (ready < 0) return false;
+    if (fds[0].revents != 0 && read(network->stop_fd, &count, sizeof(count)) < 0)
+        return false; /* another wake-up will come */
+    if (fds[1].revents != 0 || (ready == 0 && ms == SLEEP_MS)) serve_boot(network);
+    return fds[2].revents != 0;
+}
+
+static void nap(struct ch_network *network)
+{
+    __atomic_store_n(&network->is_idle, 1, __ATOMIC_SEQ_CST);
+    (void)rest(network, -1, NAP_MS);
+    __atomic_store_n(&network->is_idle, 0, __ATOMIC_SEQ_CST);
+}
+
+static int watch(struct ch_network *network)
+{
+    int fd;
+
+    (void)pthread_mutex_lock(&network->lock);
+    fd = network->ops->watch(network->net);
+    (void)pthread_mutex_unlock(&network->lock);
+    return fd;
+}
+
+static void *pump_main(void *arg)
+{
+    struct ch_network *network = arg;
+    uint64_t seen = 0;
+
+    ch_log_name_pe((int)network->me);
+    while (!__atomic_load_n(&network->is_ending, __ATOMIC_ACQUIRE)) {
+        const uint64_t visits = __atomic_load_n(&network->visits, __ATOMIC_RELAXED);
+
+        if (visits != seen) {
+            seen = visits;
+            nap(network);
+        } else if (!ch_network_step(network)) {
+            const int fd = watch(network);
+
+            (void)rest(network, fd, fd < 0 ? NAP_MS : SLEEP_MS);
+        }
+    }
+    return NULL;
+}
+
+static void wake(const struct ch_network *network)
+{
+    const uint64_t one = 1;
+
+    if (write(network->stop_fd, &one, sizeof(one)) < 0) return; /* full: it is awake anyway */
+}
+
+void ch_pump_wake(struct ch_network *network)
+{
+    if (__atomic_exchange_n(&network->is_idle, 0, __ATOMIC_SEQ_CST)) wake(network);
+}
+
+chorus_status ch_pump_start(struct ch_network *network)
+{
+    int error;
+
+    network->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (network->stop_fd < 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make an eventfd: %s", strerror(errno));
+    error = pthread_create(&network->thread, NULL, pump_main, network);
+    if (error != 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start the thread that makes progress: %s",
+                       strerror(error));
+    network->has_thread = true;
+    return CHORUS_OK;
+}
+
+void ch_pump_stop(struct ch_network *network)
+{
+    if (network->has_thread) {
+        __atomic_store_n(&network->is_ending, 1, __ATOMIC_RELEASE);
+        wake(network);
+        (void)pthread_join(network->thread, NULL);
+    }
+    network->has_thread = false;
+    if (network->stop_fd >= 0) (void)close(network->stop_fd);
+    network->stop_fd = -1;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* routed.c: each peer by its route: its memory where that is mapped, else the network. */
+#include "transport/network.h"
+#include "transport/transport.h"
+
+#include <stdlib.h>
+
+struct ch_transport {
+    struct ch_transport *mapped;
+    struct ch_network *network;
+    ptrdiff_t shifts[]; /* from an own address to the peer's own of the same object */
+};
+
+static const struct ch_transport_ops *const near_ops = &ch_transport_mapped;
+
+static chorus_status routed_open(const struct ch_transport_terms *terms,
+                                 struct ch_transport **self_out)
+{
+    const uint32_t n = ch_heap_n_pes(terms->heap), me = ch_heap_me(terms->heap);
+    struct ch_transport *self = malloc(sizeof(*self) + n * sizeof(self->shifts[0]));
+    chorus_status st;
+
+    if (self == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a transport to %u PEs", n);
+    st = near_ops->open(terms, &self->mapped);
+    if (st != CHORUS_OK) {
+        free(self);
+        return st;
+    }
+    self->network = terms->network;
+    for (uint32_t pe = 0; pe < n; pe++)
+        self->shifts[pe] = ch_heap_home(terms->heap, pe) - ch_heap_home(terms->heap, me);
+    *self_out = self;
+    return CHORUS_OK;
+}
+
+static void routed_close(struct ch_transport *self)
+{
+    if (self == NULL) return;
+    near_ops->close(self->mapped);
+    free(self);
+}
+
+static bool is_near(const struct ch_transport *self, uint32_t pe)
+{
+    return ch_network_route(self->network, pe) == NULL;
+}
+
+/* The peer's own address of the symmetric object. */
+static char *there(const struct ch_transport *self, const void *symmetric, uint32_t pe)
+{
+    return (char *)((uintptr_t)symmetric + (uintptr_t)self->shifts[pe]);
+}
+
+static void *routed_map(struct ch_transport *self, const void *symmetric, uint32_t pe)
+{
+    return is_near(self, pe) ? near_ops->map(self->mapped, symmetric, pe) : NULL;
+}
+
+static chorus_status routed_put(struct ch_transport *self, uint32_t ctx, void *symmetric_dest,
+                                const void *source, size_t bytes, uint32_t pe)
+{
+    if (is_near(self, pe))
+        return near_ops->put(self->mapped, ctx, symmetric_dest, source, bytes, pe);
+    if (bytes == 0) return CHORUS_OK;
+    return ch_network_put(self->network, ctx, pe, there(self, symmetric_dest, pe), source,
+                          bytes);
+}
+
+static chorus_status routed_put_nbi(struct ch_transport *self, uint32_t ctx,
+                                    void *symmetric_dest, const void *source, size_t bytes,
+                                    uint32_t pe)
+{
+    if (is_near(self, pe))
+        return near_ops->put(self->mapped, ctx, symmetric_dest, source, bytes, pe);
+    if (bytes == 0) return CHORUS_OK;
+    return ch_network_put_nbi(self->network, ctx, pe, there(self, symmetric_dest, pe), source,
+                              bytes);
+}
+
+static chorus_status routed_get(struct ch_transport *self, uint32_t ctx, void *dest,
+                                const void *symmetric_source, size_t bytes, uint32_t pe)
+{
+    if (is_near(self, pe))
+        return near_ops->get(self->mapped, ctx, dest, symmetric_source, bytes, pe);
+    if (bytes == 0) return CHORUS_OK;
+    return ch_network_get(self->network, ctx, pe, dest, there(self, symmetric_source, pe),
+                          bytes);
+}
+
+static chorus_status routed_get_nbi(struct ch_transport *self, uint32_t ctx, void *dest,
+                                    const void *symmetric_source, size_t bytes, uint32_t pe)
+{
+    if (is_near(self, pe))
+        return near_ops->get(self->mapped, ctx, dest, symmetric_source, bytes, pe);
+    if (bytes == 0) return CHORUS_OK;
+    return ch_network_get_nbi(self->network, ctx, pe, dest, there(self, symmetric_source, pe),
+                              bytes);
+}
+
+static chorus_status routed_fence(struct ch_transport *self, uint32_t ctx)
+{
+    CH_TRY(near_ops->fence(self->mapped, ctx));
+    return ch_network_fence(self->network, ctx);
+}
+
+static chorus_status routed_quiet(struct ch_transport *self, uint32_t ctx)
+{
+    CH_TRY(near_ops->quiet(self->mapped, ctx));
+    return ch_network_quiet(self->network, ctx);
+}
+
+static chorus_status routed_amo(struct ch_transport *self, uint32_t ctx, enum ch_amo op,
+                                void *symmetric, size_t bytes, uint64_t value, uint64_t compare,
+                                uint32_t pe, uint64_t *fetched_out)
+{
+    if (is_near(self, pe))
+        return near_ops->amo(self->mapped, ctx, op, symmetric, bytes, value, compare, pe,
+                             fetched_out);
+    CH_TRY(ch_amo_check(symmetric, bytes));
+    return ch_network_amo(self->network, ctx, pe, op, there(self, symmetric, pe), bytes, value,
+                          compare, fetched_out);
+}
+
+const struct ch_transport_ops ch_transport_routed = {
+    .name = "routed",
+    .caps = CH_CAP_MAP | CH_CAP_PUT | CH_CAP_AMO,
+    .open = routed_open,
+    .close = routed_close,
+    .map = routed_map,
+    .put = routed_put,
+    .put_nbi = routed_put_nbi,
+    .get = routed_get,
+    .get_nbi = routed_get_nbi,
+    .fence = routed_fence,
+    .quiet = routed_quiet,
+    .amo = routed_amo,
+};
