@@ -23,6 +23,7 @@
 #define CH_OPTION_LIST(X)                                                                        \
     X(LOG, log, STRING, "warn", "highest level logged: none error warn info debug trace")        \
     X(HEAP, heap, HEAP, "host", "where symmetric objects lie: host, cuda (GPUs), or auto: on GPUs if every PE has one") \
+    X(NET, net, STRING, "", "network interface for connections to other hosts, such as eth1; empty: any that has an address") \
     X(HEAP_MAX, heap_max, BYTES, "0", "most bytes the symmetric heap of a PE may grow to; 0: the memory of the machine, or of the GPU") \
     X(HEAP_STEP, heap_step, BYTES, "4M", "bytes the heap grows by at the least")                 \
     X(SYNC_MAX, sync_max, BYTES, "640M", "bytes of a GPU that are set aside for the sync memory of a PE's teams") \

@@ -88,7 +88,9 @@ struct ch_net_ops {
     void (*forget)(struct ch_net *net, uint32_t pe, const char *there);
 
     /* The source must not change before is_sent; bytes is not 0. 1, 2, 4 or 8 aligned bytes
-     * arrive as one access. */
+     * arrive as one access. It may stay here until what ends a message is posted (say, get,
+     * amo), or is_sent, is_done or progress is called: a put and the word after it travel
+     * together. */
     void (*put)(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
                 size_t bytes);
     /* An aligned word of 8 bytes becomes `value`, as one access. */
@@ -117,6 +119,6 @@ struct ch_net_ops {
     void (*describe)(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES]);
 };
 
-extern const struct ch_net_ops ch_net_ofi, ch_net_verbs, ch_net_loop;
+extern const struct ch_net_ops ch_net_tcp, ch_net_ofi, ch_net_verbs, ch_net_loop;
 
 #endif /* CH_NET_H */

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/tcp/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_BYTES = 200 };
+
+static uint8_t prefix_of(const void *mask, size_t bytes)
+{
+    uint8_t bits = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        bits = (uint8_t)(bits + __builtin_popcount(((const uint8_t *)mask)[i]));
+    return bits;
+}
+
+/* False: not an address that a peer could use. */
+static bool address_of(const struct ifaddrs *each, struct ch_tcp_address *out)
+{
+    const union ch_tcp_sockaddr *addr = (const void *)each->ifa_addr;
+    const union ch_tcp_sockaddr *mask = (const void *)each->ifa_netmask;
+
+    if (addr == NULL || mask == NULL || (each->ifa_flags & IFF_UP) == 0) return false;
+    memset(out, 0, sizeof(*out));
+    if (addr->any.sa_family == AF_INET) {
+        memcpy(out->bytes, &addr->v4.sin_addr, sizeof(addr->v4.sin_addr));
+        out->prefix = prefix_of(&mask->v4.sin_addr, sizeof(mask->v4.sin_addr));
+        return true;
+    }
+    /* An address of one link alone means nothing without the interface of whoever uses it. */
+    if (addr->any.sa_family != AF_INET6 || IN6_IS_ADDR_LINKLOCAL(&addr->v6.sin6_addr))
+        return false;
+    out->is_v6 = 1;
+    memcpy(out->bytes, &addr->v6.sin6_addr, sizeof(addr->v6.sin6_addr));
+    out->prefix = prefix_of(&mask->v6.sin6_addr, sizeof(mask->v6.sin6_addr));
+    return true;
+}
+
+static void collect(const struct ifaddrs *all, const char *interface, bool loopback,
+                    struct ch_tcp_hosts *out)
+{
+    struct ch_tcp_card *card = &out->card;
+
+    for (const struct ifaddrs *each = all; each != NULL && card->n < CH_TCP_ADDRESSES;
+         each = each->ifa_next) {
+        const bool is_wanted = *interface != '\0'
+                                   ? strcmp(interface, each->ifa_name) == 0
+                                   : ((each->ifa_flags & IFF_LOOPBACK) != 0) == loopback;
+
+        if (!is_wanted || !address_of(each, &card->addresses[card->n])) continue;
+        (void)snprintf(out->interfaces[card->n], CH_TCP_INTERFACE_BYTES, "%s", each->ifa_name);
+        card->n++;
+    }
+}
+
+static chorus_status refuse(const struct ifaddrs *all, const char *interface)
+{
+    char names[NAMES_BYTES] = "";
+    struct ch_tcp_address address;
+    size_t used = 0;
+
+    for (const struct ifaddrs *each = all; each != NULL; each = each->ifa_next)
+        if (address_of(each, &address) && used < sizeof(names))
+            used += (size_t)snprintf(names + used, sizeof(names) - used, " %s", each->ifa_name);
+    if (*interface == '\0')
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "tcp: this host has no network address");
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "CHORUS_NET is \"%s\"; expected a network interface that is up and has an "
+                   "address; here these are:%s",
+                   interface, names);
+}
+
+chorus_status ch_tcp_addresses_find(const char *interface, struct ch_tcp_hosts *out)
+{
+    struct ifaddrs *all;
+    chorus_status st = CHORUS_OK;
+
+    memset(out, 0, sizeof(*out));
+    if (getifaddrs(&all) != 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot list the addresses of this host: %s",
+                       strerror(errno));
+    collect(all, interface, false, out);
+    if (out->card.n == 0) collect(all, interface, true, out);
+    if (out->card.n == 0) st = refuse(all, interface);
+    freeifaddrs(all);
+    return st;
+}
+
+static bool are_in_one_net(const struct ch_tcp_address *a, const struct ch_tcp_address *b)
+{
+    const uint8_t bits = a->prefix < b->prefix ? a->prefix : b->prefix;
+
+    if (a->is_v6 != b->is_v6) return false;
+    for (uint8_t i = 0; i < bits; i++)
+        if (((a->bytes[i / 8] ^ b->bytes[i / 8]) & (0x80 >> i % 8)) != 0) return false;
+    return true;
+}
+
+static bool is_near(const struct ch_tcp_hosts *own, const struct ch_tcp_address *address)
+{
+    for (uint32_t i = 0; i < own->card.n; i++)
+        if (are_in_one_net(&own->card.addresses[i], address)) return true;
+    return false;
+}
+
+bool ch_tcp_address_pick(const struct ch_tcp_hosts *own, const struct ch_tcp_card *peer,
+                         uint32_t at, struct ch_tcp_address *out)
+{
+    for (int near = 1; near >= 0; near--)
+        for (uint32_t i = 0; i < peer->n && i < CH_TCP_ADDRESSES; i++) {
+            if (is_near(own, &peer->addresses[i]) != (near == 1) || at-- != 0) continue;
+            *out = peer->addresses[i];
+            return true;
+        }
+    return false;
+}
+
+socklen_t ch_tcp_address_fill(const struct ch_tcp_address *address, uint16_t port,
+                              union ch_tcp_sockaddr *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (address->is_v6) {
+        out->v6.sin6_family = AF_INET6;
+        out->v6.sin6_port = htons(port);
+        memcpy(&out->v6.sin6_addr, address->bytes, sizeof(out->v6.sin6_addr));
+        return sizeof(out->v6);
+    }
+    out->v4.sin_family = AF_INET;
+    out->v4.sin_port = htons(port);
+    memcpy(&out->v4.sin_addr, address->bytes, sizeof(out->v4.sin_addr));
+    return sizeof(out->v4);
+}
+
+void ch_tcp_address_text(const struct ch_tcp_address *address,
+                         char text_out[CH_TCP_ADDRESS_TEXT])
+{
+    if (inet_ntop(address->is_v6 ? AF_INET6 : AF_INET, address->bytes, text_out,
+                  CH_TCP_ADDRESS_TEXT) == NULL)
+        (void)snprintf(text_out, CH_TCP_ADDRESS_TEXT, "?");
+}
+
+void ch_tcp_peer_text(int fd, char text_out[CH_TCP_ADDRESS_TEXT])
+{
+    union ch_tcp_sockaddr addr;
+    socklen_t bytes = sizeof(addr);
+    char name[INET6_ADDRSTRLEN] = "?";
+    uint16_t port = 0;
+
+    if (getpeername(fd, &addr.any, &bytes) == 0) {
+        const bool is_v4 = addr.any.sa_family == AF_INET;
+        const bool is_mapped = !is_v4 && IN6_IS_ADDR_V4MAPPED(&addr.v6.sin6_addr);
+        const void *const from = is_v4 ? (const void *)&addr.v4.sin_addr
+                                       : &addr.v6.sin6_addr.s6_addr[is_mapped ? 12 : 0];
+
+        (void)inet_ntop(is_v4 || is_mapped ? AF_INET : AF_INET6, from, name, sizeof(name));
+        port = ntohs(is_v4 ? addr.v4.sin_port : addr.v6.sin6_port);
+    }
+    (void)snprintf(text_out, CH_TCP_ADDRESS_TEXT, "%s port %u", name, port);
+}
+
+/* The bytes of the address, of an IPv4 one in IPv6's clothes too. */
+static bool is_same(const struct ch_tcp_address *own, const union ch_tcp_sockaddr *addr)
+{
+    if (addr->any.sa_family == AF_INET)
+        return !own->is_v6 && memcmp(own->bytes, &addr->v4.sin_addr, 4) == 0;
+    if (IN6_IS_ADDR_V4MAPPED(&addr->v6.sin6_addr))
+        return !own->is_v6 && memcmp(own->bytes, addr->v6.sin6_addr.s6_addr + 12, 4) == 0;
+    return own->is_v6 && memcmp(own->bytes, &addr->v6.sin6_addr, 16) == 0;
+}
+
+const char *ch_tcp_interface_of(const struct ch_tcp_hosts *own, int fd)
+{
+    union ch_tcp_sockaddr addr;
+    socklen_t bytes = sizeof(addr);
+
+    if (getsockname(fd, &addr.any, &bytes) != 0) return "";
+    for (uint32_t i = 0; i < own->card.n; i++)
+        if (is_same(&own->card.addresses[i], &addr)) return own->interfaces[i];
+    return "";
+}

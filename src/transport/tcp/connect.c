@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * connect.c: connections, from either side, until both ends know each other.
+ *
+ * Two PEs may dial each other at once, and one connection is to be left: that of the lower PE.
+ * It answers the other's hello with BUSY once it has said its own, and the higher PE drops its
+ * own for the lower's. Before the lower has said hello nobody can have answered, so it takes
+ * what comes. A guest, which may be anybody, has a few seconds and a place among a bounded
+ * number.
+ */
+#include "transport/tcp/tcp.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* For TCP to connect to one address, and for a guest to say who it is. */
+#define CONNECT_NS (2 * CH_NS_PER_S)
+#define GUEST_NS (5 * CH_NS_PER_S)
+
+/* Connections that one visit accepts. */
+enum { ACCEPTS = 16, BACKLOG = 1024 };
+
+chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out)
+{
+    const int off = 0;
+    union ch_tcp_sockaddr addr = {.v6 = {.sin6_family = AF_INET6}};
+    socklen_t bytes = sizeof(addr.v6);
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd >= 0) {
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    } else { /* a host without IPv6 */
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        addr.v4 = (struct sockaddr_in){.sin_family = AF_INET};
+        bytes = sizeof(addr.v4);
+    }
+    net->listener = fd;
+    if (fd < 0 || bind(fd, &addr.any, bytes) != 0 || listen(fd, BACKLOG) != 0 ||
+        getsockname(fd, &addr.any, &bytes) != 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot listen for connections: %s",
+                       strerror(errno));
+    *port_out = ntohs(addr.any.sa_family == AF_INET ? addr.v4.sin_port : addr.v6.sin6_port);
+    ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LISTENER, 0), EPOLLIN, true);
+    return CHORUS_OK;
+}
+
+void ch_tcp_call_end(struct ch_tcp_call *call)
+{
+    if (call->fd >= 0) (void)close(call->fd);
+    call->fd = -1;
+}
+
+static void call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns)
+{
+    call->fd = fd;
+    call->deadline_ns = ch_clock_ns() + time_ns;
+    call->is_connected = call->has_said = false;
+    call->n_in = 0;
+}
+
+/* Is a message of `bytes` here? -1: none will come, errno says why (0: the end). */
+static int call_read(struct ch_tcp_call *call, size_t bytes)
+{
+    while (call->n_in < bytes) {
+        const ssize_t got = recv(call->fd, call->in + call->n_in, bytes - call->n_in, 0);
+
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EAGAIN) return 0;
+        if (got == 0) errno = 0;
+        if (got <= 0) return -1;
+        call->n_in += (size_t)got;
+    }
+    call->n_in = 0;
+    return 1;
+}
+
+/* What is said before frames is short, and the socket empty. */
+static bool call_say(const struct ch_tcp_call *call, const void *message, size_t bytes)
+{
+    return send(call->fd, message, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
+}
+
+/* The call becomes the connection of its link. */
+static void promote(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_call *call)
+{
+    link->fd = call->fd;
+    call->fd = -1;
+    if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) net->n_calls--;
+    ch_tcp_call_end(&link->dial);
+    link->state = CH_TCP_UP;
+    net->up[net->n_up++] = link->pe;
+    ch_tcp_watch(net, link->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLIN, false);
+    ch_tcp_flush(net, link);
+}
+
+/* ---- who dials ---- */
+
+/* From the interface that the user named; otherwise the system's routes choose one. */
+static bool bind_to_interface(const struct ch_net *net, int fd, bool is_v6)
+{
+    const struct ch_tcp_card *own = &net->addresses->card;
+    union ch_tcp_sockaddr addr;
+
+    if (*net->terms.options->net == '\0') return true;
+    for (uint32_t i = 0; i < own->n; i++) {
+        if (own->addresses[i].is_v6 != is_v6) continue;
+        const socklen_t bytes = ch_tcp_address_fill(&own->addresses[i], 0, &addr);
+        return bind(fd, &addr.any, bytes) == 0;
+    }
+    errno = EADDRNOTAVAIL;
+    return false;
+}
+
+/* A socket that is connecting to the address; -1, errno says why. */
+static int connect_to(const struct ch_net *net, const struct ch_tcp_address *address,
+                      uint16_t port)
+{
+    union ch_tcp_sockaddr addr;
+    const socklen_t bytes = ch_tcp_address_fill(address, port, &addr);
+    const int fd = socket(addr.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int error;
+
+    if (fd < 0) return -1;
+    ch_tcp_socket_prepare(fd);
+    if (bind_to_interface(net, fd, address->is_v6) &&
+        (connect(fd, &addr.any, bytes) == 0 || errno == EINPROGRESS))
+        return fd;
+    error = errno;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+/* What became of an address that served no purpose. */
+static void note_failure(struct ch_net *net, struct ch_tcp_link *link, const char *why)
+{
+    const size_t used = strlen(link->tried);
+    struct ch_tcp_address address;
+    char text[CH_TCP_ADDRESS_TEXT] = "?";
+
+    if (ch_tcp_address_pick(net->addresses, &net->cards[link->pe], link->dial.at, &address))
+        ch_tcp_address_text(&address, text);
+    (void)snprintf(link->tried + used, sizeof(link->tried) - used, "%s%s: %s",
+                   used == 0 ? "" : "; ", text, why);
+    ch_tcp_call_end(&link->dial);
+    link->dial.at++;
+}
+
+/* From link->dial.at on, the first address to which a socket can begin to connect. */
+void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link)
+{
+    const struct ch_tcp_card *card = &net->cards[link->pe];
+    struct ch_tcp_address address;
+
+    while (ch_tcp_address_pick(net->addresses, card, link->dial.at, &address)) {
+        const int fd = connect_to(net, &address, card->port);
+
+        if (fd >= 0) {
+            call_begin(&link->dial, fd, CONNECT_NS);
+            ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLOUT,
+                         true);
+            return;
+        }
+        note_failure(net, link, strerror(errno));
+    }
+    ch_tcp_fail(net, link, CHORUS_ERR_SYSTEM, "no connection to port %u of any address: %s",
+                card->port, link->tried);
+}
+
+static void dial_next(struct ch_net *net, struct ch_tcp_link *link, const char *why)
+{
+    note_failure(net, link, why);
+    ch_tcp_dial(net, link);
+}
+
+/* Has TCP connected? Then the other end has as long as any wait. */
+static bool is_connected(struct ch_net *net, struct ch_tcp_link *link)
+{
+    const uint64_t timeout = net->terms.options->timeout_ns;
+    struct ch_tcp_call *call = &link->dial;
+    socklen_t bytes = sizeof(int);
+    struct sockaddr_storage peer;
+    socklen_t peer_bytes = sizeof(peer);
+    int error = 0;
+
+    if (call->is_connected) return true;
+    (void)getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+    if (error != 0) {
+        dial_next(net, link, strerror(error));
+        return false;
+    }
+    if (getpeername(call->fd, (struct sockaddr *)&peer, &peer_bytes) != 0) return false;
+    call->is_connected = true;
+    call->deadline_ns = timeout == 0 ? CH_TCP_NEVER : ch_clock_ns() + timeout;
+    ch_tcp_watch(net, call->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLIN, false);
+    return true;
+}
+
+/* The challenge is here: say hello. */
+static void say_hello(struct ch_net *net, struct ch_tcp_link *link)
+{
+    struct ch_tcp_call *call = &link->dial;
+    struct ch_tcp_challenge challenge;
+    struct ch_tcp_hello hello = {.from = net->terms.me, .to = link->pe, .n = net->terms.n};
+    const char *wrong;
+
+    memcpy(&challenge, call->in, sizeof(challenge));
+    wrong = ch_tcp_challenge_wrong(&challenge);
+    if (wrong == NULL) {
+        ch_tcp_hello_make(&hello, net->terms.secret, &challenge.nonce);
+        call->theirs = challenge.nonce;
+        call->mine = hello.nonce;
+        call->has_said = call_say(call, &hello, sizeof(hello));
+        if (!call->has_said) wrong = strerror(errno);
+    }
+    if (wrong != NULL) dial_next(net, link, wrong);
+}
+
+static void hear_answer(struct ch_net *net, struct ch_tcp_link *link)
+{
+    struct ch_tcp_call *call = &link->dial;
+    struct ch_tcp_answer answer;
+
+    memcpy(&answer, call->in, sizeof(answer));
+    if (!ch_tcp_answer_holds(&answer, net->terms.secret, &call->mine, &call->theirs)) {
+        dial_next(net, link, "it is of another job: the secrets differ");
+    } else if (answer.verdict == CH_TCP_WELCOME) {
+        promote(net, link, call);
+    } else if (answer.verdict == CH_TCP_BUSY) {
+        ch_tcp_call_end(call);
+        link->state = CH_TCP_WAITING; /* until the same deadline */
+    } else {
+        dial_next(net, link, "another PE than this listens there");
+    }
+}
+
+void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link)
+{
+    struct ch_tcp_call *call = &link->dial;
+
+    while (link->state == CH_TCP_DIALING && is_connected(net, link)) {
+        const bool has_said = call->has_said;
+        const int is_here = call_read(call, has_said ? sizeof(struct ch_tcp_answer)
+                                                     : sizeof(struct ch_tcp_challenge));
+
+        if (is_here == 0) return;
+        if (is_here < 0)
+            dial_next(net, link, errno != 0 ? strerror(errno) : "it closed the connection");
+        else if (has_said)
+            hear_answer(net, link);
+        else
+            say_hello(net, link);
+    }
+}
+
+/* ---- who is called ---- */
+
+/* A free place, or that of the guest who has been here longest. */
+static struct ch_tcp_call *guest_place(struct ch_net *net)
+{
+    struct ch_tcp_call *oldest = &net->guests[0];
+
+    for (uint32_t i = 0; i < CH_TCP_GUESTS; i++) {
+        struct ch_tcp_call *guest = &net->guests[i];
+
+        if (guest->fd < 0) return guest;
+        if (guest->deadline_ns < oldest->deadline_ns) oldest = guest;
+    }
+    ch_tcp_call_end(oldest);
+    return oldest;
+}
+
+void ch_tcp_accept(struct ch_net *net)
+{
+    for (int i = 0; i < ACCEPTS; i++) {
+        const int fd = accept4(net->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct ch_tcp_challenge challenge;
+        struct ch_tcp_call *guest;
+
+        if (fd < 0) {
+            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+                CH_LOG(WARN, "tcp: cannot accept a connection: %s", strerror(errno));
+            return;
+        }
+        guest = guest_place(net);
+        call_begin(guest, fd, GUEST_NS);
+        ch_tcp_socket_prepare(fd);
+        ch_tcp_challenge_make(&challenge);
+        guest->mine = challenge.nonce;
+        ch_tcp_watch(net, fd,
+                     ch_tcp_watch_word(CH_TCP_WATCH_GUEST, (uint32_t)(guest - net->guests)),
+                     EPOLLIN, true);
+        if (!call_say(guest, &challenge, sizeof(challenge))) ch_tcp_call_end(guest);
+    }
+}
+
+/* Of a hello that holds. */
+static enum ch_tcp_verdict judge(const struct ch_net *net, const struct ch_tcp_hello *hello)
+{
+    const struct ch_net_terms *terms = &net->terms;
+    const struct ch_tcp_link *link;
+
+    if (hello->to != terms->me || hello->n != terms->n || hello->from >= terms->n ||
+        hello->from == terms->me)
+        return CH_TCP_MISTAKEN;
+    link = net->links[hello->from];
+    if (link == NULL || link->state == CH_TCP_WAITING) return CH_TCP_WELCOME;
+    if (link->state != CH_TCP_DIALING) return CH_TCP_MISTAKEN;
+    return terms->me < link->pe && link->dial.has_said ? CH_TCP_BUSY : CH_TCP_WELCOME;
+}
+
+static void answer_guest(struct ch_net *net, struct ch_tcp_call *guest,
+                         const struct ch_tcp_hello *hello)
+{
+    const bool holds = ch_tcp_hello_holds(hello, net->terms.secret, &guest->mine);
+    struct ch_tcp_answer answer = {.verdict = CH_TCP_STRANGER};
+    struct ch_tcp_link *link = NULL;
+
+    if (holds) answer.verdict = judge(net, hello);
+    ch_tcp_answer_make(&answer, net->terms.secret, &guest->mine, &hello->nonce);
+    if (call_say(guest, &answer, sizeof(answer)) && answer.verdict == CH_TCP_WELCOME)
+        link = ch_tcp_link_called(net, hello->from);
+    if (link != NULL) {
+        promote(net, link, guest);
+        return;
+    }
+    if (!holds)
+        CH_LOG(INFO, "tcp: a connection was refused: its other end does not know the secret");
+    ch_tcp_call_end(guest);
+}
+
+void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest)
+{
+    struct ch_tcp_hello hello;
+    int is_here;
+
+    if (guest->fd < 0) return;
+    is_here = call_read(guest, sizeof(hello));
+    if (is_here == 0) return;
+    if (is_here < 0) {
+        ch_tcp_call_end(guest);
+        return;
+    }
+    memcpy(&hello, guest->in, sizeof(hello));
+    answer_guest(net, guest, &hello);
+}
+
+void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
+        if (net->guests[i].fd >= 0 && now_ns > net->guests[i].deadline_ns)
+            ch_tcp_call_end(&net->guests[i]);
+    for (uint32_t pe = 0; net->n_calls > 0 && pe < net->terms.n; pe++) {
+        struct ch_tcp_link *link = net->links[pe];
+
+        if (link == NULL || now_ns <= link->dial.deadline_ns) continue;
+        if (link->state == CH_TCP_WAITING)
+            ch_tcp_fail(net, link, CHORUS_ERR_TIMEOUT,
+                        "it said that it makes the connection, and did not in time");
+        else if (link->state == CH_TCP_DIALING)
+            dial_next(net, link,
+                      link->dial.is_connected ? "connected, but nobody answered in time"
+                                              : "no answer; filtered, or down?");
+    }
+}

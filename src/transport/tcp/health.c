@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * health.c: what a socket of this network is set to, and whether the other host is there.
+ *
+ * A host that is cut off shows by silence alone. Where nothing is under way, keepalive finds
+ * it. Where something is, the kernel would try for a quarter of an hour; a limit of that time
+ * (TCP_USER_TIMEOUT) would also end connections to PEs that were stopped, or that compute, and
+ * take nothing, though their hosts answer every probe. So silence is looked for here.
+ */
+#include "transport/tcp/tcp.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+
+enum {
+    IDLE_S = 1,       /* before the first probe of a connection on which nothing comes */
+    PROBE_S = 1,      /* between probes */
+    PROBES = 3,       /* that stay without an answer */
+    SILENT_MS = 3000, /* of a host for which something is under way */
+    CONGESTION_BYTES = 16,
+};
+
+/*
+ * Collectives send bursts and then nothing, over links whose round trips take microseconds. By
+ * the estimates of bbr these are slow links, and cubic ends its slow start far too early: with
+ * messages of 64 KiB and more, reno was three times as fast (docs/design.md). What a site has
+ * chosen besides these two, as dctcp, it has chosen for such links.
+ */
+static void choose_congestion(int fd)
+{
+    char name[CONGESTION_BYTES] = "";
+    socklen_t bytes = sizeof(name) - 1;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &bytes) != 0) return;
+    if (strcmp(name, "bbr") == 0 || strcmp(name, "cubic") == 0)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
+}
+
+void ch_tcp_socket_prepare(int fd)
+{
+    const int on = 1, idle = IDLE_S, probe = PROBE_S, probes = PROBES;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe, sizeof(probe));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+    choose_congestion(fd);
+}
+
+bool ch_tcp_is_silent(int fd)
+{
+    struct tcp_info info;
+    socklen_t bytes = sizeof(info);
+
+    memset(&info, 0, sizeof(info));
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return false;
+    return (info.tcpi_unacked != 0 || info.tcpi_probes != 0) &&
+           info.tcpi_last_ack_recv > SILENT_MS && info.tcpi_last_data_recv > SILENT_MS;
+}

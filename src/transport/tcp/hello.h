@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hello.h: how the two ends of a new connection show each other that they are of one job.
+ *
+ * Whoever accepts sends a challenge, with a nonce; whoever dialed answers with a hello: who it
+ * is, whom it wants, a nonce of its own, and a MAC of both nonces and all it said under the
+ * secret of the job; the answer has a MAC likewise. So neither end takes a connection that was
+ * recorded before, and nothing that an end says before its MAC was checked is believed.
+ */
+#ifndef CH_TCP_HELLO_H
+#define CH_TCP_HELLO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CH_TCP_VERSION = 1, CH_TCP_NONCE_BYTES = 32, CH_TCP_MAC_BYTES = 32 };
+
+struct ch_tcp_nonce {
+    unsigned char bytes[CH_TCP_NONCE_BYTES];
+};
+
+struct ch_tcp_challenge {
+    char magic[8];
+    uint32_t version;
+    uint32_t order; /* CH_TCP_ORDER in the byte order of its sender */
+    struct ch_tcp_nonce nonce;
+};
+
+struct ch_tcp_hello {
+    char magic[8];
+    uint32_t from, to, n, zero;
+    struct ch_tcp_nonce nonce;
+    unsigned char mac[CH_TCP_MAC_BYTES];
+};
+
+/* What the one that was called says. */
+enum ch_tcp_verdict {
+    CH_TCP_WELCOME = 1,
+    CH_TCP_STRANGER, /* the MAC is wrong: it is of another job */
+    CH_TCP_MISTAKEN, /* another PE was wanted, or a job of another size */
+    CH_TCP_BUSY,     /* the caller is to take the connection that is being made to it */
+};
+
+struct ch_tcp_answer {
+    uint32_t verdict, zero;
+    unsigned char mac[CH_TCP_MAC_BYTES];
+};
+
+enum { CH_TCP_HELLO_MOST = sizeof(struct ch_tcp_hello) };
+
+/* Fill the messages in; secret is of 32 bytes, `mine` and `theirs` as their sender has them. */
+void ch_tcp_challenge_make(struct ch_tcp_challenge *out);
+void ch_tcp_hello_make(struct ch_tcp_hello *hello, const unsigned char *secret,
+                       const struct ch_tcp_nonce *theirs);
+void ch_tcp_answer_make(struct ch_tcp_answer *answer, const unsigned char *secret,
+                        const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs);
+
+/* What is wrong with a challenge, in words; null: nothing. */
+const char *ch_tcp_challenge_wrong(const struct ch_tcp_challenge *challenge);
+/* Is this from someone who knows the secret? `mine` is the nonce that it answers. */
+bool ch_tcp_hello_holds(const struct ch_tcp_hello *hello, const unsigned char *secret,
+                        const struct ch_tcp_nonce *mine);
+bool ch_tcp_answer_holds(const struct ch_tcp_answer *answer, const unsigned char *secret,
+                         const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs);
+
+#endif /* CH_TCP_HELLO_H */

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* post.c: operations become frames, and what is known of them later. */
+#include "transport/tcp/tcp.h"
+
+#include <string.h>
+
+/* A slot for an operation. Null: the link has failed. */
+static struct ch_tcp_slot *post(struct ch_net *net, uint32_t ctx, uint32_t pe,
+                                enum ch_tcp_kind kind, const void *there)
+{
+    struct ch_tcp_link *link = ch_tcp_link_of(net, pe);
+    struct ch_tcp_slot *slot = link != NULL ? ch_tcp_slot_new(net, link) : NULL;
+
+    if (slot == NULL) return NULL;
+    slot->head.kind = (uint8_t)kind;
+    slot->head.there = (uintptr_t)there;
+    link->ctx_posted[ctx % CH_TCP_CTXS] = slot->serial;
+    return slot;
+}
+
+void ch_tcp_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
+                size_t bytes)
+{
+    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_TCP_PUT, there);
+
+    if (slot == NULL) return;
+    slot->head.value = bytes;
+    if (bytes <= CH_TCP_SMALL) {
+        ch_get_bytes(slot->small, src, bytes);
+        slot->small_bytes = bytes;
+    } else {
+        slot->body = src;
+        slot->body_bytes = bytes;
+        net->links[pe]->ctx_borrowed[ctx % CH_TCP_CTXS] = slot->serial;
+    }
+}
+
+void ch_tcp_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, uint64_t value)
+{
+    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_TCP_SAY, there);
+
+    if (slot == NULL) return;
+    slot->head.value = value;
+    ch_tcp_flush(net, net->links[pe]);
+}
+
+/* The reply to the link's last operation goes to dst; it covers all before, too. */
+static void expect(struct ch_tcp_link *link, void *dst, size_t bytes)
+{
+    struct ch_tcp_pending *pending = &link->pending[link->end_pending++ % CH_TCP_PENDING];
+
+    *pending = (struct ch_tcp_pending){dst, bytes, link->posted};
+    link->asked = link->posted;
+}
+
+void ch_tcp_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const char *there,
+                size_t bytes)
+{
+    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_TCP_GET, there);
+
+    if (slot == NULL) return;
+    slot->head.value = bytes;
+    expect(net->links[pe], dst, bytes);
+    ch_tcp_flush(net, net->links[pe]);
+}
+
+void ch_tcp_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
+                size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out)
+{
+    const struct ch_tcp_operands operands = {value, compare};
+    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_TCP_AMO, there);
+
+    if (slot == NULL) return;
+    slot->head.op = (uint8_t)op;
+    slot->head.width = (uint8_t)bytes;
+    slot->head.wants_reply = fetched_out != NULL;
+    memcpy(slot->small, &operands, sizeof(operands));
+    slot->small_bytes = sizeof(operands);
+    if (fetched_out != NULL) expect(net->links[pe], fetched_out, sizeof(*fetched_out));
+    ch_tcp_flush(net, net->links[pe]);
+}
+
+typedef bool (*is_over_fn)(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx);
+
+static bool is_sent(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
+{
+    ch_tcp_flush(net, link);
+    return link->sent >= link->ctx_borrowed[ctx % CH_TCP_CTXS];
+}
+
+/* Whoever wants to know asks; the next who wants to know the same does not. */
+static bool is_done(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
+{
+    const uint64_t last = link->ctx_posted[ctx % CH_TCP_CTXS];
+
+    if (link->done >= last) return true;
+    if (link->asked < last && !ch_tcp_is_pending_full(link)) {
+        struct ch_tcp_slot *slot = ch_tcp_slot_new(net, link);
+
+        if (slot == NULL) return true;
+        slot->head.kind = CH_TCP_ASK;
+        expect(link, NULL, 0);
+    }
+    ch_tcp_flush(net, link);
+    return link->done >= last;
+}
+
+static bool is_over(struct ch_net *net, uint32_t ctx, uint32_t pe, is_over_fn what)
+{
+    bool over = true;
+
+    if (pe != CH_NET_ALL) return net->links[pe] == NULL || what(net, net->links[pe], ctx);
+    for (uint32_t i = 0; i < net->terms.n; i++)
+        if (net->links[i] != NULL) over &= what(net, net->links[i], ctx);
+    return over;
+}
+
+bool ch_tcp_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    return is_over(net, ctx, pe, is_sent);
+}
+
+bool ch_tcp_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    return is_over(net, ctx, pe, is_done);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * receive.c: frames of a peer, done in their order.
+ *
+ * Nothing that a peer sends is believed: a frame that names memory outside the attached parts,
+ * or that nobody asked for, ends the link and touches nothing.
+ */
+#include "transport/tcp/tcp.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+/* Reads of one link before others have their turn. */
+enum { READS = 8 };
+
+/* What became of the frame in front. */
+enum step { DONE, INCOMPLETE, BAD };
+
+static bool is_attached(struct ch_net *net, uint64_t there, uint64_t bytes)
+{
+    for (size_t i = 0; i < net->n_parts; i++) {
+        const size_t which = (net->last_part + i) % net->n_parts;
+        const uint64_t at = there - (uintptr_t)net->parts[which].base;
+
+        if (at > net->parts[which].bytes || bytes > net->parts[which].bytes - at) continue;
+        net->last_part = which;
+        return true;
+    }
+    return false;
+}
+
+static enum step refuse(struct ch_net *net, struct ch_tcp_link *link,
+                        const struct ch_tcp_head *head, const char *what)
+{
+    ch_tcp_fail(net, link, CHORUS_ERR_SYSTEM,
+                "it sent a frame of kind %u for %llu (value %llu) that %s", head->kind,
+                (unsigned long long)head->there, (unsigned long long)head->value, what);
+    return BAD;
+}
+
+static enum step refuse_place(struct ch_net *net, struct ch_tcp_link *link,
+                              const struct ch_tcp_head *head)
+{
+    return refuse(net, link, head, "names no attached memory");
+}
+
+static size_t buffered(const struct ch_tcp_link *link)
+{
+    return link->hi - link->lo;
+}
+
+/* A body goes to dst: from the buffer if it is small, else from there and then from the socket.
+ */
+static enum step take_body(struct ch_tcp_link *link, void *dst, size_t bytes, bool is_reply)
+{
+    const char *const body = link->in + link->lo + sizeof(struct ch_tcp_head);
+    const size_t here = buffered(link) - sizeof(struct ch_tcp_head);
+    uint64_t small[CH_TCP_SMALL / sizeof(uint64_t)]; /* aligned */
+
+    if (bytes <= CH_TCP_SMALL) {
+        if (here < bytes) return INCOMPLETE;
+        memcpy(small, body, bytes);
+        ch_put_bytes(dst, small, bytes);
+        link->lo += sizeof(struct ch_tcp_head) + bytes;
+        return DONE;
+    }
+    link->left = bytes - (here < bytes ? here : bytes);
+    memcpy(dst, body, bytes - link->left);
+    link->place = (char *)dst + (bytes - link->left);
+    link->is_reply = is_reply;
+    link->lo += sizeof(struct ch_tcp_head) + (bytes - link->left);
+    return DONE;
+}
+
+static enum step do_put(struct ch_net *net, struct ch_tcp_link *link,
+                        const struct ch_tcp_head *head)
+{
+    if (!is_attached(net, head->there, head->value)) return refuse_place(net, link, head);
+    return take_body(link, (void *)(uintptr_t)head->there, head->value, false);
+}
+
+static enum step do_say(struct ch_net *net, struct ch_tcp_link *link,
+                        const struct ch_tcp_head *head)
+{
+    uint64_t *const word = (uint64_t *)(uintptr_t)head->there;
+
+    if (head->there % sizeof(*word) != 0 || !is_attached(net, head->there, sizeof(*word)))
+        return refuse_place(net, link, head);
+    __atomic_store_n(word, head->value, __ATOMIC_RELEASE);
+    link->lo += sizeof(*head);
+    return DONE;
+}
+
+static enum step reply(struct ch_net *net, struct ch_tcp_link *link,
+                       const struct ch_tcp_head *head, const void *body, size_t bytes)
+{
+    struct ch_tcp_slot *slot = ch_tcp_slot_reply(link);
+
+    if (slot == NULL) return refuse(net, link, head, "is one request too many at a time");
+    slot->head.kind = CH_TCP_REPLY;
+    slot->head.value = bytes;
+    if (bytes > CH_TCP_SMALL) {
+        slot->body = body;
+        slot->body_bytes = bytes;
+    } else {
+        ch_get_bytes(slot->small, body, bytes);
+        slot->small_bytes = bytes;
+    }
+    return DONE;
+}
+
+static enum step do_get(struct ch_net *net, struct ch_tcp_link *link,
+                        const struct ch_tcp_head *head)
+{
+    if (!is_attached(net, head->there, head->value)) return refuse_place(net, link, head);
+    link->lo += sizeof(*head);
+    return reply(net, link, head, (const void *)(uintptr_t)head->there, head->value);
+}
+
+static enum step do_amo(struct ch_net *net, struct ch_tcp_link *link,
+                        const struct ch_tcp_head *head)
+{
+    struct ch_tcp_operands operands;
+    uint64_t fetched;
+
+    if (head->op > CH_AMO_COMPARE_SWAP || (head->width != 4 && head->width != 8) ||
+        head->there % head->width != 0 || !is_attached(net, head->there, head->width))
+        return refuse_place(net, link, head);
+    if (buffered(link) < sizeof(*head) + sizeof(operands)) return INCOMPLETE;
+    memcpy(&operands, link->in + link->lo + sizeof(*head), sizeof(operands));
+    fetched = ch_amo_apply((enum ch_amo)head->op, (void *)(uintptr_t)head->there, head->width,
+                           operands.value, operands.compare);
+    link->lo += sizeof(*head) + sizeof(operands);
+    if (!head->wants_reply) return DONE;
+    return reply(net, link, head, &fetched, sizeof(fetched));
+}
+
+/* The first request has its reply, and all that was posted before it is done. */
+static void finish_reply(struct ch_tcp_link *link)
+{
+    link->done = link->pending[link->first_pending++ % CH_TCP_PENDING].covers;
+}
+
+static enum step do_reply(struct ch_net *net, struct ch_tcp_link *link,
+                          const struct ch_tcp_head *head)
+{
+    const struct ch_tcp_pending *request = &link->pending[link->first_pending % CH_TCP_PENDING];
+    enum step step;
+
+    if (link->first_pending == link->end_pending || request->bytes != head->value)
+        return refuse(net, link, head, "answers nothing that was asked");
+    step = take_body(link, request->dst, request->bytes, true);
+    if (step == DONE && link->left == 0) finish_reply(link);
+    return step;
+}
+
+static enum step do_frame(struct ch_net *net, struct ch_tcp_link *link)
+{
+    struct ch_tcp_head head;
+
+    if (buffered(link) < sizeof(head)) return INCOMPLETE;
+    memcpy(&head, link->in + link->lo, sizeof(head));
+    switch (head.kind) {
+    case CH_TCP_PUT:
+        return do_put(net, link, &head);
+    case CH_TCP_SAY:
+        return do_say(net, link, &head);
+    case CH_TCP_GET:
+        return do_get(net, link, &head);
+    case CH_TCP_AMO:
+        return do_amo(net, link, &head);
+    case CH_TCP_ASK:
+        link->lo += sizeof(head);
+        return reply(net, link, &head, NULL, 0);
+    case CH_TCP_REPLY:
+        return do_reply(net, link, &head);
+    case CH_TCP_BYE:
+        link->lo += sizeof(head);
+        link->state = CH_TCP_GONE;
+        return DONE;
+    default:
+        return refuse(net, link, &head, "is none");
+    }
+}
+
+/* `got` more bytes are here: of a body in its place, then in the buffer. False: the link has
+ * failed. */
+static bool take(struct ch_net *net, struct ch_tcp_link *link, size_t got)
+{
+    const size_t placed = got < link->left ? got : link->left;
+    enum step step = DONE;
+
+    if (link->left != 0) {
+        link->place += placed;
+        link->left -= placed;
+        if (link->left == 0 && link->is_reply) finish_reply(link);
+    }
+    link->hi += got - placed;
+    while (step == DONE && link->left == 0 && link->state == CH_TCP_UP)
+        step = do_frame(net, link);
+    if (step == BAD) return false;
+    memmove(link->in, link->in + link->lo, buffered(link));
+    link->hi -= link->lo;
+    link->lo = 0;
+    return true;
+}
+
+static void lose(struct ch_net *net, struct ch_tcp_link *link, const char *why)
+{
+    if (link->state != CH_TCP_GONE) ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "%s", why);
+}
+
+void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
+{
+    for (int i = 0; i < READS && link->state == CH_TCP_UP; i++) {
+        const struct iovec parts[2] = {{link->place, link->left},
+                                       {link->in + link->hi, sizeof(link->in) - link->hi}};
+        const size_t room = parts[0].iov_len + parts[1].iov_len;
+        const ssize_t got = link->left != 0
+                                ? readv(link->fd, parts, 2)
+                                : recv(link->fd, parts[1].iov_base, parts[1].iov_len, 0);
+
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EAGAIN) break;
+        if (got <= 0) {
+            lose(net, link,
+                 got == 0 ? "it closed the connection; the PE has ended" : strerror(errno));
+            return;
+        }
+        net->has_moved = net->has_arrived = true;
+        if (!take(net, link, (size_t)got)) return;
+        if ((size_t)got < room) break;
+    }
+    ch_tcp_flush(net, link); /* replies */
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tcp.c: the network's operations, and its progress. */
+#include "transport/tcp/tcp.h"
+
+#include "base/clock.h"
+#include "base/exec_host.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/*
+ * Up to FEW links are read one after another, at a system call each; epoll finds out which of
+ * more have something. What comes seldom is looked for every LOOK visits, but at once while a
+ * connection is being made.
+ */
+enum { FEW = 4, LOOK = 64, EVENTS = 32 };
+
+#define CHECK_NS CH_NS_PER_S     /* between checks of links and deadlines */
+#define BYE_NS (CH_NS_PER_S / 2) /* most that the end waits for full sockets */
+enum { SILENT_CHECKS = 2, BYE_NAP_NS = 1000000 };
+
+/* ---- start and end ---- */
+
+static void tcp_close(struct ch_net *net);
+
+void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t events, bool is_new)
+{
+    struct epoll_event event = {.events = events, .data.u64 = word};
+
+    if (epoll_ctl(net->epoll, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) != 0)
+        ch_tcp_remember(net, CHORUS_ERR_SYSTEM, "tcp: epoll takes no more descriptors");
+}
+
+static chorus_status allocate(struct ch_net *net)
+{
+    const uint32_t n = net->terms.n;
+
+    net->listener = net->epoll = -1;
+    for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
+        net->guests[i].fd = -1;
+    net->addresses = calloc(1, sizeof(*net->addresses));
+    net->cards = calloc(n, sizeof(*net->cards));
+    net->links = calloc(n, sizeof(struct ch_tcp_link *));
+    net->up = calloc(n, sizeof(*net->up));
+    if (net->addresses == NULL || net->cards == NULL || net->links == NULL || net->up == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for %u PEs", n);
+    net->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (net->epoll < 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot make an epoll descriptor: %s",
+                       strerror(errno));
+    return CHORUS_OK;
+}
+
+static chorus_status tcp_open(const struct ch_net_terms *terms, struct ch_net **net_out)
+{
+    struct ch_net *net = calloc(1, sizeof(*net));
+    chorus_status st;
+
+    if (net == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for a network");
+    net->terms = *terms;
+    CH_TRY_GOTO(st, allocate(net), out_close);
+    if (sodium_init() < 0) {
+        st = CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: libsodium finds no random numbers");
+        goto out_close;
+    }
+    CH_TRY_GOTO(st, ch_tcp_addresses_find(terms->options->net, net->addresses), out_close);
+    CH_TRY_GOTO(st, ch_tcp_listen(net, &net->addresses->card.port), out_close);
+    *net_out = net;
+    return CHORUS_OK;
+
+out_close:
+    tcp_close(net);
+    return st;
+}
+
+/* Tell the peer that this end is no failure, and read what it has sent: closing a socket with
+ * bytes that nobody read would tell the peer of a failure, and might take away what is on its
+ * way there. */
+static void say_bye(struct ch_net *net)
+{
+    const uint64_t start_ns = ch_clock_ns();
+    const struct timespec nap = {0, BYE_NAP_NS};
+
+    for (uint32_t i = 0; i < net->n_up; i++) {
+        struct ch_tcp_link *link = net->links[net->up[i]];
+        struct ch_tcp_slot *slot = ch_tcp_slot_reply(link);
+
+        if (slot != NULL) slot->head.kind = CH_TCP_BYE;
+    }
+    for (bool is_full = true; is_full && ch_clock_ns() - start_ns < BYE_NS;) {
+        ch_tcp_step(net);
+        is_full = false;
+        for (uint32_t i = 0; i < net->n_up; i++)
+            is_full |= net->links[net->up[i]]->first != net->links[net->up[i]]->end;
+        if (is_full) (void)nanosleep(&nap, NULL);
+    }
+}
+
+static void tcp_close(struct ch_net *net)
+{
+    if (net == NULL) return;
+    if (net->status == CHORUS_OK) say_bye(net);
+    for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
+        ch_tcp_call_end(&net->guests[i]);
+    for (uint32_t pe = 0; net->links != NULL && pe < net->terms.n; pe++)
+        ch_tcp_link_free(net->links[pe]);
+    if (net->listener >= 0) (void)close(net->listener);
+    if (net->epoll >= 0) (void)close(net->epoll);
+    sodium_memzero(net->terms.secret, sizeof(net->terms.secret));
+    free(net->parts);
+    free(net->addresses);
+    free(net->cards);
+    free(net->links);
+    free(net->up);
+    free(net);
+}
+
+static uint32_t tcp_caps(const struct ch_net *net)
+{
+    (void)net;
+    return CH_NET_IN_ORDER;
+}
+
+static void tcp_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES])
+{
+    memset(card_out, 0, CH_NET_CARD_BYTES);
+    memcpy(card_out, &net->addresses->card, sizeof(net->addresses->card));
+}
+
+static chorus_status tcp_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES])
+{
+    for (uint32_t pe = 0; pe < net->terms.n; pe++)
+        memcpy(&net->cards[pe], cards[pe], sizeof(net->cards[pe]));
+    return CHORUS_OK;
+}
+
+static chorus_status tcp_attach(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out)
+{
+    struct ch_tcp_part *parts =
+        realloc(net->parts, (net->n_parts + 1) * sizeof(*parts)); /* seldom */
+
+    if (parts == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for %zu parts", net->n_parts + 1);
+    net->parts = parts;
+    parts[net->n_parts++] = (struct ch_tcp_part){base, bytes};
+    *key_out = 0;
+    return CHORUS_OK;
+}
+
+static void tcp_detach(struct ch_net *net, void *base)
+{
+    for (size_t i = 0; i < net->n_parts; i++)
+        if (net->parts[i].base == base) net->parts[i] = net->parts[--net->n_parts];
+    net->last_part = 0;
+}
+
+/* ---- progress ---- */
+
+static void check(struct ch_net *net)
+{
+    const uint64_t now = ch_clock_ns();
+
+    if (now - net->checked_ns < CHECK_NS) return;
+    net->checked_ns = now;
+    ch_tcp_calls_check(net, now);
+    for (uint32_t i = net->n_up; i-- > 0;) {
+        struct ch_tcp_link *link = net->links[net->up[i]];
+
+        link->silent = ch_tcp_is_silent(link->fd) ? link->silent + 1 : 0;
+        if (link->silent >= SILENT_CHECKS)
+            ch_tcp_fail(net, link, CHORUS_ERR_ABORTED,
+                        "its host does not answer any more; is the link down?");
+    }
+}
+
+static void link_step(struct ch_net *net, struct ch_tcp_link *link)
+{
+    if (link->state == CH_TCP_UP) ch_tcp_flush(net, link);
+    if (link->state == CH_TCP_UP) ch_tcp_receive(net, link);
+    if (link->state == CH_TCP_DIALING) ch_tcp_dial_step(net, link);
+    if (link->state != CH_TCP_GONE || link->fd < 0) return;
+    if (link->first_pending != link->end_pending)
+        ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "the PE has left the job");
+    else
+        ch_tcp_link_end(net, link, CH_TCP_GONE);
+}
+
+/* Those that epoll says have something. */
+static void attend(struct ch_net *net)
+{
+    struct epoll_event events[EVENTS];
+    const int n = epoll_wait(net->epoll, events, EVENTS, 0);
+
+    for (int i = 0; i < n; i++) {
+        const uint32_t what = (uint32_t)(events[i].data.u64 >> 32);
+        const uint32_t index = (uint32_t)events[i].data.u64;
+
+        if (what == CH_TCP_WATCH_LISTENER)
+            ch_tcp_accept(net);
+        else if (what == CH_TCP_WATCH_GUEST)
+            ch_tcp_guest_step(net, &net->guests[index]);
+        else if (net->links[index] != NULL)
+            link_step(net, net->links[index]);
+    }
+    check(net);
+}
+
+void ch_tcp_step(struct ch_net *net)
+{
+    const bool is_seldom = net->visits++ % LOOK == 0 || net->n_calls > 0;
+
+    if (is_seldom || net->n_up > FEW) attend(net);
+    for (uint32_t i = net->n_up; i-- > 0;) {
+        struct ch_tcp_link *link = net->links[net->up[i]];
+
+        if (net->n_up <= FEW)
+            link_step(net, link);
+        else
+            ch_tcp_flush(net, link);
+    }
+}
+
+static chorus_status tcp_progress(struct ch_net *net, bool *moved_out)
+{
+    ch_tcp_step(net);
+    if (net->has_arrived) ch_notify(NULL, net->terms.door);
+    if (net->has_moved) *moved_out = true;
+    net->has_moved = net->has_arrived = false;
+    if (net->status == CHORUS_OK) return CHORUS_OK;
+    return CH_FAIL(net->status, "%s", net->why);
+}
+
+/* Full sockets are watched for room; the next visit looks at everything. */
+static int tcp_watch(struct ch_net *net)
+{
+    net->visits = 0;
+    for (uint32_t i = 0; i < net->n_up; i++) {
+        struct ch_tcp_link *link = net->links[net->up[i]];
+
+        if (link->wants_room == link->is_watched) continue;
+        link->is_watched = link->wants_room;
+        ch_tcp_watch(net, link->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe),
+                     link->wants_room ? EPOLLIN | EPOLLOUT : EPOLLIN, false);
+    }
+    return net->epoll;
+}
+
+static void tcp_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES])
+{
+    const struct ch_tcp_link *link = net->links[pe];
+    char text[CH_TCP_ADDRESS_TEXT] = "no address";
+    struct ch_tcp_address address;
+
+    if (link != NULL && link->fd >= 0) {
+        ch_tcp_peer_text(link->fd, text);
+        (void)snprintf(why_out, CH_NET_WHY_BYTES, "tcp: %s by %s", text,
+                       ch_tcp_interface_of(net->addresses, link->fd));
+        return;
+    }
+    if (ch_tcp_address_pick(net->addresses, &net->cards[pe], 0, &address))
+        ch_tcp_address_text(&address, text);
+    (void)snprintf(why_out, CH_NET_WHY_BYTES, "tcp: %s port %u, not connected", text,
+                   net->cards[pe].port);
+}
+
+const struct ch_net_ops ch_net_tcp = {
+    .name = "tcp",
+    .open = tcp_open,
+    .close = tcp_close,
+    .caps = tcp_caps,
+    .card = tcp_card,
+    .meet = tcp_meet,
+    .attach = tcp_attach,
+    .detach = tcp_detach,
+    .put = ch_tcp_put,
+    .say = ch_tcp_say,
+    .get = ch_tcp_get,
+    .amo = ch_tcp_amo,
+    .is_sent = ch_tcp_is_sent,
+    .is_done = ch_tcp_is_done,
+    .progress = tcp_progress,
+    .watch = tcp_watch,
+    .describe = tcp_describe,
+};

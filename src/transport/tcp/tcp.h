@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tcp.h: the network of hosts that have nothing but sockets; what its files share.
+ *
+ * Two PEs have one connection, made when one of them first sends to the other. Operations are
+ * frames (frame.h). They gather in slots, and what ends a message (a say, an amo, a question)
+ * sends all of them with one system call, so a put and the word after it travel in one packet.
+ * The receiver reads small frames through a buffer, and large bodies straight into their place.
+ *
+ * Operations of a PE to a peer have serial numbers. Of a context it is known which was its
+ * last, and of a link up to which the kernel has them, and up to which they have taken effect.
+ */
+#ifndef CH_TCP_H
+#define CH_TCP_H
+
+#include "transport/net.h"
+#include "transport/tcp/address.h"
+#include "transport/tcp/frame.h"
+#include "transport/tcp/hello.h"
+
+enum {
+    CH_TCP_PENDING = 64, /* requests of a PE to a peer whose replies are not here yet */
+    CH_TCP_SLOTS = 512,  /* frames that wait to be sent; CH_TCP_PENDING of them for replies */
+    CH_TCP_SMALL = 104,  /* bytes of a body that are copied, so that the source is free */
+    CH_TCP_IN = 8192,    /* buffer of a link; larger bodies do not go through it */
+    CH_TCP_CTXS = 16,    /* contexts that are told apart; others share these */
+    CH_TCP_GUESTS = 64,  /* connections whose other end has not said yet who it is */
+};
+
+/* A frame that waits to be sent. */
+struct ch_tcp_slot {
+    struct ch_tcp_head head;
+    char small[CH_TCP_SMALL]; /* right after the head, as they are sent */
+    size_t small_bytes;
+    const char *body; /* the rest, where it lies; null: there is none */
+    size_t body_bytes;
+    uint64_t serial; /* of the operation; 0: a reply */
+};
+
+/* A request whose reply is to come. */
+struct ch_tcp_pending {
+    void *dst;
+    size_t bytes;
+    uint64_t covers; /* with the reply, operations up to this one have taken effect */
+};
+
+enum ch_tcp_state {
+    CH_TCP_DIALING, /* by `dial` */
+    CH_TCP_WAITING, /* for the peer, which dials too and whose connection is to be used */
+    CH_TCP_UP,
+    CH_TCP_GONE, /* the peer said BYE */
+    CH_TCP_FAILED,
+};
+
+/* A connection whose ends do not know each other yet. */
+struct ch_tcp_call {
+    int fd;               /* -1: none */
+    uint32_t pe;          /* of a dialed one: who should answer */
+    uint32_t at;          /* and which of its addresses this is, in the order they are tried */
+    bool is_connected;    /* and whether TCP has connected */
+    uint64_t deadline_ns; /* CH_TCP_NEVER: none */
+    struct ch_tcp_nonce mine, theirs;
+    char in[CH_TCP_HELLO_MOST]; /* the message being received */
+    size_t n_in;
+    bool has_said; /* its own hello is sent */
+};
+
+#define CH_TCP_NEVER UINT64_MAX
+
+struct ch_tcp_link {
+    uint32_t pe;
+    enum ch_tcp_state state;
+    int fd; /* of the state UP, else -1 */
+    struct ch_tcp_call dial;
+    char tried[200]; /* what came of the addresses before */
+
+    /* Frames to send are slots[first % CH_TCP_SLOTS] up to `end`. */
+    struct ch_tcp_slot *slots;
+    uint64_t first, end;
+    size_t first_sent; /* bytes of the first that the kernel has */
+    bool wants_room;   /* the socket is full: wait until it can be written */
+    bool is_watched;   /* and epoll knows */
+
+    uint64_t posted, sent, done;        /* serials, see above */
+    uint64_t asked;                     /* what the requests on their way cover */
+    uint64_t ctx_posted[CH_TCP_CTXS];   /* of a context: its last operation */
+    uint64_t ctx_borrowed[CH_TCP_CTXS]; /* its last whose source was not copied */
+    struct ch_tcp_pending pending[CH_TCP_PENDING];
+    uint64_t first_pending, end_pending;
+
+    char in[CH_TCP_IN];
+    size_t lo, hi;   /* bytes in it that were not looked at yet */
+    char *place;     /* where the rest of a body goes */
+    size_t left;     /* and its bytes; 0: a head is next */
+    bool is_reply;   /* it is the body of a reply */
+    uint32_t silent; /* checks in a row that found the peer's host silent */
+};
+
+/* A part of the own memory that peers may name. */
+struct ch_tcp_part {
+    char *base;
+    size_t bytes;
+};
+
+struct ch_net {
+    struct ch_net_terms terms;
+    struct ch_tcp_hosts *addresses; /* of this host */
+    struct ch_tcp_card *cards;      /* [n], once met */
+    int listener, epoll;
+    struct ch_tcp_link **links; /* [n]; null: not used yet */
+    uint32_t *up;               /* [n_up]: PEs of links that are up */
+    uint32_t n_up, n_calls;     /* links that are dialing or waiting */
+    struct ch_tcp_call guests[CH_TCP_GUESTS];
+    struct ch_tcp_part *parts;
+    size_t n_parts, last_part; /* the one that was named last */
+    bool has_moved;            /* since progress was last asked */
+    bool has_arrived;          /* something that a wait may be for */
+    uint32_t visits;
+    uint64_t checked_ns; /* when links were last checked */
+    chorus_status status;
+    char why[640]; /* of the status */
+};
+
+/* link.c. To send to a peer: made, and dialed, at first use. Null: there is nothing to be done.
+ */
+struct ch_tcp_link *ch_tcp_link_of(struct ch_net *net, uint32_t pe);
+/* To a peer that has called, or is to be called. Null: no memory. */
+struct ch_tcp_link *ch_tcp_link_called(struct ch_net *net, uint32_t pe);
+void ch_tcp_link_free(struct ch_tcp_link *link); /* null is a no-op */
+/* Nothing comes or goes by the link from now on. */
+void ch_tcp_link_end(struct ch_net *net, struct ch_tcp_link *link, enum ch_tcp_state state);
+/* The link ends, and the network with it; the first failure is kept. */
+void ch_tcp_fail(struct ch_net *net, struct ch_tcp_link *link, chorus_status code,
+                 const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
+void ch_tcp_remember(struct ch_net *net, chorus_status code, const char *why);
+
+/* post.c: the operations of struct ch_net_ops. */
+void ch_tcp_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
+                size_t bytes);
+void ch_tcp_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, uint64_t value);
+void ch_tcp_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const char *there,
+                size_t bytes);
+void ch_tcp_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
+                size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out);
+bool ch_tcp_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe);
+bool ch_tcp_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe);
+
+/* send.c: a slot for an operation, which may be a request; makes progress until there is one.
+ * Null: the link has failed. */
+struct ch_tcp_slot *ch_tcp_slot_new(struct ch_net *net, struct ch_tcp_link *link);
+bool ch_tcp_is_pending_full(const struct ch_tcp_link *link);
+/* One for a reply; null: the peer asked for more at a time than it may. */
+struct ch_tcp_slot *ch_tcp_slot_reply(struct ch_tcp_link *link);
+/* Give the kernel what it takes now. */
+void ch_tcp_flush(struct ch_net *net, struct ch_tcp_link *link);
+
+/* receive.c: read what is there, and do it. */
+void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link);
+
+/* connect.c */
+CH_MUST_CHECK chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out);
+void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link);
+void ch_tcp_accept(struct ch_net *net);
+/* A guest, or a link that is dialing, has something to read or has connected. */
+void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest);
+void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link);
+/* Those whose time is over. */
+void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns);
+void ch_tcp_call_end(struct ch_tcp_call *call);
+
+/* tcp.c: move what can be moved, on all links. */
+void ch_tcp_step(struct ch_net *net);
+/* Let epoll say `word` of a descriptor. */
+enum { CH_TCP_WATCH_LISTENER, CH_TCP_WATCH_GUEST, CH_TCP_WATCH_LINK };
+static inline uint64_t ch_tcp_watch_word(uint32_t what, uint32_t index)
+{
+    return (uint64_t)what << 32 | index;
+}
+void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t events, bool is_new);
+
+/* health.c */
+void ch_tcp_socket_prepare(int fd);
+/* Has the other host not answered for seconds, though something is under way? */
+bool ch_tcp_is_silent(int fd);
+
+#endif /* CH_TCP_H */
