@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every network behind net.h must do. A network is a line of `networks`; all tests run
+ * over each, with PEs that are threads, or processes where one of them is lost.
+ */
+#include "net_pes.h"
+
+#include <check.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define K ((size_t)1024)
+#define M (K * K)
+
+enum { GUARD = 16, ROUNDS = 100, ADDS = 500, CTX_A = 0, CTX_B = 1, FLOOD = 3000 };
+
+/* A network that this machine cannot have is left out, saying why. */
+static const struct ch_net_ops *const networks[] = {&ch_net_tcp, &ch_net_loop};
+enum {
+    N_NETWORKS = sizeof(networks) / sizeof(networks[0]),
+    N_REAL = N_NETWORKS - 1, /* the last has memory alone: no keys, connections, descriptors */
+};
+
+static const struct ch_net_ops *ops; /* of the test that runs */
+
+static char *place(const struct net_pe *pe, uint32_t to, size_t offset)
+{
+    return pe->there[to] + offset;
+}
+
+static uint64_t *word_of(const struct net_pe *pe, uint32_t to, size_t i)
+{
+    return (uint64_t *)(void *)(pe->there[to] + i * sizeof(uint64_t));
+}
+
+/* ---- data ---- */
+
+static const size_t all_bytes[] = {
+    1,    2,    3,    4,    7,    8,    9,     16,    63,    100,   104,       105,   128,
+    1000, 8167, 8168, 8169, 8192, 8193, 65535, 65536, 70001, M - 1, 3 * M + 5, 16 * M};
+
+/* From the PE before, at `at`, with nothing touched around it. */
+static void expect_arrived(struct net_pe *pe, size_t at, size_t bytes, uint64_t seed)
+{
+    EXPECT(net_is_filled(pe->memory + at, bytes, seed + pe->before));
+    for (size_t i = 1; i <= GUARD; i++)
+        EXPECT(pe->memory[at - i] == 0x5a && pe->memory[at + bytes + i - 1] == 0x5a);
+}
+
+static void put_main(struct ch_boot *boot)
+{
+    char *source = malloc(16 * M + 8);
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 16 * M + 64, 1);
+    for (size_t s = 0; s < sizeof(all_bytes) / sizeof(all_bytes[0]); s++)
+        for (size_t shift = 0; shift<8; shift += all_bytes[s]> M ? 5 : 1) {
+            const size_t bytes = all_bytes[s], at = GUARD + (shift * 3) % 8;
+
+            memset(pe.memory, 0x5a, bytes + 2 * GUARD + 8);
+            net_fill(source + shift, bytes, s * 8 + shift + pe.me);
+            net_pe_meet(&pe);
+            ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, at), source + shift, bytes);
+            net_pe_done(&pe, CTX_A, pe.next);
+            net_pe_meet(&pe);
+            expect_arrived(&pe, at, bytes, s * 8 + shift);
+        }
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+    free(source);
+}
+
+static void get_main(struct ch_boot *boot)
+{
+    char *dest = malloc(16 * M + 64);
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 16 * M + 64, 1);
+    for (size_t s = 0; s < sizeof(all_bytes) / sizeof(all_bytes[0]); s++) {
+        const size_t bytes = all_bytes[s], at = s % 9, to = 1 + s % 7;
+
+        net_fill(pe.memory + at, bytes, s + pe.me);
+        memset(dest, 0x5a, bytes + 32);
+        net_pe_meet(&pe);
+        ops->get(pe.net, CTX_A, pe.next, dest + to, place(&pe, pe.next, at), bytes);
+        net_pe_done(&pe, CTX_A, CH_NET_ALL);
+        EXPECT(net_is_filled(dest + to, bytes, s + pe.next));
+        EXPECT(dest[to - 1] == 0x5a && dest[to + bytes] == 0x5a);
+        net_pe_meet(&pe);
+    }
+    net_pe_close(&pe);
+    free(dest);
+}
+
+/* ---- order ---- */
+
+/* Rounds of several puts and a word; the reader looks as soon as it sees the word, and answers
+ * with a word after which the next round overwrites. */
+static void order_main(struct ch_boot *boot)
+{
+    enum { DATA = 64, PUTS = 3, BYTES = 20000 };
+    char *source = malloc(BYTES * PUTS), *expected = malloc(BYTES * PUTS);
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, DATA + BYTES * PUTS, 1);
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        const size_t bytes = 1 + (round * 7919) % BYTES;
+
+        net_fill(source, BYTES * PUTS, round + pe.me);
+        for (size_t i = 0; i < PUTS; i++)
+            ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, DATA + i * BYTES),
+                     source + i * BYTES, bytes);
+        ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
+        net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
+        net_fill(expected, BYTES * PUTS, round + pe.before);
+        for (size_t i = 0; i < PUTS; i++)
+            EXPECT(memcmp(pe.memory + DATA + i * BYTES, expected + i * BYTES, bytes) == 0);
+        memset(pe.memory + DATA, 0x5a, BYTES * PUTS);
+        ops->say(pe.net, CTX_A, pe.before, word_of(&pe, pe.before, 1), round);
+        net_pe_word(&pe, word_of(&pe, pe.me, 1), round);
+        net_pe_sent(&pe, CTX_A, CH_NET_ALL);
+    }
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+    free(source);
+    free(expected);
+}
+
+/* A source changes right after is_sent. */
+static void sent_main(struct ch_boot *boot)
+{
+    char *source = malloc(M);
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 64 + M, 1);
+    for (uint64_t round = 1; round <= 20; round++) {
+        const size_t bytes = round % 2 == 0 ? M : 50 * round;
+
+        net_fill(source, bytes, round + pe.me);
+        ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 64), source, bytes);
+        ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
+        net_pe_sent(&pe, CTX_A, pe.next);
+        memset(source, 0x5a, bytes);
+        net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
+        EXPECT(net_is_filled(pe.memory + 64, bytes, round + pe.before));
+        net_pe_meet(&pe);
+    }
+    net_pe_close(&pe);
+    free(source);
+}
+
+/* Both contexts have something under way; each is asked for by itself, and all peers at once.
+ */
+static void contexts_main(struct ch_boot *boot)
+{
+    struct net_pe pe;
+    uint64_t fetched[2];
+    char *source = malloc(2 * M);
+
+    net_pe_open(&pe, boot, ops, 64 + 2 * M, 1);
+    for (uint64_t round = 1; round <= 10; round++) {
+        net_fill(source, 2 * M, round + pe.me);
+        ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 64), source, M);
+        ops->put(pe.net, CTX_B, pe.next, place(&pe, pe.next, 64 + M), source + M, M);
+        net_pe_done(&pe, CTX_B, pe.next);
+        ops->amo(pe.net, CTX_B, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 1), 8, 1, 0,
+                 &fetched[1]);
+        net_pe_done(&pe, CTX_A, CH_NET_ALL);
+        ops->amo(pe.net, CTX_A, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 0), 8, 1, 0,
+                 &fetched[0]);
+        net_pe_done(&pe, CTX_A, pe.next);
+        net_pe_done(&pe, CTX_B, CH_NET_ALL);
+        EXPECT(fetched[0] == round - 1 && fetched[1] == round - 1);
+        net_pe_meet(&pe);
+        EXPECT(net_is_filled(pe.memory + 64, 2 * M, round + pe.before));
+        net_pe_meet(&pe);
+    }
+    net_pe_close(&pe);
+    free(source);
+}
+
+/* ---- atomics ---- */
+
+/* Every operation once, on a word of the next PE that nobody else touches. */
+static void amo_all(struct net_pe *pe, size_t bytes)
+{
+    static const struct {
+        enum ch_amo op;
+        uint64_t value, compare, before, after;
+    } steps[] = {
+        {CH_AMO_SET, 0xf0, 0, 0, 0xf0},          {CH_AMO_ADD, 0x10, 0, 0xf0, 0x100},
+        {CH_AMO_OR, 0x0f, 0, 0x100, 0x10f},      {CH_AMO_AND, 0x107, 0, 0x10f, 0x107},
+        {CH_AMO_XOR, 0x101, 0, 0x107, 0x006},    {CH_AMO_FETCH, 0, 0, 0x006, 0x006},
+        {CH_AMO_SWAP, 0x77, 0, 0x006, 0x77},     {CH_AMO_COMPARE_SWAP, 1, 2, 0x77, 0x77},
+        {CH_AMO_COMPARE_SWAP, 1, 0x77, 0x77, 1}, {CH_AMO_ADD, UINT64_MAX, 0, 1, 0},
+    };
+    uint64_t *const word = word_of(pe, pe->next, 8);
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        uint64_t fetched = 0x5a5a, now = 0x5a5a;
+
+        ops->amo(pe->net, CTX_A, pe->next, steps[i].op, word, bytes, steps[i].value,
+                 steps[i].compare, &fetched);
+        ops->amo(pe->net, CTX_A, pe->next, CH_AMO_FETCH, word, bytes, 0, 0, &now);
+        net_pe_done(pe, CTX_A, pe->next);
+        EXPECT(steps[i].op == CH_AMO_SET || fetched == steps[i].before);
+        EXPECT(now == steps[i].after);
+    }
+}
+
+static void amo_main(struct ch_boot *boot)
+{
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 128, 1);
+    amo_all(&pe, 8);
+    net_pe_meet(&pe);
+    amo_all(&pe, 4);
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+}
+
+/* All others add to words of PE 0 at once, and take turns at one by compare and swap; what has
+ * no result is counted too, and a word set after it is seen after it. */
+static void amo_together_main(struct ch_boot *boot)
+{
+    struct net_pe pe;
+    uint64_t fetched, seen = 0;
+
+    net_pe_open(&pe, boot, ops, 128, 1);
+    for (int i = 0; pe.me != 0 && i < ADDS; i++) {
+        ops->amo(pe.net, CTX_A, 0, CH_AMO_ADD, word_of(&pe, 0, 0), 8, 3, 0, NULL);
+        ops->amo(pe.net, CTX_A, 0, CH_AMO_ADD, word_of(&pe, 0, 1), 4, 1, 0, &fetched);
+        do {
+            ops->amo(pe.net, CTX_A, 0, CH_AMO_COMPARE_SWAP, word_of(&pe, 0, 2), 8, seen + 1,
+                     seen, &fetched);
+            net_pe_done(&pe, CTX_A, 0);
+            if (fetched == seen) break;
+            seen = fetched;
+        } while (true);
+    }
+    if (pe.me != 0) ops->say(pe.net, CTX_A, 0, word_of(&pe, 0, 4 + pe.me), 1);
+    for (uint32_t i = 1; pe.me == 0 && i < pe.n; i++)
+        net_pe_word(&pe, word_of(&pe, 0, 4 + i), 1);
+    if (pe.me == 0) {
+        const uint64_t *words = word_of(&pe, 0, 0);
+        EXPECT(__atomic_load_n(&words[0], __ATOMIC_ACQUIRE) == 3u * ADDS * (pe.n - 1));
+        EXPECT(__atomic_load_n(&words[1], __ATOMIC_ACQUIRE) == 1u * ADDS * (pe.n - 1));
+        EXPECT(__atomic_load_n(&words[2], __ATOMIC_ACQUIRE) == 1u * ADDS * (pe.n - 1));
+    }
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+}
+
+/* ---- queues ---- */
+
+/* More of everything, in both directions at once, than any queue takes. */
+static void flood_main(struct ch_boot *boot)
+{
+    enum { BULK = 300000 };
+    char *source = malloc(BULK), *dest = malloc(BULK);
+    uint64_t fetched[FLOOD], sum = 0;
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 64 + BULK, 1);
+    net_fill(source, BULK, pe.me);
+    for (uint32_t i = 0; i < FLOOD; i++) {
+        ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 64), source,
+                 i % 50 == 0 ? BULK : 1 + i);
+        ops->amo(pe.net, CTX_B, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 1), 8, 1, 0,
+                 &fetched[i]);
+        if (i % 100 == 0) ops->get(pe.net, CTX_B, pe.next, dest, place(&pe, pe.next, 64), BULK);
+        if (i % 3 == 0) ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), i);
+    }
+    net_pe_done(&pe, CTX_A, CH_NET_ALL);
+    net_pe_done(&pe, CTX_B, CH_NET_ALL);
+    for (uint32_t i = 0; i < FLOOD; i++)
+        sum += fetched[i];
+    EXPECT(sum == (uint64_t)FLOOD * (FLOOD - 1) / 2);
+    net_pe_meet(&pe);
+    EXPECT(net_is_filled(pe.memory + 64, BULK, pe.before));
+    EXPECT(*word_of(&pe, pe.me, 0) == (FLOOD - 1) / 3 * 3);
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+    free(source);
+    free(dest);
+}
+
+/* Who sleeps at the descriptor is woken by all that arrives, and for what it can send again. */
+static void watch_main(struct ch_boot *boot)
+{
+    enum { PATIENCE_MS = 20000 };
+    char *source = calloc(1, 8 * M);
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 64 + 8 * M, 1);
+    for (uint64_t round = 1; round <= 30; round++) {
+        bool has_moved = true, is_over = false;
+
+        if (round % 10 == 0)
+            ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 64), source, 8 * M);
+        ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
+        while (!is_over) {
+            struct pollfd fd = {ops->watch(pe.net), POLLIN, 0};
+
+            if (!has_moved && fd.fd >= 0) EXPECT(poll(&fd, 1, PATIENCE_MS) == 1);
+            has_moved = false;
+            EXPECT(ops->progress(pe.net, &has_moved) == CHORUS_OK);
+            is_over = __atomic_load_n(word_of(&pe, pe.me, 0), __ATOMIC_ACQUIRE) >= round &&
+                      ops->is_done(pe.net, CTX_A, CH_NET_ALL);
+        }
+        net_pe_meet(&pe);
+    }
+    net_pe_close(&pe);
+    free(source);
+}
+
+/* ---- memory ---- */
+
+static void grow_main(struct ch_boot *boot)
+{
+    char *parts[3], *there[NET_PES_MAX], source[1000];
+    struct net_pe pe;
+    uint64_t key;
+
+    net_pe_open(&pe, boot, ops, 4096, 1);
+    for (int i = 0; i < 3; i++) {
+        parts[i] = aligned_alloc(4096, 8192);
+        memset(parts[i], 0, 8192);
+        EXPECT(ops->attach(pe.net, parts[i], 8192, &key) == CHORUS_OK);
+        net_pe_share(&pe, parts[i], 8192, key, there);
+        net_fill(source, sizeof(source), pe.me + (uint64_t)i);
+        ops->put(pe.net, CTX_A, pe.next, there[pe.next] + 7, source, sizeof(source));
+        ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 9), source, sizeof(source));
+        net_pe_done(&pe, CTX_A, pe.next);
+        net_pe_meet(&pe);
+        EXPECT(net_is_filled(parts[i] + 7, sizeof(source), pe.before + (uint64_t)i));
+        EXPECT(net_is_filled(pe.memory + 9, sizeof(source), pe.before + (uint64_t)i));
+        if (i == 1) {
+            if (ops->forget != NULL) ops->forget(pe.net, pe.next, there[pe.next]);
+            net_pe_meet(&pe);
+            ops->detach(pe.net, parts[i]);
+        }
+        net_pe_meet(&pe);
+    }
+    net_pe_close(&pe);
+    for (int i = 0; i < 3; i++)
+        free(parts[i]);
+}
+
+/* Memory that its PE did not attach is not touched, and the link ends on both sides. */
+static void stray_main(struct ch_boot *boot)
+{
+    char bytes[8] = "stray";
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 4096, 1);
+    memset(pe.memory, 0, pe.bytes);
+    net_pe_meet(&pe);
+    if (pe.me == 1) ops->put(pe.net, CTX_A, 0, place(&pe, 0, 4096 - 4), bytes, sizeof(bytes));
+    EXPECT(net_pe_fails(&pe) != CHORUS_OK);
+    EXPECT(pes_message_has(pe.me == 1 ? "PE 0 on host alpha" : "PE 1 on host beta"));
+    EXPECT(pe.memory[4092] == 0);
+    /* What is posted now does nothing, and is over. */
+    ops->put(pe.net, CTX_A, 1 - pe.me, place(&pe, 1 - pe.me, 0), bytes, sizeof(bytes));
+    EXPECT(ops->is_sent(pe.net, CTX_A, 1 - pe.me) && ops->is_done(pe.net, CTX_A, CH_NET_ALL));
+    net_pe_close(&pe);
+}
+
+/* ---- the other ends ---- */
+
+/* Both sides use a link for the first time at once, again and again. */
+static void first_use_main(struct ch_boot *boot)
+{
+    for (uint64_t again = 1; again <= 20; again++) {
+        struct net_pe pe;
+
+        net_pe_open(&pe, boot, ops, 64, 1);
+        net_pe_meet(&pe);
+        for (uint32_t to = 0; to < pe.n; to++)
+            if (to != pe.me) ops->say(pe.net, CTX_A, to, word_of(&pe, to, pe.me), again);
+        for (uint32_t from = 0; from < pe.n; from++)
+            if (from != pe.me) net_pe_word(&pe, word_of(&pe, pe.me, from), again);
+        net_pe_meet(&pe);
+        net_pe_close(&pe);
+    }
+}
+
+/* PE 1 ends without a word while PE 0 waits for it; these are processes. */
+static void lost_main(struct ch_boot *boot)
+{
+    struct net_pe pe;
+    char *source = calloc(1, 4 * M);
+
+    net_pe_open(&pe, boot, ops, 64 + 4 * M, 1);
+    if (pe.me == 1) {
+        ops->say(pe.net, CTX_A, 0, word_of(&pe, 0, 0), 1);
+        net_pe_word(&pe, word_of(&pe, 1, 0), 1);
+        _exit(0);
+    }
+    net_pe_word(&pe, word_of(&pe, 0, 0), 1);
+    ops->say(pe.net, CTX_A, 1, word_of(&pe, 1, 0), 1);
+    for (int i = 0; i < 10; i++)
+        ops->put(pe.net, CTX_A, 1, place(&pe, 1, 64), source, 4 * M);
+    EXPECT(net_pe_fails(&pe) == CHORUS_ERR_ABORTED);
+    EXPECT(pes_message_has("PE 1 on host beta"));
+    EXPECT(ops->is_done(pe.net, CTX_A, 1));
+    net_pe_close(&pe);
+    free(source);
+}
+
+/* A PE that has all it needs closes first; that is no failure for who needs nothing of it. */
+static void leave_main(struct ch_boot *boot)
+{
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 64, 1);
+    ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), 1);
+    net_pe_word(&pe, word_of(&pe, pe.me, 0), 1);
+    net_pe_done(&pe, CTX_A, pe.next);
+    net_pe_meet(&pe);
+    if (pe.me == 0) net_pe_close(&pe);
+    pes_meet(boot);
+    for (int i = 0; pe.me != 0 && i < 1000; i++)
+        (void)net_pe_step(&pe);
+    pes_meet(boot);
+    if (pe.me != 0) net_pe_close(&pe);
+}
+
+static void describe_main(struct ch_boot *boot)
+{
+    char why[CH_NET_WHY_BYTES] = "";
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 64, 1);
+    ops->describe(pe.net, pe.next, why);
+    EXPECT(strstr(why, ops->name) != NULL);
+    ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), 1);
+    net_pe_word(&pe, word_of(&pe, pe.me, 0), 1);
+    ops->describe(pe.net, pe.next, why);
+    EXPECT(strstr(why, ops->name) != NULL);
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+}
+
+/* ---- all of them ---- */
+
+#define ON_THREADS(subject, n)                  \
+    START_TEST(subject##__##n##_pes)            \
+    {                                           \
+        const int fds = pes_count_fds();        \
+                                                \
+        ops = networks[_i];                     \
+        net_run(n, subject##_main);             \
+        ck_assert_int_eq(pes_count_fds(), fds); \
+    }                                           \
+    END_TEST
+
+/* clang-format off */
+#define THREADS_LIST(X)                                                                     \
+    X(put, 2) X(put, 3) X(get, 2) X(get, 3) X(order, 2) X(order, 3) X(sent, 2) X(sent, 3)   \
+    X(contexts, 2) X(contexts, 3) X(amo, 2) X(amo, 3) X(amo_together, 2)                    \
+    X(amo_together, 4) X(flood, 2) X(flood, 3) \
+    X(first_use, 2) X(first_use, 4) X(leave, 2) X(leave, 3) X(describe, 2)
+/* clang-format on */
+THREADS_LIST(ON_THREADS)
+/* clang-format off */
+#define REAL_LIST(X) X(watch, 2) X(watch, 3) X(grow, 2) X(grow, 3) X(stray, 2)
+/* clang-format on */
+REAL_LIST(ON_THREADS)
+
+START_TEST(lost__a_process__ends_the_waits)
+{
+    ops = networks[_i];
+    pes_run_processes(2, lost_main);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tcase = tcase_create("net");
+    Suite *suite = suite_create("transport_net");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tcase);
+    tcase_set_timeout(tcase, 100);
+#define ADD(subject, n) tcase_add_loop_test(tcase, subject##__##n##_pes, 0, N_NETWORKS);
+    THREADS_LIST(ADD)
+#undef ADD
+#define ADD(subject, n) tcase_add_loop_test(tcase, subject##__##n##_pes, 0, N_REAL);
+    REAL_LIST(ADD)
+    tcase_add_loop_test(tcase, lost__a_process__ends_the_waits, 0, N_REAL);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
