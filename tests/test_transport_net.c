@@ -351,6 +351,34 @@ static void grow_main(struct ch_boot *boot)
         free(parts[i]);
 }
 
+/* An object of the heap may lie in parts that were attached one after another. */
+static void parts_main(struct ch_boot *boot)
+{
+    enum { PART = 8192 };
+    char *memory = aligned_alloc(4096, 3 * PART), *there[NET_PES_MAX], source[2 * PART];
+    struct net_pe pe;
+    uint64_t key;
+
+    net_pe_open(&pe, boot, ops, 64, 1);
+    memset(memory, 0, 3 * PART);
+    for (size_t i = 3; i-- > 0;) {
+        EXPECT(ops->attach(pe.net, memory + i * PART, PART, &key) == CHORUS_OK);
+        net_pe_share(&pe, memory + i * PART, PART, key, there);
+    }
+    net_fill(source, sizeof(source), pe.me);
+    ops->put(pe.net, CTX_A, pe.next, there[pe.next] + 100, source, sizeof(source));
+    net_pe_done(&pe, CTX_A, pe.next);
+    net_pe_meet(&pe);
+    EXPECT(net_is_filled(memory + 100, sizeof(source), pe.before));
+    memset(source, 0x5a, sizeof(source));
+    ops->get(pe.net, CTX_A, pe.next, source, there[pe.next] + 100, sizeof(source));
+    net_pe_done(&pe, CTX_A, pe.next);
+    EXPECT(net_is_filled(source, sizeof(source), pe.me));
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+    free(memory);
+}
+
 /* Memory that its PE did not attach is not touched, and the link ends on both sides. */
 static void stray_main(struct ch_boot *boot)
 {
@@ -468,7 +496,7 @@ static void describe_main(struct ch_boot *boot)
 /* clang-format on */
 THREADS_LIST(ON_THREADS)
 /* clang-format off */
-#define REAL_LIST(X) X(watch, 2) X(watch, 3) X(grow, 2) X(grow, 3) X(stray, 2)
+#define REAL_LIST(X) X(watch, 2) X(watch, 3) X(grow, 2) X(grow, 3) X(parts, 2) X(stray, 2)
 /* clang-format on */
 REAL_LIST(ON_THREADS)
 

@@ -8,8 +8,9 @@
  *
  * Memory. A PE attaches parts of its segment, as they are committed, and gets a key for each,
  * which every peer learns. A place on a peer is named by the peer's own address, and lies in
- * one attached part. Sources and destinations at this PE are any memory of the process: a
- * network that needs its memory registered copies what is not attached, or registers it.
+ * attached parts: in several, where a heap grew. Sources and destinations at this PE are any
+ * memory of the process: a network that needs its memory registered copies what is not
+ * attached, or registers it.
  *
  * Order. A context is an ordering domain. Of the operations of one context to one peer, `say`
  * and `amo` take effect in their order, and after all puts before them, for whoever reads

@@ -17,17 +17,32 @@ enum { READS = 8 };
 /* What became of the frame in front. */
 enum step { DONE, INCOMPLETE, BAD };
 
-static bool is_attached(struct ch_net *net, uint64_t there, uint64_t bytes)
+/* Bytes from `there` on in the part that holds it; 0: none does. */
+static uint64_t attached_bytes(struct ch_net *net, uint64_t there)
 {
     for (size_t i = 0; i < net->n_parts; i++) {
         const size_t which = (net->last_part + i) % net->n_parts;
         const uint64_t at = there - (uintptr_t)net->parts[which].base;
 
-        if (at > net->parts[which].bytes || bytes > net->parts[which].bytes - at) continue;
+        if (at >= net->parts[which].bytes) continue;
         net->last_part = which;
-        return true;
+        return net->parts[which].bytes - at;
     }
-    return false;
+    return 0;
+}
+
+/* A heap that grows is attached part by part, and an object may lie in several. */
+static bool is_attached(struct ch_net *net, uint64_t there, uint64_t bytes)
+{
+    while (bytes != 0) {
+        const uint64_t here = attached_bytes(net, there);
+
+        if (here == 0) return false;
+        if (here >= bytes) return true;
+        there += here;
+        bytes -= here;
+    }
+    return true;
 }
 
 static enum step refuse(struct ch_net *net, struct ch_tcp_link *link,
