@@ -174,7 +174,7 @@ static void route_put(struct ch_route *route, void *there, const void *src, size
     struct ch_network *network = remote->network;
 
     lock(network);
-    network->ops->put(network->net, CH_CTX_DEFAULT, remote->pe, there, src, bytes);
+    network->ops->put(network->net, CH_CTX_ALGORITHMS, remote->pe, there, src, bytes);
     unlock(network);
 }
 
@@ -184,7 +184,7 @@ static void route_say(struct ch_route *route, uint64_t *there, uint64_t value)
     struct ch_network *network = remote->network;
 
     lock(network);
-    network->ops->say(network->net, CH_CTX_DEFAULT, remote->pe, there, value);
+    network->ops->say(network->net, CH_CTX_ALGORITHMS, remote->pe, there, value);
     unlock(network);
 }
 
@@ -194,7 +194,7 @@ static chorus_status route_flush(struct ch_route *route)
     struct ch_network *network = remote->network;
 
     /* Its message would replace that of the call. */
-    return wait_until(network, network->ops->is_sent, CH_CTX_DEFAULT, remote->pe);
+    return wait_until(network, network->ops->is_sent, CH_CTX_ALGORITHMS, remote->pe);
 }
 
 static const struct ch_route_ops route_ops = {route_put, route_say, route_flush};

@@ -5,9 +5,11 @@
  * A null entry means "cannot": the matching CH_CAP_ bit must then be clear (checked once, at
  * registration). The data path neither allocates, locks nor logs (but for cuda, whose
  * operations take microseconds anyway). `ctx` is an ordering and completion domain;
- * CH_CTX_DEFAULT is the only one yet. Every address called symmetric is this PE's own address
- * of the object; callers have checked it and pe. Whatever stores to a peer's memory looks at
- * the peer's door afterwards. All functions set *_out only when they return CHORUS_OK.
+ * CH_CTX_DEFAULT is the only one yet, besides that of algorithms: what they send is waited for by
+ * themselves, and a quiet of the program need not ask every peer for it. Every address called
+ * symmetric is this PE's own address of the object; callers have checked it and pe. Whatever
+ * stores to a peer's memory looks at the peer's door afterwards. All functions set *_out only
+ * when they return CHORUS_OK.
  */
 #ifndef CH_TRANSPORT_H
 #define CH_TRANSPORT_H
@@ -37,6 +39,7 @@ enum {
 };
 
 #define CH_CTX_DEFAULT 0u
+#define CH_CTX_ALGORITHMS 1u /* routes */
 
 struct ch_transport_ops {
     const char *name; /* as users see it: "mapped" */
