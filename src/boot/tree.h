@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree.h: the control plane of a job on several hosts: its programs, connected by TCP as a tree
+ * of up to CH_TREE_CHILDREN children each, for as long as the job lives.
+ *
+ * The root is a program that listens where all others know it: a PE, or one that is no PE, such
+ * as chorusrun. It and every other program that has joined are nodes. Whoever joins says hello
+ * to the root, which takes it as a child or sends it on to one of its children. Both sides
+ * prove in the handshake that they know the job's secret (tree_message.h). When all PEs have
+ * joined, nodes no longer listen.
+ *
+ * An exchange goes up as (PE, blob), and its result comes down from the root. A connection that
+ * ends before its peer has left is a lost PE; the job is then over, and a message that names
+ * the PE goes through the tree. Nobody sends heartbeats: the kernels do (tree_address.c), so
+ * that a stopped process is not taken for a dead host.
+ *
+ * Calls of one tree are made under one lock, or by one thread; none of them waits, except
+ * ch_tree_join and ch_tree_close.
+ */
+#ifndef CH_TREE_H
+#define CH_TREE_H
+
+#include "boot/boot.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    CH_TREE_CHILDREN = 16,
+    CH_TREE_NO_PE = 0x7fffffff, /* the number of a root that is no PE */
+    CH_TREE_TEXT_BYTES = 512,   /* of addresses, and of a reason, with the null */
+    CH_TREE_HOST_BYTES = 64,
+};
+
+struct ch_tree;
+
+/* What a node is told. Null members are not called. Called from within ch_tree_ functions,
+ * which they must not call. */
+struct ch_tree_events {
+    void *self;
+    /* At the root alone: PEs that joined, and that left, once each. */
+    void (*joined)(void *self, uint32_t pe, const char *host);
+    void (*left)(void *self, uint32_t pe);
+    /* An exchange has ended: CHORUS_OK with the blobs of all PEs, or a reason. */
+    void (*exchanged)(void *self, chorus_status status, const char *reason, const char *blobs,
+                      size_t bytes);
+    /* The job is over before its end, once: a PE was lost, or ended it with `status`. */
+    void (*over)(void *self, int status, const char *reason);
+};
+
+struct ch_tree_terms {
+    uint32_t me, n; /* me is CH_TREE_NO_PE in a root that is no PE */
+    unsigned char secret[CH_BOOT_SECRET_BYTES];
+    struct ch_tree_events events;
+};
+
+/* A new secret, of random bytes; and as 64 hex digits and back. */
+void ch_tree_secret_make(unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
+void ch_tree_secret_print(const unsigned char secret[CH_BOOT_SECRET_BYTES], char text_out[65]);
+bool ch_tree_secret_parse(const char *text, unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
+
+/* Sockets that listen at all addresses of this host, IPv4 and IPv6, on `port`; 0: on one that
+ * is free. */
+struct ch_tree_door {
+    int fds[2]; /* -1: none */
+    uint16_t port;
+};
+CH_MUST_CHECK chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out);
+void ch_tree_door_close(struct ch_tree_door *door);
+
+/* Where others reach it: "10.0.0.1:4000,[fe80::1]:4000", the loopback last. What CHORUS_ROOT
+ * says. */
+void ch_tree_addresses(const struct ch_tree_door *door, char text_out[CH_TREE_TEXT_BYTES]);
+
+/* Be the root. Takes the door, also on failure. */
+CH_MUST_CHECK chorus_status ch_tree_root(const struct ch_tree_terms *terms,
+                                         struct ch_tree_door *door, struct ch_tree **tree_out);
+
+/*
+ * Join the tree whose root is at one of `addresses`. Waits until deadline_ns of ch_clock_ns (0:
+ * for ever) for a root that does not answer yet. ERR_ARG: refused, with the reason of the
+ * program that refused; ERR_TIMEOUT: nobody who knows the secret answered, with what was found.
+ */
+CH_MUST_CHECK chorus_status ch_tree_join(const struct ch_tree_terms *terms,
+                                         const char *addresses, uint64_t deadline_ns,
+                                         struct ch_tree **tree_out);
+
+/* A descriptor to poll for reading. When it is readable, and once a second, call ch_tree_serve,
+ * which reads, answers and writes what it can. */
+int ch_tree_watch(const struct ch_tree *tree);
+void ch_tree_serve(struct ch_tree *tree);
+
+/* A PE's part of the next exchange; `exchanged` tells how it ended. */
+void ch_tree_exchange(struct ch_tree *tree, const void *blob, size_t bytes, bool has_fd);
+/* The exchange in progress has lasted as long as its PE waits: fail it on all PEs, with the
+ * names of those that are missing. */
+void ch_tree_late(struct ch_tree *tree, double waited_s);
+
+/* End the job on all PEs; the first reason wins. */
+void ch_tree_abort(struct ch_tree *tree, int status, const char *reason);
+
+/* Leave the job, after what is to be written yet, for which it waits a few seconds at most. */
+void ch_tree_close(struct ch_tree *tree); /* null is a no-op */
+
+#endif /* CH_TREE_H */
