@@ -4,6 +4,8 @@
  */
 #include "chorusrun.h"
 
+#include "boot/wire.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,26 +41,6 @@ void reply_release(struct reply *reply)
     free(reply);
 }
 
-/* The next descriptors of the reply, with one byte. As send(2). */
-static ssize_t send_fds(const struct mail *mail, uint32_t n)
-{
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(CH_WIRE_FDS * sizeof(int))];
-    } control = {.room = ""};
-    char byte = 0;
-    struct iovec part = {&byte, 1};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-
-    m.msg_control = &control;
-    m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-    control.head.cmsg_level = SOL_SOCKET;
-    control.head.cmsg_type = SCM_RIGHTS;
-    control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
-    memcpy(CMSG_DATA(&control.head), mail->reply->fds + mail->fds_sent, n * sizeof(int));
-    return sendmsg(mail->sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 /* Returns false when the socket takes no more now. */
 static bool send_some(struct mail *mail)
 {
@@ -72,7 +54,8 @@ static bool send_some(struct mail *mail)
         if (n > 0) mail->bytes_sent += (size_t)n;
         return n > 0;
     }
-    n = send_fds(mail, fds_left < CH_WIRE_FDS ? fds_left : CH_WIRE_FDS);
+    n = ch_wire_pass(mail->sock, reply->fds + mail->fds_sent,
+                     fds_left < CH_WIRE_FDS ? fds_left : CH_WIRE_FDS);
     if (n > 0) mail->fds_sent += fds_left < CH_WIRE_FDS ? fds_left : CH_WIRE_FDS;
     return n > 0;
 }

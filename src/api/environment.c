@@ -13,8 +13,8 @@
 #define PREFIX "CHORUS_"
 enum { PREFIX_CHARS = sizeof(PREFIX) - 1 };
 
-/* Settings, and what chorusrun sets, all without the prefix: with it, names are near that have
- * nothing in common. */
+/* Settings, what chorusrun sets, and what torchrun.c reads, all without the prefix: with it,
+ * names are near that have nothing in common. */
 static const char *const known[] = {
 #define X(NAME, field, KIND, initial, text) #NAME,
     CH_OPTION_LIST(X)
@@ -23,6 +23,10 @@ static const char *const known[] = {
     &CH_WIRE_ENV_N_PES[PREFIX_CHARS],
     &CH_WIRE_ENV_N_CORES[PREFIX_CHARS],
     &CH_WIRE_ENV_FD[PREFIX_CHARS],
+    &CH_WIRE_ENV_ROOT[PREFIX_CHARS],
+    &CH_WIRE_ENV_SECRET_FD[PREFIX_CHARS],
+    "PORT",
+    "SECRET",
 };
 enum { KNOWN = sizeof(known) / sizeof(known[0]) };
 

@@ -3,6 +3,7 @@
 #include "boot/place.h"
 #include "boot/ways.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static const struct ch_boot_ops alone_ops = {
     .abort_job = NULL,
 };
 
-chorus_status ch_boot_alone(uint64_t timeout_ns, struct ch_boot **boot_out)
+static chorus_status alone_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
     struct ch_boot *boot = malloc(sizeof(*boot));
 
@@ -38,3 +39,11 @@ chorus_status ch_boot_alone(uint64_t timeout_ns, struct ch_boot **boot_out)
     *boot_out = boot;
     return CHORUS_OK;
 }
+
+static bool alone_applies(char why_out[CH_WAY_WHY_BYTES])
+{
+    (void)snprintf(why_out, CH_WAY_WHY_BYTES, "nothing says that it has peers");
+    return true;
+}
+
+const struct ch_way ch_way_alone = {"nobody, as a job of one PE", alone_applies, alone_open};

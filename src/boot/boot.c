@@ -1,17 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+#include "base/number.h"
 #include "boot/ways.h"
-#include "boot/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+const struct ch_way *const ch_ways[] = {&ch_way_hosts, &ch_way_launcher, &ch_way_torchrun,
+                                        &ch_way_pmix, &ch_way_alone};
+const size_t ch_ways_count = sizeof(ch_ways) / sizeof(ch_ways[0]);
+
 chorus_status ch_boot_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
-    if (secure_getenv(CH_WIRE_ENV_FD) == NULL) return ch_boot_alone(timeout_ns, boot_out);
-    return ch_boot_launcher(timeout_ns, boot_out);
+    char why[CH_WAY_WHY_BYTES];
+    size_t i = 0;
+
+    while (!ch_ways[i]->applies(why))
+        i++;
+    CH_LOG(INFO, "started by %s: %s", ch_ways[i]->name, why);
+    return ch_ways[i]->open(timeout_ns, boot_out);
+}
+
+const char *ch_way_variable(const char *name, char why_out[CH_WAY_WHY_BYTES])
+{
+    const char *const value = secure_getenv(name);
+
+    (void)snprintf(why_out, CH_WAY_WHY_BYTES, "%s is %s", name,
+                   value == NULL    ? "not set"
+                   : *value == '\0' ? "empty"
+                                    : "set");
+    return value == NULL || *value == '\0' ? NULL : value;
+}
+
+chorus_status ch_way_number(const char *name, const char *who, uint64_t lo, uint64_t hi,
+                            uint64_t *out)
+{
+    const char *const text = secure_getenv(name);
+
+    if (text != NULL && ch_number_whole(text, lo, hi, out)) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "%s is \"%s\"; expected a whole number from %llu to %llu, which %s sets",
+                   name, text == NULL ? "" : text, (unsigned long long)lo,
+                   (unsigned long long)hi, who);
 }
 
 chorus_status ch_fd_dup(int fd, int *fd_out)

@@ -4,7 +4,6 @@
  * goes through a socket of its own (message.h says why).
  */
 #include "base/clock.h"
-#include "base/number.h"
 #include "boot/ways.h"
 #include "boot/wire.h"
 
@@ -162,24 +161,12 @@ static const struct ch_boot_ops launcher_ops = {
     .abort_job = launcher_abort_job,
 };
 
-/* The whole number lo..hi in an environment variable that chorusrun sets. */
-static chorus_status number_from(const char *name, long lo, long hi, long *out)
+static chorus_status number_from(const char *name, uint64_t lo, uint64_t hi, uint64_t *out)
 {
-    const char *text = secure_getenv(name);
-    uint64_t value;
-
-    if (text == NULL)
-        return CH_FAIL(
-            CHORUS_ERR_ARG,
-            "%s is set but %s is not; start the program with chorusrun, or unset both",
-            CH_WIRE_ENV_FD, name);
-    if (!ch_number_whole(text, (uint64_t)lo, (uint64_t)hi, &value))
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s is \"%s\"; expected a whole number from %ld to %ld, which "
-                       "chorusrun sets",
-                       name, text, lo, hi);
-    *out = (long)value;
-    return CHORUS_OK;
+    if (secure_getenv(name) != NULL) return ch_way_number(name, "chorusrun", lo, hi, out);
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "%s is set but %s is not; start the program with chorusrun, or unset both",
+                   CH_WIRE_ENV_FD, name);
 }
 
 /* A number alone proves little: the descriptor may be closed, or another file by now. */
@@ -221,9 +208,9 @@ static chorus_status join(struct launcher_boot *boot)
     return st;
 }
 
-chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out)
+static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
-    long n, me, n_cores, inherited;
+    uint64_t n, me, n_cores, inherited;
     struct launcher_boot *boot;
     chorus_status st;
 
@@ -254,3 +241,10 @@ chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out)
     return CH_FAIL(st, "chorusrun has ended, or another process of this PE has joined the job "
                        "already; one of them can");
 }
+
+static bool launcher_applies(char why_out[CH_WAY_WHY_BYTES])
+{
+    return ch_way_variable(CH_WIRE_ENV_FD, why_out) != NULL;
+}
+
+const struct ch_way ch_way_launcher = {"chorusrun", launcher_applies, launcher_open};

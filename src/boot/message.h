@@ -41,6 +41,11 @@ enum {
 #define CH_WIRE_ENV_N_CORES "CHORUS_N_CORES"
 #define CH_WIRE_ENV_FD "CHORUS_BOOT_FD"
 
+/* And on several hosts: where chorusrun listens, as ch_tree_join takes it, and a descriptor
+ * that holds the job's secret. */
+#define CH_WIRE_ENV_ROOT "CHORUS_ROOT"
+#define CH_WIRE_ENV_SECRET_FD "CHORUS_SECRET_FD"
+
 enum ch_wire_kind {
     CH_WIRE_JOIN = 1, /* PE: who I am, and 1 descriptor; not leaving is a failure now */
     CH_WIRE_EXCHANGE, /* PE: my blob, and 0 or 1 descriptors; `code` is my host's number */

@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 enum {
+    CH_TREE_PES_MAX = 1 << 20,
     CH_TREE_CHILDREN = 16,
     CH_TREE_NO_PE = 0x7fffffff, /* the number of a root that is no PE */
     CH_TREE_TEXT_BYTES = 512,   /* of addresses, and of a reason, with the null */
@@ -59,10 +60,10 @@ void ch_tree_secret_make(unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
 void ch_tree_secret_print(const unsigned char secret[CH_BOOT_SECRET_BYTES], char text_out[65]);
 bool ch_tree_secret_parse(const char *text, unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
 
-/* Sockets that listen at all addresses of this host, IPv4 and IPv6, on `port`; 0: on one that
+/* A socket that listens at all addresses of this host, IPv4 and IPv6, on `port`; 0: on one that
  * is free. */
 struct ch_tree_door {
-    int fds[2]; /* -1: none */
+    int fd; /* -1: closed */
     uint16_t port;
 };
 CH_MUST_CHECK chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out);

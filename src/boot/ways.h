@@ -5,12 +5,33 @@
 
 #include "boot/boot.h"
 
-/* A job of one PE: this process. */
-CH_MUST_CHECK chorus_status ch_boot_alone(uint64_t timeout_ns, struct ch_boot **boot_out);
+enum { CH_WAY_WHY_BYTES = 256 };
 
-/* A PE of a job that chorusrun started. ERR_ARG: the environment is not as chorusrun sets it.
- */
-CH_MUST_CHECK chorus_status ch_boot_launcher(uint64_t timeout_ns, struct ch_boot **boot_out);
+/* A way by which a process may have been started. The first that applies is taken. */
+struct ch_way {
+    const char *name;
+    /* Was this process started so? why_out says what shows it, or what is missing. */
+    bool (*applies)(char why_out[CH_WAY_WHY_BYTES]);
+    /* ERR_ARG: the environment is not as whoever started this process sets it. */
+    chorus_status (*open)(uint64_t timeout_ns, struct ch_boot **boot_out);
+};
+
+/* In the order of preference; the last one always applies. */
+extern const struct ch_way *const ch_ways[];
+extern const size_t ch_ways_count;
+
+extern const struct ch_way ch_way_hosts;    /* a PE of chorusrun's, on one of several hosts */
+extern const struct ch_way ch_way_launcher; /* a PE of chorusrun's */
+extern const struct ch_way ch_way_torchrun;
+extern const struct ch_way ch_way_pmix;
+extern const struct ch_way ch_way_alone;
+
+/* The value of a variable, if it is not empty; why_out says whether it is set. */
+const char *ch_way_variable(const char *name, char why_out[CH_WAY_WHY_BYTES]);
+
+/* The whole number lo..hi in a variable that `who` sets. */
+CH_MUST_CHECK chorus_status ch_way_number(const char *name, const char *who, uint64_t lo,
+                                          uint64_t hi, uint64_t *out);
 
 /* Free what ch_boot_locate set; for close. */
 void ch_boot_forget_nodes(struct ch_boot *boot);

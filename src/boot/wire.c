@@ -89,6 +89,44 @@ chorus_status ch_wire_send(int sock, const void *data, size_t bytes, int fd,
     return CHORUS_OK;
 }
 
+ssize_t ch_wire_pass(int sock, const int *fds, uint32_t n)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(CH_WIRE_FDS * sizeof(int))];
+    } control = {.room = ""};
+    char byte = 0;
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+
+    m.msg_control = &control;
+    m.msg_controllen = CMSG_SPACE(n * sizeof(int));
+    control.head.cmsg_level = SOL_SOCKET;
+    control.head.cmsg_type = SCM_RIGHTS;
+    control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+    memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
+    return sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+chorus_status ch_wire_send_fds(int sock, uint32_t n, const int *fds, uint64_t deadline_ns)
+{
+    uint32_t sent = 0;
+
+    while (sent < n) {
+        const uint32_t now = n - sent < CH_WIRE_FDS ? n - sent : CH_WIRE_FDS;
+
+        if (ch_wire_pass(sock, fds + sent, now) > 0)
+            sent += now;
+        else if (errno == EAGAIN)
+            CH_TRY(wait_ready(sock, POLLOUT, deadline_ns));
+        else if (errno == ETOOMANYREFS)
+            CH_TRY(wait_ready(sock, 0, deadline_ns));
+        else if (errno != EINTR)
+            return refused("write to");
+    }
+    return CHORUS_OK;
+}
+
 chorus_status ch_wire_recv(int sock, void *data, size_t bytes, uint64_t deadline_ns)
 {
     size_t got = 0;

@@ -22,4 +22,11 @@ CH_MUST_CHECK chorus_status ch_wire_recv(int sock, void *data, size_t bytes,
 CH_MUST_CHECK chorus_status ch_wire_recv_fds(int sock, uint32_t n, int *fds_out,
                                              uint64_t deadline_ns);
 
+/* Send a byte and n descriptors, 1 to CH_WIRE_FDS, if the socket takes them now. As send(2). */
+ssize_t ch_wire_pass(int sock, const int *fds, uint32_t n);
+
+/* Send n descriptors, which ch_wire_recv_fds receives. */
+CH_MUST_CHECK chorus_status ch_wire_send_fds(int sock, uint32_t n, const int *fds,
+                                             uint64_t deadline_ns);
+
 #endif /* CH_WIRE_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hosts.c: a PE that chorusrun started on one of several hosts, by an agent there. chorusrun
+ * itself is the tree's root; the agent is told when the PE joins and leaves, as chorusrun is on
+ * one host, and the PE ends with it.
+ */
+#include "boot/tree_boot.h"
+#include "boot/ways.h"
+#include "boot/wire.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* 64 hex digits, from a descriptor that is then closed: they are not for programs that this one
+ * starts. */
+static chorus_status read_secret(unsigned char secret_out[CH_BOOT_SECRET_BYTES])
+{
+    char text[2 * CH_BOOT_SECRET_BYTES + 1] = "";
+    size_t got = 0;
+    uint64_t fd;
+    ssize_t n;
+
+    CH_TRY(ch_way_number(CH_WIRE_ENV_SECRET_FD, "chorusrun", 0, INT_MAX, &fd));
+    while (got < sizeof(text) - 1 &&
+           (n = read((int)fd, text + got, sizeof(text) - 1 - got)) != 0) {
+        if (n < 0 && errno != EINTR) break;
+        if (n > 0) got += (size_t)n;
+    }
+    (void)close((int)fd);
+    (void)unsetenv(CH_WIRE_ENV_SECRET_FD);
+    if (ch_tree_secret_parse(text, secret_out)) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "descriptor %d, as %s says, has not the job's secret; start the program "
+                   "with chorusrun, and one process of each PE joins",
+                   (int)fd, CH_WIRE_ENV_SECRET_FD);
+}
+
+static chorus_status hosts_open(uint64_t timeout_ns, struct ch_boot **boot_out)
+{
+    struct ch_tree_start start = {.timeout_ns = timeout_ns};
+    chorus_status status;
+
+    CH_TRY(ch_way_launcher.open(timeout_ns, &start.agent));
+    start.me = start.agent->me;
+    start.n = start.agent->n;
+    start.n_cores = start.agent->n_cores;
+    start.root = secure_getenv(CH_WIRE_ENV_ROOT);
+    status = read_secret(start.secret);
+    if (status == CHORUS_OK) return ch_boot_tree(&start, boot_out);
+    start.agent->ops->close(start.agent);
+    return status;
+}
+
+static bool hosts_applies(char why_out[CH_WAY_WHY_BYTES])
+{
+    return ch_way_variable(CH_WIRE_ENV_ROOT, why_out) != NULL;
+}
+
+const struct ch_way ch_way_hosts = {"chorusrun --hosts", hosts_applies, hosts_open};

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tree.c: a node: its descriptors, and what it does with messages. */
+#include "boot/tree_inside.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { EVENTS = 64 };
+
+/* How long a node that leaves waits for its last messages to go. */
+#define FLUSH_NS (2 * CH_NS_PER_S)
+
+bool ch_tree_watch_fd(struct ch_tree *tree, int fd, const void *what)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = (void *)(uintptr_t)what};
+
+    return epoll_ctl(tree->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms)
+{
+    struct ch_tree *tree = calloc(1, sizeof(*tree));
+
+    if (tree == NULL) return NULL;
+    tree->terms = *terms;
+    tree->door.fd = tree->up.fd = -1;
+    for (int i = 0; i < CH_TREE_CHILDREN; i++)
+        tree->children[i].fd = -1;
+    for (int i = 0; i < CH_TREE_STRANGERS; i++)
+        tree->strangers[i].fd = -1;
+    (void)gethostname(tree->host, sizeof(tree->host) - 1);
+    tree->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (sodium_init() >= 0 && tree->epoll >= 0) return tree;
+    if (tree->epoll >= 0) (void)close(tree->epoll);
+    free(tree);
+    return NULL;
+}
+
+chorus_status ch_tree_root(const struct ch_tree_terms *terms, struct ch_tree_door *door,
+                           struct ch_tree **tree_out)
+{
+    struct ch_tree *tree = ch_tree_make(terms);
+    bool is_made = false;
+
+    if (tree != NULL) {
+        tree->is_root = true;
+        tree->door = *door;
+        *door = (struct ch_tree_door){.fd = -1};
+        tree->hosts = calloc(terms->n, sizeof(*tree->hosts));
+        is_made = tree->hosts != NULL && ch_round_open(tree) &&
+                  ch_tree_watch_fd(tree, tree->door.fd, &tree->door);
+    }
+    ch_tree_door_close(door);
+    if (!is_made) {
+        ch_tree_close(tree);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory or descriptors for a job of %u PEs",
+                       terms->n);
+    }
+    if (terms->me != CH_TREE_NO_PE) ch_tree_note_joined(tree, terms->me, tree->host);
+    *tree_out = tree;
+    return CHORUS_OK;
+}
+
+int ch_tree_watch(const struct ch_tree *tree)
+{
+    return tree->epoll;
+}
+
+void ch_tree_tell_children(struct ch_tree *tree, const struct ch_tree_head *head,
+                           const void *body)
+{
+    for (int i = 0; i < CH_TREE_CHILDREN; i++)
+        ch_link_send(tree, &tree->children[i], head, body);
+}
+
+void ch_tree_tell_all(struct ch_tree *tree, const struct ch_tree_link *from,
+                      const struct ch_tree_head *head, const void *body)
+{
+    for (int i = 0; i < CH_TREE_CHILDREN; i++)
+        if (&tree->children[i] != from) ch_link_send(tree, &tree->children[i], head, body);
+    if (&tree->up != from) ch_link_send(tree, &tree->up, head, body);
+}
+
+/* From a child, what only the root can do with. */
+static void pass_up(struct ch_tree *tree, const struct ch_tree_link *link)
+{
+    const struct ch_tree_head *head = &link->head;
+
+    if (!tree->is_root) {
+        ch_link_send(tree, &tree->up, head, link->body);
+    } else if (head->kind == CH_TREE_JOINED) {
+        link->body[CH_TREE_HOST_BYTES - 1] = '\0';
+        ch_tree_note_joined(tree, head->pe, link->body);
+    } else if (head->kind == CH_TREE_LEFT) {
+        ch_tree_note_left(tree, head->pe);
+    } else if (head->kind == CH_TREE_GATHER) {
+        ch_round_gather(tree, head, link->body);
+    } else if (head->round == tree->round.index) {
+        double waited_s;
+        memcpy(&waited_s, link->body, sizeof(waited_s));
+        ch_round_late(tree, waited_s);
+    }
+}
+
+static void take_message(struct ch_tree *tree, struct ch_tree_link *link)
+{
+    const struct ch_tree_head *head = &link->head;
+    char reason[CH_TREE_TEXT_BYTES] = "";
+
+    switch (head->kind) {
+    case CH_TREE_JOINED:
+    case CH_TREE_GATHER:
+    case CH_TREE_LATE:
+    case CH_TREE_LEFT:
+        if (link != &tree->up) pass_up(tree, link);
+        break;
+    case CH_TREE_RESULT:
+    case CH_TREE_FAIL:
+        if (link == &tree->up) ch_round_result(tree, head, link->body);
+        break;
+    case CH_TREE_BYE:
+        link->is_leaving = true;
+        break;
+    case CH_TREE_ABORT:
+        if (head->bytes > 0) memcpy(reason, link->body, (size_t)head->bytes);
+        ch_tree_note_over(tree, link, head, reason);
+        break;
+    }
+}
+
+static void serve_link(struct ch_tree *tree, struct ch_tree_link *link)
+{
+    ch_link_flush(tree, link);
+    while (link->fd >= 0) {
+        const int got = ch_link_receive(tree, link);
+
+        if (got == 0) return;
+        if (got < 0) {
+            ch_tree_lose(tree, link, errno);
+            return;
+        }
+        take_message(tree, link);
+        ch_link_forget_message(link);
+    }
+}
+
+static bool is_stranger(const struct ch_tree *tree, const void *what)
+{
+    return (uintptr_t)what >= (uintptr_t)tree->strangers &&
+           (uintptr_t)what < (uintptr_t)(tree->strangers + CH_TREE_STRANGERS);
+}
+
+/* Links first: a flood of strangers must not hold up those that have joined. */
+void ch_tree_serve(struct ch_tree *tree)
+{
+    struct epoll_event events[EVENTS];
+    const int n = epoll_wait(tree->epoll, events, EVENTS, 0);
+    bool knocks = false;
+
+    for (int i = 0; i < n; i++) {
+        void *const what = events[i].data.ptr;
+        if (what == &tree->door)
+            knocks = true;
+        else if (!is_stranger(tree, what))
+            serve_link(tree, what);
+    }
+    for (int i = 0; i < n; i++)
+        if (is_stranger(tree, events[i].data.ptr))
+            ch_tree_hear_stranger(tree, events[i].data.ptr);
+    if (knocks) ch_tree_accept(tree);
+    ch_tree_drop_late_strangers(tree);
+}
+
+void ch_tree_exchange(struct ch_tree *tree, const void *blob, size_t bytes, bool has_fd)
+{
+    const struct ch_tree_head head = {.kind = CH_TREE_GATHER,
+                                      .pe = tree->terms.me,
+                                      .round = tree->round.index,
+                                      .bytes = bytes,
+                                      .code = has_fd};
+
+    tree->round.is_mine = true;
+    if (tree->is_over)
+        ch_round_fail_mine(tree, CHORUS_ERR_ABORTED, tree->why_over);
+    else if (tree->why_failed[0] != '\0')
+        ch_round_fail_mine(tree, CHORUS_ERR_ABORTED, tree->why_failed);
+    else if (tree->is_root)
+        ch_round_gather(tree, &head, blob);
+    else
+        ch_link_send(tree, &tree->up, &head, blob);
+}
+
+void ch_tree_late(struct ch_tree *tree, double waited_s)
+{
+    const struct ch_tree_head head = {.kind = CH_TREE_LATE,
+                                      .pe = tree->terms.me,
+                                      .round = tree->round.index,
+                                      .bytes = sizeof(waited_s)};
+
+    if (tree->is_root)
+        ch_round_late(tree, waited_s);
+    else
+        ch_link_send(tree, &tree->up, &head, &waited_s);
+}
+
+/* Until all is written, or what is left cannot be. */
+static void flush_all(struct ch_tree *tree)
+{
+    const uint64_t until_ns = ch_clock_ns() + FLUSH_NS;
+
+    while (ch_clock_ns() < until_ns) {
+        struct pollfd fds[CH_TREE_CHILDREN + 1];
+        nfds_t n = 0;
+
+        for (int i = 0; i <= CH_TREE_CHILDREN; i++) {
+            struct ch_tree_link *const link =
+                i < CH_TREE_CHILDREN ? &tree->children[i] : &tree->up;
+            ch_link_flush(tree, link);
+            if (link->fd >= 0 && link->out_used > 0)
+                fds[n++] = (struct pollfd){link->fd, POLLOUT, 0};
+        }
+        if (n == 0) return;
+        if (poll(fds, n, 100) < 0 && errno != EINTR) return;
+        for (nfds_t i = 0; i < n; i++)
+            if ((fds[i].revents & (POLLERR | POLLHUP)) != 0) return;
+    }
+}
+
+void ch_tree_close(struct ch_tree *tree)
+{
+    const struct ch_tree_head bye = {.kind = CH_TREE_BYE, .pe = CH_TREE_NO_PE};
+
+    if (tree == NULL) return;
+    ch_tree_stop_listening(tree);
+    if (!tree->is_over && tree->terms.me != CH_TREE_NO_PE)
+        ch_tree_note_left(tree, tree->terms.me);
+    ch_tree_tell_all(tree, NULL, &bye, NULL);
+    flush_all(tree);
+    for (int i = 0; i < CH_TREE_CHILDREN; i++)
+        ch_link_close(&tree->children[i]);
+    ch_link_close(&tree->up);
+    ch_round_close(tree);
+    (void)close(tree->epoll);
+    free(tree->hosts);
+    free(tree);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree_accept.c: connections of strangers: PEs that join, and whatever else finds the port. A
+ * stranger costs a descriptor and a few hundred bytes until it has sent a hello in full, or for
+ * CH_TREE_STRANGER_NS; nothing is allocated for it.
+ */
+#include "boot/tree_inside.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void drop(struct ch_tree_stranger *s)
+{
+    if (s->fd >= 0) (void)close(s->fd);
+    s->fd = -1;
+}
+
+void ch_tree_stop_listening(struct ch_tree *tree)
+{
+    if (tree->door.fd < 0) return;
+    ch_tree_door_close(&tree->door);
+    for (int i = 0; i < CH_TREE_STRANGERS; i++)
+        drop(&tree->strangers[i]);
+}
+
+void ch_tree_drop_late_strangers(struct ch_tree *tree)
+{
+    const uint64_t now = ch_clock_ns();
+
+    if (tree->door.fd < 0) return;
+    for (int i = 0; i < CH_TREE_STRANGERS; i++)
+        if (now - tree->strangers[i].since_ns > CH_TREE_STRANGER_NS) drop(&tree->strangers[i]);
+}
+
+static void greet(struct ch_tree *tree, int fd)
+{
+    struct ch_tree_stranger *const s = &tree->strangers[tree->next_stranger];
+
+    tree->next_stranger = (tree->next_stranger + 1) % CH_TREE_STRANGERS;
+    drop(s);
+    *s = (struct ch_tree_stranger){.fd = fd, .since_ns = ch_clock_ns()};
+    ch_tree_socket_set(fd);
+    ch_tree_challenge_make(&s->challenge);
+    /* A new socket takes so few bytes, or is of no use. */
+    if (send(fd, &s->challenge, sizeof(s->challenge), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+            (ssize_t)sizeof(s->challenge) ||
+        !ch_tree_watch_fd(tree, fd, s))
+        drop(s);
+}
+
+void ch_tree_accept(struct ch_tree *tree)
+{
+    for (int i = 0; i < CH_TREE_ACCEPTS && tree->door.fd >= 0; i++) {
+        const int fd = accept4(tree->door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd >= 0) {
+            greet(tree, fd);
+        } else if (errno == EMFILE || errno == ENFILE) {
+            drop(&tree->strangers[tree->next_stranger]); /* the oldest makes place */
+            tree->next_stranger = (tree->next_stranger + 1) % CH_TREE_STRANGERS;
+        } else if (errno != ECONNABORTED && errno != EINTR) {
+            return;
+        }
+    }
+}
+
+static void answer(struct ch_tree *tree, const struct ch_tree_stranger *s,
+                   struct ch_tree_answer *a)
+{
+    a->pe = a->kind == CH_TREE_REDIRECT ? a->pe : tree->terms.me;
+    (void)snprintf(a->host, sizeof(a->host), "%s", tree->host);
+    ch_tree_answer_seal(a, tree->terms.secret, &s->challenge, &s->hello);
+    (void)send(s->fd, a, sizeof(*a), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static struct ch_tree_link *free_child(struct ch_tree *tree)
+{
+    for (int i = 0; i < CH_TREE_CHILDREN; i++)
+        if (tree->children[i].fd < 0) return &tree->children[i];
+    return NULL;
+}
+
+static void redirect(struct ch_tree *tree, const struct ch_tree_stranger *s)
+{
+    const struct ch_tree_link *const child = &tree->children[tree->next_child];
+    struct ch_tree_answer a = {.kind = CH_TREE_REDIRECT, .pe = child->pe};
+
+    tree->next_child = (tree->next_child + 1) % CH_TREE_CHILDREN;
+    a.n_addresses = child->n_addresses;
+    memcpy(a.addresses, child->addresses, sizeof(a.addresses));
+    answer(tree, s, &a);
+}
+
+static void welcome(struct ch_tree *tree, struct ch_tree_stranger *s, struct ch_tree_link *link)
+{
+    const struct ch_tree_hello *const hello = &s->hello;
+    struct ch_tree_head head = {
+        .kind = CH_TREE_JOINED, .pe = hello->pe, .bytes = CH_TREE_HOST_BYTES};
+    struct ch_tree_answer a = {.kind = CH_TREE_WELCOME};
+    const int fd = s->fd;
+
+    answer(tree, s, &a);
+    (void)epoll_ctl(tree->epoll, EPOLL_CTL_DEL, fd, NULL);
+    s->fd = -1;
+    *link = (struct ch_tree_link){.fd = -1, .pe = hello->pe};
+    memcpy(link->host, hello->host, sizeof(link->host));
+    link->n_addresses = hello->n_addresses;
+    memcpy(link->addresses, hello->addresses, sizeof(link->addresses));
+    if (!ch_link_open(tree, link, fd)) {
+        ch_tree_lose(tree, link, errno);
+        return;
+    }
+    if (tree->is_root)
+        ch_tree_note_joined(tree, hello->pe, hello->host);
+    else
+        ch_link_send(tree, &tree->up, &head, hello->host);
+}
+
+/* It knows the secret: a reason to refuse it is one to end the job. */
+static void refuse(struct ch_tree *tree, const struct ch_tree_stranger *s, const char *why)
+{
+    struct ch_tree_answer a = {.kind = CH_TREE_REFUSED};
+
+    (void)snprintf(a.reason, sizeof(a.reason), "PE %u %.480s", s->hello.pe, why);
+    answer(tree, s, &a);
+    ch_tree_abort(tree, 1, a.reason);
+}
+
+static bool is_for_me(const struct ch_tree *tree, const struct ch_tree_hello *hello)
+{
+    return hello->to == tree->terms.me || (hello->to == CH_TREE_ANY && tree->is_root);
+}
+
+/* The hello is here in full. */
+static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
+{
+    struct ch_tree_answer refused = {.kind = CH_TREE_REFUSED};
+    char why[CH_TREE_TEXT_BYTES];
+    struct ch_tree_link *link;
+
+    if (!ch_tree_hello_check(&s->hello, tree->terms.secret, &s->challenge)) {
+        tree->n_refused++;
+        answer(tree, s, &refused);
+        return;
+    }
+    if (!is_for_me(tree, &s->hello)) return; /* an address that two hosts have */
+    if (!ch_tree_hello_fits(&s->hello, tree->terms.n, why)) {
+        refuse(tree, s, why);
+        return;
+    }
+    link = free_child(tree);
+    if (link != NULL)
+        welcome(tree, s, link);
+    else
+        redirect(tree, s);
+}
+
+void ch_tree_hear_stranger(struct ch_tree *tree, struct ch_tree_stranger *s)
+{
+    while (s->fd >= 0) {
+        const size_t bytes = sizeof(s->hello) - s->got;
+        const ssize_t n = recv(s->fd, (char *)&s->hello + s->got, bytes, MSG_DONTWAIT);
+
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) return;
+        if (n > 0) s->got += (size_t)n;
+        if (n > 0 && s->got < sizeof(s->hello)) continue;
+        if (n > 0) judge(tree, s);
+        drop(s);
+    }
+}

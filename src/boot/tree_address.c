@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "boot/tree_address.h"
+
+#include "base/clock.h"
+#include "base/number.h"
+#include "boot/tree.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How the kernel watches a connection. */
+enum { PROBE_S = 1, PROBES = 4, DEAD_MS = 4000 };
+
+enum { BACKLOG = 4096, NAME_CHARS = 256 };
+
+static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+void ch_tree_socket_set(int fd)
+{
+    static const struct {
+        int level, name, value;
+    } settings[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},         {IPPROTO_TCP, TCP_KEEPIDLE, PROBE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S}, {IPPROTO_TCP, TCP_KEEPCNT, PROBES},
+        {IPPROTO_TCP, TCP_NODELAY, 1},         {IPPROTO_TCP, TCP_USER_TIMEOUT, DEAD_MS},
+    };
+
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        (void)setsockopt(fd, settings[i].level, settings[i].name, &settings[i].value,
+                         sizeof(int));
+}
+
+/* A socket for IPv6 takes IPv4 as well, unless told otherwise; some hosts have no IPv6. */
+static int bind_family(int family, uint16_t port)
+{
+    const struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    const struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
+    const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int off = 0, on = 1;
+    int rc;
+
+    if (fd < 0) return -1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (family == AF_INET6) (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    if (family == AF_INET6)
+        rc = bind(fd, (const struct sockaddr *)&six, sizeof(six));
+    else
+        rc = bind(fd, (const struct sockaddr *)&four, sizeof(four));
+    if (rc == 0) rc = listen(fd, BACKLOG);
+    if (rc == 0) return fd;
+    (void)close(fd);
+    return -1;
+}
+
+chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out)
+{
+    union {
+        struct sockaddr_storage any;
+        struct sockaddr_in6 six;
+        struct sockaddr_in four;
+    } own;
+    socklen_t bytes = sizeof(own);
+    int fd = bind_family(AF_INET6, port);
+
+    if (fd < 0 && errno != EADDRINUSE && errno != EACCES) fd = bind_family(AF_INET, port);
+    if (fd < 0)
+        return CH_FAIL(
+            CHORUS_ERR_SYSTEM, "cannot listen on port %u: %s%s", port, strerror(errno),
+            errno == EADDRINUSE ? "; another program does: choose another port" : "");
+    memset(&own, 0, sizeof(own));
+    (void)getsockname(fd, (struct sockaddr *)&own, &bytes);
+    out->fd = fd;
+    out->port = ntohs(own.any.ss_family == AF_INET6 ? own.six.sin6_port : own.four.sin_port);
+    return CHORUS_OK;
+}
+
+void ch_tree_door_close(struct ch_tree_door *door)
+{
+    if (door->fd >= 0) (void)close(door->fd);
+    door->fd = -1;
+}
+
+/* False: an address of another family, or of one link alone. */
+static bool from_socket(const struct sockaddr *from, struct ch_tree_address *out)
+{
+    *out = (struct ch_tree_address){.port = 0};
+    if (from != NULL && from->sa_family == AF_INET) {
+        struct sockaddr_in four;
+        memcpy(&four, from, sizeof(four));
+        memcpy(out->ip, mapped, sizeof(mapped));
+        memcpy(out->ip + sizeof(mapped), &four.sin_addr, 4);
+        out->port = ntohs(four.sin_port);
+        return true;
+    }
+    if (from != NULL && from->sa_family == AF_INET6) {
+        struct sockaddr_in6 six;
+        memcpy(&six, from, sizeof(six));
+        memcpy(out->ip, &six.sin6_addr, 16);
+        out->port = ntohs(six.sin6_port);
+        out->scope = six.sin6_scope_id;
+        return true;
+    }
+    return false;
+}
+
+static bool is_link_local(const struct ch_tree_address *a)
+{
+    return a->ip[0] == 0xfe && (a->ip[1] & 0xc0) == 0x80;
+}
+
+uint32_t ch_tree_own_addresses(uint16_t port, struct ch_tree_address out[CH_TREE_ADDRESSES])
+{
+    static const unsigned char loopback[4] = {127, 0, 0, 1};
+    struct ifaddrs *all = NULL;
+    uint32_t n = 0;
+
+    if (getifaddrs(&all) != 0) all = NULL;
+    for (const struct ifaddrs *i = all; i != NULL && n < CH_TREE_ADDRESSES - 1;
+         i = i->ifa_next) {
+        if ((i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0) continue;
+        if (!from_socket(i->ifa_addr, &out[n]) || is_link_local(&out[n])) continue;
+        out[n++].port = port;
+    }
+    if (all != NULL) freeifaddrs(all);
+    out[n] = (struct ch_tree_address){.port = port};
+    memcpy(out[n].ip, mapped, sizeof(mapped));
+    memcpy(out[n].ip + sizeof(mapped), loopback, sizeof(loopback));
+    return n + 1;
+}
+
+void ch_tree_address_print(const struct ch_tree_address *a, char text_out[CH_TREE_ADDRESS_TEXT])
+{
+    char ip[INET6_ADDRSTRLEN] = "";
+
+    if (memcmp(a->ip, mapped, sizeof(mapped)) == 0) {
+        (void)inet_ntop(AF_INET, a->ip + sizeof(mapped), ip, sizeof(ip));
+        (void)snprintf(text_out, CH_TREE_ADDRESS_TEXT, "%s:%u", ip, a->port);
+        return;
+    }
+    (void)inet_ntop(AF_INET6, a->ip, ip, sizeof(ip));
+    (void)snprintf(text_out, CH_TREE_ADDRESS_TEXT, "[%s]:%u", ip, a->port);
+}
+
+void ch_tree_addresses(const struct ch_tree_door *door, char text_out[CH_TREE_TEXT_BYTES])
+{
+    struct ch_tree_address own[CH_TREE_ADDRESSES];
+    const uint32_t n = ch_tree_own_addresses(door->port, own);
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        char one[CH_TREE_ADDRESS_TEXT];
+        ch_tree_address_print(&own[i], one);
+        used += (size_t)snprintf(text_out + used, CH_TREE_TEXT_BYTES - used, "%s%s",
+                                 i == 0 ? "" : ",", one);
+    }
+}
+
+/* "host:port" or "[ip]:port", in the first `chars` of text. */
+static bool split(const char *text, size_t chars, char name[NAME_CHARS], char port[8])
+{
+    const char *colon = memrchr(text, ':', chars);
+    const char *end;
+    uint64_t value;
+
+    if (colon == NULL || colon == text) return false;
+    end = colon;
+    if ((size_t)(text + chars - colon - 1) > 5) return false;
+    (void)snprintf(port, 8, "%.*s", (int)(text + chars - colon - 1), colon + 1);
+    if (!ch_number_whole(port, 1, 65535, &value)) return false;
+    if (text[0] == '[') {
+        if (colon[-1] != ']') return false;
+        text++;
+        end--;
+    }
+    if (end <= text || end - text >= NAME_CHARS) return false;
+    (void)snprintf(name, NAME_CHARS, "%.*s", (int)(end - text), text);
+    return true;
+}
+
+static uint32_t resolve(const char *name, const char *port, struct ch_tree_address *out,
+                        uint32_t room, char *why_out, size_t why_bytes)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    const int rc = getaddrinfo(name, port, &hints, &found);
+    uint32_t n = 0;
+
+    if (rc != 0) {
+        (void)snprintf(why_out, why_bytes, "host \"%s\" is not known: %s", name,
+                       gai_strerror(rc));
+        return 0;
+    }
+    for (const struct addrinfo *i = found; i != NULL && n < room; i = i->ai_next)
+        if (from_socket(i->ai_addr, &out[n])) n++;
+    freeaddrinfo(found);
+    return n;
+}
+
+uint32_t ch_tree_address_find(const char *text, struct ch_tree_address out[CH_TREE_ADDRESSES],
+                              char *why_out, size_t why_bytes)
+{
+    uint32_t n = 0;
+
+    (void)snprintf(why_out, why_bytes, "there is no address in \"%s\"", text);
+    while (*text != '\0' && n < CH_TREE_ADDRESSES) {
+        const size_t chars = strcspn(text, ",");
+        char name[NAME_CHARS], port[8];
+
+        if (!split(text, chars, name, port)) {
+            (void)snprintf(why_out, why_bytes, "\"%.*s\" is not of the form host:port",
+                           (int)(chars < 64 ? chars : 64), text);
+            return 0;
+        }
+        n += resolve(name, port, out + n, CH_TREE_ADDRESSES - n, why_out, why_bytes);
+        text += chars + (text[chars] == ',');
+    }
+    return n;
+}
+
+static int finish_connect(int fd, uint64_t deadline_ns)
+{
+    struct pollfd p = {fd, POLLOUT, 0};
+    socklen_t bytes = sizeof(int);
+    int error = ETIMEDOUT;
+
+    for (uint64_t now; (now = ch_clock_ns()) < deadline_ns;) {
+        if (poll(&p, 1, (int)((deadline_ns - now) / CH_NS_PER_MS) + 1) <= 0) continue;
+        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) error = errno;
+        break;
+    }
+    return error;
+}
+
+int ch_tree_connect(const struct ch_tree_address *a, uint64_t deadline_ns)
+{
+    const bool is_four = memcmp(a->ip, mapped, sizeof(mapped)) == 0;
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(a->port)};
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(a->port)};
+    const int fd =
+        socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error = 0, rc;
+
+    if (fd < 0) return -1;
+    memcpy(&six.sin6_addr, a->ip, 16);
+    six.sin6_scope_id = a->scope;
+    memcpy(&four.sin_addr, a->ip + sizeof(mapped), 4);
+    ch_tree_socket_set(fd);
+    if (is_four)
+        rc = connect(fd, (const struct sockaddr *)&four, sizeof(four));
+    else
+        rc = connect(fd, (const struct sockaddr *)&six, sizeof(six));
+    if (rc != 0) error = errno == EINPROGRESS ? finish_connect(fd, deadline_ns) : errno;
+    if (error == 0) return fd;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree_address.h: addresses of nodes, and sockets that find out by themselves that their peer's
+ * host is gone.
+ *
+ * Nodes send no heartbeats. The kernel probes an idle connection every second (SO_KEEPALIVE)
+ * and ends one whose peer's kernel has not answered for 4 s (TCP_USER_TIMEOUT). The kernel of a
+ * stopped process answers, so stopping one ends nothing; a link that is down, or a host that
+ * lost its power, ends its connections in 4 to 5 s.
+ */
+#ifndef CH_TREE_ADDRESS_H
+#define CH_TREE_ADDRESS_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum { CH_TREE_ADDRESSES = 8, CH_TREE_ADDRESS_TEXT = 64 };
+
+/* IPv4 addresses are mapped into IPv6 (::ffff:10.0.0.1). */
+struct ch_tree_address {
+    unsigned char ip[16];
+    uint16_t port;
+    uint16_t zero;
+    uint32_t scope; /* of a link-local address on this host, which is not sent */
+};
+
+/* Where others may reach `port` of this host: the interfaces' addresses, the loopback last. */
+uint32_t ch_tree_own_addresses(uint16_t port, struct ch_tree_address out[CH_TREE_ADDRESSES]);
+
+/* "10.0.0.1:4000", "[fd00::1]:4000" */
+void ch_tree_address_print(const struct ch_tree_address *address,
+                           char text_out[CH_TREE_ADDRESS_TEXT]);
+
+/* "host:port,..." with names or numbers. Returns how many were found; 0 with why_out, if it
+ * is not of that form or no name is known. */
+uint32_t ch_tree_address_find(const char *text, struct ch_tree_address out[CH_TREE_ADDRESSES],
+                              char *why_out, size_t why_bytes);
+
+/* Connect, until deadline_ns. Returns a socket that does not block, or -1 with errno. */
+int ch_tree_connect(const struct ch_tree_address *address, uint64_t deadline_ns);
+
+/* Settings of a connection, accepted or made. */
+void ch_tree_socket_set(int fd);
+
+#endif /* CH_TREE_ADDRESS_H */

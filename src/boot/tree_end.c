@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tree_end.c: who is in the job, who left it, who was lost, and that it is over. */
+#include "boot/tree_inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void ch_tree_note_joined(struct ch_tree *tree, uint32_t pe, const char *host)
+{
+    const struct ch_tree_events *const events = &tree->terms.events;
+    char why[CH_TREE_TEXT_BYTES];
+
+    if (tree->hosts[pe][0] != '\0') {
+        (void)snprintf(why, sizeof(why),
+                       "two processes are PE %u: one on host %s, one on host %s; start each PE "
+                       "once",
+                       pe, tree->hosts[pe], host);
+        ch_tree_abort(tree, 1, why);
+        return;
+    }
+    (void)snprintf(tree->hosts[pe], CH_TREE_HOST_BYTES, "%s", host[0] != '\0' ? host : "?");
+    if (events->joined != NULL) events->joined(events->self, pe, tree->hosts[pe]);
+}
+
+void ch_tree_note_left(struct ch_tree *tree, uint32_t pe)
+{
+    const struct ch_tree_head head = {.kind = CH_TREE_LEFT, .pe = pe};
+    const struct ch_tree_events *const events = &tree->terms.events;
+    char why[64];
+
+    if (!tree->is_root) {
+        ch_link_send(tree, &tree->up, &head, NULL);
+        return;
+    }
+    if (events->left != NULL) events->left(events->self, pe);
+    if (tree->is_over || tree->why_failed[0] != '\0') return;
+    (void)snprintf(why, sizeof(why), "PE %u left the job", pe);
+    ch_round_fail(tree, CHORUS_ERR_ABORTED, why);
+}
+
+void ch_tree_note_over(struct ch_tree *tree, const struct ch_tree_link *from,
+                       const struct ch_tree_head *head, const char *reason)
+{
+    const struct ch_tree_events *const events = &tree->terms.events;
+
+    if (tree->is_over) return;
+    tree->is_over = true;
+    tree->status = head->code;
+    (void)snprintf(tree->why_over, CH_TREE_TEXT_BYTES, "%s", reason);
+    ch_tree_tell_all(tree, from, head, reason);
+    ch_tree_stop_listening(tree);
+    ch_round_fail_mine(tree, CHORUS_ERR_ABORTED, tree->why_over);
+    if (events->over != NULL) events->over(events->self, tree->status, tree->why_over);
+}
+
+void ch_tree_abort(struct ch_tree *tree, int status, const char *reason)
+{
+    const struct ch_tree_head head = {.kind = CH_TREE_ABORT,
+                                      .pe = tree->terms.me,
+                                      .bytes = strnlen(reason, CH_TREE_TEXT_BYTES - 1),
+                                      .code = status};
+
+    ch_tree_note_over(tree, NULL, &head, reason);
+}
+
+static const char *how_it_ended(int error)
+{
+    switch (error) {
+    case 0:
+    case ECONNRESET:
+    case EPIPE:
+        return "its process has ended";
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ENETDOWN:
+        return "its host does not answer";
+    case EPROTO:
+        return "it sent a message of a form that is not known";
+    default:
+        return strerror(error);
+    }
+}
+
+void ch_tree_lose(struct ch_tree *tree, struct ch_tree_link *link, int error)
+{
+    char why[CH_TREE_TEXT_BYTES], who[32] = "the launcher";
+
+    if (!link->is_leaving && !tree->is_over) {
+        if (link->pe != CH_TREE_NO_PE) (void)snprintf(who, sizeof(who), "PE %u", link->pe);
+        (void)snprintf(why, sizeof(why), "%s on host %s was lost: %s", who, link->host,
+                       how_it_ended(error));
+    } else {
+        why[0] = '\0';
+    }
+    ch_link_close(link);
+    if (why[0] != '\0') ch_tree_abort(tree, 1, why);
+}

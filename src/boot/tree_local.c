@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "boot/tree_local.h"
+
+#include "base/clock.h"
+#include "boot/tree_message.h"
+#include "boot/ways.h"
+#include "boot/wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct ch_local {
+    const struct ch_boot *boot; /* borrowed */
+    uint32_t leader, n_near;
+    int door;   /* the leader's, until all have connected; else -1 */
+    int *socks; /* [n]: the leader's to the others, the others' to the leader; -1: none */
+    bool is_broken;
+};
+
+/* In the abstract namespace, which leaves nothing behind. */
+static socklen_t name_socket(const struct ch_local *local, struct sockaddr_un *out)
+{
+    unsigned char job[CH_TREE_JOB_BYTES];
+    char text[2 * CH_TREE_JOB_BYTES + 1];
+
+    ch_tree_job(local->boot->secret, job);
+    for (size_t i = 0; i < sizeof(job); i++)
+        (void)snprintf(text + 2 * i, 3, "%02x", job[i]);
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                       (size_t)snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1,
+                                        "chorus-%s-%u", text, local->leader));
+}
+
+static chorus_status listen_here(struct ch_local *local)
+{
+    struct sockaddr_un name;
+    const socklen_t bytes = name_socket(local, &name);
+
+    local->door = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (local->door >= 0 && bind(local->door, (struct sockaddr *)&name, bytes) == 0 &&
+        listen(local->door, SOMAXCONN) == 0)
+        return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_SYSTEM,
+                   "cannot make the socket by which the PEs of this host pass descriptors: %s",
+                   strerror(errno));
+}
+
+chorus_status ch_local_open(const struct ch_boot *boot, struct ch_local **out)
+{
+    struct ch_local *local = calloc(1, sizeof(*local));
+    int *socks = calloc(boot->n, sizeof(*socks));
+    chorus_status status = CHORUS_OK;
+
+    if (local == NULL || socks == NULL) {
+        free(local);
+        free(socks);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to pass descriptors");
+    }
+    *local = (struct ch_local){.boot = boot, .door = -1, .socks = socks, .leader = boot->n};
+    for (uint32_t pe = boot->n; pe-- > 0;) {
+        local->socks[pe] = -1;
+        if (!ch_boot_is_near(boot, pe)) continue;
+        local->leader = pe;
+        local->n_near++;
+    }
+    if (local->leader == boot->me && local->n_near > 1) status = listen_here(local);
+    if (status != CHORUS_OK) {
+        ch_local_close(local);
+        return status;
+    }
+    *out = local;
+    return CHORUS_OK;
+}
+
+/* Whoever waits for this PE finds that it has gone. */
+static void hang_up(struct ch_local *local)
+{
+    local->is_broken = true;
+    ch_fd_close_all(&local->door, 1);
+    ch_fd_close_all(local->socks, local->boot->n);
+    local->door = -1;
+    for (uint32_t pe = 0; pe < local->boot->n; pe++)
+        local->socks[pe] = -1;
+}
+
+void ch_local_close(struct ch_local *local)
+{
+    if (local == NULL) return;
+    hang_up(local);
+    free(local->socks);
+    free(local);
+}
+
+static bool is_own_user(int sock)
+{
+    struct ucred who;
+    socklen_t bytes = sizeof(who);
+
+    return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == geteuid();
+}
+
+/* A PE of this host says its number; anybody else is dropped. */
+static void take_in(struct ch_local *local, int sock, uint64_t deadline_ns)
+{
+    const struct ch_boot *const boot = local->boot;
+    const uint64_t soon = ch_clock_ns() + CH_NS_PER_S;
+    uint32_t pe;
+
+    if (is_own_user(sock) &&
+        ch_wire_recv(sock, &pe, sizeof(pe),
+                     deadline_ns != 0 && deadline_ns < soon ? deadline_ns : soon) ==
+            CHORUS_OK &&
+        pe < boot->n && pe != boot->me && ch_boot_is_near(boot, pe) && local->socks[pe] < 0)
+        local->socks[pe] = sock;
+    else
+        (void)close(sock);
+}
+
+/* The leader: until all of the host have connected. The tree's thread closes nothing here, so
+ * the wait looks up from time to time whether the job is over. */
+static chorus_status await_all(struct ch_local *local, uint64_t deadline_ns)
+{
+    struct ch_boot *const boot = (struct ch_boot *)(uintptr_t)local->boot;
+    uint32_t n_here = 1;
+
+    while (n_here < local->n_near) {
+        struct pollfd p = {local->door, POLLIN, 0};
+        int sock;
+
+        CH_TRY(boot->ops->serve(boot));
+        if (deadline_ns != 0 && ch_clock_ns() >= deadline_ns) return CHORUS_ERR_TIMEOUT;
+        if (poll(&p, 1, 50) <= 0) continue;
+        sock = accept4(local->door, NULL, NULL, SOCK_CLOEXEC);
+        if (sock >= 0) take_in(local, sock, deadline_ns);
+        n_here = 1;
+        for (uint32_t pe = 0; pe < boot->n; pe++)
+            n_here += local->socks[pe] >= 0;
+    }
+    ch_fd_close_all(&local->door, 1);
+    local->door = -1;
+    return CHORUS_OK;
+}
+
+static chorus_status collect(struct ch_local *local, int fd, int *fds, uint64_t deadline_ns)
+{
+    const struct ch_boot *const boot = local->boot;
+
+    if (local->door >= 0) CH_TRY(await_all(local, deadline_ns));
+    CH_TRY(ch_fd_dup(fd, &fds[boot->me]));
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        if (local->socks[pe] >= 0)
+            CH_TRY(ch_wire_recv_fds(local->socks[pe], 1, &fds[pe], deadline_ns));
+    return CHORUS_OK;
+}
+
+/* All are on fds, with -1 between them; PEs of a host need not be neighbours. */
+static chorus_status hand_out(struct ch_local *local, const int *fds, uint64_t deadline_ns)
+{
+    const uint32_t n = local->boot->n;
+    int *dense = calloc(local->n_near, sizeof(int));
+    chorus_status status = CHORUS_OK;
+    uint32_t k = 0;
+
+    if (dense == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to pass descriptors");
+    for (uint32_t pe = 0; pe < n; pe++)
+        if (fds[pe] >= 0) dense[k++] = fds[pe];
+    for (uint32_t pe = 0; pe < n && status == CHORUS_OK; pe++)
+        if (local->socks[pe] >= 0)
+            status = ch_wire_send_fds(local->socks[pe], k, dense, deadline_ns);
+    free(dense);
+    return status;
+}
+
+static chorus_status lead(struct ch_local *local, int fd, int *fds_out, uint64_t deadline_ns)
+{
+    chorus_status status = collect(local, fd, fds_out, deadline_ns);
+
+    if (status == CHORUS_OK) status = hand_out(local, fds_out, deadline_ns);
+    if (status == CHORUS_OK) return CHORUS_OK;
+    ch_fd_close_all(fds_out, local->boot->n);
+    return status;
+}
+
+static chorus_status connect_leader(struct ch_local *local)
+{
+    struct sockaddr_un name;
+    const socklen_t bytes = name_socket(local, &name);
+    const int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (sock >= 0 && connect(sock, (struct sockaddr *)&name, bytes) == 0 && is_own_user(sock)) {
+        local->socks[local->leader] = sock;
+        return ch_wire_send(sock, &local->boot->me, sizeof(uint32_t), -1, 0);
+    }
+    if (sock >= 0) (void)close(sock);
+    return CH_FAIL(CHORUS_ERR_SYSTEM,
+                   "cannot reach PE %u, which is on this host, to pass descriptors: %s",
+                   local->leader, strerror(errno));
+}
+
+static chorus_status attend(struct ch_local *local, int fd, int *fds_out, uint64_t deadline_ns)
+{
+    const struct ch_boot *const boot = local->boot;
+    const char byte = 0;
+    uint32_t k = local->n_near;
+
+    if (local->socks[local->leader] < 0) CH_TRY(connect_leader(local));
+    CH_TRY(ch_wire_send(local->socks[local->leader], &byte, 1, fd, deadline_ns));
+    CH_TRY(ch_wire_recv_fds(local->socks[local->leader], k, fds_out, deadline_ns));
+    for (uint32_t pe = boot->n; pe-- > 0;)
+        fds_out[pe] = ch_boot_is_near(boot, pe) ? fds_out[--k] : -1;
+    return CHORUS_OK;
+}
+
+chorus_status ch_local_exchange(struct ch_local *local, int fd, int *fds_out,
+                                uint64_t deadline_ns)
+{
+    struct ch_boot *const boot = (struct ch_boot *)(uintptr_t)local->boot;
+    chorus_status status;
+
+    if (local->is_broken)
+        return CH_FAIL(CHORUS_ERR_ABORTED, "exchange at start: an earlier one failed half way");
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        fds_out[pe] = -1;
+    if (local->leader == boot->me)
+        status = lead(local, fd, fds_out, deadline_ns);
+    else
+        status = attend(local, fd, fds_out, deadline_ns);
+    if (status == CHORUS_OK) return CHORUS_OK;
+    hang_up(local);
+    if (status == CHORUS_ERR_TIMEOUT)
+        return CH_FAIL(status, "exchange at start: the PEs of this host did not all pass their "
+                               "descriptors in time");
+    if (status != CHORUS_ERR_ABORTED) return status;
+    CH_TRY(boot->ops->serve(boot)); /* what ended the job has the better message */
+    return CH_FAIL(status, "exchange at start: a PE of this host gave up passing descriptors");
+}

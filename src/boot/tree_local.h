@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree_local.h: descriptors among the PEs of one host, which TCP does not carry. The lowest PE
+ * of the host has a UNIX socket, named by the job, to which the others of it connect at the
+ * first exchange; it collects theirs and gives all to each.
+ */
+#ifndef CH_TREE_LOCAL_H
+#define CH_TREE_LOCAL_H
+
+#include "boot/boot.h"
+
+struct ch_local;
+
+/* Before the PEs of the host meet, so that all find the socket. Not collective. */
+CH_MUST_CHECK chorus_status ch_local_open(const struct ch_boot *boot, struct ch_local **out);
+void ch_local_close(struct ch_local *local); /* null is a no-op */
+
+/* Give fd, get those of the host's PEs at their places of fds_out, and -1 at others.
+ * Collective over the host, after ch_local_open of all its PEs. After a failure, all that
+ * follow fail. */
+CH_MUST_CHECK chorus_status ch_local_exchange(struct ch_local *local, int fd, int *fds_out,
+                                              uint64_t deadline_ns);
+
+#endif /* CH_TREE_LOCAL_H */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "boot/tree_message.h"
+
+#include "chorus/chorus.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+void ch_tree_secret_make(unsigned char secret_out[CH_BOOT_SECRET_BYTES])
+{
+    randombytes_buf(secret_out, CH_BOOT_SECRET_BYTES);
+}
+
+void ch_tree_secret_print(const unsigned char secret[CH_BOOT_SECRET_BYTES], char text_out[65])
+{
+    (void)sodium_bin2hex(text_out, 2 * CH_BOOT_SECRET_BYTES + 1, secret, CH_BOOT_SECRET_BYTES);
+}
+
+bool ch_tree_secret_parse(const char *text, unsigned char secret_out[CH_BOOT_SECRET_BYTES])
+{
+    unsigned char secret[CH_BOOT_SECRET_BYTES];
+    size_t bytes = 0;
+
+    if (strlen(text) != 2 * CH_BOOT_SECRET_BYTES) return false;
+    if (sodium_hex2bin(secret, sizeof(secret), text, strlen(text), NULL, &bytes, NULL) != 0)
+        return false;
+    if (bytes != sizeof(secret)) return false;
+    memcpy(secret_out, secret, sizeof(secret));
+    return true;
+}
+
+void ch_tree_job(const unsigned char secret[CH_BOOT_SECRET_BYTES],
+                 unsigned char job_out[CH_TREE_JOB_BYTES])
+{
+    static const unsigned char what[] = "job";
+
+    (void)crypto_generichash(job_out, CH_TREE_JOB_BYTES, what, sizeof(what), secret,
+                             CH_BOOT_SECRET_BYTES);
+}
+
+void ch_tree_challenge_make(struct ch_tree_challenge *out)
+{
+    out->magic = CH_TREE_MAGIC;
+    randombytes_buf(out->nonce, sizeof(out->nonce));
+}
+
+/* Over nonces and message; a hello has no nonce of the other side yet, and gives null. */
+static void mac_of(unsigned char mac_out[CH_TREE_MAC_BYTES], const unsigned char *secret,
+                   const struct ch_tree_challenge *challenge, const unsigned char *nonce,
+                   const void *message, size_t bytes)
+{
+    crypto_generichash_state state;
+
+    (void)crypto_generichash_init(&state, secret, CH_BOOT_SECRET_BYTES, CH_TREE_MAC_BYTES);
+    (void)crypto_generichash_update(&state, challenge->nonce, sizeof(challenge->nonce));
+    if (nonce != NULL) (void)crypto_generichash_update(&state, nonce, CH_TREE_NONCE_BYTES);
+    (void)crypto_generichash_update(&state, message, bytes);
+    (void)crypto_generichash_final(&state, mac_out, CH_TREE_MAC_BYTES);
+}
+
+static bool is_text(const char *text, size_t bytes)
+{
+    return memchr(text, '\0', bytes) != NULL;
+}
+
+void ch_tree_hello_seal(struct ch_tree_hello *hello, const unsigned char *secret,
+                        const struct ch_tree_challenge *challenge)
+{
+    hello->magic = CH_TREE_MAGIC;
+    hello->version_major = CHORUS_MAJOR_VERSION;
+    hello->version_minor = CHORUS_MINOR_VERSION;
+    ch_tree_job(secret, hello->job);
+    randombytes_buf(hello->nonce, sizeof(hello->nonce));
+    mac_of(hello->mac, secret, challenge, NULL, hello, offsetof(struct ch_tree_hello, mac));
+}
+
+bool ch_tree_hello_check(const struct ch_tree_hello *hello, const unsigned char *secret,
+                         const struct ch_tree_challenge *challenge)
+{
+    unsigned char mac[CH_TREE_MAC_BYTES];
+
+    mac_of(mac, secret, challenge, NULL, hello, offsetof(struct ch_tree_hello, mac));
+    return hello->magic == CH_TREE_MAGIC && sodium_memcmp(mac, hello->mac, sizeof(mac)) == 0 &&
+           is_text(hello->host, sizeof(hello->host)) && hello->n_addresses <= CH_TREE_ADDRESSES;
+}
+
+bool ch_tree_hello_fits(const struct ch_tree_hello *hello, uint32_t n,
+                        char why_out[CH_TREE_TEXT_BYTES])
+{
+    if (hello->version_major != CHORUS_MAJOR_VERSION ||
+        hello->version_minor != CHORUS_MINOR_VERSION) {
+        (void)snprintf(why_out, CH_TREE_TEXT_BYTES,
+                       "on host %s is of Chorus %u.%u and others of %u.%u; use one version on "
+                       "all hosts",
+                       hello->host, hello->version_major, hello->version_minor,
+                       CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION);
+        return false;
+    }
+    if (hello->n == n && hello->pe < n) return true;
+    (void)snprintf(why_out, CH_TREE_TEXT_BYTES,
+                   "on host %s was started as PE %u of %u, and others as of %u; start all "
+                   "with the same number of PEs",
+                   hello->host, hello->pe, hello->n, n);
+    return false;
+}
+
+void ch_tree_answer_seal(struct ch_tree_answer *answer, const unsigned char *secret,
+                         const struct ch_tree_challenge *challenge,
+                         const struct ch_tree_hello *hello)
+{
+    answer->magic = CH_TREE_MAGIC;
+    mac_of(answer->mac, secret, challenge, hello->nonce, answer,
+           offsetof(struct ch_tree_answer, mac));
+}
+
+bool ch_tree_answer_check(const struct ch_tree_answer *answer, const unsigned char *secret,
+                          const struct ch_tree_challenge *challenge,
+                          const struct ch_tree_hello *hello)
+{
+    unsigned char mac[CH_TREE_MAC_BYTES];
+
+    mac_of(mac, secret, challenge, hello->nonce, answer, offsetof(struct ch_tree_answer, mac));
+    return answer->magic == CH_TREE_MAGIC &&
+           sodium_memcmp(mac, answer->mac, sizeof(mac)) == 0 &&
+           is_text(answer->host, sizeof(answer->host)) &&
+           is_text(answer->reason, sizeof(answer->reason)) &&
+           answer->n_addresses <= CH_TREE_ADDRESSES;
+}
+
+bool ch_tree_head_check(const struct ch_tree_head *head, uint32_t n)
+{
+    if (head->pe >= n && head->pe != CH_TREE_NO_PE) return false;
+    switch (head->kind) {
+    case CH_TREE_JOINED:
+        return head->pe < n && head->bytes == CH_TREE_HOST_BYTES;
+    case CH_TREE_GATHER:
+        return head->pe < n && head->bytes <= CH_TREE_BLOB_MAX;
+    case CH_TREE_LATE:
+        return head->bytes == sizeof(double);
+    case CH_TREE_RESULT:
+        return head->bytes <= (uint64_t)n * CH_TREE_BLOB_MAX;
+    case CH_TREE_FAIL:
+        return head->bytes < CH_TREE_TEXT_BYTES && head->code < 0;
+    case CH_TREE_ABORT:
+        return head->bytes < CH_TREE_TEXT_BYTES;
+    case CH_TREE_LEFT:
+    case CH_TREE_BYE:
+        return head->bytes == 0;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree_message.h: what nodes of a tree say to each other, as bytes. Nothing here reads or
+ * writes a socket.
+ *
+ * Who accepts a connection sends a challenge at once: a nonce, which makes a hello that was
+ * recorded elsewhere worthless. Who connected answers with a hello, and gets an answer. Hello
+ * and answer carry a MAC over themselves and both nonces, with the job's secret as the key.
+ * After a welcome, both send messages: a head, and `bytes` bytes after it.
+ *
+ * Numbers are as this machine has them; the magic number differs on one of the other order.
+ */
+#ifndef CH_TREE_MESSAGE_H
+#define CH_TREE_MESSAGE_H
+
+#include "boot/tree.h"
+#include "boot/tree_address.h"
+
+#include <stddef.h>
+
+enum {
+    CH_TREE_MAGIC = 0x43485401, /* "CHT", and the version of this protocol */
+    CH_TREE_NONCE_BYTES = 32,
+    CH_TREE_MAC_BYTES = 32,
+    CH_TREE_JOB_BYTES = 16,
+    CH_TREE_BLOB_MAX = 1 << 20, /* bytes a PE may give to an exchange */
+};
+
+struct ch_tree_challenge {
+    uint32_t magic;
+    unsigned char nonce[CH_TREE_NONCE_BYTES];
+};
+
+struct ch_tree_hello {
+    uint32_t magic;
+    uint32_t version_major, version_minor; /* of the library */
+    uint32_t pe, n;                        /* who joins, and what it takes for the PEs */
+    uint32_t to; /* the PE it was sent to; CH_TREE_ANY: the root, whoever that is */
+    unsigned char job[CH_TREE_JOB_BYTES];
+    unsigned char nonce[CH_TREE_NONCE_BYTES];
+    char host[CH_TREE_HOST_BYTES];
+    uint32_t n_addresses; /* where it listens */
+    struct ch_tree_address addresses[CH_TREE_ADDRESSES];
+    unsigned char mac[CH_TREE_MAC_BYTES]; /* last */
+};
+
+enum { CH_TREE_ANY = 0x7ffffffe };
+
+enum ch_tree_answer_kind {
+    CH_TREE_WELCOME = 1, /* a child now */
+    CH_TREE_REDIRECT,    /* to the child `pe`, at `addresses` */
+    CH_TREE_REFUSED      /* for the reason */
+};
+
+struct ch_tree_answer {
+    uint32_t magic;
+    uint32_t kind;
+    uint32_t pe; /* who answers; of a redirect, the child */
+    char host[CH_TREE_HOST_BYTES];
+    char reason[CH_TREE_TEXT_BYTES];
+    uint32_t n_addresses;
+    struct ch_tree_address addresses[CH_TREE_ADDRESSES];
+    unsigned char mac[CH_TREE_MAC_BYTES]; /* last; wrong where the hello's was */
+};
+
+enum ch_tree_kind {
+    CH_TREE_JOINED = 1, /* up: PE `pe` has joined; the bytes are its host's name */
+    CH_TREE_GATHER,     /* up: the blob of `pe`; `code`: whether a descriptor goes with it */
+    CH_TREE_LATE,       /* up: `pe` has waited as long as it does; the bytes are a double, s */
+    CH_TREE_RESULT,     /* down: the blobs of all PEs */
+    CH_TREE_FAIL,       /* down: no result; `code` is a status, the bytes are the reason. Other
+                           than ERR_ARG: nor will there be one any more */
+    CH_TREE_LEFT,       /* up: PE `pe` has left the job */
+    CH_TREE_BYE,        /* to a neighbour: this connection is about to end, and that is well */
+    CH_TREE_ABORT       /* everywhere: the job is over; the bytes are the reason */
+};
+
+struct ch_tree_head {
+    uint32_t kind;
+    uint32_t pe;
+    uint64_t round; /* of GATHER, LATE, RESULT, FAIL: exchanges before this one */
+    uint64_t bytes; /* that follow */
+    int32_t code;
+    uint32_t zero;
+};
+
+/* Is a head of this form sent in a job of n PEs? */
+bool ch_tree_head_check(const struct ch_tree_head *head, uint32_t n);
+
+/* What names the job where the secret must not be told. */
+void ch_tree_job(const unsigned char secret[CH_BOOT_SECRET_BYTES],
+                 unsigned char job_out[CH_TREE_JOB_BYTES]);
+
+void ch_tree_challenge_make(struct ch_tree_challenge *out);
+
+/* Fill in magic number, version, job, nonce and MAC; the rest is set. */
+void ch_tree_hello_seal(struct ch_tree_hello *hello, const unsigned char *secret,
+                        const struct ch_tree_challenge *challenge);
+/* Was it sealed with this secret for this challenge, and has it the form of one? */
+bool ch_tree_hello_check(const struct ch_tree_hello *hello, const unsigned char *secret,
+                         const struct ch_tree_challenge *challenge);
+/* Is whoever sealed it of this version, and of n PEs? If not, why_out continues "PE 1 ...". */
+bool ch_tree_hello_fits(const struct ch_tree_hello *hello, uint32_t n,
+                        char why_out[CH_TREE_TEXT_BYTES]);
+
+/* The same for an answer to a hello. */
+void ch_tree_answer_seal(struct ch_tree_answer *answer, const unsigned char *secret,
+                         const struct ch_tree_challenge *challenge,
+                         const struct ch_tree_hello *hello);
+bool ch_tree_answer_check(const struct ch_tree_answer *answer, const unsigned char *secret,
+                          const struct ch_tree_challenge *challenge,
+                          const struct ch_tree_hello *hello);
+
+#endif /* CH_TREE_MESSAGE_H */
