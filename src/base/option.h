@@ -34,6 +34,7 @@
     X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple FIFO at a time; packets and lines: a quarter") \
     X(NVLS, nvls, SWITCH, "0", "1: multicast in the hardware of NVLink switches, unless a variable of the site forbids it") \
     X(FABRIC, fabric, SWITCH, "1", "0: processes share the memory of GPUs by descriptors, not by fabric handles where all GPUs offer them") \
+    X(VERBS, verbs, STRING, "", "RDMA device to use, as device[:port[:GID index]]; empty: the nearest")    \
     X(EARLY, early, SWITCH, "1", "0: no kernel of a GPU is launched before the one before it on its stream has ended") \
     X(TRANSPORT, transport, STRING, "", "networks between hosts that may be taken: names, with commas between them, or ^ and names that may not; \"mapped\" is memory of the own host; all, if empty") \
     X(CHECK, check, COUNT, "0", "for debugging: 1: calls on streams of a GPU fail that begin while another on their team runs, as from two graphs") \

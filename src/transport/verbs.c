@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verbs.c: the network of RDMA devices, by libibverbs: reliable queue pairs, one a context and
+ * a pair of PEs. docs/design.md says how words follow data, and why atomics are for CPUs.
+ */
+#include "transport/verbs_state.h"
+
+#include "base/clock.h"
+#include "transport/verbs_order.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define CARD_MAGIC 0x43485643u /* "CHVC" */
+#define DRAIN_NS (250 * CH_NS_PER_MS)
+
+enum {
+    MAIL_BYTES = 64,
+    CALLS_SENT = 64,
+    INLINE_BYTES = 220, /* asked for; perftest asks for as many */
+    MAILS_AT = 0,
+    RECEIVED_AT = MAILS_AT + CH_VERBS_MAILS * MAIL_BYTES,
+    SENT_AT = RECEIVED_AT + CH_VERBS_CALLS * CH_VERBS_CALL_BYTES,
+    PIECES_AT = SENT_AT + CALLS_SENT * CH_VERBS_CALL_BYTES,
+    RXE_VENDOR = 0xffffff,
+};
+#define POOL_BYTES (PIECES_AT + CH_VERBS_PIECES * CH_VERBS_PIECE_BYTES)
+
+_Static_assert(sizeof(struct ch_verbs_card) <= CH_NET_CARD_BYTES, "card");
+_Static_assert(sizeof(struct ch_verbs_mail) <= MAIL_BYTES, "mail");
+
+char *ch_verbs_mail_at(const struct ch_net *net, uint32_t i)
+{
+    return net->pool + MAILS_AT + (size_t)i * MAIL_BYTES;
+}
+
+char *ch_verbs_received_at(const struct ch_net *net, uint32_t i)
+{
+    return net->pool + RECEIVED_AT + (size_t)i * CH_VERBS_CALL_BYTES;
+}
+
+char *ch_verbs_sent_at(const struct ch_net *net, uint32_t i)
+{
+    return net->pool + SENT_AT + (size_t)i * CH_VERBS_CALL_BYTES;
+}
+
+/* --- start and end --- */
+
+/* Why memory could not be registered. */
+static chorus_status refuse_memory(const struct ch_net *net, size_t bytes, int error)
+{
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+    (void)getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (error == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
+        return CH_FAIL(
+            CHORUS_ERR_NOMEM,
+            "verbs: %s cannot register %zu KiB of memory: this process may lock %llu "
+            "KiB; raise that limit (ulimit -l, or LimitMEMLOCK of the service)",
+            net->device.name, bytes >> 10, (unsigned long long)limit.rlim_cur >> 10);
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "verbs: %s cannot register %zu KiB of memory: %s",
+                   net->device.name, bytes >> 10, strerror(error));
+}
+
+/* Shared memory, so that a fork neither copies what the device writes nor takes it away. */
+static chorus_status make_pool(struct ch_net *net)
+{
+    net->pool =
+        mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (net->pool == MAP_FAILED) {
+        net->pool = NULL;
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the buffers of verbs");
+    }
+    net->pool_mr = ibv_reg_mr(net->pd, net->pool, POOL_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    if (net->pool_mr == NULL) return refuse_memory(net, POOL_BYTES, errno);
+    for (uint32_t i = 0; i < CH_VERBS_PIECES; i++)
+        net->free_pieces[i] = net->pool + PIECES_AT + i * CH_VERBS_PIECE_BYTES;
+    net->n_free_pieces = CH_VERBS_PIECES;
+    return CHORUS_OK;
+}
+
+static chorus_status refuse(const struct ch_net *net, const char *what)
+{
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: %s makes no %s: %s", net->device.name, what,
+                   strerror(errno));
+}
+
+static chorus_status make_queues(struct ch_net *net)
+{
+    struct ibv_srq_init_attr init = {.attr = {.max_wr = CH_VERBS_MAILS, .max_sge = 1}};
+    const int completions = CH_VERBS_SENDS + CH_VERBS_MAILS + 2 * CH_VERBS_CALLS;
+
+    net->channel = ibv_create_comp_channel(net->device.context);
+    if (net->channel == NULL) return refuse(net, "completion channel");
+    net->cq = ibv_create_cq(net->device.context, completions, NULL, net->channel, 0);
+    if (net->cq == NULL) return refuse(net, "completion queue");
+    net->srq = ibv_create_srq(net->pd, &init);
+    if (net->srq == NULL) return refuse(net, "shared receive queue");
+    for (uint32_t i = 0; i < CH_VERBS_MAILS && net->failed == CHORUS_OK; i++)
+        ch_verbs_mail(net, i);
+    return ch_verbs_make_calls(net);
+}
+
+/* One queue pair to see what those of links will be like. */
+static chorus_status try_queue_pair(struct ch_net *net)
+{
+    struct ibv_qp *qp = ch_verbs_qp(net, INLINE_BYTES, &net->inline_bytes);
+
+    if (qp == NULL) qp = ch_verbs_qp(net, sizeof(struct ch_verbs_mail), &net->inline_bytes);
+    if (qp == NULL) return refuse(net, "queue pair of the kind that Chorus needs");
+    /* The kernel's processor takes packets in order, and stores their data before the next. */
+    net->is_in_order = net->device.attr.vendor_id == RXE_VENDOR || ch_verbs_writes_in_order(qp);
+    (void)ibv_destroy_qp(qp);
+    return CHORUS_OK;
+}
+
+static chorus_status make_watch(struct ch_net *net)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    net->watch_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (net->watch_fd < 0 ||
+        epoll_ctl(net->watch_fd, EPOLL_CTL_ADD, net->channel->fd, &event) != 0 ||
+        epoll_ctl(net->watch_fd, EPOLL_CTL_ADD, net->device.context->async_fd, &event) != 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "verbs: cannot poll for events: %s", strerror(errno));
+    return CHORUS_OK;
+}
+
+/* This PE's place among those of its host, to spread them over ports. */
+static uint32_t place(const struct ch_net_terms *terms)
+{
+    uint32_t before = 0;
+
+    for (uint32_t pe = 0; pe < terms->me; pe++)
+        before += terms->nodes[pe] == terms->nodes[terms->me];
+    return before;
+}
+
+static chorus_status start(struct ch_net *net)
+{
+    struct ch_verbs_wish wish;
+
+    if (sodium_init() < 0) return CH_FAIL(CHORUS_ERR_SYSTEM, "libsodium does not start");
+    CH_TRY(ch_verbs_wish_read(net->terms.options->verbs, &wish));
+    CH_TRY(ch_verbs_device_open(&wish, place(&net->terms), &net->device));
+    net->pd = ibv_alloc_pd(net->device.context);
+    if (net->pd == NULL) return refuse(net, "protection domain");
+    CH_TRY(make_pool(net));
+    CH_TRY(make_queues(net));
+    CH_TRY(try_queue_pair(net));
+    return make_watch(net);
+}
+
+/* What was posted arrives even if nobody waits for it; a moment for that. */
+static void drain(struct ch_net *net)
+{
+    const uint64_t start_ns = ch_clock_ns();
+    bool moved;
+
+    while (net->failed == CHORUS_OK && ch_clock_ns() - start_ns < DRAIN_NS) {
+        bool is_empty = true;
+
+        for (uint32_t i = 0; i < net->n_links; i++) {
+            if (net->links[i]->stage != CH_VERBS_UP) continue;
+            ch_verbs_flush(net, net->links[i]);
+            is_empty = is_empty && net->links[i]->posted == net->links[i]->retired;
+        }
+        if (is_empty || ch_verbs_progress(net, &moved) != CHORUS_OK) return;
+        (void)sched_yield();
+    }
+}
+
+static void verbs_close(struct ch_net *net)
+{
+    if (net == NULL) return;
+    drain(net);
+    for (uint32_t i = 0; i < net->n_links; i++)
+        ch_verbs_link_free(net->links[i]);
+    for (uint32_t i = 0; i < net->n_ctxs; i++)
+        free(net->by_ctx[i]);
+    for (uint32_t i = 0; net->peers != NULL && i < net->terms.n; i++)
+        free(net->peers[i].places);
+    while (net->n_parts > 0)
+        ch_net_verbs.detach(net, net->parts[0].base);
+    if (net->calls != NULL) (void)ibv_destroy_qp(net->calls);
+    if (net->srq != NULL) (void)ibv_destroy_srq(net->srq);
+    if (net->cq != NULL) (void)ibv_destroy_cq(net->cq);
+    if (net->channel != NULL) (void)ibv_destroy_comp_channel(net->channel);
+    if (net->pool_mr != NULL) (void)ibv_dereg_mr(net->pool_mr);
+    if (net->pool != NULL) (void)munmap(net->pool, POOL_BYTES);
+    if (net->pd != NULL) (void)ibv_dealloc_pd(net->pd);
+    if (net->watch_fd >= 0) (void)close(net->watch_fd);
+    ch_verbs_device_close(&net->device);
+    sodium_memzero(net->terms.secret, sizeof(net->terms.secret));
+    free(net->links);
+    free(net->by_ctx);
+    free(net->peers);
+    free(net->parts);
+    free(net);
+}
+
+static chorus_status verbs_open(const struct ch_net_terms *terms, struct ch_net **net_out)
+{
+    struct ch_net *net = calloc(1, sizeof(*net));
+    chorus_status st;
+
+    if (net == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
+    net->terms = *terms;
+    net->watch_fd = -1;
+    /* A fork would take pages of the library's queues away from the device on kernels before
+     * 5.12. It fails if the program has used the library before, and has decided then. The heap
+     * is shared memory, which a fork leaves in place, so children keep it (MADV_DOFORK). */
+    (void)ibv_fork_init();
+    st = start(net);
+    if (st == CHORUS_OK)
+        *net_out = net;
+    else
+        verbs_close(net);
+    return st;
+}
+
+static uint32_t verbs_caps(const struct ch_net *net)
+{
+    /* Only software has no key under which writes may pass each other. */
+    const bool in_order = net->is_in_order && net->device.is_software;
+
+    return CH_NET_KEYS | (in_order ? CH_NET_IN_ORDER : 0);
+}
+
+/* --- peers and memory --- */
+
+static uint8_t roce_version(const struct ch_verbs_device *device)
+{
+    if (!device->is_ethernet) return 0;
+    return device->gid.gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
+}
+
+static void verbs_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES])
+{
+    struct ch_verbs_card card = {.magic = CARD_MAGIC,
+                                 .qpn = net->calls->qp_num,
+                                 .lid = net->device.port_attr.lid,
+                                 .mtu = (uint8_t)net->device.port_attr.active_mtu,
+                                 .is_ethernet = net->device.is_ethernet,
+                                 .version = roce_version(&net->device)};
+
+    card.reads = net->device.attr.max_qp_rd_atom < CH_VERBS_READS
+                     ? (uint8_t)net->device.attr.max_qp_rd_atom
+                     : CH_VERBS_READS;
+    memcpy(card.gid, net->device.gid.gid.raw, sizeof(card.gid));
+    memcpy(card.where, net->device.where, sizeof(card.where));
+    memset(card_out, 0, CH_NET_CARD_BYTES);
+    memcpy(card_out, &card, sizeof(card));
+}
+
+static chorus_status verbs_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES])
+{
+    struct ch_verbs_peer *peers = calloc(net->terms.n, sizeof(*peers));
+
+    if (peers == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u peers", net->terms.n);
+    for (uint32_t pe = 0; pe < net->terms.n; pe++) {
+        struct ch_verbs_card *card = &peers[pe].card;
+
+        memcpy(card, cards[pe], sizeof(*card));
+        card->where[sizeof(card->where) - 1] = '\0';
+        if (card->magic == CARD_MAGIC && card->version == roce_version(&net->device)) continue;
+        (void)CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                      "verbs: PE %u uses %s, and PE %u uses %s, which cannot reach each other; "
+                      "name one kind for all with CHORUS_VERBS=device:port:gid",
+                      pe, card->where, net->terms.me, net->device.where);
+        free(peers);
+        return CHORUS_ERR_UNSUPPORTED;
+    }
+    net->peers = peers;
+    return CHORUS_OK;
+}
+
+/*
+ * Twice: under the strict key a write passes no other, and words have to be written so; under
+ * the relaxed one writes of data may pass each other on the way through the host, which some
+ * need to be fast. Where there is no bus, or the second is refused, both are one.
+ */
+static chorus_status verbs_attach(struct ch_net *net, void *base, size_t bytes,
+                                  uint64_t *key_out)
+{
+    const unsigned access =
+        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    struct ch_verbs_part part = {.base = base, .bytes = bytes};
+    struct ch_verbs_part *parts = realloc(net->parts, (net->n_parts + 1) * sizeof(*parts));
+
+    if (parts == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of the heap");
+    net->parts = parts;
+    part.strict = ibv_reg_mr(net->pd, base, bytes, access);
+    if (part.strict == NULL) return refuse_memory(net, bytes, errno);
+    if (!net->device.is_software)
+        part.relaxed = ibv_reg_mr(net->pd, base, bytes, access | IBV_ACCESS_RELAXED_ORDERING);
+    (void)madvise(base, bytes, MADV_DOFORK);
+    parts[net->n_parts++] = part;
+    *key_out = (uint64_t)part.strict->rkey << 32 |
+               (part.relaxed != NULL ? part.relaxed : part.strict)->rkey;
+    return CHORUS_OK;
+}
+
+static void verbs_detach(struct ch_net *net, void *base)
+{
+    for (size_t i = 0; i < net->n_parts; i++) {
+        if (net->parts[i].base != base) continue;
+        (void)ibv_dereg_mr(net->parts[i].strict);
+        if (net->parts[i].relaxed != NULL) (void)ibv_dereg_mr(net->parts[i].relaxed);
+        net->parts[i] = net->parts[--net->n_parts];
+        return;
+    }
+}
+
+static chorus_status verbs_learn(struct ch_net *net, uint32_t pe, const char *there,
+                                 size_t bytes, uint64_t key)
+{
+    struct ch_verbs_peer *peer = &net->peers[pe];
+    struct ch_verbs_place *places =
+        realloc(peer->places, (peer->n_places + 1) * sizeof(*places));
+
+    if (places == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of PE %u's heap", pe);
+    peer->places = places;
+    places[peer->n_places++] =
+        (struct ch_verbs_place){there, bytes, (uint32_t)(key >> 32), (uint32_t)key};
+    return CHORUS_OK;
+}
+
+static void verbs_forget(struct ch_net *net, uint32_t pe, const char *there)
+{
+    struct ch_verbs_peer *peer = &net->peers[pe];
+
+    for (size_t i = 0; i < peer->n_places; i++) {
+        if (peer->places[i].base != there) continue;
+        peer->places[i] = peer->places[--peer->n_places];
+        return;
+    }
+}
+
+/* --- operations --- */
+
+static void submit(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_verbs_op *op)
+{
+    struct ch_verbs_link *link = ch_verbs_link(net, ctx, pe);
+
+    if (link != NULL) ch_verbs_post(net, link, op);
+}
+
+static void verbs_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there,
+                      const void *src, size_t bytes)
+{
+    submit(net, ctx, pe,
+           &(struct ch_verbs_op){
+               .kind = CH_VERBS_PUT, .there = there, .src = src, .bytes = bytes});
+}
+
+static void verbs_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there,
+                      uint64_t value)
+{
+    submit(net, ctx, pe,
+           &(struct ch_verbs_op){.kind = CH_VERBS_SAY, .there = (char *)there, .value = value});
+}
+
+static void verbs_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst,
+                      const char *there, size_t bytes)
+{
+    submit(net, ctx, pe,
+           &(struct ch_verbs_op){.kind = CH_VERBS_GET,
+                                 .there = (char *)(uintptr_t)there,
+                                 .dst = dst,
+                                 .bytes = bytes});
+}
+
+static void verbs_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op,
+                      void *there, size_t bytes, uint64_t value, uint64_t compare,
+                      uint64_t *fetched_out)
+{
+    submit(net, ctx, pe,
+           &(struct ch_verbs_op){.kind = CH_VERBS_AMO,
+                                 .amo = op,
+                                 .there = there,
+                                 .dst = fetched_out,
+                                 .bytes = bytes,
+                                 .value = value,
+                                 .compare = compare});
+}
+
+static bool link_is_sent(struct ch_net *net, struct ch_verbs_link *link)
+{
+    (void)net;
+    if (link->stage == CH_VERBS_FAILED) return true;
+    return link->n_held == 0 && link->retired >= link->lent;
+}
+
+static bool link_is_done(struct ch_net *net, struct ch_verbs_link *link)
+{
+    if (link->stage == CH_VERBS_FAILED) return true;
+    if (link->n_held > 0) return false;
+    ch_verbs_flush(net, link);
+    return link->posted == link->retired && link->asked == link->answered;
+}
+
+static bool all_are(struct ch_net *net, uint32_t ctx, uint32_t pe,
+                    bool (*what)(struct ch_net *, struct ch_verbs_link *))
+{
+    if (pe != CH_NET_ALL) {
+        struct ch_verbs_link *link = ch_verbs_link_known(net, ctx, pe);
+
+        return link == NULL || what(net, link);
+    }
+    for (uint32_t i = 0; i < net->n_links; i++)
+        if (net->links[i]->ctx == ctx && !what(net, net->links[i])) return false;
+    return true;
+}
+
+static bool verbs_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    return all_are(net, ctx, pe, link_is_sent);
+}
+
+static bool verbs_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    return all_are(net, ctx, pe, link_is_done);
+}
+
+static void verbs_describe(const struct ch_net *net, uint32_t pe,
+                           char why_out[CH_NET_WHY_BYTES])
+{
+    const struct ch_verbs_link *link = ch_verbs_link_known(net, 0, pe);
+
+    (void)snprintf(why_out, CH_NET_WHY_BYTES, "verbs: %.65s to %.65s%s", net->device.where,
+                   net->peers != NULL ? net->peers[pe].card.where : "?",
+                   link != NULL && link->stage == CH_VERBS_UP ? ", connected" : "");
+}
+
+const struct ch_net_ops ch_net_verbs = {
+    .name = "verbs",
+    .open = verbs_open,
+    .close = verbs_close,
+    .caps = verbs_caps,
+    .card = verbs_card,
+    .meet = verbs_meet,
+    .attach = verbs_attach,
+    .detach = verbs_detach,
+    .learn = verbs_learn,
+    .forget = verbs_forget,
+    .put = verbs_put,
+    .say = verbs_say,
+    .get = verbs_get,
+    .amo = verbs_amo,
+    .is_sent = verbs_is_sent,
+    .is_done = verbs_is_done,
+    .progress = ch_verbs_progress,
+    .watch = ch_verbs_watch,
+    .describe = verbs_describe,
+};

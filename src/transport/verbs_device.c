@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/verbs_device.h"
+
+#include "base/number.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <hwloc.h>
+#include <hwloc/linux.h>
+#include <hwloc/openfabrics-verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PORTS_MAX = 64,   /* active ports of a host that are looked at */
+    GIDS_MAX = 256,   /* entries of a port's table that are looked at */
+    NUMBER_BYTES = 8, /* of a port or GID in text */
+};
+
+chorus_status ch_verbs_wish_read(const char *text, struct ch_verbs_wish *out)
+{
+    struct ch_verbs_wish wish = {.gid = -1};
+    char port[NUMBER_BYTES] = "", gid[NUMBER_BYTES] = "", rest;
+    uint64_t number;
+    /* "" is no wish. */
+    const int n = sscanf(text, "%63[^:]:%7[^:]:%7[^:]%c", wish.name, port, gid, &rest);
+    const size_t parts = *text == '\0' ? 0 : (size_t)(n < 0 ? 0 : n);
+    size_t colons = 0;
+
+    for (const char *c = text; *c != '\0'; c++)
+        colons += *c == ':';
+    if (parts > 3 || (parts == 0 ? *text != '\0' : colons != parts - 1)) goto out_bad;
+    if (parts > 1) {
+        if (!ch_number_whole(port, 1, UINT8_MAX, &number)) goto out_bad;
+        wish.port = (uint8_t)number;
+    }
+    if (parts > 2) {
+        if (!ch_number_whole(gid, 0, GIDS_MAX - 1, &number)) goto out_bad;
+        wish.gid = (int)number;
+    }
+    *out = wish;
+    return CHORUS_OK;
+
+out_bad:
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "CHORUS_VERBS is \"%s\"; expected device[:port[:GID index]], as in "
+                   "mlx5_0:1:3; ibv_devinfo lists devices",
+                   text);
+}
+
+static bool is_ipv4(const union ibv_gid *gid)
+{
+    static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+    return memcmp(gid->raw, mapped, sizeof(mapped)) == 0;
+}
+
+static bool is_of_link(const union ibv_gid *gid)
+{
+    return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+static int gid_worth(const struct ibv_gid_entry *entry)
+{
+    const int kind = is_ipv4(&entry->gid) ? 3 : is_of_link(&entry->gid) ? 1 : 2;
+
+    return (entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 4 : 0) + kind;
+}
+
+int ch_verbs_gid_choose(const struct ibv_gid_entry *entries, size_t n, uint8_t port)
+{
+    int best = -1, worth = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (entries[i].port_num == port && gid_worth(&entries[i]) > worth) {
+            best = (int)i;
+            worth = gid_worth(&entries[i]);
+        }
+    return best;
+}
+
+/* --- finding ports --- */
+
+struct port {
+    struct ibv_device *device;
+    uint8_t number;
+    bool is_near;
+};
+
+/* Is the device near a core that this process may run on? */
+static bool is_near(hwloc_topology_t topology, hwloc_const_bitmap_t own,
+                    struct ibv_device *device)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    const bool near = set == NULL || hwloc_ibv_get_device_cpuset(topology, device, set) != 0 ||
+                      hwloc_bitmap_intersects(set, own);
+
+    hwloc_bitmap_free(set);
+    return near;
+}
+
+/* All are near where hwloc knows nothing. */
+static void find_near(struct port *ports, size_t n)
+{
+    hwloc_topology_t topology;
+    hwloc_bitmap_t own = hwloc_bitmap_alloc();
+
+    if (own == NULL || hwloc_topology_init(&topology) != 0) goto out_bitmap;
+    if (hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE) == 0 &&
+        hwloc_topology_load(topology) == 0 &&
+        hwloc_get_cpubind(topology, own, HWLOC_CPUBIND_PROCESS) == 0)
+        for (size_t i = 0; i < n; i++)
+            ports[i].is_near = is_near(topology, own, ports[i].device);
+    hwloc_topology_destroy(topology);
+out_bitmap:
+    hwloc_bitmap_free(own);
+}
+
+/* Why the last device that the wish admits was of no use. */
+struct excuse {
+    char text[200];
+};
+
+static void add_ports(struct ibv_device *device, const struct ch_verbs_wish *wish,
+                      struct port *ports, size_t *n, struct excuse *excuse)
+{
+    const char *name = ibv_get_device_name(device);
+    struct ibv_context *context = ibv_open_device(device);
+    struct ibv_device_attr attr;
+    struct ibv_port_attr port_attr;
+
+    if (context == NULL) {
+        (void)snprintf(excuse->text, sizeof(excuse->text), "%s cannot be opened: %s%s", name,
+                       strerror(errno),
+                       errno == EACCES || errno == EPERM
+                           ? "; this user needs read and write access to /dev/infiniband"
+                           : "");
+        return;
+    }
+    if (ibv_query_device(context, &attr) != 0) attr.phys_port_cnt = 0;
+    if (wish->port > attr.phys_port_cnt)
+        (void)snprintf(excuse->text, sizeof(excuse->text),
+                       "%s has %u ports, and CHORUS_VERBS asks for port %u", name,
+                       attr.phys_port_cnt, wish->port);
+    for (uint8_t p = 1; p <= attr.phys_port_cnt && *n < PORTS_MAX; p++) {
+        if (wish->port != 0 && p != wish->port) continue;
+        if (ibv_query_port(context, p, &port_attr) == 0 && port_attr.state == IBV_PORT_ACTIVE) {
+            ports[(*n)++] = (struct port){device, p, true};
+            continue;
+        }
+        (void)snprintf(excuse->text, sizeof(excuse->text), "port %u of %s is not active", p,
+                       name);
+    }
+    (void)ibv_close_device(context);
+}
+
+/* The port to use, of those of all devices. */
+static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs_wish *wish,
+                                 uint32_t nth, struct port *out)
+{
+    struct excuse excuse = {"there is no such device; ibv_devinfo lists those there are"};
+    struct port ports[PORTS_MAX];
+    size_t n = 0, near = 0;
+
+    if (wish->name[0] == '\0')
+        (void)snprintf(excuse.text, sizeof(excuse.text), "this host has no RDMA device");
+    for (struct ibv_device **d = list; *d != NULL; d++)
+        if (wish->name[0] == '\0' || strcmp(wish->name, ibv_get_device_name(*d)) == 0)
+            add_ports(*d, wish, ports, &n, &excuse);
+    if (n == 0)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs%s%s: %s",
+                       wish->name[0] != '\0' ? " on " : "", wish->name, excuse.text);
+    if (n > 1) find_near(ports, n);
+    for (size_t i = 0; i < n; i++)
+        near += ports[i].is_near;
+    nth %= (uint32_t)(near > 0 ? near : n);
+    for (size_t i = 0; i < n; i++)
+        if ((ports[i].is_near || near == 0) && nth-- == 0) *out = ports[i];
+    return CHORUS_OK;
+}
+
+/* --- opening one --- */
+
+static chorus_status choose_gid(const struct ch_verbs_wish *wish,
+                                struct ch_verbs_device *device)
+{
+    struct ibv_gid_entry entries[GIDS_MAX];
+    const ssize_t n = ibv_query_gid_table(device->context, entries, GIDS_MAX, 0);
+    int i;
+
+    if (n < 0)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: the GIDs of %s cannot be read: %s",
+                       device->name, strerror((int)-n));
+    if (wish->gid >= 0) {
+        for (i = 0; i < n; i++)
+            if (entries[i].port_num == device->port &&
+                entries[i].gid_index == (uint32_t)wish->gid)
+                break;
+        if (i == n)
+            return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                           "verbs: port %u of %s has no GID %d, which CHORUS_VERBS asks for; "
+                           "ibv_devinfo -v lists those it has",
+                           device->port, device->name, wish->gid);
+    } else {
+        i = ch_verbs_gid_choose(entries, (size_t)n, device->port);
+        if (i < 0)
+            return CH_FAIL(
+                CHORUS_ERR_UNSUPPORTED,
+                "verbs: port %u of %s has no GID; give its network device an address",
+                device->port, device->name);
+    }
+    device->gid = entries[i];
+    return CHORUS_OK;
+}
+
+static void name_where(struct ch_verbs_device *device)
+{
+    char address[INET6_ADDRSTRLEN] = "?";
+    const union ibv_gid *gid = &device->gid.gid;
+
+    if (is_ipv4(gid))
+        (void)inet_ntop(AF_INET, &gid->raw[12], address, sizeof(address));
+    else
+        (void)inet_ntop(AF_INET6, gid->raw, address, sizeof(address));
+    if (device->is_ethernet)
+        (void)snprintf(device->where, sizeof(device->where), "%.16s:%u, RoCE v%d, GID %u (%s)",
+                       device->name, device->port,
+                       device->gid.gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1,
+                       device->gid.gid_index, address);
+    else
+        (void)snprintf(device->where, sizeof(device->where), "%.16s:%u, InfiniBand, LID %u",
+                       device->name, device->port, device->port_attr.lid);
+}
+
+static chorus_status open_port(const struct port *port, const struct ch_verbs_wish *wish,
+                               struct ch_verbs_device *out)
+{
+    struct ch_verbs_device device = {.port = port->number};
+    char path[CH_VERBS_NAME_BYTES + 64];
+    chorus_status st;
+
+    (void)snprintf(device.name, sizeof(device.name), "%s", ibv_get_device_name(port->device));
+    device.context = ibv_open_device(port->device);
+    if (device.context == NULL || ibv_query_device(device.context, &device.attr) != 0 ||
+        ibv_query_port(device.context, device.port, &device.port_attr) != 0) {
+        st = CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: %s cannot be opened: %s", device.name,
+                     strerror(errno));
+        goto out_close;
+    }
+    device.is_ethernet = device.port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+    (void)snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", device.name);
+    device.is_software = access(path, F_OK) != 0;
+    CH_TRY_GOTO(st, choose_gid(wish, &device), out_close);
+    name_where(&device);
+    *out = device;
+    return CHORUS_OK;
+
+out_close:
+    ch_verbs_device_close(&device);
+    return st;
+}
+
+chorus_status ch_verbs_device_open(const struct ch_verbs_wish *wish, uint32_t nth,
+                                   struct ch_verbs_device *out)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    struct port port;
+    chorus_status st;
+
+    if (list == NULL)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: this host has no RDMA device: %s",
+                       errno == ENOSYS ? "its kernel has no ib_uverbs" : strerror(errno));
+    st = choose_port(list, wish, nth, &port);
+    if (st == CHORUS_OK) st = open_port(&port, wish, out);
+    ibv_free_device_list(list);
+    return st;
+}
+
+void ch_verbs_device_close(struct ch_verbs_device *device)
+{
+    if (device->context != NULL) (void)ibv_close_device(device->context);
+    device->context = NULL;
+}

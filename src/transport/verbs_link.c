@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verbs_link.c: queue pairs, one of a context and a peer, made at first use.
+ *
+ * The number of a queue pair must be known at both ends. A PE's card names one queue pair of
+ * unreliable datagrams, and over these the ends of a link call each other: each names its own
+ * queue pair of the link, and says whether it has connected that to the other's. The end that
+ * has operations to post calls until it knows that the other is connected; the other only
+ * answers. Whatever is lost is said again. Calls carry a MAC with the job's secret.
+ */
+#include "transport/verbs_state.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define CALL_MAGIC 0x43485631u /* "CHV1" */
+#define CALL_AGAIN_NS (20 * CH_NS_PER_MS)
+#define CALL_QKEY 0x11223344u /* no secret: datagrams of others are told apart by their MAC */
+
+enum {
+    GRH_BYTES = 40, /* in front of every datagram received */
+    CALLS_SENT = 64,
+    HOPS = 64,
+    PSN_MASK = 0xffffff,
+    /* 4.096 us * 2^14 = 67 ms until a packet counts as lost, 7 times: 0.5 s, and several times
+     * that on some adapters, until a peer counts as gone. */
+    ACK_TIMEOUT = 14,
+    RETRIES = 7,
+    RNR_FOR_EVER = 7,
+    RNR_TIMER = 1, /* 10 us until a peer without a receive buffer is asked again */
+};
+
+_Static_assert(sizeof(struct ch_verbs_call) + GRH_BYTES <= CH_VERBS_CALL_BYTES, "call");
+
+struct ibv_qp *ch_verbs_qp(const struct ch_net *net, uint32_t inline_bytes,
+                           uint32_t *inline_bytes_out)
+{
+    struct ibv_qp_init_attr init = {.send_cq = net->cq,
+                                    .recv_cq = net->cq,
+                                    .srq = net->srq,
+                                    .cap = {.max_send_wr = CH_VERBS_DEPTH,
+                                            .max_send_sge = 1,
+                                            .max_inline_data = inline_bytes},
+                                    .qp_type = IBV_QPT_RC};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .port_num = net->device.port,
+                               .qp_access_flags =
+                                   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+    struct ibv_qp *qp = ibv_create_qp(net->pd, &init);
+    int error;
+
+    if (qp == NULL) return NULL;
+    error = ibv_modify_qp(qp, &attr,
+                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    if (error != 0) {
+        (void)ibv_destroy_qp(qp);
+        errno = error;
+        return NULL;
+    }
+    if (inline_bytes_out != NULL) *inline_bytes_out = init.cap.max_inline_data;
+    return qp;
+}
+
+/* The way to a peer's port. */
+static struct ibv_ah_attr way(const struct ch_net *net, const struct ch_verbs_card *card)
+{
+    struct ibv_ah_attr ah = {.dlid = card->lid, .port_num = net->device.port};
+
+    /* Inside an InfiniBand subnet the LID is enough. */
+    ah.is_global = card->is_ethernet || memcmp(card->gid, net->device.gid.gid.raw, 8) != 0;
+    memcpy(ah.grh.dgid.raw, card->gid, sizeof(card->gid));
+    ah.grh.sgid_index = (uint8_t)net->device.gid.gid_index;
+    ah.grh.hop_limit = HOPS;
+    return ah;
+}
+
+static uint8_t least(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The own queue pair to that of the call. Not 0: the errno that says why not. */
+static int connect_qp(const struct ch_net *net, const struct ch_verbs_link *link,
+                      const struct ch_verbs_call *call)
+{
+    const struct ch_verbs_card *card = &net->peers[link->pe].card;
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
+                               .path_mtu =
+                                   least(card->mtu, (uint8_t)net->device.port_attr.active_mtu),
+                               .dest_qp_num = call->qpn,
+                               .rq_psn = call->psn,
+                               .min_rnr_timer = RNR_TIMER,
+                               .ah_attr = way(net, card)};
+    int error;
+
+    attr.max_dest_rd_atomic = least(CH_VERBS_READS, (uint8_t)net->device.attr.max_qp_rd_atom);
+    error = ibv_modify_qp(link->qp, &attr,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    if (error != 0) return error;
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+                                .sq_psn = link->psn,
+                                .timeout = ACK_TIMEOUT,
+                                .retry_cnt = RETRIES,
+                                .rnr_retry = RNR_FOR_EVER,
+                                .max_rd_atomic = card->reads};
+    if (net->device.attr.max_qp_init_rd_atom < attr.max_rd_atomic)
+        attr.max_rd_atomic = (uint8_t)net->device.attr.max_qp_init_rd_atom;
+    return ibv_modify_qp(link->qp, &attr,
+                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                             IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* --- calls --- */
+
+static void sign(const struct ch_net *net, struct ch_verbs_call *call)
+{
+    (void)crypto_generichash(call->mac, sizeof(call->mac), (const unsigned char *)call,
+                             offsetof(struct ch_verbs_call, mac), net->terms.secret,
+                             sizeof(net->terms.secret));
+}
+
+static bool is_ours(const struct ch_net *net, const struct ch_verbs_call *call)
+{
+    struct ch_verbs_call own = *call;
+
+    if (call->magic != CALL_MAGIC || call->to != net->terms.me || call->from >= net->terms.n)
+        return false;
+    sign(net, &own);
+    return sodium_memcmp(own.mac, call->mac, sizeof(own.mac)) == 0;
+}
+
+void ch_verbs_listen(struct ch_net *net, uint32_t i)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)ch_verbs_received_at(net, i),
+                          .length = CH_VERBS_CALL_BYTES,
+                          .lkey = net->pool_mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = (uint64_t)CH_VERBS_ID_RECEIVED << 32 | i,
+                             .sg_list = &sge,
+                             .num_sge = 1},
+                       *bad;
+    const int error = ibv_post_recv(net->calls, &wr, &bad);
+
+    if (error != 0)
+        ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "no datagrams can be received: %s",
+                      strerror(error));
+}
+
+chorus_status ch_verbs_make_calls(struct ch_net *net)
+{
+    struct ibv_qp_init_attr init = {.send_cq = net->cq,
+                                    .recv_cq = net->cq,
+                                    .cap = {.max_send_wr = CALLS_SENT,
+                                            .max_recv_wr = CH_VERBS_CALLS,
+                                            .max_send_sge = 1,
+                                            .max_recv_sge = 1},
+                                    .qp_type = IBV_QPT_UD};
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT, .port_num = net->device.port, .qkey = CALL_QKEY};
+    int error;
+
+    net->calls = ibv_create_qp(net->pd, &init);
+    if (net->calls == NULL)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: %s makes no datagram queue pair: %s",
+                       net->device.name, strerror(errno));
+    error = ibv_modify_qp(net->calls, &attr,
+                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+    for (uint32_t i = 0; error == 0 && i < CH_VERBS_CALLS; i++)
+        ch_verbs_listen(net, i);
+    attr.qp_state = IBV_QPS_RTR;
+    if (error == 0) error = ibv_modify_qp(net->calls, &attr, IBV_QP_STATE);
+    attr.qp_state = IBV_QPS_RTS;
+    if (error == 0) error = ibv_modify_qp(net->calls, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+    if (error != 0)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: %s readies no datagram queue pair: %s",
+                       net->device.name, strerror(error));
+    return net->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(net->failed, "%s", net->why);
+}
+
+/* One datagram; lost if there is no room, as it may be anyway. */
+static void call_peer(struct ch_net *net, struct ch_verbs_link *link)
+{
+    struct ch_verbs_call *call = (struct ch_verbs_call *)(void *)ch_verbs_sent_at(
+        net, (uint32_t)(net->calls_sent % CALLS_SENT));
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)call, .length = sizeof(*call), .lkey = net->pool_mr->lkey};
+    struct ibv_send_wr wr = {.wr_id = (uint64_t)CH_VERBS_ID_SENT << 32,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
+
+    if (net->calls_sent - net->calls_done == CALLS_SENT) return;
+    if (link->ah == NULL) {
+        struct ibv_ah_attr attr = way(net, &net->peers[link->pe].card);
+
+        link->ah = ibv_create_ah(net->pd, &attr);
+        if (link->ah == NULL) {
+            ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "there is no way to its GID: %s",
+                          strerror(errno));
+            return;
+        }
+    }
+    *call = (struct ch_verbs_call){.magic = CALL_MAGIC,
+                                   .from = net->terms.me,
+                                   .to = link->pe,
+                                   .ctx = link->ctx,
+                                   .qpn = link->qp->qp_num,
+                                   .psn = link->psn,
+                                   .link = link->index,
+                                   .connected = link->is_connected,
+                                   .up = link->stage == CH_VERBS_UP};
+    sign(net, call);
+    wr.wr.ud.ah = link->ah;
+    wr.wr.ud.remote_qpn = net->peers[link->pe].card.qpn;
+    wr.wr.ud.remote_qkey = CALL_QKEY;
+    if (ibv_post_send(net->calls, &wr, &bad) == 0) net->calls_sent++;
+    link->call_ns = ch_clock_ns() + CALL_AGAIN_NS;
+}
+
+void ch_verbs_hear(struct ch_net *net, const struct ch_verbs_call *call)
+{
+    struct ch_verbs_link *link;
+    int error;
+
+    if (net->peers == NULL || !is_ours(net, call)) return;
+    link = ch_verbs_link(net, call->ctx, call->from);
+    if (link == NULL || link->stage == CH_VERBS_FAILED) return;
+    if (!link->is_connected) {
+        error = connect_qp(net, link, call);
+        if (error != 0) {
+            ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "no connection: %s", strerror(error));
+            return;
+        }
+        link->is_connected = true;
+        link->peer_qpn = call->qpn;
+        link->peer_link = call->link;
+    }
+    if (call->qpn != link->peer_qpn) return;
+    if (call->connected) ch_verbs_is_up(net, link);
+    if (!call->up) call_peer(net, link);
+}
+
+void ch_verbs_call_again(struct ch_net *net)
+{
+    const uint64_t now = ch_clock_ns(), limit = net->terms.options->timeout_ns;
+
+    for (uint32_t i = 0; i < net->n_links; i++) {
+        struct ch_verbs_link *link = net->links[i];
+
+        if (link->stage != CH_VERBS_CALLING || link->n_held == 0) continue;
+        if (limit != 0 && now - link->since_ns > limit)
+            ch_verbs_fail(net, link, CHORUS_ERR_TIMEOUT, "it does not answer; is it stopped?");
+        else if (now >= link->call_ns)
+            call_peer(net, link);
+    }
+}
+
+void ch_verbs_hold(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+{
+    if (link->held == NULL) link->held = calloc(CH_VERBS_HELD, sizeof(*link->held));
+    if (link->held == NULL) {
+        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "no memory for its first operations");
+        return;
+    }
+    link->held[link->n_held++] = *op;
+    if (link->n_held > 1) return;
+    net->n_calling++;
+    link->since_ns = ch_clock_ns();
+    call_peer(net, link);
+}
+
+void ch_verbs_is_up(struct ch_net *net, struct ch_verbs_link *link)
+{
+    struct ch_verbs_op *held = link->held;
+    const uint32_t n = link->n_held;
+
+    if (link->stage != CH_VERBS_CALLING) return;
+    link->stage = CH_VERBS_UP;
+    link->held = NULL;
+    link->n_held = 0;
+    if (n > 0) net->n_calling--;
+    for (uint32_t i = 0; i < n; i++)
+        ch_verbs_do(net, link, &held[i]);
+    free(held);
+    ch_verbs_answer(net, link);
+}
+
+/* --- links --- */
+
+struct ch_verbs_link *ch_verbs_link_known(const struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    return ctx < net->n_ctxs ? net->by_ctx[ctx][pe] : NULL;
+}
+
+/* Room in the tables for one more link, of this context. */
+static bool make_room(struct ch_net *net, uint32_t ctx)
+{
+    struct ch_verbs_link **links, ***by_ctx;
+
+    if ((net->n_links & (net->n_links - 1)) == 0) { /* a power of two, or 0: it is full */
+        links =
+            realloc(net->links, (net->n_links == 0 ? 1 : 2 * net->n_links) * sizeof(*links));
+        if (links == NULL) return false;
+        net->links = links;
+    }
+    if (ctx < net->n_ctxs) return true;
+    by_ctx = realloc(net->by_ctx, (ctx + 1) * sizeof(*by_ctx));
+    if (by_ctx == NULL) return false;
+    net->by_ctx = by_ctx;
+    for (; net->n_ctxs <= ctx; net->n_ctxs++) {
+        by_ctx[net->n_ctxs] = calloc(net->terms.n, sizeof(**by_ctx));
+        if (by_ctx[net->n_ctxs] == NULL) return false;
+    }
+    return true;
+}
+
+struct ch_verbs_link *ch_verbs_link(struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    struct ch_verbs_link *link = ch_verbs_link_known(net, ctx, pe);
+
+    if (link != NULL) return link;
+    link = make_room(net, ctx) ? calloc(1, sizeof(*link)) : NULL;
+    if (link == NULL) {
+        ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "no memory for a link to PE %u", pe);
+        return NULL;
+    }
+    link->pe = pe;
+    link->ctx = ctx;
+    link->index = net->n_links;
+    if (getrandom(&link->psn, sizeof(link->psn), 0) < 0) link->psn = (uint32_t)ch_clock_ns();
+    link->psn &= PSN_MASK;
+    net->links[net->n_links++] = link;
+    net->by_ctx[ctx][pe] = link;
+    link->qp = ch_verbs_qp(net, net->inline_bytes, NULL);
+    if (link->qp == NULL)
+        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "queue pair %u cannot be made: %s",
+                      link->index + 1, strerror(errno));
+    return link;
+}
+
+void ch_verbs_link_free(struct ch_verbs_link *link)
+{
+    if (link->qp != NULL) (void)ibv_destroy_qp(link->qp);
+    if (link->ah != NULL) (void)ibv_destroy_ah(link->ah);
+    free(link->held);
+    free(link);
+}

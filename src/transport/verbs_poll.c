@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verbs_poll.c: completions, what peers ask of this CPU, and what the device reports. */
+#include "transport/verbs_state.h"
+
+#include "base/clock.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH = 16,             /* completions read in a visit */
+    LOOKS_AT_EVENTS = 1024, /* so many looks for each at the device's events, */
+    LOOKS_AT_CALLS = 16,    /* or at the links that are being made */
+};
+#define PORT_DOWN_NS (3 * CH_NS_PER_S) /* before a port that is down is a failure */
+
+void ch_verbs_fail(struct ch_net *net, struct ch_verbs_link *link, chorus_status code,
+                   const char *format, ...)
+{
+    size_t used = 0;
+    va_list args;
+
+    if (link != NULL) {
+        if (link->n_held > 0) net->n_calling--;
+        link->n_held = 0;
+        net->n_owing -= (uint32_t)(link->made - link->sent);
+        link->sent = link->made;
+        link->stage = CH_VERBS_FAILED;
+    }
+    if (net->failed != CHORUS_OK) return;
+    net->failed = code;
+    if (link != NULL)
+        used = (size_t)snprintf(
+            net->why, sizeof(net->why), "verbs: PE %u on %.48s, by %s: ", link->pe,
+            net->terms.hosts != NULL ? net->terms.hosts[link->pe] : "?", net->device.where);
+    else
+        used = (size_t)snprintf(net->why, sizeof(net->why), "verbs on %s: ", net->device.where);
+    va_start(args, format);
+    if (used < sizeof(net->why))
+        (void)vsnprintf(net->why + used, sizeof(net->why) - used, format, args);
+    va_end(args);
+}
+
+static const char *cause(enum ibv_wc_status status)
+{
+    switch (status) {
+    case IBV_WC_RETRY_EXC_ERR:
+        return "; it does not answer: it or its host has ended, or the network is down";
+    case IBV_WC_REM_ACCESS_ERR:
+        return "; it knows no such key, or no such address under it";
+    case IBV_WC_REM_INV_REQ_ERR:
+    case IBV_WC_REM_OP_ERR:
+        return "; its device cannot do this";
+    case IBV_WC_LOC_PROT_ERR:
+        return "; memory of this PE is not registered any more";
+    case IBV_WC_WR_FLUSH_ERR:
+        return "; the link has failed before";
+    default:
+        return "";
+    }
+}
+
+/* --- mail: what needs a CPU --- */
+
+void ch_verbs_mail(struct ch_net *net, uint32_t i)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)ch_verbs_mail_at(net, i),
+                          .length = sizeof(struct ch_verbs_mail),
+                          .lkey = net->pool_mr->lkey};
+    struct ibv_recv_wr wr = {.wr_id = (uint64_t)CH_VERBS_ID_MAIL << 32 | i,
+                             .sg_list = &sge,
+                             .num_sge = 1},
+                       *bad;
+    const int error = ibv_post_srq_recv(net->srq, &wr, &bad);
+
+    if (error != 0)
+        ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "no requests can be received: %s",
+                      strerror(error));
+}
+
+/* A peer's atomic, by this CPU, so that PEs of this host may use the same words. */
+static void serve(struct ch_net *net, struct ch_verbs_link *link,
+                  const struct ch_verbs_mail *mail)
+{
+    void *const word = (void *)(uintptr_t)mail->there;
+    const struct ch_verbs_part *part = ch_verbs_part_at(net, word);
+
+    if (part == NULL || (mail->bytes != 4 && mail->bytes != 8) ||
+        mail->there % mail->bytes != 0 || mail->op > CH_AMO_COMPARE_SWAP ||
+        link->made - link->sent == CH_VERBS_AMOS) {
+        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM,
+                      "it asked for atomic %u of %u bytes at %p, which is not of this PE",
+                      mail->op, mail->bytes, word);
+        return;
+    }
+    link->answers[link->made++ % CH_VERBS_AMOS] =
+        ch_amo_apply((enum ch_amo)mail->op, word, mail->bytes, mail->value, mail->compare);
+    net->n_owing++;
+    ch_door_wake(net->terms.door);
+    ch_verbs_answer(net, link);
+}
+
+static void take_answer(struct ch_net *net, struct ch_verbs_link *link,
+                        const struct ch_verbs_mail *mail)
+{
+    uint64_t *to;
+
+    if (link->answered == link->asked) {
+        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "it answered what was not asked");
+        return;
+    }
+    to = link->fetched[link->answered++ % CH_VERBS_AMOS];
+    if (to != NULL) *to = mail->value;
+}
+
+static void read_mail(struct ch_net *net, const struct ibv_wc *wc)
+{
+    const uint32_t i = (uint32_t)wc->wr_id;
+    struct ch_verbs_mail mail;
+
+    memcpy(&mail, ch_verbs_mail_at(net, i), sizeof(mail));
+    ch_verbs_mail(net, i);
+    if (wc->status != IBV_WC_SUCCESS || wc->byte_len != sizeof(mail)) return;
+    if (mail.link >= net->n_links || net->links[mail.link]->qp->qp_num != wc->qp_num) return;
+    ch_verbs_is_up(net, net->links[mail.link]); /* it sends, so it has connected */
+    if (net->links[mail.link]->stage != CH_VERBS_UP) return;
+    if (mail.is_answer)
+        take_answer(net, net->links[mail.link], &mail);
+    else
+        serve(net, net->links[mail.link], &mail);
+}
+
+static void read_call(struct ch_net *net, const struct ibv_wc *wc)
+{
+    enum { GRH_BYTES = 40 };
+    const uint32_t i = (uint32_t)wc->wr_id;
+    struct ch_verbs_call call;
+
+    memcpy(&call, ch_verbs_received_at(net, i) + GRH_BYTES, sizeof(call));
+    ch_verbs_listen(net, i);
+    if (wc->status == IBV_WC_SUCCESS && wc->byte_len == sizeof(call) + GRH_BYTES)
+        ch_verbs_hear(net, &call);
+}
+
+/* --- completions --- */
+
+/* Work requests of a queue pair complete in their order, so those before this one have. */
+static void retire(struct ch_net *net, struct ch_verbs_link *link, uint32_t number)
+{
+    while ((uint32_t)link->retired != number) {
+        struct ch_verbs_slot *slot = &link->slots[++link->retired % CH_VERBS_DEPTH];
+
+        net->n_unread -= slot->is_signaled;
+        if (slot->piece == NULL) continue;
+        if (slot->dst != NULL && link->stage == CH_VERBS_UP)
+            memcpy(slot->dst, slot->piece, slot->bytes);
+        net->free_pieces[net->n_free_pieces++] = slot->piece;
+        slot->piece = NULL;
+    }
+}
+
+static void complete(struct ch_net *net, const struct ibv_wc *wc)
+{
+    const uint32_t which = (uint32_t)(wc->wr_id >> 32);
+
+    if (which == CH_VERBS_ID_MAIL) {
+        read_mail(net, wc);
+    } else if (which == CH_VERBS_ID_RECEIVED) {
+        read_call(net, wc);
+    } else if (which == CH_VERBS_ID_SENT) {
+        net->calls_done++;
+    } else {
+        struct ch_verbs_link *link = net->links[which];
+
+        if (wc->status != IBV_WC_SUCCESS)
+            ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "%s%s", ibv_wc_status_str(wc->status),
+                          cause(wc->status));
+        retire(net, link, (uint32_t)wc->wr_id);
+    }
+}
+
+/* --- events of the device --- */
+
+static const struct ch_verbs_link *link_of(const struct ch_net *net, const struct ibv_qp *qp)
+{
+    for (uint32_t i = 0; i < net->n_links; i++)
+        if (net->links[i]->qp == qp) return net->links[i];
+    return NULL;
+}
+
+static void take_event(struct ch_net *net, const struct ibv_async_event *event)
+{
+    struct ch_verbs_link *link = NULL;
+
+    switch (event->event_type) {
+    case IBV_EVENT_PORT_ERR:
+        if (event->element.port_num == net->device.port) net->port_down_ns = ch_clock_ns();
+        return;
+    case IBV_EVENT_PORT_ACTIVE:
+        if (event->element.port_num == net->device.port) net->port_down_ns = 0;
+        return;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+        link = (struct ch_verbs_link *)(uintptr_t)link_of(net, event->element.qp);
+        break;
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_DEVICE_FATAL:
+        break;
+    default:
+        return;
+    }
+    ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "%s", ibv_event_type_str(event->event_type));
+}
+
+static void look_at_events(struct ch_net *net)
+{
+    struct pollfd fd = {net->device.context->async_fd, POLLIN, 0};
+    struct ibv_async_event event;
+
+    while (poll(&fd, 1, 0) > 0 && ibv_get_async_event(net->device.context, &event) == 0) {
+        take_event(net, &event);
+        ibv_ack_async_event(&event);
+    }
+    if (net->port_down_ns != 0 && ch_clock_ns() - net->port_down_ns > PORT_DOWN_NS)
+        ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "the port is down");
+}
+
+/* --- progress --- */
+
+static void disarm(struct ch_net *net)
+{
+    struct pollfd fd = {net->channel->fd, POLLIN, 0};
+    struct ibv_cq *cq;
+    void *unused;
+
+    while (poll(&fd, 1, 0) > 0 && ibv_get_cq_event(net->channel, &cq, &unused) == 0)
+        ibv_ack_cq_events(cq, 1);
+    net->is_armed = false;
+}
+
+chorus_status ch_verbs_progress(struct ch_net *net, bool *moved_out)
+{
+    struct ibv_wc wc;
+    int n = 1;
+
+    if (net->is_armed) disarm(net);
+    /* One at a time, since what a completion leads to may make progress in want of room. */
+    for (int i = 0; i < BATCH && (n = ibv_poll_cq(net->cq, 1, &wc)) > 0; i++) {
+        complete(net, &wc);
+        *moved_out = true;
+    }
+    if (n < 0) ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "its completions cannot be read");
+    net->looks++;
+    if (net->n_calling > 0 && net->looks % LOOKS_AT_CALLS == 0) ch_verbs_call_again(net);
+    for (uint32_t i = 0; net->n_owing > 0 && i < net->n_links; i++)
+        ch_verbs_answer(net, net->links[i]);
+    if (net->looks % LOOKS_AT_EVENTS == 0) look_at_events(net);
+    return net->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(net->failed, "%s", net->why);
+}
+
+/* What completes between a look and the arming brings no event, so it is looked for again. */
+int ch_verbs_watch(struct ch_net *net)
+{
+    bool moved = false;
+
+    look_at_events(net);
+    if (net->n_calling > 0 || net->n_owing > 0 || net->port_down_ns != 0) return -1;
+    if (!net->is_armed) {
+        if (ibv_req_notify_cq(net->cq, 0) != 0) return -1;
+        if (ch_verbs_progress(net, &moved) != CHORUS_OK || moved) return -1;
+        net->is_armed = true;
+    }
+    return net->watch_fd;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verbs_post.c: operations as work requests.
+ *
+ * A write or read is one work request for each part of memory that it touches, here or there.
+ * Short sources are copied into the work request (inline). Memory that is not attached goes by
+ * pieces of a registered pool: writes copy it there, and what was read is copied from there
+ * when the completion comes. Completions are asked for by whatever lends or takes such memory,
+ * and else by one work request in CH_VERBS_EVERY.
+ */
+#include "transport/verbs_state.h"
+
+#include "base/clock.h"
+
+#include <sched.h>
+#include <string.h>
+
+enum { SPINS = 64, LOOKS_AT_CLOCK = 256 };
+
+/* --- waiting for room --- */
+
+struct patience {
+    uint64_t start_ns;
+    uint32_t looks;
+};
+
+/* Progress, in want of room. False: the link has failed, maybe for want of patience. */
+static bool go_on(struct ch_net *net, struct ch_verbs_link *link, struct patience *p)
+{
+    const uint64_t limit = net->terms.options->timeout_ns;
+    bool moved = false;
+
+    (void)ch_verbs_progress(net, &moved);
+    if (net->failed != CHORUS_OK) return false;
+    if (moved) return true;
+    if (++p->looks % SPINS == 0) (void)sched_yield();
+    if (p->looks % LOOKS_AT_CLOCK != 0) return true;
+    if (p->start_ns == 0) p->start_ns = ch_clock_ns();
+    if (__atomic_load_n(&net->terms.door->aborted, __ATOMIC_RELAXED) != 0)
+        ch_verbs_fail(net, link, CHORUS_ERR_ABORTED, "the job is ending");
+    else if (limit != 0 && ch_clock_ns() - p->start_ns > limit)
+        ch_verbs_fail(net, link, CHORUS_ERR_TIMEOUT, "it takes nothing more; is it stopped?");
+    return net->failed == CHORUS_OK;
+}
+
+static bool has_room(const struct ch_net *net, const struct ch_verbs_link *link)
+{
+    return link->posted - link->retired < CH_VERBS_DEPTH && net->n_unread < CH_VERBS_SENDS;
+}
+
+static bool wait_room(struct ch_net *net, struct ch_verbs_link *link)
+{
+    struct patience p = {0, 0};
+
+    while (!has_room(net, link))
+        if (!go_on(net, link, &p)) return false;
+    return true;
+}
+
+static char *take_piece(struct ch_net *net, struct ch_verbs_link *link)
+{
+    struct patience p = {0, 0};
+
+    while (net->n_free_pieces == 0)
+        if (!go_on(net, link, &p)) return NULL;
+    return net->free_pieces[--net->n_free_pieces];
+}
+
+/* --- work requests --- */
+
+/* Post one for which there is room. */
+static void post(struct ch_net *net, struct ch_verbs_link *link, struct ibv_send_wr *wr,
+                 struct ch_verbs_slot slot)
+{
+    const uint64_t number = link->posted + 1;
+    struct ibv_send_wr *bad;
+    int error;
+
+    if (number - link->signaled >= CH_VERBS_EVERY) slot.is_signaled = true;
+    if (slot.is_signaled) wr->send_flags |= IBV_SEND_SIGNALED;
+    wr->wr_id = (uint64_t)link->index << 32 | (uint32_t)number;
+    error = ibv_post_send(link->qp, wr, &bad);
+    if (error != 0) {
+        if (slot.piece != NULL) net->free_pieces[net->n_free_pieces++] = slot.piece;
+        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "a work request was refused: %s",
+                      strerror(error));
+        return;
+    }
+    link->posted = number;
+    link->slots[number % CH_VERBS_DEPTH] = slot;
+    if (slot.is_signaled) {
+        link->signaled = number;
+        net->n_unread++;
+    }
+}
+
+const struct ch_verbs_part *ch_verbs_part_at(const struct ch_net *net, const void *at)
+{
+    for (size_t i = 0; i < net->n_parts; i++)
+        if ((uintptr_t)at - (uintptr_t)net->parts[i].base < net->parts[i].bytes)
+            return &net->parts[i];
+    return NULL;
+}
+
+static const struct ch_verbs_place *place_at(struct ch_net *net, struct ch_verbs_link *link,
+                                             const char *there)
+{
+    const struct ch_verbs_peer *peer = &net->peers[link->pe];
+
+    for (size_t i = 0; i < peer->n_places; i++)
+        if ((uintptr_t)there - (uintptr_t)peer->places[i].base < peer->places[i].bytes)
+            return &peer->places[i];
+    ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "its memory at %p was not announced",
+                  (const void *)there);
+    return NULL;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What one work request can carry, from or to `at`, which lies in `part` or in none. */
+static size_t stretch(const struct ch_net *net, const struct ch_verbs_part *part,
+                      const char *at, const struct ch_verbs_place *place, const char *there,
+                      size_t bytes)
+{
+    bytes = least(bytes, (size_t)(place->base + place->bytes - there));
+    if (part == NULL) return least(bytes, CH_VERBS_PIECE_BYTES);
+    bytes = least(bytes, net->device.port_attr.max_msg_sz);
+    return least(bytes, (size_t)(part->base + part->bytes - at));
+}
+
+static bool put(struct ch_net *net, struct ch_verbs_link *link, char *there, const char *src,
+                size_t bytes, size_t *done_out)
+{
+    const struct ch_verbs_place *place = place_at(net, link, there);
+    const struct ch_verbs_part *part = ch_verbs_part_at(net, src);
+    struct ch_verbs_slot slot = {0};
+    struct ibv_sge sge = {.addr = (uintptr_t)src};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+
+    if (place == NULL) return false;
+    bytes = stretch(net, part, src, place, there, bytes);
+    sge.length = (uint32_t)bytes;
+    if (bytes <= net->inline_bytes) {
+        wr.send_flags = IBV_SEND_INLINE;
+    } else if (part != NULL) {
+        sge.lkey = part->strict->lkey;
+        slot.is_signaled = true;
+    } else {
+        slot.piece = take_piece(net, link);
+        if (slot.piece == NULL) return false;
+        memcpy(slot.piece, src, bytes);
+        slot.is_signaled = true;
+        sge.addr = (uintptr_t)slot.piece;
+        sge.lkey = net->pool_mr->lkey;
+    }
+    wr.wr.rdma.remote_addr = (uintptr_t)there;
+    wr.wr.rdma.rkey = place->relaxed;
+    if (!wait_room(net, link)) return false;
+    post(net, link, &wr, slot);
+    if (slot.is_signaled && slot.piece == NULL) link->lent = link->posted;
+    *done_out = bytes;
+    return true;
+}
+
+static bool get(struct ch_net *net, struct ch_verbs_link *link, char *dst, const char *there,
+                size_t bytes, size_t *done_out)
+{
+    const struct ch_verbs_place *place = place_at(net, link, there);
+    const struct ch_verbs_part *part = ch_verbs_part_at(net, dst);
+    struct ch_verbs_slot slot = {.is_signaled = true};
+    struct ibv_sge sge = {.addr = (uintptr_t)dst};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
+
+    if (place == NULL) return false;
+    bytes = stretch(net, part, dst, place, there, bytes);
+    sge.length = (uint32_t)bytes;
+    if (part != NULL) {
+        sge.lkey = part->strict->lkey;
+    } else {
+        slot.piece = take_piece(net, link);
+        if (slot.piece == NULL) return false;
+        slot.dst = dst;
+        slot.bytes = (uint32_t)bytes;
+        sge.addr = (uintptr_t)slot.piece;
+        sge.lkey = net->pool_mr->lkey;
+    }
+    wr.wr.rdma.remote_addr = (uintptr_t)there;
+    wr.wr.rdma.rkey = place->strict;
+    if (!wait_room(net, link)) return false;
+    post(net, link, &wr, slot);
+    *done_out = bytes;
+    return true;
+}
+
+static void send_mail(struct ch_net *net, struct ch_verbs_link *link,
+                      const struct ch_verbs_mail *mail)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)mail, .length = sizeof(*mail)};
+    struct ibv_send_wr wr = {
+        .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE};
+
+    post(net, link, &wr, (struct ch_verbs_slot){0});
+}
+
+static void amo(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+{
+    const struct ch_verbs_mail mail = {.link = link->peer_link,
+                                       .op = (uint8_t)op->amo,
+                                       .bytes = (uint8_t)op->bytes,
+                                       .there = (uintptr_t)op->there,
+                                       .value = op->value,
+                                       .compare = op->compare};
+    struct patience p = {0, 0};
+
+    while (link->asked - link->answered == CH_VERBS_AMOS || !has_room(net, link))
+        if (!go_on(net, link, &p)) return;
+    link->fetched[link->asked++ % CH_VERBS_AMOS] = op->dst;
+    send_mail(net, link, &mail);
+}
+
+/*
+ * A word is a write of its own behind the writes before it, if the device places writes in
+ * their order; the key is one under which a write passes no other. Else, and behind atomics,
+ * which the peer's CPU may not have done yet, that CPU stores it: it receives what was sent
+ * after all writes before have arrived.
+ */
+static void say(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+{
+    const struct ch_verbs_place *place;
+    struct ibv_sge sge = {.addr = (uintptr_t)&op->value, .length = sizeof(op->value)};
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_INLINE};
+
+    if (!net->is_in_order || link->asked != link->answered) {
+        struct ch_verbs_op set = *op;
+
+        set.amo = CH_AMO_SET;
+        set.bytes = sizeof(op->value);
+        amo(net, link, &set);
+        return;
+    }
+    place = place_at(net, link, op->there);
+    if (place == NULL || !wait_room(net, link)) return;
+    wr.wr.rdma.remote_addr = (uintptr_t)op->there;
+    wr.wr.rdma.rkey = place->strict;
+    post(net, link, &wr, (struct ch_verbs_slot){0});
+}
+
+void ch_verbs_do(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+{
+    size_t done = 0;
+
+    switch (op->kind) {
+    case CH_VERBS_PUT:
+        for (size_t at = 0; at < op->bytes && link->stage == CH_VERBS_UP; at += done)
+            if (!put(net, link, op->there + at, (const char *)op->src + at, op->bytes - at,
+                     &done))
+                return;
+        return;
+    case CH_VERBS_GET:
+        for (size_t at = 0; at < op->bytes && link->stage == CH_VERBS_UP; at += done)
+            if (!get(net, link, (char *)op->dst + at, op->there + at, op->bytes - at, &done))
+                return;
+        return;
+    case CH_VERBS_SAY:
+        if (link->stage == CH_VERBS_UP) say(net, link, op);
+        return;
+    case CH_VERBS_AMO:
+        if (link->stage == CH_VERBS_UP) amo(net, link, op);
+        return;
+    }
+}
+
+void ch_verbs_post(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+{
+    struct patience p = {0, 0};
+
+    while (link->stage == CH_VERBS_CALLING && link->n_held == CH_VERBS_HELD)
+        if (!go_on(net, link, &p)) return;
+    if (link->stage == CH_VERBS_CALLING)
+        ch_verbs_hold(net, link, op);
+    else
+        ch_verbs_do(net, link, op);
+}
+
+void ch_verbs_flush(struct ch_net *net, struct ch_verbs_link *link)
+{
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+
+    if (link->signaled != link->posted && has_room(net, link))
+        post(net, link, &wr, (struct ch_verbs_slot){.is_signaled = true});
+}
+
+void ch_verbs_answer(struct ch_net *net, struct ch_verbs_link *link)
+{
+    while (link->sent != link->made && link->stage == CH_VERBS_UP && has_room(net, link)) {
+        const struct ch_verbs_mail mail = {.link = link->peer_link,
+                                           .is_answer = 1,
+                                           .value = link->answers[link->sent % CH_VERBS_AMOS]};
+
+        link->sent++;
+        net->n_owing--;
+        send_mail(net, link, &mail);
+    }
+}
