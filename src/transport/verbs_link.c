@@ -27,10 +27,10 @@ enum {
     CALLS_SENT = 64,
     HOPS = 64,
     PSN_MASK = 0xffffff,
-    /* 4.096 us * 2^14 = 67 ms until a packet counts as lost, 7 times: 0.5 s, and several times
-     * that on some adapters, until a peer counts as gone. */
+    /* 4.096 us * 2^14 = 67 ms until a packet counts as lost, 6 times more: 0.5 s, and several
+     * times that on some adapters, until a peer counts as gone. 7 is for ever to Soft-RoCE. */
     ACK_TIMEOUT = 14,
-    RETRIES = 7,
+    RETRIES = 6,
     RNR_FOR_EVER = 7,
     RNR_TIMER = 1, /* 10 us until a peer without a receive buffer is asked again */
 };
