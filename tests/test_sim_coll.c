@@ -61,12 +61,13 @@ static bool run_seeds(const struct ch_algo *algo, uint32_t pes, bool is_net, uin
 static bool run_team(const struct ch_algo *algo, uint32_t pes, const struct wanted *wanted,
                      uint64_t end)
 {
-    const bool has_net = (algo->needs & CH_NEED_map) == 0 && pes > 1 && pes <= PLAN_NET_PES_MAX;
+    const bool is_one_seed = wanted->is_given && end == wanted->first + 1;
 
-    if (!wanted->is_net && !run_seeds(algo, pes, false, wanted->first, end)) return false;
-    if (!has_net || (wanted->is_given && end == wanted->first + 1 && !wanted->is_net))
-        return true;
-    return run_seeds(algo, pes, true, wanted->first, end);
+    if (plan_is_for_host(algo) && !wanted->is_net) {
+        if (!run_seeds(algo, pes, false, wanted->first, end)) return false;
+        if (is_one_seed) return true;
+    }
+    return !plan_is_for_net(algo, pes) || run_seeds(algo, pes, true, wanted->first, end);
 }
 
 static bool run_algo(const struct ch_algo *algo, const struct wanted *wanted)

@@ -16,13 +16,14 @@ enum { DATA = 0, WORD = 128, OTHER_WORD = 192, PACKET = 256, PE_BYTES = 512 };
 static const struct ch_lanes alone = {0, 1};
 static const struct ch_patience patience;
 
-static void describe(size_t offset, char *text, size_t text_bytes)
+static void describe(uint32_t pe, size_t offset, char *text, size_t text_bytes)
 {
+    (void)pe;
     (void)snprintf(text, text_bytes, "byte %zu", offset);
 }
 
-static const uint8_t *hosts; /* of the PEs; null: one for all */
-static bool is_weak;         /* the links between them */
+static const uint32_t *hosts; /* of the PEs; null: one for all */
+static bool is_weak;          /* the links between them */
 
 static bool run(uint32_t n, uint32_t width, uint64_t seed, void (*body)(uint32_t, uint32_t))
 {
@@ -467,7 +468,7 @@ END_TEST
 /* --- links between hosts -------------------------------------------------------------------
  */
 
-static const uint8_t two_hosts[] = {0, 1};
+static const uint32_t two_hosts[] = {0, 1};
 
 /* PE 0 puts what it has at DATA there on PE 1, and says so. */
 static void put_far(void)

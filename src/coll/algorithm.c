@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algorithm.h"
 
+#include "coll/shape_nodes.h"
 #include "coll/shape_rounds.h"
 #include "team/sync.h"
 
 /* The formulas of the list, as functions of the shape. */
-#define VARIABLES(shape)                                           \
-    const uint64_t n = (shape)->n, k = (shape)->k, m = (shape)->m; \
-    const uint64_t e = (shape)->e, s = (shape)->s, c = (shape)->c; \
-    const uint64_t p = (shape)->p, o = (shape)->o;                 \
-    (void)n, (void)k, (void)m, (void)e, (void)s, (void)c, (void)p, (void)o
+#define VARIABLES(shape)                                                                      \
+    const uint64_t n = (shape)->n, k = (shape)->k, m = (shape)->m;                            \
+    const uint64_t e = (shape)->e, s = (shape)->s, c = (shape)->c;                            \
+    const uint64_t p = (shape)->p, o = (shape)->o;                                            \
+    const uint64_t b = (shape)->b, r = (shape)->r;                                            \
+    const struct ch_nodes *const h = (shape)->h;                                              \
+    (void)n, (void)k, (void)m, (void)e, (void)s, (void)c, (void)p, (void)o, (void)b, (void)r, \
+        (void)h
 #define X(coll, name, proto, fn, needs, radix, steps, wire, ...) \
     static uint64_t steps_##fn(const struct ch_shape *shape)     \
     {                                                            \

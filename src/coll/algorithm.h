@@ -26,7 +26,8 @@
     X(copy_engine, 8u, "the machine has engines that copy between PEs")             \
     X(lines, 16u, "the link keeps lines of 128 bytes whole")                        \
     X(multicast, 32u, "switches reach all PEs at once, and combine this type so (CHORUS_NVLS=1)") \
-    X(exact, 64u, "any order of combining gives the same bits: integers")
+    X(exact, 64u, "any order of combining gives the same bits: integers")           \
+    X(nodes, 256u, "PEs of the team are on several hosts")
 
 /*
  * How GPUs run an algorithm: name, lanes of a CTA at the most, whether its body waits for the
@@ -35,7 +36,7 @@
  * plain: as they are. wide: those that use no FIFO, and need so many CTAs to load a link. folding: those that fold what they relay, or what others folded, need the
  * registers of twice as many lanes. due: those that begin with an exchange. sliced: the same,
  * of slices. multicast, integers: by kernels_nvls.cu alone, the latter for integers alone.
- * engine: copies on engines.
+ * engine: copies on engines. none: they run on CPUs alone.
  */
 #define CH_KERNEL_LIST(X)                                                           \
     X(plain, 512, 0, 0, 0)                                                          \
@@ -45,7 +46,8 @@
     X(sliced, 512, 1, 1, 0)                                                         \
     X(multicast, 512, 0, 0, 0)                                                      \
     X(integers, 512, 0, 0, 0)                                                       \
-    X(engine, 512, 0, 0, 0)
+    X(engine, 512, 0, 0, 0)                                                         \
+    X(none, 0, 0, 0, 0)
 
 /*
  * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire,
@@ -59,22 +61,26 @@
  * radix, m bytes of a PE's message, e bytes of an element, s bytes of the message's largest
  * slice (m / n in whole elements), c chunks that a message goes through a FIFO in (1 where
  * there is no FIFO), p units of 16 bytes that a place holds, o units that a PE's own place
- * holds. Multicast is counted as it is in software, by the PEs it reaches.
+ * holds, b bytes of a chunk, r the root, h the hosts of the PEs (struct ch_nodes). Multicast is
+ * counted as it is in software, by the PEs it reaches.
  */
 #define CH_ALGO_LIST(X) \
     X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_put, 1, ch_rounds(n, k), ch_fan(n, k), plain, never) \
     X(barrier, all_push, signal, ch_barrier_push, CH_NEED_put, 0, 1, n - 1, plain, never) \
+    X(barrier, hierarchical, signal, ch_barrier_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, 2 * ch_shared(h) + ch_rounds(h->count, k), ch_fan(h->count, k) + h->most - 1, none, never) \
     X(broadcast, put_to_all, simple, ch_broadcast_put_to_all, CH_NEED_put, 0, 1, (n - 1) * m, plain, never) \
     X(broadcast, pull, simple, ch_broadcast_pull, CH_NEED_map, 0, 1, m, plain, large) \
     X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
     X(broadcast, tree, ll, ch_broadcast_tree_ll, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
     X(broadcast, tree, ll128, ch_broadcast_tree_ll128, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
+    X(broadcast, chain, simple, ch_broadcast_chain, CH_NEED_put, 0, n - 1, m, plain, never) \
     X(broadcast, board, simple, ch_broadcast_board_simple, CH_NEED_map, 0, 1, m, plain, never) \
     X(broadcast, board, ll, ch_broadcast_board_ll, CH_NEED_map, 0, 1, m, plain, never) \
     X(broadcast, board, ll128, ch_broadcast_board_ll128, CH_NEED_map, 0, 1, m, plain, never) \
     X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_put, 0, 1, (n - 1) * m, plain, small) \
     X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map, 0, ch_min(2, n - 1), (n - 1) * ch_most_grains(m, n - 1), plain, never) \
     X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map | CH_NEED_multicast, 0, 1, (n - 1) * m, multicast, never) \
+    X(broadcast, hierarchical, simple, ch_broadcast_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, ch_nodes_broadcast_steps(h, k, r), ch_nodes_broadcast_wire(h, k, r, m), none, never) \
     X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_put, 0, 1, (n - 1) * m, wide, large) \
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
     X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
@@ -104,6 +110,8 @@
     X(reduce, ring, simple, ch_reduce_ring, CH_NEED_put | CH_NEED_whole, 0, 2 * (n - 1) * ch_divide_up(c, 2 * n), 2 * m - ch_least_two(m, e, n), folding, never) \
     X(reduce, multicast_one_shot, simple, ch_reduce_multicast_one, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast | CH_NEED_exact, 0, 1, (n - 1) * m, integers, never) \
     X(reduce, multicast_two_shot, simple, ch_reduce_multicast_two, CH_NEED_map | CH_NEED_multicast, 0, 2, 2 * (n - 1) * s, multicast, never) \
+    X(reduce, leaders, simple, ch_reduce_leaders, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes, 1, ch_shared(h) * (c + 1) + c * ch_exchanges(h->count, k), ch_leaders_wire(h, k, m), none, never) \
+    X(reduce, hierarchical, simple, ch_reduce_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes, 1, ch_rails_steps(h, k, m, e, b), ch_rails_wire(h, k, m, e), none, never) \
     X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_put, 0, c, (n - 1) * s, due, large) \
     X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_put, 0, c, (n - 1) * s, due, small) \
     X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_put, 0, c, (n - 1) * s, due, never) \
@@ -150,8 +158,10 @@ enum ch_algo_id {
 };
 
 /* What the formulas are evaluated for; see CH_ALGO_LIST. */
+struct ch_nodes;
 struct ch_shape {
-    uint64_t n, k, m, e, s, c, p, o;
+    uint64_t n, k, m, e, s, c, p, o, b, r;
+    const struct ch_nodes *h;
 };
 
 struct ch_algo {

@@ -12,7 +12,7 @@
 #include "chorus/status.h"
 #include "coll/reduce.h"
 #include "coll/shape.h"
-#include "team/sync.h"
+#include "team/nodes.h"
 
 struct ch_coll {
     uint32_t me, n;
@@ -26,6 +26,9 @@ struct ch_coll {
     uint32_t type, op;               /* of them, on a GPU */
     const struct ch_peer *peers;     /* [n] */
     const struct ch_remote *remotes; /* [n]; null: all peers are mapped */
+    const struct ch_levels *levels;  /* of a team on several hosts; else null */
+    const uint32_t
+        *pes; /* [n] of a call on a child team: their numbers in the team; else null */
     const struct ch_patience *patience;
     const struct ch_sync_layout *layout;
     ptrdiff_t multicast; /* to the address that reaches all PEs, on machines that have such */
@@ -35,7 +38,7 @@ struct ch_coll {
     uint64_t *exchanges;    /* [CH_CELL_COUNT] */
     struct ch_link *links;
     struct ch_slot *slots;
-    uint32_t *late_peer; /* [out] whom a wait that failed was for */
+    uint32_t *late_peer; /* [out] whom a wait that failed was for, by ch_is_late */
     /* On a GPU: */
     int is_due;             /* the kernel has still to wait for its turn; a constant */
     uint32_t lets_next;     /* then the kernel that follows it may be launched */
@@ -62,6 +65,8 @@ CH_FN void ch_coll_clear(struct ch_coll *c)
     c->root = c->radix = 0;
     c->reduce = 0;
     c->remotes = 0;
+    c->levels = 0;
+    c->pes = 0;
     c->patience = 0;
     c->multicast = 0;
     c->is_sync_alike = 0;
@@ -115,6 +120,12 @@ CH_FN size_t ch_bytes(const struct ch_coll *c)
 CH_FN int ch_is_mapped(const struct ch_coll *c, uint32_t peer)
 {
     return c->remotes == NULL || c->remotes[peer].route == NULL;
+}
+
+/* A wait for the peer failed. */
+CH_FN void ch_is_late(const struct ch_coll *c, uint32_t peer)
+{
+    *c->late_peer = c->pes == NULL ? peer : c->pes[peer];
 }
 
 /* A symmetric object's address on a peer, from this PE's address of it: as mapped here, or as

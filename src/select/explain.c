@@ -2,11 +2,14 @@
 #include "base/log.h"
 #include "select/inside.h"
 #include "select/match.h"
-#include "team/sync.h"
+#include "team/nodes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* PEs for whose hosts the formulas are evaluated, at the most. */
+enum { MAPPED_PES_MAX = 1 << 14 };
 
 /* The FIFO a protocol sends through, if its algorithm uses one. */
 static enum ch_cell cell_of(enum ch_proto proto)
@@ -16,29 +19,47 @@ static enum ch_cell cell_of(enum ch_proto proto)
                                      : CH_CELL_simple;
 }
 
-/* What the formulas of the plan's algorithm are evaluated for. */
+/* What the formulas of the plan's algorithm are evaluated for, but for the hosts. */
 static void shape_of(const struct ch_request *request, const struct ch_plan *plan,
                      struct ch_shape *shape_out)
 {
     const size_t element = ch_type_bytes[request->type];
     const uint32_t n = request->pes;
     struct ch_sync_layout layout;
-    uint64_t chunk, message;
+    uint64_t message;
 
-    shape_out->n = n;
-    shape_out->k = plan->radix;
-    shape_out->m = request->bytes;
-    shape_out->e = element;
-    shape_out->s = (request->bytes / element + n - 1) / n * element;
-    shape_out->c = 1;
-    shape_out->p = shape_out->o = UINT32_MAX;
+    *shape_out = (struct ch_shape){
+        .n = n,
+        .k = plan->radix,
+        .m = request->bytes,
+        .e = element,
+        .s = (request->bytes / element + n - 1) / n * element,
+        .c = 1,
+        .p = UINT32_MAX,
+        .o = UINT32_MAX,
+        .b = UINT64_MAX,
+    };
     if (request->chunk_bytes == 0) return;
     ch_sync_layout_init(&layout, n, request->chunk_bytes);
-    chunk = layout.chunk_bytes[cell_of(plan->algo->proto)];
+    shape_out->b = layout.chunk_bytes[cell_of(plan->algo->proto)];
     message = request->coll == CHORUS_COLL_reducescatter ? shape_out->s : shape_out->m;
     shape_out->p = layout.place_bytes[cell_of(plan->algo->proto)] / CH_PLACE_UNIT;
     shape_out->o = layout.own_bytes[cell_of(plan->algo->proto)] / CH_PLACE_UNIT;
-    if (message > chunk) shape_out->c = (message + chunk - 1) / chunk;
+    if (message > shape_out->b) shape_out->c = (message + shape_out->b - 1) / shape_out->b;
+}
+
+/* The PEs of a request in blocks, one for each host, as even as can be. Null if they are too
+ * many; else the memory that *nodes_out uses, to be freed. */
+static uint32_t *map_of(const struct ch_request *request, struct ch_nodes *nodes_out)
+{
+    const uint32_t n = request->pes, count = request->nodes < n ? request->nodes : n;
+    uint32_t *words = n > MAPPED_PES_MAX ? NULL : calloc(n + CH_NODES_WORDS(n), sizeof(*words));
+
+    if (words == NULL) return NULL;
+    for (uint32_t pe = 0; pe < n; pe++)
+        words[pe] = (uint32_t)((uint64_t)pe * count / n);
+    ch_nodes_init(nodes_out, words, n, words + n);
+    return words;
 }
 
 /* A line of a table, from 1, without what makes it an item of a list. */
@@ -83,12 +104,32 @@ static void write_gpu(const struct ch_table *table, const struct ch_request *req
     (void)fprintf(out, "\n");
 }
 
+/* Of an algorithm on two levels for a typical map of the PEs. */
+static void write_formulas(const struct ch_request *request, const struct ch_plan *plan,
+                           FILE *out)
+{
+    const struct ch_algo *algo = plan->algo;
+    const bool has_levels = (algo->needs & CH_NEED_nodes) != 0;
+    struct ch_nodes nodes;
+    uint32_t *map = has_levels ? map_of(request, &nodes) : NULL;
+    struct ch_shape shape;
+
+    if (has_levels && map == NULL) {
+        (void)fprintf(out, "steps  %s\nwire   %s\n", algo->steps_text, algo->wire_text);
+        return;
+    }
+    shape_of(request, plan, &shape);
+    shape.h = map != NULL ? &nodes : NULL;
+    (void)fprintf(out, "steps  %s = %" PRIu64 "\n", algo->steps_text, algo->steps(&shape));
+    (void)fprintf(out, "wire   %s = %" PRIu64 " %s\n", algo->wire_text, algo->wire(&shape),
+                  request->coll == CHORUS_COLL_barrier ? "signals" : "bytes");
+    free(map);
+}
+
 static void write_plan(const struct ch_request *request, const struct ch_plan *plan, FILE *out)
 {
     const struct ch_algo *algo = plan->algo;
-    struct ch_shape shape;
 
-    shape_of(request, plan, &shape);
     (void)fprintf(out, "plan   %s:%s, ctas %u", algo->name, ch_proto_names[algo->proto],
                   plan->ctas);
     if (algo->takes_radix) (void)fprintf(out, ", radix %u", plan->radix);
@@ -101,9 +142,7 @@ static void write_plan(const struct ch_request *request, const struct ch_plan *p
     }
     (void)fprintf(out, "\n");
     if (plan->table != NULL) write_gpu(plan->table, request, out);
-    (void)fprintf(out, "steps  %s = %" PRIu64 "\n", algo->steps_text, algo->steps(&shape));
-    (void)fprintf(out, "wire   %s = %" PRIu64 " %s\n", algo->wire_text, algo->wire(&shape),
-                  request->coll == CHORUS_COLL_barrier ? "signals" : "bytes");
+    write_formulas(request, plan, out);
 }
 
 /* The tables and rules that were asked before `until` (null: all), and why they did not serve.

@@ -195,7 +195,7 @@ struct ch_route *sim_route(uint32_t from, uint32_t to)
 /* A link, and a fiber, from every PE to every other that is on another host. */
 static void open_links(void)
 {
-    const uint8_t *const host = sim.setup.host;
+    const uint32_t *const host = sim.setup.host;
 
     for (uint32_t i = 0; i < sim.setup.n * sim.setup.n && host != NULL; i++) {
         const uint32_t from = i / sim.setup.n, to = i % sim.setup.n;

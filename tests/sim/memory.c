@@ -107,7 +107,8 @@ const char *sim_place(const void *address)
 
     if (!sim_is_shared(address)) return "private memory";
     const uint32_t pe = sim_owner(address);
-    sim.setup.describe((size_t)((const char *)address - sim_memory(pe)), what, sizeof(what));
+    sim.setup.describe(pe, (size_t)((const char *)address - sim_memory(pe)), what,
+                       sizeof(what));
     (void)snprintf(text, sizeof(texts[0]), "%s of PE %u", what, pe);
     return text;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/plan.h"
 
-#include "coll/shape.h"
+#include "coll/shape_nodes.h"
 #include "ref/ref_coll.h"
 
 #include <stdio.h>
@@ -176,14 +176,44 @@ static void make_call(struct plan *plan, struct plan_call *call, const struct ch
                (const void *const *)call->sources, 0, call->expected);
 }
 
-/* Two to four hosts or one for each PE, PEs anywhere. */
-static void choose_hosts(struct plan *plan)
+bool plan_is_for_net(const struct ch_algo *algo, uint32_t n)
 {
-    const uint32_t hosts = draw(2) == 0 ? plan->n : 2 + draw(3);
+    const bool has_levels = (algo->needs & CH_NEED_nodes) != 0;
+
+    return (algo->needs & CH_NEED_map) == 0 && n <= PLAN_NET_PES_MAX && (n > 1 || has_levels);
+}
+
+bool plan_is_for_host(const struct ch_algo *algo)
+{
+    return (algo->needs & CH_NEED_nodes) == 0;
+}
+
+/* Up to four hosts or one for each PE, PEs anywhere; or in blocks, as jobs often are. */
+static void choose_hosts(struct plan *plan, const struct ch_algo *algo)
+{
+    static uint32_t words[CH_NODES_WORDS(PLAN_PES_MAX)];
+    const uint32_t own = (algo->needs & CH_NEED_nodes) != 0 ? 8 : 2;
+    const uint32_t hosts = draw(own) == 0 ? plan->n : 2 + draw(3);
+    const bool is_in_blocks = draw(4) == 0;
 
     plan->is_weak = draw(2) == 0;
     for (uint32_t pe = 0; pe < plan->n; pe++)
-        plan->host[pe] = (uint8_t)(hosts == plan->n ? pe : draw(hosts));
+        plan->host[pe] = hosts == plan->n ? pe
+                         : is_in_blocks   ? pe * hosts / plan->n
+                                          : draw(hosts);
+    ch_nodes_init(&plan->nodes, plan->host, plan->n, words);
+}
+
+static void choose_layouts(struct plan *plan)
+{
+    static const size_t chunks[] = {128, 256, 960};
+    const size_t chunk = chunks[draw(3)];
+
+    ch_sync_layout_init(&plan->layout, plan->n, chunk);
+    if (!plan->is_net) return;
+    for (uint32_t v = 0; v < plan->nodes.count; v++)
+        ch_sync_layout_init(&plan->node_layout[v], ch_node_pes(&plan->nodes, v), chunk);
+    ch_sync_layout_init(&plan->rail_layout, plan->nodes.count, chunk);
 }
 
 /* Another algorithm that can run where this plan does. */
@@ -193,14 +223,12 @@ static const struct ch_algo *choose_guest(const struct plan *plan)
 
     do
         guest = &ch_algos[draw(CH_ALGO_COUNT)];
-    while (plan->is_net && (guest->needs & CH_NEED_map) != 0);
+    while (plan->is_net ? !plan_is_for_net(guest, plan->n) : !plan_is_for_host(guest));
     return guest;
 }
 
 const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, bool is_net, uint64_t seed)
 {
-    static const size_t chunks[] = {128, 256, 960};
-
     if (pool.bytes == NULL) pool.bytes = malloc(POOL_BYTES);
     if (pool.bytes == NULL) abort();
     pool.used = 0;
@@ -210,8 +238,8 @@ const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, bool is_net
     made.width = n <= 8 && draw(8) == 0 ? 2 + draw(2) : 1;
     made.is_net = is_net;
     made.is_weak = false;
-    if (is_net) choose_hosts(&made);
-    ch_sync_layout_init(&made.layout, n, chunks[draw(3)]);
+    if (is_net) choose_hosts(&made, algo);
+    choose_layouts(&made);
     made.n_calls = 3 + draw(2);
     for (uint32_t i = 0; i < made.n_calls; i++) {
         const bool is_guest = i != 0 && draw(4) == 0;
@@ -265,7 +293,10 @@ struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call
                              .e = ch_type_bytes[call->type],
                              .c = ch_divide_up(call->bytes, chunk),
                              .p = plan->layout.place_bytes[cell_of(call->algo)] / CH_PLACE_UNIT,
-                             .o = plan->layout.own_bytes[cell_of(call->algo)] / CH_PLACE_UNIT};
+                             .o = plan->layout.own_bytes[cell_of(call->algo)] / CH_PLACE_UNIT,
+                             .b = chunk,
+                             .r = call->root,
+                             .h = &plan->nodes};
 
     shape.s = call->algo->coll == CHORUS_COLL_reducescatter
                   ? call->bytes
@@ -277,14 +308,21 @@ struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call
     return shape;
 }
 
-size_t plan_pe_bytes(const struct plan *plan)
+struct plan_map plan_map(const struct plan *plan)
 {
-    return plan_copies(plan) + (plan->is_net ? plan->n * plan->layout.dup_bytes : 0);
-}
+    struct plan_map map = {.buffers = plan->layout.dup_bytes};
+    size_t most = 0; /* of any host: all PEs have the same map */
 
-size_t plan_copies(const struct plan *plan)
-{
-    return plan->layout.dup_bytes + (PLAN_BUFFER_BYTES + 127) / 128 * 128;
+    map.copies = map.buffers + (PLAN_BUFFER_BYTES + 127) / 128 * 128;
+    map.node = map.rail = map.rail_copies = map.bytes = map.copies;
+    if (!plan->is_net) return map;
+    for (uint32_t v = 0; v < plan->nodes.count; v++)
+        if (most < plan->node_layout[v].dup_bytes) most = plan->node_layout[v].dup_bytes;
+    map.node = map.copies + plan->n * plan->layout.dup_bytes;
+    map.rail = map.node + most;
+    map.rail_copies = map.rail + plan->rail_layout.dup_bytes;
+    map.bytes = map.rail_copies + plan->nodes.count * plan->rail_layout.dup_bytes;
+    return map;
 }
 
 void plan_describe(const struct plan *plan, const struct plan_call *call, char *text_out,

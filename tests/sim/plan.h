@@ -7,7 +7,7 @@
 #define SIM_PLAN_H
 
 #include "coll/algorithm.h"
-#include "team/sync.h"
+#include "team/nodes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,16 +49,22 @@ struct plan_call {
 
 struct plan {
     uint32_t n, width;
-    bool is_net;                /* PEs are on several hosts, between which there are links */
-    bool is_weak;               /* on which words overtake puts */
-    uint8_t host[PLAN_PES_MAX]; /* of each PE */
+    bool is_net;                 /* PEs are on several hosts, between which there are links */
+    bool is_weak;                /* on which words overtake puts */
+    uint32_t host[PLAN_PES_MAX]; /* of each PE */
+    struct ch_nodes nodes;       /* the same, as algorithms have it */
     struct ch_sync_layout layout;
+    struct ch_sync_layout node_layout[PLAN_PES_MAX]; /* of the child team of each host */
+    struct ch_sync_layout rail_layout;
     uint32_t n_calls;
     struct plan_call calls[PLAN_CALLS_MAX];
 };
 
-/* The same arguments give the same plan. Kept until the next. is_net: on several hosts, for an
- * algorithm that does without `map` and up to PLAN_NET_PES_MAX PEs. */
+/* Can the algorithm run on PEs of several hosts, or: on those of one? */
+bool plan_is_for_net(const struct ch_algo *algo, uint32_t n);
+bool plan_is_for_host(const struct ch_algo *algo);
+
+/* The same arguments give the same plan. Kept until the next. is_net: on several hosts. */
 const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, bool is_net,
                              uint64_t seed);
 
@@ -73,10 +79,14 @@ const unsigned char *plan_expected(const struct plan *plan, const struct plan_ca
 /* What the formulas of the call's algorithm are evaluated for. */
 struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call);
 
-/* A PE's shared memory: sync memory, buffers, and if is_net what it writes into each peer's
- * sync memory, from plan_copies on. */
-size_t plan_pe_bytes(const struct plan *plan);
-size_t plan_copies(const struct plan *plan);
+/* Where the parts of a PE's shared memory begin. */
+struct plan_map {
+    size_t buffers; /* behind the team's sync memory */
+    size_t copies;  /* if is_net: of what it writes into each peer's sync memory */
+    size_t node, rail, rail_copies; /* likewise: the same of its child teams */
+    size_t bytes;                   /* all of it */
+};
+struct plan_map plan_map(const struct plan *plan);
 
 /* "reduce:two_shot:simple" and the rest of it, in one line. */
 void plan_describe(const struct plan *plan, const struct plan_call *call, char *text_out,

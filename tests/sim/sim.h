@@ -18,13 +18,14 @@
 #define SIM_FIBERS_MAX 128u
 
 struct sim_setup {
-    uint32_t n, width;   /* PEs, and lanes of each; at most SIM_FIBERS_MAX together */
-    size_t pe_bytes;     /* shared memory of each PE */
-    uint64_t seed;       /* everything the adversary does follows from it */
-    const uint8_t *host; /* [n]: PEs of different hosts are not mapped; null: all of one host */
-    bool is_weak;        /* a word may be there before the puts before it */
+    uint32_t n, width; /* PEs, and lanes of each; at most SIM_FIBERS_MAX together */
+    size_t pe_bytes;   /* shared memory of each PE */
+    uint64_t seed;     /* everything the adversary does follows from it */
+    const uint32_t
+        *host;    /* [n]: PEs of different hosts are not mapped; null: all of one host */
+    bool is_weak; /* a word may be there before the puts before it */
     /* Write what lies at `offset` of a PE's memory, for messages. */
-    void (*describe)(size_t offset, char *text_out, size_t text_bytes);
+    void (*describe)(uint32_t pe, size_t offset, char *text_out, size_t text_bytes);
 };
 
 void sim_open(const struct sim_setup *setup);

@@ -161,5 +161,6 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
 #define CH_KERNEL_IF_multicast(yes, no) no
 #define CH_KERNEL_IF_integers(yes, no) no
 #define CH_KERNEL_IF_engine(yes, no) no
+#define CH_KERNEL_IF_none(yes, no) no
 
 #endif /* CH_KERNEL_SHELL_CUH */

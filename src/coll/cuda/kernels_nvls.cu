@@ -22,6 +22,7 @@
 #define ROW_due(Y, coll, fn)
 #define ROW_sliced(Y, coll, fn)
 #define ROW_engine(Y, coll, fn)
+#define ROW_none(Y, coll, fn)
 #define ROW_multicast(Y, coll, fn) TYPES_##coll(Y, fn, multicast)
 #define ROW_integers(Y, coll, fn) TYPES_##coll(Y, fn, integers)
 /* clang-format on */

@@ -183,7 +183,7 @@ CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
     while (!ch_packet_load(p, flag, data) && st == CHORUS_OK)
         st = ch_wait_slow(c->patience, &w);
     ch_wait_end(c->patience, &w);
-    if (st != CHORUS_OK) *c->late_peer = peer;
+    if (st != CHORUS_OK) ch_is_late(c, peer);
     return st;
 }
 
@@ -197,7 +197,7 @@ CH_SELDOM chorus_status ch_await_line(const struct ch_coll *c, uint32_t peer,
     while (!ch_line_load(line, bytes, flag, to) && st == CHORUS_OK)
         st = ch_wait_slow(c->patience, &w);
     ch_wait_end(c->patience, &w);
-    if (st != CHORUS_OK) *c->late_peer = peer;
+    if (st != CHORUS_OK) ch_is_late(c, peer);
     return st;
 }
 

@@ -92,7 +92,7 @@ CH_FN chorus_status ch_posted(const struct ch_coll *c, enum ch_cell kind, uint32
 
     if (kind != CH_CELL_simple || st != CHORUS_OK) return st;
     if (g.lane == 0) st = ch_word_wait(c->patience, word, end);
-    if (st != CHORUS_OK) *c->late_peer = owner;
+    if (st != CHORUS_OK) ch_is_late(c, owner);
     return ch_agree(st, g);
 }
 

@@ -122,7 +122,7 @@ CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t w
 {
     const chorus_status st = ch_word_wait(c->patience, ch_word_at(c, c->me, word, peer), least);
 
-    if (st != CHORUS_OK) *c->late_peer = peer;
+    if (st != CHORUS_OK) ch_is_late(c, peer);
     return st;
 }
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * levels.h: calls on the child teams of a team on several hosts (team/nodes.h).
+ *
+ * Such a call is a body's call within a call: it has the CTA, the type and the operator of the
+ * outer one, and the child's peers and duplicate. All peers of a node are mapped.
+ */
+#ifndef CH_LEVELS_H
+#define CH_LEVELS_H
+
+#include "coll/shape_nodes.h"
+#include "coll/words/vocab.h"
+
+/* A call on `child`, of blocks of `count` elements. Its root is the child's PE 0. */
+CH_FN struct ch_coll ch_call_on(const struct ch_coll *c, const struct ch_child *child,
+                                char *dst, const char *src, size_t count)
+{
+    const size_t cta = c->sync_offset / c->layout->dup_bytes;
+    struct ch_dup *dup = &child->dups[cta];
+    struct ch_coll in = *c;
+
+    in.me = child->me;
+    in.n = child->n;
+    in.root = 0;
+    in.count = count;
+    in.stride = count * c->elem_bytes;
+    in.dst = dst;
+    in.src = src;
+    in.peers = child->peers;
+    in.remotes = child->remotes;
+    in.layout = child->layout;
+    in.sync_offset = cta * child->layout->dup_bytes;
+    in.epoch = &dup->epoch;
+    in.exchanges = dup->exchanges;
+    in.links = dup->links;
+    in.slots = dup->slots;
+    in.levels = 0;
+    in.pes = child->pes;
+    return in;
+}
+
+/* The same of the whole call, on the PEs of this host or of this PE's rail. */
+CH_FN struct ch_coll ch_on_node(const struct ch_coll *c)
+{
+    return ch_call_on(c, &c->levels->node, c->dst, c->src, c->count);
+}
+
+CH_FN struct ch_coll ch_on_rail(const struct ch_coll *c)
+{
+    return ch_call_on(c, &c->levels->rail, c->dst, c->src, c->count);
+}
+
+/* Tell all PEs of the child and hear from all, as lanes that may have stored data. */
+CH_FN chorus_status ch_tell_and_hear(const struct ch_coll *c, uint32_t word, uint64_t epoch,
+                                     enum ch_sense sense, struct ch_lanes g)
+{
+    ch_tell_all(c, word, epoch, sense, g);
+    return ch_hear_all(c, word, epoch, g);
+}
+
+#endif /* CH_LEVELS_H */
