@@ -90,12 +90,14 @@
     X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_put, 1, ch_gather_steps(n, k, m, p), (n - 1) * m, plain, never) \
     X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map | CH_NEED_multicast, 0, 1, (n - 1) * m, multicast, never) \
     X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m, engine, never) \
+    X(fcollect, hierarchical, simple, ch_fcollect_hierarchical, CH_NEED_put | CH_NEED_nodes, 0, ch_bundle_steps(h, m, b, 0), ch_bundle_wire(h, m, 0), none, never) \
     X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_put, 0, 1, (n - 1) * m, wide, large) \
     X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
     X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
     X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
     X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_put, 1, ch_forward_steps(n, k, m, p), ch_digits(n, k) * m, plain, never) \
     X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine, 0, 1, (n - 1) * m, engine, never) \
+    X(alltoall, hierarchical, simple, ch_alltoall_hierarchical, CH_NEED_put | CH_NEED_nodes, 0, ch_bundle_steps(h, m, b, 1), ch_bundle_wire(h, m, 1), none, never) \
     X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
     X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
     X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
@@ -118,6 +120,7 @@
     X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_put, 1, ch_combine_steps(n, k, s, p, o), ch_digits(n, k) * s, plain, never) \
     X(reducescatter, two_level, simple, ch_reducescatter_two_level, CH_NEED_map | CH_NEED_whole | CH_NEED_apart, 1, ch_level_steps(n, k, s, o), ch_level_wire(n, k, s), plain, never) \
     X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s, plain, never) \
+    X(reducescatter, hierarchical, simple, ch_reducescatter_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes, 0, ch_shared(h) + (h->count > 1 ? c : 0), ch_partials_wire(h, m), none, never) \
     X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_put | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain, never) \
     X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast, 0, 1, (n - 1) * s, multicast, never)
 /* clang-format on */

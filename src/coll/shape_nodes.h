@@ -90,4 +90,89 @@ CH_FN uint64_t ch_rails_wire(const struct ch_nodes *h, uint64_t k, uint64_t m, u
     return most * ch_rail_bytes(h, m, e);
 }
 
+/* --- fcollect, alltoall ------------------------------------------------------------------- */
+
+/* Parts of blocks of `m` bytes that a message of `b` holds. */
+CH_FN uint64_t ch_bundle_per(uint64_t m, uint64_t b)
+{
+    return m == 0 || m > b ? 1 : b / m;
+}
+
+/* The most blocks that a host has for another, if each PE has one for each, or one for all. */
+CH_FN uint64_t ch_bundle_most(const struct ch_nodes *h, int is_each)
+{
+    uint64_t first = 0, second = 0;
+
+    for (uint32_t v = 0; v < h->count; v++) {
+        const uint64_t pes = ch_node_pes(h, v);
+
+        second = ch_max(second, ch_min(first, pes));
+        first = ch_max(first, pes);
+    }
+    return is_each ? first * second : h->count > 1 ? first : 0;
+}
+
+/* Messages of two hosts, one behind another, between two steps on each. */
+CH_FN uint64_t ch_bundle_steps(const struct ch_nodes *h, uint64_t m, uint64_t b, int is_each)
+{
+    return 2 * ch_shared(h) +
+           ch_divide_up(m, b) * ch_divide_up(ch_bundle_most(h, is_each), ch_bundle_per(m, b));
+}
+
+/* Blocks that a PE packs from others of its host, sends, and unpacks to others there. */
+CH_FN uint64_t ch_bundle_moved(const struct ch_nodes *h, uint32_t node, uint32_t local,
+                               int is_each)
+{
+    const uint64_t pes = ch_node_pes(h, node);
+    uint64_t moved = pes - 1; /* its own, on its host */
+
+    for (uint64_t v = local; v < h->count; v += pes) {
+        const uint64_t others = ch_node_pes(h, (uint32_t)v);
+
+        if (v == node) continue;
+        moved += (pes - 1) * (is_each ? others : 1) + pes * (is_each ? others : 1) +
+                 (pes - 1) * others;
+    }
+    return moved;
+}
+
+CH_FN uint64_t ch_bundle_wire(const struct ch_nodes *h, uint64_t m, int is_each)
+{
+    uint64_t most = 0;
+
+    for (uint32_t v = 0; v < h->count; v++)
+        for (uint32_t i = 0; i < ch_node_pes(h, v); i++)
+            most = ch_max(most, ch_bundle_moved(h, v, i, is_each));
+    return most * m;
+}
+
+/* --- reducescatter ------------------------------------------------------------------------ */
+
+/* Blocks of PEs of other hosts that PE `local` of a host combines. */
+CH_FN uint64_t ch_partials(const struct ch_nodes *h, uint32_t node, uint32_t local)
+{
+    const uint64_t pes = ch_node_pes(h, node);
+    uint64_t blocks = 0;
+
+    for (uint32_t v = 0; v < h->count; v++) {
+        const uint64_t others = ch_node_pes(h, v);
+
+        if (v != node && others > local) blocks += ch_divide_up(others - local, pes);
+    }
+    return blocks;
+}
+
+CH_FN uint64_t ch_partials_wire(const struct ch_nodes *h, uint64_t m)
+{
+    uint64_t most = 0;
+
+    for (uint32_t v = 0; v < h->count; v++)
+        for (uint32_t i = 0; i < ch_node_pes(h, v); i++) {
+            const uint64_t blocks = ch_partials(h, v, i);
+
+            most = ch_max(most, blocks + (blocks + 1) * (ch_node_pes(h, v) - 1));
+        }
+    return most * m;
+}
+
 #endif /* CH_SHAPE_NODES_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alltoall on two levels: each PE writes its blocks into the dest on its host, and of each two
+ * hosts two agents exchange all blocks between these.
+ *
+ *   needs    put, nodes
+ *   steps    ch_bundle_steps(h, m, b, 1)
+ *   wire     ch_bundle_wire(h, m, 1)
+ *   scratch  two words per PE of the host, a FIFO to each agent
+ *   inplace  not possible: the api refuses buffers that overlap
+ *   result   a copy
+ *   source   of this library: agents pack what they find in source of their host's PEs
+ */
+#ifndef CH_ALLTOALL_HIERARCHICAL_H
+#define CH_ALLTOALL_HIERARCHICAL_H
+
+#include "coll/words/bundle.h"
+
+CH_FN chorus_status ch_alltoall_hierarchical(const struct ch_coll *c, struct ch_lanes g)
+{
+    const struct ch_coll node = ch_on_node(c);
+    const uint64_t epoch = ch_epoch(&node, g);
+    char *mine = c->dst + c->me * c->stride;
+    chorus_status st;
+
+    /* source may be read, dest written */
+    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    if (st == CHORUS_OK) st = ch_bundle_all(c, 1, g);
+    if (st != CHORUS_OK) return st;
+    for (uint32_t k = 0; k < node.n; k++) {
+        const uint32_t pe = node.pes[ch_after(&node, k)];
+
+        ch_copy(ch_on_peer(c, pe, mine), c->src + pe * c->stride, ch_bytes(c), g);
+    }
+    /* dest is complete, source may be reused */
+    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_DATA, g);
+}
+
+#endif /* CH_ALLTOALL_HIERARCHICAL_H */

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reducescatter on two levels: on each host a PE combines what the host has for PEs of other
+ * hosts and sends it there, where each PE combines what the hosts have for it.
+ *
+ *   needs    put, whole, apart, nodes
+ *   steps    ch_shared(h) + (h->count > 1 ? c : 0)
+ *   wire     ch_partials_wire(h, m)
+ *   scratch  two words per PE of the host, a FIFO from one PE of each other, this PE's own
+ *            place
+ *   inplace  not possible
+ *   result   combined in PE order on each host, then host by host
+ *   source   hierarchical reducescatter, as in Open MPI's coll/han; here for any map of PEs
+ *            to hosts
+ *
+ * PE i of a host combines for PE i of each other host; on a host of s PEs, PE i % s does.
+ */
+#ifndef CH_REDUCESCATTER_HIERARCHICAL_H
+#define CH_REDUCESCATTER_HIERARCHICAL_H
+
+#include "coll/words/fifo.h"
+#include "coll/words/levels.h"
+
+/* dst = what this host has for the part at byte `at` of a PE's block. */
+CH_FN void ch_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at, size_t bytes,
+                      struct ch_lanes g)
+{
+    const struct ch_child *node = &c->levels->node;
+
+    ch_lanes_sync(g); /* other lanes have read the slots */
+    for (uint32_t i = g.lane; i < node->n; i += g.width)
+        c->slots[i].memory = ch_on_peer(c, node->pes[i], c->src + pe * c->stride + at);
+    ch_combine_slots(c, dst, node->n, bytes, g);
+}
+
+/* The same straight into the FIFO to that PE. */
+CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t at,
+                                    size_t bytes, struct ch_lanes g)
+{
+    chorus_status st = ch_standing(c);
+    struct ch_message m;
+
+    ch_lanes_sync(g); /* lane 0 has stored `sent` */
+    m = ch_outgoing(c, CH_CELL_simple, pe, bytes);
+    if (g.lane == 0 && st == CHORUS_OK) st = ch_wait_for_room(c, CH_CELL_simple, pe, m.end);
+    st = ch_agree(st, g);
+    if (st != CHORUS_OK) return st;
+    ch_partial(c, m.memory, pe, at, bytes, g);
+    ch_lanes_sync(g); /* all lanes have stored their share */
+    if (g.lane != 0) return CHORUS_OK;
+    ch_sent(c, pe, m.memory, bytes);
+    ch_say(c, pe, CH_WORD_FILLED, m.end, CH_DATA); /* pairs with ch_slot_from */
+    ch_link_of(c, CH_CELL_simple, pe)->sent = m.end;
+    return CHORUS_OK;
+}
+
+/* To all PEs of other hosts for which this PE combines. */
+CH_FN chorus_status ch_partials_send(const struct ch_coll *c, size_t at, size_t bytes,
+                                     struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const struct ch_child *node = &c->levels->node;
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t v = 0; v < nodes->count; v++)
+        for (uint32_t i = node->me; i < ch_node_pes(nodes, v) && st == CHORUS_OK; i += node->n)
+            if (v != nodes->node[c->me])
+                st = ch_partial_send(c, ch_node_pe(nodes, v, i), at, bytes, g);
+    return st;
+}
+
+/* The PE of a host that combines for this one; this PE itself on its own. */
+CH_FN uint32_t ch_partial_from(const struct ch_coll *c, uint32_t node)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+
+    return ch_node_pe(nodes, node, c->levels->node.me % ch_node_pes(nodes, node));
+}
+
+/* This PE's part from all hosts. */
+CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, size_t at, size_t bytes,
+                                        struct ch_lanes g)
+{
+    const uint32_t count = c->levels->nodes.count;
+    char *own = ch_place(ch_own_places(c, CH_CELL_simple, c->me), 0).memory;
+    chorus_status st = CHORUS_OK;
+
+    ch_partial(c, own, c->me, at, bytes, g);
+    ch_lanes_sync(g); /* other lanes have read the slots */
+    for (uint32_t v = g.lane; v < count && st == CHORUS_OK; v += g.width) {
+        const uint32_t from = ch_partial_from(c, v);
+
+        c->slots[v].memory = own;
+        if (from != c->me) st = ch_slot_from(c, CH_CELL_simple, from, bytes, &c->slots[v]);
+    }
+    st = ch_agree(st, g);
+    if (st != CHORUS_OK) return st;
+    ch_combine_slots(c, c->dst + at, count, bytes, g);
+    ch_lanes_sync(g); /* all lanes have read the cells */
+    for (uint32_t v = g.lane; v < count; v += g.width)
+        if (ch_partial_from(c, v) != c->me)
+            ch_taken(c, CH_CELL_simple, ch_partial_from(c, v), &c->slots[v]);
+    return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_reducescatter_hierarchical(const struct ch_coll *c, struct ch_lanes g)
+{
+    const struct ch_coll node = ch_on_node(c);
+    const uint64_t epoch = ch_epoch(&node, g);
+    const size_t bytes = ch_bytes(c);
+    chorus_status st;
+
+    /* source may be read */
+    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
+        part = ch_part(c, CH_CELL_simple, at);
+        st = ch_partials_send(c, at, part, g);
+        if (st == CHORUS_OK) st = ch_partials_collect(c, at, part, g);
+    }
+    if (st != CHORUS_OK) return st;
+    /* source may be reused */
+    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_CREDIT, g);
+}
+
+#endif /* CH_REDUCESCATTER_HIERARCHICAL_H */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bundle.h: blocks that the PEs of a host have for those of other hosts, several in a message.
+ *
+ * For each other host one PE of this host sends and receives, its agent, and over there one PE
+ * is the agent for this host. An agent packs blocks from where the PEs of its host have them
+ * into the FIFO to the other agent, and unpacks what comes into the dest of these PEs, so all
+ * of them must be in the call. Both agents of two hosts send a chunk and then take one, as
+ * fifo.h asks.
+ */
+#ifndef CH_BUNDLE_H
+#define CH_BUNDLE_H
+
+#include "coll/words/fifo.h"
+#include "coll/words/levels.h"
+
+/* What goes between hosts now: a part of every block. */
+struct ch_bundle {
+    int is_each;      /* a constant: each PE has a block in source for each PE; else one of its
+                         own in dest for all */
+    size_t at, bytes; /* of a block */
+    uint64_t per;     /* parts that a message holds */
+    uint32_t node;    /* of this PE */
+};
+
+/* The PE of a host that is its agent for another. */
+CH_FN uint32_t ch_agent(const struct ch_nodes *nodes, uint32_t node, uint32_t other)
+{
+    return ch_node_pe(nodes, node, other % ch_node_pes(nodes, node));
+}
+
+/* Blocks that a host has for another. */
+CH_FN uint64_t ch_bundle_blocks(const struct ch_coll *c, const struct ch_bundle *b,
+                                uint32_t from, uint32_t to)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+
+    return (uint64_t)ch_node_pes(nodes, from) * (b->is_each ? ch_node_pes(nodes, to) : 1);
+}
+
+/* Block i of these is from a PE and, if there is one for each, for one: numbers in the team. */
+struct ch_way {
+    uint32_t from, to;
+};
+
+CH_FN struct ch_way ch_bundle_way(const struct ch_coll *c, const struct ch_bundle *b,
+                                  uint32_t from, uint32_t to, uint64_t i)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const uint64_t each = b->is_each ? ch_node_pes(nodes, to) : 1;
+    struct ch_way way;
+
+    way.from = ch_node_pe(nodes, from, (uint32_t)(i / each));
+    way.to = ch_node_pe(nodes, to, (uint32_t)(i % each));
+    return way;
+}
+
+/* The blocks from `first` on that this host has for another, side by side in memory. */
+CH_FN void ch_bundle_pack(const struct ch_coll *c, const struct ch_bundle *b, uint32_t to,
+                          uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const struct ch_way way = ch_bundle_way(c, b, b->node, to, first + i);
+        const char *block =
+            b->is_each ? c->src + way.to * c->stride : c->dst + way.from * c->stride;
+
+        ch_copy(memory + i * b->bytes, ch_on_peer(c, way.from, block) + b->at, b->bytes, g);
+    }
+}
+
+/* And those from another host, to where they belong. */
+CH_FN void ch_bundle_unpack(const struct ch_coll *c, const struct ch_bundle *b, uint32_t from,
+                            uint64_t first, uint64_t count, const char *memory,
+                            struct ch_lanes g)
+{
+    const struct ch_child *node = &c->levels->node;
+
+    for (uint64_t i = 0; i < count; i++) {
+        const struct ch_way way = ch_bundle_way(c, b, from, b->node, first + i);
+        char *block = c->dst + way.from * c->stride + b->at;
+
+        for (uint32_t p = 0; p < node->n; p++)
+            if (!b->is_each || node->pes[p] == way.to)
+                ch_copy(ch_on_peer(c, node->pes[p], block), memory + i * b->bytes, b->bytes, g);
+    }
+}
+
+/* Message `round` to another host, if there are so many. */
+CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bundle *b,
+                                   uint32_t to, uint64_t round, struct ch_lanes g)
+{
+    const uint64_t blocks = ch_bundle_blocks(c, b, b->node, to), first = round * b->per;
+    const uint32_t peer = ch_agent(&c->levels->nodes, to, b->node);
+    chorus_status st = ch_standing(c);
+    size_t bytes;
+
+    if (first >= blocks) return CHORUS_OK;
+    bytes = ch_min(b->per, blocks - first) * b->bytes;
+    if (g.lane == 0 && st == CHORUS_OK)
+        st = ch_slot_to(c, CH_CELL_simple, peer, bytes, &c->slots[0]);
+    st = ch_agree(st, g); /* the slot is there */
+    if (st != CHORUS_OK) return st;
+    ch_bundle_pack(c, b, to, first, ch_min(b->per, blocks - first), c->slots[0].memory, g);
+    ch_lanes_sync(g); /* all lanes have stored their share */
+    if (g.lane == 0) ch_announce(c, CH_CELL_simple, peer, &c->slots[0], bytes);
+    return CHORUS_OK;
+}
+
+/* Message `round` from another host. */
+CH_FN chorus_status ch_bundle_take(const struct ch_coll *c, const struct ch_bundle *b,
+                                   uint32_t from, uint64_t round, struct ch_lanes g)
+{
+    const uint64_t blocks = ch_bundle_blocks(c, b, from, b->node), first = round * b->per,
+                   count = first < blocks ? ch_min(b->per, blocks - first) : 0;
+    const struct ch_pes agent = ch_only(ch_agent(&c->levels->nodes, from, b->node));
+    chorus_status st;
+
+    if (count == 0) return CHORUS_OK;
+    st = ch_expect(c, CH_CELL_simple, agent, count * b->bytes, g);
+    if (st != CHORUS_OK) return st;
+    ch_bundle_unpack(c, b, from, first, count, c->slots[0].memory, g);
+    return ch_release(c, CH_CELL_simple, agent, st, g);
+}
+
+/* All messages of this PE for one part of the blocks. */
+CH_FN chorus_status ch_bundle_part(const struct ch_coll *c, const struct ch_bundle *b,
+                                   struct ch_lanes g)
+{
+    const struct ch_child *node = &c->levels->node;
+    const uint32_t count = c->levels->nodes.count;
+    uint64_t rounds = 0;
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t v = node->me; v < count; v += node->n)
+        if (v != b->node)
+            rounds = ch_max(rounds, ch_divide_up(ch_max(ch_bundle_blocks(c, b, v, b->node),
+                                                        ch_bundle_blocks(c, b, b->node, v)),
+                                                 b->per));
+    for (uint64_t round = 0; round < rounds; round++) {
+        for (uint32_t v = node->me; v < count && st == CHORUS_OK; v += node->n)
+            if (v != b->node) st = ch_bundle_send(c, b, v, round, g);
+        for (uint32_t v = node->me; v < count && st == CHORUS_OK; v += node->n)
+            if (v != b->node) st = ch_bundle_take(c, b, v, round, g);
+    }
+    return st;
+}
+
+/* All blocks, between hosts alone. */
+CH_FN chorus_status ch_bundle_all(const struct ch_coll *c, int is_each, struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c);
+    chorus_status st = CHORUS_OK;
+    struct ch_bundle b;
+
+    b.is_each = is_each;
+    b.node = c->levels->nodes.node[c->me];
+    b.per = ch_bundle_per(bytes, c->layout->chunk_bytes[CH_CELL_simple]);
+    for (b.at = 0; b.at < bytes && st == CHORUS_OK; b.at += b.bytes) {
+        b.bytes = ch_part(c, CH_CELL_simple, b.at);
+        st = ch_bundle_part(c, &b, g);
+    }
+    return st;
+}
+
+#endif /* CH_BUNDLE_H */
