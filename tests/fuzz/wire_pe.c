@@ -40,7 +40,7 @@ static struct ch_boot *open_boot(int *first_out, int *launcher_out)
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
     FUZZ_CHECK(dup2(pair[1], INHERITED) == INHERITED);
     (void)close(pair[1]);
-    FUZZ_CHECK(ch_boot_launcher(0, &boot) == CHORUS_OK);
+    FUZZ_CHECK(ch_way_launcher.open(0, &boot) == CHORUS_OK);
     *launcher_out = receive_join(pair[0]);
     *first_out = pair[0];
     return boot;
