@@ -167,11 +167,11 @@ static void served(const struct ch_work *work, struct ch_served *served_out)
 
 /* All algorithms, each in the place of its collective's row. */
 static const struct {
-    enum ch_sweep_coll coll;
+    chorus_coll coll;
     struct ch_choice choice;
 } algos[] = {
 #define X(coll, name, proto, fn, needs, radix, ...) \
-    {CH_SWEEP_##coll, {#name ":" #proto, radix}},
+    {CHORUS_COLL_##coll, {#name ":" #proto, radix}},
     CH_ALGO_LIST(X)
 #undef X
 };
@@ -186,7 +186,7 @@ static void list_algos(struct ch_backend *backend)
     for (unsigned coll = 0; coll < CH_SWEEP_COUNT; coll++) {
         backend->algos[coll] = &choices[n];
         for (size_t k = 0; k < ALGO_COUNT; k++)
-            if (algos[k].coll == coll) choices[n++] = algos[k].choice;
+            if (algos[k].coll == coll && coll != CH_SWEEP_sync) choices[n++] = algos[k].choice;
         n++;
     }
 }

@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The library's collectives, and sync: a barrier that completes no puts. */
-#define CH_SWEEP_LIST(X) CHORUS_COLL_LIST(X) X(sync)
+/* The library's collectives that every machine has, and sync: a barrier that completes no puts.
+ */
+#define CH_SWEEP_LIST(X) CHORUS_COLL_EVERYWHERE_LIST(X) X(sync)
 
 enum ch_sweep_coll {
 #define X(COLL) CH_SWEEP_##COLL,

@@ -3,7 +3,7 @@
  * api_pes.h: a test body that runs on every PE of a job, for the tests of the public API.
  *
  * A program lists its bodies in an X-list and ends with API_MAIN(list). Run plainly, each body
- * runs on 1, 2 and 3 PEs that are threads. Run as "chorusrun -n N program pes", all bodies run
+ * runs on 1 to 4 PEs that are threads. Run as "chorusrun -n N program pes", all bodies run
  * one after another on N PEs that are processes.
  */
 #ifndef API_PES_H
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { API_PES_MAX = 3 };
+enum { API_PES_MAX = 4 };
 
 /* A body's condition: the first that fails in the process is kept, with PE and place. */
 #define EXPECT(condition) api_expect((condition), #condition, __FILE__, __LINE__)

@@ -35,6 +35,7 @@ struct site {
     void **sources;                /* [n] private, what this PE gets of each PE's source */
     uint64_t calls;                /* so far: the seed of the next */
     chorus_stream_t stream;        /* or null */
+    size_t *lists[4]; /* [n] each: counts and offsets of the blocks of an alltoallv */
 };
 
 static bool is_large; /* set by main alone */
@@ -65,6 +66,9 @@ static bool place_allowed(chorus_coll coll, enum place place)
     switch (coll) {
     case CHORUS_COLL_broadcast:
     case CHORUS_COLL_reduce:
+    case CHORUS_COLL_reduce_to:
+    case CHORUS_COLL_inscan:
+    case CHORUS_COLL_exscan:
         return place != OWN_BLOCK;
     case CHORUS_COLL_fcollect:
         return place != SAME;
@@ -87,6 +91,26 @@ static void set_buffers(const struct site *s, chorusx_call *call, enum place pla
         call->source = (char *)call->dest + s->me * block;
     if (place == OWN_BLOCK && call->coll == CHORUS_COLL_reducescatter)
         call->dest = (char *)(uintptr_t)call->source + s->me * block;
+}
+
+/* What only some collectives have: other elements of this PE's, strides, blocks. */
+static chorusx_call given_of(const struct site *s, const chorusx_call *call)
+{
+    chorusx_call given = *call;
+
+    if (call->coll == CHORUS_COLL_collect) given.count = ref_part(call->count, s->me);
+    given.dst = given.sst = 1;
+    given.dest_counts = s->lists[0];
+    given.dest_offsets = s->lists[1];
+    given.source_counts = s->lists[2];
+    given.source_offsets = s->lists[3];
+    for (uint32_t pe = 0; pe < s->n; pe++) {
+        s->lists[0][pe] = ref_block(call->count, pe, s->me);
+        s->lists[1][pe] = (s->n - 1 - pe) * call->count;
+        s->lists[2][pe] = ref_block(call->count, s->me, pe);
+        s->lists[3][pe] = pe * call->count;
+    }
+    return given;
 }
 
 static bool is_on_gpu(void)
@@ -159,7 +183,8 @@ static void make_want(const struct site *s, const chorusx_call *call)
     const bool is_cut = ref_source_count(call->coll, s->n, 1) > 1;
 
     for (uint32_t pe = 0; pe < s->n; pe++)
-        if (call->coll != CHORUS_COLL_broadcast || pe == (uint32_t)call->root)
+        if ((call->coll != CHORUS_COLL_broadcast && call->coll != CHORUS_COLL_scatter) ||
+            pe == (uint32_t)call->root)
             fill_block(s, call, pe, is_cut ? s->me : 0, s->sources[pe]);
     ref_expect(call->coll, call->type, call->op, s->n, (uint32_t)call->root, call->count,
                (const void *const *)s->sources, s->me, s->want);
@@ -174,7 +199,10 @@ static void check_dest(const struct site *s, const chorusx_call *call, bool has_
     ptrdiff_t wrong;
 
     download(s);
-    make_want(s, call);
+    if (ref_has_dest(call->coll, (uint32_t)call->root, s->me))
+        make_want(s, call);
+    else
+        ref_poison(s->want, bytes);
     if (memcmp(got, s->want, bytes) != 0) {
         wrong = ref_compare(call->coll, call->type, got, s->want, count);
         if (wrong >= 0) fail(s, call, "wrong element", (long)wrong);
@@ -224,6 +252,7 @@ static enum due refusal_due(const struct site *s, const chorusx_call *call, bool
     const bool wide = ch_type_bytes[call->type] == 16 || call->type == CHORUS_TYPE_c64;
     const uint32_t needs = needs_of(call);
 
+    if (call->coll >= CHORUS_COLL_EVERYWHERE_COUNT && is_on_gpu()) return ALWAYS;
     if (call->count == 0 && call->coll != CHORUS_COLL_barrier) return NEVER;
     if (is_on_gpu() && ref_reduces(call->coll) && wide) return ALWAYS;
     if ((needs & CH_NEED_whole) != 0 && half) return ALWAYS;
@@ -237,6 +266,7 @@ static enum due refusal_due(const struct site *s, const chorusx_call *call, bool
 static void call_once(struct site *s, chorusx_call call, enum place place, size_t offset)
 {
     const bool apart = place == APART;
+    chorusx_call given;
     enum due refusal;
     int status;
 
@@ -247,13 +277,15 @@ static void call_once(struct site *s, chorusx_call call, enum place place, size_
     if (apart) poison_dest(s, &call);
     fill_source(s, &call);
     upload(s);
-    status = chorusx_collective(&call, s->stream);
+    given = given_of(s, &call);
+    status = chorusx_collective(&given, s->stream);
     if (status == CHORUS_OK && s->stream != NULL)
         status = chorusx_stream_synchronize(s->stream);
     refusal = refusal_due(s, &call, apart);
     if (status == CHORUS_ERR_UNSUPPORTED && refusal != NEVER) return;
     if (refusal == ALWAYS) fail(s, &call, "not refused", status);
     if (status != CHORUS_OK) fail(s, &call, "status", status);
+    if (!apart && !ref_has_dest(call.coll, (uint32_t)call.root, s->me)) return;
     if (call.count != 0 && call.coll != CHORUS_COLL_barrier) check_dest(s, &call, apart);
 }
 
@@ -270,7 +302,7 @@ static void counts_of(struct site *s, const struct ch_algo *algo, chorusx_call c
         call.count = counts[i];
         call.root = (int)(i % s->n);
         for (int place = APART; place <= OWN_BLOCK; place++)
-            for (int ctas = 1; ctas <= 2; ctas++) {
+            for (int ctas = 1; ctas <= (algo->kernel == CH_KERNEL_none ? 1 : 2); ctas++) {
                 call.ctas = ctas;
                 call_once(s, call, (enum place)place,
                           i % 3 == 0 ? 0 : ch_type_align[call.type]);
@@ -306,6 +338,7 @@ static void large_counts(struct site *s)
             call.ctas = ctas[i % 4];
             call.root = (int)(i % (int)s->n);
             if (call.ctas > (is_on_gpu() && ch_algos[a].is_wide ? 2 * most : most)) continue;
+            if (call.ctas > 1 && ch_algos[a].kernel == CH_KERNEL_none) continue;
             if (call.ctas > 1 || call.count < COUNT_LARGE) call_once(s, call, APART, 4);
         }
 }
@@ -363,12 +396,16 @@ static void open_site(struct site *s, chorus_team_t team, chorus_stream_t stream
     s->sources = calloc(s->n, sizeof(*s->sources));
     for (uint32_t pe = 0; pe < s->n; pe++)
         s->sources[pe] = malloc(buffer_bytes(s->n));
+    for (int list = 0; list < 4; list++)
+        s->lists[list] = calloc(s->n, sizeof(*s->lists[list]));
 }
 
 static void close_site(struct site *s)
 {
     for (uint32_t pe = 0; pe < s->n; pe++)
         free(s->sources[pe]);
+    for (int list = 0; list < 4; list++)
+        free(s->lists[list]);
     free(s->sources);
     free(s->want);
     free(s->own);

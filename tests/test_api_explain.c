@@ -22,6 +22,7 @@ static size_t bytes_of(chorus_type type)
 static void check_plan(chorus_coll coll, chorus_type type, size_t count, void *dest,
                        const void *source)
 {
+    static const size_t none[API_PES_MAX]; /* elements of the blocks of an alltoallv */
     const size_t blocks = coll == CHORUS_COLL_reducescatter ? (size_t)api_n() : 1;
     char name[64];
     chorusx_plan plan;
@@ -40,7 +41,13 @@ static void check_plan(chorus_coll coll, chorus_type type, size_t count, void *d
                                               .type = type,
                                               .op = CHORUS_OP_sum,
                                               .algo = name,
-                                              .ctas = plan.ctas},
+                                              .ctas = plan.ctas,
+                                              .dst = 1,
+                                              .sst = 1,
+                                              .dest_counts = none,
+                                              .dest_offsets = none,
+                                              .source_counts = none,
+                                              .source_offsets = none},
                               NULL) == CHORUS_OK);
 }
 
@@ -68,7 +75,7 @@ static void explain__bad_question__says_what_and_leaves_the_plan(void)
         CHORUS_ERR_ARG, "team handle 77 was never given out");
     EXPECT_FAILS(
         chorusx_explain(world, CHORUS_COLL_COUNT, CHORUS_TYPE_f32, CHORUS_OP_sum, 8, &plan),
-        CHORUS_ERR_ARG, "chorusx_explain: coll is 6");
+        CHORUS_ERR_ARG, "chorusx_explain: coll is 14");
     EXPECT_FAILS(
         chorusx_explain(world, CHORUS_COLL_reduce, CHORUS_TYPE_COUNT, CHORUS_OP_sum, 8, &plan),
         CHORUS_ERR_ARG, "chorusx_explain: type is 15");

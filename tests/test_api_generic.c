@@ -106,6 +106,8 @@ static void release(const struct buffers *b)
         ALIKE(NAME, T, kind, broadcast, (team, dest, source, COUNT, api_n() - 1)); \
         ALIKE(NAME, T, kind, fcollect, (team, dest, source + 1, COUNT));           \
         ALIKE(NAME, T, kind, alltoall, (team, dest, source, COUNT));               \
+        ALIKE(NAME, T, kind, collect, (team, dest, source + 1, (size_t)api_me())); \
+        ALIKE(NAME, T, kind, alltoalls, (team, dest, source, 2, 1, 1));            \
         chorus_free(signal);                                                       \
         release(&b);                                                               \
     }
@@ -272,6 +274,17 @@ static void wait__names_without_type__see_what_arrives(void)
         ALIKE(NAME, T, kind, OP##_reducescatter, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
         release(&b);                                                                        \
     }
+#define TEST_SCAN(NAME, T, kind)                                                    \
+    static void scan_##NAME(void)                                                   \
+    {                                                                               \
+        const struct buffers b = make(kind, sizeof(T));                             \
+        const T *source = b.source;                                                 \
+        T *dest;                                                                    \
+        ALIKE(NAME, T, kind, sum_inscan, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
+        ALIKE(NAME, T, kind, sum_exscan, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
+        release(&b);                                                                \
+    }
+EXPANDED(CHORUS_REDUCE_ARITHMETIC_TYPES(TEST_SCAN))
 #define TEST_and(NAME, T, kind) TEST_REDUCE(NAME, T, kind, and)
 #define TEST_or(NAME, T, kind) TEST_REDUCE(NAME, T, kind, or)
 #define TEST_xor(NAME, T, kind) TEST_REDUCE(NAME, T, kind, xor)
@@ -294,6 +307,9 @@ EXPANDED(CHORUS_REDUCE_LIST(TEST_OP))
 static void reduce__names_without_type__combine_as_typed(void)
 {
     CHORUS_REDUCE_LIST(RUN_OP)
+#define X(NAME, T, kind) scan_##NAME();
+    CHORUS_REDUCE_ARITHMETIC_TYPES(X)
+#undef X
 }
 
 /* --- arguments ---------------------------------------------------------------------------- */

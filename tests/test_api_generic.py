@@ -21,6 +21,8 @@ CASES = [
     ("chorus_atomic_or(a, 1, 0);", ["int64_t", "uint32_t"], ["float", "short", "_Bool"]),
     ("chorus_wait_until(a, CHORUS_CMP_EQ, 1);", ["short", "size_t"], ["char", "double"]),
     ("(void)chorus_fcollect(0, a, b, 1);", ["double"], ["double _Complex", "struct other"]),
+    ("(void)chorus_alltoalls(0, a, b, 1, 1, 1);", ["long double"], ["struct other"]),
+    ("(void)chorus_sum_inscan(0, a, b, 1);", ["float _Complex", "short"], ["struct other"]),
     ("(void)chorus_and_reduce(0, a, b, 1);", ["int16_t", "unsigned char"], ["float", "char"]),
     ("(void)chorus_min_reduce(0, a, b, 1);", ["chorus_half"], ["float _Complex"]),
     ("(void)chorus_sum_reducescatter(0, a, b, 1);", ["double _Complex"], ["_Bool", "struct other"]),

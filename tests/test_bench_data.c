@@ -41,7 +41,7 @@ static bool work_of(int number, struct ch_work *work_out)
                                      : work_out->op == CHORUS_OP_sum;
 }
 
-enum { WORKS = CHORUS_COLL_COUNT * CHORUS_TYPE_COUNT * CHORUS_OP_COUNT };
+enum { WORKS = CHORUS_COLL_EVERYWHERE_COUNT * CHORUS_TYPE_COUNT * CHORUS_OP_COUNT };
 
 static struct ch_data data_of(const struct ch_work *work, uint32_t pes, uint32_t me,
                               uint64_t seed)

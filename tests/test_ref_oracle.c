@@ -52,7 +52,7 @@ static void each_place(struct oracle_call c)
 
 START_TEST(oracle__every_call_that_gpus_serve__is_the_reference_s)
 {
-    for (int coll = CHORUS_COLL_broadcast; coll < CHORUS_COLL_COUNT; coll++)
+    for (int coll = CHORUS_COLL_broadcast; coll < CHORUS_COLL_EVERYWHERE_COUNT; coll++)
         for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
             for (int op = 0; op < CHORUS_OP_COUNT; op++) {
                 const struct oracle_call c = {.coll = (chorus_coll)coll,

@@ -66,7 +66,7 @@ static void walk(const struct ch_select *select, const struct class *class,
         decide(select, &r, line);
         each(line, arg);
     }
-    for (int coll = CHORUS_COLL_barrier + 1; coll < CHORUS_COLL_COUNT; coll++)
+    for (int coll = CHORUS_COLL_barrier + 1; coll < CHORUS_COLL_EVERYWHERE_COUNT; coll++)
         for (size_t t = 0; t < 2; t++)
             for (size_t p = 0; p < TEAMS; p++)
                 for (uint64_t bytes = 4; bytes <= 64 << 20; bytes *= 4) {

@@ -30,8 +30,8 @@ static const struct {
     {"explan", "unknown command \"explan\"; expected explain, algorithms, options, version or check; did you mean \"explain\"?"},
     {"explain", "explain needs a word after it; see --help"},
     {"version 2", "version takes no word after it; see --help"},
-    {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"reduce\"?"},
-    {"explain allgather --pes 2 --bytes 8", "unknown collective \"allgather\"; expected barrier, broadcast, fcollect, alltoall, reduce or reducescatter; did you mean \"fcollect\"?"},
+    {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"reduce\"?"},
+    {"explain allgather --pes 2 --bytes 8", "unknown collective \"allgather\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"fcollect\"?"},
     {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --version, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores; did you mean \"--pes\"?"},
     {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --version, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
     {"explain reduce --bytes=8", "explain needs --pes; expected a number from 1, with K, M or G for powers of 1024"},
@@ -254,7 +254,10 @@ START_TEST(info__check__counts_the_rules)
     (void)snprintf(expected, sizeof(expected),
                    "%s: 3 rules for m, measured never\n"
                    "    barrier       0\n    broadcast     0\n    fcollect      0\n"
-                   "    alltoall      0\n    reduce        3\n    reducescatter 0\n",
+                   "    alltoall      0\n    reduce        3\n    reducescatter 0\n"
+                   "    collect       0\n    alltoalls     0\n    inscan        0\n"
+                   "    exscan        0\n    gather        0\n    scatter       0\n"
+                   "    reduce_to     0\n    alltoallv     0\n",
                    table_path);
     ck_assert_str_eq(output, expected);
 }

@@ -243,7 +243,7 @@ START_TEST(shipped__gpus__table_by_the_number_of_pes)
     struct ch_select *select = open_with("", NULL);
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        for (int coll = 0; coll < CHORUS_COLL_COUNT; coll++) {
+        for (int coll = 0; coll < CHORUS_COLL_EVERYWHERE_COUNT; coll++) {
             struct ch_request r = reduce_of(0, cases[i].pes);
             struct ch_plan plan;
 
@@ -308,12 +308,34 @@ static void check_plans(const struct ch_select *select, const char *machine, cho
         }
 }
 
+/* GPUs have the first of the list. */
+static int colls_on(const char *machine)
+{
+    return strcmp(machine, "cuda") == 0 ? CHORUS_COLL_EVERYWHERE_COUNT : CHORUS_COLL_COUNT;
+}
+
+START_TEST(shipped__collective_that_gpus_have_not__refused_by_name)
+{
+    struct ch_select *select = open_with("", NULL);
+    struct ch_request r = reduce_of(8, 2);
+    struct ch_plan plan;
+
+    r.coll = CHORUS_COLL_inscan;
+    r.machine = "cuda";
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_ERR_UNSUPPORTED);
+    ck_assert_str_eq(ch_error_message(),
+                     "inscan is for heaps on hosts: GPUs have no kernels for "
+                     "it; set CHORUS_HEAP=host");
+    ch_select_close(select);
+}
+END_TEST
+
 /* Without tables of anyone's own, every collective is served, whatever the request. */
 START_TEST(shipped__any_request__served)
 {
     struct ch_select *select = open_with("", NULL);
 
-    for (int coll = 0; coll < CHORUS_COLL_COUNT; coll++)
+    for (int coll = 0; coll < colls_on(machines[_i]); coll++)
         for (uint32_t pes = 1; pes < 100; pes += 1 + pes / 6)
             check_plans(select, machines[_i], (chorus_coll)coll, pes);
     ch_select_close(select);
@@ -363,6 +385,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, order__option_names_no_file__refused);
     tcase_add_test(tests, order__table_serves_other_calls__passed_by);
     tcase_add_test(tests, shipped__gpus__table_by_the_number_of_pes);
+    tcase_add_test(tests, shipped__collective_that_gpus_have_not__refused_by_name);
     tcase_add_loop_test(tests, shipped__any_request__served, 0,
                         (int)(sizeof(machines) / sizeof(machines[0])));
     tcase_add_test(tests, digest__anything_that_decides__changes_it);

@@ -867,6 +867,67 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
 #undef CHORUS_DECLARE_ALLTOALL
 
 /**
+ * Give every PE of a team the blocks of all, one after another, which may have different
+ * lengths.
+ *
+ *     dest[first + i] = source of PE p [i],   0 <= i < nelems of PE p, 0 <= p < PEs of team,
+ *     first = nelems of PE 0 + ... + nelems of PE p - 1
+ *
+ * @param team    a team that this PE is in
+ * @param dest    [out] symmetric, the nelems elements of every PE together
+ * @param source  [in] symmetric, nelems elements; must not overlap dest
+ * @param nelems  elements of this PE's block; 0 adds none, and the PE calls all the same
+ * @param bytes   of the mem form, in place of nelems
+ *
+ * Collective: every PE of team, in the same order of calls on it.
+ * Threads:    as of chorus_T_broadcast.
+ * Ordering:   as of chorus_T_broadcast.
+ * Result:     a copy, bit for bit.
+ * Errors:     those of chorus_T_broadcast; a dest that is too short for all blocks is not
+ *             noticed. ERR_UNSUPPORTED where the heap is on GPUs.
+ * Source:     OpenSHMEM 1.5, shmem_collect.
+ * Since:      0.1
+ */
+CHORUS_API int chorus_collectmem(chorus_team_t team, void *dest, const void *source,
+                                 size_t bytes);
+#define CHORUS_DECLARE_COLLECT(NAME, T, kind)                                            \
+    CHORUS_API int chorus_##NAME##_collect(chorus_team_t team, T *dest, const T *source, \
+                                           size_t nelems);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_COLLECT)
+#undef CHORUS_DECLARE_COLLECT
+
+/**
+ * Exchange a block between each two PEs of a team, whose elements lie apart.
+ *
+ *     dest[(p * nelems + i) * dst] = source of PE p [(me * nelems + i) * sst],   0 <= i <
+ * nelems
+ *
+ * @param team    a team that this PE is in; me is this PE's number in it
+ * @param dest    [out] symmetric; what lies between the elements is left alone
+ * @param source  [in] symmetric; must not overlap dest, nor lie between its elements
+ * @param dst     elements from one target to the next, 1 or more, the same on every PE
+ * @param sst     elements from one source to the next, 1 or more, the same on every PE
+ * @param nelems  elements of one block, the same on every PE; 0 does nothing. The mem form's
+ * are bytes
+ *
+ * Collective: every PE of team, in the same order of calls on it.
+ * Threads:    as of chorus_T_broadcast.
+ * Ordering:   as of chorus_T_broadcast.
+ * Result:     a copy, bit for bit.
+ * Errors:     those of chorus_T_broadcast; ERR_ARG for a stride below 1. ERR_UNSUPPORTED where
+ *             the heap is on GPUs.
+ * Source:     OpenSHMEM 1.5, shmem_alltoalls; here nelems may be 0.
+ * Since:      0.1
+ */
+CHORUS_API int chorus_alltoallsmem(chorus_team_t team, void *dest, const void *source,
+                                   ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+#define CHORUS_DECLARE_ALLTOALLS(NAME, T, kind)                                            \
+    CHORUS_API int chorus_##NAME##_alltoalls(chorus_team_t team, T *dest, const T *source, \
+                                             ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLS)
+#undef CHORUS_DECLARE_ALLTOALLS
+
+/**
  * Combine the elements of every PE of a team: all of the result for each PE (reduce), or each
  * PE's block of it (reducescatter).
  *
@@ -905,6 +966,36 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
 #define CHORUS_DECLARE_prod(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, prod)
 #define CHORUS_DECLARE_OP(OP, TYPES) TYPES(CHORUS_DECLARE_##OP)
 CHORUS_REDUCE_LIST(CHORUS_DECLARE_OP)
+
+/**
+ * Add up the elements of the PEs of a team up to this one: with its own (inscan), or without
+ * (exscan).
+ *
+ *     inscan:  dest[i] = source of PE 0 [i] + ... + source of PE me [i]
+ *     exscan:  dest[i] = source of PE 0 [i] + ... + source of PE me - 1 [i], 0 on PE 0
+ *
+ * @param team    a team that this PE is in; me is this PE's number in it
+ * @param dest    [out] symmetric, nelems elements
+ * @param source  [in] symmetric, nelems elements. May be dest (on all PEs), must not overlap it
+ *                in part
+ * @param nelems  elements, the same on every PE; 0 does nothing
+ *
+ * Collective: every PE of team, in the same order of calls on it; in place on all or on none.
+ * Threads:    as of chorus_T_broadcast.
+ * Ordering:   as of chorus_T_broadcast.
+ * Result:     added in PE order, and so the same from run to run. half and bfloat16 are added
+ *             in float and rounded once.
+ * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED where the heap is on GPUs.
+ * Source:     OpenSHMEM 1.6, shmem_sum_inscan and shmem_sum_exscan; here nelems may be 0.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_SCAN(NAME, T, kind)                                                  \
+    CHORUS_API int chorus_##NAME##_sum_inscan(chorus_team_t team, T *dest, const T *source, \
+                                              size_t nelems);                               \
+    CHORUS_API int chorus_##NAME##_sum_exscan(chorus_team_t team, T *dest, const T *source, \
+                                              size_t nelems);
+CHORUS_REDUCE_ARITHMETIC_TYPES(CHORUS_DECLARE_SCAN)
+#undef CHORUS_DECLARE_SCAN
 
 #ifdef __cplusplus
 }

@@ -416,6 +416,181 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE_ON_STREAM)
 #define CHORUS_DECLARE_STREAM_OP(OP, TYPES) TYPES(CHORUS_DECLARE_STREAM_##OP)
 CHORUS_REDUCE_LIST(CHORUS_DECLARE_STREAM_OP)
 
+/**
+ * As chorus_T_collect, chorus_T_alltoalls, chorus_T_sum_inscan and chorus_T_sum_exscan, queued
+ * on a stream.
+ *
+ *     collect, alltoalls, inscan, exscan:  dest as by the blocking call
+ *
+ * @param team      a team that this PE is in
+ * @param dest      [out] symmetric, as of the blocking call; not to be touched until then
+ * @param source    [in] symmetric, as of the blocking call; not to be written until then
+ * @param dst, sst  elements from one to the next, as of the blocking call
+ * @param nelems    elements, as of the blocking call
+ * @param bytes     of collectmem, in place of nelems
+ * @param stream    of this PE
+ *
+ * Collective: every PE of the team, on streams or not, in the same order of calls on it.
+ * Threads:    as of chorusx_barrier_on_stream.
+ * Ordering:   as of chorusx_T_broadcast_on_stream.
+ * Result:     bit for bit that of the blocking call.
+ * Errors:     those of the blocking call, and as of chorusx_T_broadcast_on_stream.
+ * Source:     own, after NVSHMEM's collectives on streams.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_collectmem_on_stream(chorus_team_t team, void *dest, const void *source,
+                                            size_t bytes, chorus_stream_t stream);
+CHORUS_API int chorusx_alltoallsmem_on_stream(chorus_team_t team, void *dest,
+                                              const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                                              size_t nelems, chorus_stream_t stream);
+#define CHORUS_DECLARE_UNEVEN_ON_STREAM(NAME, T, kind)                                        \
+    CHORUS_API int chorusx_##NAME##_collect_on_stream(                                        \
+        chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream); \
+    CHORUS_API int chorusx_##NAME##_alltoalls_on_stream(                                      \
+        chorus_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,           \
+        size_t nelems, chorus_stream_t stream);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_UNEVEN_ON_STREAM)
+#undef CHORUS_DECLARE_UNEVEN_ON_STREAM
+#define CHORUS_DECLARE_SCAN_ON_STREAM(NAME, T, kind)                                          \
+    CHORUS_API int chorusx_##NAME##_sum_inscan_on_stream(                                     \
+        chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream); \
+    CHORUS_API int chorusx_##NAME##_sum_exscan_on_stream(                                     \
+        chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream);
+CHORUS_REDUCE_ARITHMETIC_TYPES(CHORUS_DECLARE_SCAN_ON_STREAM)
+#undef CHORUS_DECLARE_SCAN_ON_STREAM
+
+/* --- collectives that neither standard has --------------------------------------------------
+ */
+/**
+ * Give one PE the blocks of all (gather), or each PE its block of one's source (scatter).
+ *
+ *     gather:   dest[p * nelems + i] = source of PE p [i],   on root; p is any PE of team
+ *     scatter:  dest[i] = source of root [me * nelems + i],   0 <= i < nelems
+ *
+ * @param team    a team that this PE is in; me is this PE's number in it
+ * @param dest    [out] symmetric; of a gather, nelems elements for each PE of team, written on
+ *                root alone; of a scatter, nelems
+ * @param source  [in] symmetric; of a gather, nelems elements; of a scatter, nelems for each
+ * PE, read on root alone. Must not overlap dest
+ * @param nelems  elements of one block, the same on every PE; 0 does nothing
+ * @param bytes   of the mem forms, in place of nelems
+ * @param root    number in team
+ * @param stream  of the forms that are queued on one: of this PE
+ *
+ * Collective: every PE of team, with the same root, in the same order of calls on it.
+ * Threads:    as of chorus_T_broadcast.
+ * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
+ * Result:     a copy, bit for bit.
+ * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED where the heap is on GPUs.
+ * Source:     own, after MPI_Gather and MPI_Scatter.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_gathermem(chorus_team_t team, void *dest, const void *source,
+                                 size_t bytes, int root);
+CHORUS_API int chorusx_gathermem_on_stream(chorus_team_t team, void *dest, const void *source,
+                                           size_t bytes, int root, chorus_stream_t stream);
+CHORUS_API int chorusx_scattermem(chorus_team_t team, void *dest, const void *source,
+                                  size_t bytes, int root);
+CHORUS_API int chorusx_scattermem_on_stream(chorus_team_t team, void *dest, const void *source,
+                                            size_t bytes, int root, chorus_stream_t stream);
+#define CHORUS_DECLARE_ROOTED(NAME, T, COLL)                                             \
+    CHORUS_API int chorusx_##NAME##_##COLL(chorus_team_t team, T *dest, const T *source, \
+                                           size_t nelems, int root);                     \
+    CHORUS_API int chorusx_##NAME##_##COLL##_on_stream(chorus_team_t team, T *dest,      \
+                                                       const T *source, size_t nelems,   \
+                                                       int root, chorus_stream_t stream);
+#define CHORUS_DECLARE_GATHER_SCATTER(NAME, T, kind) \
+    CHORUS_DECLARE_ROOTED(NAME, T, gather)           \
+    CHORUS_DECLARE_ROOTED(NAME, T, scatter)
+CHORUS_RMA_TYPES(CHORUS_DECLARE_GATHER_SCATTER)
+#undef CHORUS_DECLARE_GATHER_SCATTER
+
+/**
+ * Combine the elements of every PE of a team; one PE gets the result.
+ *
+ *     dest[i] = source of PE 0 [i] OP ... OP source of PE n - 1 [i],   on root
+ *
+ * @param team     a team that this PE is in; n is the number of its PEs
+ * @param dest     [out] symmetric, nreduce elements, written on root alone
+ * @param source   [in] symmetric, nreduce elements. May be dest (on all PEs), must not overlap
+ * it in part
+ * @param nreduce  elements, the same on every PE; 0 does nothing
+ * @param root     number in team
+ * @param stream   of the forms that are queued on one: of this PE
+ *
+ * Collective: every PE of team, with the same root, in the same order of calls on it.
+ * Threads:    as of chorus_T_broadcast.
+ * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
+ * Result:     combined in PE order, and so the same from run to run; otherwise that of
+ *             chorus_T_OP_reduce.
+ * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED where the heap is on GPUs.
+ * Source:     own, after MPI_Reduce.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_REDUCE_TO(NAME, T, OP)                                    \
+    CHORUS_API int chorusx_##NAME##_##OP##_reduce_to(                            \
+        chorus_team_t team, T *dest, const T *source, size_t nreduce, int root); \
+    CHORUS_API int chorusx_##NAME##_##OP##_reduce_to_on_stream(                  \
+        chorus_team_t team, T *dest, const T *source, size_t nreduce, int root,  \
+        chorus_stream_t stream);
+#define CHORUS_DECLARE_TO_and(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, and)
+#define CHORUS_DECLARE_TO_or(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, or)
+#define CHORUS_DECLARE_TO_xor(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, xor)
+#define CHORUS_DECLARE_TO_min(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, min)
+#define CHORUS_DECLARE_TO_max(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, max)
+#define CHORUS_DECLARE_TO_sum(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, sum)
+#define CHORUS_DECLARE_TO_prod(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, prod)
+#define CHORUS_DECLARE_TO_OP(OP, TYPES) TYPES(CHORUS_DECLARE_TO_##OP)
+CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
+
+/**
+ * Exchange blocks of any length between each two PEs of a team.
+ *
+ *     dest[dest_offsets[p] + i] = source of PE p [its source_offsets[me] + i],
+ *     0 <= i < dest_counts[p], which is source_counts[me] of PE p
+ *
+ * @param team            a team that this PE is in; me is this PE's number in it
+ * @param dest            [out] symmetric, up to the end of the last block
+ * @param dest_counts     [in] any memory: elements that come from each PE of team. Where
+ * another number is sent, the smaller is moved
+ * @param dest_offsets    [in] any memory: where in dest these go, in elements; blocks must not
+ *                        overlap
+ * @param source          [in] symmetric, up to the end of the last block; must not overlap dest
+ * @param source_counts   [in] any memory: elements that go to each PE of team
+ * @param source_offsets  [in] any memory: where in source these lie, in elements
+ * @param stream          of the forms that are queued on one: of this PE. The four arrays are
+ * read until the call has run
+ *
+ * Collective: every PE of team, in the same order of calls on it.
+ * Threads:    as of chorus_T_broadcast.
+ * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
+ * Result:     a copy, bit for bit.
+ * Errors:     those of chorus_T_broadcast; ERR_ARG for an array that is null. ERR_UNSUPPORTED
+ *             where the heap is on GPUs.
+ * Source:     own, after MPI_Alltoallv.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_alltoallvmem(chorus_team_t team, void *dest, const size_t dest_counts[],
+                                    const size_t dest_offsets[], const void *source,
+                                    const size_t source_counts[],
+                                    const size_t source_offsets[]);
+CHORUS_API int chorusx_alltoallvmem_on_stream(chorus_team_t team, void *dest,
+                                              const size_t dest_counts[],
+                                              const size_t dest_offsets[], const void *source,
+                                              const size_t source_counts[],
+                                              const size_t source_offsets[],
+                                              chorus_stream_t stream);
+#define CHORUS_DECLARE_ALLTOALLV(NAME, T, kind)                                               \
+    CHORUS_API int chorusx_##NAME##_alltoallv(                                                \
+        chorus_team_t team, T *dest, const size_t dest_counts[], const size_t dest_offsets[], \
+        const T *source, const size_t source_counts[], const size_t source_offsets[]);        \
+    CHORUS_API int chorusx_##NAME##_alltoallv_on_stream(                                      \
+        chorus_team_t team, T *dest, const size_t dest_counts[], const size_t dest_offsets[], \
+        const T *source, const size_t source_counts[], const size_t source_offsets[],         \
+        chorus_stream_t stream);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLV)
+#undef CHORUS_DECLARE_ALLTOALLV
+
 /* --- calls inside kernels ---------------------------------------------------------------- */
 /**
  * Get what kernels need to make calls: the numbers and tables that chorusx_module_init of
@@ -452,6 +627,10 @@ CHORUS_API int chorusx_device_failed(const char *what, const char *why);
 
 /* --- collectives with type, operator and plan as values ------------------------------------
  */
+/* acc = acc op in, for `count` elements: an operator of the program, which is associative and
+ * commutative. It may be called by a thread of the library's, and makes no call itself. */
+typedef void (*chorusx_combine_t)(void *acc, const void *in, size_t count);
+
 /* What chorusx_collective does. Zero-initialise; fields that a collective does not use are
  * ignored. */
 typedef struct chorusx_call {
@@ -459,14 +638,21 @@ typedef struct chorusx_call {
     chorus_team_t team;
     void *dest;
     const void *source;
-    size_t count; /* elements: of one PE's block for fcollect, alltoall and reducescatter (the
-                     result's), of the whole vector for broadcast and reduce */
+    size_t count; /* elements: of one PE's block where there are several, of the result's for
+                     reducescatter, of this PE's for collect, of the whole vector for the
+                     others; not of alltoallv */
     chorus_type type;
     chorus_op op;
     int root;
-    const char *algo; /* "name" or "name:proto" to force; null: the rule table decides */
-    int ctas;         /* with algo: CTAs to use; 0 for one */
-    int radix;        /* with algo: 0 for the default */
+    const char *algo;   /* "name" or "name:proto" to force; null: the rule table decides */
+    int ctas;           /* with algo: CTAs to use; 0 for one */
+    int radix;          /* with algo: 0 for the default */
+    ptrdiff_t dst, sst; /* of alltoalls: elements from one to the next in dest, in source */
+    /* Of alltoallv, an entry for each PE of team, read until the call has run. */
+    const size_t *dest_counts, *dest_offsets;     /* elements of its block in dest */
+    const size_t *source_counts, *source_offsets; /* and of that for it in source */
+    chorusx_combine_t combine; /* on hosts, where elements are combined: in place of op, which
+                                  is CHORUS_OP_sum for the rules; null: none */
 } chorusx_call;
 
 /**

@@ -127,6 +127,11 @@
 #define chorus_alltoall(team, dest, ...) \
     CHORUS_GENERIC(RMA, alltoall, dest)(team, dest, __VA_ARGS__)
 
+#define chorus_collect(team, dest, ...) \
+    CHORUS_GENERIC(RMA, collect, dest)(team, dest, __VA_ARGS__)
+#define chorus_alltoalls(team, dest, ...) \
+    CHORUS_GENERIC(RMA, alltoalls, dest)(team, dest, __VA_ARGS__)
+
 #define chorus_and_reduce(team, dest, ...) \
     CHORUS_GENERIC(REDUCE_BITWISE, and_reduce, dest)(team, dest, __VA_ARGS__)
 #define chorus_and_reducescatter(team, dest, ...) \
@@ -153,6 +158,10 @@
     CHORUS_GENERIC(REDUCE_ARITHMETIC, sum_reduce, dest)(team, dest, __VA_ARGS__)
 #define chorus_sum_reducescatter(team, dest, ...) \
     CHORUS_GENERIC(REDUCE_ARITHMETIC, sum_reducescatter, dest)(team, dest, __VA_ARGS__)
+#define chorus_sum_inscan(team, dest, ...) \
+    CHORUS_GENERIC(REDUCE_ARITHMETIC, sum_inscan, dest)(team, dest, __VA_ARGS__)
+#define chorus_sum_exscan(team, dest, ...) \
+    CHORUS_GENERIC(REDUCE_ARITHMETIC, sum_exscan, dest)(team, dest, __VA_ARGS__)
 #define chorus_prod_reduce(team, dest, ...) \
     CHORUS_GENERIC(REDUCE_ARITHMETIC, prod_reduce, dest)(team, dest, __VA_ARGS__)
 #define chorus_prod_reducescatter(team, dest, ...) \

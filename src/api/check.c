@@ -5,17 +5,14 @@
 /* Which buffer holds a block for each PE; the other, or both, hold one. */
 static bool has_blocks_in_dest(chorus_coll coll)
 {
-    return coll == CHORUS_COLL_fcollect || coll == CHORUS_COLL_alltoall;
+    return coll == CHORUS_COLL_fcollect || coll == CHORUS_COLL_alltoall ||
+           coll == CHORUS_COLL_gather;
 }
 
 static bool has_blocks_in_source(chorus_coll coll)
 {
-    return coll == CHORUS_COLL_reducescatter || coll == CHORUS_COLL_alltoall;
-}
-
-static bool is_reduction(chorus_coll coll)
-{
-    return coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter;
+    return coll == CHORUS_COLL_reducescatter || coll == CHORUS_COLL_alltoall ||
+           coll == CHORUS_COLL_scatter;
 }
 
 /* A call's buffers, once its values are known to be right. */
@@ -42,22 +39,107 @@ static chorus_status refuse_count(const struct ch_args *args, const struct ch_te
                    args->function, args->call->count, team->n, ch_type_bytes[args->call->type]);
 }
 
-static inline chorus_status check_values(const struct ch_args *args, const struct ch_team *team,
+/* Bytes from the first to the last of n * count elements that lie `step` apart. */
+static chorus_status strided_bytes(const struct ch_args *args, const struct ch_team *team,
+                                   const char *name, ptrdiff_t step, size_t *bytes_out)
+{
+    const size_t element = ch_type_bytes[args->call->type];
+    const size_t last = args->call->count * team->n - 1; /* which is known not to overflow */
+    size_t bytes;
+
+    if (step < 1)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is %td; expected 1 or more", args->function,
+                       name, step);
+    if (__builtin_mul_overflow(last, (size_t)step, &bytes) ||
+        __builtin_mul_overflow(bytes, element, &bytes) ||
+        __builtin_add_overflow(bytes, element, &bytes))
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: %s is %td; %zu elements that lie so far apart overflow",
+                       args->function, name, step, last + 1);
+    *bytes_out = bytes;
+    return CHORUS_OK;
+}
+
+/* Bytes up to the end of the last block. */
+static chorus_status listed_bytes(const struct ch_args *args, const struct ch_team *team,
+                                  const char *name, const size_t *counts, const size_t *offsets,
+                                  size_t *bytes_out)
+{
+    const size_t element = ch_type_bytes[args->call->type];
+    size_t most = 0;
+
+    if (counts == NULL || offsets == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: the counts or offsets of %s are null",
+                       args->function, name);
+    for (uint32_t pe = 0; pe < team->n; pe++) {
+        size_t end;
+
+        if (__builtin_add_overflow(counts[pe], offsets[pe], &end) ||
+            __builtin_mul_overflow(end, element, &end))
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "%s: block %u of %s has %zu elements from element %zu on, which "
+                           "overflows",
+                           args->function, pe, name, counts[pe], offsets[pe]);
+        if (counts[pe] != 0 && end > most) most = end;
+    }
+    *bytes_out = most;
+    return CHORUS_OK;
+}
+
+/* What lies apart, or in blocks of different lengths. */
+static chorus_status check_pattern(const struct ch_args *args, const struct ch_team *team,
+                                   struct extent *extent)
+{
+    const chorusx_call *call = args->call;
+
+    if (call->coll == CHORUS_COLL_alltoalls && call->count != 0) {
+        CH_TRY(strided_bytes(args, team, "dst", call->dst, &extent->dst_bytes));
+        return strided_bytes(args, team, "sst", call->sst, &extent->src_bytes);
+    }
+    if (call->coll != CHORUS_COLL_alltoallv) return CHORUS_OK;
+    CH_TRY(listed_bytes(args, team, "dest", call->dest_counts, call->dest_offsets,
+                        &extent->dst_bytes));
+    return listed_bytes(args, team, "source", call->source_counts, call->source_offsets,
+                        &extent->src_bytes);
+}
+
+static chorus_status check_combine(const struct ch_context *context, const struct ch_args *args)
+{
+    const chorusx_call *call = args->call;
+
+    if (call->combine == NULL)
+        return ch_op_takes(call->op, call->type) ? CHORUS_OK : refuse_op(args);
+    if (context->gpu != NULL)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "%s: an operator of the program is for heaps on hosts; set "
+                       "CHORUS_HEAP=host",
+                       args->function);
+    if (call->type == CHORUS_TYPE_f16 || call->type == CHORUS_TYPE_bf16)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: an operator of the program takes no %s, which are combined as "
+                       "float; give their bits as CHORUS_TYPE_u16",
+                       args->function, ch_type_names[call->type]);
+    return CHORUS_OK;
+}
+
+static inline chorus_status check_values(const struct ch_context *context,
+                                         const struct ch_args *args, const struct ch_team *team,
                                          struct extent *extent_out)
 {
     const chorusx_call *call = args->call;
     size_t block, blocks;
 
-    if (call->coll == CHORUS_COLL_broadcast && (uint32_t)call->root >= team->n)
+    if (ch_coll_has_root(call->coll) && (uint32_t)call->root >= team->n)
         return refuse_root(args, team); /* a negative one is more than any n */
-    if (is_reduction(call->coll) && !ch_op_takes(call->op, call->type)) return refuse_op(args);
+    if (ch_coll_reduces(call->coll)) CH_TRY(check_combine(context, args));
     if (__builtin_mul_overflow(call->count, ch_type_bytes[call->type], &block) ||
         __builtin_mul_overflow(block, team->n, &blocks))
         return refuse_count(args, team);
     extent_out->block = block;
     extent_out->dst_bytes = has_blocks_in_dest(call->coll) ? blocks : block;
     extent_out->src_bytes = has_blocks_in_source(call->coll) ? blocks : block;
-    return CHORUS_OK;
+    return call->coll < CHORUS_COLL_EVERYWHERE_COUNT ? CHORUS_OK
+                                                     : check_pattern(args, team, extent_out);
 }
 
 static chorus_status refuse_buffer(const struct ch_args *args, const char *name,
@@ -92,7 +174,9 @@ static chorus_status check_overlap(const struct ch_args *args, const struct ch_t
     const bool same = dst == src;
     bool allowed = false;
 
-    if (call->coll == CHORUS_COLL_broadcast || call->coll == CHORUS_COLL_reduce)
+    if (call->coll == CHORUS_COLL_broadcast || call->coll == CHORUS_COLL_reduce ||
+        call->coll == CHORUS_COLL_reduce_to || call->coll == CHORUS_COLL_inscan ||
+        call->coll == CHORUS_COLL_exscan)
         allowed = same;
     else if (call->coll == CHORUS_COLL_fcollect)
         allowed = src == dst + team->me * extent->block;
@@ -114,10 +198,13 @@ chorus_status ch_check_call(const struct ch_context *context, const struct ch_ar
     struct extent extent;
 
     *is_apart_out = true;
-    CH_TRY(check_values(args, team, &extent));
-    if (call->coll == CHORUS_COLL_barrier || extent.block == 0) return CHORUS_OK;
-    CH_TRY(check_buffer(context, args, "dest", dst, extent.dst_bytes));
-    CH_TRY(check_buffer(context, args, "source", src, extent.src_bytes));
+    CH_TRY(check_values(context, args, team, &extent));
+    if (call->coll == CHORUS_COLL_barrier) return CHORUS_OK;
+    if (extent.dst_bytes != 0)
+        CH_TRY(check_buffer(context, args, "dest", dst, extent.dst_bytes));
+    if (extent.src_bytes != 0)
+        CH_TRY(check_buffer(context, args, "source", src, extent.src_bytes));
+    if (extent.dst_bytes == 0 || extent.src_bytes == 0) return CHORUS_OK;
     if (dst + extent.dst_bytes <= src || src + extent.src_bytes <= dst) return CHORUS_OK;
     *is_apart_out = false;
     return check_overlap(args, team, &extent);

@@ -10,20 +10,20 @@
  * A team remembers the plans of its last few shapes of call. A plan and all of the call that
  * selection sees lie in one word, which threads may thus read and write as they like:
  *
- *     bits  0..31  count   32..34  collective   35..38  type   39..41  operator   42  apart
+ *     bits  0..30  count   31..34  collective   35..38  type   39..41  operator   42  apart
  *     bits 43..49  algorithm   50..55  radix - 1   56..63  CTAs; no word with 0 of them is a
  * plan
  *
  * What does not fit is selected each time.
  */
 enum { SHAPE_BITS = 43, RADIX_AT = 50, CTAS_AT = 56 };
-_Static_assert(CHORUS_COLL_COUNT <= 8 && CHORUS_TYPE_COUNT <= 16 && CHORUS_OP_COUNT <= 8,
+_Static_assert(CHORUS_COLL_COUNT <= 16 && CHORUS_TYPE_COUNT <= 16 && CHORUS_OP_COUNT <= 8,
                "a shape has no room for its values");
 _Static_assert(CH_ALGO_COUNT <= 128 && CH_RADIX_MAX <= 64, "a plan has no room for its values");
 
 static inline uint64_t shape_of(const chorusx_call *call, bool is_apart)
 {
-    return (uint64_t)call->count | (uint64_t)call->coll << 32 | (uint64_t)call->type << 35 |
+    return (uint64_t)call->count | (uint64_t)call->coll << 31 | (uint64_t)call->type << 35 |
            (uint64_t)call->op << 39 | (uint64_t)is_apart << 42;
 }
 
@@ -41,8 +41,7 @@ static uint64_t pack(uint64_t shape, const struct ch_plan *plan)
 /* May switches that multicast serve the call, if there are such? */
 static bool is_for_switches(const chorusx_call *call)
 {
-    return (call->coll != CHORUS_COLL_reduce && call->coll != CHORUS_COLL_reducescatter) ||
-           ch_multimem_combines(call->type, call->op);
+    return !ch_coll_reduces(call->coll) || ch_multimem_combines(call->type, call->op);
 }
 
 /* GPUs have engines that copy, and may have a link that tears lines. */
@@ -58,7 +57,8 @@ static uint32_t gpu_offers(const struct ch_context *context, const struct ch_tea
 struct ch_request ch_request_of(const struct ch_context *context, const struct ch_team *team,
                                 const chorusx_call *call, bool is_apart)
 {
-    const size_t block = call->count * ch_type_bytes[call->type];
+    const size_t block =
+        ch_coll_is_uneven(call->coll) ? 0 : call->count * ch_type_bytes[call->type];
     const uint32_t reach = team->n == 1      ? CH_REACH_self
                            : ch_team_is_mapped(team) ? CH_REACH_mapped
                                              : CH_REACH_network;
@@ -95,7 +95,7 @@ static __attribute__((noinline)) chorus_status ask_rules(const struct ch_context
     out->algo = plan.algo;
     out->ctas = plan.ctas;
     out->radix = plan.radix;
-    if (asked->count <= UINT32_MAX && plan.ctas <= UINT8_MAX)
+    if (asked->count <= INT32_MAX && plan.ctas <= UINT8_MAX)
         __atomic_store_n(plan_at(out->team, shape), pack(shape, &plan), __ATOMIC_RELAXED);
     return CHORUS_OK;
 }
@@ -107,7 +107,7 @@ static inline chorus_status select_plan(const struct ch_context *context,
     const uint64_t shape = shape_of(asked, is_apart);
     const uint64_t plan = __atomic_load_n(plan_at(out->team, shape), __ATOMIC_RELAXED);
 
-    if (asked->count > UINT32_MAX || plan >> CTAS_AT == 0 ||
+    if (asked->count > INT32_MAX || plan >> CTAS_AT == 0 ||
         (plan ^ shape) << (64 - SHAPE_BITS) != 0)
         return ask_rules(context, asked, is_apart, out);
     out->algo = &ch_algos[plan >> SHAPE_BITS & (128 - 1)];
@@ -145,6 +145,7 @@ static __attribute__((noinline)) chorus_status force_plan(const struct ch_contex
     const struct ch_request request = ch_request_of(context, out->team, call, is_apart);
     uint32_t unmet;
 
+    CH_TRY(ch_select_check(&request));
     CH_TRY(find_algo(call, &out->algo));
     unmet = out->algo->needs & ~request.offers;
 #define X(need, bit, text)                                                                \
@@ -183,6 +184,44 @@ static chorus_status launch(struct ch_context *context, const struct ch_call *ca
         context->crew);
 }
 
+/* The program's function, between copies: its operands are as wide as elements. */
+static struct ch_reduce combine_of(const chorusx_call *call)
+{
+    static const chorus_type words[] = {[1] = CHORUS_TYPE_u8,
+                                        [2] = CHORUS_TYPE_u16,
+                                        [4] = CHORUS_TYPE_u32,
+                                        [8] = CHORUS_TYPE_u64,
+                                        [16] = CHORUS_TYPE_c128};
+    struct ch_reduce combine = {NULL, NULL, NULL};
+
+    if (call->combine == NULL) return combine;
+    combine = ch_reduce_table[words[ch_type_bytes[call->type]]][CHORUS_OP_sum];
+    combine.next = call->combine;
+    return combine;
+}
+
+static struct ch_pattern pattern_of(const chorusx_call *call)
+{
+    const size_t bytes = ch_type_bytes[call->type];
+    const struct ch_pattern pattern = {
+        .dst_step = (size_t)call->dst * bytes,
+        .src_step = (size_t)call->sst * bytes,
+        .dst_counts = call->dest_counts,
+        .dst_offsets = call->dest_offsets,
+        .src_counts = call->source_counts,
+        .src_offsets = call->source_offsets,
+    };
+
+    return pattern;
+}
+
+/* Does this PE take no part in moving anything? Nor does any other, then. */
+static bool is_nothing(const chorusx_call *call)
+{
+    return call->count == 0 && call->coll != CHORUS_COLL_barrier &&
+           !ch_coll_is_uneven(call->coll);
+}
+
 chorus_status ch_collective(const struct ch_args *args)
 {
     const chorusx_call *asked = args->call;
@@ -197,7 +236,7 @@ chorus_status ch_collective(const struct ch_args *args)
     CH_TRY(ch_check_call(context, args, team, &is_apart));
     if (args->is_on_stream && context->gpu == NULL)
         CH_TRY(ch_stream_check(context, args->function, args->stream));
-    if (asked->count == 0 && asked->coll != CHORUS_COLL_barrier) return CHORUS_OK;
+    if (is_nothing(asked)) return CHORUS_OK;
     call = (struct ch_call){
         .team = team,
         .root = (uint32_t)asked->root,
@@ -206,6 +245,8 @@ chorus_status ch_collective(const struct ch_args *args)
         .count = asked->count,
         .type = asked->type,
         .op = asked->op,
+        .pattern = pattern_of(asked),
+        .combine = combine_of(asked),
     };
     if (asked->algo != NULL)
         CH_TRY(force_plan(context, args, is_apart, &call));

@@ -51,6 +51,24 @@ static chorusx_call with_op(chorusx_call call, chorus_op op)
     return call;
 }
 
+static chorusx_call apart(chorusx_call call, ptrdiff_t dst, ptrdiff_t sst)
+{
+    call.dst = dst;
+    call.sst = sst;
+    return call;
+}
+
+static chorusx_call in_blocks(chorusx_call call, const size_t *dest_counts,
+                              const size_t *dest_offsets, const size_t *source_counts,
+                              const size_t *source_offsets)
+{
+    call.dest_counts = dest_counts;
+    call.dest_offsets = dest_offsets;
+    call.source_counts = source_counts;
+    call.source_offsets = source_offsets;
+    return call;
+}
+
 /* What a barrier adds to a sync: the calling PE's own earlier operations are complete. */
 static int quiet(const char *function)
 {
@@ -123,7 +141,52 @@ int chorusx_barrier_all_on_stream(chorus_stream_t stream)
         return run_on(__func__, from_root(of_type(MOVE(broadcast, n), TYPE), root), stream);        \
     }                                                                                               \
     DEFINE_MOVE(NAME, mem, T, TYPE, fcollect)                                                       \
-    DEFINE_MOVE(NAME, mem, T, TYPE, alltoall)
+    DEFINE_MOVE(NAME, mem, T, TYPE, alltoall)                                                       \
+    DEFINE_MOVE(NAME, mem, T, TYPE, collect)                                                        \
+    DEFINE_ALLTOALLS(NAME, mem, T, TYPE)                                                            \
+    DEFINE_ALLTOALLV(NAME, mem, T, TYPE)                                                            \
+    DEFINE_ROOTED(NAME, mem, T, TYPE, gather)                                                       \
+    DEFINE_ROOTED(NAME, mem, T, TYPE, scatter)
+
+#define DEFINE_ALLTOALLS(NAME, mem, T, TYPE)                                                        \
+    int chorus_##NAME##alltoalls##mem(chorus_team_t team, T *dest, const T *source, ptrdiff_t dst,  \
+                                      ptrdiff_t sst, size_t n)                                      \
+    {                                                                                               \
+        return run(__func__, apart(of_type(MOVE(alltoalls, n), TYPE), dst, sst));                   \
+    }                                                                                               \
+    int chorusx_##NAME##alltoalls##mem##_on_stream(chorus_team_t team, T *dest, const T *source,    \
+                                                   ptrdiff_t dst, ptrdiff_t sst, size_t n,          \
+                                                   chorus_stream_t stream)                          \
+    {                                                                                               \
+        return run_on(__func__, apart(of_type(MOVE(alltoalls, n), TYPE), dst, sst), stream);        \
+    }
+
+#define DEFINE_ALLTOALLV(NAME, mem, T, TYPE)                                                        \
+    int chorusx_##NAME##alltoallv##mem(chorus_team_t team, T *dest, const size_t in[],              \
+                                       const size_t to[], const T *source, const size_t out[],      \
+                                       const size_t from[])                                         \
+    {                                                                                               \
+        return run(__func__, in_blocks(of_type(MOVE(alltoallv, 0), TYPE), in, to, out, from));      \
+    }                                                                                               \
+    int chorusx_##NAME##alltoallv##mem##_on_stream(chorus_team_t team, T *dest, const size_t in[],  \
+                                                   const size_t to[], const T *source,              \
+                                                   const size_t out[], const size_t from[],         \
+                                                   chorus_stream_t stream)                          \
+    {                                                                                               \
+        return run_on(__func__, in_blocks(of_type(MOVE(alltoallv, 0), TYPE), in, to, out, from),    \
+                      stream);                                                                      \
+    }
+
+#define DEFINE_ROOTED(NAME, mem, T, TYPE, COLL)                                                     \
+    int chorusx_##NAME##COLL##mem(chorus_team_t team, T *dest, const T *source, size_t n, int root) \
+    {                                                                                               \
+        return run(__func__, from_root(of_type(MOVE(COLL, n), TYPE), root));                        \
+    }                                                                                               \
+    int chorusx_##NAME##COLL##mem##_on_stream(chorus_team_t team, T *dest, const T *source,         \
+                                              size_t n, int root, chorus_stream_t stream)           \
+    {                                                                                               \
+        return run_on(__func__, from_root(of_type(MOVE(COLL, n), TYPE), root), stream);             \
+    }
 
 #define DEFINE_MOVE(NAME, mem, T, TYPE, COLL)                                                       \
     int chorus_##NAME##COLL##mem(chorus_team_t team, T *dest, const T *source, size_t n)            \
@@ -151,9 +214,24 @@ CHORUS_RMA_TYPES(X)
     {                                                                                               \
         return run_on(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP_##OP), stream); \
     }
+#define DEFINE_REDUCE_TO(NAME, T, TYPE, OP)                                                         \
+    int chorusx_##NAME##_##OP##_reduce_to(chorus_team_t team, T *dest, const T *source,             \
+                                          size_t nreduce, int root)                                 \
+    {                                                                                               \
+        return run(__func__, from_root(with_op(of_type(MOVE(reduce_to, nreduce), TYPE),             \
+                                               CHORUS_OP_##OP), root));                             \
+    }                                                                                               \
+    int chorusx_##NAME##_##OP##_reduce_to_on_stream(chorus_team_t team, T *dest, const T *source,   \
+                                                    size_t nreduce, int root,                       \
+                                                    chorus_stream_t stream)                         \
+    {                                                                                               \
+        return run_on(__func__, from_root(with_op(of_type(MOVE(reduce_to, nreduce), TYPE),          \
+                                                  CHORUS_OP_##OP), root), stream);                  \
+    }
 #define DEFINE_REDUCTIONS(NAME, T, TYPE, OP)        \
     DEFINE_REDUCTION(NAME, T, TYPE, OP, reduce)     \
-    DEFINE_REDUCTION(NAME, T, TYPE, OP, reducescatter)
+    DEFINE_REDUCTION(NAME, T, TYPE, OP, reducescatter) \
+    DEFINE_REDUCE_TO(NAME, T, TYPE, OP)
 #define REDUCE_and(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, and)
 #define REDUCE_or(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, or)
 #define REDUCE_xor(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, xor)
@@ -163,6 +241,11 @@ CHORUS_RMA_TYPES(X)
 #define REDUCE_prod(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, prod)
 #define REDUCE(OP, TYPES) TYPES(REDUCE_##OP)
 CHORUS_REDUCE_LIST(REDUCE)
+#define X(NAME, T, TYPE)                        \
+    DEFINE_REDUCTION(NAME, T, TYPE, sum, inscan) \
+    DEFINE_REDUCTION(NAME, T, TYPE, sum, exscan)
+CHORUS_REDUCE_ARITHMETIC_TYPES(X)
+#undef X
 /* clang-format on */
 
 static chorus_status check_given(const chorusx_call *call)

@@ -62,15 +62,13 @@ int chorusx_heap_info(chorusx_heap_info_t *info_out)
 static chorus_status check_question(const char *function, chorus_coll coll, chorus_type type,
                                     chorus_op op)
 {
-    const bool reduces = coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter;
-
     if ((unsigned)coll >= CHORUS_COLL_COUNT)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: coll is %d; expected a CHORUS_COLL_ constant",
                        function, (int)coll);
     if ((unsigned)type >= CHORUS_TYPE_COUNT)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: type is %d; expected a CHORUS_TYPE_ constant",
                        function, (int)type);
-    if (reduces && ((unsigned)op >= CHORUS_OP_COUNT || !ch_op_takes(op, type)))
+    if (ch_coll_reduces(coll) && ((unsigned)op >= CHORUS_OP_COUNT || !ch_op_takes(op, type)))
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: op is %d; expected a CHORUS_OP_ constant that takes type %s",
                        function, (int)op, ch_type_names[type]);

@@ -36,7 +36,7 @@
  * plain: as they are. wide: those that use no FIFO, and need so many CTAs to load a link. folding: those that fold what they relay, or what others folded, need the
  * registers of twice as many lanes. due: those that begin with an exchange. sliced: the same,
  * of slices. multicast, integers: by kernels_nvls.cu alone, the latter for integers alone.
- * engine: copies on engines. none: they run on CPUs alone.
+ * engine: copies on engines. none: no kernel; by one CTA of hosts alone.
  */
 #define CH_KERNEL_LIST(X)                                                           \
     X(plain, 512, 0, 0, 0)                                                          \
@@ -47,7 +47,7 @@
     X(multicast, 512, 0, 0, 0)                                                      \
     X(integers, 512, 0, 0, 0)                                                       \
     X(engine, 512, 0, 0, 0)                                                         \
-    X(none, 0, 0, 0, 0)
+    X(none, 1, 0, 0, 0)
 
 /*
  * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire,
@@ -122,7 +122,22 @@
     X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * s, plain, never) \
     X(reducescatter, hierarchical, simple, ch_reducescatter_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes, 0, ch_shared(h) + (h->count > 1 ? c : 0), ch_partials_wire(h, m), none, never) \
     X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_put | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain, never) \
-    X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast, 0, 1, (n - 1) * s, multicast, never)
+    X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast, 0, 1, (n - 1) * s, multicast, never) \
+    X(collect, all_push, simple, ch_collect_direct, CH_NEED_put, 0, 2, (n - 1) * (m + 8), none, never) \
+    X(alltoalls, all_pull, simple, ch_alltoalls_pull, CH_NEED_map, 1, ch_rounds(n, k), (n - 1) * m, none, never) \
+    X(alltoalls, all_push, simple, ch_alltoalls_push, CH_NEED_put, 0, c, (n - 1) * m, none, never) \
+    X(inscan, one_shot, simple, ch_inscan_one_shot_simple, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none, never) \
+    X(inscan, one_shot, ll, ch_inscan_one_shot_ll, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none, never) \
+    X(exscan, one_shot, simple, ch_exscan_one_shot_simple, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none, never) \
+    X(exscan, one_shot, ll, ch_exscan_one_shot_ll, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none, never) \
+    X(gather, all_push, simple, ch_gather_direct, CH_NEED_put, 0, 1, m, none, never) \
+    X(gather, all_push, ll, ch_gather_push_ll, CH_NEED_put, 0, 1, m, none, never) \
+    X(scatter, put_to_all, simple, ch_scatter_direct, CH_NEED_put, 0, 1, (n - 1) * m, none, never) \
+    X(scatter, put_to_all, ll, ch_scatter_push_ll, CH_NEED_put, 0, 1, (n - 1) * m, none, never) \
+    X(reduce_to, one_shot_pull, simple, ch_reduce_to_pull, CH_NEED_map, 0, 1, (n - 1) * m, none, never) \
+    X(reduce_to, one_shot, simple, ch_reduce_to_one_shot_simple, CH_NEED_put, 0, 1, m, none, never) \
+    X(reduce_to, one_shot, ll, ch_reduce_to_one_shot_ll, CH_NEED_put, 0, 1, m, none, never) \
+    X(alltoallv, all_push, simple, ch_alltoallv_direct, CH_NEED_put, 0, 2, (n - 1) * 16 + m, none, never)
 /* clang-format on */
 
 enum ch_proto {
@@ -190,6 +205,13 @@ extern const char *const ch_coll_names[CHORUS_COLL_COUNT];
 extern const char *const ch_type_names[CHORUS_TYPE_COUNT];
 extern const char *const ch_op_names[CHORUS_OP_COUNT];
 extern const size_t ch_type_bytes[CHORUS_TYPE_COUNT], ch_type_align[CHORUS_TYPE_COUNT];
+
+/* Does the collective combine elements? Does it have a root? */
+bool ch_coll_reduces(chorus_coll coll);
+bool ch_coll_has_root(chorus_coll coll);
+
+/* May each PE have another count? Then rules see none. */
+bool ch_coll_is_uneven(chorus_coll coll);
 
 /* May `op` be applied to `type`? */
 bool ch_op_takes(chorus_op op, chorus_type type);

@@ -14,6 +14,13 @@
 #include "coll/shape.h"
 #include "team/nodes.h"
 
+/* How elements lie where they do not lie one behind the other. */
+struct ch_pattern {
+    size_t dst_step, src_step; /* alltoalls: bytes from one element to the next */
+    /* alltoallv, [n] each: elements of the block from, or for, each PE, and where it begins. */
+    const size_t *dst_counts, *dst_offsets, *src_counts, *src_offsets;
+};
+
 struct ch_coll {
     uint32_t me, n;
     uint32_t root, radix; /* of the algorithms that have one */
@@ -22,11 +29,12 @@ struct ch_coll {
     size_t stride;        /* bytes from one PE's block to the next, in the buffer of n blocks */
     char *dst;            /* this PE's */
     const char *src;
-    const struct ch_reduce *reduce;  /* of reduce and reducescatter, on a CPU */
-    uint32_t type, op;               /* of them, on a GPU */
-    const struct ch_peer *peers;     /* [n] */
-    const struct ch_remote *remotes; /* [n]; null: all peers are mapped */
-    const struct ch_levels *levels;  /* of a team on several hosts; else null */
+    const struct ch_pattern *pattern; /* of alltoalls and alltoallv */
+    const struct ch_reduce *reduce;   /* of reduce and reducescatter, on a CPU */
+    uint32_t type, op;                /* of them, on a GPU */
+    const struct ch_peer *peers;      /* [n] */
+    const struct ch_remote *remotes;  /* [n]; null: all peers are mapped */
+    const struct ch_levels *levels;   /* of a team on several hosts; else null */
     const uint32_t
         *pes; /* [n] of a call on a child team: their numbers in the team; else null */
     const struct ch_patience *patience;
@@ -63,6 +71,7 @@ struct ch_seat {
 CH_FN void ch_coll_clear(struct ch_coll *c)
 {
     c->root = c->radix = 0;
+    c->pattern = 0;
     c->reduce = 0;
     c->remotes = 0;
     c->levels = 0;

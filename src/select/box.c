@@ -12,8 +12,7 @@ static uint32_t ops_of(chorus_coll coll, chorus_type type)
     uint32_t ops = 0;
 
     if (coll == CHORUS_COLL_barrier) return type == CHORUS_TYPE_u8 ? 1u << CHORUS_OP_sum : 0;
-    if (coll != CHORUS_COLL_reduce && coll != CHORUS_COLL_reducescatter)
-        return 1u << CHORUS_OP_sum;
+    if (!ch_coll_reduces(coll)) return 1u << CHORUS_OP_sum;
     for (uint32_t op = 0; op < CHORUS_OP_COUNT; op++)
         if (ch_op_takes((chorus_op)op, type)) ops |= 1u << op;
     return ops;

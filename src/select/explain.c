@@ -83,7 +83,7 @@ static void write_line(const struct ch_table *table, uint32_t line, FILE *out)
 
 static void write_request(const struct ch_request *r, FILE *out)
 {
-    const bool has_op = r->coll == CHORUS_COLL_reduce || r->coll == CHORUS_COLL_reducescatter;
+    const bool has_op = ch_coll_reduces(r->coll);
 
     (void)fprintf(out, "%s", ch_coll_names[r->coll]);
     if (r->coll != CHORUS_COLL_barrier)

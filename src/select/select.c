@@ -153,6 +153,7 @@ const struct ch_table *ch_select_table(const struct ch_select *s,
 
 uint32_t ch_ctas_most(const struct ch_algo *algo, const struct ch_request *request)
 {
+    if (algo->kernel == CH_KERNEL_none) return 1;
     return request->ctas_max + (algo->is_wide ? request->ctas_slim : 0);
 }
 
@@ -180,11 +181,22 @@ static chorus_status plan_forced(const struct ch_forced *forced,
     return CHORUS_OK;
 }
 
+chorus_status ch_select_check(const struct ch_request *request)
+{
+    if (request->coll < CHORUS_COLL_EVERYWHERE_COUNT || strcmp(request->machine, "cuda") != 0)
+        return CHORUS_OK;
+    return CH_FAIL(
+        CHORUS_ERR_UNSUPPORTED,
+        "%s is for heaps on hosts: GPUs have no kernels for it; set CHORUS_HEAP=host",
+        ch_coll_names[request->coll]);
+}
+
 chorus_status ch_select_find(const struct ch_select *s, const struct ch_request *request,
                              struct ch_plan *plan_out)
 {
     const struct ch_table *table;
 
+    CH_TRY(ch_select_check(request));
     if (s->forced[request->coll].algo != NULL)
         return plan_forced(&s->forced[request->coll], request, plan_out);
     table = ch_select_table(s, request);

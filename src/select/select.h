@@ -54,14 +54,14 @@ static inline uint32_t ch_needs_always_met(uint32_t reach)
 /* A call, seen as values that all PEs of the team agree on. */
 struct ch_request {
     chorus_coll coll;
-    uint64_t
-        bytes; /* of the whole message: count * bytes of an element, of one PE's contribution
-                  for fcollect, one block for alltoall, the whole vector for the others */
+    uint64_t bytes; /* of the whole message: count * bytes of an element, of one PE's
+                       contribution for fcollect, one block for alltoall, the whole vector for
+                       the others; 0 where each PE may have another count */
     uint32_t pes, nodes;
     uint32_t reach;   /* one CH_REACH_ bit */
     uint32_t cores;   /* one CH_CORES_ bit */
     chorus_type type; /* barrier: CHORUS_TYPE_u8 */
-    chorus_op op;     /* reduce, reducescatter; else CHORUS_OP_sum */
+    chorus_op op;     /* where elements are combined; else CHORUS_OP_sum */
     uint32_t offers;  /* CH_NEED_ bits that hold for this request */
     uint32_t ctas_max;
     uint32_t ctas_slim;   /* as many more for algorithms that are wide */
@@ -132,6 +132,9 @@ void ch_select_close(struct ch_select *select); /* null is a no-op */
 
 /* Of everything that decides, tables and forced choices: PEs compare it at start. */
 uint64_t ch_select_digest(const struct ch_select *select);
+
+/* ERR_UNSUPPORTED for a collective that the machine has no algorithm for at all. */
+CH_MUST_CHECK chorus_status ch_select_check(const struct ch_request *request);
 
 /*
  * The plan for a request: ctas are at most ch_ctas_most, the radix at most pes (and at least

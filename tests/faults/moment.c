@@ -10,7 +10,13 @@
 
 /* Of a call; every fourth call has fresh data and is checked, so that PEs are in the library
  * most of the time. */
-enum { COUNT_MAX = 16 * 1024, CHECKED_EVERY = 4, BLOCK_BYTES = 64 * 1024, WRONG = -100 };
+enum {
+    COUNT_MAX = 16 * 1024,
+    CHECKED_EVERY = 4,
+    BLOCK_BYTES = 64 * 1024,
+    WRONG = -100,
+    PES_MAX = 64
+};
 
 enum moment moment_of(const char *name)
 {
@@ -71,15 +77,34 @@ static const char *any_algorithm(const struct site *s, chorus_coll coll, char na
     return NULL;
 }
 
+/* What only some collectives have: other elements of this PE's, strides, blocks. */
+static void give_more(const struct site *s, chorusx_call *call, size_t lists[4][PES_MAX])
+{
+    if (call->coll == CHORUS_COLL_collect) call->count = ref_part(call->count, s->me);
+    call->dst = call->sst = 1;
+    call->dest_counts = lists[0];
+    call->dest_offsets = lists[1];
+    call->source_counts = lists[2];
+    call->source_offsets = lists[3];
+    for (uint32_t pe = 0; pe < s->n; pe++) {
+        lists[0][pe] = ref_block(s->count, pe, s->me);
+        lists[1][pe] = (s->n - 1 - pe) * s->count;
+        lists[2][pe] = ref_block(s->count, s->me, pe);
+        lists[3][pe] = pe * s->count;
+    }
+}
+
 static int check(const struct site *s, const chorusx_call *call, uint64_t seed)
 {
-    const size_t count = ref_dest_count(call->coll, s->n, call->count);
+    const size_t count = ref_dest_count(call->coll, s->n, s->count);
 
-    if (call->coll == CHORUS_COLL_barrier) return 0;
+    if (call->coll == CHORUS_COLL_barrier ||
+        !ref_has_dest(call->coll, (uint32_t)call->root, s->me))
+        return 0;
     for (uint32_t pe = 0; pe < s->n; pe++)
         ref_fill(call->coll, call->type, call->op, seed, pe,
-                 ref_source_count(call->coll, s->n, call->count), s->sources[pe]);
-    ref_expect(call->coll, call->type, call->op, s->n, (uint32_t)call->root, call->count,
+                 ref_source_count(call->coll, s->n, s->count), s->sources[pe]);
+    ref_expect(call->coll, call->type, call->op, s->n, (uint32_t)call->root, s->count,
                (const void *const *)s->sources, s->me, s->want);
     if (ref_compare(call->coll, call->type, s->dest, s->want, count) < 0) return 0;
     (void)fprintf(stderr, "PE %u: wrong data in %s\n", s->me, ch_coll_names[call->coll]);
@@ -90,6 +115,7 @@ static int collective(struct site *s, chorus_coll coll, chorus_stream_t stream)
 {
     const bool is_checked = s->round % CHECKED_EVERY == 0;
     const uint64_t seed = ref_hash(s->seed, s->round, 2);
+    size_t lists[4][PES_MAX]; /* counts and offsets of the blocks of an alltoallv */
     char name[64];
     chorusx_call call = {
         .coll = coll,
@@ -109,6 +135,7 @@ static int collective(struct site *s, chorus_coll coll, chorus_stream_t stream)
         ref_fill(coll, call.type, call.op, seed, s->me,
                  ref_source_count(coll, s->n, call.count), s->source);
     }
+    give_more(s, &call, lists);
     status = chorusx_collective(&call, stream);
     if (status == CHORUS_ERR_UNSUPPORTED) {
         call.algo = NULL;
@@ -172,7 +199,7 @@ static int step_team(struct site *s)
 {
     const int n = 1 + (int)dice(s, 5, s->n), first = (int)dice(s, 6, s->n);
     chorus_team_t team = CHORUS_TEAM_INVALID;
-    int pes[64], status;
+    int pes[PES_MAX], status;
 
     for (int i = 0; i < n; i++)
         pes[i] = (int)(s->n - 1) - (first + i) % (int)s->n;

@@ -22,18 +22,58 @@ static const enum kind kinds[CHORUS_TYPE_COUNT] = {
 
 size_t ref_source_count(chorus_coll coll, uint32_t n, size_t count)
 {
-    return coll == CHORUS_COLL_alltoall || coll == CHORUS_COLL_reducescatter ? n * count
-                                                                             : count;
+    switch (coll) {
+    case CHORUS_COLL_alltoall:
+    case CHORUS_COLL_alltoalls:
+    case CHORUS_COLL_alltoallv:
+    case CHORUS_COLL_reducescatter:
+    case CHORUS_COLL_scatter:
+        return n * count;
+    default:
+        return count;
+    }
 }
 
 size_t ref_dest_count(chorus_coll coll, uint32_t n, size_t count)
 {
-    return coll == CHORUS_COLL_alltoall || coll == CHORUS_COLL_fcollect ? n * count : count;
+    size_t sum = 0;
+
+    switch (coll) {
+    case CHORUS_COLL_alltoall:
+    case CHORUS_COLL_alltoalls:
+    case CHORUS_COLL_alltoallv:
+    case CHORUS_COLL_fcollect:
+    case CHORUS_COLL_gather:
+        return n * count;
+    case CHORUS_COLL_collect:
+        for (uint32_t pe = 0; pe < n; pe++)
+            sum += ref_part(count, pe);
+        return sum;
+    default:
+        return count;
+    }
+}
+
+size_t ref_part(size_t count, uint32_t pe)
+{
+    return count * (4 - pe * 3 % 5) / 4;
+}
+
+size_t ref_block(size_t count, uint32_t from, uint32_t to)
+{
+    return count * ((from + 2 * to) % 3) / 2;
+}
+
+bool ref_has_dest(chorus_coll coll, uint32_t root, uint32_t me)
+{
+    return (coll != CHORUS_COLL_gather && coll != CHORUS_COLL_reduce_to) || me == root;
 }
 
 bool ref_reduces(chorus_coll coll)
 {
-    return coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter;
+    return coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter ||
+           coll == CHORUS_COLL_reduce_to || coll == CHORUS_COLL_inscan ||
+           coll == CHORUS_COLL_exscan;
 }
 
 uint64_t ref_hash(uint64_t a, uint64_t b, uint64_t c)
@@ -229,6 +269,16 @@ static void expect_combined(chorus_type type, chorus_op op, uint32_t n, size_t f
     }
 }
 
+/* The block that each PE sends to `me`, where such blocks may have any length. */
+static void expect_blocks(size_t bytes, uint32_t n, size_t count, const void *const *sources,
+                          uint32_t me, char *dest)
+{
+    ref_poison(dest, n * count * bytes);
+    for (uint32_t p = 0; p < n; p++)
+        memcpy(dest + (n - 1 - p) * count * bytes,
+               (const char *)sources[p] + me * count * bytes, ref_block(count, p, me) * bytes);
+}
+
 void ref_expect(chorus_coll coll, chorus_type type, chorus_op op, uint32_t n, uint32_t root,
                 size_t count, const void *const *sources, uint32_t me, void *dest_out)
 {
@@ -240,14 +290,36 @@ void ref_expect(chorus_coll coll, chorus_type type, chorus_op op, uint32_t n, ui
         memcpy(dest, sources[root], block);
         break;
     case CHORUS_COLL_fcollect:
+    case CHORUS_COLL_gather:
         for (uint32_t p = 0; p < n; p++)
             memcpy(dest + p * block, sources[p], block);
         break;
+    case CHORUS_COLL_collect:
+        for (uint32_t p = 0; p < n; p++) {
+            memcpy(dest, sources[p], ref_part(count, p) * element_bytes[type]);
+            dest += ref_part(count, p) * element_bytes[type];
+        }
+        break;
+    case CHORUS_COLL_scatter:
+        memcpy(dest, (const char *)sources[root] + me * block, block);
+        break;
+    case CHORUS_COLL_alltoallv:
+        expect_blocks(element_bytes[type], n, count, sources, me, dest);
+        break;
+    case CHORUS_COLL_inscan:
+        expect_combined(type, op, me + 1, 0, count, sources, dest);
+        break;
+    case CHORUS_COLL_exscan:
+        memset(dest, 0, block);
+        if (me != 0) expect_combined(type, op, me, 0, count, sources, dest);
+        break;
     case CHORUS_COLL_alltoall:
+    case CHORUS_COLL_alltoalls:
         for (uint32_t p = 0; p < n; p++)
             memcpy(dest + p * block, (const char *)sources[p] + me * block, block);
         break;
     case CHORUS_COLL_reduce:
+    case CHORUS_COLL_reduce_to:
         expect_combined(type, op, n, 0, count, sources, dest);
         break;
     case CHORUS_COLL_reducescatter:

@@ -3,9 +3,9 @@
  * ref_coll.h: the one oracle. What a collective must give, sequential and obvious; every
  * algorithm on every machine is compared with it.
  *
- * `count` is what the API calls nelems or nreduce: the vector of broadcast and reduce, one
- * PE's block of fcollect and alltoall, the result of reducescatter; 0 for barrier. `type` says
- * how wide an element is where data only moves; `op` is ignored there.
+ * `count` is what the API calls nelems or nreduce: the vector of broadcast, reduce and scans,
+ * one PE's block where there are several, the result of reducescatter; 0 for barrier. `type`
+ * says how wide an element is where data only moves; `op` is ignored there.
  */
 #ifndef REF_COLL_H
 #define REF_COLL_H
@@ -16,15 +16,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Elements of a PE's source and dest. */
+/*
+ * Elements of a PE's source and dest. Where PEs may have different counts, tests give these: PE
+ * `pe` contributes ref_part(count, pe) to a collect, and ref_block(count, from, to) goes from a
+ * PE to another in alltoallv, from block `to` of source to block n - 1 - from of dest, which
+ * are `count` apart.
+ */
 size_t ref_source_count(chorus_coll coll, uint32_t n, size_t count);
 size_t ref_dest_count(chorus_coll coll, uint32_t n, size_t count);
+size_t ref_part(size_t count, uint32_t pe);
+size_t ref_block(size_t count, uint32_t from, uint32_t to);
+
+/* Does PE `me` get anything in dest? */
+bool ref_has_dest(chorus_coll coll, uint32_t root, uint32_t me);
 
 /* Does the collective combine elements? */
 bool ref_reduces(chorus_coll coll);
 
-/* The dest of PE `me` after the call: sources[p] is the source of PE p. Combined in PE order
- * 0..n-1; half and bfloat16 in float, rounded once. */
+/* The dest of PE `me` after the call: sources[p] is the source of PE p; elements packed, poison
+ * where nothing is written. Combined in PE order 0..n-1; half and bfloat16 in float, rounded
+ * once. */
 void ref_expect(chorus_coll coll, chorus_type type, chorus_op op, uint32_t n, uint32_t root,
                 size_t count, const void *const *sources, uint32_t me, void *dest_out);
 

@@ -30,6 +30,7 @@ struct seat {
 struct pe {
     struct seat team, node, rail;
     struct ch_levels levels;
+    struct ch_pattern pattern;
     uint32_t late_peer;
 };
 
@@ -119,12 +120,17 @@ struct span {
     size_t lo, hi;
 };
 
+static size_t end_of(const struct plan_call *call, const struct plan_buffer *buffer)
+{
+    const size_t block =
+        buffer->count == 0 ? 0 : (buffer->count - 1) * buffer->step + ch_type_bytes[call->type];
+
+    return buffer->offset + (buffer->blocks - 1) * buffer->stride + block;
+}
+
 static struct span span_of(const struct plan_call *call)
 {
-    const size_t source_end =
-        call->source.offset + (call->source.blocks - 1) * call->stride + call->bytes;
-    const size_t dest_end =
-        call->dest.offset + (call->dest.blocks - 1) * call->stride + call->bytes;
+    const size_t source_end = end_of(call, &call->source), dest_end = end_of(call, &call->dest);
     const bool source_first = call->source.offset < call->dest.offset;
     struct span span;
 
@@ -140,9 +146,8 @@ static struct span draw_image(const struct plan_call *call, uint32_t pe)
     const size_t source = plan_source_offset(drive.plan, call, pe) - span.lo;
 
     ref_poison(image, span.hi - span.lo);
-    for (size_t b = 0; b < call->source.blocks && call->bytes != 0; b++)
-        memcpy(image + source + b * call->stride, call->sources[pe] + b * call->bytes,
-               call->bytes);
+    plan_spread(call, &call->source, plan_source_count(call, pe), call->sources[pe],
+                image + source);
     return span;
 }
 
@@ -166,7 +171,7 @@ static void check_agreement(const struct plan_call *call, uint32_t pe,
     const size_t significant = call->type == CHORUS_TYPE_f80 ? 10 : element;
 
     if (call->algo->coll != CHORUS_COLL_reduce) return;
-    if (!drive.has_result[i]) memcpy(drive.results[i], block, call->bytes);
+    if (!drive.has_result[i] && call->bytes != 0) memcpy(drive.results[i], block, call->bytes);
     drive.has_result[i] = true;
     for (size_t at = 0; at < call->bytes; at += element)
         if (memcmp(drive.results[i] + at, block + at, significant) != 0)
@@ -176,22 +181,26 @@ static void check_agreement(const struct plan_call *call, uint32_t pe,
 /* dest is as expected, all else as it was. Ends with the PE's memory reused. */
 static void check(const struct plan_call *call, uint32_t pe)
 {
-    const unsigned char *want = plan_expected(drive.plan, call, pe);
+    static unsigned char packed[PLAN_BUFFER_BYTES] __attribute__((aligned(16)));
+    const struct plan_buffer *to = &call->dest;
+    const size_t count = to->blocks * to->count;
     const struct span span = draw_image(call, pe);
     const size_t dest = plan_dest_offset(drive.plan, call, pe) - span.lo;
     char *memory = sim_memory(pe) + span.lo;
 
     sim_read(memory, span.hi - span.lo, got);
-    for (size_t b = 0; b < call->dest.blocks && call->bytes != 0; b++) {
-        unsigned char *block = got + dest + b * call->stride;
-        const ptrdiff_t wrong = ref_compare(call->algo->coll, call->type, block,
-                                            want + b * call->bytes, call->count);
+    if (ref_has_dest(call->algo->coll, call->root, pe)) {
+        ptrdiff_t wrong;
 
+        plan_pack(call, to, got + dest, packed);
+        wrong = ref_compare(call->algo->coll, call->type, packed,
+                            plan_expected(drive.plan, call, pe), count);
         if (wrong >= 0)
-            sim_fail("PE %u, call %d: element %td of block %zu of dest is wrong", pe,
-                     (int)(call - drive.plan->calls) + 1, wrong, b);
-        check_agreement(call, pe, block);
-        memcpy(image + dest + b * call->stride, block, call->bytes);
+            sim_fail("PE %u, call %d: element %td of block %td of dest is wrong", pe,
+                     (int)(call - drive.plan->calls) + 1, wrong % (ptrdiff_t)to->count,
+                     wrong / (ptrdiff_t)to->count);
+        check_agreement(call, pe, packed);
+        plan_spread(call, to, to->count, packed, image + dest);
     }
     if (memcmp(image, got, span.hi - span.lo) != 0)
         fail_call(call, pe, "bytes outside dest changed");
@@ -210,11 +219,27 @@ static void check_barrier(const struct plan_call *call, uint32_t pe)
 /* --- the application
  * --------------------------------------------------------------------------- */
 
+/* Kept until the PE's next call. */
+static const struct ch_pattern *pattern_of(const struct plan_call *call, uint32_t pe)
+{
+    struct pe *mine = &drive.pes[pe];
+
+    mine->pattern = (struct ch_pattern){
+        .dst_step = call->dest.step,
+        .src_step = call->source.step,
+        .dst_counts = call->dest_counts[pe],
+        .dst_offsets = call->dest_offsets,
+        .src_counts = call->source_counts[pe],
+        .src_offsets = call->source_offsets,
+    };
+    return &mine->pattern;
+}
+
 static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
 {
     const struct plan *plan = drive.plan;
     struct pe *mine = &drive.pes[pe];
-    const struct ch_slice all = {0, call->count};
+    const struct ch_slice all = {0, plan_source_count(call, pe)};
     const struct ch_seat seat = {
         .me = pe,
         .n = plan->n,
@@ -222,13 +247,14 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
         .layout = &plan->layout,
         .dst = sim_memory(pe) + plan_dest_offset(plan, call, pe),
         .src = sim_memory(pe) + plan_source_offset(plan, call, pe),
-        .count = call->count,
+        .count = plan_source_count(call, pe),
         .elem_bytes = ch_type_bytes[call->type],
     };
     struct ch_coll c;
 
     ch_coll_init(&c, &seat, all, 0, &mine->team.dup);
-    c.stride = call->stride; /* blocks may lie apart */
+    c.stride = call->dest.stride; /* blocks may lie apart; those of source as far */
+    c.pattern = pattern_of(call, pe);
     c.root = call->root;
     c.radix = call->radix;
     c.reduce = &ch_reduce_table[call->type][call->op];

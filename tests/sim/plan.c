@@ -117,6 +117,9 @@ static enum plan_place choose_place(const struct ch_algo *algo)
     switch (algo->coll) {
     case CHORUS_COLL_broadcast:
     case CHORUS_COLL_reduce:
+    case CHORUS_COLL_reduce_to:
+    case CHORUS_COLL_inscan:
+    case CHORUS_COLL_exscan:
         return PLAN_SAME;
     case CHORUS_COLL_fcollect:
         return PLAN_OWN_BLOCK;
@@ -129,7 +132,10 @@ static enum plan_place choose_place(const struct ch_algo *algo)
 
 static size_t span_bytes(const struct plan_call *call, const struct plan_buffer *buffer)
 {
-    return (buffer->blocks - 1) * call->stride + call->bytes;
+    const size_t block =
+        buffer->count == 0 ? 0 : (buffer->count - 1) * buffer->step + ch_type_bytes[call->type];
+
+    return (buffer->blocks - 1) * buffer->stride + block;
 }
 
 /* Anywhere, as odd as the type allows, the two in either order. */
@@ -147,6 +153,51 @@ static void choose_offsets(const struct plan *plan, struct plan_call *call)
     first->offset = second->offset; /* the PE's own block counts from here */
 }
 
+/* Blocks may lie apart, elements in an alltoalls. */
+static void choose_strides(struct plan_call *call)
+{
+    const size_t element = ch_type_bytes[call->type];
+    const size_t gap = draw(4) == 0 ? draw(5) * element : 0;
+    struct plan_buffer *buffers[] = {&call->source, &call->dest};
+
+    for (int b = 0; b < 2; b++) {
+        const bool is_strided = call->algo->coll == CHORUS_COLL_alltoalls;
+
+        buffers[b]->step = is_strided ? (1 + draw(3)) * element : element;
+        buffers[b]->stride = is_strided ? call->count * buffers[b]->step : call->bytes + gap;
+    }
+    if (call->algo->coll == CHORUS_COLL_alltoallv)
+        call->source.stride = call->dest.stride = call->bytes;
+}
+
+static void list_blocks(struct plan_call *call, uint32_t n)
+{
+    for (uint32_t pe = 0; pe < n; pe++) {
+        call->source_offsets[pe] = pe * call->count;
+        call->dest_offsets[pe] = (n - 1 - pe) * call->count;
+        for (uint32_t peer = 0; peer < n; peer++) {
+            call->source_counts[pe][peer] = ref_block(call->count, pe, peer);
+            call->dest_counts[pe][peer] = ref_block(call->count, peer, pe);
+        }
+    }
+}
+
+/* Is dest the same on every PE? */
+static bool is_alike(chorus_coll coll)
+{
+    switch (coll) {
+    case CHORUS_COLL_broadcast:
+    case CHORUS_COLL_fcollect:
+    case CHORUS_COLL_reduce:
+    case CHORUS_COLL_collect:
+    case CHORUS_COLL_gather:
+    case CHORUS_COLL_reduce_to:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void make_call(struct plan *plan, struct plan_call *call, const struct ch_algo *algo,
                       uint64_t seed)
 {
@@ -160,18 +211,21 @@ static void make_call(struct plan *plan, struct plan_call *call, const struct ch
     choose_type(call);
     call->count = coll == CHORUS_COLL_barrier ? 0 : choose_count(plan, call);
     call->bytes = call->count * ch_type_bytes[call->type];
-    call->stride = call->bytes + (draw(4) == 0 ? draw(5) * ch_type_bytes[call->type] : 0);
+    choose_strides(call);
     call->place = choose_place(algo);
     call->source.blocks = ref_source_count(coll, n, 1);
-    call->dest.blocks = ref_dest_count(coll, n, 1);
+    call->dest.blocks = coll == CHORUS_COLL_collect ? 1 : ref_dest_count(coll, n, 1);
+    call->source.count = call->count;
+    call->dest.count = ref_dest_count(coll, n, call->count) / call->dest.blocks;
+    if (coll == CHORUS_COLL_alltoallv) list_blocks(call, n);
     choose_offsets(plan, call);
     for (uint32_t pe = 0; pe < n; pe++) {
         call->sources[pe] = take(call->source.blocks * call->bytes);
         ref_fill(coll, call->type, call->op, seed, pe, call->source.blocks * call->count,
                  call->sources[pe]);
     }
-    if (coll == CHORUS_COLL_alltoall || coll == CHORUS_COLL_reducescatter) return;
-    call->expected = take(call->dest.blocks * call->bytes);
+    if (!is_alike(coll)) return;
+    call->expected = take(call->dest.blocks * call->dest.count * ch_type_bytes[call->type]);
     ref_expect(coll, call->type, call->op, n, call->root, call->count,
                (const void *const *)call->sources, 0, call->expected);
 }
@@ -261,14 +315,14 @@ static bool is_own_block(const struct plan *plan, const struct plan_call *call,
 
 size_t plan_source_offset(const struct plan *plan, const struct plan_call *call, uint32_t pe)
 {
-    const size_t shift = is_own_block(plan, call, &call->source) ? pe * call->stride : 0;
+    const size_t shift = is_own_block(plan, call, &call->source) ? pe * call->dest.stride : 0;
 
     return call->source.offset + shift;
 }
 
 size_t plan_dest_offset(const struct plan *plan, const struct plan_call *call, uint32_t pe)
 {
-    const size_t shift = is_own_block(plan, call, &call->dest) ? pe * call->stride : 0;
+    const size_t shift = is_own_block(plan, call, &call->dest) ? pe * call->source.stride : 0;
 
     return call->dest.offset + shift;
 }
@@ -282,6 +336,48 @@ const unsigned char *plan_expected(const struct plan *plan, const struct plan_ca
     ref_expect(call->algo->coll, call->type, call->op, plan->n, call->root, call->count,
                (const void *const *)call->sources, pe, own);
     return own;
+}
+
+size_t plan_source_count(const struct plan_call *call, uint32_t pe)
+{
+    return call->algo->coll == CHORUS_COLL_collect ? ref_part(call->count, pe) : call->count;
+}
+
+void plan_spread(const struct plan_call *call, const struct plan_buffer *buffer, size_t count,
+                 const unsigned char *packed, unsigned char *image)
+{
+    const size_t element = ch_type_bytes[call->type];
+
+    for (size_t b = 0; b < buffer->blocks; b++)
+        for (size_t i = 0; i < count; i++)
+            memcpy(image + b * buffer->stride + i * buffer->step,
+                   packed + (b * buffer->count + i) * element, element);
+}
+
+void plan_pack(const struct plan_call *call, const struct plan_buffer *buffer,
+               const unsigned char *image, unsigned char *packed_out)
+{
+    const size_t element = ch_type_bytes[call->type];
+
+    for (size_t b = 0; b < buffer->blocks; b++)
+        for (size_t i = 0; i < buffer->count; i++)
+            memcpy(packed_out + (b * buffer->count + i) * element,
+                   image + b * buffer->stride + i * buffer->step, element);
+}
+
+/* The most bytes that a PE sends to others in an alltoallv. */
+static size_t most_sent(const struct plan *plan, const struct plan_call *call)
+{
+    size_t most = 0;
+
+    for (uint32_t pe = 0; pe < plan->n; pe++) {
+        size_t sent = 0;
+
+        for (uint32_t peer = 0; peer < plan->n; peer++)
+            if (peer != pe) sent += call->source_counts[pe][peer];
+        if (sent > most) most = sent;
+    }
+    return most * ch_type_bytes[call->type];
 }
 
 struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call)
@@ -301,6 +397,7 @@ struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call
     shape.s = call->algo->coll == CHORUS_COLL_reducescatter
                   ? call->bytes
                   : ch_slice_of(call->count, plan->n, 0).count * ch_type_bytes[call->type];
+    if (call->algo->coll == CHORUS_COLL_alltoallv) shape.m = most_sent(plan, call);
     if (call->algo->proto == CH_PROTO_ll) { /* a packet always carries 8 bytes */
         shape.m = ch_divide_up(shape.m, 8) * 8;
         shape.s = ch_divide_up(shape.s, 8) * 8;
@@ -333,10 +430,11 @@ void plan_describe(const struct plan *plan, const struct plan_call *call, char *
     (void)snprintf(
         text_out, text_bytes,
         "%s:%s:%s of %zu %s (%s), root %u, radix %u, chunks of %zu and %zu, source +%zu, "
-        "dest +%zu, stride %zu, %s",
+        "dest +%zu, strides %zu and %zu, steps %zu and %zu, %s",
         ch_coll_names[call->algo->coll], call->algo->name, ch_proto_names[call->algo->proto],
         call->count, ch_type_names[call->type], ch_op_names[call->op], call->root, call->radix,
         plan->layout.chunk_bytes[CH_CELL_simple], plan->layout.chunk_bytes[CH_CELL_ll],
         call->source.offset - plan->layout.dup_bytes,
-        call->dest.offset - plan->layout.dup_bytes, call->stride, places[call->place]);
+        call->dest.offset - plan->layout.dup_bytes, call->source.stride, call->dest.stride,
+        call->source.step, call->dest.step, places[call->place]);
 }

@@ -22,10 +22,11 @@
 /* What lies before, between and behind the blocks of a buffer, and must stay as it is. */
 #define PLAN_GUARD_BYTES 16u
 
-/* A buffer of a PE: `blocks` blocks of the call's `bytes`, `stride` apart. */
+/* A buffer of a PE: `blocks` blocks of `count` elements. */
 struct plan_buffer {
     size_t offset; /* in the PE's shared memory, of the first block */
-    size_t blocks;
+    size_t blocks, count;
+    size_t step, stride; /* bytes to the next element, and to the next block */
 };
 
 enum plan_place {
@@ -40,11 +41,13 @@ struct plan_call {
     chorus_type type;
     chorus_op op;
     size_t count;
-    size_t bytes, stride; /* of a block, and to the next */
+    size_t bytes; /* of so many elements */
     enum plan_place place;
     struct plan_buffer source, dest;      /* as PE 0 has them, if they depend on the PE */
     unsigned char *sources[PLAN_PES_MAX]; /* what each PE contributes, blocks packed */
     unsigned char *expected;              /* where it is the same on every PE; else null */
+    size_t dest_offsets[PLAN_PES_MAX], source_offsets[PLAN_PES_MAX]; /* of alltoallv */
+    size_t dest_counts[PLAN_PES_MAX][PLAN_PES_MAX], source_counts[PLAN_PES_MAX][PLAN_PES_MAX];
 };
 
 struct plan {
@@ -75,6 +78,16 @@ size_t plan_dest_offset(const struct plan *plan, const struct plan_call *call, u
 /* What PE `pe` must have in dest, blocks packed. */
 const unsigned char *plan_expected(const struct plan *plan, const struct plan_call *call,
                                    uint32_t pe);
+
+/* Elements of each block of its source. */
+size_t plan_source_count(const struct plan_call *call, uint32_t pe);
+
+/* Between the elements of a buffer in the PE's shared memory, whose first is at `image`, and
+ * packed ones. */
+void plan_spread(const struct plan_call *call, const struct plan_buffer *buffer, size_t count,
+                 const unsigned char *packed, unsigned char *image);
+void plan_pack(const struct plan_call *call, const struct plan_buffer *buffer,
+               const unsigned char *image, unsigned char *packed_out);
 
 /* What the formulas of the call's algorithm are evaluated for. */
 struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call);

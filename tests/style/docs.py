@@ -13,7 +13,8 @@ import style
 
 PARTS = ["Collective", "Threads", "Ordering", "Result", "Errors", "Source", "Since"]
 WORDS_MIN = 3
-MOVES = re.compile(r"_(broadcast|fcollect|alltoall|reduce|reducescatter)(mem)?(_on_stream|_block)?$")
+MOVES = re.compile(r"_(broadcast|f?collect|alltoall[sv]?|reduce|reducescatter|reduce_to|inscan|exscan"
+                   r"|gather|scatter)(mem)?(_on_stream|_block)?$")
 # In headers for kernels the families are macros, whose members are called FUNCTION.
 DECLARATION = re.compile(r"\b(?:CHORUS_(?:API|DEVICE|BOTH)|KIND|static inline)\b([^;{]*?)"
                          r"\b(chorusx?_\w+|FUNCTION)\s*\(")

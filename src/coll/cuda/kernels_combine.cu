@@ -13,26 +13,24 @@
 #define KERNEL_broadcast KERNEL_barrier
 #define KERNEL_fcollect KERNEL_barrier
 #define KERNEL_alltoall KERNEL_barrier
-#define KERNEL_reduce(fn, kind, proto) \
-    CH_KERNEL_IF_##kind(CH_KERNEL_OF(fn, CH_KERNEL_TYPE, kind, proto), )
+#define KERNEL_reduce(fn, kind, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, kind, proto)
 #define KERNEL_reducescatter KERNEL_reduce
 #define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
-    KERNEL_##coll(fn, kind, proto)
+    CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
 CH_ALGO_LIST(X)
 #undef X
 
-#define ENTRY_barrier(fn, kind) 0
+#define ENTRY_barrier(fn) 0
 #define ENTRY_broadcast ENTRY_barrier
 #define ENTRY_fcollect ENTRY_barrier
 #define ENTRY_alltoall ENTRY_barrier
-#define ENTRY_reduce(fn, kind) \
-    CH_KERNEL_IF_##kind((const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE), 0)
+#define ENTRY_reduce(fn) (const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE)
 #define ENTRY_reducescatter ENTRY_reduce
 #define TABLE CH_PASTE(ch_kernels_, CH_KERNEL_TYPE)
 extern "C" const ch_kernel_table TABLE;
 const ch_kernel_table TABLE = {
 #define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
-    ENTRY_##coll(fn, kind),
+    CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),
     CH_ALGO_LIST(X)
 #undef X
 };

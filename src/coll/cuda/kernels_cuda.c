@@ -17,17 +17,12 @@ static const void *const *const combining[CHORUS_TYPE_COUNT] = {
 #undef X
 };
 
-static bool combines(const struct ch_algo *algo)
-{
-    return algo->coll == CHORUS_COLL_reduce || algo->coll == CHORUS_COLL_reducescatter;
-}
-
 const void *ch_kernel_of(const struct ch_call *call)
 {
     if (call->algo->needs & CH_NEED_multicast)
         return ch_nvls_kernel(call->algo->id, call->type, call->op);
     if (call->algo->needs & CH_NEED_copy_engine) return ch_kernel_engine_enter;
-    if (!combines(call->algo)) return ch_kernels_move[call->algo->id];
+    if (!ch_coll_reduces(call->algo->coll)) return ch_kernels_move[call->algo->id];
     return combining[call->type] == NULL ? NULL : combining[call->type][call->algo->id];
 }
 

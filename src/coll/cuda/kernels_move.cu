@@ -10,27 +10,27 @@ extern "C" const void *const ch_kernel_engine_leave;
 const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;
 const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8;
 
-#define KERNEL_barrier(fn, kind, proto) CH_KERNEL_IF_##kind(CH_KERNEL(fn, u8, kind, proto), )
+#define KERNEL_barrier(fn, kind, proto) CH_KERNEL(fn, u8, kind, proto)
 #define KERNEL_broadcast KERNEL_barrier
 #define KERNEL_fcollect KERNEL_barrier
 #define KERNEL_alltoall KERNEL_barrier
 #define KERNEL_reduce(fn, kind, proto)
 #define KERNEL_reducescatter(fn, kind, proto)
 #define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
-    KERNEL_##coll(fn, kind, proto)
+    CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
 CH_ALGO_LIST(X)
 #undef X
 
-#define ENTRY_barrier(fn, kind) CH_KERNEL_IF_##kind((const void *)ch_k_##fn##_u8, 0)
+#define ENTRY_barrier(fn) (const void *)ch_k_##fn##_u8
 #define ENTRY_broadcast ENTRY_barrier
 #define ENTRY_fcollect ENTRY_barrier
 #define ENTRY_alltoall ENTRY_barrier
-#define ENTRY_reduce(fn, kind) 0
-#define ENTRY_reducescatter(fn, kind) 0
+#define ENTRY_reduce(fn) 0
+#define ENTRY_reducescatter(fn) 0
 extern "C" const ch_kernel_table ch_kernels_move;
 const ch_kernel_table ch_kernels_move = {
 #define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
-    ENTRY_##coll(fn, kind),
+    CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),
     CH_ALGO_LIST(X)
 #undef X
 };

@@ -66,8 +66,7 @@ static uint64_t message_bytes(const struct ch_call *call)
 /* PEs that a CTA's lanes have messages for, or of: its own block is copied, or in registers. */
 static uint64_t pes_at_once(const struct ch_call *call)
 {
-    const bool combines =
-        call->algo->coll == CHORUS_COLL_reduce || call->algo->coll == CHORUS_COLL_reducescatter;
+    const bool combines = ch_coll_reduces(call->algo->coll);
 
     return power_of_two(combines ? call->team->n - 1 : call->team->n);
 }

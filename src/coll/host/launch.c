@@ -37,8 +37,10 @@ static inline chorus_status run_cta(const struct ch_call *call, struct ch_slice 
     ch_coll_init(&coll, &seat, part, cta, dup);
     coll.root = call->root;
     coll.radix = call->radix;
-    coll.reduce = &ch_reduce_table[call->type][call->op];
     coll.remotes = team->remotes;
+    coll.pattern = &call->pattern;
+    coll.reduce =
+        call->combine.next != NULL ? &call->combine : &ch_reduce_table[call->type][call->op];
     coll.patience = team->patience;
     coll.links = dup->links;
     coll.slots = dup->slots;

@@ -4,6 +4,7 @@
 #define CH_LAUNCH_H
 
 #include "coll/algorithm.h"
+#include "coll/coll.h"
 #include "coll/host/crew.h"
 #include "team/team.h"
 
@@ -17,6 +18,8 @@ struct ch_call {
     size_t count; /* elements of a block, or of the vector where there is one */
     chorus_type type;
     chorus_op op;
+    struct ch_pattern pattern;
+    struct ch_reduce combine; /* the program's own, in place of op; null functions: none */
 };
 
 /*

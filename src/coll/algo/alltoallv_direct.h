@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alltoallv, all push: each PE tells every other where in its dest that one's block goes and
+ * how long it is, then each writes its blocks into every dest.
+ *
+ *   needs    put
+ *   steps    2
+ *   wire     (n - 1) * 16 + m
+ *   scratch  two places of two words for each peer
+ *   inplace  not possible: the api refuses buffers that overlap
+ *   result   a copy; of a block that sender and receiver count differently, the shorter
+ *   source   alltoall, all push, behind an exchange of places, which also says that PEs have
+ *            entered
+ */
+#ifndef CH_ALLTOALLV_DIRECT_H
+#define CH_ALLTOALLV_DIRECT_H
+
+#include "coll/words/given.h"
+
+/* The words for each PE, in the flag and the end of the slots, which stand side by side. */
+CH_FN const char *ch_places_in_dest(const struct ch_coll *c, struct ch_lanes g)
+{
+    for (uint32_t pe = g.lane; pe < c->n; pe += g.width) {
+        c->slots[pe].flag = c->pattern->dst_offsets[pe];
+        c->slots[pe].end = c->pattern->dst_counts[pe];
+    }
+    ch_lanes_sync(g); /* all slots are set */
+    return (const char *)&c->slots[0].flag;
+}
+
+/* This PE's block for `peer`. */
+CH_FN void ch_put_block(const struct ch_coll *c, uint32_t peer, uint64_t exchange,
+                        struct ch_lanes g)
+{
+    const struct ch_pattern *p = c->pattern;
+    const int is_mine = peer == c->me;
+    const size_t first = is_mine ? p->dst_offsets[peer] : ch_given(c, peer, exchange, 0);
+    const size_t most = is_mine ? p->dst_counts[peer] : ch_given(c, peer, exchange, 1);
+    const size_t bytes = ch_min(most, p->src_counts[peer]) * c->elem_bytes;
+
+    if (bytes == 0) return;
+    ch_put(c, peer, c->dst + first * c->elem_bytes,
+           c->src + p->src_offsets[peer] * c->elem_bytes, bytes, g);
+}
+
+CH_FN chorus_status ch_alltoallv_direct(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    const char *places = ch_places_in_dest(c, g);
+    uint64_t exchange;
+    const chorus_status st =
+        ch_give_words(c, places, sizeof(c->slots[0]), 2 * sizeof(uint64_t), &exchange, g);
+
+    if (st != CHORUS_OK) return st;
+    for (uint32_t k = 0; k < c->n; k++)
+        ch_put_block(c, ch_after(c, k), exchange, g);
+    return ch_finish_puts(c, epoch, g);
+}
+
+#endif /* CH_ALLTOALLV_DIRECT_H */

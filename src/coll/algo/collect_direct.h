@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collect, all push: PEs give each other their counts, then each writes its block into every
+ * dest.
+ *
+ *   needs    put
+ *   steps    2
+ *   wire     (n - 1) * (m + 8)
+ *   scratch  two places of a word for each peer
+ *   inplace  not possible: where a block goes is known to no PE before the call
+ *   result   a copy
+ *   source   fcollect, all push, behind an exchange of counts, which also says that PEs have
+ *            entered
+ */
+#ifndef CH_COLLECT_DIRECT_H
+#define CH_COLLECT_DIRECT_H
+
+#include "coll/words/given.h"
+
+CH_FN chorus_status ch_collect_direct(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g), count = c->count;
+    size_t first = 0;
+    uint64_t exchange;
+    const chorus_status st =
+        ch_give_words(c, (const char *)&count, 0, sizeof(count), &exchange, g);
+
+    if (st != CHORUS_OK) return st;
+    for (uint32_t pe = 0; pe < c->me; pe++)
+        first += ch_given(c, pe, exchange, 0);
+    ch_store_all(c, c->dst + first * c->elem_bytes, c->src, ch_bytes(c), g);
+    return ch_finish_puts(c, epoch, g);
+}
+
+#endif /* CH_COLLECT_DIRECT_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gather, all push, in packets: every PE sends its block to the root.
+ *
+ *   needs    put
+ *   steps    1
+ *   wire     m
+ *   scratch  a FIFO for each peer
+ *   inplace  not possible: the api refuses buffers that overlap
+ *   result   a copy
+ *   source   fcollect, all push, with one PE that receives
+ */
+#ifndef CH_GATHER_PUSH_H
+#define CH_GATHER_PUSH_H
+
+#include "coll/words/fifo.h"
+
+/* The root: the chunk of `bytes` at byte `at` of every other PE's block. */
+CH_FN chorus_status ch_gather_chunk(const struct ch_coll *c, size_t at, size_t bytes,
+                                    struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
+        const uint32_t peer = ch_after(c, k);
+
+        st = ch_recv(c, CH_CELL_ll, peer, c->dst + peer * c->stride + at, bytes, g);
+    }
+    return st;
+}
+
+CH_FN chorus_status ch_gather_push_ll(const struct ch_coll *c, struct ch_lanes g)
+{
+    const int is_root = c->me == c->root;
+    chorus_status st = CHORUS_OK;
+
+    if (is_root) ch_copy(c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
+    for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK;) {
+        const size_t bytes = ch_part(c, CH_CELL_ll, at);
+
+        st = is_root ? ch_gather_chunk(c, at, bytes, g)
+                     : ch_send(c, CH_CELL_ll, ch_only(c->root), c->src + at, 0, bytes, g);
+        at += bytes;
+    }
+    return st;
+}
+
+#endif /* CH_GATHER_PUSH_H */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * given.h: a few words that every PE gives every other before data moves, and the puts that
+ * follow them.
+ *
+ * They land in places of an exchange of the simple protocol, and say besides that their PE is
+ * in the call. Whoever has all of them may thus write into dests.
+ */
+#ifndef CH_GIVEN_H
+#define CH_GIVEN_H
+
+#include "coll/words/exchange.h"
+
+/* All lanes: PE p gets the `bytes` at src + p * step. Once this returns, those of all PEs are
+ * here for ch_given, until the call gives something else. */
+CH_FN chorus_status ch_give_words(const struct ch_coll *c, const char *src, size_t step,
+                                  size_t bytes, uint64_t *exchange, struct ch_lanes g)
+{
+    const struct ch_gift gift = ch_gift_of(c, CH_CELL_simple, src, step, bytes, g);
+    const chorus_status st = ch_give(c, CH_CELL_simple, &gift, exchange, g);
+
+    return st == CHORUS_OK ? ch_hear_all(c, CH_WORD_GIVEN, *exchange, g) : st;
+}
+
+/* Word i of what `peer`, another PE, gave. */
+CH_FN uint64_t ch_given(const struct ch_coll *c, uint32_t peer, uint64_t exchange, uint32_t i)
+{
+    const struct ch_slot place =
+        ch_place(ch_places_of(c, CH_CELL_simple, c->me, peer), exchange);
+    uint64_t scratch;
+
+    return *(const uint64_t *)ch_view(place.memory + i * sizeof(scratch), &scratch,
+                                      sizeof(scratch));
+}
+
+/* All lanes: every PE's puts are in place, and this PE's source may change. */
+CH_FN chorus_status ch_finish_puts(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
+{
+    chorus_status st;
+
+    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    st = ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    return st == CHORUS_OK ? ch_flush(c, g) : st;
+}
+
+#endif /* CH_GIVEN_H */
