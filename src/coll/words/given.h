@@ -27,10 +27,11 @@ CH_FN uint64_t ch_given(const struct ch_coll *c, uint32_t peer, uint64_t exchang
 {
     const struct ch_slot place =
         ch_place(ch_places_of(c, CH_CELL_simple, c->me, peer), exchange);
-    uint64_t scratch;
+    const struct ch_lanes alone = {0, 1};
+    uint64_t word;
 
-    return *(const uint64_t *)ch_view(place.memory + i * sizeof(scratch), &scratch,
-                                      sizeof(scratch));
+    ch_copy(&word, place.memory + i * sizeof(word), sizeof(word), alone);
+    return word;
 }
 
 /* All lanes: every PE's puts are in place, and this PE's source may change. */
