@@ -116,6 +116,21 @@ typedef void (*chorusx_error_handler_t)(int code, const char *message);
 CHORUS_API chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handler);
 
 /**
+ * Hand a failure that a call returned as a code to the error handler, with the message of
+ * chorusx_last_error: for layers above Chorus whose callers look at no codes.
+ *
+ * @param code  what the call of this thread that was last returned; CHORUS_OK does nothing
+ *
+ * Collective: no, any PE.
+ * Threads:    any, on the thread of the call that failed.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time; returns where the handler does.
+ * Source:     own, after MPI_Comm_call_errhandler.
+ * Since:      0.1
+ */
+CHORUS_API void chorusx_raise(int code);
+
+/**
  * Ask how far this PE is: 0 before chorus_init, 1 in the job, 2 after chorus_finalize, and in a
  * child that a PE forked.
  *

@@ -148,15 +148,17 @@ typedef enum chorus_coll {
     CHORUS_SMALL_FIXED_UINTS(CHORUS_ROW, X)                             \
     X(size, size_t, CHORUS_TYPE_u64)
 
-/* The ordered ones that GPUs have too. */
-#define CHORUS_DEVICE_CTYPES(R, A)                                      \
+/* The ordered ones of every standard and machine, then those that GPUs have too. */
+#define CHORUS_PLAIN_CTYPES(R, A)                                       \
     CHORUS_INTS(R, A)                                                   \
     CHORUS_UINTS(R, A)                                                  \
     CHORUS_SMALL_UINTS(R, A)                                            \
     CHORUS_FLOATS(R, A)                                                 \
     R(A, char, char, CHORUS_TYPE_char)                                  \
     R(A, schar, signed char, CHORUS_TYPE_i8)                            \
-    R(A, short, short, CHORUS_TYPE_i16)                                 \
+    R(A, short, short, CHORUS_TYPE_i16)
+#define CHORUS_DEVICE_CTYPES(R, A)                                      \
+    CHORUS_PLAIN_CTYPES(R, A)                                           \
     R(A, half, chorus_half, CHORUS_TYPE_f16)                            \
     R(A, bfloat16, chorus_bfloat16, CHORUS_TYPE_bf16)
 #define CHORUS_DEVICE_TYPES(X)                                          \

@@ -90,6 +90,11 @@ void ch_report(chorus_status status)
     end_job(EXIT_FAILED, status != CHORUS_ERR_ABORTED);
 }
 
+void chorusx_raise(int code)
+{
+    ch_report((chorus_status)code);
+}
+
 chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handler)
 {
     return __atomic_exchange_n(&current_handler, handler, __ATOMIC_ACQ_REL);
