@@ -14,7 +14,8 @@ def command(path):
     flags = ["-std=gnu11", "-D_GNU_SOURCE"]
     if path.startswith(style.PUBLIC):
         flags = ["-std=c99", "-Wstrict-prototypes"]
-    return ["cc", *flags, *WARNINGS, "-fsyntax-only", "-Iinclude", "-Isrc", "-Itests", "-I.", "-x", "c"]
+    return ["cc", *flags, *WARNINGS, "-fsyntax-only", "-Iinclude", "-Iinclude/compat", "-Isrc", "-Itests", "-I.",
+            "-x", "c"]
 
 
 # Those that need CUDA end in _cuda.h; without its compiler their guard alone is looked at.

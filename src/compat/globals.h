@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * globals.h: variables of the program as symmetric objects.
+ *
+ * A symmetric object holds an image of the program's data and bss, and is mapped a second time
+ * in place of these: a variable is thus one memory at two addresses, its own, which the program
+ * goes on to use, and one in the symmetric heap, which stands for it in calls of chorus.h. PEs'
+ * programs may lie at different addresses.
+ */
+#ifndef CH_COMPAT_GLOBALS_H
+#define CH_COMPAT_GLOBALS_H
+
+#include "chorus/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of the program, and of this many shared libraries. */
+enum { CH_GLOBALS_MAX = 16 };
+
+/* Whole pages. */
+struct ch_global_range {
+    uintptr_t lo;
+    size_t bytes;
+    uintptr_t image; /* where they are in the heap, once they are shared */
+};
+
+struct ch_globals {
+    size_t n;
+    struct ch_global_range ranges[CH_GLOBALS_MAX];
+    bool is_shared;
+};
+extern struct ch_globals ch_globals;
+
+/* Find the variables, before chorus_init: how many bytes of the heap they will take. */
+size_t ch_globals_look(void);
+
+/* Collective, after chorus_init, with those bytes. Where variables cannot be shared, ch_own
+ * says why once. */
+void ch_globals_share(size_t bytes);
+
+/* Variables keep their values, and are no symmetric objects any more. */
+void ch_globals_unshare(void);
+
+/* What an address in a range stands for; says why, once, if variables are not shared. */
+uintptr_t ch_globals_find(const struct ch_global_range *range, uintptr_t address);
+
+/* The address in the symmetric heap of what is at `address`; that itself if it is no variable.
+ */
+static inline void *ch_own(const void *address)
+{
+    for (size_t i = 0; i < ch_globals.n; i++)
+        if ((uintptr_t)address - ch_globals.ranges[i].lo < ch_globals.ranges[i].bytes)
+            return (void *)ch_globals_find(&ch_globals.ranges[i], (uintptr_t)address);
+    return (void *)(uintptr_t)address;
+}
+
+#endif /* CH_COMPAT_GLOBALS_H */

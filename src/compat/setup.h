@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* setup.h: what all calls of the library share. */
+#ifndef CH_COMPAT_SETUP_H
+#define CH_COMPAT_SETUP_H
+
+#include "chorus/chorusx.h"
+#include "compat/globals.h"
+#include "compat/shmem_api.h"
+
+#define OWN(address) ch_own(address)
+
+/* What is in brackets, without them. */
+#define BARE(...) __VA_ARGS__
+
+/* Both names of a function, whose body follows. */
+#define DEFINE(R, name, ...)                                                   \
+    R shmem_##name(__VA_ARGS__) __attribute__((weak, alias("pshmem_" #name))); \
+    R pshmem_##name(__VA_ARGS__)
+
+/* Those of a row of shmem_lists.h: a call of the same name, or of the one `today`. */
+#define DEFINE_OLD_P(A, name, today, arguments, ...) \
+    DEFINE(void, name, __VA_ARGS__)                  \
+    {                                                \
+        chorus_##today arguments;                    \
+    }
+#define DEFINE_OLD_F(A, R, name, today, arguments, ...) \
+    DEFINE(R, name, __VA_ARGS__)                        \
+    {                                                   \
+        return chorus_##today arguments;                \
+    }
+#define DEFINE_P(A, name, arguments, ...) DEFINE_OLD_P(A, name, name, arguments, __VA_ARGS__)
+#define DEFINE_F(A, R, name, arguments, ...) \
+    DEFINE_OLD_F(A, R, name, name, arguments, __VA_ARGS__)
+
+/* The handles differ by one, so that none is null but the invalid. */
+static inline chorus_team_t ch_team_of(shmem_team_t team)
+{
+    return (chorus_team_t)((intptr_t)team - 1);
+}
+static inline shmem_team_t ch_team_for(chorus_team_t team)
+{
+    return (shmem_team_t)((intptr_t)team + 1);
+}
+
+/* Programs of OpenSHMEM do not look at what collectives return: a failure goes to the error
+ * handler. Gives the code. */
+int ch_raise(int code);
+
+#endif /* CH_COMPAT_SETUP_H */

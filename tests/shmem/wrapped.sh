@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Compile programs by oshcc and oshcxx in several languages and run them by oshrun.
+# usage: wrapped.sh FOLDER-OF-PROGRAMS FOLDER-OF-WRAPPERS
+set -u
+sources=$1 tools=$2
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+export OSHCC_CC="cc -Wall -Wextra -Werror" OSHCXX_CXX="c++ -Wall -Wextra -Werror"
+
+fail() {
+    echo "wrapped: $1" >&2
+    exit 1
+}
+
+# build COMPILER FLAGS SOURCE
+build() {
+    # shellcheck disable=SC2086 # a list of flags
+    "$tools/$1" $2 "-I$sources" "$sources/$3" -o "$folder/program" ||
+        fail "$1 $2 does not compile $3"
+}
+
+# run N WHAT
+run() {
+    "$tools/oshrun" -np "$1" --timeout 60 "$folder/program" || fail "$2 fails with $1 PEs"
+}
+
+for flags in "-std=gnu99 -fPIE -pie" "-std=c11 -D_GNU_SOURCE -no-pie -fno-pie" \
+    "-std=gnu11 -O2 -pie -fPIE -Wl,-z,relro,-z,now" "-std=gnu17 -Wl,-z,norelro"; do
+    build oshcc "$flags" globals.c
+    run 1 "globals.c with $flags"
+    run 3 "globals.c with $flags"
+done
+build oshcc -std=c11 generic.c
+run 2 "generic.c in C11"
+
+if command -v c++ >/dev/null; then
+    for program in generic globals again; do
+        build oshcxx "-x c++ -std=c++17" $program.c
+        run 2 "$program.c in C++"
+    done
+fi
+
+# Variables of a shared library that calls OpenSHMEM; those of it that the program has copies of.
+"$tools/oshcc" -fPIC -shared "$sources/library.c" -o "$folder/liblibrary.so" || fail "no library"
+for flags in "-fPIE -pie" "-fno-pie -no-pie"; do
+    # shellcheck disable=SC2086
+    "$tools/oshcc" $flags "-I$sources" "$sources/linked.c" -o "$folder/program" \
+        "$folder/liblibrary.so" || fail "linked.c does not compile"
+    run 3 "linked.c with $flags"
+done
+
+# A sanitizer's own variables must not be shared; the message says what to do.
+if "$tools/oshcc" -fsanitize=address "-I$sources" "$sources/globals.c" -o "$folder/program" 2>"$folder/log"; then
+    "$tools/oshrun" -n 2 --timeout 60 "$folder/program" 2>"$folder/log" &&
+        fail "variables are symmetric under AddressSanitizer"
+    grep -q "variables of the program are not symmetric: the program runs under AddressSanitizer" \
+        "$folder/log" || fail "under AddressSanitizer: $(cat "$folder/log")"
+fi
+
+# Options of launchers.
+# shellcheck disable=SC2016 # for the PEs' shell
+said=$("$tools/oshrun" --np=2 --oversubscribe --bind-to core -x WORD=a --mca pml ob1 -wdir / \
+    --allow-run-as-root sh -c 'echo $WORD $PWD') || fail "oshrun refuses its options"
+[ "$said" = "a /
+a /" ] || fail "oshrun says \"$said\""
+"$tools/oshrun" --magic -n 2 true 2>"$folder/log" && fail "oshrun takes --magic"
+grep -q 'unknown option "--magic"' "$folder/log" || fail "--magic: $(cat "$folder/log")"
+"$tools/oshrun" -n 2 2>"$folder/log" && fail "oshrun starts nothing"
+grep -q "the program is missing" "$folder/log" || fail "no program: $(cat "$folder/log")"
+"$tools/oshcc" -showme | grep -q -- "-lchorus-shmem" || fail "oshcc -showme shows nothing"
+
+# Variables of the environment that the standard names.
+build oshcc -std=c11 again.c
+SHMEM_VERSION=1 SHMEM_INFO=1 "$tools/oshrun" -n 2 "$folder/program" >"$folder/log" || fail "SHMEM_INFO"
+[ "$(grep -c "OpenSHMEM 1" "$folder/log")" = 1 ] || fail "SHMEM_VERSION: $(cat "$folder/log")"
+grep -q "^SHMEM_SYMMETRIC_SIZE " "$folder/log" || fail "SHMEM_INFO: $(cat "$folder/log")"
+SHMEM_DEBUG=1 "$tools/oshrun" -n 2 "$folder/program" 2>"$folder/log" || fail "SHMEM_DEBUG"
+grep -q debug "$folder/log" || fail "SHMEM_DEBUG says nothing"
+SHMEM_SYMMETRIC_SIZE=0.5G "$tools/oshrun" -n 2 "$folder/program" || fail "SHMEM_SYMMETRIC_SIZE=0.5G"
+SHMEM_SYMMETRIC_SIZE=8k "$tools/oshrun" -n 2 "$folder/program" >"$folder/log" 2>&1 &&
+    fail "a heap of 8k holds 1 MiB"
+SHMEM_SYMMETRIC_SIZE=much "$tools/oshrun" -n 1 "$folder/program" 2>"$folder/log"
+grep -q 'SHMEM_SYMMETRIC_SIZE is "much"' "$folder/log" || fail "much: $(cat "$folder/log")"
+exit 0
