@@ -162,6 +162,73 @@ static void team_create__bad_lists__say_what_is_wrong(void)
     EXPECT(chorus_team_sync(WORLD) == CHORUS_OK);
 }
 
+/* Groups that overlap, each of two PEs, in the order of their first; the third PE of a job is
+ * in none of the calls for the first two. */
+static void team_create_group__neighbours__others_are_not_asked(void)
+{
+    chorus_team_t team;
+    int *word = chorus_malloc(sizeof(int));
+
+    for (int round = 0; round < 20; round++)
+        for (int first = 0; first + 1 < api_n(); first++) {
+            const int pes[2] = {first + 1, first}, place = first + 1 - api_me();
+
+            if (place != 0 && place != 1) continue;
+            EXPECT(chorusx_team_create_group(WORLD, pes, 2, first, &team) == CHORUS_OK);
+            EXPECT(chorus_team_my_pe(team) == place && chorus_team_n_pes(team) == 2);
+            *word = 10 * round + place;
+            EXPECT(chorus_int_sum_reduce(team, word, word, 1) == CHORUS_OK);
+            EXPECT(*word == 20 * round + 1);
+            chorus_team_destroy(team);
+        }
+    chorus_free(word);
+}
+
+/* In a team that is not WORLD, whose numbers the list has. */
+static void team_create_group__of_a_team__numbers_are_the_teams(void)
+{
+    const int alone[1] = {0};
+    int down[API_PES_MAX];
+    chorus_team_t outer, inner, single;
+
+    for (int i = 0; i < api_n(); i++)
+        down[i] = api_n() - 1 - i;
+    EXPECT(chorusx_team_create_group(WORLD, down, api_n(), 7, &outer) == CHORUS_OK);
+    EXPECT(chorus_team_my_pe(outer) == api_n() - 1 - api_me());
+    EXPECT(chorusx_team_create_group(outer, down, api_n(), 7, &inner) == CHORUS_OK);
+    EXPECT(chorus_team_my_pe(inner) == api_me());
+    EXPECT(chorus_team_sync(inner) == CHORUS_OK);
+    if (chorus_team_my_pe(outer) == 0) {
+        EXPECT(chorusx_team_create_group(outer, alone, 1, 0, &single) == CHORUS_OK);
+        EXPECT(chorus_team_translate_pe(single, 0, WORLD) == api_n() - 1);
+        chorus_team_destroy(single);
+    }
+    chorus_team_destroy(inner);
+    chorus_team_destroy(outer);
+}
+
+static void team_create_group__wrong_calls__say_so_and_the_next_works(void)
+{
+    const int twice[2] = {0, 0}, other[1] = {(api_me() + 1) % api_n()};
+    int all[API_PES_MAX] = {0, 1, 2};
+    chorus_team_t team = 77;
+
+    EXPECT_FAILS(chorusx_team_create_group(WORLD, all, 0, 0, &team), CHORUS_ERR_ARG,
+                 "chorusx_team_create_group: n is 0");
+    EXPECT(team == CHORUS_TEAM_INVALID);
+    if (api_n() > 1) {
+        EXPECT_FAILS(chorusx_team_create_group(WORLD, twice, 2, 0, &team), CHORUS_ERR_ARG,
+                     "PE 0 is in the list twice");
+        EXPECT_FAILS(chorusx_team_create_group(WORLD, other, 1, 0, &team), CHORUS_ERR_ARG,
+                     "only members call");
+        EXPECT_FAILS(chorusx_team_create_group(WORLD, all, api_n(), api_me(), &team),
+                     CHORUS_ERR_ARG, "or with another tag, than PE 0");
+        EXPECT(team == CHORUS_TEAM_INVALID);
+    }
+    EXPECT(chorusx_team_create_group(WORLD, all, api_n(), 1, &team) == CHORUS_OK);
+    chorus_team_destroy(team);
+}
+
 static void config__number_of_contexts__is_kept_and_given_back(void)
 {
     const chorus_team_config_t wanted = {.num_contexts = 5}, negative = {.num_contexts = -1};
@@ -272,16 +339,19 @@ static void create__more_than_a_pe_can_have__says_so(void)
     free(teams);
 }
 
-#define TESTS(X)                                                \
-    X(predefined__each__holds_all_pes)                          \
-    X(split_strided__every_valid_triplet__gives_its_pes)        \
-    X(split_strided__invalid_triplet__says_what_is_wrong)       \
-    X(split_2d__every_width__rows_and_columns)                  \
-    X(team_create__nested_lists_in_any_order__number_as_listed) \
-    X(team_create__bad_lists__say_what_is_wrong)                \
-    X(config__number_of_contexts__is_kept_and_given_back)       \
-    X(destroyed_handle__every_call__is_refused)                 \
-    X(destroy__predefined_team__is_refused)                     \
-    X(destroy__many_teams__memory_comes_back)                   \
-    X(create__more_than_a_pe_can_have__says_so)
+#define TESTS(X)                                                     \
+    X(predefined__each__holds_all_pes)                               \
+    X(split_strided__every_valid_triplet__gives_its_pes)             \
+    X(split_strided__invalid_triplet__says_what_is_wrong)            \
+    X(split_2d__every_width__rows_and_columns)                       \
+    X(team_create__nested_lists_in_any_order__number_as_listed)      \
+    X(team_create__bad_lists__say_what_is_wrong)                     \
+    X(team_create_group__neighbours__others_are_not_asked)           \
+    X(team_create_group__of_a_team__numbers_are_the_teams)           \
+        X(team_create_group__wrong_calls__say_so_and_the_next_works) \
+            X(config__number_of_contexts__is_kept_and_given_back)    \
+                X(destroyed_handle__every_call__is_refused)          \
+                    X(destroy__predefined_team__is_refused)          \
+                        X(destroy__many_teams__memory_comes_back)    \
+                            X(create__more_than_a_pe_can_have__says_so)
 API_MAIN(TESTS)

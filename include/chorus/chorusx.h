@@ -233,6 +233,25 @@ CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
 CHORUS_API int chorusx_team_create(chorus_team_t parent, const int pes[], int n,
                                    chorus_team_t *new_team);
 
+/**
+ * As chorusx_team_create, called by the new team's PEs alone.
+ *
+ * @param parent    a team that has them all, and whose numbers pes has
+ * @param pes       [in] n numbers, none twice; entry i becomes PE i of the new team
+ * @param n         PEs of the new team, 1 or more
+ * @param tag       any number, the same on all of them: PEs that call with different tags fail
+ * @param new_team  [out] the team; CHORUS_TEAM_INVALID on failure
+ *
+ * Collective: every PE of the list, with the same list; two PEs that are in several such lists
+ * of one parent make these calls in the same order. Threads:    one thread of a PE at a time
+ * allocates, frees, makes or destroys teams. Ordering:   no PE returns before all of the list
+ * have called; completes nothing. Errors:     ERR_ARG for a bad parent, for a list without this
+ * PE, on all alike for another bad list or for lists or tags that differ; ERR_NOMEM, on all PEs
+ * alike. Source:     own, after MPI_Comm_create_group. Since:      0.1
+ */
+CHORUS_API int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int tag,
+                                         chorus_team_t *new_team);
+
 /* --- PEs as threads ----------------------------------------------------------------------- */
 /**
  * Run a job whose PEs are threads of this process; returns when all have ended.

@@ -224,22 +224,45 @@ void chorus_team_destroy(chorus_team_t team)
     ch_report(destroy(__func__, team));
 }
 
+/* The list as numbers without a sign: what was negative is past the parent's end. */
+static chorus_status read_list(const char *function, chorus_team_t parent, const int pes[],
+                               int n, struct ch_context **context_out, uint32_t **list_out)
+{
+    struct ch_team *from;
+
+    CH_TRY(find(function, parent, context_out, &from));
+    if (n < 1 || (uint32_t)n > from->n)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: n is %d; expected 1 to %u, the parent's PEs",
+                       function, n, from->n);
+    CH_TRY(list_alloc(function, (uint32_t)n, list_out));
+    for (int i = 0; i < n; i++)
+        (*list_out)[i] = (uint32_t)pes[i];
+    return CHORUS_OK;
+}
+
 int chorusx_team_create(chorus_team_t parent, const int pes[], int n, chorus_team_t *new_team)
 {
     struct ch_context *context;
-    struct ch_team *from;
     uint32_t *list;
     chorus_status status;
 
     *new_team = CHORUS_TEAM_INVALID;
-    CH_TRY(find(__func__, parent, &context, &from));
-    if (n < 1 || (uint32_t)n > from->n)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: n is %d; expected 1 to %u, the parent's PEs",
-                       __func__, n, from->n);
-    CH_TRY(list_alloc(__func__, (uint32_t)n, &list));
-    for (int i = 0; i < n; i++)
-        list[i] = (uint32_t)pes[i]; /* what is negative here is past the parent's end there */
+    CH_TRY(read_list(__func__, parent, pes, n, &context, &list));
     status = ch_team_create(context->teams, parent, list, (uint32_t)n, 0, new_team);
+    free(list);
+    return status;
+}
+
+int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int tag,
+                              chorus_team_t *new_team)
+{
+    struct ch_context *context;
+    uint32_t *list;
+    chorus_status status;
+
+    *new_team = CHORUS_TEAM_INVALID;
+    CH_TRY(read_list(__func__, parent, pes, n, &context, &list));
+    status = ch_team_create_group(context->teams, parent, list, (uint32_t)n, tag, new_team);
     free(list);
     return status;
 }

@@ -2,10 +2,15 @@
 /*
  * active.c: the deprecated collectives, whose members are a triplet of PEs and who call alone.
  *
- * They are collectives of a team of the same PEs; pSync and pWrk are not needed.
+ * They are collectives of a team of the same PEs, which its members make when they first use
+ * the set, and keep: every member takes part in every call on a set, so all of them come to the
+ * same call without the team. pSync and pWrk are not needed.
  */
+#include "compat/active.h"
+
 #include "compat/setup.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +18,72 @@ struct active_set {
     int start, log_stride, n;
 };
 
+/* A set that has its team. */
+struct known {
+    struct active_set set;
+    chorus_team_t team;
+    struct known *next;
+};
+static struct known *known_sets;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards known_sets */
+
 #define SET ((struct active_set){PE_start, logPE_stride, PE_size})
 
-/* The set's team; CHORUS_TEAM_INVALID for a set that is none, which calls then refuse. */
+/* CHORUS_TEAM_INVALID, and a failure of this thread, where there can be none. */
+static chorus_team_t make_team(struct active_set set)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    int *const pes = set.n > 0 ? malloc((size_t)set.n * sizeof(*pes)) : NULL;
+
+    for (int i = 0; i < set.n && pes != NULL; i++)
+        pes[i] = set.log_stride < 31 && i << set.log_stride <= chorus_n_pes()
+                     ? set.start + (i << set.log_stride)
+                     : -1;
+    (void)ch_raise(
+        chorusx_team_create_group(CHORUS_TEAM_WORLD, pes, pes != NULL ? set.n : 0, 0, &team));
+    free(pes);
+    return team;
+}
+
+static chorus_team_t find_team(struct active_set set)
+{
+    struct known *known = known_sets;
+
+    while (known != NULL && (known->set.start != set.start || known->set.n != set.n ||
+                             known->set.log_stride != set.log_stride))
+        known = known->next;
+    if (known != NULL) return known->team;
+    known = malloc(sizeof(*known));
+    if (known == NULL) return CHORUS_TEAM_INVALID;
+    *known = (struct known){set, make_team(set), known_sets};
+    if (known->team != CHORUS_TEAM_INVALID) {
+        known_sets = known;
+        return known->team;
+    }
+    free(known);
+    return CHORUS_TEAM_INVALID;
+}
+
 static chorus_team_t team_of(struct active_set set)
 {
+    chorus_team_t team;
+
     if (set.start == 0 && set.log_stride == 0 && set.n == chorus_n_pes())
         return CHORUS_TEAM_WORLD;
-    return CHORUS_TEAM_INVALID;
+    (void)pthread_mutex_lock(&lock);
+    team = find_team(set);
+    (void)pthread_mutex_unlock(&lock);
+    return team;
+}
+
+void ch_active_forget(void)
+{
+    while (known_sets != NULL) {
+        struct known *const first = known_sets;
+
+        known_sets = first->next;
+        free(first);
+    }
 }
 
 static void collect(struct active_set set, chorusx_call call)

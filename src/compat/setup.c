@@ -2,6 +2,7 @@
 /* setup.c: init and its kin, and the environment that OpenSHMEM names. */
 #include "compat/setup.h"
 
+#include "compat/active.h"
 #include "compat/environment.h"
 
 #include <stdlib.h>
@@ -62,6 +63,7 @@ DEFINE(void, finalize, void)
         return;
     }
     chorus_finalize();
+    ch_active_forget();
     ch_globals_unshare();
 }
 

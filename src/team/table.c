@@ -247,6 +247,64 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
     return CHORUS_OK;
 }
 
+/* What all members must call with: a number that other lists hardly have. */
+static uint64_t digest_of(const uint32_t pes[], uint32_t n, int tag)
+{
+    uint64_t sum = 0xcbf29ce484222325u ^ (uint32_t)tag; /* FNV-1a, by words */
+
+    for (uint32_t i = 0; i < n; i++)
+        sum = (sum ^ pes[i]) * 0x100000001b3u;
+    return sum;
+}
+
+static chorus_status compare_digests(const struct ch_voters *voters, uint64_t mine)
+{
+    const struct ch_vote vote = {"team of a group", CHORUS_OK, &mine, sizeof(mine)};
+    uint64_t *const all = calloc(voters->n, sizeof(*all));
+    chorus_status status;
+
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", voters->n);
+    status = ch_vote(voters, &vote, all);
+    for (uint32_t i = 1; i < voters->n && status == CHORUS_OK; i++)
+        if (all[i] != all[0])
+            status = CH_FAIL(CHORUS_ERR_ARG,
+                             "PE %u asks for a team of other PEs, or with another tag, than PE "
+                             "%u; members must make these calls in the same order",
+                             voters->number(voters->self, i), voters->number(voters->self, 0));
+    free(all);
+    return status;
+}
+
+chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent_handle,
+                                   const uint32_t pes[], uint32_t n, int tag,
+                                   ch_team_handle *handle_out)
+{
+    struct ch_group group = {.pes = pes, .n = n};
+    struct birth birth = {.n = n};
+    struct ch_voters voters;
+    uint32_t *every;
+    chorus_status status;
+
+    CH_TRY(ch_team_get(teams, parent_handle, &group.team));
+    CH_TRY(check_list(group.team, pes, n, &birth.is_member));
+    if (!birth.is_member)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "this PE, %u of the parent, is not in the list of %u PEs; "
+                       "only members call",
+                       group.team->me, n);
+    voters = ch_group_voters(&group);
+    CH_TRY(compare_digests(&voters, digest_of(pes, n, tag)));
+    every = malloc(n * sizeof(*every));
+    if (every == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", n);
+    for (uint32_t i = 0; i < n; i++)
+        every[i] = i;
+    birth.pes = every;
+    status = create(teams, &voters, &birth, 1);
+    free(every);
+    if (status == CHORUS_OK) *handle_out = handle_of(teams, birth.slot);
+    return status;
+}
+
 chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
 {
     struct ch_team *team;

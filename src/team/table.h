@@ -46,11 +46,34 @@ CH_MUST_CHECK chorus_status ch_team_route(const struct ch_teams *teams, struct c
 /* Undoes these three. */
 void ch_team_end_routes(const struct ch_teams *teams, struct ch_team *team);
 
-/* The mailbox: two sets of packets, see team.c. */
+/* The mailbox: two sets of packets of the team, see team.c, and two of its groups, see group.c.
+ */
 static inline size_t ch_team_mail_bytes(const struct ch_team *team)
 {
-    return 2 * (size_t)team->n * sizeof(struct ch_packet);
+    return 4 * (size_t)team->n * sizeof(struct ch_packet);
 }
+
+/* Where peer `from` leaves its packets for peer `to`: of the set 0 to 3. */
+static inline struct ch_packet *ch_team_packet(const struct ch_team *team, uint32_t to,
+                                               uint64_t set, uint32_t from)
+{
+    return (struct ch_packet *)(void *)team->members[to].mail + set * team->n + from;
+}
+
+/* Store a packet for a peer, and wait for one of a peer. */
+void ch_team_post(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
+                  uint64_t value, uint64_t flag);
+CH_MUST_CHECK chorus_status ch_team_await(const struct ch_team *team, uint32_t from,
+                                          const struct ch_packet *packet, uint64_t flag,
+                                          uint64_t *value_out);
+
+/* Some PEs of a team, which vote without the others. */
+struct ch_group {
+    struct ch_team *team;
+    const uint32_t *pes; /* [n], numbers in team */
+    uint32_t n;
+};
+struct ch_voters ch_group_voters(struct ch_group *group); /* which is borrowed */
 
 /* Where the team's sync memory and mailbox are in this PE's memory: what peers must know. */
 uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team);

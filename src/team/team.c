@@ -15,13 +15,6 @@
 /* Teams of this process so far, whichever of its PEs made them: their numbers. */
 static uint64_t last_id;
 
-/* The mailbox: two sets of packets, so that a PE one exchange ahead overwrites nothing unread.
- */
-static struct ch_packet *mail(const struct ch_team *team, uint32_t pe, uint64_t epoch)
-{
-    return (struct ch_packet *)(void *)team->members[pe].mail + (epoch % 2) * team->n;
-}
-
 static void free_dups(struct ch_team *team)
 {
     if (team->dups == NULL) return;
@@ -147,7 +140,7 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
     struct ch_peer *peer = &team->peers[pe];
 
     if (world == teams->me_world) team->me = pe;
-    team->members[pe] = (struct ch_member){world, base + (uint32_t)place * PLACE_STEP};
+    team->members[pe] = (struct ch_member){world, base + (uint32_t)place * PLACE_STEP, 0};
     peer->shift = data - ch_heap_data_base(heap, teams->me_world);
     peer->sync = data + (place >> 32) * PLACE_STEP;
     peer->door = ch_heap_door(heap, is_far ? teams->me_world : world);
@@ -162,14 +155,13 @@ int ch_team_find(const struct ch_team *team, uint32_t world)
     return -1;
 }
 
-static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
-                                   uint64_t *value_out)
+chorus_status ch_team_await(const struct ch_team *team, uint32_t from,
+                            const struct ch_packet *packet, uint64_t flag, uint64_t *value_out)
 {
-    const struct ch_packet *packet = &mail(team, team->me, team->mail_epoch)[from];
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status status = CHORUS_OK;
 
-    while (!ch_packet_load(packet, team->mail_epoch, value_out) && status == CHORUS_OK)
+    while (!ch_packet_load(packet, flag, value_out) && status == CHORUS_OK)
         status = ch_wait_slow(team->patience, &w);
     ch_wait_end(team->patience, &w);
     if (status == CHORUS_OK) return CHORUS_OK;
@@ -180,25 +172,39 @@ static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
 }
 
 /* A network brings the data before the flag. */
-static void send_mail_to(const struct ch_team *team, uint32_t pe, uint64_t mine)
+void ch_team_post(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
+                  uint64_t value, uint64_t flag)
 {
-    struct ch_packet *packet = &mail(team, pe, team->mail_epoch)[team->me];
-    struct ch_route *route = team->remotes != NULL ? team->remotes[pe].route : NULL;
+    struct ch_route *route = team->remotes != NULL ? team->remotes[to].route : NULL;
 
     if (route == NULL) {
-        ch_packet_store(packet, mine, team->mail_epoch);
-        ch_notify(team->patience, team->peers[pe].door);
+        ch_packet_store(packet, value, flag);
+        ch_notify(team->patience, team->peers[to].door);
         return;
     }
-    ch_route_say(route, &packet->data, mine, CH_DATA);
-    ch_route_say(route, &packet->flag, team->mail_epoch, CH_DATA);
+    ch_route_say(route, &packet->data, value, CH_DATA);
+    ch_route_say(route, &packet->flag, flag, CH_DATA);
+}
+
+/* Two sets of packets, so that a PE one exchange ahead overwrites nothing unread. */
+static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
+                                   uint64_t *value_out)
+{
+    const uint64_t epoch = team->mail_epoch;
+
+    return ch_team_await(team, from, ch_team_packet(team, team->me, epoch % 2, from), epoch,
+                         value_out);
 }
 
 static void send_mail(struct ch_team *team, uint64_t mine)
 {
-    team->mail_epoch++;
-    for (uint32_t k = 1; k <= team->n; k++)
-        send_mail_to(team, (team->me + k) % team->n, mine);
+    const uint64_t epoch = ++team->mail_epoch;
+
+    for (uint32_t k = 1; k <= team->n; k++) {
+        const uint32_t to = (team->me + k) % team->n;
+
+        ch_team_post(team, to, ch_team_packet(team, to, epoch % 2, team->me), mine, epoch);
+    }
 }
 
 static chorus_status exchange_part(struct ch_team *team, const char *blob, size_t bytes,

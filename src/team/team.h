@@ -48,6 +48,7 @@ struct ch_last_captured {
 struct ch_member {
     uint32_t world; /* its number in the job */
     char *mail; /* its mailbox, always in host memory; at its own address if it has a route */
+    uint64_t n_group_mails; /* to it, and from it: exchanges of groups that have both PEs */
 };
 
 /* What peers of other hosts are told of this PE's part, where the network has keys. */
@@ -137,6 +138,14 @@ CH_MUST_CHECK chorus_status ch_team_get(const struct ch_teams *teams, ch_team_ha
 CH_MUST_CHECK chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent,
                                            const uint32_t pes[], uint32_t n, int num_contexts,
                                            ch_team_handle *handle_out);
+
+/*
+ * As ch_team_create, but only the PEs of the list call, in the same order of calls for any two
+ * of them. ERR_ARG on all for a list or a tag that is not the same on all of them, too.
+ */
+CH_MUST_CHECK chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent,
+                                                 const uint32_t pes[], uint32_t n, int tag,
+                                                 ch_team_handle *handle_out);
 
 /* Collective over the team: returns its sync memory once all members are here. */
 CH_MUST_CHECK chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle);
