@@ -27,6 +27,7 @@ static void end_peers(struct ch_context *context, int status)
     struct ch_boot *boot = context->boot;
 
     if (boot->ops->abort_job != NULL) boot->ops->abort_job(boot, status);
+    if (boot->ops->guard != NULL) return; /* each PE's boot ends its waits, and knows why */
     for (uint32_t pe = 0; pe < boot->n; pe++)
         if (pe != boot->me && ch_heap_is_mapped(context->heap, pe))
             ch_door_abort(ch_heap_door(context->heap, pe));
@@ -44,12 +45,22 @@ static _Noreturn void end_job(int status, bool is_first)
     exit(status);
 }
 
-/* A PE that was told to end adds nothing to what the failed one said, in another process. */
+/* A PE that was told to end adds nothing to what the failed one, in another process, or
+ * chorusrun said. Where there is no chorusrun that sees all PEs, each says which one was lost. */
 static bool is_launched(void)
 {
     const struct ch_context *context = ch_context_get();
 
-    return context != NULL && context->boot->ops->abort_job != NULL;
+    return context != NULL && context->boot->ops->abort_job != NULL &&
+           context->boot->ops->guard == NULL;
+}
+
+/* Do PEs that were told to end run in the process of the one that failed? */
+static bool is_threads(void)
+{
+    const struct ch_context *context = ch_context_get();
+
+    return context == NULL || context->boot->ops->abort_job == NULL;
 }
 
 /* Of PEs that are threads, one that was told to end leaves it to the failed one to say why and
@@ -85,7 +96,7 @@ void ch_report(chorus_status status)
         handler(status, ch_error_message());
         return;
     }
-    if (status == CHORUS_ERR_ABORTED && !is_launched()) wait_for_failed();
+    if (status == CHORUS_ERR_ABORTED && is_threads()) wait_for_failed();
     if (status != CHORUS_ERR_ABORTED || !is_launched()) say(ch_error_message());
     end_job(EXIT_FAILED, status != CHORUS_ERR_ABORTED);
 }

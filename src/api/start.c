@@ -96,8 +96,12 @@ static chorus_status open_rooms(struct ch_context *context)
     if (options->ctas == 0)
         context->options.ctas =
             ch_heap_device(context->heap) != NULL ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
-    ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n,
+    ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n_beside,
                      boot->n_cores, options->timeout_ns);
+    if (boot->ops->guard != NULL) {
+        context->patience.over = &boot->why_over;
+        boot->ops->guard(boot, context->patience.door);
+    }
     CH_TRY(open_network(context));
     made.mine = make_own(context);
     CH_TRY(ch_boot_vote(boot, &made, NULL));
@@ -135,6 +139,7 @@ void ch_context_close(struct ch_context *context)
     ch_teams_close(context->teams);
     if (context->transport != NULL) context->link->close(context->transport);
     ch_network_close(context->network);
+    if (context->boot->ops->guard != NULL) context->boot->ops->guard(context->boot, NULL);
     ch_heap_close(context->heap);
     ch_select_close(context->select);
     context->boot->ops->close(context->boot);

@@ -193,8 +193,11 @@ static chorus_status gave_up(const struct ch_context *context, struct query *q,
     char is[NUMBER_BYTES], wanted[NUMBER_BYTES];
     size_t i = q->n_done;
 
-    if (status != CHORUS_ERR_TIMEOUT)
-        return CH_FAIL(status, "%s: the job is ending because another PE failed", q->function);
+    if (status != CHORUS_ERR_TIMEOUT) {
+        const char *const why = ch_patience_why(&context->patience);
+        return CH_FAIL(status, "%s: the job is ending%s%s", q->function,
+                       *why != '\0' ? ": " : " because another PE failed", why);
+    }
     while (i + 1 < q->count && (!is_in_set(q, i) || is_met(q, i)))
         i++;
     (void)is_met(q, i); /* for its key */

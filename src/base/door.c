@@ -55,6 +55,7 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
 
     p->door = own;
     p->progress = NULL;
+    p->over = NULL;
     p->spins = is_shared ? SPINS_SHARED : SPINS_OWN;
     p->gap = is_shared ? GAP_SHARED : GAP_OWN;
     p->polls = is_shared ? POLLS_SHARED : POLLS_OWN;

@@ -41,22 +41,25 @@ struct ch_progress {
 struct ch_patience {
     struct ch_door *door;         /* this PE's own */
     struct ch_progress *progress; /* null: nothing arrives by a network */
-    uint32_t spins;               /* polls with a pause between them, before the first yield */
-    uint32_t gap;        /* then, every so many polls, one is followed by a yield; 2^i */
-    uint32_t polls;      /* of both kinds, before sleeping */
-    uint64_t timeout_ns; /* 0: for ever */
+    const char *const *over; /* why the job is over; null while it is not; atomic. Or null */
+    uint32_t spins;          /* polls with a pause between them, before the first yield */
+    uint32_t gap;            /* then, every so many polls, one is followed by a yield; 2^i */
+    uint32_t polls;          /* of both kinds, before sleeping */
+    uint64_t timeout_ns;     /* 0: for ever */
 };
 
 /* pes and cores of this node. */
 void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, uint32_t cores,
                       uint64_t timeout_ns);
 
-/* Why the network of this PE has failed; "" while it has not. */
+/* Why the job is over, or the network of this PE has failed; "" while it has not, or if nobody
+ * knows. */
 static inline const char *ch_patience_why(const struct ch_patience *p)
 {
     const char *why = NULL;
 
     if (p->progress != NULL) why = __atomic_load_n(&p->progress->why, __ATOMIC_ACQUIRE);
+    if (why == NULL && p->over != NULL) why = __atomic_load_n(p->over, __ATOMIC_ACQUIRE);
     return why != NULL ? why : "";
 }
 

@@ -8,6 +8,7 @@
 #ifndef CH_BOOT_H
 #define CH_BOOT_H
 
+#include "base/door.h"
 #include "base/error.h"
 #include "base/option.h"
 
@@ -49,10 +50,13 @@ struct ch_boot_ops {
      * watch gives a descriptor to poll. When it is readable, and once a second, one thread of
      * the PE calls serve, which moves messages without waiting, and may run beside exchange.
      * ERR_ABORTED: the job is over, and the message names the PE, and its host, that was lost.
-     * serve wakes nobody: the caller ends this PE's waits. Exchange serves by itself.
      */
     int (*watch)(struct ch_boot *boot);
     chorus_status (*serve)(struct ch_boot *boot);
+
+    /* When the job is over, abort this door, of the PE itself, and set why_over before. Null:
+     * it is about to go. Null function: the PE does not hear of that. */
+    void (*guard)(struct ch_boot *boot, struct ch_door *door);
 };
 
 /* Head of every boot; the ways of starting extend it. */
@@ -67,9 +71,11 @@ struct ch_boot {
     const uint32_t *nodes;    /* [n]: the host of each PE, numbered by first appearance; null:
                                  all are on one */
     const char *const *hosts; /* [n_nodes]: names, for messages; null with nodes */
+    uint32_t n_beside;        /* PEs that share n_cores, with this one */
     bool is_crowded;          /* on some host, PEs are more than cores */
 
     unsigned char secret[CH_BOOT_SECRET_BYTES]; /* of the job; 0 where no network is used */
+    const char *why_over; /* why the job is over; null while it is not; atomic */
 };
 
 /* Must PEs share cores, on any host of the job? The same on all PEs. */

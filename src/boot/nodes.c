@@ -178,7 +178,7 @@ static void count_cores(struct ch_boot *boot, const struct claim *claims)
     uint32_t beside;
 
     boot->is_crowded = false;
-    boot->n_cores = cores_of(claims, boot->n, boot->me, &beside);
+    boot->n_cores = cores_of(claims, boot->n, boot->me, &boot->n_beside);
     for (uint32_t pe = 0; pe < boot->n; pe++) {
         if (pe > 0 && strcmp(claims[pe].machine, claims[pe - 1].machine) == 0) continue;
         if (cores_of(claims, boot->n, pe, &beside) < beside) boot->is_crowded = true;

@@ -17,6 +17,9 @@ enum { EVENTS = 64 };
 /* How long a node that leaves waits for its last messages to go. */
 #define FLUSH_NS (2 * CH_NS_PER_S)
 
+/* And how long a root whose start has failed waits for PEs that are late, to tell them why. */
+#define LINGER_NS (1 * CH_NS_PER_S)
+
 bool ch_tree_watch_fd(struct ch_tree *tree, int fd, const void *what)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = (void *)(uintptr_t)what};
@@ -233,11 +236,30 @@ static void flush_all(struct ch_tree *tree)
     }
 }
 
+static bool has_heard_all(const struct ch_tree *tree)
+{
+    for (uint32_t pe = 0; pe < tree->terms.n; pe++)
+        if (tree->hosts[pe][0] == '\0') return false;
+    return true;
+}
+
+static void linger(struct ch_tree *tree)
+{
+    const uint64_t until_ns = ch_clock_ns() + LINGER_NS;
+    struct pollfd p = {tree->epoll, POLLIN, 0};
+
+    while (!has_heard_all(tree) && ch_clock_ns() < until_ns) {
+        (void)poll(&p, 1, 100);
+        ch_tree_serve(tree);
+    }
+}
+
 void ch_tree_close(struct ch_tree *tree)
 {
     const struct ch_tree_head bye = {.kind = CH_TREE_BYE, .pe = CH_TREE_NO_PE};
 
     if (tree == NULL) return;
+    if (tree->is_over && tree->door.fd >= 0 && tree->hosts != NULL) linger(tree);
     ch_tree_stop_listening(tree);
     if (!tree->is_over && tree->terms.me != CH_TREE_NO_PE)
         ch_tree_note_left(tree, tree->terms.me);

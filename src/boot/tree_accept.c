@@ -125,11 +125,23 @@ static void welcome(struct ch_tree *tree, struct ch_tree_stranger *s, struct ch_
 /* It knows the secret: a reason to refuse it is one to end the job. */
 static void refuse(struct ch_tree *tree, const struct ch_tree_stranger *s, const char *why)
 {
-    struct ch_tree_answer a = {.kind = CH_TREE_REFUSED};
+    struct ch_tree_answer a = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
 
     (void)snprintf(a.reason, sizeof(a.reason), "PE %u %.480s", s->hello.pe, why);
     answer(tree, s, &a);
     ch_tree_abort(tree, 1, a.reason);
+}
+
+/* The start has failed already, for the reason that the others were told. */
+static void turn_away(struct ch_tree *tree, const struct ch_tree_stranger *s)
+{
+    struct ch_tree_answer a = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ABORTED};
+
+    (void)snprintf(a.reason, sizeof(a.reason), "%s",
+                   tree->is_over ? tree->why_over : tree->why_failed);
+    answer(tree, s, &a);
+    if (tree->is_root && s->hello.pe < tree->terms.n)
+        (void)snprintf(tree->hosts[s->hello.pe], CH_TREE_HOST_BYTES, "?");
 }
 
 static bool is_for_me(const struct ch_tree *tree, const struct ch_tree_hello *hello)
@@ -140,7 +152,7 @@ static bool is_for_me(const struct ch_tree *tree, const struct ch_tree_hello *he
 /* The hello is here in full. */
 static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
 {
-    struct ch_tree_answer refused = {.kind = CH_TREE_REFUSED};
+    struct ch_tree_answer refused = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
     char why[CH_TREE_TEXT_BYTES];
     struct ch_tree_link *link;
 
@@ -150,6 +162,10 @@ static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
         return;
     }
     if (!is_for_me(tree, &s->hello)) return; /* an address that two hosts have */
+    if (tree->is_over || tree->why_failed[0] != '\0') {
+        turn_away(tree, s);
+        return;
+    }
     if (!ch_tree_hello_fits(&s->hello, tree->terms.n, why)) {
         refuse(tree, s, why);
         return;

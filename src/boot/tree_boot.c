@@ -38,7 +38,7 @@ struct tree_boot {
     pthread_mutex_t lock; /* guards all below, and calls of tree */
     pthread_cond_t moved; /* is_done */
     struct ch_tree *tree;
-    bool is_over;
+    struct ch_door *door; /* aborted when the job is over; or null */
     char why_over[CH_TREE_TEXT_BYTES];
     bool is_broken; /* an exchange failed half way */
     /* The exchange in progress. */
@@ -74,8 +74,9 @@ static void on_over(void *self, int status, const char *reason)
     struct tree_boot *boot = self;
 
     (void)status;
-    boot->is_over = true;
     (void)snprintf(boot->why_over, sizeof(boot->why_over), "%s", reason);
+    __atomic_store_n(&boot->base.why_over, boot->why_over, __ATOMIC_RELEASE);
+    if (boot->door != NULL) ch_door_abort(boot->door);
     raise_fd(boot->over);
 }
 
@@ -184,9 +185,19 @@ static chorus_status tree_serve(struct ch_boot *base)
     chorus_status status = CHORUS_OK;
 
     (void)pthread_mutex_lock(&boot->lock);
-    if (boot->is_over) status = CH_FAIL(CHORUS_ERR_ABORTED, "%s", boot->why_over);
+    if (base->why_over != NULL) status = CH_FAIL(CHORUS_ERR_ABORTED, "%s", boot->why_over);
     (void)pthread_mutex_unlock(&boot->lock);
     return status;
+}
+
+static void tree_guard(struct ch_boot *base, struct ch_door *door)
+{
+    struct tree_boot *boot = (struct tree_boot *)base;
+
+    (void)pthread_mutex_lock(&boot->lock);
+    boot->door = door;
+    if (door != NULL && base->why_over != NULL) ch_door_abort(door);
+    (void)pthread_mutex_unlock(&boot->lock);
 }
 
 static int tree_watch(struct ch_boot *base)
@@ -235,6 +246,7 @@ static const struct ch_boot_ops tree_ops = {
     .abort_job = tree_abort_job,
     .watch = tree_watch,
     .serve = tree_serve,
+    .guard = tree_guard,
 };
 
 static chorus_status connect_tree(const struct ch_tree_start *start, struct tree_boot *boot)

@@ -49,7 +49,6 @@ void ch_tree_note_over(struct ch_tree *tree, const struct ch_tree_link *from,
     tree->status = head->code;
     (void)snprintf(tree->why_over, CH_TREE_TEXT_BYTES, "%s", reason);
     ch_tree_tell_all(tree, from, head, reason);
-    ch_tree_stop_listening(tree);
     ch_round_fail_mine(tree, CHORUS_ERR_ABORTED, tree->why_over);
     if (events->over != NULL) events->over(events->self, tree->status, tree->why_over);
 }

@@ -117,9 +117,11 @@ static enum outcome try_all(struct search *s, int *fd_out)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         const uint64_t wait_ns = s->n_rounds == 0 ? CONNECT_FIRST_NS : CONNECT_NS;
-        const int fd = ch_tree_connect(&s->at[i], sooner(s, wait_ns));
+        int fd;
         enum outcome outcome;
 
+        if (ch_clock_ns() >= s->deadline_ns && s->why[0] != '\0') break;
+        fd = ch_tree_connect(&s->at[i], sooner(s, wait_ns));
         if (fd < 0) {
             note(s, i, strerror(errno), "");
             continue;
@@ -135,10 +137,14 @@ static enum outcome try_all(struct search *s, int *fd_out)
     return OUTCOME_NONE;
 }
 
+/* A failure to find it replaces what was found there before. */
 static void start_at_root(struct search *s)
 {
+    char why[sizeof(s->why)];
+
     s->to = CH_TREE_ANY;
-    s->n = ch_tree_address_find(s->root, s->at, s->why, sizeof(s->why));
+    s->n = ch_tree_address_find(s->root, s->at, why, sizeof(why));
+    if (s->n == 0) memcpy(s->why, why, sizeof(why));
 }
 
 static void follow(struct search *s)
@@ -171,8 +177,8 @@ static chorus_status find_parent(struct search *s, int *fd_out)
             follow(s);
             continue;
         case OUTCOME_REFUSED:
-            return CH_FAIL(CHORUS_ERR_ARG, "the job's root at %s refuses this process: %s",
-                           s->root, s->answer.reason);
+            return CH_FAIL((chorus_status)s->answer.status, "exchange at start: %s",
+                           s->answer.reason);
         case OUTCOME_NONE:
             break;
         }

@@ -125,6 +125,7 @@ bool ch_tree_answer_check(const struct ch_tree_answer *answer, const unsigned ch
            sodium_memcmp(mac, answer->mac, sizeof(mac)) == 0 &&
            is_text(answer->host, sizeof(answer->host)) &&
            is_text(answer->reason, sizeof(answer->reason)) &&
+           (answer->kind != CH_TREE_REFUSED || answer->status < 0) &&
            answer->n_addresses <= CH_TREE_ADDRESSES;
 }
 

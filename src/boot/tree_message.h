@@ -55,7 +55,8 @@ enum ch_tree_answer_kind {
 struct ch_tree_answer {
     uint32_t magic;
     uint32_t kind;
-    uint32_t pe; /* who answers; of a redirect, the child */
+    uint32_t pe;    /* who answers; of a redirect, the child */
+    int32_t status; /* of a refusal: what the start fails with */
     char host[CH_TREE_HOST_BYTES];
     char reason[CH_TREE_TEXT_BYTES];
     uint32_t n_addresses;
