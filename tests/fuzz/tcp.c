@@ -55,7 +55,7 @@ static struct ch_tcp_link *open_link(struct ch_net *net, int fd)
 
 static void send_frame(int sock, struct fuzz_input *in)
 {
-    struct ch_tcp_head head = {.kind = fuzz_byte(in)};
+    struct ch_frame head = {.kind = fuzz_byte(in)};
     const size_t offset = (size_t)fuzz_byte(in) << 8 | fuzz_byte(in);
     uint64_t value = (uint64_t)fuzz_byte(in) << 8 | fuzz_byte(in);
 
@@ -70,7 +70,7 @@ static void send_frame(int sock, struct fuzz_input *in)
 
 static void do_deed(struct ch_net *net, int sock, struct fuzz_input *in)
 {
-    const struct ch_tcp_head reply = {.kind = CH_TCP_REPLY, .value = GET};
+    const struct ch_frame reply = {.kind = CH_FRAME_REPLY, .value = GET};
     const enum deed deed = (enum deed)(fuzz_byte(in) % DEED_COUNT);
     char drain[4096];
     const uint8_t *bytes;

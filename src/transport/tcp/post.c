@@ -6,7 +6,7 @@
 
 /* A slot for an operation. Null: the link has failed. */
 static struct ch_tcp_slot *post(struct ch_net *net, uint32_t ctx, uint32_t pe,
-                                enum ch_tcp_kind kind, const void *there)
+                                enum ch_frame_kind kind, const void *there)
 {
     struct ch_tcp_link *link = ch_tcp_link_of(net, pe);
     struct ch_tcp_slot *slot = link != NULL ? ch_tcp_slot_new(net, link) : NULL;
@@ -21,7 +21,7 @@ static struct ch_tcp_slot *post(struct ch_net *net, uint32_t ctx, uint32_t pe,
 void ch_tcp_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
                 size_t bytes)
 {
-    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_TCP_PUT, there);
+    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_FRAME_PUT, there);
 
     if (slot == NULL) return;
     slot->head.value = bytes;
@@ -37,7 +37,7 @@ void ch_tcp_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, cons
 
 void ch_tcp_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, uint64_t value)
 {
-    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_TCP_SAY, there);
+    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_FRAME_SAY, there);
 
     if (slot == NULL) return;
     slot->head.value = value;
@@ -56,7 +56,7 @@ static void expect(struct ch_tcp_link *link, void *dst, size_t bytes)
 void ch_tcp_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const char *there,
                 size_t bytes)
 {
-    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_TCP_GET, there);
+    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_FRAME_GET, there);
 
     if (slot == NULL) return;
     slot->head.value = bytes;
@@ -67,8 +67,8 @@ void ch_tcp_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const 
 void ch_tcp_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
                 size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out)
 {
-    const struct ch_tcp_operands operands = {value, compare};
-    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_TCP_AMO, there);
+    const struct ch_frame_operands operands = {value, compare};
+    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_FRAME_AMO, there);
 
     if (slot == NULL) return;
     slot->head.op = (uint8_t)op;
@@ -98,7 +98,7 @@ static bool is_done(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
         struct ch_tcp_slot *slot = ch_tcp_slot_new(net, link);
 
         if (slot == NULL) return true;
-        slot->head.kind = CH_TCP_ASK;
+        slot->head.kind = CH_FRAME_ASK;
         expect(link, NULL, 0);
     }
     ch_tcp_flush(net, link);

@@ -17,36 +17,8 @@ enum { READS = 8 };
 /* What became of the frame in front. */
 enum step { DONE, INCOMPLETE, BAD };
 
-/* Bytes from `there` on in the part that holds it; 0: none does. */
-static uint64_t attached_bytes(struct ch_net *net, uint64_t there)
-{
-    for (size_t i = 0; i < net->n_parts; i++) {
-        const size_t which = (net->last_part + i) % net->n_parts;
-        const uint64_t at = there - (uintptr_t)net->parts[which].base;
-
-        if (at >= net->parts[which].bytes) continue;
-        net->last_part = which;
-        return net->parts[which].bytes - at;
-    }
-    return 0;
-}
-
-/* A heap that grows is attached part by part, and an object may lie in several. */
-static bool is_attached(struct ch_net *net, uint64_t there, uint64_t bytes)
-{
-    while (bytes != 0) {
-        const uint64_t here = attached_bytes(net, there);
-
-        if (here == 0) return false;
-        if (here >= bytes) return true;
-        there += here;
-        bytes -= here;
-    }
-    return true;
-}
-
 static enum step refuse(struct ch_net *net, struct ch_tcp_link *link,
-                        const struct ch_tcp_head *head, const char *what)
+                        const struct ch_frame *head, const char *what)
 {
     ch_tcp_fail(net, link, CHORUS_ERR_SYSTEM,
                 "it sent a frame of kind %u for %llu (value %llu) that %s", head->kind,
@@ -55,7 +27,7 @@ static enum step refuse(struct ch_net *net, struct ch_tcp_link *link,
 }
 
 static enum step refuse_place(struct ch_net *net, struct ch_tcp_link *link,
-                              const struct ch_tcp_head *head)
+                              const struct ch_frame *head)
 {
     return refuse(net, link, head, "names no attached memory");
 }
@@ -69,51 +41,48 @@ static size_t buffered(const struct ch_tcp_link *link)
  */
 static enum step take_body(struct ch_tcp_link *link, void *dst, size_t bytes, bool is_reply)
 {
-    const char *const body = link->in + link->lo + sizeof(struct ch_tcp_head);
-    const size_t here = buffered(link) - sizeof(struct ch_tcp_head);
+    const char *const body = link->in + link->lo + sizeof(struct ch_frame);
+    const size_t here = buffered(link) - sizeof(struct ch_frame);
     uint64_t small[CH_TCP_SMALL / sizeof(uint64_t)]; /* aligned */
 
     if (bytes <= CH_TCP_SMALL) {
         if (here < bytes) return INCOMPLETE;
         memcpy(small, body, bytes);
         ch_put_bytes(dst, small, bytes);
-        link->lo += sizeof(struct ch_tcp_head) + bytes;
+        link->lo += sizeof(struct ch_frame) + bytes;
         return DONE;
     }
     link->left = bytes - (here < bytes ? here : bytes);
     memcpy(dst, body, bytes - link->left);
     link->place = (char *)dst + (bytes - link->left);
     link->is_reply = is_reply;
-    link->lo += sizeof(struct ch_tcp_head) + (bytes - link->left);
+    link->lo += sizeof(struct ch_frame) + (bytes - link->left);
     return DONE;
 }
 
 static enum step do_put(struct ch_net *net, struct ch_tcp_link *link,
-                        const struct ch_tcp_head *head)
+                        const struct ch_frame *head)
 {
-    if (!is_attached(net, head->there, head->value)) return refuse_place(net, link, head);
+    if (!ch_parts_hold(&net->parts, head->there, head->value))
+        return refuse_place(net, link, head);
     return take_body(link, (void *)(uintptr_t)head->there, head->value, false);
 }
 
 static enum step do_say(struct ch_net *net, struct ch_tcp_link *link,
-                        const struct ch_tcp_head *head)
+                        const struct ch_frame *head)
 {
-    uint64_t *const word = (uint64_t *)(uintptr_t)head->there;
-
-    if (head->there % sizeof(*word) != 0 || !is_attached(net, head->there, sizeof(*word)))
-        return refuse_place(net, link, head);
-    __atomic_store_n(word, head->value, __ATOMIC_RELEASE);
+    if (!ch_frame_say(&net->parts, head)) return refuse_place(net, link, head);
     link->lo += sizeof(*head);
     return DONE;
 }
 
 static enum step reply(struct ch_net *net, struct ch_tcp_link *link,
-                       const struct ch_tcp_head *head, const void *body, size_t bytes)
+                       const struct ch_frame *head, const void *body, size_t bytes)
 {
     struct ch_tcp_slot *slot = ch_tcp_slot_reply(link);
 
     if (slot == NULL) return refuse(net, link, head, "is one request too many at a time");
-    slot->head.kind = CH_TCP_REPLY;
+    slot->head.kind = CH_FRAME_REPLY;
     slot->head.value = bytes;
     if (bytes > CH_TCP_SMALL) {
         slot->body = body;
@@ -126,26 +95,24 @@ static enum step reply(struct ch_net *net, struct ch_tcp_link *link,
 }
 
 static enum step do_get(struct ch_net *net, struct ch_tcp_link *link,
-                        const struct ch_tcp_head *head)
+                        const struct ch_frame *head)
 {
-    if (!is_attached(net, head->there, head->value)) return refuse_place(net, link, head);
+    if (!ch_parts_hold(&net->parts, head->there, head->value))
+        return refuse_place(net, link, head);
     link->lo += sizeof(*head);
     return reply(net, link, head, (const void *)(uintptr_t)head->there, head->value);
 }
 
 static enum step do_amo(struct ch_net *net, struct ch_tcp_link *link,
-                        const struct ch_tcp_head *head)
+                        const struct ch_frame *head)
 {
-    struct ch_tcp_operands operands;
+    struct ch_frame_operands operands;
     uint64_t fetched;
 
-    if (head->op > CH_AMO_COMPARE_SWAP || (head->width != 4 && head->width != 8) ||
-        head->there % head->width != 0 || !is_attached(net, head->there, head->width))
-        return refuse_place(net, link, head);
     if (buffered(link) < sizeof(*head) + sizeof(operands)) return INCOMPLETE;
     memcpy(&operands, link->in + link->lo + sizeof(*head), sizeof(operands));
-    fetched = ch_amo_apply((enum ch_amo)head->op, (void *)(uintptr_t)head->there, head->width,
-                           operands.value, operands.compare);
+    if (!ch_frame_amo(&net->parts, head, &operands, &fetched))
+        return refuse_place(net, link, head);
     link->lo += sizeof(*head) + sizeof(operands);
     if (!head->wants_reply) return DONE;
     return reply(net, link, head, &fetched, sizeof(fetched));
@@ -158,7 +125,7 @@ static void finish_reply(struct ch_tcp_link *link)
 }
 
 static enum step do_reply(struct ch_net *net, struct ch_tcp_link *link,
-                          const struct ch_tcp_head *head)
+                          const struct ch_frame *head)
 {
     const struct ch_tcp_pending *request = &link->pending[link->first_pending % CH_TCP_PENDING];
     enum step step;
@@ -172,25 +139,25 @@ static enum step do_reply(struct ch_net *net, struct ch_tcp_link *link,
 
 static enum step do_frame(struct ch_net *net, struct ch_tcp_link *link)
 {
-    struct ch_tcp_head head;
+    struct ch_frame head;
 
     if (buffered(link) < sizeof(head)) return INCOMPLETE;
     memcpy(&head, link->in + link->lo, sizeof(head));
     switch (head.kind) {
-    case CH_TCP_PUT:
+    case CH_FRAME_PUT:
         return do_put(net, link, &head);
-    case CH_TCP_SAY:
+    case CH_FRAME_SAY:
         return do_say(net, link, &head);
-    case CH_TCP_GET:
+    case CH_FRAME_GET:
         return do_get(net, link, &head);
-    case CH_TCP_AMO:
+    case CH_FRAME_AMO:
         return do_amo(net, link, &head);
-    case CH_TCP_ASK:
+    case CH_FRAME_ASK:
         link->lo += sizeof(head);
         return reply(net, link, &head, NULL, 0);
-    case CH_TCP_REPLY:
+    case CH_FRAME_REPLY:
         return do_reply(net, link, &head);
-    case CH_TCP_BYE:
+    case CH_FRAME_BYE:
         link->lo += sizeof(head);
         link->state = CH_TCP_GONE;
         return DONE;

@@ -90,7 +90,7 @@ static void say_bye(struct ch_net *net)
         struct ch_tcp_link *link = net->links[net->up[i]];
         struct ch_tcp_slot *slot = ch_tcp_slot_reply(link);
 
-        if (slot != NULL) slot->head.kind = CH_TCP_BYE;
+        if (slot != NULL) slot->head.kind = CH_FRAME_BYE;
     }
     for (bool is_full = true; is_full && ch_clock_ns() - start_ns < BYE_NS;) {
         ch_tcp_step(net);
@@ -112,7 +112,7 @@ static void tcp_close(struct ch_net *net)
     if (net->listener >= 0) (void)close(net->listener);
     if (net->epoll >= 0) (void)close(net->epoll);
     sodium_memzero(net->terms.secret, sizeof(net->terms.secret));
-    free(net->parts);
+    ch_parts_free(&net->parts);
     free(net->addresses);
     free(net->cards);
     free(net->links);
@@ -141,22 +141,15 @@ static chorus_status tcp_meet(struct ch_net *net, const char (*cards)[CH_NET_CAR
 
 static chorus_status tcp_attach(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out)
 {
-    struct ch_tcp_part *parts =
-        realloc(net->parts, (net->n_parts + 1) * sizeof(*parts)); /* seldom */
-
-    if (parts == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for %zu parts", net->n_parts + 1);
-    net->parts = parts;
-    parts[net->n_parts++] = (struct ch_tcp_part){base, bytes};
     *key_out = 0;
-    return CHORUS_OK;
+    return ch_parts_add(&net->parts, (struct ch_part){.base = (uintptr_t)base, .bytes = bytes});
 }
 
 static void tcp_detach(struct ch_net *net, void *base)
 {
-    for (size_t i = 0; i < net->n_parts; i++)
-        if (net->parts[i].base == base) net->parts[i] = net->parts[--net->n_parts];
-    net->last_part = 0;
+    struct ch_part part;
+
+    (void)ch_parts_remove(&net->parts, (uintptr_t)base, &part);
 }
 
 /* ---- progress ---- */

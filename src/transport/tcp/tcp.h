@@ -13,9 +13,10 @@
 #ifndef CH_TCP_H
 #define CH_TCP_H
 
+#include "transport/frame.h"
 #include "transport/net.h"
+#include "transport/parts.h"
 #include "transport/tcp/address.h"
-#include "transport/tcp/frame.h"
 #include "transport/tcp/hello.h"
 
 enum {
@@ -29,7 +30,7 @@ enum {
 
 /* A frame that waits to be sent. */
 struct ch_tcp_slot {
-    struct ch_tcp_head head;
+    struct ch_frame head;
     char small[CH_TCP_SMALL]; /* right after the head, as they are sent */
     size_t small_bytes;
     const char *body; /* the rest, where it lies; null: there is none */
@@ -96,12 +97,6 @@ struct ch_tcp_link {
     uint32_t silent; /* checks in a row that found the peer's host silent */
 };
 
-/* A part of the own memory that peers may name. */
-struct ch_tcp_part {
-    char *base;
-    size_t bytes;
-};
-
 struct ch_net {
     struct ch_net_terms terms;
     struct ch_tcp_hosts *addresses; /* of this host */
@@ -111,10 +106,9 @@ struct ch_net {
     uint32_t *up;               /* [n_up]: PEs of links that are up */
     uint32_t n_up, n_calls;     /* links that are dialing or waiting */
     struct ch_tcp_call guests[CH_TCP_GUESTS];
-    struct ch_tcp_part *parts;
-    size_t n_parts, last_part; /* the one that was named last */
-    bool has_moved;            /* since progress was last asked */
-    bool has_arrived;          /* something that a wait may be for */
+    struct ch_parts parts;
+    bool has_moved;   /* since progress was last asked */
+    bool has_arrived; /* something that a wait may be for */
     uint32_t visits;
     uint64_t checked_ns; /* when links were last checked */
     chorus_status status;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * frame.h: what PEs say to each other where the network does not act on memory by itself.
+ *
+ * A frame is a head and a body. Whoever receives one does what it says before it looks at the
+ * next, so two PEs keep the order of all contexts. Replies come in the order of what asked for
+ * them, and nothing else is acknowledged: a reply says that all frames before its request have
+ * taken effect too. Numbers are in the byte order of the hosts, which must have one.
+ */
+#ifndef CH_FRAME_H
+#define CH_FRAME_H
+
+#include "transport/parts.h"
+
+#include <stdint.h>
+
+enum ch_frame_kind {
+    CH_FRAME_PUT = 1, /* body: `value` bytes for `there` */
+    CH_FRAME_SAY,     /* the word at `there` becomes `value` */
+    CH_FRAME_GET,     /* reply: the `value` bytes at `there` */
+    CH_FRAME_AMO,     /* body: ch_frame_operands; reply, if one is wanted: 8 bytes */
+    CH_FRAME_ASK,     /* reply: no bytes */
+    CH_FRAME_REPLY,   /* body: `value` bytes */
+    CH_FRAME_BYE,     /* the sender closes the link on purpose */
+};
+
+struct ch_frame {
+    uint8_t kind;
+    uint8_t op;          /* of an AMO: enum ch_amo */
+    uint8_t width;       /* and its bytes */
+    uint8_t wants_reply; /* and whether its sender wants what was there */
+    uint32_t zero;
+    uint64_t there; /* an address of the receiver */
+    uint64_t value;
+};
+
+struct ch_frame_operands {
+    uint64_t value, compare;
+};
+
+/* Do what a SAY or an AMO says, whose operands follow its head, and set what was there. False:
+ * it names no attached word; nothing is touched then. */
+bool ch_frame_say(struct ch_parts *parts, const struct ch_frame *frame);
+bool ch_frame_amo(struct ch_parts *parts, const struct ch_frame *frame,
+                  const struct ch_frame_operands *operands, uint64_t *before_out);
+
+#endif /* CH_FRAME_H */
