@@ -16,10 +16,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#define CARD_MAGIC 0x43485643u /* "CHVC" */
 #define DRAIN_NS (250 * CH_NS_PER_MS)
 
 enum {
@@ -34,7 +32,6 @@ enum {
 };
 #define POOL_BYTES (PIECES_AT + CH_VERBS_PIECES * CH_VERBS_PIECE_BYTES)
 
-_Static_assert(sizeof(struct ch_verbs_card) <= CH_NET_CARD_BYTES, "card");
 _Static_assert(sizeof(struct ch_verbs_mail) <= MAIL_BYTES, "mail");
 
 char *ch_verbs_mail_at(const struct ch_net *net, uint32_t i)
@@ -54,22 +51,6 @@ char *ch_verbs_sent_at(const struct ch_net *net, uint32_t i)
 
 /* --- start and end --- */
 
-/* Why memory could not be registered. */
-static chorus_status refuse_memory(const struct ch_net *net, size_t bytes, int error)
-{
-    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-
-    (void)getrlimit(RLIMIT_MEMLOCK, &limit);
-    if (error == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
-        return CH_FAIL(
-            CHORUS_ERR_NOMEM,
-            "verbs: %s cannot register %zu KiB of memory: this process may lock %llu "
-            "KiB; raise that limit (ulimit -l, or LimitMEMLOCK of the service)",
-            net->device.name, bytes >> 10, (unsigned long long)limit.rlim_cur >> 10);
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "verbs: %s cannot register %zu KiB of memory: %s",
-                   net->device.name, bytes >> 10, strerror(error));
-}
-
 /* Shared memory, so that a fork neither copies what the device writes nor takes it away. */
 static chorus_status make_pool(struct ch_net *net)
 {
@@ -80,7 +61,7 @@ static chorus_status make_pool(struct ch_net *net)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the buffers of verbs");
     }
     net->pool_mr = ibv_reg_mr(net->pd, net->pool, POOL_BYTES, IBV_ACCESS_LOCAL_WRITE);
-    if (net->pool_mr == NULL) return refuse_memory(net, POOL_BYTES, errno);
+    if (net->pool_mr == NULL) return ch_verbs_refuse_memory(net, POOL_BYTES, errno);
     for (uint32_t i = 0; i < CH_VERBS_PIECES; i++)
         net->free_pieces[i] = net->pool + PIECES_AT + i * CH_VERBS_PIECE_BYTES;
     net->n_free_pieces = CH_VERBS_PIECES;
@@ -89,7 +70,7 @@ static chorus_status make_pool(struct ch_net *net)
 
 static chorus_status refuse(const struct ch_net *net, const char *what)
 {
-    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: %s makes no %s: %s", net->device.name, what,
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s makes no %s: %s", net->device.name, what,
                    strerror(errno));
 }
 
@@ -130,7 +111,7 @@ static chorus_status make_watch(struct ch_net *net)
     if (net->watch_fd < 0 ||
         epoll_ctl(net->watch_fd, EPOLL_CTL_ADD, net->channel->fd, &event) != 0 ||
         epoll_ctl(net->watch_fd, EPOLL_CTL_ADD, net->device.context->async_fd, &event) != 0)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "verbs: cannot poll for events: %s", strerror(errno));
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot poll for events: %s", strerror(errno));
     return CHORUS_OK;
 }
 
@@ -189,7 +170,7 @@ static void verbs_close(struct ch_net *net)
     for (uint32_t i = 0; net->peers != NULL && i < net->terms.n; i++)
         free(net->peers[i].places);
     while (net->n_parts > 0)
-        ch_net_verbs.detach(net, net->parts[0].base);
+        ch_verbs_detach(net, net->parts[0].base);
     if (net->calls != NULL) (void)ibv_destroy_qp(net->calls);
     if (net->srq != NULL) (void)ibv_destroy_srq(net->srq);
     if (net->cq != NULL) (void)ibv_destroy_cq(net->cq);
@@ -233,118 +214,6 @@ static uint32_t verbs_caps(const struct ch_net *net)
     const bool in_order = net->is_in_order && net->device.is_software;
 
     return CH_NET_KEYS | (in_order ? CH_NET_IN_ORDER : 0);
-}
-
-/* --- peers and memory --- */
-
-static uint8_t roce_version(const struct ch_verbs_device *device)
-{
-    if (!device->is_ethernet) return 0;
-    return device->gid.gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
-}
-
-static void verbs_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES])
-{
-    struct ch_verbs_card card = {.magic = CARD_MAGIC,
-                                 .qpn = net->calls->qp_num,
-                                 .lid = net->device.port_attr.lid,
-                                 .mtu = (uint8_t)net->device.port_attr.active_mtu,
-                                 .is_ethernet = net->device.is_ethernet,
-                                 .version = roce_version(&net->device)};
-
-    card.reads = net->device.attr.max_qp_rd_atom < CH_VERBS_READS
-                     ? (uint8_t)net->device.attr.max_qp_rd_atom
-                     : CH_VERBS_READS;
-    memcpy(card.gid, net->device.gid.gid.raw, sizeof(card.gid));
-    memcpy(card.where, net->device.where, sizeof(card.where));
-    memset(card_out, 0, CH_NET_CARD_BYTES);
-    memcpy(card_out, &card, sizeof(card));
-}
-
-static chorus_status verbs_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES])
-{
-    struct ch_verbs_peer *peers = calloc(net->terms.n, sizeof(*peers));
-
-    if (peers == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u peers", net->terms.n);
-    for (uint32_t pe = 0; pe < net->terms.n; pe++) {
-        struct ch_verbs_card *card = &peers[pe].card;
-
-        memcpy(card, cards[pe], sizeof(*card));
-        card->where[sizeof(card->where) - 1] = '\0';
-        if (card->magic == CARD_MAGIC && card->version == roce_version(&net->device)) continue;
-        (void)CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                      "verbs: PE %u uses %s, and PE %u uses %s, which cannot reach each other; "
-                      "name one kind for all with CHORUS_VERBS=device:port:gid",
-                      pe, card->where, net->terms.me, net->device.where);
-        free(peers);
-        return CHORUS_ERR_UNSUPPORTED;
-    }
-    net->peers = peers;
-    return CHORUS_OK;
-}
-
-/*
- * Twice: under the strict key a write passes no other, and words have to be written so; under
- * the relaxed one writes of data may pass each other on the way through the host, which some
- * need to be fast. Where there is no bus, or the second is refused, both are one.
- */
-static chorus_status verbs_attach(struct ch_net *net, void *base, size_t bytes,
-                                  uint64_t *key_out)
-{
-    const unsigned access =
-        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    struct ch_verbs_part part = {.base = base, .bytes = bytes};
-    struct ch_verbs_part *parts = realloc(net->parts, (net->n_parts + 1) * sizeof(*parts));
-
-    if (parts == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of the heap");
-    net->parts = parts;
-    part.strict = ibv_reg_mr(net->pd, base, bytes, access);
-    if (part.strict == NULL) return refuse_memory(net, bytes, errno);
-    if (!net->device.is_software)
-        part.relaxed = ibv_reg_mr(net->pd, base, bytes, access | IBV_ACCESS_RELAXED_ORDERING);
-    (void)madvise(base, bytes, MADV_DOFORK);
-    parts[net->n_parts++] = part;
-    *key_out = (uint64_t)part.strict->rkey << 32 |
-               (part.relaxed != NULL ? part.relaxed : part.strict)->rkey;
-    return CHORUS_OK;
-}
-
-static void verbs_detach(struct ch_net *net, void *base)
-{
-    for (size_t i = 0; i < net->n_parts; i++) {
-        if (net->parts[i].base != base) continue;
-        (void)ibv_dereg_mr(net->parts[i].strict);
-        if (net->parts[i].relaxed != NULL) (void)ibv_dereg_mr(net->parts[i].relaxed);
-        net->parts[i] = net->parts[--net->n_parts];
-        return;
-    }
-}
-
-static chorus_status verbs_learn(struct ch_net *net, uint32_t pe, const char *there,
-                                 size_t bytes, uint64_t key)
-{
-    struct ch_verbs_peer *peer = &net->peers[pe];
-    struct ch_verbs_place *places =
-        realloc(peer->places, (peer->n_places + 1) * sizeof(*places));
-
-    if (places == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of PE %u's heap", pe);
-    peer->places = places;
-    places[peer->n_places++] =
-        (struct ch_verbs_place){there, bytes, (uint32_t)(key >> 32), (uint32_t)key};
-    return CHORUS_OK;
-}
-
-static void verbs_forget(struct ch_net *net, uint32_t pe, const char *there)
-{
-    struct ch_verbs_peer *peer = &net->peers[pe];
-
-    for (size_t i = 0; i < peer->n_places; i++) {
-        if (peer->places[i].base != there) continue;
-        peer->places[i] = peer->places[--peer->n_places];
-        return;
-    }
 }
 
 /* --- operations --- */
@@ -448,12 +317,12 @@ const struct ch_net_ops ch_net_verbs = {
     .open = verbs_open,
     .close = verbs_close,
     .caps = verbs_caps,
-    .card = verbs_card,
-    .meet = verbs_meet,
-    .attach = verbs_attach,
-    .detach = verbs_detach,
-    .learn = verbs_learn,
-    .forget = verbs_forget,
+    .card = ch_verbs_card,
+    .meet = ch_verbs_meet,
+    .attach = ch_verbs_attach,
+    .detach = ch_verbs_detach,
+    .learn = ch_verbs_learn,
+    .forget = ch_verbs_forget,
     .put = verbs_put,
     .say = verbs_say,
     .get = verbs_get,

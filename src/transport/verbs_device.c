@@ -19,27 +19,40 @@ enum {
     NUMBER_BYTES = 8, /* of a port or GID in text */
 };
 
+/* The next of the parts between colons, without them; false: there is none, or it is empty or
+ * too long. *at becomes null behind the last. */
+static bool take_part(const char **at, char *out, size_t bytes)
+{
+    const size_t length = *at == NULL ? 0 : strcspn(*at, ":");
+
+    if (length == 0 || length >= bytes) return false;
+    memcpy(out, *at, length);
+    out[length] = '\0';
+    *at = (*at)[length] == ':' ? *at + length + 1 : NULL;
+    return true;
+}
+
 chorus_status ch_verbs_wish_read(const char *text, struct ch_verbs_wish *out)
 {
     struct ch_verbs_wish wish = {.gid = -1};
-    char port[NUMBER_BYTES] = "", gid[NUMBER_BYTES] = "", rest;
+    const char *at = *text == '\0' ? NULL : text;
+    char part[NUMBER_BYTES];
     uint64_t number;
-    /* "" is no wish. */
-    const int n = sscanf(text, "%63[^:]:%7[^:]:%7[^:]%c", wish.name, port, gid, &rest);
-    const size_t parts = *text == '\0' ? 0 : (size_t)(n < 0 ? 0 : n);
-    size_t colons = 0;
 
-    for (const char *c = text; *c != '\0'; c++)
-        colons += *c == ':';
-    if (parts > 3 || (parts == 0 ? *text != '\0' : colons != parts - 1)) goto out_bad;
-    if (parts > 1) {
-        if (!ch_number_whole(port, 1, UINT8_MAX, &number)) goto out_bad;
+    if (at != NULL && !take_part(&at, wish.name, sizeof(wish.name))) goto out_bad;
+    if (at != NULL) {
+        if (!take_part(&at, part, sizeof(part)) ||
+            !ch_number_whole(part, 1, UINT8_MAX, &number))
+            goto out_bad;
         wish.port = (uint8_t)number;
     }
-    if (parts > 2) {
-        if (!ch_number_whole(gid, 0, GIDS_MAX - 1, &number)) goto out_bad;
+    if (at != NULL) {
+        if (!take_part(&at, part, sizeof(part)) ||
+            !ch_number_whole(part, 0, GIDS_MAX - 1, &number))
+            goto out_bad;
         wish.gid = (int)number;
     }
+    if (at != NULL) goto out_bad;
     *out = wish;
     return CHORUS_OK;
 
@@ -118,6 +131,12 @@ out_bitmap:
     hwloc_bitmap_free(own);
 }
 
+/* Who asks for a device gets no other network in its place. */
+static chorus_status code_of(const struct ch_verbs_wish *wish)
+{
+    return wish->name[0] != '\0' ? CHORUS_ERR_ARG : CHORUS_ERR_UNSUPPORTED;
+}
+
 /* Why the last device that the wish admits was of no use. */
 struct excuse {
     char text[200];
@@ -160,18 +179,19 @@ static void add_ports(struct ibv_device *device, const struct ch_verbs_wish *wis
 static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs_wish *wish,
                                  uint32_t nth, struct port *out)
 {
-    struct excuse excuse = {"there is no such device; ibv_devinfo lists those there are"};
+    struct excuse excuse = {"this host has no RDMA device"};
     struct port ports[PORTS_MAX];
     size_t n = 0, near = 0;
 
-    if (wish->name[0] == '\0')
-        (void)snprintf(excuse.text, sizeof(excuse.text), "this host has no RDMA device");
+    if (wish->name[0] != '\0')
+        (void)snprintf(excuse.text, sizeof(excuse.text),
+                       "this host has no RDMA device %s, which CHORUS_VERBS asks for; "
+                       "ibv_devinfo lists those it has",
+                       wish->name);
     for (struct ibv_device **d = list; *d != NULL; d++)
         if (wish->name[0] == '\0' || strcmp(wish->name, ibv_get_device_name(*d)) == 0)
             add_ports(*d, wish, ports, &n, &excuse);
-    if (n == 0)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs%s%s: %s",
-                       wish->name[0] != '\0' ? " on " : "", wish->name, excuse.text);
+    if (n == 0) return CH_FAIL(code_of(wish), "%s", excuse.text);
     if (n > 1) find_near(ports, n);
     for (size_t i = 0; i < n; i++)
         near += ports[i].is_near;
@@ -191,7 +211,7 @@ static chorus_status choose_gid(const struct ch_verbs_wish *wish,
     int i;
 
     if (n < 0)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: the GIDs of %s cannot be read: %s",
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "the GIDs of %s cannot be read: %s",
                        device->name, strerror((int)-n));
     if (wish->gid >= 0) {
         for (i = 0; i < n; i++)
@@ -199,17 +219,16 @@ static chorus_status choose_gid(const struct ch_verbs_wish *wish,
                 entries[i].gid_index == (uint32_t)wish->gid)
                 break;
         if (i == n)
-            return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                           "verbs: port %u of %s has no GID %d, which CHORUS_VERBS asks for; "
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "port %u of %s has no GID %d, which CHORUS_VERBS asks for; "
                            "ibv_devinfo -v lists those it has",
                            device->port, device->name, wish->gid);
     } else {
         i = ch_verbs_gid_choose(entries, (size_t)n, device->port);
         if (i < 0)
-            return CH_FAIL(
-                CHORUS_ERR_UNSUPPORTED,
-                "verbs: port %u of %s has no GID; give its network device an address",
-                device->port, device->name);
+            return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                           "port %u of %s has no GID; give its network device an address",
+                           device->port, device->name);
     }
     device->gid = entries[i];
     return CHORUS_OK;
@@ -245,8 +264,7 @@ static chorus_status open_port(const struct port *port, const struct ch_verbs_wi
     device.context = ibv_open_device(port->device);
     if (device.context == NULL || ibv_query_device(device.context, &device.attr) != 0 ||
         ibv_query_port(device.context, device.port, &device.port_attr) != 0) {
-        st = CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: %s cannot be opened: %s", device.name,
-                     strerror(errno));
+        st = CH_FAIL(code_of(wish), "%s cannot be opened: %s", device.name, strerror(errno));
         goto out_close;
     }
     device.is_ethernet = device.port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
@@ -270,7 +288,7 @@ chorus_status ch_verbs_device_open(const struct ch_verbs_wish *wish, uint32_t nt
     chorus_status st;
 
     if (list == NULL)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: this host has no RDMA device: %s",
+        return CH_FAIL(code_of(wish), "this host has no RDMA device: %s",
                        errno == ENOSYS ? "its kernel has no ib_uverbs" : strerror(errno));
     st = choose_port(list, wish, nth, &port);
     if (st == CHORUS_OK) st = open_port(&port, wish, out);

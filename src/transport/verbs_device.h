@@ -34,7 +34,8 @@ CH_MUST_CHECK chorus_status ch_verbs_wish_read(const char *text, struct ch_verbs
 int ch_verbs_gid_choose(const struct ibv_gid_entry *entries, size_t n, uint8_t port);
 
 /* Open the device that this PE shall use, `nth` of the PEs of its host: the nearest to the
- * cores it may run on, and those of one distance in turn. ERR_UNSUPPORTED, saying why. */
+ * cores it may run on, and those of one distance in turn. ERR_UNSUPPORTED, saying why; ERR_ARG
+ * where the wish names what is not there. */
 CH_MUST_CHECK chorus_status ch_verbs_device_open(const struct ch_verbs_wish *wish, uint32_t nth,
                                                  struct ch_verbs_device *out);
 void ch_verbs_device_close(struct ch_verbs_device *device);

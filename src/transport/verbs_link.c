@@ -166,7 +166,7 @@ chorus_status ch_verbs_make_calls(struct ch_net *net)
 
     net->calls = ibv_create_qp(net->pd, &init);
     if (net->calls == NULL)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: %s makes no datagram queue pair: %s",
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s makes no datagram queue pair: %s",
                        net->device.name, strerror(errno));
     error = ibv_modify_qp(net->calls, &attr,
                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
@@ -177,7 +177,7 @@ chorus_status ch_verbs_make_calls(struct ch_net *net)
     attr.qp_state = IBV_QPS_RTS;
     if (error == 0) error = ibv_modify_qp(net->calls, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
     if (error != 0)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: %s readies no datagram queue pair: %s",
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s readies no datagram queue pair: %s",
                        net->device.name, strerror(error));
     return net->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(net->failed, "%s", net->why);
 }

@@ -5,7 +5,7 @@
 static chorus_status none_open(const struct ch_net_terms *terms, struct ch_net **net_out)
 {
     (void)terms, (void)net_out;
-    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "verbs: this library was built without libibverbs");
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "this library was built without libibverbs");
 }
 
 /* Called after a failed open, too. */

@@ -198,6 +198,19 @@ void ch_verbs_flush(struct ch_net *net, struct ch_verbs_link *link);
 void ch_verbs_answer(struct ch_net *net, struct ch_verbs_link *link);
 const struct ch_verbs_part *ch_verbs_part_at(const struct ch_net *net, const void *at);
 
+/* --- verbs_memory.c --- */
+/* Why memory could not be registered. */
+CH_MUST_CHECK chorus_status ch_verbs_refuse_memory(const struct ch_net *net, size_t bytes,
+                                                   int error);
+/* See net.h. */
+void ch_verbs_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES]);
+chorus_status ch_verbs_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES]);
+chorus_status ch_verbs_attach(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out);
+void ch_verbs_detach(struct ch_net *net, void *base);
+chorus_status ch_verbs_learn(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
+                             uint64_t key);
+void ch_verbs_forget(struct ch_net *net, uint32_t pe, const char *there);
+
 /* --- verbs_poll.c --- */
 chorus_status ch_verbs_progress(struct ch_net *net, bool *moved_out);
 int ch_verbs_watch(struct ch_net *net);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verbs_memory.c: what PEs tell each other of themselves and their memory. */
+#include "transport/verbs_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#define CARD_MAGIC 0x43485643u /* "CHVC" */
+
+_Static_assert(sizeof(struct ch_verbs_card) <= CH_NET_CARD_BYTES, "card");
+
+/* Why memory could not be registered. */
+chorus_status ch_verbs_refuse_memory(const struct ch_net *net, size_t bytes, int error)
+{
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+    (void)getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (error == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
+        return CH_FAIL(CHORUS_ERR_NOMEM,
+                       "%s cannot register %zu KiB of memory: this process may lock %llu "
+                       "KiB; raise that limit (ulimit -l, or LimitMEMLOCK of the service)",
+                       net->device.name, bytes >> 10, (unsigned long long)limit.rlim_cur >> 10);
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s cannot register %zu KiB of memory: %s",
+                   net->device.name, bytes >> 10, strerror(error));
+}
+
+static uint8_t roce_version(const struct ch_verbs_device *device)
+{
+    if (!device->is_ethernet) return 0;
+    return device->gid.gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
+}
+
+void ch_verbs_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES])
+{
+    struct ch_verbs_card card = {.magic = CARD_MAGIC,
+                                 .qpn = net->calls->qp_num,
+                                 .lid = net->device.port_attr.lid,
+                                 .mtu = (uint8_t)net->device.port_attr.active_mtu,
+                                 .is_ethernet = net->device.is_ethernet,
+                                 .version = roce_version(&net->device)};
+
+    card.reads = net->device.attr.max_qp_rd_atom < CH_VERBS_READS
+                     ? (uint8_t)net->device.attr.max_qp_rd_atom
+                     : CH_VERBS_READS;
+    memcpy(card.gid, net->device.gid.gid.raw, sizeof(card.gid));
+    memcpy(card.where, net->device.where, sizeof(card.where));
+    memset(card_out, 0, CH_NET_CARD_BYTES);
+    memcpy(card_out, &card, sizeof(card));
+}
+
+chorus_status ch_verbs_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES])
+{
+    struct ch_verbs_peer *peers = calloc(net->terms.n, sizeof(*peers));
+
+    if (peers == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u peers", net->terms.n);
+    for (uint32_t pe = 0; pe < net->terms.n; pe++) {
+        struct ch_verbs_card *card = &peers[pe].card;
+
+        memcpy(card, cards[pe], sizeof(*card));
+        card->where[sizeof(card->where) - 1] = '\0';
+        if (card->magic == CARD_MAGIC && card->version == roce_version(&net->device)) continue;
+        (void)CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                      "verbs: PE %u uses %s, and PE %u uses %s, which cannot reach each other; "
+                      "name one kind for all with CHORUS_VERBS=device:port:gid",
+                      pe, card->where, net->terms.me, net->device.where);
+        free(peers);
+        return CHORUS_ERR_UNSUPPORTED;
+    }
+    net->peers = peers;
+    return CHORUS_OK;
+}
+
+/*
+ * Twice: under the strict key a write passes no other, and words have to be written so; under
+ * the relaxed one writes of data may pass each other on the way through the host, which some
+ * need to be fast. Where there is no bus, or the second is refused, both are one.
+ */
+chorus_status ch_verbs_attach(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out)
+{
+    const unsigned access =
+        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    struct ch_verbs_part part = {.base = base, .bytes = bytes};
+    struct ch_verbs_part *parts = realloc(net->parts, (net->n_parts + 1) * sizeof(*parts));
+
+    if (parts == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of the heap");
+    net->parts = parts;
+    part.strict = ibv_reg_mr(net->pd, base, bytes, access);
+    if (part.strict == NULL) return ch_verbs_refuse_memory(net, bytes, errno);
+    if (!net->device.is_software)
+        part.relaxed = ibv_reg_mr(net->pd, base, bytes, access | IBV_ACCESS_RELAXED_ORDERING);
+    (void)madvise(base, bytes, MADV_DOFORK);
+    parts[net->n_parts++] = part;
+    *key_out = (uint64_t)part.strict->rkey << 32 |
+               (part.relaxed != NULL ? part.relaxed : part.strict)->rkey;
+    return CHORUS_OK;
+}
+
+void ch_verbs_detach(struct ch_net *net, void *base)
+{
+    for (size_t i = 0; i < net->n_parts; i++) {
+        if (net->parts[i].base != base) continue;
+        (void)ibv_dereg_mr(net->parts[i].strict);
+        if (net->parts[i].relaxed != NULL) (void)ibv_dereg_mr(net->parts[i].relaxed);
+        net->parts[i] = net->parts[--net->n_parts];
+        return;
+    }
+}
+
+chorus_status ch_verbs_learn(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
+                             uint64_t key)
+{
+    struct ch_verbs_peer *peer = &net->peers[pe];
+    struct ch_verbs_place *places =
+        realloc(peer->places, (peer->n_places + 1) * sizeof(*places));
+
+    if (places == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of PE %u's heap", pe);
+    peer->places = places;
+    places[peer->n_places++] =
+        (struct ch_verbs_place){there, bytes, (uint32_t)(key >> 32), (uint32_t)key};
+    return CHORUS_OK;
+}
+
+void ch_verbs_forget(struct ch_net *net, uint32_t pe, const char *there)
+{
+    struct ch_verbs_peer *peer = &net->peers[pe];
+
+    for (size_t i = 0; i < peer->n_places; i++) {
+        if (peer->places[i].base != there) continue;
+        peer->places[i] = peer->places[--peer->n_places];
+        return;
+    }
+}
