@@ -48,14 +48,23 @@ static uint32_t may_have(const char *machine)
     return may_be_gpu ? CH_NEED_copy_engine | CH_NEED_multicast : 0;
 }
 
+/* What requests of any of these reaches offer on hosts. */
+static uint32_t offers_within(chorus_type type, uint32_t reach)
+{
+    uint32_t offers = 0;
+
+    for (uint32_t bit = 1; bit <= reach; bit *= 2)
+        if ((reach & bit) != 0) offers |= ch_offers(type, bit, true);
+    return offers;
+}
+
 /* All requests of a collective with one type, of the calls that the table serves. */
 static struct ch_space space_of(chorus_coll coll, chorus_type type,
                                 const struct ch_rule *serves)
 {
     const struct ch_range any = {0, UINT64_MAX}, some = {1, UINT64_MAX}, none = {0, 1};
     struct ch_space space = {
-        .offers = ch_offers(type, 1u << __builtin_ctz(serves->reach), true) |
-                  may_have(serves->machine),
+        .offers = offers_within(type, serves->reach) | may_have(serves->machine),
     };
 
     space.all = (struct ch_box){

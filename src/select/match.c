@@ -42,6 +42,7 @@ uint32_t ch_offers(chorus_type type, uint32_t reach, bool is_apart)
 
     offers |= CH_NEED_put;
     if (reach == CH_REACH_self || reach == CH_REACH_mapped) offers |= CH_NEED_map;
+    if (reach == CH_REACH_network) offers |= CH_NEED_nodes;
     if (type != CHORUS_TYPE_f16 && type != CHORUS_TYPE_bf16) offers |= CH_NEED_whole;
     if (is_apart) offers |= CH_NEED_apart;
     if (is_integer(type)) offers |= CH_NEED_exact;

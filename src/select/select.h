@@ -48,6 +48,7 @@ extern const char *const ch_cores_names[CH_CORES_COUNT];
 /* Needs that every request meets whose team has a reach of these: a last rule may have them. */
 static inline uint32_t ch_needs_always_met(uint32_t reach)
 {
+    if (reach == CH_REACH_network) return CH_NEED_put | CH_NEED_nodes;
     return (reach & CH_REACH_network) != 0 ? CH_NEED_put : CH_NEED_map | CH_NEED_put;
 }
 

@@ -7,8 +7,9 @@
 
 #include <stdlib.h>
 
-/* Teams that are made at once, at most: WORLD, SHARED and NODE. */
-enum { BIRTHS_MAX = 3 };
+/* Teams that are made at once, at most: WORLD, SHARED and NODE, and the first one's children.
+ */
+enum { OWN_MAX = 3, CHILDREN = 2, BIRTHS_MAX = OWN_MAX + CHILDREN };
 
 /* A team that is being made. */
 struct birth {
@@ -17,6 +18,7 @@ struct birth {
     bool is_member; /* this PE; if not, what follows is nothing */
     struct ch_team *team;
     uint32_t slot;
+    uint32_t *list; /* of a child team: pes, owned */
 };
 
 static ch_team_handle handle_of(const struct ch_teams *teams, uint32_t slot)
@@ -72,14 +74,43 @@ static chorus_status alloc_all(struct ch_teams *teams, struct birth births[], ui
     uint32_t from = 0;
 
     for (uint32_t b = 0; b < n_births; b++) {
-        places[b] = 0;
         if (!births[b].is_member) continue;
         CH_TRY(find_slot(teams, from, &births[b].slot));
-        CH_TRY(ch_team_alloc(teams, births[b].n, &births[b].team));
+        CH_TRY(ch_team_alloc(teams, births[b].n, teams->chunk_bytes, &births[b].team));
         places[b] = ch_team_place(teams, births[b].team);
         from = births[b].slot + 1;
     }
     return CHORUS_OK;
+}
+
+/* The same of a child of the first team: the PEs of that team that `child` names. */
+static chorus_status alloc_child(struct ch_teams *teams, const struct birth *first,
+                                 const struct ch_child *child, struct birth *birth,
+                                 uint64_t *place)
+{
+    birth->n = child->n;
+    birth->pes = birth->list = malloc(child->n * sizeof(*birth->list));
+    if (birth->list == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", child->n);
+    for (uint32_t i = 0; i < child->n; i++)
+        birth->list[i] = first->pes[child->pes[i]];
+    CH_TRY(ch_team_alloc(teams, child->n, first->team->layout.chunk_bytes[CH_CELL_simple],
+                         &birth->team));
+    *place = ch_team_place(teams, birth->team);
+    return CHORUS_OK;
+}
+
+static chorus_status alloc_children(struct ch_teams *teams, const struct ch_voters *voters,
+                                    const struct birth *first, struct birth children[CHILDREN],
+                                    uint64_t places[CHILDREN])
+{
+    struct ch_levels *levels;
+
+    if (!first->is_member) return CHORUS_OK;
+    CH_TRY(ch_levels_make(teams, voters, first->pes, first->n, &levels));
+    first->team->levels = levels;
+    CH_TRY(alloc_child(teams, first, &levels->node, &children[0], &places[0]));
+    return alloc_child(teams, first, &levels->rail, &children[1], &places[1]);
 }
 
 /* All voters have said where their part of each team is. */
@@ -174,32 +205,56 @@ static void keep(struct ch_teams *teams, const struct birth *birth)
     if (birth->slot >= teams->n_slots_used) teams->n_slots_used = birth->slot + 1;
 }
 
+/* A team on several hosts and its children, or one on one host. */
+static void adopt(struct ch_team *team, struct birth children[CHILDREN])
+{
+    if (team == NULL || team->levels == NULL) return;
+    team->node = children[0].team;
+    team->rail = children[1].team;
+    ch_child_is(&team->levels->node, team->node);
+    ch_child_is(&team->levels->rail, team->rail);
+}
+
+/* All have voted. */
+static void end_births(struct ch_teams *teams, struct birth births[], uint32_t n_own,
+                       chorus_status status)
+{
+    for (uint32_t b = 0; b < BIRTHS_MAX; b++) {
+        free(births[b].list);
+        if (status != CHORUS_OK)
+            ch_team_free(teams, births[b].team);
+        else if (b < n_own && births[b].team != NULL)
+            keep(teams, &births[b]);
+    }
+    if (status == CHORUS_OK) adopt(births[0].team, births + n_own);
+}
+
 /*
- * Make teams among the voters. Each takes part in the vote whatever happened to it before, so
- * that all learn the same.
+ * Make teams among the voters, of which the first alone may be on several hosts. Each takes
+ * part in the vote whatever happened to it before, so that all learn the same.
  */
 static chorus_status create(struct ch_teams *teams, const struct ch_voters *voters,
-                            struct birth births[], uint32_t n_births)
+                            struct birth births[BIRTHS_MAX], uint32_t n_own)
 {
-    uint64_t mine[BIRTHS_MAX], *all = calloc((size_t)voters->n * n_births, sizeof(*all));
+    const bool is_across = ch_is_across(teams, voters, births[0].pes, births[0].n);
+    const uint32_t n_births = n_own + (is_across ? CHILDREN : 0);
+    uint64_t mine[BIRTHS_MAX] = {0}, *all = calloc((size_t)voters->n * n_births, sizeof(*all));
     struct ch_vote vote = {"team", CHORUS_OK, mine, n_births * sizeof(*mine)};
     chorus_status status;
 
     if (all == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to make a team among %u PEs", voters->n);
-    vote.mine = alloc_all(teams, births, n_births, mine);
+    vote.mine = alloc_all(teams, births, n_own, mine);
+    if (is_across && vote.mine == CHORUS_OK)
+        vote.mine = alloc_children(teams, voters, births, births + n_own, mine + n_own);
     status = ch_vote(voters, &vote, all);
     if (status == CHORUS_OK) {
         status = connect(teams, voters, births, n_births, all);
         status = open_memory(teams, voters, births, n_births, status);
     }
-    if (status == CHORUS_OK) status = add_records(teams, voters, births, n_births);
+    if (status == CHORUS_OK) status = add_records(teams, voters, births, n_own);
     free(all);
-    for (uint32_t b = 0; b < n_births; b++)
-        if (status != CHORUS_OK)
-            ch_team_free(teams, births[b].team);
-        else if (births[b].team != NULL)
-            keep(teams, &births[b]);
+    end_births(teams, births, n_own, status);
     return status;
 }
 
@@ -232,18 +287,18 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
                              const uint32_t pes[], uint32_t n, int num_contexts,
                              ch_team_handle *handle_out)
 {
-    struct birth birth = {.pes = pes, .n = n};
+    struct birth births[BIRTHS_MAX] = {{.pes = pes, .n = n}}, *const birth = &births[0];
     struct ch_voters voters;
     struct ch_team *parent;
 
     CH_TRY(ch_team_get(teams, parent_handle, &parent));
-    CH_TRY(check_list(parent, pes, n, &birth.is_member));
+    CH_TRY(check_list(parent, pes, n, &birth->is_member));
     voters = ch_team_voters(parent);
-    CH_TRY(create(teams, &voters, &birth, 1));
+    CH_TRY(create(teams, &voters, births, 1));
     *handle_out = CHORUS_TEAM_INVALID;
-    if (birth.team == NULL) return CHORUS_OK;
-    birth.team->num_contexts = num_contexts;
-    *handle_out = handle_of(teams, birth.slot);
+    if (birth->team == NULL) return CHORUS_OK;
+    birth->team->num_contexts = num_contexts;
+    *handle_out = handle_of(teams, birth->slot);
     return CHORUS_OK;
 }
 
@@ -336,7 +391,7 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
 {
     const uint32_t n = teams->n_world;
     uint32_t *pes = calloc(2 * (size_t)n, sizeof(*pes)), *mapped, n_mapped = 0;
-    struct birth births[BIRTHS_MAX];
+    struct birth births[BIRTHS_MAX] = {{0}};
     chorus_status status;
 
     if (pes == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", n);
@@ -348,7 +403,7 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
     /* PEs whose memory is mapped are those of the node. */
     births[0] = (struct birth){.pes = pes, .n = n, .is_member = true};
     births[1] = births[2] = (struct birth){.pes = mapped, .n = n_mapped, .is_member = true};
-    status = create(teams, voters, births, BIRTHS_MAX);
+    status = create(teams, voters, births, OWN_MAX);
     free(pes);
     return status;
 }

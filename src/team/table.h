@@ -30,8 +30,18 @@ struct ch_teams {
 
 /* A team of n with memory of its own and no peers yet. */
 CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
-                                          struct ch_team **team_out);
+                                          size_t chunk_bytes, struct ch_team **team_out);
 void ch_team_free(const struct ch_teams *teams, struct ch_team *team); /* null is a no-op */
+
+/* Of the voters, are pes[0..n) on several hosts? */
+bool ch_is_across(const struct ch_teams *teams, const struct ch_voters *voters,
+                  const uint32_t pes[], uint32_t n);
+/* This PE's levels of a team of these, which are on several hosts: of the children the PEs
+ * alone, until ch_child_is tells the rest. The caller frees it. */
+CH_MUST_CHECK chorus_status ch_levels_make(const struct ch_teams *teams,
+                                           const struct ch_voters *voters, const uint32_t pes[],
+                                           uint32_t n, struct ch_levels **levels_out);
+void ch_child_is(struct ch_child *child, const struct ch_team *team);
 
 /* Let peers of other hosts name its memory. */
 CH_MUST_CHECK chorus_status ch_team_attach(const struct ch_teams *teams,

@@ -43,6 +43,9 @@ void ch_team_free(const struct ch_teams *teams, struct ch_team *team)
     struct ch_heap *heap = teams->heap;
 
     if (team == NULL) return;
+    ch_team_free(teams, team->node);
+    ch_team_free(teams, team->rail);
+    free(team->levels);
     ch_team_end_routes(teams, team);
     ch_heap_local_free(heap, team->mail);
     ch_heap_sync_free(heap, team->sync);
@@ -93,7 +96,8 @@ static chorus_status make_event(const struct ch_device *device, struct ch_team *
     return ch_device_event_create(device, &team->last_captured.event);
 }
 
-chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team **team_out)
+chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_bytes,
+                            struct ch_team **team_out)
 {
     struct ch_team *team = calloc(1, sizeof(*team));
     chorus_status status = CHORUS_OK;
@@ -107,7 +111,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, struct ch_team *
     /* It reaches all PEs of the job, so it serves the teams that have them all. */
     if (n == ch_heap_n_pes(teams->heap)) team->multicast = ch_heap_multicast_shift(teams->heap);
     team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
-    ch_sync_layout_init(&team->layout, n, teams->chunk_bytes);
+    ch_sync_layout_init(&team->layout, n, chunk_bytes);
     team->layout.n_whole = teams->n_dups;
     team->n_dups = team->is_on_gpu ? 2 * teams->n_dups : teams->n_dups;
     team->peers = calloc(n, sizeof(*team->peers));

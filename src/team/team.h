@@ -16,6 +16,7 @@
 #include "boot/vote.h"
 #include "heap/heap.h"
 #include "team/device_table.h"
+#include "team/nodes.h"
 #include "team/sync.h"
 #include "transport/network.h"
 
@@ -65,6 +66,8 @@ struct ch_team {
     struct ch_remote *remotes; /* [n], likewise; null: every peer is mapped */
     char *mirrors; /* owned, as is remotes: of what this PE writes to those others */
     size_t mirrors_bytes;
+    struct ch_levels *levels; /* owned, as are the child teams; null, if on one host */
+    struct ch_team *node, *rail;
     struct ch_sync_layout layout;
     uint32_t n_dups;     /* the most CTAs of a call, also of one that may have slim ones */
     struct ch_dup *dups; /* [n_dups] */

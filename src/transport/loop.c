@@ -3,7 +3,8 @@
  * loop.c: a network of one host, for tests: it takes load and store away. What is posted lies
  * in a queue, with nothing copied, until some later progress does it in the peer's memory,
  * which is mapped: puts of a link in any order, says and atomics after them, links in any
- * order.
+ * order. It takes them away from all PEs, or, where mapped may be taken too, from those that
+ * are to be as on other hosts (network.c).
  */
 #include "transport/net.h"
 

@@ -268,15 +268,20 @@ void ch_network_describe(const struct ch_network *network, uint32_t pe,
 
 /* ---- start and end ---- */
 
-/* Hosts as routes see them. All PEs choose alike, since the settings are compared. */
+/* Hosts as routes see them. All PEs choose alike, since the settings are compared. Where loop
+ * and mapped are to be taken on one host, PEs are as on three, in turn. */
 static chorus_status map_nodes(struct ch_network *network, const struct ch_boot *boot,
                                bool may_map)
 {
+    enum { PRETENDED = 3 };
+
     network->nodes = calloc(boot->n, sizeof(*network->nodes));
     if (network->nodes == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the hosts of %u PEs", boot->n);
     for (uint32_t pe = 0; pe < boot->n; pe++)
-        network->nodes[pe] = !may_map ? pe : boot->nodes != NULL ? boot->nodes[pe] : 0;
+        network->nodes[pe] = !may_map              ? pe
+                             : boot->nodes != NULL ? boot->nodes[pe]
+                                                   : pe % PRETENDED;
     return CHORUS_OK;
 }
 
@@ -397,7 +402,9 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
 
     *network_out = NULL;
     CH_TRY(ch_kinds_read(options->transport, &kinds));
-    if (boot->n == 1 || (kinds.may_map && boot->nodes == NULL)) return CHORUS_OK;
+    if (boot->n == 1 ||
+        (kinds.may_map && boot->nodes == NULL && !kinds.is_allowed[CH_KIND_loop]))
+        return CHORUS_OK;
     if (ch_heap_device(heap) != NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "the heap is on GPUs, which reach each other inside a host alone; set "

@@ -38,6 +38,7 @@ static inline chorus_status run_cta(const struct ch_call *call, struct ch_slice 
     coll.root = call->root;
     coll.radix = call->radix;
     coll.remotes = team->remotes;
+    coll.levels = team->levels;
     coll.pattern = &call->pattern;
     coll.reduce =
         call->combine.next != NULL ? &call->combine : &ch_reduce_table[call->type][call->op];
