@@ -335,14 +335,14 @@ chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent
                                    ch_team_handle *handle_out)
 {
     struct ch_group group = {.pes = pes, .n = n};
-    struct birth birth = {.n = n};
+    struct birth births[BIRTHS_MAX] = {{.n = n}}, *const birth = &births[0];
     struct ch_voters voters;
     uint32_t *every;
     chorus_status status;
 
     CH_TRY(ch_team_get(teams, parent_handle, &group.team));
-    CH_TRY(check_list(group.team, pes, n, &birth.is_member));
-    if (!birth.is_member)
+    CH_TRY(check_list(group.team, pes, n, &birth->is_member));
+    if (!birth->is_member)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "this PE, %u of the parent, is not in the list of %u PEs; "
                        "only members call",
@@ -353,10 +353,10 @@ chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent
     if (every == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", n);
     for (uint32_t i = 0; i < n; i++)
         every[i] = i;
-    birth.pes = every;
-    status = create(teams, &voters, &birth, 1);
+    birth->pes = every;
+    status = create(teams, &voters, births, 1);
     free(every);
-    if (status == CHORUS_OK) *handle_out = handle_of(teams, birth.slot);
+    if (status == CHORUS_OK) *handle_out = handle_of(teams, birth->slot);
     return status;
 }
 
