@@ -257,7 +257,6 @@ static enum due refusal_due(const struct site *s, const chorusx_call *call, bool
     if (is_on_gpu() && ref_reduces(call->coll) && wide) return ALWAYS;
     if ((needs & CH_NEED_whole) != 0 && half) return ALWAYS;
     if ((needs & CH_NEED_apart) != 0 && !apart) return ALWAYS;
-    if ((needs & CH_NEED_nodes) != 0) return ALWAYS; /* no team has hosts yet */
     if ((needs & CH_NEED_map) != 0 && !is_on_gpu() && !is_mapped(s)) return ALWAYS;
     if ((needs & CH_NEED_nodes) != 0 && is_mapped(s)) return ALWAYS;
     if ((needs & (CH_NEED_copy_engine | CH_NEED_multicast)) != 0 && !is_on_gpu()) return ALWAYS;

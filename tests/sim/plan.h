@@ -18,7 +18,7 @@
 #define PLAN_NET_PES_MAX 8u
 
 /* Buffers: at most this many bytes a PE, both together. */
-#define PLAN_BUFFER_BYTES ((size_t)64 << 10)
+#define PLAN_BUFFER_BYTES ((size_t)112 << 10)
 /* What lies before, between and behind the blocks of a buffer, and must stay as it is. */
 #define PLAN_GUARD_BYTES 16u
 
