@@ -10,14 +10,15 @@
 
 enum { LINE_BYTES = 128, SHOWN_MAX = 20 };
 
-/* Classes: as in the name of a file, machine, cores. */
+/* Classes: as in the name of a file, machine, cores, hosts. */
 static const struct class
 {
     const char *name, *machine;
-    uint32_t cores;
-} classes[] = {{"host", "host", CH_CORES_shared},
-               {"host_own", "host", CH_CORES_own},
-               {"cuda", "cuda", CH_CORES_own}};
+    uint32_t cores, nodes;
+} classes[] = {{"host", "host", CH_CORES_shared, 1},
+               {"host_own", "host", CH_CORES_own, 1},
+               {"cuda", "cuda", CH_CORES_own, 1},
+               {"network", "host", CH_CORES_own, 2}};
 enum { CLASSES = sizeof(classes) / sizeof(classes[0]) };
 
 static void decide(const struct ch_select *select, const struct ch_request *r, char *line)
@@ -44,6 +45,8 @@ static struct ch_request request_on(const struct class *class, int coll, chorus_
     r.cores = class->cores;
     r.coll = (chorus_coll)coll;
     r.type = type;
+    r.nodes = class->nodes;
+    if (r.nodes > 1) r.reach = CH_REACH_network;
     r.offers = ch_offers(type, r.reach, true);
     if (strcmp(class->machine, "cuda") == 0) r.offers |= CH_NEED_copy_engine;
     r.ctas_max = UINT32_MAX;

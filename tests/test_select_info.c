@@ -32,20 +32,22 @@ static const struct {
     {"version 2", "version takes no word after it; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"reduce\"?"},
     {"explain allgather --pes 2 --bytes 8", "unknown collective \"allgather\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"fcollect\"?"},
-    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --version, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores; did you mean \"--pes\"?"},
-    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --version, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
+    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --machine, --gpu or --cores; did you mean \"--pes\"?"},
+    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
     {"explain reduce --bytes=8", "explain needs --pes; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2", "explain needs --bytes; expected a number from 0, with K, M or G for powers of 1024"},
     {"explain reduce --pes 0 --bytes 8", "--pes is \"0\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes -1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes=-1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes --pes", "--bytes is \"--pes\"; expected a number from 0, with K, M or G for powers of 1024"},
-    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --version, --bytes, --pes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
+    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
     {"explain reduce --pes 2 --bytes 64k", "--bytes is \"64k\"; expected a number from 0, with K, M or G for powers of 1024; did you mean \"64K\"?"},
     {"explain reduce --pes 2 --bytes 6", "--bytes is 6, which is not whole f32; expected a multiple of 4"},
     {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64, c128, int, long, longlong, uint, ulong, ulonglong, uchar, ushort, float, double, char, schar, short, half, bfloat16, longdouble, complexf, complexd, int32, int64, uint32, uint64, size, ptrdiff, int8, int16, uint8 or uint16; did you mean \"f32\"?"},
     {"explain reduce --pes 2 --bytes 8 --op summ", "unknown op \"summ\"; expected and, or, xor, min, max, sum or prod; did you mean \"sum\"?"},
     {"explain reduce --pes 2 --bytes 8 --machine cude", "unknown machine \"cude\"; expected host or cuda; did you mean \"cuda\"?"},
+    {"explain reduce --pes 2 --bytes 8 --nodes 3", "--nodes is 3; expected at most --pes, 2"},
+    {"explain reduce --pes 2 --bytes 8 --nodes 2 --machine cuda", "--nodes is 2, but a job with --machine cuda is on one"},
     {"explain reduce --pes 2 --bytes 8 --cores mine", "unknown cores \"mine\"; expected own or shared"},
     {"explain reduce --pes 2 --bytes 8 --op xor", "--op xor does not take f32; expected an integer type as --dtype"},
     {"check /nonexistent/t.yaml", "/nonexistent/t.yaml: cannot be opened: No such file or directory; expected a rule table"},
@@ -206,6 +208,25 @@ START_TEST(info__explain_cores__as_asked_or_as_here)
 }
 END_TEST
 
+/* Of four PEs on two hosts two are leaders, and each has one other to wait for. */
+START_TEST(info__explain_nodes__as_a_job_on_several_hosts)
+{
+    ck_assert_int_eq(run("", "explain barrier --pes 4 --nodes 2 --cores own"), 0);
+    ck_assert_ptr_nonnull(
+        strstr(output, "barrier, 4 PEs on 2 nodes, reach network, cores own"));
+    ck_assert_ptr_nonnull(strstr(output, "\nplan   hierarchical:signal, ctas 1, radix 2\n"));
+    ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/network.yaml:"));
+    ck_assert_ptr_nonnull(strstr(output, "= 3\nwire "));
+    ck_assert_ptr_nonnull(strstr(output, "= 2 signals\n"));
+    ck_assert_int_eq(run("", "explain barrier --pes 2 --nodes 2 --cores own"), 0);
+    ck_assert_ptr_nonnull(strstr(output, "\nplan   dissemination:signal"));
+    /* Too many for a map of each. */
+    ck_assert_int_eq(run("", "explain barrier --pes 1000000 --nodes 1000"), 0);
+    ck_assert_ptr_nonnull(
+        strstr(output, "\nsteps  2 * ch_shared(h) + ch_rounds(h->count, k)\n"));
+}
+END_TEST
+
 START_TEST(info__explain_bad_table__place_and_exit_2)
 {
     char environment[128], expected[512];
@@ -319,6 +340,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, info__explain_cuda__as_a_job_on_gpus);
     tcase_add_test(tests, info__explain_gpu__as_a_job_on_that_one);
     tcase_add_test(tests, info__explain_cores__as_asked_or_as_here);
+    tcase_add_test(tests, info__explain_nodes__as_a_job_on_several_hosts);
     tcase_add_test(tests, info__explain_bad_table__place_and_exit_2);
     tcase_add_test(tests, info__algorithms__every_one_a_line);
     tcase_add_test(tests, info__options__with_the_values_in_force);

@@ -131,7 +131,7 @@ START_TEST(offers__follow_type_reach_and_place)
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_bf16, CH_REACH_mapped, false),
                       CH_NEED_map | CH_NEED_put | CH_NEED_lines);
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_network, false),
-                      CH_NEED_put | CH_NEED_lines);
+                      CH_NEED_put | CH_NEED_lines | CH_NEED_nodes);
 }
 END_TEST
 

@@ -92,8 +92,22 @@ static chorus_status cores_of(const struct info_args *args, uint32_t pes, uint32
     return CHORUS_OK;
 }
 
-/* Where the call is: on the PEs of one host, or on its GPUs, none of which need be here. Its
- * links are taken to keep lines whole. */
+/* The hosts of the call's PEs, and which of these each reaches. */
+static chorus_status spread(const struct info_args *args, struct ch_request *r)
+{
+    uint64_t nodes = 1;
+
+    if (args->nodes != NULL) CH_TRY(parse_number("nodes", args->nodes, 1, UINT32_MAX, &nodes));
+    if (nodes > r->pes)
+        return CH_FAIL(CHORUS_ERR_ARG, "--nodes is %" PRIu64 "; expected at most --pes, %u",
+                       nodes, r->pes);
+    r->nodes = (uint32_t)nodes;
+    r->reach = nodes > 1 ? CH_REACH_network : r->pes > 1 ? CH_REACH_mapped : CH_REACH_self;
+    return CHORUS_OK;
+}
+
+/* Where the call is: on the PEs of hosts, or on the GPUs of one, none of which need be here.
+ * Its links are taken to keep lines whole. */
 static chorus_status place(const struct info_args *args, const struct ch_options *options,
                            struct ch_device_id *here, struct ch_request *r)
 {
@@ -105,7 +119,9 @@ static chorus_status place(const struct info_args *args, const struct ch_options
         CH_TRY(find_name("machine", machines, 2, args->machine, &machine));
     r->machine = machines[machine];
     r->gpu = machine == 1 ? gpu_of(args, options, here) : "";
-    r->nodes = 1;
+    if (machine == 1 && r->nodes > 1)
+        return CH_FAIL(CHORUS_ERR_ARG, "--nodes is %u, but a job with --machine cuda is on one",
+                       r->nodes);
     r->ctas_max = options->ctas != 0 ? (uint32_t)options->ctas : ctas[machine];
     r->ctas_slim = machine == 1 ? r->ctas_max : 0;
     r->chunk_bytes = options->chunk;
@@ -128,7 +144,7 @@ static chorus_status request_of(const struct info_args *args, const struct ch_op
     CH_TRY(parse_number("pes", args->pes, 1, UINT32_MAX, &pes));
     r->coll = (chorus_coll)coll;
     r->pes = (uint32_t)pes;
-    r->reach = pes == 1 ? CH_REACH_self : CH_REACH_mapped;
+    CH_TRY(spread(args, r));
     r->type = r->coll == CHORUS_COLL_barrier ? CHORUS_TYPE_u8 : (chorus_type)type;
     r->op = (chorus_op)op;
     CH_TRY(cores_of(args, r->pes, &r->cores));

@@ -17,6 +17,7 @@ enum { EXIT_UNSERVED = 1, EXIT_BAD_INPUT = 2 };
 enum {
     KEY_BYTES = 0x100,
     KEY_PES,
+    KEY_NODES,
     KEY_DTYPE,
     KEY_OP,
     KEY_IN_PLACE,
@@ -33,6 +34,7 @@ enum {
 static const struct argp_option options[] = {
     {"bytes", KEY_BYTES, "BYTES", 0, "explain: bytes of the message, such as 64K", 0},
     {"pes", KEY_PES, "PES", 0, "explain: PEs of the team", 0},
+    {"nodes", KEY_NODES, "NODES", 0, "explain: hosts that they are on (1)", 0},
     {"dtype", KEY_DTYPE, "TYPE", 0, "explain: element type, as f32 or float (f32)", 0},
     {"op", KEY_OP, "OP", 0, "explain: operator of a reduction (sum)", 0},
     {"in-place", KEY_IN_PLACE, NULL, 0, "explain: source and dest are the same memory", 0},
@@ -76,6 +78,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_DTYPE:
         args->dtype = text;
+        return 0;
+    case KEY_NODES:
+        args->nodes = text;
         return 0;
     case KEY_OP:
         args->op = text;

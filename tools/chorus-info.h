@@ -12,7 +12,7 @@
 /* Null texts were not given. */
 struct info_args {
     const char *command, *operand; /* operand: explain's collective, check's file */
-    const char *bytes, *pes, *dtype, *op, *machine, *gpu, *cores;
+    const char *bytes, *pes, *nodes, *dtype, *op, *machine, *gpu, *cores;
     bool is_in_place;
 };
 
