@@ -8,7 +8,7 @@
 
 #define CH_SYSTEM_TABLE "/etc/chorus/tuning.yaml"
 
-enum { CH_SOURCES_MAX = 8 }; /* the option's, the user's, the system's, five compiled in */
+enum { CH_SOURCES_MAX = 9 }; /* the option's, the user's, the system's, six compiled in */
 
 enum { CH_SEEN_WORDS = 64 }; /* 4096 shapes; two that share a bit share a line of the log */
 
