@@ -177,6 +177,13 @@ static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
         redirect(tree, s);
 }
 
+/* More may come that makes it a hello. */
+static bool is_hello_so_far(const struct ch_tree_stranger *s)
+{
+    if (s->got >= sizeof(s->hello)) return false;
+    return s->got < sizeof(s->hello.magic) || s->hello.magic == CH_TREE_MAGIC;
+}
+
 void ch_tree_hear_stranger(struct ch_tree *tree, struct ch_tree_stranger *s)
 {
     while (s->fd >= 0) {
@@ -186,8 +193,8 @@ void ch_tree_hear_stranger(struct ch_tree *tree, struct ch_tree_stranger *s)
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) return;
         if (n > 0) s->got += (size_t)n;
-        if (n > 0 && s->got < sizeof(s->hello)) continue;
-        if (n > 0) judge(tree, s);
+        if (n > 0 && is_hello_so_far(s)) continue;
+        if (n > 0 && s->got == sizeof(s->hello)) judge(tree, s);
         drop(s);
     }
 }
