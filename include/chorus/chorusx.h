@@ -17,11 +17,23 @@ extern "C" {
 /* Which members of chorusx_init_attr_t are given. */
 #define CHORUSX_INIT_HEAP 1u
 #define CHORUSX_INIT_DEVICE 2u
+#define CHORUSX_INIT_UNIQUEID 4u /* rank, n_ranks and id; see chorusx_set_attr_uniqueid_args \
+                                  */
+
+/* Names a job that a program puts together by itself, and is the key to it: whoever has the
+ * bytes can join. */
+#define CHORUSX_UNIQUEID_BYTES 256
+typedef struct chorusx_uniqueid_t {
+    char bytes[CHORUSX_UNIQUEID_BYTES];
+} chorusx_uniqueid_t;
 
 /* What a program wants of its start. */
 typedef struct chorusx_init_attr_t {
-    chorus_heap heap; /* where symmetric objects lie, whatever CHORUS_HEAP says */
-    int device;       /* the GPU of this PE, as CUDA numbers it in this process */
+    chorus_heap heap;      /* where symmetric objects lie, whatever CHORUS_HEAP says */
+    int device;            /* the GPU of this PE, as CUDA numbers it in this process */
+    int rank;              /* the PE that this process becomes */
+    int n_ranks;           /* PEs of the job */
+    chorusx_uniqueid_t id; /* of the job */
 } chorusx_init_attr_t;
 
 /**
@@ -40,16 +52,54 @@ typedef struct chorusx_init_attr_t {
  *             may differ.
  * Threads:    one thread of the process; grants CHORUS_THREAD_SINGLE.
  * Ordering:   no PE returns before all have called.
- * Errors:     those of chorus_init; ERR_ARG for a flag or a heap that does not exist, a device
- *             that this process does not see or that goes with CHORUS_HEAP_host. For a heap on
- *             GPUs ERR_SYSTEM where a PE has no driver or no GPU, ERR_UNSUPPORTED where its GPU
- *             lacks what is needed, peer access to another's too, where two PEs of one process
- *             have one GPU, or the library was built without CUDA; ERR_NOMEM where a GPU has no
- *             room for CHORUS_SYNC_MAX.
+ * Errors:     those of chorus_init; with an id, ERR_ARG where two processes are the same PE or
+ *             the numbers of PEs differ, ERR_TIMEOUT, naming PEs that do not come, or where
+ *             nobody listens for the id; ERR_ARG for a flag or a heap that does not exist, a
+ * device that this process does not see or that goes with CHORUS_HEAP_host. For a heap on GPUs
+ * ERR_SYSTEM where a PE has no driver or no GPU, ERR_UNSUPPORTED where its GPU lacks what is
+ * needed, peer access to another's too, where two PEs of one process have one GPU, or the
+ * library was built without CUDA; ERR_NOMEM where a GPU has no room for CHORUS_SYNC_MAX.
  * Source:     NVSHMEM, nvshmemx_init_attr, with other flags.
  * Since:      0.1
  */
 CHORUS_API int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr);
+
+/**
+ * Make an id for a job, which the program then carries to the processes that shall be its PEs:
+ * by a file, a socket, or a library that connects them already. This process listens for them
+ * from now on, and must be one of them.
+ *
+ * @param id  [out] bytes to copy as they are; keep them from whoever is not to join
+ *
+ * Collective: no; one process of those that join calls it, once for each job. A second call
+ *             gives up the first id.
+ * Threads:    any, before the process joins.
+ * Ordering:   implies no barrier.
+ * Errors:     ERR_ARG for null; ERR_SYSTEM where no socket can be had.
+ * Source:     NVSHMEM, nvshmemx_get_uniqueid.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_get_uniqueid(chorusx_uniqueid_t *id);
+
+/**
+ * Fill in attr so that chorusx_init_attr with CHORUSX_INIT_UNIQUEID joins the job of an id. It
+ * goes before whatever else this process was started by.
+ *
+ * @param rank     the PE that this process becomes, 0 to n_ranks - 1, another on each
+ * @param n_ranks  PEs of the job, the same on all
+ * @param id       [in] what chorusx_get_uniqueid made in one of the processes
+ * @param attr     [out] its members rank, n_ranks and id; others stay as they are
+ *
+ * Collective: no, any process that is to be a PE.
+ * Threads:    any, before the process joins.
+ * Ordering:   implies no barrier.
+ * Errors:     ERR_ARG for null, a rank or number out of range, bytes that are no id.
+ * Source:     NVSHMEM, nvshmemx_set_attr_uniqueid_args.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_set_attr_uniqueid_args(int rank, int n_ranks,
+                                              const chorusx_uniqueid_t *id,
+                                              chorusx_init_attr_t *attr);
 
 /* --- errors and inquiry ---------------------------------------------------------------- */
 /**

@@ -4,7 +4,9 @@
 
 #include "api/context.h"
 #include "api/environment.h"
+#include "api/uniqueid.h"
 #include "base/log.h"
+#include "boot/uniqueid.h"
 #include "coll/cuda/gpu.h"
 
 #include <string.h>
@@ -45,7 +47,8 @@ static chorus_status require_fresh(const char *function)
 static chorus_status check_attr(const char *function, unsigned flags,
                                 const chorusx_init_attr_t *attr)
 {
-    const unsigned unknown = flags & ~(CHORUSX_INIT_HEAP | CHORUSX_INIT_DEVICE);
+    const unsigned unknown =
+        flags & ~(CHORUSX_INIT_HEAP | CHORUSX_INIT_DEVICE | CHORUSX_INIT_UNIQUEID);
 
     if (unknown != 0)
         return CH_FAIL(CHORUS_ERR_ARG,
@@ -58,6 +61,8 @@ static chorus_status check_attr(const char *function, unsigned flags,
     if ((flags & CHORUSX_INIT_HEAP) != 0 && (unsigned)attr->heap >= CHORUS_HEAP_COUNT)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: heap is %d; expected a CHORUS_HEAP_ constant",
                        function, (int)attr->heap);
+    if ((flags & CHORUSX_INIT_UNIQUEID) != 0)
+        CH_TRY(ch_uniqueid_args_check(function, attr->rank, attr->n_ranks, &attr->id));
     if ((flags & CHORUSX_INIT_DEVICE) == 0) return CHORUS_OK;
     if (attr->device < 0)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: device is %d; expected 0 or more", function,
@@ -80,6 +85,14 @@ static void apply_attr(struct ch_options *options, unsigned flags,
     if ((flags & CHORUSX_INIT_HEAP) != 0) options->heap = attr->heap;
 }
 
+static chorus_status open_boot(unsigned flags, const chorusx_init_attr_t *attr,
+                               uint64_t timeout_ns, struct ch_boot **boot_out)
+{
+    if ((flags & CHORUSX_INIT_UNIQUEID) == 0) return ch_boot_open(timeout_ns, boot_out);
+    return ch_uniqueid_open(attr->id.bytes, (uint32_t)attr->rank, (uint32_t)attr->n_ranks,
+                            timeout_ns, boot_out);
+}
+
 static chorus_status start(const char *function, int level, unsigned flags,
                            const chorusx_init_attr_t *attr)
 {
@@ -92,7 +105,7 @@ static chorus_status start(const char *function, int level, unsigned flags,
     CH_TRY(ch_options_read(&options));
     apply_attr(&options, flags, attr);
     CH_TRY(ch_log_start(&options));
-    CH_TRY(ch_boot_open(options.timeout_ns, &boot));
+    CH_TRY(open_boot(flags, attr, options.timeout_ns, &boot));
     ch_log_name_pe((int)boot->me);
     if (boot->me == 0) ch_environment_warn();
     CH_TRY(ch_context_open(&options, boot, level, &context));

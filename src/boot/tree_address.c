@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "boot/tree.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -152,18 +151,25 @@ void ch_tree_address_print(const struct ch_tree_address *a, char text_out[CH_TRE
     (void)snprintf(text_out, CH_TREE_ADDRESS_TEXT, "[%s]:%u", ip, a->port);
 }
 
-void ch_tree_addresses(const struct ch_tree_door *door, char text_out[CH_TREE_TEXT_BYTES])
+void ch_tree_addresses_print(const struct ch_tree_address *addresses, uint32_t n,
+                             char text_out[CH_TREE_TEXT_BYTES])
 {
-    struct ch_tree_address own[CH_TREE_ADDRESSES];
-    const uint32_t n = ch_tree_own_addresses(door->port, own);
     size_t used = 0;
 
     for (uint32_t i = 0; i < n; i++) {
         char one[CH_TREE_ADDRESS_TEXT];
-        ch_tree_address_print(&own[i], one);
+        ch_tree_address_print(&addresses[i], one);
         used += (size_t)snprintf(text_out + used, CH_TREE_TEXT_BYTES - used, "%s%s",
                                  i == 0 ? "" : ",", one);
     }
+}
+
+void ch_tree_addresses(const struct ch_tree_door *door, char text_out[CH_TREE_TEXT_BYTES])
+{
+    struct ch_tree_address own[CH_TREE_ADDRESSES];
+    const uint32_t n = ch_tree_own_addresses(door->port, own);
+
+    ch_tree_addresses_print(own, n, text_out);
 }
 
 /* "host:port" or "[ip]:port", in the first `chars` of text. */

@@ -11,7 +11,7 @@
 #ifndef CH_TREE_ADDRESS_H
 #define CH_TREE_ADDRESS_H
 
-#include "base/error.h"
+#include "boot/tree.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +33,10 @@ uint32_t ch_tree_own_addresses(uint16_t port, struct ch_tree_address out[CH_TREE
 /* "10.0.0.1:4000", "[fd00::1]:4000" */
 void ch_tree_address_print(const struct ch_tree_address *address,
                            char text_out[CH_TREE_ADDRESS_TEXT]);
+
+/* The same of n, with commas between them. */
+void ch_tree_addresses_print(const struct ch_tree_address *addresses, uint32_t n,
+                             char text_out[CH_TREE_TEXT_BYTES]);
 
 /* "host:port,..." with names or numbers. Returns how many were found; 0 with why_out, if it
  * is not of that form or no name is known. */

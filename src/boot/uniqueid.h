@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * uniqueid.h: a job that a program puts together by itself. One process makes an id, the
+ * program carries it to the others by whatever means it has, and all join with it. The process
+ * that made the id is the tree's root, whichever PE it becomes.
+ */
+#ifndef CH_UNIQUEID_H
+#define CH_UNIQUEID_H
+
+#include "boot/boot.h"
+
+/* Makes an id and listens for those that join with it. A process listens for one id, its
+ * last. */
+CH_MUST_CHECK chorus_status ch_uniqueid_make(char *id_out, size_t bytes);
+
+/* Is this what ch_uniqueid_make made, as far as can be seen? */
+bool ch_uniqueid_check(const char *id, size_t bytes);
+
+/* Join the job as PE `me` of n. */
+CH_MUST_CHECK chorus_status ch_uniqueid_open(const char *id, uint32_t me, uint32_t n,
+                                             uint64_t timeout_ns, struct ch_boot **boot_out);
+
+#endif /* CH_UNIQUEID_H */

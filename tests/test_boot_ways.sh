@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Programs started by what is not chorusrun: mpirun with PMIx, an MPI communicator, torchrun's variables.
+# Usage: test_boot_ways.sh WAY N PROGRAM [ARGS...]
+set -u
+way=$1 n=$2
+shift 2
+# Of Open MPI's: it may run as root here, and with more processes than cores.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+case $way in
+mpirun)
+    command -v mpirun >/dev/null || { echo "no mpirun here"; exit 77; }
+    exec timeout 100 mpirun --oversubscribe -n "$n" "$@"
+    ;;
+torchrun)
+    # Ports of different runs at one time differ with the shell's own number.
+    port=$((20000 + $$ % 10000))
+    status=0 pids= rank=0
+    while [ $rank -lt "$n" ]; do
+        RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=$n MASTER_ADDR=localhost MASTER_PORT=$port CHORUS_SECRET=test \
+            timeout 100 "$@" &
+        pids="$pids $!" rank=$((rank + 1))
+    done
+    for pid in $pids; do wait "$pid" || status=$?; done
+    exit $status
+    ;;
+esac
+echo "no way named $way" >&2
+exit 2
