@@ -252,8 +252,8 @@ START_TEST(init_attr__what_is_no_attribute__is_refused)
 {
     chorusx_init_attr_t attr = {.heap = CHORUS_HEAP_host, .device = -1};
 
-    ASSERT_FAILS(chorusx_init_attr(4, &attr), CHORUS_ERR_ARG,
-                 "chorusx_init_attr: flags has bit 0x4");
+    ASSERT_FAILS(chorusx_init_attr(8, &attr), CHORUS_ERR_ARG,
+                 "chorusx_init_attr: flags has bit 0x8");
     ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_HEAP, NULL), CHORUS_ERR_ARG, "attr is null");
     ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_DEVICE, &attr), CHORUS_ERR_ARG,
                  "device is -1; expected 0 or more");

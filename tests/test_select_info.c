@@ -26,8 +26,8 @@ static int run(const char *environment, const char *arguments)
 static const struct {
     const char *arguments, *message; /* message: after "chorus-info: " */
 } refusals[] = {
-    {"", "no command; expected explain, algorithms, options, version or check"},
-    {"explan", "unknown command \"explan\"; expected explain, algorithms, options, version or check; did you mean \"explain\"?"},
+    {"", "no command; expected explain, algorithms, options, version, start or check"},
+    {"explan", "unknown command \"explan\"; expected explain, algorithms, options, version, start or check; did you mean \"explain\"?"},
     {"explain", "explain needs a word after it; see --help"},
     {"version 2", "version takes no word after it; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"reduce\"?"},
@@ -69,6 +69,34 @@ START_TEST(info__too_many_words__exit_2)
 {
     ck_assert_int_eq(run("", "explain reduce broadcast"), 2);
     ck_assert_str_eq(output, "chorus-info: \"broadcast\" is one word too many; see --help\n");
+}
+END_TEST
+
+/* The way that goes first, and of each other what is missing. */
+START_TEST(info__start__says_which_way_and_why_no_other)
+{
+    static const struct {
+        const char *environment, *says;
+    } ways[] = {
+        {"A=b", "no:  torchrun             RANK is not set\n"},
+        {"A=b",
+         "yes: nobody               nothing says that there are peers: a job of one PE\n"},
+        {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a",
+         "no:  torchrun             MASTER_PORT is not set\n"},
+        {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1",
+         "yes: torchrun             RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set\n"},
+        {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1",
+         "no:  nobody               one above goes first\n"},
+        {"CHORUS_BOOT_FD=", "no:  chorusrun            CHORUS_BOOT_FD is empty\n"},
+        {"CHORUS_BOOT_FD=9", "yes: chorusrun            CHORUS_BOOT_FD is set\n"},
+        {"CHORUS_BOOT_FD=9 CHORUS_ROOT=a:1", "yes: chorusrun --hosts    CHORUS_ROOT is set\n"},
+    };
+
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        ck_assert_int_eq(run(ways[i].environment, "start"), 0);
+        ck_assert_msg(strstr(output, ways[i].says) != NULL, "with %s no \"%s\" in: %s",
+                      ways[i].environment, ways[i].says, output);
+    }
 }
 END_TEST
 
@@ -333,6 +361,7 @@ static void add(TCase *tests)
     tcase_add_loop_test(tests, info__bad_command_line__one_message_and_exit_2, 0,
                         (int)(sizeof(refusals) / sizeof(refusals[0])));
     tcase_add_test(tests, info__too_many_words__exit_2);
+    tcase_add_test(tests, info__start__says_which_way_and_why_no_other);
     tcase_add_test(tests, info__bad_environment__exit_2);
     tcase_add_test(tests, info__explain__plan_rule_and_what_was_passed);
     tcase_add_test(tests, info__explain_dtype__takes_the_names_of_the_api);

@@ -29,7 +29,7 @@ enum {
 /* clang-format off */
 /* Commands: name, takes an operand. */
 #define COMMAND_LIST(X) \
-    X(explain, true) X(algorithms, false) X(options, false) X(version, false) X(check, true)
+    X(explain, true) X(algorithms, false) X(options, false) X(version, false) X(start, false) X(check, true)
 
 static const struct argp_option options[] = {
     {"bytes", KEY_BYTES, "BYTES", 0, "explain: bytes of the message, such as 64K", 0},
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         options,
         parse_option,
-        "explain COLL | algorithms | options | version | check FILE",
+        "explain COLL | algorithms | options | version | start | check FILE",
         "What Chorus has, and why a call would choose what.\v"
         "explain COLL   the plan for a call, its rule, and why the rules before it did not "
         "apply\n"
@@ -172,6 +172,8 @@ int main(int argc, char **argv)
         "options        the environment variables, with the values in force\n"
         "version        the version, the kernels inside, and where a job's objects would lie "
         "here\n"
+        "start          by what a job would be started that this process were in, and why by "
+        "nothing else\n"
         "check FILE     read a rule table and say what is in it",
         NULL,
         NULL,

@@ -21,6 +21,7 @@ CH_MUST_CHECK chorus_status info_explain(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_algorithms(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_options(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_version(const struct info_args *args);
+CH_MUST_CHECK chorus_status info_start(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_check(const struct info_args *args);
 
 #endif /* CHORUS_INFO_H */

@@ -42,8 +42,8 @@ static chorus_status alone_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 
 static bool alone_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    (void)snprintf(why_out, CH_WAY_WHY_BYTES, "nothing says that it has peers");
+    (void)snprintf(why_out, CH_WAY_WHY_BYTES, "nothing says that there are peers: a job of one PE");
     return true;
 }
 
-const struct ch_way ch_way_alone = {"nobody, as a job of one PE", alone_applies, alone_open};
+const struct ch_way ch_way_alone = {"nobody", alone_applies, alone_open};

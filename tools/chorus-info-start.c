@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chorus-info-start.c: the way this process was started, and why it is none of the others. */
+#include "chorus-info.h"
+
+#include "boot/ways.h"
+
+#include <stdio.h>
+
+enum { NAME_CHARS = 20 };
+
+chorus_status info_start(const struct info_args *args)
+{
+    bool is_found = false;
+
+    (void)args;
+    for (size_t i = 0; i < ch_ways_count; i++) {
+        char why[CH_WAY_WHY_BYTES];
+        const bool applies = ch_ways[i]->applies(why);
+
+        (void)printf("%-4s %-*s %s\n", applies && !is_found ? "yes:" : "no:", NAME_CHARS,
+                     ch_ways[i]->name, applies && is_found ? "one above goes first" : why);
+        is_found |= applies;
+    }
+    (void)printf("%-4s %-*s %s\n", "no:", NAME_CHARS, "a unique id, MPI",
+                 "a program that asks for it, by chorusx_init_attr, goes by it first");
+    return CHORUS_OK;
+}
