@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -27,6 +28,17 @@ bool ch_tree_watch_fd(struct ch_tree *tree, int fd, const void *what)
     return epoll_ctl(tree->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+/* For messages: as CHORUS_NODE says, where it does. */
+static void name_host(char out[CH_TREE_HOST_BYTES])
+{
+    const char *const node = secure_getenv("CHORUS_NODE");
+
+    if (node != NULL && *node != '\0')
+        (void)snprintf(out, CH_TREE_HOST_BYTES, "%s", node);
+    else
+        (void)gethostname(out, CH_TREE_HOST_BYTES - 1);
+}
+
 struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms)
 {
     struct ch_tree *tree = calloc(1, sizeof(*tree));
@@ -38,7 +50,7 @@ struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms)
         tree->children[i].fd = -1;
     for (int i = 0; i < CH_TREE_STRANGERS; i++)
         tree->strangers[i].fd = -1;
-    (void)gethostname(tree->host, sizeof(tree->host) - 1);
+    name_host(tree->host);
     tree->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (sodium_init() >= 0 && tree->epoll >= 0) return tree;
     if (tree->epoll >= 0) (void)close(tree->epoll);
