@@ -47,9 +47,9 @@ enum {
 
 enum {
     CH_NET_CARD_BYTES = 256, /* of what a PE tells all others before it is connected */
-    CH_NET_ALL = UINT32_MAX, /* every peer */
     CH_NET_WHY_BYTES = 160,
 };
+#define CH_NET_ALL UINT32_MAX /* every peer */
 
 #define CH_NET_NO_MAP PTRDIFF_MIN
 
