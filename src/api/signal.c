@@ -29,6 +29,12 @@ static chorus_status put_signal(const char *function, void *dest, const void *so
     CH_TRY(check_signal(t.context, function, update));
     link = t.context->link;
     transport = t.context->transport;
+    if (link->put_signal != NULL) {
+        const struct ch_put_signal put = {dest, source,       t.bytes, update->address,
+                                          op,   update->value};
+
+        return link->put_signal(transport, CH_CTX_DEFAULT, &put, t.pe, false);
+    }
     if (t.bytes != 0) CH_TRY(link->put(transport, CH_CTX_DEFAULT, dest, source, t.bytes, t.pe));
     CH_TRY(link->fence(transport, CH_CTX_DEFAULT));
     return link->amo(transport, CH_CTX_DEFAULT, op, update->address, sizeof(*update->address),

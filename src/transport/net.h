@@ -89,9 +89,9 @@ struct ch_net_ops {
     void (*forget)(struct ch_net *net, uint32_t pe, const char *there);
 
     /* The source must not change before is_sent; bytes is not 0. 1, 2, 4 or 8 aligned bytes
-     * arrive as one access. It may stay here until what ends a message is posted (say, get,
-     * amo), or is_sent, is_done or progress is called: a put and the word after it travel
-     * together. */
+     * arrive as one access. It may stay here until a word is posted,
+     * or is_sent, is_done or progress called, so that a put and the word after it travel
+     * together; so may a get, and atomics that come in numbers. */
     void (*put)(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
                 size_t bytes);
     /* An aligned word of 8 bytes becomes `value`, as one access. */

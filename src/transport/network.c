@@ -129,6 +129,21 @@ chorus_status ch_network_put(struct ch_network *network, uint32_t ctx, uint32_t 
     return wait_until(network, network->ops->is_sent, ctx, pe);
 }
 
+chorus_status ch_network_put_signal(struct ch_network *network, uint32_t ctx, uint32_t pe,
+                                    const struct ch_put_signal *put, bool is_nbi)
+{
+    lock(network);
+    if (put->bytes != 0)
+        network->ops->put(network->net, ctx, pe, put->dest, put->source, put->bytes);
+    if (put->op == CH_AMO_SET)
+        network->ops->say(network->net, ctx, pe, put->word, put->value);
+    else
+        network->ops->amo(network->net, ctx, pe, put->op, put->word, sizeof(*put->word),
+                          put->value, 0, NULL);
+    unlock(network);
+    return is_nbi ? standing(network) : wait_until(network, network->ops->is_sent, ctx, pe);
+}
+
 chorus_status ch_network_get_nbi(struct ch_network *network, uint32_t ctx, uint32_t pe,
                                  void *dst, const char *there, size_t bytes)
 {

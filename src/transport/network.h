@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 struct ch_network;
+struct ch_put_signal;
 
 /*
  * Collective over the job; on all PEs or on none. Null in *network_out where CHORUS_TRANSPORT
@@ -60,6 +61,10 @@ CH_MUST_CHECK chorus_status ch_network_put(struct ch_network *network, uint32_t 
 CH_MUST_CHECK chorus_status ch_network_put_nbi(struct ch_network *network, uint32_t ctx,
                                                uint32_t pe, char *there, const void *src,
                                                size_t bytes);
+/* The addresses in `put` are the peer's own; the source is free on return unless is_nbi. */
+CH_MUST_CHECK chorus_status ch_network_put_signal(struct ch_network *network, uint32_t ctx,
+                                                  uint32_t pe, const struct ch_put_signal *put,
+                                                  bool is_nbi);
 CH_MUST_CHECK chorus_status ch_network_get(struct ch_network *network, uint32_t ctx,
                                            uint32_t pe, void *dst, const char *there,
                                            size_t bytes);

@@ -98,6 +98,23 @@ static chorus_status routed_get_nbi(struct ch_transport *self, uint32_t ctx, voi
                               bytes);
 }
 
+static chorus_status routed_put_signal(struct ch_transport *self, uint32_t ctx,
+                                       const struct ch_put_signal *put, uint32_t pe,
+                                       bool is_nbi)
+{
+    struct ch_put_signal at_peer = *put;
+
+    if (!is_near(self, pe)) {
+        at_peer.dest = there(self, put->dest, pe);
+        at_peer.word = (uint64_t *)(void *)there(self, put->word, pe);
+        return ch_network_put_signal(self->network, ctx, pe, &at_peer, is_nbi);
+    }
+    CH_TRY(near_ops->put(self->mapped, ctx, put->dest, put->source, put->bytes, pe));
+    CH_TRY(near_ops->fence(self->mapped, ctx));
+    return near_ops->amo(self->mapped, ctx, put->op, put->word, sizeof(*put->word), put->value,
+                         0, pe, NULL);
+}
+
 static chorus_status routed_fence(struct ch_transport *self, uint32_t ctx)
 {
     CH_TRY(near_ops->fence(self->mapped, ctx));
@@ -132,6 +149,7 @@ const struct ch_transport_ops ch_transport_routed = {
     .put_nbi = routed_put_nbi,
     .get = routed_get,
     .get_nbi = routed_get_nbi,
+    .put_signal = routed_put_signal,
     .fence = routed_fence,
     .quiet = routed_quiet,
     .amo = routed_amo,

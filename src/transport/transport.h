@@ -5,11 +5,11 @@
  * A null entry means "cannot": the matching CH_CAP_ bit must then be clear (checked once, at
  * registration). The data path neither allocates, locks nor logs (but for cuda, whose
  * operations take microseconds anyway). `ctx` is an ordering and completion domain;
- * CH_CTX_DEFAULT is the only one yet, besides that of algorithms: what they send is waited for by
- * themselves, and a quiet of the program need not ask every peer for it. Every address called
- * symmetric is this PE's own address of the object; callers have checked it and pe. Whatever
- * stores to a peer's memory looks at the peer's door afterwards. All functions set *_out only
- * when they return CHORUS_OK.
+ * CH_CTX_DEFAULT is the only one yet, besides that of algorithms: what they send is waited for
+ * by themselves, and a quiet of the program need not ask every peer for it. Every address
+ * called symmetric is this PE's own address of the object; callers have checked it and pe.
+ * Whatever stores to a peer's memory looks at the peer's door afterwards. All functions set
+ * *_out only when they return CHORUS_OK.
  */
 #ifndef CH_TRANSPORT_H
 #define CH_TRANSPORT_H
@@ -19,6 +19,7 @@
 #include "heap/heap.h"
 #include "transport/amo.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,16 @@ enum {
 
 #define CH_CTX_DEFAULT 0u
 #define CH_CTX_ALGORITHMS 1u /* routes */
+
+/* Data, and a word of 8 bytes that is changed after it is there. */
+struct ch_put_signal {
+    void *dest; /* symmetric, as word is */
+    const void *source;
+    size_t bytes; /* may be 0 */
+    uint64_t *word;
+    enum ch_amo op; /* CH_AMO_SET or CH_AMO_ADD */
+    uint64_t value;
+};
 
 struct ch_transport_ops {
     const char *name; /* as users see it: "mapped" */
@@ -66,6 +77,10 @@ struct ch_transport_ops {
     /* Objects of this PE, for the host to look at; null: it may read them itself. */
     chorus_status (*load)(struct ch_transport *self, void *out, const void *symmetric,
                           size_t bytes);
+    /* Both as one message: null where put, fence and amo are as good. The source is free on
+     * return, or after quiet if is_nbi. */
+    chorus_status (*put_signal)(struct ch_transport *self, uint32_t ctx,
+                                const struct ch_put_signal *put, uint32_t pe, bool is_nbi);
     chorus_status (*fence)(struct ch_transport *self, uint32_t ctx);
     chorus_status (*quiet)(struct ch_transport *self, uint32_t ctx);
 

@@ -2,7 +2,12 @@
 /* post.c: operations become frames, and what is known of them later. */
 #include "transport/tcp/tcp.h"
 
+#include "base/clock.h"
+
 #include <string.h>
+
+/* Less than this from one atomic to the next is much. */
+#define BUSY_NS (5 * CH_NS_PER_US)
 
 /* A slot for an operation. Null: the link has failed. */
 static struct ch_tcp_slot *post(struct ch_net *net, uint32_t ctx, uint32_t pe,
@@ -61,7 +66,16 @@ void ch_tcp_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const 
     if (slot == NULL) return;
     slot->head.value = bytes;
     expect(net->links[pe], dst, bytes);
-    ch_tcp_flush(net, net->links[pe]);
+}
+
+/* Nobody waits here for what is done without a result, and the peer may: it goes at once,
+ * unless much does, and then together with what comes next. */
+static void flush_unless_busy(struct ch_net *net, struct ch_tcp_link *link)
+{
+    const uint64_t now_ns = ch_clock_ns();
+
+    if (now_ns - link->amo_ns >= BUSY_NS) ch_tcp_flush(net, link);
+    link->amo_ns = now_ns;
 }
 
 void ch_tcp_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
@@ -76,8 +90,10 @@ void ch_tcp_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, v
     slot->head.wants_reply = fetched_out != NULL;
     memcpy(slot->small, &operands, sizeof(operands));
     slot->small_bytes = sizeof(operands);
-    if (fetched_out != NULL) expect(net->links[pe], fetched_out, sizeof(*fetched_out));
-    ch_tcp_flush(net, net->links[pe]);
+    if (fetched_out != NULL)
+        expect(net->links[pe], fetched_out, sizeof(*fetched_out));
+    else
+        flush_unless_busy(net, net->links[pe]);
 }
 
 typedef bool (*is_over_fn)(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx);

@@ -82,6 +82,7 @@ struct ch_tcp_link {
     bool wants_room;   /* the socket is full: wait until it can be written */
     bool is_watched;   /* and epoll knows */
 
+    uint64_t amo_ns;                    /* when the last atomic without a result was posted */
     uint64_t posted, sent, done;        /* serials, see above */
     uint64_t asked;                     /* what the requests on their way cover */
     uint64_t ctx_posted[CH_TCP_CTXS];   /* of a context: its last operation */
