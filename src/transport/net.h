@@ -40,8 +40,9 @@ struct ch_net;
 
 enum {
     CH_NET_IN_ORDER = 1u << 0, /* puts of one context to one peer take effect in their order */
-    CH_NET_PASSIVE = 1u << 1,  /* operations take effect while the target computes; otherwise
-                                  while it, or its progress thread, makes progress */
+    CH_NET_PASSIVE = 1u << 1,  /* all but amo takes effect while the target computes, whose
+                                  watch tells nothing of it; otherwise while the target, or
+                                  its progress thread, makes progress */
     CH_NET_KEYS = 1u << 2,     /* peers must learn the keys of attached parts */
 };
 

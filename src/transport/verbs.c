@@ -210,10 +210,9 @@ static chorus_status verbs_open(const struct ch_net_terms *terms, struct ch_net 
 
 static uint32_t verbs_caps(const struct ch_net *net)
 {
+    if (!net->is_in_order) return CH_NET_KEYS; /* the peer's CPU stores words */
     /* Only software has no key under which writes may pass each other. */
-    const bool in_order = net->is_in_order && net->device.is_software;
-
-    return CH_NET_KEYS | (in_order ? CH_NET_IN_ORDER : 0);
+    return CH_NET_KEYS | CH_NET_PASSIVE | (net->device.is_software ? CH_NET_IN_ORDER : 0);
 }
 
 /* --- operations --- */

@@ -183,7 +183,7 @@ chorus_status ch_verbs_make_calls(struct ch_net *net)
 }
 
 /* One datagram; lost if there is no room, as it may be anyway. */
-static void call_peer(struct ch_net *net, struct ch_verbs_link *link)
+void ch_verbs_call_peer(struct ch_net *net, struct ch_verbs_link *link)
 {
     struct ch_verbs_call *call = (struct ch_verbs_call *)(void *)ch_verbs_sent_at(
         net, (uint32_t)(net->calls_sent % CALLS_SENT));
@@ -215,7 +215,8 @@ static void call_peer(struct ch_net *net, struct ch_verbs_link *link)
                                    .psn = link->psn,
                                    .link = link->index,
                                    .connected = link->is_connected,
-                                   .up = link->stage == CH_VERBS_UP};
+                                   .up = link->stage == CH_VERBS_UP,
+                                   .failed = link->stage == CH_VERBS_FAILED};
     sign(net, call);
     wr.wr.ud.ah = link->ah;
     wr.wr.ud.remote_qpn = net->peers[link->pe].card.qpn;
@@ -232,6 +233,10 @@ void ch_verbs_hear(struct ch_net *net, const struct ch_verbs_call *call)
     if (net->peers == NULL || !is_ours(net, call)) return;
     link = ch_verbs_link(net, call->ctx, call->from);
     if (link == NULL || link->stage == CH_VERBS_FAILED) return;
+    if (call->failed) {
+        ch_verbs_fail(net, link, CHORUS_ERR_ABORTED, "it has ended the link, after a failure");
+        return;
+    }
     if (!link->is_connected) {
         error = connect_qp(net, link, call);
         if (error != 0) {
@@ -244,7 +249,7 @@ void ch_verbs_hear(struct ch_net *net, const struct ch_verbs_call *call)
     }
     if (call->qpn != link->peer_qpn) return;
     if (call->connected) ch_verbs_is_up(net, link);
-    if (!call->up) call_peer(net, link);
+    if (!call->up) ch_verbs_call_peer(net, link);
 }
 
 void ch_verbs_call_again(struct ch_net *net)
@@ -258,7 +263,7 @@ void ch_verbs_call_again(struct ch_net *net)
         if (limit != 0 && now - link->since_ns > limit)
             ch_verbs_fail(net, link, CHORUS_ERR_TIMEOUT, "it does not answer; is it stopped?");
         else if (now >= link->call_ns)
-            call_peer(net, link);
+            ch_verbs_call_peer(net, link);
     }
 }
 
@@ -273,7 +278,7 @@ void ch_verbs_hold(struct ch_net *net, struct ch_verbs_link *link, const struct 
     if (link->n_held > 1) return;
     net->n_calling++;
     link->since_ns = ch_clock_ns();
-    call_peer(net, link);
+    ch_verbs_call_peer(net, link);
 }
 
 void ch_verbs_is_up(struct ch_net *net, struct ch_verbs_link *link)

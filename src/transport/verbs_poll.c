@@ -22,18 +22,20 @@ void ch_verbs_fail(struct ch_net *net, struct ch_verbs_link *link, chorus_status
     size_t used = 0;
     va_list args;
 
-    if (link != NULL) {
+    if (link != NULL && link->stage != CH_VERBS_FAILED) {
         if (link->n_held > 0) net->n_calling--;
         link->n_held = 0;
         net->n_owing -= (uint32_t)(link->made - link->sent);
         link->sent = link->made;
         link->stage = CH_VERBS_FAILED;
+        if (link->is_connected)
+            ch_verbs_call_peer(net, link); /* the peer may wait for this PE */
     }
     if (net->failed != CHORUS_OK) return;
     net->failed = code;
     if (link != NULL)
         used = (size_t)snprintf(
-            net->why, sizeof(net->why), "verbs: PE %u on %.48s, by %s: ", link->pe,
+            net->why, sizeof(net->why), "verbs: PE %u on host %.48s, by %s: ", link->pe,
             net->terms.hosts != NULL ? net->terms.hosts[link->pe] : "?", net->device.where);
     else
         used = (size_t)snprintf(net->why, sizeof(net->why), "verbs on %s: ", net->device.where);
@@ -175,7 +177,7 @@ static void complete(struct ch_net *net, const struct ibv_wc *wc)
         struct ch_verbs_link *link = net->links[which];
 
         if (wc->status != IBV_WC_SUCCESS)
-            ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "%s%s", ibv_wc_status_str(wc->status),
+            ch_verbs_fail(net, link, CHORUS_ERR_ABORTED, "%s%s", ibv_wc_status_str(wc->status),
                           cause(wc->status));
         retire(net, link, (uint32_t)wc->wr_id);
     }

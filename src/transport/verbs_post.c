@@ -115,6 +115,21 @@ static const struct ch_verbs_place *place_at(struct ch_net *net, struct ch_verbs
     return NULL;
 }
 
+/* Before any of it is touched. */
+static bool is_announced(struct ch_net *net, struct ch_verbs_link *link, const char *there,
+                         size_t bytes)
+{
+    const char *const end = there + bytes;
+
+    while (there < end) {
+        const struct ch_verbs_place *place = place_at(net, link, there);
+
+        if (place == NULL) return false;
+        there = place->base + place->bytes;
+    }
+    return true;
+}
+
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -255,6 +270,7 @@ void ch_verbs_do(struct ch_net *net, struct ch_verbs_link *link, const struct ch
 {
     size_t done = 0;
 
+    if (!is_announced(net, link, op->there, op->bytes)) return;
     switch (op->kind) {
     case CH_VERBS_PUT:
         for (size_t at = 0; at < op->bytes && link->stage == CH_VERBS_UP; at += done)

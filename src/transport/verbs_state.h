@@ -48,7 +48,8 @@ struct ch_verbs_call {
     uint32_t link;     /* the sender's number of it */
     uint8_t connected; /* the sender's queue pair to the receiver's */
     uint8_t up;        /* the sender knows that the receiver's is, too */
-    uint8_t rest[2];
+    uint8_t failed;    /* the sender uses the link no more */
+    uint8_t rest;
     unsigned char mac[32]; /* of all before, with the job's secret */
 };
 
@@ -173,9 +174,10 @@ void ch_verbs_fail(struct ch_net *net, struct ch_verbs_link *link, chorus_status
 struct ch_verbs_link *ch_verbs_link(struct ch_net *net, uint32_t ctx, uint32_t pe);
 struct ch_verbs_link *ch_verbs_link_known(const struct ch_net *net, uint32_t ctx, uint32_t pe);
 void ch_verbs_link_free(struct ch_verbs_link *link);
-/* A call came in; a call again, for each link that still waits; an operation for a link that is
- * not up yet; it is. */
+/* A call came in; one goes out; one again, for each link that still waits; an operation for a
+ * link that is not up yet; it is. */
 void ch_verbs_hear(struct ch_net *net, const struct ch_verbs_call *call);
+void ch_verbs_call_peer(struct ch_net *net, struct ch_verbs_link *link);
 void ch_verbs_call_again(struct ch_net *net);
 void ch_verbs_hold(struct ch_net *net, struct ch_verbs_link *link,
                    const struct ch_verbs_op *op);

@@ -351,7 +351,7 @@ static int fault(const char *name)
         quiet(0);
         sleep(3);
         put_once();
-        return expect("PE 1 on beta");
+        return expect("PE 1 on host beta");
     }
     if (strcmp(name, "key") == 0) {
         if (me == 1) {
