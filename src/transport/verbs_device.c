@@ -142,6 +142,22 @@ struct excuse {
     char text[200];
 };
 
+/* The library reports a file that it may not open as one that is not there. */
+static void excuse_open(struct ibv_device *device, struct excuse *excuse)
+{
+    const int error = errno;
+    char path[IBV_SYSFS_NAME_MAX + 32];
+
+    (void)snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
+    if (access(path, R_OK | W_OK) != 0 && errno == EACCES)
+        (void)snprintf(excuse->text, sizeof(excuse->text),
+                       "%s cannot be opened: this user needs the rights to read and write %s",
+                       ibv_get_device_name(device), path);
+    else
+        (void)snprintf(excuse->text, sizeof(excuse->text), "%s cannot be opened: %s",
+                       ibv_get_device_name(device), strerror(error));
+}
+
 static void add_ports(struct ibv_device *device, const struct ch_verbs_wish *wish,
                       struct port *ports, size_t *n, struct excuse *excuse)
 {
@@ -151,11 +167,7 @@ static void add_ports(struct ibv_device *device, const struct ch_verbs_wish *wis
     struct ibv_port_attr port_attr;
 
     if (context == NULL) {
-        (void)snprintf(excuse->text, sizeof(excuse->text), "%s cannot be opened: %s%s", name,
-                       strerror(errno),
-                       errno == EACCES || errno == EPERM
-                           ? "; this user needs read and write access to /dev/infiniband"
-                           : "");
+        excuse_open(device, excuse);
         return;
     }
     if (ibv_query_device(context, &attr) != 0) attr.phys_port_cnt = 0;
