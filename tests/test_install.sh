@@ -20,7 +20,7 @@ command -v pkg-config >/dev/null || {
 # Headers that programs compile into their kernels include nothing that is not installed, but for
 # the machines that base/exec.h does not choose there.
 device=$(find "$folder" -type d -path '*/chorus/device')
-grep -rh --include='*.h' --include='*.cuh' '^#include "' "$(dirname "$device")" |
+grep -rh --include='*.h' --include='*.cuh' --exclude-dir=compat '^#include "' "$(dirname "$device")" |
     cut -d '"' -f 2 | grep -v -e '^chorus/' -e '^base/exec_host' -e '^base/exec_sim' | sort -u >"$folder/included"
 while read -r header; do
     [ -f "$device/$header" ] || fail "$header is included by what is installed, and is not"
@@ -44,6 +44,30 @@ PE 1 of 2: the sum is 3" ] || fail "hello says \"$said\""
 
 # The programs find the library by themselves.
 unset LD_LIBRARY_PATH
+
+# So do those of OpenSHMEM, which oshcc compiles with what is installed, and pkg-config describes.
+cat >"$folder/shmem.c" <<'END'
+#include <shmem.h>
+static int word = -1;
+int main(void)
+{
+    shmem_init();
+    int me = shmem_my_pe(), n = shmem_n_pes();
+    shmem_p(&word, me, (me + 1) % n);
+    shmem_barrier_all();
+    return word != (me + n - 1) % n;
+}
+END
+(cd "$folder" && "$bin/oshcc" -Wall -Werror shmem.c -o shmem) || fail "oshcc does not compile"
+readelf -d "$folder/shmem" | grep -q "$2" && fail "oshcc uses the build folder"
+"$bin/oshrun" -np 2 "$folder/shmem" || fail "a program of oshcc does not run"
+flags=$(PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$folder \
+    PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
+    pkg-config --cflags --libs chorus-shmem) || fail "pkg-config does not know chorus-shmem"
+# shellcheck disable=SC2086 # a list of flags
+cc "$folder/shmem.c" $flags "-Wl,-rpath,$(dirname "$library")" -o "$folder/shmem2" ||
+    fail "cannot be compiled with $flags"
+"$bin/oshrun" -np 2 "$folder/shmem2" || fail "a program of chorus-shmem.pc does not run"
 "$bin/chorusrun" -n 2 "$bin/chorus-sweep" --coll sync -n 1 >"$folder/log" 2>&1 ||
     fail "chorus-sweep: $(cat "$folder/log")"
 "$bin/chorus-info" check "$table" >"$folder/log" 2>&1 ||
