@@ -186,6 +186,8 @@ SHMEM_DECLARE(int, team_sync, shmem_team_t team)
 #define SHMEM_DECLARE_MOVE(NAME, T, kind) SHMEM_MOVE_CALLS(SHMEM_DECLARE_C, , NAME##_, , T)
 SHMEM_RMA_TYPES(SHMEM_DECLARE_MOVE)
 SHMEM_MOVE_CALLS(SHMEM_DECLARE_C, , , mem, void)
+#define SHMEM_DECLARE_SCAN(NAME, T, kind) SHMEM_SCAN_CALLS(SHMEM_DECLARE_C, , NAME##_, T)
+SHMEM_ARITHMETIC_TYPES(SHMEM_DECLARE_SCAN)
 #define SHMEM_DECLARE_and(NAME, T, kind) SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME##_, T, and)
 #define SHMEM_DECLARE_or(NAME, T, kind) SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME##_, T, or)
 #define SHMEM_DECLARE_xor(NAME, T, kind) SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME##_, T, xor)
@@ -207,6 +209,10 @@ SHMEM_DECLARE(void, sync, SHMEM_ACTIVE_SET, long *pSync)
                   int PE_root, SHMEM_ACTIVE_SET, long *pSync)                        \
     SHMEM_DECLARE(void, fcollect##N, void *dest, const void *source, size_t nelems,  \
                   SHMEM_ACTIVE_SET, long *pSync)                                     \
+    SHMEM_DECLARE(void, collect##N, void *dest, const void *source, size_t nelems,   \
+                  SHMEM_ACTIVE_SET, long *pSync)                                     \
+    SHMEM_DECLARE(void, alltoalls##N, void *dest, const void *source, ptrdiff_t dst, \
+                  ptrdiff_t sst, size_t nelems, SHMEM_ACTIVE_SET, long *pSync)       \
     SHMEM_DECLARE(void, alltoall##N, void *dest, const void *source, size_t nelems,  \
                   SHMEM_ACTIVE_SET, long *pSync)
 SHMEM_DECLARE_ACTIVE(32)

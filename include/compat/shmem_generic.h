@@ -79,6 +79,12 @@
 #define shmem_broadcast(team, ...) SHMEM_COLL(broadcast, team, __VA_ARGS__)
 #define shmem_fcollect(team, ...) SHMEM_COLL(fcollect, team, __VA_ARGS__)
 #define shmem_alltoall(team, ...) SHMEM_COLL(alltoall, team, __VA_ARGS__)
+#define shmem_collect(team, ...) SHMEM_COLL(collect, team, __VA_ARGS__)
+#define shmem_alltoalls(team, ...) SHMEM_COLL(alltoalls, team, __VA_ARGS__)
+#define shmem_sum_inscan(team, ...) \
+    SHMEM_GENERIC_TEAM(SHMEM_ARITHMETIC_CTYPES, sum_inscan, team, __VA_ARGS__)
+#define shmem_sum_exscan(team, ...) \
+    SHMEM_GENERIC_TEAM(SHMEM_ARITHMETIC_CTYPES, sum_exscan, team, __VA_ARGS__)
 #define shmem_max_reduce(team, ...) SHMEM_COLL(max_reduce, team, __VA_ARGS__)
 #define shmem_min_reduce(team, ...) SHMEM_COLL(min_reduce, team, __VA_ARGS__)
 #define shmem_sum_reduce(team, ...) \

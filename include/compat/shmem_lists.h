@@ -150,6 +150,15 @@
     C(A, NAME##fcollect##mem, (OWN(dest), OWN(source), nelems), T *dest, const T *source,      \
       size_t nelems)                                                                           \
     C(A, NAME##alltoall##mem, (OWN(dest), OWN(source), nelems), T *dest, const T *source,      \
+      size_t nelems)                                                                           \
+    C(A, NAME##collect##mem, (OWN(dest), OWN(source), nelems), T *dest, const T *source,       \
+      size_t nelems)                                                                           \
+    C(A, NAME##alltoalls##mem, (OWN(dest), OWN(source), dst, sst, nelems), T *dest,            \
+      const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+#define SHMEM_SCAN_CALLS(C, A, NAME, T)                                                        \
+    C(A, NAME##sum_inscan, (OWN(dest), OWN(source), nelems), T *dest, const T *source,         \
+      size_t nelems)                                                                           \
+    C(A, NAME##sum_exscan, (OWN(dest), OWN(source), nelems), T *dest, const T *source,         \
       size_t nelems)
 #define SHMEM_REDUCE_CALLS(C, A, NAME, T, OP)                                                  \
     C(A, NAME##OP##_reduce, (OWN(dest), OWN(source), nreduce), T *dest, const T *source,       \

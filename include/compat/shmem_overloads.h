@@ -34,6 +34,8 @@ CHORUS_WAIT_CTYPES(SHMEM_OVERLOAD_ROW, SHMEM_WAIT_CALLS)
 static inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
 #define SHMEM_OVERLOAD_MOVE(A, NAME, T, kind) SHMEM_MOVE_CALLS(SHMEM_OVERLOAD_C, NAME, , , T)
 SHMEM_RMA_CTYPES(SHMEM_OVERLOAD_MOVE, )
+#define SHMEM_OVERLOAD_SCAN(A, NAME, T, kind) SHMEM_SCAN_CALLS(SHMEM_OVERLOAD_C, NAME, , T)
+SHMEM_ARITHMETIC_CTYPES(SHMEM_OVERLOAD_SCAN, )
 #define SHMEM_OVERLOAD_OP(OP, NAME, T, kind) SHMEM_OVERLOAD_REDUCE(NAME, T, OP)
 #define SHMEM_OVERLOAD_REDUCE(NAME, T, OP)                                                    \
     static inline int shmem_##OP##_reduce(shmem_team_t team, T *dest, const T *source,        \

@@ -117,14 +117,21 @@ static void broadcast(struct active_set set, chorusx_call call, size_t bytes)
     free(kept);
 }
 
-#define DEFINE_ACTIVE(N, TYPE)                                                             \
-    DEFINE(void, broadcast##N, void *dest, const void *source, size_t nelems, int PE_root, \
-           SHMEM_ACTIVE_SET, long *pSync)                                                  \
-    {                                                                                      \
-        (void)pSync;                                                                       \
-        broadcast(SET, CALL(broadcast, nelems, TYPE, .root = PE_root), nelems *(N / 8));   \
-    }                                                                                      \
-    DEFINE_ACTIVE_MOVE(N, TYPE, fcollect)                                                  \
+#define DEFINE_ACTIVE(N, TYPE)                                                               \
+    DEFINE(void, broadcast##N, void *dest, const void *source, size_t nelems, int PE_root,   \
+           SHMEM_ACTIVE_SET, long *pSync)                                                    \
+    {                                                                                        \
+        (void)pSync;                                                                         \
+        broadcast(SET, CALL(broadcast, nelems, TYPE, .root = PE_root), nelems *(N / 8));     \
+    }                                                                                        \
+    DEFINE(void, alltoalls##N, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, \
+           size_t nelems, SHMEM_ACTIVE_SET, long *pSync)                                     \
+    {                                                                                        \
+        (void)pSync;                                                                         \
+        collect(SET, CALL(alltoalls, nelems, TYPE, .dst = dst, .sst = sst));                 \
+    }                                                                                        \
+    DEFINE_ACTIVE_MOVE(N, TYPE, collect)                                                     \
+    DEFINE_ACTIVE_MOVE(N, TYPE, fcollect)                                                    \
     DEFINE_ACTIVE_MOVE(N, TYPE, alltoall)
 #define DEFINE_ACTIVE_MOVE(N, TYPE, COLL)                                                  \
     DEFINE(void, COLL##N, void *dest, const void *source, size_t nelems, SHMEM_ACTIVE_SET, \
@@ -133,13 +140,13 @@ static void broadcast(struct active_set set, chorusx_call call, size_t bytes)
         (void)pSync;                                                                       \
         collect(SET, CALL(COLL, nelems, TYPE, .root = 0));                                 \
     }
-#define CALL(COLL, n, TYPE, member)             \
+#define CALL(COLL, n, TYPE, ...)                \
     ((chorusx_call){.coll = CHORUS_COLL_##COLL, \
                     .dest = OWN(dest),          \
                     .source = OWN(source),      \
                     .count = (n),               \
                     .type = (TYPE),             \
-                    member})
+                    __VA_ARGS__})
 DEFINE_ACTIVE(32, CHORUS_TYPE_u32)
 DEFINE_ACTIVE(64, CHORUS_TYPE_u64)
 

@@ -72,6 +72,9 @@ DEFINE(int, team_sync, shmem_team_t team)
 SHMEM_RMA_TYPES(DEFINE_MOVE)
 SHMEM_MOVE_CALLS(DEFINE_C, , , mem, void)
 
+#define DEFINE_SCAN(NAME, T, kind) SHMEM_SCAN_CALLS(DEFINE_C, , NAME##_, T)
+SHMEM_ARITHMETIC_TYPES(DEFINE_SCAN)
+
 #define DEFINE_and(NAME, T, kind) SHMEM_REDUCE_CALLS(DEFINE_C, , NAME##_, T, and)
 #define DEFINE_or(NAME, T, kind) SHMEM_REDUCE_CALLS(DEFINE_C, , NAME##_, T, or)
 #define DEFINE_xor(NAME, T, kind) SHMEM_REDUCE_CALLS(DEFINE_C, , NAME##_, T, xor)

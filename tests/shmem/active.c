@@ -61,6 +61,28 @@ static void move(int place, int start, int log_stride, int size)
     }
 }
 
+/* Blocks of one to `size` elements, then elements that lie apart. */
+static void collect(int place, int start, int log_stride, int size)
+{
+    const size_t mine = (size_t)place + 1;
+    int at = 0;
+
+    fill(place, size);
+    shmem_collect32(dest32, source32, mine, start, log_stride, size, pSync);
+    shmem_collect64(dest64, source64, mine, start, log_stride, size, pSync);
+    for (int from = 0; from < size; from++)
+        for (int i = 0; i <= from; i++, at++)
+            EXPECT(dest32[at] == value(from, i) && dest64[at] == value(from, i));
+    EXPECT(dest32[at] == -1 && dest64[at] == -1);
+    fill(place, size);
+    shmem_alltoalls32(dest32, source32, 3, 2, 1, start, log_stride, size, pSync);
+    shmem_alltoalls64(dest64, source64, 2, 3, 1, start, log_stride, size, pSync);
+    for (int from = 0; from < size; from++) {
+        EXPECT(dest32[3 * from] == value(from, 2 * place) && dest32[3 * from + 1] == -1);
+        EXPECT(dest64[2 * from] == value(from, 3 * place) && dest64[2 * from + 1] == -1);
+    }
+}
+
 static void meet_and_add(int place, int start, int log_stride, int size)
 {
     const int right = start + ((place + 1) % size << log_stride),
@@ -95,6 +117,7 @@ int main(void)
                     if (place < 0) continue;
                     turn = 10 * (start + n * (size + 5 * log_stride));
                     move(place, start, log_stride, size);
+                    collect(place, start, log_stride, size);
                     meet_and_add(place, start, log_stride, size);
                 }
     shmem_finalize();

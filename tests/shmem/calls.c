@@ -291,27 +291,37 @@ SHMEM_OLD_AMO_TYPES(TEST_OLD_AMO)
     }
 SHMEM_OLD_AMO_EXTENDED_TYPES(TEST_OLD_EXTENDED)
 
-#define TEST_MOVE(NAME, T, kind)                                                        \
-    static void move_##NAME(void)                                                       \
-    {                                                                                   \
-        static T dest[3 * PES_MAX], source[3 * PES_MAX];                                \
-        const int root = n - 1;                                                         \
-                                                                                        \
-        meet();                                                                         \
-        for (int i = 0; i < 3 * n; i++)                                                 \
-            source[i] = VALUE(T, me, i);                                                \
-        POISON(T, dest);                                                                \
-        EXPECT(shmem_##NAME##_broadcast(SHMEM_TEAM_WORLD, dest, source, 3, root) == 0); \
-        EXPECT(dest[0] == VALUE(T, root, 0) && dest[2] == VALUE(T, root, 2));           \
-        EXPECT(dest[3] == (T)100);                                                      \
-        POISON(T, dest);                                                                \
-        EXPECT(shmem_##NAME##_fcollect(SHMEM_TEAM_WORLD, dest, source, 3) == 0);        \
-        for (int i = 0; i < 3 * n; i++)                                                 \
-            EXPECT(dest[i] == VALUE(T, i / 3, i % 3));                                  \
-        POISON(T, dest);                                                                \
-        EXPECT(shmem_##NAME##_alltoall(SHMEM_TEAM_WORLD, dest, source, 3) == 0);        \
-        for (int i = 0; i < 3 * n; i++)                                                 \
-            EXPECT(dest[i] == VALUE(T, i / 3, 3 * me + i % 3));                         \
+#define TEST_MOVE(NAME, T, kind)                                                               \
+    static void move_##NAME(void)                                                              \
+    {                                                                                          \
+        static T dest[3 * PES_MAX], source[3 * PES_MAX];                                       \
+        const int root = n - 1;                                                                \
+                                                                                               \
+        meet();                                                                                \
+        for (int i = 0; i < 3 * n; i++)                                                        \
+            source[i] = VALUE(T, me, i);                                                       \
+        POISON(T, dest);                                                                       \
+        EXPECT(shmem_##NAME##_broadcast(SHMEM_TEAM_WORLD, dest, source, 3, root) == 0);        \
+        EXPECT(dest[0] == VALUE(T, root, 0) && dest[2] == VALUE(T, root, 2));                  \
+        EXPECT(dest[3] == (T)100);                                                             \
+        POISON(T, dest);                                                                       \
+        EXPECT(shmem_##NAME##_fcollect(SHMEM_TEAM_WORLD, dest, source, 3) == 0);               \
+        for (int i = 0; i < 3 * n; i++)                                                        \
+            EXPECT(dest[i] == VALUE(T, i / 3, i % 3));                                         \
+        POISON(T, dest);                                                                       \
+        EXPECT(shmem_##NAME##_alltoall(SHMEM_TEAM_WORLD, dest, source, 3) == 0);               \
+        for (int i = 0; i < 3 * n; i++)                                                        \
+            EXPECT(dest[i] == VALUE(T, i / 3, 3 * me + i % 3));                                \
+        POISON(T, dest);                                                                       \
+        EXPECT(shmem_##NAME##_collect(SHMEM_TEAM_WORLD, dest, source, (size_t)(1 + me % 2)) == \
+               0);                                                                             \
+        for (int pe = 0, at = 0; pe < n; at += 1 + pe++ % 2)                                   \
+            EXPECT(dest[at] == VALUE(T, pe, 0) &&                                              \
+                   (pe % 2 == 0 || dest[at + 1] == VALUE(T, pe, 1)));                          \
+        POISON(T, dest);                                                                       \
+        EXPECT(shmem_##NAME##_alltoalls(SHMEM_TEAM_WORLD, dest, source, 3, 2, 1) == 0);        \
+        for (int i = 0; i < 3 * n; i++)                                                        \
+            EXPECT(dest[i] == (i % 3 != 0 ? (T)100 : VALUE(T, i / 3, 2 * me)));                \
     }
 SHMEM_RMA_TYPES(TEST_MOVE)
 
@@ -328,7 +338,29 @@ static void move_bytes(void)
     EXPECT(dest[2 * n - 1] == VALUE(char, n - 1, 1));
     EXPECT(shmem_alltoallmem(SHMEM_TEAM_WORLD, dest, source, 3) == 0);
     EXPECT(dest[3 * n - 1] == VALUE(char, n - 1, 3 * me + 2));
+    EXPECT(shmem_collectmem(SHMEM_TEAM_WORLD, dest, source, 1) == 0);
+    EXPECT(dest[n - 1] == VALUE(char, n - 1, 0));
+    EXPECT(shmem_alltoallsmem(SHMEM_TEAM_WORLD, dest, source, 2, 1, 1) == 0);
+    EXPECT(dest[2 * (n - 1)] == VALUE(char, n - 1, me));
 }
+
+#define TEST_SCAN(NAME, T, kind)                                                   \
+    static void scan_##NAME(void)                                                  \
+    {                                                                              \
+        static T dest[2], source[2];                                               \
+        T before = (T)0;                                                           \
+                                                                                   \
+        meet();                                                                    \
+        source[0] = source[1] = (T)(me + turn % 3);                                \
+        for (int pe = 0; pe < me; pe++)                                            \
+            before = (T)(before + (T)(pe + turn % 3));                             \
+        dest[0] = dest[1] = (T)100;                                                \
+        EXPECT(shmem_##NAME##_sum_inscan(SHMEM_TEAM_WORLD, dest, source, 1) == 0); \
+        EXPECT(dest[0] == (T)(before + source[0]) && dest[1] == (T)100);           \
+        EXPECT(shmem_##NAME##_sum_exscan(SHMEM_TEAM_WORLD, dest, source, 2) == 0); \
+        EXPECT(dest[0] == before && dest[1] == before);                            \
+    }
+SHMEM_ARITHMETIC_TYPES(TEST_SCAN)
 
 /* x OP y, as C writes it. */
 #define FOLD_and(x, y) ((x) & (y))
@@ -421,6 +453,9 @@ int main(void)
     SHMEM_RMA_TYPES(RUN)
 #undef RUN
     move_bytes();
+#define RUN(NAME, T, kind) scan_##NAME();
+    SHMEM_ARITHMETIC_TYPES(RUN)
+#undef RUN
 #define RUN_and(NAME, T, kind) RUN(NAME, and);
 #define RUN_or(NAME, T, kind) RUN(NAME, or);
 #define RUN_xor(NAME, T, kind) RUN(NAME, xor);

@@ -145,6 +145,10 @@ EXPANDED(CHORUS_WAIT_CTYPES(TEST_WAIT, ))
         LATER(EXPECT)(dest[n - 1] == (T)(10 * (n - 1)));                                      \
         LATER(EXPECT)(LATER(shmem_alltoall)(SHMEM_TEAM_WORLD, dest, source, 1) == 0);         \
         LATER(EXPECT)(dest[n - 1] == (T)(10 * (n - 1) + me));                                 \
+        LATER(EXPECT)(LATER(shmem_collect)(SHMEM_TEAM_WORLD, dest, source, 1) == 0);          \
+        LATER(EXPECT)(dest[n - 1] == (T)(10 * (n - 1)));                                      \
+        LATER(EXPECT)(LATER(shmem_alltoalls)(SHMEM_TEAM_WORLD, dest, source, 1, 1, 1) == 0);  \
+        LATER(EXPECT)(dest[n - 1] == (T)(10 * (n - 1) + me));                                 \
         LATER(EXPECT)(LATER(shmem_max_reduce)(SHMEM_TEAM_WORLD, dest, source, 1) == 0);       \
         LATER(EXPECT)(dest[0] == (T)(10 * (n - 1)));                                          \
         LATER(EXPECT)(LATER(shmem_min_reduce)(SHMEM_TEAM_WORLD, dest, source, 1) == 0);       \
@@ -160,6 +164,10 @@ EXPANDED(SHMEM_RMA_CTYPES(TEST_MOVE, ))
         source[0] = (T)2;                                                                \
         LATER(EXPECT)(LATER(shmem_sum_reduce)(SHMEM_TEAM_WORLD, dest, source, 1) == 0);  \
         LATER(EXPECT)(dest[0] == (T)(2 * n));                                            \
+        LATER(EXPECT)(LATER(shmem_sum_inscan)(SHMEM_TEAM_WORLD, dest, source, 1) == 0);  \
+        LATER(EXPECT)(dest[0] == (T)(2 * (me + 1)));                                     \
+        LATER(EXPECT)(LATER(shmem_sum_exscan)(SHMEM_TEAM_WORLD, dest, source, 1) == 0);  \
+        LATER(EXPECT)(dest[0] == (T)(2 * me));                                           \
         LATER(EXPECT)(LATER(shmem_prod_reduce)(SHMEM_TEAM_WORLD, dest, source, 1) == 0); \
         LATER(EXPECT)(dest[0] == (T)(1 << n));                                           \
     }
