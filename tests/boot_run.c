@@ -15,7 +15,8 @@ void start(const char *const *args)
 
     ck_assert_ptr_nonnull(argv[0]);
     for (; *args != NULL && n < ARGS_MAX - 1; args++) {
-        const char *program = strstr(*args, "_PE") != NULL ? getenv(*args) : NULL;
+        const bool is_name = strstr(*args, "_PE") != NULL || strcmp(*args, "LAUNCH_HERE") == 0;
+        const char *program = is_name ? getenv(*args) : NULL;
         argv[n++] = program != NULL ? program : *args;
     }
     r = (struct run){.status = -1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boot_run.h: run chorusrun as its users do, and look at what came out. CHORUSRUN,
- * BOOT_PE and WIRE_PE in the environment name the programs.
+ * BOOT_PE, WIRE_PE and LAUNCH_HERE in the environment name the programs.
  */
 #ifndef BOOT_RUN_H
 #define BOOT_RUN_H
@@ -32,8 +32,8 @@ struct run {
 
 extern struct run r;
 
-/* Start chorusrun with these arguments, null-terminated; BOOT_PE and WIRE_PE among them stand
- * for their paths. */
+/* Start chorusrun with these arguments, null-terminated; BOOT_PE, WIRE_PE and LAUNCH_HERE
+ * among them stand for their paths. */
 void start(const char *const *args);
 
 /* Read what came. Returns false at the end of both, which is when all who held them are gone.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorusrun: start the PEs of a job on this machine, connect them, and end them together. */
-#include "chorusrun.h"
+/* chorusrun: start the PEs of a job, connect them, and end them together. */
+#include "chorusrun_agent.h"
+#include "chorusrun_front.h"
 
 #include "base/clock.h"
 
@@ -14,8 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What poll watches: the signals, the outlets, then a socket and two streams of each PE. */
-enum { FDS_OF_JOB = 2, FDS_PER_PE = 3 };
+/* What poll watches: the signals, the outlets, standard input, the control plane and an agent's
+ * input; then a socket and two streams of each PE, or of each host. */
+enum { FDS_OF_JOB = 5, FDS_PER_PE = 3 };
 
 /* Milliseconds before a refused send is tried again. */
 enum { RETRY_MS = 1 };
@@ -56,11 +58,25 @@ static int take_signals(sigset_t *old_out)
     return fd;
 }
 
+static void hear_end(struct job *job, struct pe *pe, int wait_status)
+{
+    const bool is_killed = WIFSIGNALED(wait_status);
+    char why[CH_WIRE_REASON_BYTES];
+    int status;
+
+    if (!is_killed && wait_status != 0 && spawn_has_failed(job, &status, why))
+        job_hear(job, pe, &(struct news){NEWS_UNRUN, status, why});
+    else
+        job_hear(job, pe,
+                 &(struct news){NEWS_ENDED, wait_status,
+                                is_killed ? memory_blame(WTERMSIG(wait_status)) : ""});
+}
+
 /* Reap all who ended before judging any: each verdict looks at who else is still there, and at
  * what a PE said last. */
 static void reap(struct job *job)
 {
-    int *statuses = calloc(job->args->n, sizeof(int));
+    int *statuses = calloc(job->n_pes, sizeof(int));
     int status;
     pid_t pid;
 
@@ -81,7 +97,7 @@ static void reap(struct job *job)
     for (uint32_t i = 0; i < job->n_started; i++) {
         if (statuses[i] == -1) continue;
         mail_close(job, &job->pes[i].mail);
-        job_judge(job, &job->pes[i], statuses[i]);
+        hear_end(job, &job->pes[i], statuses[i]);
     }
     free(statuses);
 }
@@ -97,29 +113,52 @@ static void handle_signals(struct job *job, int signals)
 
     while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (is_to_end(info.ssi_signo)) output_hurry(job);
-        if (info.ssi_signo == SIGCHLD)
+        if (info.ssi_signo == SIGCHLD && job->front != NULL)
+            front_reap(job);
+        else if (info.ssi_signo == SIGCHLD)
             reap(job);
-        else if (info.ssi_code != SI_KERNEL)
+        else if (is_to_end(info.ssi_signo) && front_ends_early(job, (int)info.ssi_signo))
+            continue;
+        else if (info.ssi_code != SI_KERNEL || job->front != NULL)
             signal_all(job, (int)info.ssi_signo);
         /* else it is the terminal's, which sent it to PEs as well. */
     }
 }
 
-/* When something is due next, if nothing happens before: UINT64_MAX if never. */
-static uint64_t next_due(const struct job *job)
+/* Is there a PE, or a host that may have some? */
+static bool is_running(const struct job *job)
 {
-    if (job->n_alive == 0) return job->is_hurried ? job->give_up_at_ns : job->end_at_ns;
+    return job->n_alive > 0 || (job->front != NULL && front_is_open(job->front));
+}
+
+/* When something of the job itself is due next: UINT64_MAX if never. */
+static uint64_t job_due(const struct job *job)
+{
+    if (!is_running(job)) return job->is_hurried ? job->give_up_at_ns : job->end_at_ns;
     if (job->is_killed) return UINT64_MAX;
     if (job->is_ending) return job->kill_at_ns;
     return job->end_at_ns < job->lost_at_ns ? job->end_at_ns : job->lost_at_ns;
+}
+
+/* When something is due next, if nothing happens before. */
+static uint64_t next_due(const struct job *job)
+{
+    const uint64_t of_job = job_due(job);
+    uint64_t other = UINT64_MAX;
+
+    if (job->front != NULL && is_running(job)) other = front_due(job->front);
+    if (job->agent != NULL) other = agent_due(job->agent);
+    return of_job < other ? of_job : other;
 }
 
 static void do_due(struct job *job)
 {
     const uint64_t now = ch_clock_ns();
 
+    if (job->front != NULL) front_do_due(job);
+    if (job->agent != NULL) agent_do_due(job);
     if (!job->is_ending && now >= job->lost_at_ns) job_judge_missed(job);
-    if (now >= job->end_at_ns && (!job->is_ending || job->n_alive == 0)) job_end_late(job);
+    if (now >= job->end_at_ns && (!job->is_ending || !is_running(job))) job_end_late(job);
     if (job->is_ending && !job->is_killed && now >= job->kill_at_ns) job_kill(job);
 }
 
@@ -136,7 +175,7 @@ static int poll_ms(const struct job *job)
     return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-static nfds_t watch_one(struct pollfd *fds, nfds_t *n, int fd, short events)
+nfds_t watch_one(struct pollfd *fds, nfds_t *n, int fd, short events)
 {
     if (fd < 0) return 0;
     fds[*n] = (struct pollfd){fd, events, 0};
@@ -151,11 +190,15 @@ static nfds_t watch(struct job *job, int signals, struct pollfd *fds)
 
     (void)watch_one(fds, &n, signals, POLLIN);
     (void)watch_one(fds, &n, job->wake, POLLIN);
+    if (job->agent != NULL) agent_watch(job->agent, fds, &n);
+    if (job->front != NULL) front_watch(job, fds, &n);
     for (uint32_t i = 0; i < job->n_started; i++) {
         struct pe *pe = &job->pes[i];
         pe->mail_at = watch_one(fds, &n, pe->mail.sock, mail_events(&pe->mail));
-        pe->out_at = stream_has_room(&pe->out) ? watch_one(fds, &n, pe->out.fd, POLLIN) : 0;
-        pe->err_at = stream_has_room(&pe->err) ? watch_one(fds, &n, pe->err.fd, POLLIN) : 0;
+        pe->out_at =
+            stream_has_room(job, &pe->out) ? watch_one(fds, &n, pe->out.fd, POLLIN) : 0;
+        pe->err_at =
+            stream_has_room(job, &pe->err) ? watch_one(fds, &n, pe->err.fd, POLLIN) : 0;
     }
     return n;
 }
@@ -166,6 +209,8 @@ static void handle_events(struct job *job, int signals, const struct pollfd *fds
     const bool must_retry = job->must_retry;
 
     if (fds[0].revents != 0) handle_signals(job, signals);
+    if (job->agent != NULL) agent_serve(job, fds);
+    if (job->front != NULL) front_serve(job, fds);
     job->must_retry = false;
     for (uint32_t i = 0; i < job->n_started; i++) {
         struct pe *pe = &job->pes[i];
@@ -194,10 +239,10 @@ static bool has_time(const struct job *job)
 
 static void run_job(struct job *job, int signals)
 {
-    struct pollfd *fds = calloc(FDS_OF_JOB + FDS_PER_PE * (size_t)job->args->n, sizeof(*fds));
+    struct pollfd *fds = calloc(FDS_OF_JOB + FDS_PER_PE * (size_t)job->n_pes, sizeof(*fds));
 
     if (fds == NULL) die("cannot watch PEs");
-    while (job->n_alive > 0)
+    while (is_running(job))
         take_turn(job, signals, fds);
     if (job->is_ending) job_sweep();
     output_finish(job);
@@ -208,36 +253,64 @@ static void run_job(struct job *job, int signals)
     free(fds);
 }
 
+/* PEs that are this chorusrun's to look after, numbered from `first`. */
+static void make_pes(struct job *job, uint32_t first, uint32_t n)
+{
+    job->n_pes = n;
+    job->pes = calloc(n, sizeof(*job->pes));
+    if (job->pes == NULL) die("cannot make a job");
+    for (uint32_t i = 0; i < n; i++) {
+        struct pe *pe = &job->pes[i];
+        pe->number = first + i;
+        pe->mail.sock = pe->lifeline = pe->out.fd = pe->err.fd = -1;
+    }
+}
+
+static void free_job(struct job *job)
+{
+    for (uint32_t i = 0; i < job->n_pes; i++) { /* those whose output nobody read are open */
+        free(job->pes[i].out.room);
+        free(job->pes[i].err.room);
+    }
+    front_close(job);
+    agent_close(job->agent);
+    free(job->pes);
+}
+
+/* Start the PEs, here or on hosts. */
+static void begin(struct job *job, struct share *share, const sigset_t *mask)
+{
+    /* What dead PEs started becomes a child of chorusrun, which can then end it too. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    memory_watch();
+    if (job->front != NULL)
+        front_open(job, mask);
+    else if (job->agent == NULL || agent_begin(job, share))
+        spawn_all(job, job->agent == NULL ? NULL : share, mask);
+    if (job->args->timeout_ns != 0) job->end_at_ns = ch_clock_ns() + job->args->timeout_ns;
+}
+
 int main(int argc, char **argv)
 {
-    struct args args;
+    static struct args args;
+    static struct front front;
     struct job job = {
         .args = &args, .exec_errors = -1, .end_at_ns = UINT64_MAX, .lost_at_ns = UINT64_MAX};
+    struct share share = {.input = -1};
     sigset_t mask;
     int signals;
 
     fill_standard_files();
     argv[0] = program_invocation_short_name; /* one name in all messages */
     args_read(argc, argv, &args);
-    job.pes = calloc(args.n, sizeof(*job.pes));
-    if (job.pes == NULL) die("cannot make a job");
-    for (uint32_t i = 0; i < args.n; i++) {
-        struct pe *pe = &job.pes[i];
-        pe->mail.sock = pe->lifeline = pe->out.fd = pe->err.fd = -1;
-    }
+    if (args.is_agent) job.agent = agent_open(&args, &share);
+    if (args.n_hosts > 0) job.front = &front;
+    make_pes(&job, share.first, args.is_agent ? share.n_pes : args.n);
     signals = take_signals(&mask);
     output_open(&job);
     if (job.wake < 0) die("cannot watch outputs");
-    /* What dead PEs started becomes a child of chorusrun, which can then end it too. */
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    memory_watch();
-    spawn_all(&job, &mask);
-    if (args.timeout_ns != 0) job.end_at_ns = ch_clock_ns() + args.timeout_ns;
+    begin(&job, &share, &mask);
     run_job(&job, signals);
-    for (uint32_t i = 0; i < args.n; i++) { /* those whose output nobody read are open */
-        free(job.pes[i].out.room);
-        free(job.pes[i].err.room);
-    }
-    free(job.pes);
-    return job.status;
+    free_job(&job);
+    return args.is_agent ? 0 : job.status;
 }

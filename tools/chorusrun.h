@@ -4,7 +4,12 @@
  *
  * chorusrun.c waits and hands out events; args reads the command line; spawn starts PEs; mail
  * and reply answer what they say over their sockets; output forwards lines under --tag, and
- * outlet writes them; end decides that the job is over, and ends it.
+ * outlet writes them; judge decides what news of a PE mean, and end ends the job.
+ *
+ * Under --hosts there are two kinds of chorusrun. The front, which the user started, starts an
+ * agent on each host, decides, and writes all output (front, launch, root). An agent starts the
+ * PEs of its host, and hands news and output of them to the front instead of judging and
+ * writing (agent). They speak in frames, over the standard input and output of the agent.
  */
 #ifndef CHORUSRUN_H
 #define CHORUSRUN_H
@@ -29,12 +34,30 @@ enum {
     STATUS_SIGNAL = 128
 };
 
+enum { EXPORTS_MAX = 64 };
+
+/* A host as --hosts has it: its name is not null-terminated. */
+struct place {
+    const char *name;
+    int name_bytes;
+    uint32_t n_pes;
+};
+
 struct args {
     uint32_t n;
     uint64_t timeout_ns; /* 0: none */
     bool is_tagged;
-    char **command; /* null-terminated, borrowed from main's argv */
+    bool is_agent;        /* of another chorusrun, which says the rest */
+    const char *launcher; /* what starts an agent; the host and its command follow */
+    char **command;       /* null-terminated; with all texts here borrowed from main's argv */
+    uint32_t n_hosts;     /* of --hosts; 0: PEs are on this machine */
+    struct place hosts[CH_WIRE_PES_MAX];
+    uint32_t n_exports;
+    const char *exports[EXPORTS_MAX]; /* variables that go to hosts besides CHORUS_* */
 };
+
+struct agent;
+struct front;
 
 /* An answer on its way to one PE or to all; freed by the last. */
 struct reply {
@@ -68,10 +91,33 @@ struct stream {
     size_t bytes_left; /* to read at the end of the job; SIZE_MAX before: no limit */
 };
 
+/* What becomes known of a PE. Those of an agent go to the front. */
+enum news_kind {
+    NEWS_STARTED = 1, /* value: its process */
+    NEWS_JOINED,      /* value: the process that joined */
+    NEWS_LEFT,
+    NEWS_ABORTED, /* value: the status with which it ended the job */
+    NEWS_BROKE,   /* the protocol; text continues "PE 1 ..." */
+    NEWS_MISSED,  /* the process that joined has ended, or become another */
+    NEWS_UNRUN,   /* its program cannot be executed; value: chorusrun's status; text: why */
+    NEWS_ENDED,   /* value: status as of wait(2); text: what the message adds */
+    NEWS_STOPPED, /* value: by which signal */
+    NEWS_COUNT
+};
+
+struct news {
+    enum news_kind kind;
+    int32_t value;
+    const char *text; /* borrowed; "" if there is nothing to say */
+};
+
 struct pe {
+    uint32_t number;
+    const char *host; /* null: this one */
     pid_t pid;
     bool is_alive;
     bool has_joined, has_left;
+    bool is_inside;   /* it has joined, and its end was not seen since */
     bool has_aborted; /* it ended the job, and is on its way out */
     pid_t program;    /* the process that joined, which a wrapper may have started; 0: none */
     uint64_t lost_at_ns; /* when it is taken for lost, its socket having ended; 0: it is not */
@@ -83,7 +129,10 @@ struct pe {
 
 struct job {
     const struct args *args;
-    struct pe *pes; /* args->n of them */
+    struct front *front; /* null: PEs are on this machine */
+    struct agent *agent; /* null: this chorusrun decides and writes */
+    struct pe *pes;      /* all that this chorusrun looks after */
+    uint32_t n_pes;
     uint32_t n_started;
     uint32_t n_alive;
     uint32_t n_waiting;
@@ -105,11 +154,30 @@ struct job {
         reason[CH_WIRE_REASON_BYTES]; /* why exchanges fail from now on; "" while they do not */
 };
 
+/* Have poll watch this; returns its place, 0 if there is none. */
+nfds_t watch_one(struct pollfd *fds, nfds_t *n, int fd, short events);
+
 /* args: returns only if all is well. */
 void args_read(int argc, char **argv, struct args *out);
+/* The places in text like "a:4,b"; null: all is well, else what is wrong with it. */
+const char *args_read_hosts(const char *text, struct args *out,
+                            char why_out[CH_WIRE_REASON_BYTES]);
 
-/* spawn: starts all PEs or ends the job. `mask` is the signal mask for PEs. */
-void spawn_all(struct job *job, const sigset_t *mask);
+/* What PEs of an agent get besides, and which they are. */
+struct share {
+    uint32_t first, n_pes;
+    uint32_t n_beside, place; /* PEs of the job that use these cores; those before the first */
+    const char *root;         /* where they reach the front */
+    const char *secret;       /* what it knows them by: hexadecimal digits */
+    int input;                /* PE 0's standard input; -1: it is another agent's */
+};
+
+/* spawn: starts all PEs or ends the job. `mask` is the signal mask for PEs; null share: these
+ * are all PEs of the job. */
+void spawn_all(struct job *job, const struct share *share, const sigset_t *mask);
+/* Did some program not start? Why, and the status that this gives. Once for each. */
+bool spawn_has_failed(const struct job *job, int *status_out,
+                      char why_out[CH_WIRE_REASON_BYTES]);
 
 /* mail: whatever can be read and written now. May end the job. */
 void mail_open(struct mail *mail, int sock);
@@ -128,7 +196,10 @@ short mail_events(const struct mail *mail); /* what to poll for */
 /* output */
 void output_open(struct job *job); /* wake is -1 if there is none */
 void stream_open(struct stream *stream, int fd, struct outlet *to);
-bool stream_has_room(const struct stream *stream); /* open, and worth a look of poll */
+/* Open, and worth a look of poll. */
+bool stream_has_room(const struct job *job, const struct stream *stream);
+/* What came from a PE of another host; false: there is no room now. No bytes: the end. */
+bool output_take(struct job *job, struct pe *pe, bool is_err, const char *data, size_t bytes);
 /* A bounded read of each stream that poll found ready; null: of all. */
 void output_forward(struct job *job, const struct pollfd *fds);
 void output_check(struct job *job);  /* after poll; a write that failed ends the job */
@@ -153,15 +224,40 @@ const char *outlet_name(const struct outlet *o);
 void memory_watch(void); /* before PEs start */
 const char *memory_blame(int signo);
 
+/* agent */
+void agent_tell(struct job *job, const struct pe *pe, const struct news *news);
+void agent_tell_end(struct job *job, int status, const char *reason);
+void agent_output(struct job *job, const struct pe *pe, bool is_err, const void *data,
+                  size_t bytes);                /* no bytes: its end */
+size_t agent_window(const struct agent *agent); /* bytes of output that the front takes */
+
+/* front */
+void front_signal(struct front *front, int signo); /* SIGKILL: to launchers alone */
+void front_end(struct job *job, int status, const char *reason);
+/* The PEs will not all join: those that wait for them are told. */
+void front_fail_start(struct job *job, const char *reason);
+const char *front_missing(const struct front *front); /* a host without an agent yet, or null */
+void front_forward(struct job *job);
+/* Output for it that was not forwarded yet. */
+bool front_is_holding(const struct job *job, const struct outlet *to);
+
+/* judge */
+void job_hear(struct job *job, struct pe *pe, const struct news *news);
+bool job_has_inside(const struct job *job); /* PEs that live, joined and have not left */
+/* Those whose socket has ended half a second ago, and whose process has not. */
+void job_judge_missed(struct job *job);
+/* "PE 1 (pid 42)", with its host if that is another. */
+struct who {
+    char text[96];
+};
+const char *who(const struct pe *pe, struct who *out);
+
 /* end: the first reason wins; says it on stderr unless `text` is null. */
 void job_end(struct job *job, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void job_end_late(struct job *job);                              /* --timeout has passed */
-void job_kill(struct job *job);                                  /* SIGTERM has had its time */
-void job_judge(struct job *job, struct pe *pe, int wait_status); /* after its mail is read */
-/* A PE's program has gone without leaving; its process may follow, with a status of its own. */
-void job_miss(struct job *job, struct pe *pe);
-void job_judge_missed(struct job *job); /* those whose process did not */
+void job_end_late(struct job *job);     /* --timeout has passed */
+void job_kill(struct job *job);         /* SIGTERM has had its time */
+void job_name_stopped(struct job *job); /* news of those that stand still */
 void job_sweep(void); /* kill what dead PEs left behind; after all PEs are dead */
 void signal_all(const struct job *job, int signo);
 

@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_TIMEOUT = 256, KEY_TAG };
+enum { KEY_TIMEOUT = 256, KEY_TAG, KEY_HOSTS, KEY_LAUNCHER, KEY_AGENT };
+
+/* Without questions, which nobody would answer; and a host that is lost is noticed within 5 s.
+ */
+static const char ssh[] = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=1 "
+                          "-o ServerAliveCountMax=4 -T";
 
 /* Seen by the C library, which reads it. */
 __attribute__((visibility("default"))) const char *argp_program_version =
@@ -19,6 +24,11 @@ static const struct argp_option options[] = {
     {NULL, 'n', "N", 0, "Start N PEs", 0},
     {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with status 124", 0},
     {"tag", KEY_TAG, NULL, 0, "Begin each line of output with the number of its PE: [3]", 0},
+    {"hosts", KEY_HOSTS, "A:N,B:N", 0, "Start so many PEs on each of these hosts", 0},
+    {"launcher", KEY_LAUNCHER, "COMMAND", 0,
+     "What runs a command on a host, whose name and the command follow [ssh]", 0},
+    {NULL, 'x', "NAME[=VALUE]", 0, "Give PEs this variable of the environment too", 0},
+    {"agent", KEY_AGENT, NULL, OPTION_HIDDEN, NULL, 0},
     {0}};
 
 static uint32_t pes_of(struct argp_state *state, const char *text)
@@ -42,6 +52,60 @@ static uint64_t seconds_of(struct argp_state *state, const char *text)
     return ns;
 }
 
+static void read_hosts(struct argp_state *state, const char *text)
+{
+    char why[CH_WIRE_REASON_BYTES];
+
+    if (args_read_hosts(text, state->input, why) != NULL) argp_error(state, "%s", why);
+}
+
+/* With a value, the variable is set here too, where it is then found. */
+static void read_export(struct argp_state *state, char *text)
+{
+    struct args *args = state->input;
+    char *equals = strchr(text, '=');
+    bool is_set;
+
+    if (equals == text || (equals == NULL && getenv(text) == NULL))
+        argp_error(state, "-x is \"%s\"; expected a variable that is set, or NAME=VALUE", text);
+    else if (args->n_exports == EXPORTS_MAX)
+        argp_error(state, "-x comes more than %d times", EXPORTS_MAX);
+    else
+        args->exports[args->n_exports++] = text;
+    if (equals == text || equals == NULL) return;
+    *equals = '\0';
+    is_set = setenv(text, equals + 1, 1) == 0;
+    *equals = '=';
+    if (!is_set) argp_error(state, "-x is \"%s\", for which there is no memory", text);
+}
+
+static void check_hosts(struct argp_state *state, const struct args *args)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < args->n_hosts; i++)
+        n += args->hosts[i].n_pes;
+    if (args->n_hosts > 0 && n != args->n)
+        argp_error(state, "-n is %u, but --hosts has %llu PE%s on %u host%s; make them agree",
+                   args->n, (unsigned long long)n, n == 1 ? "" : "s", args->n_hosts,
+                   args->n_hosts == 1 ? "" : "s");
+    if (args->n_hosts == 0 && args->launcher != ssh)
+        argp_error(state, "--launcher is for --hosts, which is missing");
+    if (args->launcher[strspn(args->launcher, " ")] == '\0')
+        argp_error(state, "--launcher is empty; expected a command such as ssh");
+}
+
+static void check(struct argp_state *state, const struct args *args)
+{
+    if (args->is_agent) return;
+    if (args->n == 0)
+        argp_error(state,
+                   "the number of PEs is missing; give it as in: chorusrun -n 4 program");
+    if (args->command == NULL)
+        argp_error(state, "the program is missing; give it as in: chorusrun -n 4 program");
+    check_hosts(state, args);
+}
+
 static error_t read_option(int key, char *text, struct argp_state *state)
 {
     struct args *args = state->input;
@@ -56,17 +120,25 @@ static error_t read_option(int key, char *text, struct argp_state *state)
     case KEY_TAG:
         args->is_tagged = true;
         return 0;
+    case KEY_HOSTS:
+        read_hosts(state, text);
+        return 0;
+    case KEY_LAUNCHER:
+        args->launcher = text;
+        return 0;
+    case 'x':
+        read_export(state, text);
+        return 0;
+    case KEY_AGENT:
+        args->is_agent = true;
+        return 0;
     case ARGP_KEY_ARG:
         /* The program; what follows is its own. */
         args->command = &state->argv[state->next - 1];
         state->next = state->argc;
         return 0;
     case ARGP_KEY_END:
-        if (args->n == 0)
-            argp_error(state,
-                       "the number of PEs is missing; give it as in: chorusrun -n 4 program");
-        if (args->command == NULL)
-            argp_error(state, "the program is missing; give it as in: chorusrun -n 4 program");
+        check(state, args);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -76,13 +148,20 @@ static error_t read_option(int key, char *text, struct argp_state *state)
 /* Is `text` an option that argp will know? *takes_next_out: its value is the next argument. */
 static bool is_known(const char *text, bool *takes_next_out)
 {
-    static const char *const others[] = {"--tag", "--help", "--usage", "--version", "-?", "-V"};
+    static const char *const alone[] = {"--tag",     "--agent", "--help", "--usage",
+                                        "--version", "-?",      "-V"};
+    static const char *const valued[] = {"--timeout", "--hosts", "--launcher"};
 
-    *takes_next_out = strcmp(text, "-n") == 0 || strcmp(text, "--timeout") == 0;
-    if (*takes_next_out || strncmp(text, "-n", 2) == 0 || strncmp(text, "--timeout=", 10) == 0)
+    *takes_next_out = strcmp(text, "-n") == 0 || strcmp(text, "-x") == 0;
+    for (size_t i = 0; i < sizeof(valued) / sizeof(valued[0]); i++) {
+        const size_t bytes = strlen(valued[i]);
+        if (strncmp(text, valued[i], bytes) == 0 && text[bytes] == '=') return true;
+        if (strcmp(text, valued[i]) == 0) *takes_next_out = true;
+    }
+    if (*takes_next_out || strncmp(text, "-n", 2) == 0 || strncmp(text, "-x", 2) == 0)
         return true;
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (strcmp(text, others[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++)
+        if (strcmp(text, alone[i]) == 0) return true;
     return false;
 }
 
@@ -97,7 +176,8 @@ static void refuse_unknown(int argc, char **argv)
             (void)fprintf(
                 stderr,
                 "chorusrun: unknown option \"%s\"; expected -n N, --timeout S, --tag, "
-                "--help or --version, then the program\n",
+                "--hosts LIST, --launcher COMMAND, -x NAME, --help or --version, then the "
+                "program\n",
                 argv[i]);
             exit(STATUS_USAGE);
         }
@@ -111,10 +191,11 @@ void args_read(int argc, char **argv, struct args *out)
         .options = options,
         .parser = read_option,
         .args_doc = "PROGRAM [ARGUMENT...]",
-        .doc = "Start a Chorus job: N PEs on this machine, each running PROGRAM.\v"
+        .doc = "Start a Chorus job: N PEs on this machine, or on several hosts, each running "
+               "PROGRAM.\v"
                "When a PE fails, the job ends with its status."};
 
-    *out = (struct args){0};
+    *out = (struct args){.launcher = ssh};
     refuse_unknown(argc, argv);
     argp_err_exit_status = STATUS_USAGE;
     (void)argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, out);

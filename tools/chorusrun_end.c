@@ -9,14 +9,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From SIGTERM to SIGKILL, and from the end of a PE's socket to that of its process. */
+/* From SIGTERM to SIGKILL; agents have longer, as they do the same. */
 #define GRACE_NS (500 * CH_NS_PER_MS)
+#define AGENT_GRACE_NS (4 * GRACE_NS)
 
-/* PEs that the message of --timeout names, and room for ", PE 1023 (pid 4194304)". */
-enum { NAMED_MAX = 16, NAME_BYTES = 24 };
+/* PEs that the message of --timeout names. */
+enum { NAMED_MAX = 16 };
 
 void signal_all(const struct job *job, int signo)
 {
+    if (job->front != NULL) {
+        front_signal(job->front, signo);
+        return;
+    }
     for (uint32_t i = 0; i < job->n_started; i++) {
         const struct pe *pe = &job->pes[i];
         /* One that ended the job is to write out its files and run its exit handlers. */
@@ -29,27 +34,27 @@ void signal_all(const struct job *job, int signo)
 static void name_absent(struct job *job)
 {
     bool is_missed = false;
+    struct who w;
 
     for (uint32_t i = 0; i < job->n_started; i++)
         if (job->pes[i].has_joined) is_missed = true;
     if (job->absent == NULL || !is_missed) return;
     say(job,
-        "before that, PE %u (pid %d) exited with status 0 without joining the job "
+        "before that, %s exited with status 0 without joining the job "
         "(chorus_init)",
-        (unsigned)(job->absent - job->pes), (int)job->absent->pid);
+        who(job->absent, &w));
 }
 
 /* Who waits for a PE that stands still fails at its deadline, and cannot see why. */
-static void name_stopped(struct job *job)
+void job_name_stopped(struct job *job)
 {
     for (uint32_t i = 0; i < job->n_started; i++) {
-        const struct pe *pe = &job->pes[i];
+        struct pe *pe = &job->pes[i];
         siginfo_t info = {0};
         if (!pe->is_alive) continue;
         if (waitid(P_PID, (id_t)pe->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) != 0) continue;
         if (info.si_pid == 0) continue;
-        say(job, "PE %u (pid %d) has been stopped by signal %d (%s)", i, (int)pe->pid,
-            info.si_status, strsignal(info.si_status));
+        job_hear(job, pe, &(struct news){NEWS_STOPPED, info.si_status, ""});
     }
 }
 
@@ -61,17 +66,24 @@ void job_end(struct job *job, int status, const char *format, ...)
     if (job->is_ending) return;
     job->is_ending = true;
     job->status = status;
-    job->kill_at_ns = ch_clock_ns() + GRACE_NS;
+    job->kill_at_ns = ch_clock_ns() + (job->front != NULL ? AGENT_GRACE_NS : GRACE_NS);
     if (format != NULL) {
         va_start(args, format);
         (void)vsnprintf(reason, sizeof(reason), format, args);
         va_end(args);
-        say(job, "%s", reason);
-        name_absent(job);
-        name_stopped(job);
+        if (job->agent != NULL) {
+            agent_tell_end(job, status, reason);
+        } else {
+            say(job, "%s", reason);
+            name_absent(job);
+        }
+        if (job->front == NULL) job_name_stopped(job);
     }
     mail_fail_all(job, reason);
-    signal_all(job, SIGTERM);
+    if (job->front != NULL)
+        front_end(job, status, reason);
+    else
+        signal_all(job, SIGTERM);
 }
 
 void job_kill(struct job *job)
@@ -83,11 +95,18 @@ void job_kill(struct job *job)
 void job_end_late(struct job *job)
 {
     const double seconds = (double)job->args->timeout_ns / (double)CH_NS_PER_S;
-    char named[NAMED_MAX * NAME_BYTES] = "";
+    char named[NAMED_MAX * (sizeof(struct who) + 2)] = "";
     uint32_t n_named = 0;
+    const char *missing;
     size_t used = 0;
+    struct who w;
 
     output_hurry(job);
+    if (job->front != NULL && (missing = front_missing(job->front)) != NULL) {
+        job_end(job, STATUS_TIMEOUT, "after %.3g s, no agent has come from host %s", seconds,
+                missing);
+        return;
+    }
     if (job->n_alive == 0) {
         job_end(job, STATUS_TIMEOUT,
                 "after %.3g s, all PEs have ended, but not all that they wrote has been read",
@@ -97,8 +116,8 @@ void job_end_late(struct job *job)
     for (uint32_t i = 0; i < job->n_started && n_named < NAMED_MAX; i++) {
         const struct pe *pe = &job->pes[i];
         if (!pe->is_alive || used >= sizeof(named)) continue;
-        used += (size_t)snprintf(named + used, sizeof(named) - used, "%sPE %u (pid %d)",
-                                 n_named > 0 ? ", " : "", i, (int)pe->pid);
+        used += (size_t)snprintf(named + used, sizeof(named) - used, "%s%s",
+                                 n_named > 0 ? ", " : "", who(pe, &w));
         n_named++;
     }
     if (n_named < job->n_alive)
@@ -108,105 +127,6 @@ void job_end_late(struct job *job)
     else
         job_end(job, STATUS_TIMEOUT, "after %.3g s, %u PE%s still running: %s; ending the job",
                 seconds, job->n_alive, job->n_alive == 1 ? " is" : "s are", named);
-}
-
-/* Did this PE's program not start? Its errno is then in the pipe. */
-static bool cannot_run(struct job *job)
-{
-    const char *program = job->args->command[0];
-    int error;
-
-    if (read(job->exec_errors, &error, sizeof(error)) != (ssize_t)sizeof(error)) return false;
-    if (error == ENOENT && strchr(program, '/') != NULL && access(program, F_OK) == 0)
-        job_end(job, STATUS_NOT_FOUND, "cannot run %s: the interpreter it names does not exist",
-                program);
-    else
-        job_end(job, error == ENOENT || error == ENOTDIR ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN,
-                "cannot run %s: %s", program, strerror(error));
-    return true;
-}
-
-static bool others_are_inside(const struct job *job)
-{
-    for (uint32_t i = 0; i < job->n_started; i++) {
-        const struct pe *pe = &job->pes[i];
-        if (pe->is_alive && pe->has_joined && !pe->has_left && pe->mail.sock >= 0) return true;
-    }
-    return false;
-}
-
-void job_judge(struct job *job, struct pe *pe, int wait_status)
-{
-    const unsigned me = (unsigned)(pe - job->pes);
-    const int signo = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
-    const int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
-    char reason[CH_WIRE_REASON_BYTES];
-
-    if (signo != 0) {
-        job_end(job, STATUS_SIGNAL + signo,
-                "PE %u (pid %d) was killed by signal %d (%s)%s; ending the job", me,
-                (int)pe->pid, signo, strsignal(signo), memory_blame(signo));
-    } else if (status != 0) {
-        if (!cannot_run(job))
-            job_end(job, status, "PE %u (pid %d) exited with status %d; ending the job", me,
-                    (int)pe->pid, status);
-    } else if (pe->has_joined && !pe->has_left && others_are_inside(job)) {
-        job_end(job, STATUS_NOT_LEFT,
-                "PE %u (pid %d) exited with status 0 without leaving the job "
-                "(chorus_finalize); ending the job",
-                me, (int)pe->pid);
-    } else if (!pe->has_left) {
-        if (!pe->has_joined && job->absent == NULL) job->absent = pe;
-        (void)snprintf(reason, sizeof(reason), "PE %u exited with status 0%s", me,
-                       pe->has_joined ? "" : " before it joined the job");
-        mail_fail_all(job, reason);
-    }
-}
-
-void job_miss(struct job *job, struct pe *pe)
-{
-    pe->lost_at_ns = ch_clock_ns() + GRACE_NS;
-    if (pe->lost_at_ns < job->lost_at_ns) job->lost_at_ns = pe->lost_at_ns;
-}
-
-/* Where nobody else is inside, nobody waits for it: its process goes on, as after an exit. */
-static void judge_missed(struct job *job, const struct pe *pe)
-{
-    const unsigned me = (unsigned)(pe - job->pes);
-    char reason[CH_WIRE_REASON_BYTES];
-
-    if (pe->program == pe->pid)
-        (void)snprintf(reason, sizeof(reason),
-                       "PE %u (pid %d) became another program (exec), or closed its files, "
-                       "without leaving the job (chorus_finalize)",
-                       me, (int)pe->pid);
-    else
-        (void)snprintf(
-            reason, sizeof(reason),
-            "PE %u (pid %d) lives on, but its program (pid %d) ended without leaving "
-            "the job (chorus_finalize)",
-            me, (int)pe->pid, (int)pe->program);
-    if (others_are_inside(job))
-        job_end(job, STATUS_NOT_LEFT, "%s; ending the job", reason);
-    else
-        mail_fail_all(job, reason);
-}
-
-void job_judge_missed(struct job *job)
-{
-    const uint64_t now = ch_clock_ns();
-
-    job->lost_at_ns = UINT64_MAX;
-    for (uint32_t i = 0; i < job->n_started; i++) {
-        struct pe *pe = &job->pes[i];
-        if (pe->lost_at_ns == 0 || !pe->is_alive) continue;
-        if (pe->lost_at_ns <= now) {
-            pe->lost_at_ns = 0;
-            judge_missed(job, pe);
-        } else if (pe->lost_at_ns < job->lost_at_ns) {
-            job->lost_at_ns = pe->lost_at_ns;
-        }
-    }
 }
 
 /* Kill the children of this process; was there any? */

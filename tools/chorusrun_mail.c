@@ -158,19 +158,13 @@ static void exchange_complete(struct job *job, struct pe *pe)
 /* What comes next on this socket is unknown: nobody can go on. */
 static void give_up(struct job *job, struct pe *pe, const char *why)
 {
-    job_end(job, STATUS_NOT_LEFT, "PE %u (pid %d) %s", (unsigned)(pe - job->pes), (int)pe->pid,
-            why);
+    job_hear(job, pe, &(struct news){NEWS_BROKE, 0, why});
     mail_close(job, &pe->mail);
 }
 
 static void abort_job(struct job *job, struct pe *pe, int status)
 {
-    pe->has_aborted = true;
-    if (status == 0)
-        job_end(job, 0, NULL);
-    else
-        job_end(job, status, "PE %u (pid %d) ended the job with status %d",
-                (unsigned)(pe - job->pes), (int)pe->pid, status);
+    job_hear(job, pe, &(struct news){NEWS_ABORTED, status, ""});
     mail_close(job, &pe->mail); /* it has nothing to add, and shall not keep on doing so */
 }
 
@@ -200,8 +194,8 @@ static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *
 {
     char why[CH_WIRE_REASON_BYTES];
 
-    pe->has_joined = true;
-    if (!ch_wire_join_check(join, (uint32_t)(pe - job->pes), job->args->n, why)) {
+    job_hear(job, pe, &(struct news){NEWS_JOINED, process_of(sock), ""});
+    if (!ch_wire_join_check(join, pe->number, job->args->n, why)) {
         (void)close(sock);
         give_up(job, pe, why);
         return;
@@ -209,17 +203,12 @@ static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *
     keep_lifeline(pe);
     mail_open(&pe->mail, sock);
     pe->mail.stage = CH_WIRE_INSIDE;
-    pe->program = process_of(sock);
 }
 
 static void leave_job(struct job *job, struct pe *pe)
 {
-    char reason[CH_WIRE_REASON_BYTES];
-
-    pe->has_left = true;
     mail_close(job, &pe->mail);
-    (void)snprintf(reason, sizeof(reason), "PE %u left the job", (unsigned)(pe - job->pes));
-    mail_fail_all(job, reason);
+    job_hear(job, pe, &(struct news){NEWS_LEFT, 0, ""});
 }
 
 static void message_complete(struct job *job, struct pe *pe)
@@ -276,7 +265,8 @@ static void withdraw(struct job *job, struct mail *mail)
 static void end_of_mail(struct job *job, struct pe *pe)
 {
     mail_close(job, &pe->mail);
-    if (pe->has_joined && !pe->has_left && !pe->has_aborted) job_miss(job, pe);
+    if (pe->has_joined && !pe->has_left && !pe->has_aborted)
+        job_hear(job, pe, &(struct news){NEWS_MISSED, 0, ""});
 }
 
 void mail_receive(struct job *job, struct pe *pe)

@@ -7,7 +7,8 @@
  * peers and for the reader, and neither it nor a reader that does not read keeps chorusrun from
  * signals and deadlines.
  */
-#include "chorusrun.h"
+#include "chorusrun_agent.h"
+#include "chorusrun_front.h"
 
 #include "base/clock.h"
 
@@ -103,34 +104,83 @@ static void put_whole_lines(struct stream *stream, uint32_t pe)
 
 static void stream_close(struct stream *stream, uint32_t pe)
 {
-    if (stream->fd < 0) return;
+    if (stream->room == NULL) return;
     put_unfinished(stream, pe);
-    (void)close(stream->fd);
+    if (stream->fd >= 0) (void)close(stream->fd);
     free(stream->room);
     *stream = (struct stream){.fd = -1};
 }
 
-bool stream_has_room(const struct stream *stream)
+/* What an agent reads goes to the front, which has said how much it takes. */
+static bool has_room(const struct job *job, const struct stream *stream)
 {
-    return stream->fd >= 0 && outlet_room(stream->to) >= ROOM_BYTES;
+    if (job->agent != NULL) return agent_window(job->agent) > 0;
+    return outlet_room(stream->to) >= ROOM_BYTES;
+}
+
+bool stream_has_room(const struct job *job, const struct stream *stream)
+{
+    return stream->fd >= 0 && has_room(job, stream);
+}
+
+/* The end of an agent's stream is a piece of no bytes. */
+static void stream_end(struct job *job, struct pe *pe, struct stream *stream)
+{
+    if (job->agent != NULL) agent_output(job, pe, stream == &pe->err, NULL, 0);
+    stream_close(stream, pe->number);
+}
+
+/* Bytes are there, in the room after the used ones. */
+static void stream_grew(struct job *job, struct pe *pe, struct stream *stream, size_t bytes)
+{
+    if (job->agent != NULL) {
+        agent_output(job, pe, stream == &pe->err, stream->room + TAG_BYTES, bytes);
+        return;
+    }
+    stream->used += bytes;
+    put_whole_lines(stream, pe->number);
 }
 
 /* Returns false if there was no room. */
-static bool stream_forward(struct stream *stream, uint32_t pe)
+static bool stream_forward(struct job *job, struct pe *pe, struct stream *stream)
 {
     size_t bytes = LINE_MAX_BYTES - stream->used;
     ssize_t n;
 
-    if (!stream_has_room(stream)) return stream->fd < 0;
+    if (!stream_has_room(job, stream)) return stream->fd < 0;
     if (bytes > READ_BYTES) bytes = READ_BYTES;
     if (bytes > stream->bytes_left) bytes = stream->bytes_left;
+    if (job->agent != NULL && bytes > agent_window(job->agent))
+        bytes = agent_window(job->agent);
     n = read(stream->fd, stream->room + TAG_BYTES + stream->used, bytes);
     if (n > 0) {
-        stream->used += (size_t)n;
         if (stream->bytes_left != SIZE_MAX) stream->bytes_left -= (size_t)n;
-        put_whole_lines(stream, pe);
+        stream_grew(job, pe, stream, (size_t)n);
     } else if (n == 0 || stream->bytes_left != SIZE_MAX || errno != EAGAIN) {
-        stream_close(stream, pe);
+        stream_end(job, pe, stream);
+    }
+    return true;
+}
+
+bool output_take(struct job *job, struct pe *pe, bool is_err, const char *data, size_t bytes)
+{
+    struct stream *stream = is_err ? &pe->err : &pe->out;
+    struct outlet *to = is_err ? job->err : job->out;
+
+    if (outlet_room(to) < ROOM_BYTES) return false;
+    if (!job->args->is_tagged) {
+        outlet_put(to, data, bytes);
+        return true;
+    }
+    if (stream->room == NULL) stream_open(stream, -1, to);
+    if (bytes == 0) put_unfinished(stream, pe->number);
+    while (bytes > 0) {
+        size_t here = LINE_MAX_BYTES - stream->used;
+        if (here > bytes) here = bytes;
+        memcpy(stream->room + TAG_BYTES + stream->used, data, here);
+        stream_grew(job, pe, stream, here);
+        data += here;
+        bytes -= here;
     }
     return true;
 }
@@ -140,15 +190,16 @@ void output_forward(struct job *job, const struct pollfd *fds)
     const uint32_t first = job->turn;
     bool is_refused = false;
 
+    if (job->front != NULL) front_forward(job);
     for (uint32_t k = 0; k < job->n_started; k++) {
         const uint32_t i = (first + k) % job->n_started;
         struct pe *pe = &job->pes[i];
         bool is_done = true;
 
         if (fds == NULL || (pe->out_at != 0 && fds[pe->out_at].revents != 0))
-            is_done = stream_forward(&pe->out, i);
+            is_done = stream_forward(job, pe, &pe->out);
         if (fds == NULL || (pe->err_at != 0 && fds[pe->err_at].revents != 0))
-            is_done = stream_forward(&pe->err, i) && is_done;
+            is_done = stream_forward(job, pe, &pe->err) && is_done;
         if (is_done || is_refused) continue;
         is_refused = true;
         job->turn = i; /* whom the room did not reach is first next time */
@@ -180,6 +231,7 @@ static bool is_pending(const struct job *job, struct outlet *o)
         if (pe->out.fd >= 0 && pe->out.to == o) return true;
         if (pe->err.fd >= 0 && pe->err.to == o) return true;
     }
+    if (job->front != NULL && front_is_holding(job, o)) return true;
     return outlet_pending(o) > 0;
 }
 
@@ -238,8 +290,8 @@ void output_close(struct job *job)
     if (is_out_lost) give_up(job, job->out);
     if (is_err_lost && job->err != job->out) give_up(job, job->err);
     for (uint32_t i = 0; i < job->n_started; i++) {
-        stream_close(&job->pes[i].out, i);
-        stream_close(&job->pes[i].err, i);
+        stream_close(&job->pes[i].out, job->pes[i].number);
+        stream_close(&job->pes[i].err, job->pes[i].number);
     }
     while (outlet_pending(job->err) > 0 && ch_clock_ns() < until_ns) {
         (void)poll(&p, 1, MESSAGE_NS / CH_NS_PER_MS);

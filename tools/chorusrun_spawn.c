@@ -14,10 +14,13 @@
 
 /* What a new process needs to become a PE. */
 struct start {
-    uint32_t pe;
-    int sock;       /* its end of the pair */
-    int out, err;   /* write ends of its pipes; -1: inherits */
-    int exec_error; /* where to write errno if exec fails */
+    uint32_t i;                /* which of this launcher's */
+    uint32_t pe;               /* its number */
+    const struct share *share; /* null: of no agent */
+    int secret;                /* where it reads the job's; -1: nowhere */
+    int sock;                  /* its end of the pair */
+    int out, err;              /* write ends of its pipes; -1: inherits */
+    int exec_error;            /* where to write errno if exec fails */
     pid_t launcher;
     uint32_t n_cores;
     const struct ch_place *place; /* null: not bound */
@@ -49,10 +52,28 @@ static void child_files(const struct start *s)
     (void)fcntl(s->sock, F_SETFD, 0);
     if (s->out >= 0) (void)dup2(s->out, STDOUT_FILENO);
     if (s->err >= 0) (void)dup2(s->err, STDERR_FILENO);
-    if (s->pe == 0) return;
+    if (s->secret >= 0) (void)fcntl(s->secret, F_SETFD, 0);
+    if (s->pe == 0 && s->share == NULL) return;
+    if (s->pe == 0) {
+        (void)dup2(s->share->input, STDIN_FILENO);
+        return;
+    }
     null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0) child_fail(s);
     (void)dup2(null, STDIN_FILENO);
+}
+
+static void child_variables(const struct start *s, const struct args *args)
+{
+    set_number(CH_WIRE_ENV_PE, s->pe);
+    set_number(CH_WIRE_ENV_N_PES, args->n);
+    set_number(CH_WIRE_ENV_N_CORES, s->n_cores);
+    set_number(CH_WIRE_ENV_FD, s->sock);
+    (void)unsetenv(CH_WIRE_ENV_ROOT);
+    (void)unsetenv(CH_WIRE_ENV_SECRET_FD);
+    if (s->secret < 0) return;
+    (void)setenv(CH_WIRE_ENV_ROOT, s->share->root, 1);
+    set_number(CH_WIRE_ENV_SECRET_FD, s->secret);
 }
 
 static void child_run(const struct start *s, const struct args *args)
@@ -61,11 +82,11 @@ static void child_run(const struct start *s, const struct args *args)
     if (getppid() != s->launcher) _exit(STATUS_CANNOT_RUN); /* it died before the line above */
     child_files(s);
     (void)setrlimit(RLIMIT_NOFILE, &s->files);
-    set_number(CH_WIRE_ENV_PE, s->pe);
-    set_number(CH_WIRE_ENV_N_PES, args->n);
-    set_number(CH_WIRE_ENV_N_CORES, s->n_cores);
-    set_number(CH_WIRE_ENV_FD, s->sock);
-    if (s->place != NULL) (void)ch_place_bind(s->place, s->pe); /* an unbound PE works too */
+    child_variables(s, args);
+    if (s->place != NULL)
+        (void)ch_place_bind(s->place, s->i + (s->share != NULL ? s->share->place : 0)); /* an
+                                                                unbound PE works too */
+    (void)signal(SIGPIPE, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, s->mask, NULL);
     (void)execvp(args->command[0], args->command);
     child_fail(s);
@@ -74,6 +95,7 @@ static void child_run(const struct start *s, const struct args *args)
 /* What connects a PE: [0] is this process's end, [1] the PE's; -1 where there is none. */
 struct wires {
     int sock[2], out[2], err[2];
+    int secret; /* the PE's */
 };
 
 static void wires_close(const struct wires *w, int end)
@@ -81,6 +103,7 @@ static void wires_close(const struct wires *w, int end)
     if (w->sock[end] >= 0) (void)close(w->sock[end]);
     if (w->out[end] >= 0) (void)close(w->out[end]);
     if (w->err[end] >= 0) (void)close(w->err[end]);
+    if (end == 1 && w->secret >= 0) (void)close(w->secret);
 }
 
 /* A pipe whose read end does not block. */
@@ -90,10 +113,24 @@ static int make_pipe(int ends[2])
     return fcntl(ends[0], F_SETFL, O_NONBLOCK);
 }
 
-static int wires_make(bool is_tagged, struct wires *w)
+/* The secret is in the pipe before the PE is there; nobody else can read it. */
+static int wires_secret(const struct share *share, struct wires *w)
 {
-    *w = (struct wires){{-1, -1}, {-1, -1}, {-1, -1}};
+    int ends[2];
+    bool is_written;
+
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    is_written = write(ends[1], share->secret, strlen(share->secret)) >= 0;
+    (void)close(ends[1]);
+    w->secret = ends[0];
+    return is_written ? 0 : -1;
+}
+
+static int wires_make(bool is_tagged, const struct share *share, struct wires *w)
+{
+    *w = (struct wires){{-1, -1}, {-1, -1}, {-1, -1}, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, w->sock) != 0) return -1;
+    if (share != NULL && wires_secret(share, w) != 0) return -1;
     if (!is_tagged) return 0;
     return make_pipe(w->out) == 0 ? make_pipe(w->err) : -1;
 }
@@ -101,16 +138,19 @@ static int wires_make(bool is_tagged, struct wires *w)
 /* Returns 0, or an errno with nothing started. */
 static int spawn(struct job *job, struct start *s)
 {
-    struct pe *pe = &job->pes[s->pe];
+    struct pe *pe = &job->pes[s->i];
     struct wires w;
     int error = 0;
+    pid_t pid = 0;
 
-    if (wires_make(job->args->is_tagged, &w) != 0) error = errno;
+    if (wires_make(job->args->is_tagged, s->share, &w) != 0) error = errno;
+    s->pe = pe->number;
     s->sock = w.sock[1];
     s->out = w.out[1];
     s->err = w.err[1];
-    if (error == 0 && (pe->pid = fork()) < 0) error = errno;
-    if (error == 0 && pe->pid == 0) child_run(s, job->args);
+    s->secret = w.secret;
+    if (error == 0 && (pid = fork()) < 0) error = errno;
+    if (error == 0 && pid == 0) child_run(s, job->args);
     wires_close(&w, 1);
     if (error != 0) {
         wires_close(&w, 0);
@@ -119,9 +159,8 @@ static int spawn(struct job *job, struct start *s)
     mail_open(&pe->mail, w.sock[0]);
     if (job->args->is_tagged) stream_open(&pe->out, w.out[0], job->out);
     if (job->args->is_tagged) stream_open(&pe->err, w.err[0], job->err);
-    pe->is_alive = true;
-    job->n_alive++;
     job->n_started++;
+    job_hear(job, pe, &(struct news){NEWS_STARTED, pid, ""});
     return 0;
 }
 
@@ -138,28 +177,58 @@ static struct rlimit raise_files(void)
     return old;
 }
 
-void spawn_all(struct job *job, const sigset_t *mask)
+bool spawn_has_failed(const struct job *job, int *status_out,
+                      char why_out[CH_WIRE_REASON_BYTES])
+{
+    const char *program = job->args->command[0];
+    int error;
+
+    if (read(job->exec_errors, &error, sizeof(error)) != (ssize_t)sizeof(error)) return false;
+    *status_out = error == ENOENT || error == ENOTDIR ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+    if (error == ENOENT && strchr(program, '/') != NULL && access(program, F_OK) == 0)
+        (void)snprintf(why_out, CH_WIRE_REASON_BYTES,
+                       "cannot run %s: the interpreter it names does not exist", program);
+    else
+        (void)snprintf(why_out, CH_WIRE_REASON_BYTES, "cannot run %s: %s", program,
+                       strerror(error));
+    return true;
+}
+
+/* Cores for these PEs: those of an agent use a part of what PEs of other agents use too. */
+static uint32_t count_cores(const struct job *job, const struct share *share, uint32_t n_cores)
+{
+    uint64_t part;
+
+    if (share == NULL) return n_cores;
+    part = (uint64_t)n_cores * job->n_pes / share->n_beside;
+    return part > 0 ? (uint32_t)part : 1;
+}
+
+void spawn_all(struct job *job, const struct share *share, const sigset_t *mask)
 {
     struct ch_place *place = ch_place_open();
     const uint32_t n_cores = place != NULL ? ch_place_cores(place) : 1;
-    struct start s = {.launcher = getpid(), .n_cores = n_cores, .mask = mask};
+    struct start s = {.share = share, .launcher = getpid(), .mask = mask};
     int ends[2], error = 0;
 
+    s.n_cores = count_cores(job, share, n_cores);
     s.files = raise_files();
-    if (n_cores >= job->args->n) s.place = place;
+    if (n_cores >= (share != NULL ? share->n_beside : job->n_pes)) s.place = place;
     if (make_pipe(ends) != 0) {
         job_end(job, STATUS_CANNOT_RUN, "cannot make a pipe: %s", strerror(errno));
+        ch_place_close(place);
         return;
     }
     job->exec_errors = ends[0];
     s.exec_error = ends[1];
-    for (; s.pe < job->args->n && error == 0; s.pe++) {
+    for (; s.i < job->n_pes && error == 0; s.i++) {
         error = spawn(job, &s);
         if (error != 0)
-            job_end(job, STATUS_CANNOT_RUN, "cannot start PE %u of %u: %s%s", s.pe,
-                    job->args->n, strerror(error),
+            job_end(job, STATUS_CANNOT_RUN, "cannot start PE %u of %u: %s%s",
+                    job->pes[s.i].number, job->args->n, strerror(error),
                     error == EMFILE ? "; raise the limit with ulimit -n" : "");
     }
     (void)close(ends[1]);
+    if (share != NULL && share->input >= 0) (void)close(share->input);
     ch_place_close(place);
 }

@@ -32,9 +32,17 @@ void job_end(struct job *job, int status, const char *format, ...)
     mail_fail_all(job, "the job is ending");
 }
 
-void job_miss(struct job *job, struct pe *pe)
+/* What news lead to in a job on one host, as far as mail sees it. */
+void job_hear(struct job *job, struct pe *pe, const struct news *news)
 {
     FUZZ_CHECK(pe >= job->pes && pe < job->pes + PES);
+    if (news->kind == NEWS_JOINED) pe->has_joined = true;
+    if (news->kind == NEWS_LEFT) pe->has_left = true;
+    if (news->kind == NEWS_ABORTED) pe->has_aborted = true;
+    if (news->kind == NEWS_LEFT)
+        mail_fail_all(job, "a PE left the job");
+    else if (news->kind == NEWS_ABORTED || news->kind == NEWS_BROKE)
+        job_end(job, news->value, "%s", news->text);
 }
 
 static void world_open(struct world *w)
@@ -43,12 +51,14 @@ static void world_open(struct world *w)
     w->args.n = PES;
     w->job = (struct job){.args = &w->args,
                           .pes = w->pes,
+                          .n_pes = PES,
                           .n_started = PES,
                           .exec_errors = -1,
                           .end_at_ns = UINT64_MAX,
                           .lost_at_ns = UINT64_MAX};
     for (int i = 0; i < PES; i++) {
         int pair[2];
+        w->pes[i].number = (uint32_t)i;
         FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
         mail_open(&w->pes[i].mail, pair[0]);
         w->pes[i].lifeline = w->pes[i].out.fd = w->pes[i].err.fd = -1;

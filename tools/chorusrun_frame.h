@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chorusrun_frame.h: what a front and its agents say to each other, as bytes.
+ *
+ * An agent first writes a line, AGENT_HELLO with its version and the cores that it may use;
+ * what a shell wrote before is skipped. Everything after, in both directions, is frames: a
+ * head, and the bytes that it counts. An agent's first frame up comes after FRAME_ORDER came
+ * down.
+ *
+ * Neither side reads less because of output: it is held until it can be written, and each side
+ * sends no more than the window that the other's FRAME_CREDITs have opened. So news, signals
+ * and the end of the job pass output that nobody reads.
+ */
+#ifndef CHORUSRUN_FRAME_H
+#define CHORUSRUN_FRAME_H
+
+#include "chorusrun.h"
+
+#define AGENT_HELLO "chorusrun-agent "
+
+enum {
+    HELLO_BYTES_MAX = 64 * 1024, /* before and with the hello */
+    FRAME_BYTES_MAX = 8 << 20,   /* after a head: what execve takes, and more */
+    OUTPUT_WINDOW = 256 * 1024,  /* of all PEs of an agent, before the first credit */
+    INPUT_WINDOW = 64 * 1024
+};
+
+/* Kinds below NEWS_COUNT are news of a PE, with their value and text. */
+enum frame_kind {
+    /* Up. */
+    FRAME_OUT = NEWS_COUNT, /* a piece of a PE's standard output; no bytes: its end */
+    FRAME_ERR,              /* the same of its standard error */
+    FRAME_END,   /* the job must end with status `value`, for the reason in the bytes */
+    FRAME_TAKEN, /* `value` bytes of input were written */
+    /* Down. */
+    FRAME_ORDER = 64, /* what to do: texts, each with its null; see struct order */
+    FRAME_SIGNAL,     /* to all PEs: signal `value` */
+    FRAME_STOP,       /* end all PEs */
+    FRAME_IN,         /* for PE 0's standard input; no bytes: its end */
+    FRAME_CREDIT,     /* `value` more bytes of output may come */
+    FRAME_PING        /* the front lives */
+};
+
+struct frame {
+    uint32_t kind;
+    uint32_t pe;
+    int32_t value;
+    uint32_t bytes;
+};
+
+/* Bytes on their way: [at, used) of data. It grows; the program ends where there is no memory.
+ */
+struct buffer {
+    char *data;
+    size_t at, used, room;
+};
+
+void buffer_put(struct buffer *b, const void *data, size_t bytes);
+void buffer_skip(struct buffer *b, size_t bytes);
+void buffer_free(struct buffer *b);
+static inline size_t buffer_bytes(const struct buffer *b)
+{
+    return b->used - b->at;
+}
+/* As read(2) and write(2), at most some KiB at a time. */
+ssize_t buffer_read(struct buffer *b, int fd);
+ssize_t buffer_write(struct buffer *b, int fd);
+
+/* One whole frame; bytes_out points into b until b is next used. */
+enum frame_state { FRAME_PART, FRAME_WHOLE, FRAME_FAULT };
+void frame_put(struct buffer *b, struct frame frame, const void *bytes);
+enum frame_state frame_take(struct buffer *b, struct frame *frame_out, const char **bytes_out);
+
+/* FRAME_ORDER's bytes. Texts are borrowed. */
+struct order {
+    uint32_t n;               /* PEs of the job */
+    uint32_t first, n_pes;    /* those of this agent */
+    uint32_t n_beside, place; /* see struct share */
+    uint32_t n_variables;
+    const char *root, *secret, *folder;
+    const char *const *variables; /* "NAME=VALUE" */
+    const char *const *command;   /* null-terminated */
+};
+
+void order_put(struct buffer *b, const struct order *order);
+/* Texts point into `bytes`, lists are allocated and the caller's to free, by freeing
+ * `variables`. False: it is none. */
+bool order_read(const char *bytes, size_t n_bytes, struct order *out);
+
+#endif /* CHORUSRUN_FRAME_H */

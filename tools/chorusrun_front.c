@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chorusrun_front.c: the job as its front sees it. No PE starts before all agents are there, so
+ * that what is wrong with a host is found while nothing runs.
+ */
+#include "chorusrun_front.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What agents have until their hello, and the time between two pings. */
+#define READY_NS (30 * CH_NS_PER_S)
+#define PING_NS CH_NS_PER_S
+
+bool front_is_open(const struct front *front)
+{
+    for (uint32_t i = 0; i < front->n_hosts; i++)
+        if (!front->hosts[i].is_over) return true;
+    return false;
+}
+
+static void make_host(struct job *job, struct host *host, const struct place *place,
+                      uint32_t first)
+{
+    *host =
+        (struct host){.first = first, .n_pes = place->n_pes, .in = -1, .out = -1, .err = -1};
+    host->name = strndup(place->name, (size_t)place->name_bytes);
+    if (host->name == NULL) job_end(job, STATUS_CANNOT_RUN, "no memory for a host's name");
+    for (uint32_t i = first; i < first + place->n_pes; i++)
+        job->pes[i].host = host->name;
+    host->is_over = true; /* until it is launched */
+}
+
+void front_open(struct job *job, const sigset_t *mask)
+{
+    const struct args *args = job->args;
+    struct front *front = job->front;
+    uint32_t first = 0;
+
+    front->n_hosts = args->n_hosts;
+    front->hosts = calloc(args->n_hosts, sizeof(*front->hosts));
+    if (front->hosts == NULL) {
+        front->n_hosts = 0;
+        job_end(job, STATUS_CANNOT_RUN, "no memory for %u hosts", args->n_hosts);
+        return;
+    }
+    front->ready_by_ns = ch_clock_ns() + READY_NS;
+    front->input_window = INPUT_WINDOW;
+    job->n_started = args->n;
+    for (uint32_t i = 0; i < args->n_hosts; i++) {
+        make_host(job, &front->hosts[i], &args->hosts[i], first);
+        first += args->hosts[i].n_pes;
+    }
+    root_open(job);
+    /* A reader that has gone is seen by write; the terminal stops the front alone. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGTSTP, SIG_IGN);
+    for (uint32_t i = 0; i < front->n_hosts && !job->is_ending; i++)
+        front->hosts[i].is_over = !host_launch(job, &front->hosts[i], mask);
+}
+
+static void host_close(struct host *host)
+{
+    if (host->in >= 0) (void)close(host->in);
+    if (host->out >= 0) (void)close(host->out);
+    if (host->err >= 0) (void)close(host->err);
+    buffer_free(&host->to);
+    buffer_free(&host->from);
+    buffer_free(&host->held);
+    buffer_free(&host->said);
+    free(host->name);
+}
+
+void front_close(struct job *job)
+{
+    struct front *front = job->front;
+
+    if (front == NULL) return;
+    root_close(job);
+    for (uint32_t i = 0; i < front->n_hosts; i++)
+        host_close(&front->hosts[i]);
+    free(front->hosts);
+}
+
+static void send_to_all(struct front *front, uint32_t kind, int32_t value)
+{
+    for (uint32_t i = 0; i < front->n_hosts; i++) {
+        struct host *host = &front->hosts[i];
+        if (host->is_over) continue;
+        frame_put(&host->to, (struct frame){kind, 0, value, 0}, NULL);
+        host_flush(host);
+    }
+}
+
+void front_signal(struct front *front, int signo)
+{
+    if (signo != SIGKILL) {
+        send_to_all(front, FRAME_SIGNAL, signo);
+        return;
+    }
+    for (uint32_t i = 0; i < front->n_hosts; i++)
+        if (!front->hosts[i].is_over) (void)kill(-front->hosts[i].launcher, SIGKILL);
+}
+
+void front_end(struct job *job, int status, const char *reason)
+{
+    struct front *front = job->front;
+
+    root_abort(job, status, reason);
+    send_to_all(front, FRAME_STOP, 0);
+    for (uint32_t i = 0; i < front->n_hosts; i++) {
+        struct host *host = &front->hosts[i];
+        /* A launcher that has not found its host does not read. */
+        if (!host->is_over && !host->is_ready) (void)kill(-host->launcher, SIGTERM);
+    }
+}
+
+void front_fail_start(struct job *job, const char *reason)
+{
+    root_abort(job, STATUS_NOT_LEFT, reason);
+}
+
+const char *front_missing(const struct front *front)
+{
+    for (uint32_t i = 0; i < front->n_hosts; i++)
+        if (!front->hosts[i].is_ready) return front->hosts[i].name;
+    return NULL;
+}
+
+bool front_ends_early(struct job *job, int signo)
+{
+    if (job->front == NULL || job->front->has_begun) return false;
+    job_end(job, STATUS_SIGNAL + signo, "signal %d (%s) came before the job began", signo,
+            strsignal(signo));
+    return true;
+}
+
+void front_watch(struct job *job, struct pollfd *fds, nfds_t *n)
+{
+    struct front *front = job->front;
+    const bool takes_input =
+        !front->is_input_over && front->input_window > 0 && job->pes[0].is_alive;
+
+    front->input_at = watch_one(fds, n, takes_input ? STDIN_FILENO : -1, POLLIN);
+    root_watch(job, fds, n);
+    for (uint32_t i = 0; i < front->n_hosts; i++) {
+        struct host *host = &front->hosts[i];
+        host->in_at = watch_one(fds, n, buffer_bytes(&host->to) > 0 ? host->in : -1, POLLOUT);
+        host->out_at = watch_one(fds, n, host->out, POLLIN);
+        host->err_at = watch_one(fds, n, host->err, POLLIN);
+    }
+}
+
+void front_serve(struct job *job, const struct pollfd *fds)
+{
+    struct front *front = job->front;
+
+    root_serve(job, fds);
+    if (front->input_at != 0 && fds[front->input_at].revents != 0) front_read_input(front);
+    for (uint32_t i = 0; i < front->n_hosts; i++) {
+        struct host *host = &front->hosts[i];
+        if (host->in_at != 0 && fds[host->in_at].revents != 0) host_flush(host);
+        if (host->err_at != 0 && fds[host->err_at].revents != 0) host_hear_launcher(job, host);
+        if (host->out_at != 0 && fds[host->out_at].revents != 0)
+            (void)host_hear_agent(job, host);
+    }
+    front_begin(job);
+}
+
+/* What it said last is read before it is judged; some child of it may hold the pipes open. */
+static void end_host(struct job *job, struct host *host, int wait_status)
+{
+    while (host->out >= 0 && host_hear_agent(job, host))
+        continue;
+    if (host->err >= 0) host_hear_launcher(job, host);
+    if (host->in >= 0) (void)close(host->in);
+    if (host->out >= 0) (void)close(host->out);
+    if (host->err >= 0) (void)close(host->err);
+    host->in = host->out = host->err = -1;
+    host_judge(job, host, wait_status);
+}
+
+void front_reap(struct job *job)
+{
+    struct front *front = job->front;
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        for (uint32_t i = 0; i < front->n_hosts; i++)
+            if (!front->hosts[i].is_over && front->hosts[i].launcher == pid)
+                end_host(job, &front->hosts[i], status);
+}
+
+uint64_t front_due(const struct front *front)
+{
+    uint64_t due = root_due(front);
+
+    if (front->ping_at_ns < due) due = front->ping_at_ns;
+    if (!front->has_begun && front->ready_by_ns < due) due = front->ready_by_ns;
+    return due;
+}
+
+void front_do_due(struct job *job)
+{
+    struct front *front = job->front;
+    const uint64_t now = ch_clock_ns();
+
+    root_do_due(job);
+    if (now >= front->ping_at_ns) {
+        send_to_all(front, FRAME_PING, 0);
+        front->ping_at_ns = now + PING_NS;
+    }
+    if (front->has_begun || now < front->ready_by_ns) return;
+    front->ready_by_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < front->n_hosts; i++)
+        if (!front->hosts[i].is_ready && !front->hosts[i].is_over)
+            host_fail(job, &front->hosts[i], "no agent has said hello within 30 s");
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chorusrun_judge.c: what becomes known of a PE, and what that means for the job. */
+#include "chorusrun.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+/* From the end of a PE's socket to that of its process. */
+#define MISS_NS (500 * CH_NS_PER_MS)
+
+const char *who(const struct pe *pe, struct who *out)
+{
+    if (pe->host == NULL)
+        (void)snprintf(out->text, sizeof(out->text), "PE %u (pid %d)", pe->number,
+                       (int)pe->pid);
+    else
+        (void)snprintf(out->text, sizeof(out->text), "PE %u (pid %d on %s)", pe->number,
+                       (int)pe->pid, pe->host);
+    return out->text;
+}
+
+bool job_has_inside(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->n_started; i++)
+        if (job->pes[i].is_alive && job->pes[i].is_inside) return true;
+    return false;
+}
+
+static void judge_left(struct job *job, const struct pe *pe)
+{
+    char reason[CH_WIRE_REASON_BYTES];
+
+    (void)snprintf(reason, sizeof(reason), "PE %u left the job", pe->number);
+    mail_fail_all(job, reason);
+}
+
+static void judge_aborted(struct job *job, const struct pe *pe, int status)
+{
+    struct who w;
+
+    if (status == 0)
+        job_end(job, 0, NULL);
+    else
+        job_end(job, status, "%s ended the job with status %d", who(pe, &w), status);
+}
+
+static void judge_ended(struct job *job, const struct pe *pe, int wait_status,
+                        const char *blame)
+{
+    const int signo = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    const int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
+    char reason[CH_WIRE_REASON_BYTES];
+    struct who w;
+
+    if (signo != 0) {
+        job_end(job, STATUS_SIGNAL + signo, "%s was killed by signal %d (%s)%s; ending the job",
+                who(pe, &w), signo, strsignal(signo), blame);
+    } else if (status != 0) {
+        job_end(job, status, "%s exited with status %d; ending the job", who(pe, &w), status);
+    } else if (pe->has_joined && !pe->has_left && job_has_inside(job)) {
+        job_end(job, STATUS_NOT_LEFT,
+                "%s exited with status 0 without leaving the job "
+                "(chorus_finalize); ending the job",
+                who(pe, &w));
+    } else if (!pe->has_left) {
+        if (!pe->has_joined && job->absent == NULL) job->absent = pe;
+        (void)snprintf(reason, sizeof(reason), "PE %u exited with status 0%s", pe->number,
+                       pe->has_joined ? "" : " before it joined the job");
+        mail_fail_all(job, reason);
+        if (job->front != NULL && !pe->has_joined) front_fail_start(job, reason);
+    }
+}
+
+/* Its program has gone without leaving; its process may follow, with a status of its own. */
+static void miss(struct job *job, struct pe *pe)
+{
+    pe->lost_at_ns = ch_clock_ns() + MISS_NS;
+    if (pe->lost_at_ns < job->lost_at_ns) job->lost_at_ns = pe->lost_at_ns;
+}
+
+/* Where nobody else is inside, nobody waits for it: its process goes on, as after an exit. */
+static void judge_missed(struct job *job, const struct pe *pe)
+{
+    char reason[CH_WIRE_REASON_BYTES];
+    struct who w;
+
+    if (pe->program == pe->pid)
+        (void)snprintf(reason, sizeof(reason),
+                       "%s became another program (exec), or closed its files, "
+                       "without leaving the job (chorus_finalize)",
+                       who(pe, &w));
+    else
+        (void)snprintf(reason, sizeof(reason),
+                       "%s lives on, but its program (pid %d) ended without leaving "
+                       "the job (chorus_finalize)",
+                       who(pe, &w), (int)pe->program);
+    if (job_has_inside(job))
+        job_end(job, STATUS_NOT_LEFT, "%s; ending the job", reason);
+    else
+        mail_fail_all(job, reason);
+}
+
+void job_judge_missed(struct job *job)
+{
+    const uint64_t now = ch_clock_ns();
+
+    job->lost_at_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        struct pe *pe = &job->pes[i];
+        if (pe->lost_at_ns == 0 || !pe->is_alive) continue;
+        if (pe->lost_at_ns <= now) {
+            pe->lost_at_ns = 0;
+            judge_missed(job, pe);
+        } else if (pe->lost_at_ns < job->lost_at_ns) {
+            job->lost_at_ns = pe->lost_at_ns;
+        }
+    }
+}
+
+static void note(struct job *job, struct pe *pe, const struct news *news)
+{
+    switch (news->kind) {
+    case NEWS_STARTED:
+        pe->pid = news->value;
+        pe->is_alive = true;
+        job->n_alive++;
+        return;
+    case NEWS_JOINED:
+        pe->has_joined = pe->is_inside = true;
+        pe->program = news->value;
+        return;
+    case NEWS_LEFT:
+        pe->has_left = true;
+        break;
+    case NEWS_ABORTED:
+        pe->has_aborted = true;
+        break;
+    case NEWS_UNRUN:
+    case NEWS_ENDED:
+        if (pe->is_alive) job->n_alive--;
+        pe->is_alive = false;
+        break;
+    default:
+        break;
+    }
+    if (news->kind != NEWS_STOPPED) pe->is_inside = false;
+}
+
+static void judge(struct job *job, struct pe *pe, const struct news *news)
+{
+    struct who w;
+
+    if (news->kind == NEWS_LEFT) judge_left(job, pe);
+    if (news->kind == NEWS_ABORTED) judge_aborted(job, pe, news->value);
+    if (news->kind == NEWS_BROKE)
+        job_end(job, STATUS_NOT_LEFT, "%s %s", who(pe, &w), news->text);
+    if (news->kind == NEWS_MISSED) miss(job, pe);
+    if (news->kind == NEWS_UNRUN && pe->host == NULL)
+        job_end(job, news->value, "%s", news->text);
+    if (news->kind == NEWS_UNRUN && pe->host != NULL)
+        job_end(job, news->value, "host %s: %s", pe->host, news->text);
+    if (news->kind == NEWS_ENDED) judge_ended(job, pe, news->value, news->text);
+    if (news->kind == NEWS_STOPPED)
+        say(job, "%s has been stopped by signal %d (%s)", who(pe, &w), news->value,
+            strsignal(news->value));
+}
+
+void job_hear(struct job *job, struct pe *pe, const struct news *news)
+{
+    note(job, pe, news);
+    if (job->agent != NULL)
+        agent_tell(job, pe, news);
+    else
+        judge(job, pe, news);
+}
