@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-/* What an agent has to say more of a PE that the tree has lost, which takes it half a second; and
- * the time between two looks at the tree where nothing comes. */
+/* What an agent has to say more of a PE that the tree has lost, which takes it half a second;
+ * and the time between two looks at the tree where nothing comes. */
 #define NEWS_NS (700 * CH_NS_PER_MS)
 #define LOOK_NS CH_NS_PER_S
 

@@ -271,7 +271,9 @@ void ch_tree_close(struct ch_tree *tree)
     const struct ch_tree_head bye = {.kind = CH_TREE_BYE, .pe = CH_TREE_NO_PE};
 
     if (tree == NULL) return;
-    if (tree->is_over && tree->door.fd >= 0 && tree->hosts != NULL) linger(tree);
+    if (tree->is_over && tree->door.fd >= 0 && tree->hosts != NULL &&
+        tree->terms.me != CH_TREE_NO_PE) /* such a root ends PEs, and then itself */
+        linger(tree);
     ch_tree_stop_listening(tree);
     if (!tree->is_over && tree->terms.me != CH_TREE_NO_PE)
         ch_tree_note_left(tree, tree->terms.me);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frames: what chorusrun and its agents may send each other. The input comes in two pieces, as a
- * pipe may cut it.
+ * frames: what chorusrun and its agents may send each other. The input comes in two pieces, as
+ * a pipe may cut it.
  */
 #include "fuzz.h"
 
