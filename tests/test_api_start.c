@@ -111,8 +111,9 @@ static void run(struct pe pes[], uint32_t n)
         ck_assert_int_eq(pes[i].status, CHORUS_OK);
 }
 
-/* Hosts, options and tables, greetings, connected, everything made, teams. PEs that are processes have
- * one more, of descriptors. Every byte given goes to all PEs: no messages while nothing fails.
+/* Hosts, options and tables, greetings, connected, everything made, teams. PEs that are
+ * processes have one more, of descriptors. Every byte given goes to all PEs: no messages while
+ * nothing fails.
  */
 START_TEST(start__of_many_pes__takes_six_short_exchanges)
 {

@@ -49,13 +49,13 @@ expect() {
 
 # The root, a leaf, and a PE that has children where there are more than 17.
 for case in '4 0' '4 3' '40 0' '40 1' '40 39'; do
-    set -- $case
+    pes=${case% *} victim=${case#* }
     for how in kill exit; do
-        run "$1" "$hosts_pe" "$how" "$2"
-        expect "PE $2 on host host$(($2 / 2)) was lost: its process has ended" 1
+        run "$pes" "$hosts_pe" "$how" "$victim"
+        expect "PE $victim on host host$((victim / 2)) was lost: its process has ended" 1
     done
-    run "$1" "$hosts_pe" end "$2"
-    expect "PE $2 ended the job with status 7" 1
+    run "$pes" "$hosts_pe" end "$victim"
+    expect "PE $victim ended the job with status 7" 1
 done
 # Stopping is no loss: the kernel answers for a stopped process.
 export CHORUS_TIMEOUT=6
@@ -65,10 +65,10 @@ expect "3 of 4 PEs came within 6 s; PE 2 on host1 did not come" 8
 export CHORUS_TIMEOUT=60
 unset CHORUS_NODE
 nodes=no
-for odd in 0 2; do
-    run 4 "$tree_pe" kill $odd
-    expect "stopped waiting for PE .*PE $odd on host .* was lost: its process has ended" 1
-    run 4 "$tree_pe" end $odd
-    expect "the job is ending: PE $odd ended the job with status 7" 1
+for victim in 0 2; do
+    run 4 "$tree_pe" kill "$victim"
+    expect "stopped waiting for PE .*PE $victim on host .* was lost: its process has ended" 1
+    run 4 "$tree_pe" end "$victim"
+    expect "the job is ending: PE $victim ended the job with status 7" 1
 done
 exit $((failures > 0))

@@ -15,7 +15,7 @@ mpirun)
 torchrun)
     # Ports of different runs at one time differ with the shell's own number.
     port=$((20000 + $$ % 10000))
-    status=0 pids= rank=0
+    status=0 pids='' rank=0
     while [ $rank -lt "$n" ]; do
         RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=$n MASTER_ADDR=localhost MASTER_PORT=$port CHORUS_SECRET=test \
             timeout 100 "$@" &

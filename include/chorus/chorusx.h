@@ -17,8 +17,9 @@ extern "C" {
 /* Which members of chorusx_init_attr_t are given. */
 #define CHORUSX_INIT_HEAP 1u
 #define CHORUSX_INIT_DEVICE 2u
-#define CHORUSX_INIT_UNIQUEID 4u /* rank, n_ranks and id; see chorusx_set_attr_uniqueid_args \
-                                  */
+#define CHORUSX_INIT_UNIQUEID                                      \
+    4u /* rank, n_ranks and id; see chorusx_set_attr_uniqueid_args \
+        */
 
 /* Names a job that a program puts together by itself, and is the key to it: whoever has the
  * bytes can join. */
@@ -76,7 +77,7 @@ CHORUS_API int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr
  * Threads:    any, before the process joins.
  * Ordering:   implies no barrier.
  * Errors:     ERR_ARG for null; ERR_SYSTEM where no socket can be had.
- * Source:     NVSHMEM, nvshmemx_get_uniqueid.
+ * Source:     NVSHMEM, nvshmemx_get_uniqueid; there too, one process makes it.
  * Since:      0.1
  */
 CHORUS_API int chorusx_get_uniqueid(chorusx_uniqueid_t *id);
@@ -94,7 +95,7 @@ CHORUS_API int chorusx_get_uniqueid(chorusx_uniqueid_t *id);
  * Threads:    any, before the process joins.
  * Ordering:   implies no barrier.
  * Errors:     ERR_ARG for null, a rank or number out of range, bytes that are no id.
- * Source:     NVSHMEM, nvshmemx_set_attr_uniqueid_args.
+ * Source:     NVSHMEM, nvshmemx_set_attr_uniqueid_args, with a flag of another name.
  * Since:      0.1
  */
 CHORUS_API int chorusx_set_attr_uniqueid_args(int rank, int n_ranks,

@@ -46,7 +46,8 @@ static _Noreturn void end_job(int status, bool is_first)
 }
 
 /* A PE that was told to end adds nothing to what the failed one, in another process, or
- * chorusrun said. Where there is no chorusrun that sees all PEs, each says which one was lost. */
+ * chorusrun said. Where there is no chorusrun that sees all PEs, each says which one was lost.
+ */
 static bool is_launched(void)
 {
     const struct ch_context *context = ch_context_get();

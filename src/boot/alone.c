@@ -42,7 +42,8 @@ static chorus_status alone_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 
 static bool alone_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    (void)snprintf(why_out, CH_WAY_WHY_BYTES, "nothing says that there are peers: a job of one PE");
+    (void)snprintf(why_out, CH_WAY_WHY_BYTES,
+                   "nothing says that there are peers: a job of one PE");
     return true;
 }
 
