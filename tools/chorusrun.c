@@ -244,6 +244,7 @@ static void run_job(struct job *job, int signals)
     if (fds == NULL) die("cannot watch PEs");
     while (is_running(job))
         take_turn(job, signals, fds);
+    front_settle(job);
     if (job->is_ending) job_sweep();
     output_finish(job);
     for (output_forward(job, NULL); output_is_pending(job) && has_time(job);

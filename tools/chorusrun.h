@@ -119,6 +119,7 @@ struct pe {
     bool has_joined, has_left;
     bool is_inside;   /* it has joined, and its end was not seen since */
     bool has_aborted; /* it ended the job, and is on its way out */
+    int wait_status;  /* once it has ended, as of wait(2) */
     pid_t program;    /* the process that joined, which a wrapper may have started; 0: none */
     uint64_t lost_at_ns; /* when it is taken for lost, its socket having ended; 0: it is not */
     struct mail mail;
@@ -236,6 +237,8 @@ void front_signal(struct front *front, int signo); /* SIGKILL: to launchers alon
 void front_end(struct job *job, int status, const char *reason);
 /* The PEs will not all join: those that wait for them are told. */
 void front_fail_start(struct job *job, const char *reason);
+/* It exited with a status, which may be the first failure or follow from one. */
+void front_suspect(struct job *job, const struct pe *pe);
 const char *front_missing(const struct front *front); /* a host without an agent yet, or null */
 void front_forward(struct job *job);
 /* Output for it that was not forwarded yet. */
@@ -243,6 +246,8 @@ bool front_is_holding(const struct job *job, const struct outlet *to);
 
 /* judge */
 void job_hear(struct job *job, struct pe *pe, const struct news *news);
+/* The verdict on a PE that exited with a status some time ago. */
+void job_judge_late(struct job *job, const struct pe *pe);
 bool job_has_inside(const struct job *job); /* PEs that live, joined and have not left */
 /* Those whose socket has ended half a second ago, and whose process has not. */
 void job_judge_missed(struct job *job);

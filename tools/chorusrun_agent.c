@@ -18,6 +18,8 @@
  * of the connection has come; one that its user has stopped for a moment is not. */
 #define SILENCE_NS (30 * CH_NS_PER_S)
 
+enum { NODE_BYTES_MAX = 64 }; /* of CHORUS_NODE, with its null */
+
 struct agent {
     struct buffer in; /* what the front said */
     char *order_bytes;
@@ -121,6 +123,14 @@ void agent_close(struct agent *agent)
     free(agent);
 }
 
+/* PEs of one host share memory, and messages name it as the user does; the user may say both
+ * otherwise. A longer name than the library takes is left out. */
+static void name_host(const char *host)
+{
+    if (getenv("CHORUS_NODES") != NULL || strlen(host) >= NODE_BYTES_MAX) return;
+    (void)setenv("CHORUS_NODE", host, 0);
+}
+
 static bool take_variables(struct job *job, const struct order *order)
 {
     for (uint32_t i = 0; i < order->n_variables; i++) {
@@ -161,6 +171,7 @@ bool agent_begin(struct job *job, struct share *share)
     char why[CH_WIRE_REASON_BYTES];
 
     if (!take_variables(job, order)) return false;
+    name_host(order->host);
     if (chdir(order->folder) != 0) {
         job_end(job, STATUS_CANNOT_RUN, "cannot enter the working directory %s: %s",
                 order->folder, strerror(errno));

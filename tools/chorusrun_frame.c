@@ -9,8 +9,8 @@
 
 enum { PIECE_BYTES = 64 * 1024, FIRST_BYTES = 4096 };
 
-/* Numbers of an order, then three texts, then its lists. */
-enum { ORDER_NUMBERS = 6, ORDER_TEXTS = 3, ORDER_FIXED = ORDER_NUMBERS + ORDER_TEXTS };
+/* Numbers of an order, then four texts, then its lists. */
+enum { ORDER_NUMBERS = 6, ORDER_TEXTS = 4, ORDER_FIXED = ORDER_NUMBERS + ORDER_TEXTS };
 
 static void reserve(struct buffer *b, size_t bytes)
 {
@@ -101,6 +101,7 @@ void order_put(struct buffer *b, const struct order *order)
         (void)snprintf(digits, sizeof(digits), "%u", numbers[i]);
         put_text(&texts, digits);
     }
+    put_text(&texts, order->host);
     put_text(&texts, order->root);
     put_text(&texts, order->secret);
     put_text(&texts, order->folder);
@@ -154,9 +155,10 @@ bool order_read(const char *bytes, size_t n_bytes, struct order *out)
         free(texts);
         return false;
     }
-    out->root = texts[ORDER_NUMBERS];
-    out->secret = texts[ORDER_NUMBERS + 1];
-    out->folder = texts[ORDER_NUMBERS + 2];
+    out->host = texts[ORDER_NUMBERS];
+    out->root = texts[ORDER_NUMBERS + 1];
+    out->secret = texts[ORDER_NUMBERS + 2];
+    out->folder = texts[ORDER_NUMBERS + 3];
     /* The block then begins with the lists, and is freed by them. */
     memmove(texts, texts + ORDER_FIXED, (n + 1 - ORDER_FIXED) * sizeof(*texts));
     out->variables = texts;

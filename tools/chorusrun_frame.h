@@ -77,6 +77,7 @@ struct order {
     uint32_t first, n_pes;    /* those of this agent */
     uint32_t n_beside, place; /* see struct share */
     uint32_t n_variables;
+    const char *host; /* its name, as the user wrote it */
     const char *root, *secret, *folder;
     const char *const *variables; /* "NAME=VALUE" */
     const char *const *command;   /* null-terminated */

@@ -18,6 +18,9 @@
 #define READY_NS (30 * CH_NS_PER_S)
 #define PING_NS CH_NS_PER_S
 
+/* What PEs that fail have for others to be known as the cause. */
+#define DECIDE_NS (100 * CH_NS_PER_MS)
+
 bool front_is_open(const struct front *front)
 {
     for (uint32_t i = 0; i < front->n_hosts; i++)
@@ -198,12 +201,37 @@ void front_reap(struct job *job)
                 end_host(job, &front->hosts[i], status);
 }
 
+void front_suspect(struct job *job, const struct pe *pe)
+{
+    struct front *front = job->front;
+
+    if (front->suspect != NULL || job->is_ending) return;
+    front->suspect = pe;
+    front->decide_at_ns = ch_clock_ns() + DECIDE_NS;
+}
+
+/* By now it is known whether a PE was killed or a host lost, which ends the job at once. The
+ * tree knows which PE it lost first, among those that failed. */
+static void decide(struct job *job)
+{
+    const struct pe *suspect = job->front->suspect;
+
+    job->front->suspect = NULL;
+    if (!root_judge(job)) job_judge_late(job, suspect);
+}
+
+void front_settle(struct job *job)
+{
+    if (job->front != NULL && job->front->suspect != NULL) decide(job);
+}
+
 uint64_t front_due(const struct front *front)
 {
     uint64_t due = root_due(front);
 
     if (front->ping_at_ns < due) due = front->ping_at_ns;
     if (!front->has_begun && front->ready_by_ns < due) due = front->ready_by_ns;
+    if (front->suspect != NULL && front->decide_at_ns < due) due = front->decide_at_ns;
     return due;
 }
 
@@ -213,6 +241,7 @@ void front_do_due(struct job *job)
     const uint64_t now = ch_clock_ns();
 
     root_do_due(job);
+    if (front->suspect != NULL && now >= front->decide_at_ns) decide(job);
     if (now >= front->ping_at_ns) {
         send_to_all(front, FRAME_PING, 0);
         front->ping_at_ns = now + PING_NS;

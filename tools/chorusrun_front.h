@@ -32,7 +32,9 @@ struct front {
     uint64_t ping_at_ns;
     uint32_t turn; /* the host whose output is first when there is room again */
     bool is_input_over;
-    size_t input_window; /* that PE 0's agent takes */
+    const struct pe *suspect; /* the first that exited with a status; null: none */
+    uint64_t decide_at_ns;    /* when that is judged */
+    size_t input_window;      /* that PE 0's agent takes */
     nfds_t input_at;
     struct root *root;
 };
@@ -45,6 +47,7 @@ bool front_is_open(const struct front *front); /* some agent's launcher has not 
 void front_watch(struct job *job, struct pollfd *fds, nfds_t *n);
 void front_serve(struct job *job, const struct pollfd *fds);
 void front_reap(struct job *job);
+void front_settle(struct job *job); /* all have ended: judge what was put off; null front: no-op */
 uint64_t front_due(const struct front *front);
 void front_do_due(struct job *job);
 /* A signal to end before agents have their orders ends the front alone; false: they have. */
@@ -60,6 +63,8 @@ void root_serve(struct job *job, const struct pollfd *fds);
 void root_abort(struct job *job, int status, const char *reason);
 uint64_t root_due(const struct front *front);
 void root_do_due(struct job *job);
+/* End the job for what the tree has lost, if it has; false: it has not. */
+bool root_judge(struct job *job);
 
 /* launch: run the launcher for a host; false: it has ended the job. */
 bool host_launch(struct job *job, struct host *host, const sigset_t *mask);

@@ -46,7 +46,9 @@ static void judge_aborted(struct job *job, const struct pe *pe, int status)
         job_end(job, status, "%s ended the job with status %d", who(pe, &w), status);
 }
 
-static void judge_ended(struct job *job, const struct pe *pe, int wait_status,
+/* On several hosts, a PE that fails because another was lost may be heard of before the other
+ * is: its status waits, and is_late says that it has. */
+static void judge_ended(struct job *job, const struct pe *pe, bool is_late, int wait_status,
                         const char *blame)
 {
     const int signo = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
@@ -57,6 +59,8 @@ static void judge_ended(struct job *job, const struct pe *pe, int wait_status,
     if (signo != 0) {
         job_end(job, STATUS_SIGNAL + signo, "%s was killed by signal %d (%s)%s; ending the job",
                 who(pe, &w), signo, strsignal(signo), blame);
+    } else if (status != 0 && job->front != NULL && !is_late) {
+        front_suspect(job, pe);
     } else if (status != 0) {
         job_end(job, status, "%s exited with status %d; ending the job", who(pe, &w), status);
     } else if (pe->has_joined && !pe->has_left && job_has_inside(job)) {
@@ -141,6 +145,7 @@ static void note(struct job *job, struct pe *pe, const struct news *news)
     case NEWS_ENDED:
         if (pe->is_alive) job->n_alive--;
         pe->is_alive = false;
+        pe->wait_status = news->value;
         break;
     default:
         break;
@@ -161,10 +166,15 @@ static void judge(struct job *job, struct pe *pe, const struct news *news)
         job_end(job, news->value, "%s", news->text);
     if (news->kind == NEWS_UNRUN && pe->host != NULL)
         job_end(job, news->value, "host %s: %s", pe->host, news->text);
-    if (news->kind == NEWS_ENDED) judge_ended(job, pe, news->value, news->text);
+    if (news->kind == NEWS_ENDED) judge_ended(job, pe, false, news->value, news->text);
     if (news->kind == NEWS_STOPPED)
         say(job, "%s has been stopped by signal %d (%s)", who(pe, &w), news->value,
             strsignal(news->value));
+}
+
+void job_judge_late(struct job *job, const struct pe *pe)
+{
+    judge_ended(job, pe, true, pe->wait_status, "");
 }
 
 void job_hear(struct job *job, struct pe *pe, const struct news *news)

@@ -122,8 +122,28 @@ void root_do_due(struct job *job)
     struct root *root = job->front->root;
 
     if (root == NULL || ch_clock_ns() < root->over_at_ns) return;
+    if (job_has_inside(job)) (void)root_judge(job); /* else nobody waits for what was lost */
     root->over_at_ns = UINT64_MAX;
-    if (!job_has_inside(job)) return; /* nobody waits for the one that was lost */
+}
+
+/* The PE that a reason begins with, if it has exited since: what its agent said is more. */
+static const struct pe *exited(const struct job *job, const char *reason)
+{
+    unsigned number;
+
+    if (sscanf(reason, "PE %u ", &number) != 1 || number >= job->n_pes) return NULL;
+    return job->pes[number].wait_status != 0 ? &job->pes[number] : NULL;
+}
+
+bool root_judge(struct job *job)
+{
+    const struct root *root = job->front->root;
+    const struct pe *pe;
+
+    if (root == NULL || root->over_at_ns == UINT64_MAX) return false;
+    pe = exited(job, root->reason);
+    if (pe != NULL) job_judge_late(job, pe);
     job_end(job, root->status != 0 ? root->status : STATUS_NOT_LEFT, "%s; ending the job",
             root->reason);
+    return true;
 }

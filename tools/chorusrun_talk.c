@@ -79,6 +79,7 @@ static void begin(struct job *job)
     order.variables = list_variables(job->args, &order.n_variables);
     for (uint32_t i = 0; i < front->n_hosts; i++) {
         struct host *host = &front->hosts[i];
+        order.host = host->name;
         order.first = host->first;
         order.n_pes = host->n_pes;
         order.n_beside = order.place = 0;
