@@ -2,6 +2,7 @@
 /* network.c: choosing a kind of network, the lock around it, and what waits on it. */
 #include "transport/network.h"
 
+#include "base/clock.h"
 #include "base/exec_host.h"
 #include "base/log.h"
 #include "boot/vote.h"
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DOUBT_NS (200 * CH_NS_PER_MS)
 
 /* The first failure ends every wait of this PE. */
 void ch_network_fail(struct ch_network *network, const char *why)
@@ -34,13 +37,36 @@ static chorus_status failure(const struct ch_network *network)
     return CH_FAIL(CHORUS_ERR_ABORTED, "the job is ending: %s", network->progress.why);
 }
 
+/*
+ * A connection that has ended may be that of a PE which was lost, or of one that gave up
+ * because of that. The control plane knows who was first, and is given a moment to say so.
+ */
+static void doubt(struct ch_network *network, const char *why)
+{
+    if (network->boot->ops->serve == NULL) {
+        ch_network_fail(network, why);
+        return;
+    }
+    (void)snprintf(network->why_doubt, sizeof(network->why_doubt), "%s", why);
+    __atomic_store_n(&network->doubt_at_ns, ch_clock_ns(), __ATOMIC_RELEASE);
+}
+
+void ch_network_settle(struct ch_network *network)
+{
+    const uint64_t since_ns = __atomic_load_n(&network->doubt_at_ns, __ATOMIC_ACQUIRE);
+
+    if (since_ns != 0 && !has_failed(network) && ch_clock_ns() - since_ns > DOUBT_NS)
+        ch_network_fail(network, network->why_doubt);
+}
+
 bool ch_network_step(struct ch_network *network)
 {
     bool has_moved = false;
 
     if (pthread_mutex_trylock(&network->lock) != 0) return true; /* someone is at it */
-    if (!has_failed(network) && network->ops->progress(network->net, &has_moved) != CHORUS_OK)
-        ch_network_fail(network, ch_error_message());
+    if (!has_failed(network) && network->doubt_at_ns == 0 &&
+        network->ops->progress(network->net, &has_moved) != CHORUS_OK)
+        doubt(network, ch_error_message());
     (void)pthread_mutex_unlock(&network->lock);
     if (has_moved) ch_notify(network->patience, network->patience->door);
     return has_moved;

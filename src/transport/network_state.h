@@ -27,6 +27,8 @@ struct ch_network {
     struct ch_remote_pe *remotes; /* [n] */
     pthread_mutex_t lock;         /* around every call of ops but open and close */
     char why[256];                /* of the failure */
+    char why_doubt[256];          /* what the network found, while the control plane may know */
+    uint64_t doubt_at_ns;         /* since when; 0: it found nothing; atomic */
     uint64_t visits;              /* of the PE; atomic, though increments may be lost */
     /* The pump. */
     pthread_t thread;
@@ -41,6 +43,9 @@ bool ch_network_step(struct ch_network *network);
 
 /* All waits of this PE end with this reason; the first one stays. */
 void ch_network_fail(struct ch_network *network, const char *why);
+
+/* Who was lost first was not said in time: what the network found counts. */
+void ch_network_settle(struct ch_network *network);
 
 /* The thread. */
 CH_MUST_CHECK chorus_status ch_pump_start(struct ch_network *network);

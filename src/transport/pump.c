@@ -71,13 +71,14 @@ static void *pump_main(void *arg)
     while (!__atomic_load_n(&network->is_ending, __ATOMIC_ACQUIRE)) {
         const uint64_t visits = __atomic_load_n(&network->visits, __ATOMIC_RELAXED);
 
+        ch_network_settle(network);
         if (visits != seen) {
             seen = visits;
             nap(network);
         } else if (!ch_network_step(network)) {
             const int fd = watch(network);
 
-            (void)rest(network, fd, fd < 0 ? NAP_MS : SLEEP_MS);
+            (void)rest(network, fd, fd < 0 || network->doubt_at_ns != 0 ? NAP_MS : SLEEP_MS);
         }
     }
     return NULL;
