@@ -102,6 +102,7 @@ void net_pe_open(struct net_pe *pe, struct ch_boot *boot, const struct ch_net_op
     pe->boot = boot;
     pe->ops = ops;
     pe->options = pes_options(0);
+    pe->options.transport = ops->name; /* what would not be taken unasked is, too */
     pe->me = boot->me;
     pe->n = boot->n;
     pe->next = (pe->me + 1) % pe->n;

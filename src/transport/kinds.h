@@ -7,7 +7,7 @@
 
 /* In the order they are tried. Loop is for tests, and is taken only if it is named. */
 /* clang-format off */
-#define CH_KIND_LIST(X) X(verbs) X(tcp) X(loop)
+#define CH_KIND_LIST(X) X(verbs) X(ofi) X(tcp) X(loop)
 /* clang-format on */
 enum {
 #define X(name) CH_KIND_##name,

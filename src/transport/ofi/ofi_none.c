@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ofi_none.c: a build without libfabric. */
+#include "transport/net.h"
+
+static chorus_status none_open(const struct ch_net_terms *terms, struct ch_net **net_out)
+{
+    (void)terms, (void)net_out;
+    return CH_FAIL(
+        CHORUS_ERR_UNSUPPORTED,
+        "this library was built without libfabric; with it (libfabric-dev in Debian), "
+        "networks such as EFA and Slingshot can be used");
+}
+
+/* Called after a failed open, too. */
+static void none_close(struct ch_net *net)
+{
+    (void)net;
+}
+
+const struct ch_net_ops ch_net_ofi = {.name = "ofi", .open = none_open, .close = none_close};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* post.c: operations become frames, or reads and writes of the peer's memory. */
+#include "transport/ofi/ofi.h"
+
+#include "base/clock.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS_PER_YIELD = 16 };
+
+/* ---- room ---- */
+
+/* After a step of a wait for room: does the wait go on? A job that ends, or a peer that takes
+ * nothing, ends it. */
+static bool may_wait(struct ch_net *net, uint32_t pe, uint32_t steps, uint64_t *start_ns)
+{
+    const uint64_t timeout = net->terms.options->timeout_ns;
+    uint64_t now;
+
+    ch_ofi_step(net);
+    if (steps % STEPS_PER_YIELD == 0) {
+        now = ch_clock_ns();
+        if (*start_ns == 0) *start_ns = now;
+        if (__atomic_load_n(&net->terms.door->aborted, __ATOMIC_RELAXED))
+            ch_ofi_fail(net, pe, FI_ECANCELED, "the job is ending");
+        else if (timeout != 0 && now - *start_ns > timeout)
+            ch_ofi_fail(net, pe, FI_ETIMEDOUT, "it takes no messages; is it stopped?");
+        (void)sched_yield();
+    }
+    return !net->links[pe].has_failed;
+}
+
+bool ch_ofi_append(struct ch_ofi_link *link, const struct ch_frame *head, const void *body,
+                   size_t bytes, bool is_reply)
+{
+    const size_t room = is_reply ? CH_OFI_MESSAGE : CH_OFI_MESSAGE - CH_OFI_RESERVE;
+
+    if (link->n_out + sizeof(*head) + bytes > room) return false;
+    memcpy(link->out + link->n_out, head, sizeof(*head));
+    if (bytes != 0) memcpy(link->out + link->n_out + sizeof(*head), body, bytes);
+    link->n_out += sizeof(*head) + bytes;
+    return true;
+}
+
+/* ---- frames ---- */
+
+void ch_ofi_flush(struct ch_net *net, uint32_t pe)
+{
+    struct ch_ofi_link *link = &net->links[pe];
+    struct ch_ofi_op *op = net->free_sends;
+    struct ch_ofi_envelope envelope = {.from = net->terms.me};
+    ssize_t error;
+
+    if (link->has_failed || op == NULL || link->n_out == sizeof(envelope)) return;
+    if (!net->is_ordered && link->bulks != 0) return;
+    envelope.bytes = (uint32_t)link->n_out;
+    memcpy(envelope.token, link->token_out, sizeof(envelope.token));
+    memcpy(op->buffer, &envelope, sizeof(envelope));
+    memcpy(op->buffer + sizeof(envelope), link->out + sizeof(envelope),
+           link->n_out - sizeof(envelope));
+    op->pe = pe;
+    error = fi_send(net->ep, op->buffer, link->n_out,
+                    net->buffers_mr != NULL ? fi_mr_desc(net->buffers_mr) : NULL, link->address,
+                    &op->context);
+    if (error == -FI_EAGAIN) return;
+    if (error != 0) {
+        ch_ofi_fail(net, pe, (int)-error, "a message cannot be sent");
+        return;
+    }
+    net->free_sends = op->next;
+    net->n_sends++;
+    net->has_moved = true;
+    link->n_out = sizeof(envelope);
+}
+
+static bool is_pending_full(const struct ch_ofi_link *link)
+{
+    return link->end_pending - link->first_pending == CH_OFI_PENDING;
+}
+
+/* A frame, once there is room. False: the link has failed. */
+static bool post(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_frame *head,
+                 const void *body, size_t bytes)
+{
+    struct ch_ofi_link *link = &net->links[pe];
+    uint64_t start_ns = 0;
+
+    for (uint32_t steps = 1; link->has_failed || is_pending_full(link) ||
+                             !ch_ofi_append(link, head, body, bytes, false);
+         steps++) {
+        if (link->has_failed) return false;
+        ch_ofi_flush(net, pe);
+        if (!may_wait(net, pe, steps, &start_ns)) return false;
+    }
+    link->ctx_posted[ctx % CH_OFI_CTXS] = ++link->posted;
+    return true;
+}
+
+/* The last frame has a reply. */
+static void expect(struct ch_ofi_link *link, void *dst)
+{
+    link->pending[link->end_pending++ % CH_OFI_PENDING] =
+        (struct ch_ofi_pending){dst, link->posted};
+    link->asked = link->posted;
+}
+
+void ch_ofi_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, uint64_t value)
+{
+    const struct ch_frame head = {
+        .kind = CH_FRAME_SAY, .there = (uintptr_t)there, .value = value};
+
+    if (post(net, ctx, pe, &head, NULL, 0)) ch_ofi_flush(net, pe);
+}
+
+void ch_ofi_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
+                size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out)
+{
+    const struct ch_frame_operands operands = {value, compare};
+    const struct ch_frame head = {.kind = CH_FRAME_AMO,
+                                  .op = (uint8_t)op,
+                                  .width = (uint8_t)bytes,
+                                  .wants_reply = fetched_out != NULL,
+                                  .there = (uintptr_t)there};
+
+    if (!post(net, ctx, pe, &head, &operands, sizeof(operands))) return;
+    if (fetched_out != NULL) expect(&net->links[pe], fetched_out);
+    ch_ofi_flush(net, pe);
+}
+
+/* ---- reads and writes ---- */
+
+/* What the fabric wants to know of memory at this PE: that of a part, or its own for the op. */
+static chorus_status describe_memory(struct ch_net *net, struct ch_ofi_op *op, void *memory,
+                                     size_t bytes, void **desc_out)
+{
+    const struct ch_part *part = ch_parts_find(&net->parts, (uintptr_t)memory);
+
+    *desc_out = NULL;
+    if ((net->info->domain_attr->mr_mode & FI_MR_LOCAL) == 0) return CHORUS_OK;
+    if (part != NULL && part->bytes - ((uintptr_t)memory - part->base) >= bytes) {
+        *desc_out = fi_mr_desc(part->handle);
+        return CHORUS_OK;
+    }
+    CH_TRY(ch_ofi_register(net, memory, bytes, FI_WRITE | FI_READ, &op->mr));
+    *desc_out = fi_mr_desc(op->mr);
+    return CHORUS_OK;
+}
+
+static struct ch_ofi_op *take_bulk(struct ch_net *net, uint32_t pe)
+{
+    struct ch_ofi_op *op;
+    uint64_t start_ns = 0;
+
+    for (uint32_t steps = 1; net->free_bulks == NULL; steps++)
+        if (!may_wait(net, pe, steps, &start_ns)) return NULL;
+    op = net->free_bulks;
+    net->free_bulks = op->next;
+    return op;
+}
+
+/* One transfer, within one part of the peer. */
+static ssize_t begin_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct ch_part *part,
+                          uintptr_t there, const struct iovec *memory, void *desc, bool is_put)
+{
+    const bool is_virtual = (net->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+    const struct fi_rma_iov target = {.addr = is_virtual ? there : there - part->base,
+                                      .len = memory->iov_len,
+                                      .key = part->key};
+    const struct fi_msg_rma message = {.msg_iov = memory,
+                                       .desc = &desc,
+                                       .iov_count = 1,
+                                       .addr = net->links[op->pe].address,
+                                       .rma_iov = &target,
+                                       .rma_iov_count = 1,
+                                       .context = &op->context};
+
+    if (is_put) return fi_writemsg(net->ep, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+    return fi_readmsg(net->ep, &message, FI_COMPLETION);
+}
+
+static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_part *part,
+                 uintptr_t there, struct iovec memory, bool is_put)
+{
+    struct ch_ofi_link *link = &net->links[pe];
+    struct ch_ofi_op *op = take_bulk(net, pe);
+    uint64_t start_ns = 0;
+    void *desc = NULL;
+    ssize_t error;
+
+    if (op == NULL) return;
+    op->pe = pe;
+    op->ctx = ctx % CH_OFI_CTXS;
+    if (describe_memory(net, op, memory.iov_base, memory.iov_len, &desc) != CHORUS_OK) {
+        ch_ofi_fail(net, pe, FI_ENOMEM, "memory cannot be registered");
+        return;
+    }
+    for (uint32_t steps = 1;; steps++) {
+        error = begin_bulk(net, op, part, there, &memory, desc, is_put);
+        if (error != -FI_EAGAIN || !may_wait(net, pe, steps, &start_ns)) break;
+    }
+    if (error != 0) {
+        if (!link->has_failed) ch_ofi_fail(net, pe, (int)-error, "a transfer cannot begin");
+        return;
+    }
+    link->bulks++;
+    link->bulks_of[op->ctx]++;
+    net->has_moved = true;
+}
+
+/* All of it, part by part of the peer's memory. */
+static void transfer(struct ch_net *net, uint32_t ctx, uint32_t pe, uintptr_t there,
+                     void *memory, size_t bytes, bool is_put)
+{
+    struct ch_ofi_link *link = &net->links[pe];
+    const size_t most = net->info->ep_attr->max_msg_size;
+    char *at = memory;
+
+    while (bytes != 0 && !link->has_failed) {
+        const struct ch_part *part = ch_parts_find(&link->parts, there);
+        size_t here;
+
+        if (part == NULL) {
+            ch_ofi_fail(net, pe, FI_EINVAL, "what it attached does not hold the address");
+            return;
+        }
+        here = part->bytes - (there - part->base);
+        if (here > bytes) here = bytes;
+        if (here > most) here = most;
+        bulk(net, ctx, pe, part, there, (struct iovec){at, here}, is_put);
+        there += here;
+        at += here;
+        bytes -= here;
+    }
+}
+
+void ch_ofi_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
+                size_t bytes)
+{
+    const struct ch_frame head = {
+        .kind = CH_FRAME_PUT, .there = (uintptr_t)there, .value = bytes};
+    uint64_t small[CH_OFI_SMALL / sizeof(uint64_t)];
+
+    if (bytes > CH_OFI_SMALL) {
+        transfer(net, ctx, pe, (uintptr_t)there, (void *)(uintptr_t)src, bytes, true);
+        return;
+    }
+    ch_get_bytes(small, src, bytes);
+    (void)post(net, ctx, pe, &head, small, bytes);
+}
+
+void ch_ofi_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const char *there,
+                size_t bytes)
+{
+    transfer(net, ctx, pe, (uintptr_t)there, dst, bytes, false);
+}
+
+/* ---- completion ---- */
+
+static bool is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    ch_ofi_flush(net, pe);
+    return net->links[pe].has_failed || net->links[pe].bulks_of[ctx % CH_OFI_CTXS] == 0;
+}
+
+static bool is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    const struct ch_frame head = {.kind = CH_FRAME_ASK};
+    struct ch_ofi_link *link = &net->links[pe];
+    const uint64_t last = link->ctx_posted[ctx % CH_OFI_CTXS];
+
+    if (link->asked < last && !is_pending_full(link)) {
+        if (!post(net, ctx, pe, &head, NULL, 0)) return true;
+        link->ctx_posted[ctx % CH_OFI_CTXS] = last;
+        expect(link, NULL);
+    }
+    return is_sent(net, ctx, pe) && link->done >= last;
+}
+
+typedef bool (*is_over_fn)(struct ch_net *net, uint32_t ctx, uint32_t pe);
+
+static bool is_over(struct ch_net *net, uint32_t ctx, uint32_t pe, is_over_fn what)
+{
+    bool over = true;
+
+    if (pe != CH_NET_ALL) return what(net, ctx, pe);
+    for (uint32_t i = 0; i < net->terms.n; i++)
+        over &= what(net, ctx, i);
+    return over;
+}
+
+bool ch_ofi_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    return is_over(net, ctx, pe, is_sent);
+}
+
+bool ch_ofi_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    return is_over(net, ctx, pe, is_done);
+}
