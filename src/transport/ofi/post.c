@@ -176,7 +176,10 @@ static ssize_t begin_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct
                                        .rma_iov_count = 1,
                                        .context = &op->context};
 
-    if (is_put) return fi_writemsg(net->ep, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+    /* Behind writes that stay in order, an answer says that they have arrived. */
+    if (is_put)
+        return fi_writemsg(net->ep, &message,
+                           FI_COMPLETION | (net->is_ordered ? 0 : FI_DELIVERY_COMPLETE));
     return fi_readmsg(net->ep, &message, FI_COMPLETION);
 }
 
@@ -206,6 +209,7 @@ static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_
     }
     link->bulks++;
     link->bulks_of[op->ctx]++;
+    if (is_put && net->is_ordered) link->ctx_posted[op->ctx] = ++link->posted;
     net->has_moved = true;
 }
 
