@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names without a type do what the typed calls do, for every name of every type. */
+/*
+ * Names without a type do what the typed calls do, for every name of every type. Built again
+ * with TEST_ON_CTX, one-sided calls are made on a context, and do what those without do.
+ */
 #include "api_pes.h"
 
 #include <stdint.h>
@@ -9,6 +12,7 @@ enum { COUNT = 3, ROOM = COUNT * API_PES_MAX };
 /* What both kinds of call write to, and from: symmetric, ROOM elements each. */
 struct buffers {
     void *generic, *typed, *source;
+    chorus_ctx_t ctx;
 };
 
 static unsigned value_at(int pe, int i)
@@ -23,14 +27,15 @@ static char *element(void *buffer, size_t bytes, int i)
 
 static struct buffers make(chorus_type type, size_t bytes)
 {
-    const struct buffers b = {chorus_malloc(ROOM * bytes), chorus_malloc(ROOM * bytes),
-                              chorus_malloc(ROOM * bytes)};
+    struct buffers b = {chorus_malloc(ROOM * bytes), chorus_malloc(ROOM * bytes),
+                        chorus_malloc(ROOM * bytes), CHORUS_CTX_INVALID};
 
     for (int i = 0; i < ROOM; i++) {
         api_store(type, element(b.generic, bytes, i), 99);
         api_store(type, element(b.typed, bytes, i), 99);
         api_store(type, element(b.source, bytes, i), value_at(api_me(), i));
     }
+    EXPECT(chorus_team_create_ctx(CHORUS_TEAM_WORLD, 0, &b.ctx) == CHORUS_OK);
     chorus_barrier_all();
     return b;
 }
@@ -38,6 +43,7 @@ static struct buffers make(chorus_type type, size_t bytes)
 /* When all PEs' calls are over, both buffers hold the same. */
 static void settle(chorus_type type, size_t bytes, const struct buffers *b)
 {
+    chorus_ctx_quiet(b->ctx);
     chorus_barrier_all();
     for (int i = 0; i < ROOM; i++)
         EXPECT(api_same(type, element(b->generic, bytes, i), element(b->typed, bytes, i)));
@@ -46,6 +52,7 @@ static void settle(chorus_type type, size_t bytes, const struct buffers *b)
 
 static void release(const struct buffers *b)
 {
+    chorus_ctx_destroy(b->ctx);
     chorus_free(b->source);
     chorus_free(b->typed);
     chorus_free(b->generic);
@@ -56,60 +63,74 @@ static void release(const struct buffers *b)
 #define WAIT_FOR_END()
 #define GENERIC(function) chorus_##function WAIT_FOR_END()
 
+#ifdef TEST_ON_CTX
+#define ONE_SIDED(function) chorus_##function WITH_CTX
+#define WITH_CTX(...) WAIT_FOR_END()(b.ctx, __VA_ARGS__)
+#else
+#define ONE_SIDED(function) GENERIC(function)
+#endif
+
 /* A call by both names, of arguments that use `dest`. */
-#define BOTH(NAME, function, arguments)       \
+#define BOTH(NAME, KIND, function, arguments) \
     do {                                      \
         dest = b.generic;                     \
-        GENERIC(function) arguments;          \
+        KIND(function) arguments;             \
         dest = b.typed;                       \
         chorus_##NAME##_##function arguments; \
     } while (0)
-#define ALIKE(NAME, T, kind, function, arguments) \
-    do {                                          \
-        BOTH(NAME, function, arguments);          \
-        settle(kind, sizeof(T), &b);              \
+#define ALIKE(NAME, T, kind, function, arguments)   \
+    do {                                            \
+        BOTH(NAME, ONE_SIDED, function, arguments); \
+        settle(kind, sizeof(T), &b);                \
+    } while (0)
+#define ALIKE_TEAM(NAME, T, kind, function, arguments) \
+    do {                                               \
+        BOTH(NAME, GENERIC, function, arguments);      \
+        settle(kind, sizeof(T), &b);                   \
     } while (0)
 
 /* The same for calls that give a value, which is kept at the end of the buffers. */
 #define ALIKE_VALUE(NAME, T, kind, function, arguments)                  \
     do {                                                                 \
         dest = b.generic;                                                \
-        ((T *)b.generic)[ROOM - 1] = GENERIC(function) arguments;        \
+        ((T *)b.generic)[ROOM - 1] = ONE_SIDED(function) arguments;      \
         dest = b.typed;                                                  \
         ((T *)b.typed)[ROOM - 1] = chorus_##NAME##_##function arguments; \
         settle(kind, sizeof(T), &b);                                     \
     } while (0)
 
 /* --- remote memory access, and collectives that move -------------------------------------- */
-#define TEST_RMA(NAME, T, kind)                                                    \
-    static void move_##NAME(void)                                                  \
-    {                                                                              \
-        const int next = api_next();                                               \
-        const chorus_team_t team = CHORUS_TEAM_WORLD;                              \
-        const struct buffers b = make(kind, sizeof(T));                            \
-        uint64_t *signal = chorus_calloc(1, sizeof(*signal));                      \
-        T *dest;                                                                   \
-        const T *source = b.source;                                                \
-        ALIKE(NAME, T, kind, p, (dest, source[1], next));                          \
-        ALIKE_VALUE(NAME, T, kind, g, (source + 2, next));                         \
-        ALIKE(NAME, T, kind, put, (dest, source, COUNT, next));                    \
-        ALIKE(NAME, T, kind, get, (dest, source + 1, COUNT, next));                \
-        ALIKE(NAME, T, kind, put_nbi, (dest, source + 2, COUNT, next));            \
-        ALIKE(NAME, T, kind, get_nbi, (dest, source, COUNT, next));                \
-        ALIKE(NAME, T, kind, iput, (dest, source + 1, 2, 1, COUNT, next));         \
-        ALIKE(NAME, T, kind, iget, (dest, source, 1, 2, COUNT, next));             \
-        ALIKE(NAME, T, kind, put_signal,                                           \
-              (dest, source + 1, COUNT, signal, 1, CHORUS_SIGNAL_ADD, next));      \
-        ALIKE(NAME, T, kind, put_signal_nbi,                                       \
-              (dest, source + 2, COUNT, signal, 1, CHORUS_SIGNAL_ADD, next));      \
-        EXPECT(chorus_signal_fetch(signal) == 4);                                  \
-        ALIKE(NAME, T, kind, broadcast, (team, dest, source, COUNT, api_n() - 1)); \
-        ALIKE(NAME, T, kind, fcollect, (team, dest, source + 1, COUNT));           \
-        ALIKE(NAME, T, kind, alltoall, (team, dest, source, COUNT));               \
-        ALIKE(NAME, T, kind, collect, (team, dest, source + 1, (size_t)api_me())); \
-        ALIKE(NAME, T, kind, alltoalls, (team, dest, source, 2, 1, 1));            \
-        chorus_free(signal);                                                       \
-        release(&b);                                                               \
+#define TEST_RMA(NAME, T, kind)                                                         \
+    static void move_##NAME(void)                                                       \
+    {                                                                                   \
+        const int next = api_next();                                                    \
+        const chorus_team_t team = CHORUS_TEAM_WORLD;                                   \
+        const struct buffers b = make(kind, sizeof(T));                                 \
+        uint64_t *signal = chorus_calloc(1, sizeof(*signal));                           \
+        T *dest;                                                                        \
+        const T *source = b.source;                                                     \
+        ALIKE(NAME, T, kind, p, (dest, source[1], next));                               \
+        ALIKE_VALUE(NAME, T, kind, g, (source + 2, next));                              \
+        ALIKE(NAME, T, kind, put, (dest, source, COUNT, next));                         \
+        ALIKE(NAME, T, kind, get, (dest, source + 1, COUNT, next));                     \
+        ALIKE(NAME, T, kind, put_nbi, (dest, source + 2, COUNT, next));                 \
+        ALIKE(NAME, T, kind, get_nbi, (dest, source, COUNT, next));                     \
+        ALIKE(NAME, T, kind, iput, (dest, source + 1, 2, 1, COUNT, next));              \
+        ALIKE(NAME, T, kind, iget, (dest, source, 1, 2, COUNT, next));                  \
+        ALIKE(NAME, T, kind, ibput, (dest, source, 2, 2, 2, 2, next));                  \
+        ALIKE(NAME, T, kind, ibget, (dest, source + 1, 2, 3, 2, 2, next));              \
+        ALIKE(NAME, T, kind, put_signal,                                                \
+              (dest, source + 1, COUNT, signal, 1, CHORUS_SIGNAL_ADD, next));           \
+        ALIKE(NAME, T, kind, put_signal_nbi,                                            \
+              (dest, source + 2, COUNT, signal, 1, CHORUS_SIGNAL_ADD, next));           \
+        EXPECT(chorus_signal_fetch(signal) == 4);                                       \
+        ALIKE_TEAM(NAME, T, kind, broadcast, (team, dest, source, COUNT, api_n() - 1)); \
+        ALIKE_TEAM(NAME, T, kind, fcollect, (team, dest, source + 1, COUNT));           \
+        ALIKE_TEAM(NAME, T, kind, alltoall, (team, dest, source, COUNT));               \
+        ALIKE_TEAM(NAME, T, kind, collect, (team, dest, source + 1, (size_t)api_me())); \
+        ALIKE_TEAM(NAME, T, kind, alltoalls, (team, dest, source, 2, 1, 1));            \
+        chorus_free(signal);                                                            \
+        release(&b);                                                                    \
     }
 EXPANDED(CHORUS_RMA_TYPES(TEST_RMA))
 
@@ -264,25 +285,26 @@ static void wait__names_without_type__see_what_arrives(void)
 }
 
 /* --- reductions --------------------------------------------------------------------------- */
-#define TEST_REDUCE(NAME, T, kind, OP)                                                      \
-    static void OP##_##NAME(void)                                                           \
-    {                                                                                       \
-        const struct buffers b = make(kind, sizeof(T));                                     \
-        const T *source = b.source;                                                         \
-        T *dest;                                                                            \
-        ALIKE(NAME, T, kind, OP##_reduce, (CHORUS_TEAM_WORLD, dest, source, COUNT));        \
-        ALIKE(NAME, T, kind, OP##_reducescatter, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
-        release(&b);                                                                        \
+#define TEST_REDUCE(NAME, T, kind, OP)                                                    \
+    static void OP##_##NAME(void)                                                         \
+    {                                                                                     \
+        const struct buffers b = make(kind, sizeof(T));                                   \
+        const T *source = b.source;                                                       \
+        T *dest;                                                                          \
+        ALIKE_TEAM(NAME, T, kind, OP##_reduce, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
+        ALIKE_TEAM(NAME, T, kind, OP##_reducescatter,                                     \
+                   (CHORUS_TEAM_WORLD, dest, source, COUNT));                             \
+        release(&b);                                                                      \
     }
-#define TEST_SCAN(NAME, T, kind)                                                    \
-    static void scan_##NAME(void)                                                   \
-    {                                                                               \
-        const struct buffers b = make(kind, sizeof(T));                             \
-        const T *source = b.source;                                                 \
-        T *dest;                                                                    \
-        ALIKE(NAME, T, kind, sum_inscan, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
-        ALIKE(NAME, T, kind, sum_exscan, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
-        release(&b);                                                                \
+#define TEST_SCAN(NAME, T, kind)                                                         \
+    static void scan_##NAME(void)                                                        \
+    {                                                                                    \
+        const struct buffers b = make(kind, sizeof(T));                                  \
+        const T *source = b.source;                                                      \
+        T *dest;                                                                         \
+        ALIKE_TEAM(NAME, T, kind, sum_inscan, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
+        ALIKE_TEAM(NAME, T, kind, sum_exscan, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
+        release(&b);                                                                     \
     }
 EXPANDED(CHORUS_REDUCE_ARITHMETIC_TYPES(TEST_SCAN))
 #define TEST_and(NAME, T, kind) TEST_REDUCE(NAME, T, kind, and)

@@ -92,6 +92,25 @@ static void give_up(chorus_team_t team)
     fail_to_make_a_team();
 }
 
+/* A PE that never clears its lock is named to those that wait for it, also behind others. */
+static void lock__never_cleared__holder_is_named(void)
+{
+    long *lock = chorus_calloc(1, sizeof(*lock));
+    char holder[48];
+
+    if (api_me() == api_n() - 1) chorus_set_lock(lock);
+    chorus_sync_all();
+    if (api_me() != api_n() - 1) {
+        chorus_set_lock(lock);
+        (void)snprintf(holder, sizeof(holder), "for a lock that PE %d holds", api_n() - 1);
+        EXPECT_REPORT(CHORUS_ERR_TIMEOUT, holder);
+    } else {
+        (void)usleep(2500000); /* most of the others' wait, which a sync does not outlast */
+    }
+    chorus_sync_all();
+    chorus_free(lock);
+}
+
 /* Last: it leaves the team unusable, and then the job. The end of that is a meeting too, to
  * which all PEs come when all but the last have given up. */
 static void peer__does_not_come__wait_ends_and_says_who(void)
@@ -113,5 +132,6 @@ static void peer__does_not_come__wait_ends_and_says_who(void)
 #define TESTS(X)                                          \
     X(calls__on_several_streams__run_as_they_were_made)   \
     X(teams__made_and_destroyed_many_times__leak_nothing) \
+    X(lock__never_cleared__holder_is_named)               \
     X(peer__does_not_come__wait_ends_and_says_who)
 API_MAIN(TESTS)

@@ -293,6 +293,22 @@ CHORUS_API void chorus_free(void *ptr);
  */
 CHORUS_API void *chorus_ptr(const void *addr, int pe);
 
+/**
+ * As chorus_ptr, of a PE that is known by its number in a team.
+ *
+ * @param team  a team that this PE is in
+ * @param dest  this PE's address of the object
+ * @param pe    number in team
+ *
+ * Collective: no, any PE.
+ * Threads:    any, while the team is not being destroyed.
+ * Ordering:   as of chorus_ptr; implies no barrier.
+ * Errors:     null and a message for a team, a PE or an address outside their range.
+ * Source:     OpenSHMEM 1.6, shmem_team_ptr.
+ * Since:      0.1
+ */
+CHORUS_API void *chorus_team_ptr(int32_t team, const void *dest, int pe);
+
 /* --- teams --------------------------------------------------------------------------- */
 /**
  * Get this PE's number in a team, or the number of PEs that are in it.
@@ -509,6 +525,44 @@ CHORUS_SIZES(CHORUS_DECLARE_SIZED_STRIDED)
 #undef CHORUS_DECLARE_SIZED_STRIDED
 
 /**
+ * Copy blocks of elements that lie apart: block i from element i * sst of source on to element
+ * i * dst of dest.
+ *
+ * @param dest     [out] of a put: symmetric, on pe. Of a get: any memory of this PE
+ * @param source   [in] of a put: any memory of this PE. Of a get: symmetric, on pe
+ * @param dst      elements from the start of a block in dest to that of the next, bsize or more
+ * @param sst      the same in source
+ * @param bsize    elements of a block; 0 does nothing
+ * @param nblocks  blocks copied; 0 does nothing
+ * @param pe       number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time.
+ * Ordering:   as of chorus_T_put and chorus_T_get.
+ * Errors:     ERR_ARG for a stride, pe, or a reach that overflows; ERR_NOT_SYMMETRIC; nothing
+ *             is copied.
+ * Source:     OpenSHMEM 1.6, shmem_ibput and shmem_ibget.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_BLOCKS(NAME, T, kind)                                           \
+    CHORUS_API void chorus_##NAME##_ibput(T *dest, const T *source, ptrdiff_t dst,     \
+                                          ptrdiff_t sst, size_t bsize, size_t nblocks, \
+                                          int pe);                                     \
+    CHORUS_API void chorus_##NAME##_ibget(T *dest, const T *source, ptrdiff_t dst,     \
+                                          ptrdiff_t sst, size_t bsize, size_t nblocks, \
+                                          int pe);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_BLOCKS)
+#undef CHORUS_DECLARE_BLOCKS
+
+#define CHORUS_DECLARE_SIZED_BLOCKS(BITS, bytes)                                             \
+    CHORUS_API void chorus_ibput##BITS(void *dest, const void *source, ptrdiff_t dst,        \
+                                       ptrdiff_t sst, size_t bsize, size_t nblocks, int pe); \
+    CHORUS_API void chorus_ibget##BITS(void *dest, const void *source, ptrdiff_t dst,        \
+                                       ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+CHORUS_SIZES(CHORUS_DECLARE_SIZED_BLOCKS)
+#undef CHORUS_DECLARE_SIZED_BLOCKS
+
+/**
  * Copy elements to a PE, then update a word there: who sees the update sees the elements.
  *
  * @param dest      [out] symmetric, on pe
@@ -557,6 +611,23 @@ CHORUS_API void chorus_putmem_signal_nbi(void *dest, const void *source, size_t 
                                          int pe);
 
 /**
+ * Set a signal word at a PE, or add to it, without a put.
+ *
+ * @param sig_addr  [out] the word: symmetric, on pe, 8-byte aligned
+ * @param signal    the value to set or to add
+ * @param pe        number in the job
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time; concurrent adds to one word are all counted.
+ * Ordering:   orders no puts from before, but by chorus_fence. Implies no barrier.
+ * Errors:     ERR_ARG for pe and alignment; ERR_NOT_SYMMETRIC; nothing is updated.
+ * Source:     OpenSHMEM 1.6, shmem_signal_set and shmem_signal_add.
+ * Since:      0.1
+ */
+CHORUS_API void chorus_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
+CHORUS_API void chorus_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
+
+/**
  * Read a signal word of this PE.
  *
  * @param sig_addr  [in] symmetric, 8-byte aligned
@@ -600,6 +671,46 @@ CHORUS_API uint64_t chorus_signal_wait_until(uint64_t *sig_addr, int cmp, uint64
  */
 CHORUS_API void chorus_fence(void);
 CHORUS_API void chorus_quiet(void);
+
+/**
+ * Complete this PE's operations to some PEs, as chorus_quiet does those to all.
+ *
+ * @param target_pes  [in] numbers in the job; any may be there twice
+ * @param npes        how many; 0 completes nothing
+ *
+ * Collective: no, any PE.
+ * Threads:    any; covers the calling thread's operations, and others' that came before.
+ * Ordering:   as of chorus_quiet; operations to other PEs may be completed too.
+ * Errors:     ERR_ARG for a PE that is not in the job; nothing done.
+ * Source:     OpenSHMEM 1.6, shmem_pe_quiet.
+ * Since:      0.1
+ */
+CHORUS_API void chorus_pe_quiet(const int *target_pes, size_t npes);
+
+/* --- locks ---------------------------------------------------------------------------- */
+/**
+ * Wait until this PE holds a lock; take one if nobody holds it; give one back.
+ *
+ * PEs get a lock in the order in which they asked. chorus_test_lock gives 0 if this PE holds it
+ * now, else 1.
+ *
+ * @param lock  [in,out] symmetric, 0 on every PE before its first use, and the library's from
+ *              then on
+ *
+ * Collective: no, any PE.
+ * Threads:    one thread of a PE at a time uses a lock.
+ * Ordering:   clear completes this PE's operations first (chorus_quiet); who holds the lock
+ *             next sees them.
+ * Errors:     ERR_ARG for alignment, ERR_NOT_SYMMETRIC; ERR_TIMEOUT, ERR_ABORTED, which name
+ *             the PE that holds the lock: the lock is then unusable. ERR_UNSUPPORTED in jobs of
+ *             more than 32767 PEs.
+ * Source:     OpenSHMEM 1.5, shmem_set_lock, shmem_test_lock and shmem_clear_lock; the queue of
+ *             Mellor-Crummey and Scott.
+ * Since:      0.1
+ */
+CHORUS_API void chorus_set_lock(long *lock);
+CHORUS_API int chorus_test_lock(long *lock);
+CHORUS_API void chorus_clear_lock(long *lock);
 
 /* --- atomics ------------------------------------------------------------------------- */
 /**
@@ -1001,6 +1112,7 @@ CHORUS_REDUCE_ARITHMETIC_TYPES(CHORUS_DECLARE_SCAN)
 }
 #endif
 
+#include "chorus/ctx.h"
 #include "chorus/generic.h"
 
 #endif /* CHORUS_H */

@@ -6,6 +6,7 @@
 #ifndef CHORUS_GENERIC_H
 #define CHORUS_GENERIC_H
 
+#include "chorus/ctx.h"
 #include "chorus/lists.h"
 
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
@@ -14,11 +15,14 @@
  * Make the typed call that fits a pointer: chorus_put(dest, source, nelems, pe), where dest
  * points to int, is chorus_int_put of the same arguments.
  *
- * The pointer is the first argument, after the team where there is one. It points to a type for
- * which the family has a function, const or not; any other does not compile.
+ * The pointer is the first argument, after the team where there is one, and after a context
+ * where one is given: chorus_put(ctx, dest, source, nelems, pe) is chorus_ctx_int_put. It
+ * points to a type for which the family has a function, const or not; any other does not
+ * compile.
  *
- * @param dest, source, fetch, ivar, ivars  the pointer whose type decides
- * @param team                              as of the typed call
+ * @param first                the pointer whose type decides, or a context, which it follows
+ * @param dest, ivar, ivars    the pointer whose type decides
+ * @param team                 as of the typed call
  *
  * Collective: as of the typed call.
  * Threads:    as of the typed call.
@@ -31,68 +35,149 @@
 #define CHORUS_GENERIC(FAMILY, function, pointer) \
     _Generic(*(pointer) CHORUS_##FAMILY##_CTYPES(CHORUS_GENERIC_CASE, _##function))
 #define CHORUS_GENERIC_CASE(function, NAME, T, kind) , T: chorus_##NAME##function
+
+/* The same of functions that may be given a context first; `second` is then the pointer, else any
+ * argument. A context points to a struct of its own, so that the first tells. */
+#define CHORUS_GENERIC_CTX(FAMILY, function, first, second) \
+    _Generic(*(first), struct chorus_ctx: \
+        _Generic((second), default: chorus_ctx_fence /* and so does not compile */ \
+            CHORUS_##FAMILY##_CTYPES(CHORUS_GENERIC_CTX_CASE, _##function)) \
+        CHORUS_##FAMILY##_CTYPES(CHORUS_GENERIC_CASE, _##function))
+#define CHORUS_GENERIC_CTX_CASE(function, NAME, T, kind) \
+    , T *: chorus_ctx_##NAME##function, const T *: chorus_ctx_##NAME##function
+#define CHORUS_GENERIC_FIRST(first, ...) first
 /* clang-format on */
 
 /* Remote memory access. */
-#define chorus_p(dest, ...) CHORUS_GENERIC(RMA, p, dest)(dest, __VA_ARGS__)
-#define chorus_g(source, ...) CHORUS_GENERIC(RMA, g, source)(source, __VA_ARGS__)
-#define chorus_put(dest, ...) CHORUS_GENERIC(RMA, put, dest)(dest, __VA_ARGS__)
-#define chorus_get(dest, ...) CHORUS_GENERIC(RMA, get, dest)(dest, __VA_ARGS__)
-#define chorus_put_nbi(dest, ...) CHORUS_GENERIC(RMA, put_nbi, dest)(dest, __VA_ARGS__)
-#define chorus_get_nbi(dest, ...) CHORUS_GENERIC(RMA, get_nbi, dest)(dest, __VA_ARGS__)
-#define chorus_iput(dest, ...) CHORUS_GENERIC(RMA, iput, dest)(dest, __VA_ARGS__)
-#define chorus_iget(dest, ...) CHORUS_GENERIC(RMA, iget, dest)(dest, __VA_ARGS__)
-#define chorus_put_signal(dest, ...) CHORUS_GENERIC(RMA, put_signal, dest)(dest, __VA_ARGS__)
-#define chorus_put_signal_nbi(dest, ...) \
-    CHORUS_GENERIC(RMA, put_signal_nbi, dest)(dest, __VA_ARGS__)
+#define chorus_p(first, ...) \
+    CHORUS_GENERIC_CTX(RMA, p, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))(first, __VA_ARGS__)
+#define chorus_g(first, ...) \
+    CHORUS_GENERIC_CTX(RMA, g, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))(first, __VA_ARGS__)
+#define chorus_put(first, ...)                                                \
+    CHORUS_GENERIC_CTX(RMA, put, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_get(first, ...)                                                \
+    CHORUS_GENERIC_CTX(RMA, get, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_put_nbi(first, ...)                                                \
+    CHORUS_GENERIC_CTX(RMA, put_nbi, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_get_nbi(first, ...)                                                \
+    CHORUS_GENERIC_CTX(RMA, get_nbi, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_iput(first, ...)                                                \
+    CHORUS_GENERIC_CTX(RMA, iput, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_iget(first, ...)                                                \
+    CHORUS_GENERIC_CTX(RMA, iget, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_ibput(first, ...)                                                \
+    CHORUS_GENERIC_CTX(RMA, ibput, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_ibget(first, ...)                                                \
+    CHORUS_GENERIC_CTX(RMA, ibget, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_put_signal(first, ...)                                                \
+    CHORUS_GENERIC_CTX(RMA, put_signal, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_put_signal_nbi(first, ...)                                                \
+    CHORUS_GENERIC_CTX(RMA, put_signal_nbi, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
 
 /* Atomics. */
-#define chorus_atomic_fetch(source, ...) \
-    CHORUS_GENERIC(AMO_EXTENDED, atomic_fetch, source)(source, __VA_ARGS__)
-#define chorus_atomic_set(dest, ...) \
-    CHORUS_GENERIC(AMO_EXTENDED, atomic_set, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_swap(dest, ...) \
-    CHORUS_GENERIC(AMO_EXTENDED, atomic_swap, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_fetch_nbi(fetch, ...) \
-    CHORUS_GENERIC(AMO_EXTENDED, atomic_fetch_nbi, fetch)(fetch, __VA_ARGS__)
-#define chorus_atomic_swap_nbi(fetch, ...) \
-    CHORUS_GENERIC(AMO_EXTENDED, atomic_swap_nbi, fetch)(fetch, __VA_ARGS__)
+#define chorus_atomic_fetch(first, ...)                      \
+    CHORUS_GENERIC_CTX(AMO_EXTENDED, atomic_fetch, first,    \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_set(first, ...)                                                         \
+    CHORUS_GENERIC_CTX(AMO_EXTENDED, atomic_set, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_swap(first, ...)                                                         \
+    CHORUS_GENERIC_CTX(AMO_EXTENDED, atomic_swap, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_fetch_nbi(first, ...)                   \
+    CHORUS_GENERIC_CTX(AMO_EXTENDED, atomic_fetch_nbi, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))  \
+    (first, __VA_ARGS__)
+#define chorus_atomic_swap_nbi(first, ...)                   \
+    CHORUS_GENERIC_CTX(AMO_EXTENDED, atomic_swap_nbi, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
 
-#define chorus_atomic_compare_swap(dest, ...) \
-    CHORUS_GENERIC(AMO_STANDARD, atomic_compare_swap, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_fetch_inc(dest, ...) \
-    CHORUS_GENERIC(AMO_STANDARD, atomic_fetch_inc, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_inc(dest, ...) \
-    CHORUS_GENERIC(AMO_STANDARD, atomic_inc, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_fetch_add(dest, ...) \
-    CHORUS_GENERIC(AMO_STANDARD, atomic_fetch_add, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_add(dest, ...) \
-    CHORUS_GENERIC(AMO_STANDARD, atomic_add, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_compare_swap_nbi(fetch, ...) \
-    CHORUS_GENERIC(AMO_STANDARD, atomic_compare_swap_nbi, fetch)(fetch, __VA_ARGS__)
-#define chorus_atomic_fetch_inc_nbi(fetch, ...) \
-    CHORUS_GENERIC(AMO_STANDARD, atomic_fetch_inc_nbi, fetch)(fetch, __VA_ARGS__)
-#define chorus_atomic_fetch_add_nbi(fetch, ...) \
-    CHORUS_GENERIC(AMO_STANDARD, atomic_fetch_add_nbi, fetch)(fetch, __VA_ARGS__)
+#define chorus_atomic_compare_swap(first, ...)                   \
+    CHORUS_GENERIC_CTX(AMO_STANDARD, atomic_compare_swap, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))     \
+    (first, __VA_ARGS__)
+#define chorus_atomic_fetch_inc(first, ...)                   \
+    CHORUS_GENERIC_CTX(AMO_STANDARD, atomic_fetch_inc, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))  \
+    (first, __VA_ARGS__)
+#define chorus_atomic_inc(first, ...)                                                         \
+    CHORUS_GENERIC_CTX(AMO_STANDARD, atomic_inc, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_fetch_add(first, ...)                   \
+    CHORUS_GENERIC_CTX(AMO_STANDARD, atomic_fetch_add, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))  \
+    (first, __VA_ARGS__)
+#define chorus_atomic_add(first, ...)                                                         \
+    CHORUS_GENERIC_CTX(AMO_STANDARD, atomic_add, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_compare_swap_nbi(first, ...)                   \
+    CHORUS_GENERIC_CTX(AMO_STANDARD, atomic_compare_swap_nbi, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))         \
+    (first, __VA_ARGS__)
+#define chorus_atomic_fetch_inc_nbi(first, ...)                   \
+    CHORUS_GENERIC_CTX(AMO_STANDARD, atomic_fetch_inc_nbi, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))      \
+    (first, __VA_ARGS__)
+#define chorus_atomic_fetch_add_nbi(first, ...)                   \
+    CHORUS_GENERIC_CTX(AMO_STANDARD, atomic_fetch_add_nbi, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))      \
+    (first, __VA_ARGS__)
 
-#define chorus_atomic_fetch_and(dest, ...) \
-    CHORUS_GENERIC(AMO_BITWISE, atomic_fetch_and, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_and(dest, ...) \
-    CHORUS_GENERIC(AMO_BITWISE, atomic_and, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_fetch_and_nbi(fetch, ...) \
-    CHORUS_GENERIC(AMO_BITWISE, atomic_fetch_and_nbi, fetch)(fetch, __VA_ARGS__)
-#define chorus_atomic_fetch_or(dest, ...) \
-    CHORUS_GENERIC(AMO_BITWISE, atomic_fetch_or, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_or(dest, ...) \
-    CHORUS_GENERIC(AMO_BITWISE, atomic_or, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_fetch_or_nbi(fetch, ...) \
-    CHORUS_GENERIC(AMO_BITWISE, atomic_fetch_or_nbi, fetch)(fetch, __VA_ARGS__)
-#define chorus_atomic_fetch_xor(dest, ...) \
-    CHORUS_GENERIC(AMO_BITWISE, atomic_fetch_xor, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_xor(dest, ...) \
-    CHORUS_GENERIC(AMO_BITWISE, atomic_xor, dest)(dest, __VA_ARGS__)
-#define chorus_atomic_fetch_xor_nbi(fetch, ...) \
-    CHORUS_GENERIC(AMO_BITWISE, atomic_fetch_xor_nbi, fetch)(fetch, __VA_ARGS__)
+#define chorus_atomic_fetch_and(first, ...)                  \
+    CHORUS_GENERIC_CTX(AMO_BITWISE, atomic_fetch_and, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_and(first, ...)                                                        \
+    CHORUS_GENERIC_CTX(AMO_BITWISE, atomic_and, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_fetch_and_nbi(first, ...)                  \
+    CHORUS_GENERIC_CTX(AMO_BITWISE, atomic_fetch_and_nbi, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))     \
+    (first, __VA_ARGS__)
+#define chorus_atomic_fetch_or(first, ...)                   \
+    CHORUS_GENERIC_CTX(AMO_BITWISE, atomic_fetch_or, first,  \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_or(first, ...)                                                        \
+    CHORUS_GENERIC_CTX(AMO_BITWISE, atomic_or, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_fetch_or_nbi(first, ...)                  \
+    CHORUS_GENERIC_CTX(AMO_BITWISE, atomic_fetch_or_nbi, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))    \
+    (first, __VA_ARGS__)
+#define chorus_atomic_fetch_xor(first, ...)                  \
+    CHORUS_GENERIC_CTX(AMO_BITWISE, atomic_fetch_xor, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_xor(first, ...)                                                        \
+    CHORUS_GENERIC_CTX(AMO_BITWISE, atomic_xor, first, CHORUS_GENERIC_FIRST(__VA_ARGS__, 0)) \
+    (first, __VA_ARGS__)
+#define chorus_atomic_fetch_xor_nbi(first, ...)                  \
+    CHORUS_GENERIC_CTX(AMO_BITWISE, atomic_fetch_xor_nbi, first, \
+                       CHORUS_GENERIC_FIRST(__VA_ARGS__, 0))     \
+    (first, __VA_ARGS__)
+
+/* Signals. */
+#define chorus_signal_set(first, ...)         \
+    _Generic(*(first), struct chorus_ctx      \
+             : chorus_ctx_signal_set, default \
+             : chorus_signal_set)(first, __VA_ARGS__)
+#define chorus_signal_add(first, ...)         \
+    _Generic(*(first), struct chorus_ctx      \
+             : chorus_ctx_signal_add, default \
+             : chorus_signal_add)(first, __VA_ARGS__)
 
 /* Point-to-point synchronization. */
 #define chorus_wait_until(ivar, ...) CHORUS_GENERIC(WAIT, wait_until, ivar)(ivar, __VA_ARGS__)

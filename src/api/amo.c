@@ -44,125 +44,139 @@ static void store_bits(void *value, size_t bytes, uint64_t bits)
         memcpy(value, &bits, sizeof(bits));
 }
 
-static chorus_status run(const char *function, const struct amo *a, uint64_t *fetched_out)
+static chorus_status run(const char *function, chorus_ctx_t ctx, const struct amo *a,
+                         uint64_t *fetched_out)
 {
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, a->object_name, a->object, 1, a->bytes, a->pe, &t));
+    CH_TRY(ch_target_check(function, ctx, a->object_name, a->object, 1, a->bytes, a->pe, &t));
     CH_TRY(ch_check_aligned(function, a->object_name, a->object, a->bytes));
-    return t.context->link->amo(t.context->transport, CH_CTX_DEFAULT, a->op, a->object,
-                                a->bytes, bits_of(a->value, a->bytes),
-                                bits_of(a->compare, a->bytes), t.pe,
-                                a->fetched == NULL ? NULL : fetched_out);
+    return t.context->link->amo(t.context->transport, t.ctx, a->op, a->object, a->bytes,
+                                bits_of(a->value, a->bytes), bits_of(a->compare, a->bytes),
+                                t.pe, a->fetched == NULL ? NULL : fetched_out);
 }
 
 /* On failure *fetched is 0. */
-static void amo(const char *function, struct amo a)
+static void amo(const char *function, chorus_ctx_t ctx, struct amo a)
 {
     uint64_t fetched = 0;
-    const chorus_status status = run(function, &a, &fetched);
+    const chorus_status status = run(function, ctx, &a, &fetched);
 
     if (a.fetched != NULL) store_bits(a.fetched, a.bytes, fetched);
     ch_report(status);
 }
 
 /* OP and the object are followed by value, compare and fetched. */
-#define AMO(OP, dest, value, compare, fetched)                                  \
-    amo(__func__, (struct amo){CH_AMO_##OP, (dest), "dest", (value), (compare), \
-                               sizeof(*(dest)), pe, (fetched)})
+#define AMO(CTX, OP, dest, value, compare, fetched)                                        \
+    amo(__func__, CTX,                                                                     \
+        (struct amo){CH_AMO_##OP, (dest), "dest", (value), (compare), sizeof(*(dest)), pe, \
+                     (fetched)})
 /* The const of a fetch's source is the caller's promise; the fetch keeps it. */
-#define AMO_FETCH(source, fetched)                                                        \
-    amo(__func__, (struct amo){CH_AMO_FETCH, (void *)(uintptr_t)(source), "source", NULL, \
-                               NULL, sizeof(*(source)), pe, (fetched)})
+#define AMO_FETCH(CTX, source, fetched)                                               \
+    amo(__func__, CTX,                                                                \
+        (struct amo){CH_AMO_FETCH, (void *)(uintptr_t)(source), "source", NULL, NULL, \
+                     sizeof(*(source)), pe, (fetched)})
 
-#define DEFINE_EXTENDED(NAME, T, kind)                                       \
-    T chorus_##NAME##_atomic_fetch(const T *source, int pe)                  \
-    {                                                                        \
-        T fetched;                                                           \
-        AMO_FETCH(source, &fetched);                                         \
-        return fetched;                                                      \
-    }                                                                        \
-    void chorus_##NAME##_atomic_set(T *dest, T value, int pe)                \
-    {                                                                        \
-        AMO(SET, dest, &value, NULL, NULL);                                  \
-    }                                                                        \
-    T chorus_##NAME##_atomic_swap(T *dest, T value, int pe)                  \
-    {                                                                        \
-        T fetched;                                                           \
-        AMO(SWAP, dest, &value, NULL, &fetched);                             \
-        return fetched;                                                      \
-    }                                                                        \
-    void chorus_##NAME##_atomic_fetch_nbi(T *fetch, const T *source, int pe) \
-    {                                                                        \
-        AMO_FETCH(source, fetch);                                            \
-    }                                                                        \
-    void chorus_##NAME##_atomic_swap_nbi(T *fetch, T *dest, T value, int pe) \
-    {                                                                        \
-        AMO(SWAP, dest, &value, NULL, fetch);                                \
+#define DEFINE_EXTENDED(P, ARG, CTX, NAME, T)                              \
+    T P##NAME##_atomic_fetch(ARG const T *source, int pe)                  \
+    {                                                                      \
+        T fetched;                                                         \
+        AMO_FETCH(CTX, source, &fetched);                                  \
+        return fetched;                                                    \
+    }                                                                      \
+    void P##NAME##_atomic_set(ARG T *dest, T value, int pe)                \
+    {                                                                      \
+        AMO(CTX, SET, dest, &value, NULL, NULL);                           \
+    }                                                                      \
+    T P##NAME##_atomic_swap(ARG T *dest, T value, int pe)                  \
+    {                                                                      \
+        T fetched;                                                         \
+        AMO(CTX, SWAP, dest, &value, NULL, &fetched);                      \
+        return fetched;                                                    \
+    }                                                                      \
+    void P##NAME##_atomic_fetch_nbi(ARG T *fetch, const T *source, int pe) \
+    {                                                                      \
+        AMO_FETCH(CTX, source, fetch);                                     \
+    }                                                                      \
+    void P##NAME##_atomic_swap_nbi(ARG T *fetch, T *dest, T value, int pe) \
+    {                                                                      \
+        AMO(CTX, SWAP, dest, &value, NULL, fetch);                         \
     }
-CHORUS_AMO_EXTENDED_TYPES(DEFINE_EXTENDED)
+#define X(NAME, T, kind)                                    \
+    DEFINE_EXTENDED(chorus_, , CHORUS_CTX_DEFAULT, NAME, T) \
+    DEFINE_EXTENDED(chorus_ctx_, CH_CTX_ARG, ctx, NAME, T)
+CHORUS_AMO_EXTENDED_TYPES(X)
+#undef X
 
-#define DEFINE_STANDARD(NAME, T, kind)                                                       \
-    T chorus_##NAME##_atomic_compare_swap(T *dest, T cond, T value, int pe)                  \
-    {                                                                                        \
-        T fetched;                                                                           \
-        AMO(COMPARE_SWAP, dest, &value, &cond, &fetched);                                    \
-        return fetched;                                                                      \
-    }                                                                                        \
-    T chorus_##NAME##_atomic_fetch_inc(T *dest, int pe)                                      \
-    {                                                                                        \
-        const T one = 1;                                                                     \
-        T fetched;                                                                           \
-        AMO(ADD, dest, &one, NULL, &fetched);                                                \
-        return fetched;                                                                      \
-    }                                                                                        \
-    void chorus_##NAME##_atomic_inc(T *dest, int pe)                                         \
-    {                                                                                        \
-        const T one = 1;                                                                     \
-        AMO(ADD, dest, &one, NULL, NULL);                                                    \
-    }                                                                                        \
-    T chorus_##NAME##_atomic_fetch_add(T *dest, T value, int pe)                             \
-    {                                                                                        \
-        T fetched;                                                                           \
-        AMO(ADD, dest, &value, NULL, &fetched);                                              \
-        return fetched;                                                                      \
-    }                                                                                        \
-    void chorus_##NAME##_atomic_add(T *dest, T value, int pe)                                \
-    {                                                                                        \
-        AMO(ADD, dest, &value, NULL, NULL);                                                  \
-    }                                                                                        \
-    void chorus_##NAME##_atomic_compare_swap_nbi(T *fetch, T *dest, T cond, T value, int pe) \
-    {                                                                                        \
-        AMO(COMPARE_SWAP, dest, &value, &cond, fetch);                                       \
-    }                                                                                        \
-    void chorus_##NAME##_atomic_fetch_inc_nbi(T *fetch, T *dest, int pe)                     \
-    {                                                                                        \
-        const T one = 1;                                                                     \
-        AMO(ADD, dest, &one, NULL, fetch);                                                   \
-    }                                                                                        \
-    void chorus_##NAME##_atomic_fetch_add_nbi(T *fetch, T *dest, T value, int pe)            \
-    {                                                                                        \
-        AMO(ADD, dest, &value, NULL, fetch);                                                 \
+#define DEFINE_STANDARD(P, ARG, CTX, NAME, T)                                              \
+    T P##NAME##_atomic_compare_swap(ARG T *dest, T cond, T value, int pe)                  \
+    {                                                                                      \
+        T fetched;                                                                         \
+        AMO(CTX, COMPARE_SWAP, dest, &value, &cond, &fetched);                             \
+        return fetched;                                                                    \
+    }                                                                                      \
+    T P##NAME##_atomic_fetch_inc(ARG T *dest, int pe)                                      \
+    {                                                                                      \
+        const T one = 1;                                                                   \
+        T fetched;                                                                         \
+        AMO(CTX, ADD, dest, &one, NULL, &fetched);                                         \
+        return fetched;                                                                    \
+    }                                                                                      \
+    void P##NAME##_atomic_inc(ARG T *dest, int pe)                                         \
+    {                                                                                      \
+        const T one = 1;                                                                   \
+        AMO(CTX, ADD, dest, &one, NULL, NULL);                                             \
+    }                                                                                      \
+    T P##NAME##_atomic_fetch_add(ARG T *dest, T value, int pe)                             \
+    {                                                                                      \
+        T fetched;                                                                         \
+        AMO(CTX, ADD, dest, &value, NULL, &fetched);                                       \
+        return fetched;                                                                    \
+    }                                                                                      \
+    void P##NAME##_atomic_add(ARG T *dest, T value, int pe)                                \
+    {                                                                                      \
+        AMO(CTX, ADD, dest, &value, NULL, NULL);                                           \
+    }                                                                                      \
+    void P##NAME##_atomic_compare_swap_nbi(ARG T *fetch, T *dest, T cond, T value, int pe) \
+    {                                                                                      \
+        AMO(CTX, COMPARE_SWAP, dest, &value, &cond, fetch);                                \
+    }                                                                                      \
+    void P##NAME##_atomic_fetch_inc_nbi(ARG T *fetch, T *dest, int pe)                     \
+    {                                                                                      \
+        const T one = 1;                                                                   \
+        AMO(CTX, ADD, dest, &one, NULL, fetch);                                            \
+    }                                                                                      \
+    void P##NAME##_atomic_fetch_add_nbi(ARG T *fetch, T *dest, T value, int pe)            \
+    {                                                                                      \
+        AMO(CTX, ADD, dest, &value, NULL, fetch);                                          \
     }
-CHORUS_AMO_STANDARD_TYPES(DEFINE_STANDARD)
+#define X(NAME, T, kind)                                    \
+    DEFINE_STANDARD(chorus_, , CHORUS_CTX_DEFAULT, NAME, T) \
+    DEFINE_STANDARD(chorus_ctx_, CH_CTX_ARG, ctx, NAME, T)
+CHORUS_AMO_STANDARD_TYPES(X)
+#undef X
 
-#define DEFINE_BITWISE_OP(NAME, T, op, OP)                                           \
-    T chorus_##NAME##_atomic_fetch_##op(T *dest, T value, int pe)                    \
-    {                                                                                \
-        T fetched;                                                                   \
-        AMO(OP, dest, &value, NULL, &fetched);                                       \
-        return fetched;                                                              \
-    }                                                                                \
-    void chorus_##NAME##_atomic_##op(T *dest, T value, int pe)                       \
-    {                                                                                \
-        AMO(OP, dest, &value, NULL, NULL);                                           \
-    }                                                                                \
-    void chorus_##NAME##_atomic_fetch_##op##_nbi(T *fetch, T *dest, T value, int pe) \
-    {                                                                                \
-        AMO(OP, dest, &value, NULL, fetch);                                          \
+#define DEFINE_BITWISE_OP(P, ARG, CTX, NAME, T, op, OP)                            \
+    T P##NAME##_atomic_fetch_##op(ARG T *dest, T value, int pe)                    \
+    {                                                                              \
+        T fetched;                                                                 \
+        AMO(CTX, OP, dest, &value, NULL, &fetched);                                \
+        return fetched;                                                            \
+    }                                                                              \
+    void P##NAME##_atomic_##op(ARG T *dest, T value, int pe)                       \
+    {                                                                              \
+        AMO(CTX, OP, dest, &value, NULL, NULL);                                    \
+    }                                                                              \
+    void P##NAME##_atomic_fetch_##op##_nbi(ARG T *fetch, T *dest, T value, int pe) \
+    {                                                                              \
+        AMO(CTX, OP, dest, &value, NULL, fetch);                                   \
     }
-#define DEFINE_BITWISE(NAME, T, kind)    \
-    DEFINE_BITWISE_OP(NAME, T, and, AND) \
-    DEFINE_BITWISE_OP(NAME, T, or, OR)   \
-    DEFINE_BITWISE_OP(NAME, T, xor, XOR)
-CHORUS_AMO_BITWISE_TYPES(DEFINE_BITWISE)
+#define BITWISE_OP(NAME, T, op, OP)                                   \
+    DEFINE_BITWISE_OP(chorus_, , CHORUS_CTX_DEFAULT, NAME, T, op, OP) \
+    DEFINE_BITWISE_OP(chorus_ctx_, CH_CTX_ARG, ctx, NAME, T, op, OP)
+#define X(NAME, T, kind)          \
+    BITWISE_OP(NAME, T, and, AND) \
+    BITWISE_OP(NAME, T, or, OR)   \
+    BITWISE_OP(NAME, T, xor, XOR)
+CHORUS_AMO_BITWISE_TYPES(X)
+#undef X

@@ -59,9 +59,9 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
 {
     const size_t block =
         ch_coll_is_uneven(call->coll) ? 0 : call->count * ch_type_bytes[call->type];
-    const uint32_t reach = team->n == 1      ? CH_REACH_self
+    const uint32_t reach = team->n == 1              ? CH_REACH_self
                            : ch_team_is_mapped(team) ? CH_REACH_mapped
-                                             : CH_REACH_network;
+                                                     : CH_REACH_network;
     const uint32_t offers = ch_offers(call->type, reach, is_apart);
     const struct ch_request request = {
         .coll = call->coll,

@@ -18,6 +18,13 @@
 
 struct ch_crew; /* worker threads for calls of several CTAs */
 
+/* A context of the program; its number on the transport is the slot's, from 1. */
+#define CH_CTX_SLOTS 1024
+struct ch_ctx_slot {
+    uint32_t state; /* generation * 2, and 1 while it is one; atomic */
+    ch_team_handle team;
+};
+
 struct ch_context {
     struct ch_options options;
     struct ch_boot *boot;
@@ -33,6 +40,7 @@ struct ch_context {
     bool keeps_lines;                /* the link between GPUs, if so */
     struct ch_stream_entry *streams; /* all of this PE's, see stream.c */
     int thread_level;
+    struct ch_ctx_slot ctxs[CH_CTX_SLOTS];
     uint64_t n_scans; /* wait and test calls so far: where the next one begins to look */
 };
 

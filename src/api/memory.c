@@ -2,7 +2,7 @@
 /* memory.c: the symmetric heap as the standard sees it: with a barrier where it demands one. */
 #include "chorus/chorus.h"
 
-#include "api/argument.h"
+#include "api/ctx.h"
 
 /* Objects of different calls share no cache line, so PEs that poll one do not slow another. */
 #define ALIGN_DEFAULT ((size_t)CH_CACHE_LINE_BYTES)
@@ -124,6 +124,24 @@ void *chorus_realloc(void *ptr, size_t bytes)
 void chorus_free(void *ptr)
 {
     if (ptr != NULL) ch_report(release(__func__, ptr));
+}
+
+static void *team_ptr(const char *function, ch_team_handle team, const void *dest, int pe)
+{
+    struct ch_context *context;
+    uint32_t world;
+
+    if (ch_context_require(function, &context) != CHORUS_OK ||
+        ch_ctx_translate(context, function, team, pe, &world) != CHORUS_OK ||
+        ch_check_symmetric(context, function, "dest", dest, 1) != CHORUS_OK ||
+        !ch_heap_is_mapped(context->heap, world) || context->link->map == NULL)
+        return NULL;
+    return context->link->map(context->transport, dest, world);
+}
+
+void *chorus_team_ptr(chorus_team_t team, const void *dest, int pe)
+{
+    return team_ptr(__func__, team, dest, pe);
 }
 
 void *chorus_ptr(const void *addr, int pe)

@@ -3,155 +3,204 @@
 #include "api/rma.h"
 
 #include "api/argument.h"
-#include "chorus/chorus.h"
+#include "api/ctx.h"
 
-chorus_status ch_target_check(const char *function, const char *name, const void *symmetric,
-                              size_t count, size_t element_bytes, int pe,
+chorus_status ch_target_check(const char *function, chorus_ctx_t ctx, const char *name,
+                              const void *symmetric, size_t count, size_t element_bytes, int pe,
                               struct ch_target *target_out)
 {
     struct ch_target target;
 
     CH_TRY(ch_context_require(function, &target.context));
-    CH_TRY(ch_check_pe(target.context, function, pe));
+    CH_TRY(ch_ctx_resolve(target.context, function, ctx, pe, &target.ctx, &target.pe));
     CH_TRY(ch_check_bytes(function, count, element_bytes, &target.bytes));
     CH_TRY(ch_check_symmetric(target.context, function, name, symmetric, target.bytes));
-    target.pe = (uint32_t)pe;
     *target_out = target;
     return CHORUS_OK;
 }
 
-static chorus_status put(const char *function, void *dest, const void *source, size_t count,
-                         size_t element_bytes, int pe)
+static chorus_status put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                         size_t count, size_t element_bytes, int pe)
 {
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, "dest", dest, count, element_bytes, pe, &t));
+    CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
-    return t.context->link->put(t.context->transport, CH_CTX_DEFAULT, dest, source, t.bytes,
-                                t.pe);
+    return t.context->link->put(t.context->transport, t.ctx, dest, source, t.bytes, t.pe);
 }
 
-static chorus_status get(const char *function, void *dest, const void *source, size_t count,
-                         size_t element_bytes, int pe)
+static chorus_status get(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                         size_t count, size_t element_bytes, int pe)
 {
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, "source", source, count, element_bytes, pe, &t));
+    CH_TRY(ch_target_check(function, ctx, "source", source, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
-    return t.context->link->get(t.context->transport, CH_CTX_DEFAULT, dest, source, t.bytes,
-                                t.pe);
+    return t.context->link->get(t.context->transport, t.ctx, dest, source, t.bytes, t.pe);
 }
 
 /* A transport whose put is as good has no other. */
-static chorus_status put_nbi(const char *function, void *dest, const void *source, size_t count,
-                             size_t element_bytes, int pe)
+static chorus_status put_nbi(const char *function, chorus_ctx_t ctx, void *dest,
+                             const void *source, size_t count, size_t element_bytes, int pe)
 {
     const struct ch_transport_ops *link;
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, "dest", dest, count, element_bytes, pe, &t));
+    CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
     link = t.context->link;
-    return (link->put_nbi != NULL ? link->put_nbi : link->put)(
-        t.context->transport, CH_CTX_DEFAULT, dest, source, t.bytes, t.pe);
+    return (link->put_nbi != NULL ? link->put_nbi : link->put)(t.context->transport, t.ctx,
+                                                               dest, source, t.bytes, t.pe);
 }
 
-static chorus_status get_nbi(const char *function, void *dest, const void *source, size_t count,
-                             size_t element_bytes, int pe)
+static chorus_status get_nbi(const char *function, chorus_ctx_t ctx, void *dest,
+                             const void *source, size_t count, size_t element_bytes, int pe)
 {
     const struct ch_transport_ops *link;
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, "source", source, count, element_bytes, pe, &t));
+    CH_TRY(ch_target_check(function, ctx, "source", source, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
     link = t.context->link;
-    return (link->get_nbi != NULL ? link->get_nbi : link->get)(
-        t.context->transport, CH_CTX_DEFAULT, dest, source, t.bytes, t.pe);
+    return (link->get_nbi != NULL ? link->get_nbi : link->get)(t.context->transport, t.ctx,
+                                                               dest, source, t.bytes, t.pe);
 }
 
-void ch_rma_put(const char *function, void *dest, const void *source, size_t count,
-                size_t element_bytes, int pe)
+void ch_rma_put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                size_t count, size_t element_bytes, int pe)
 {
-    ch_report(put(function, dest, source, count, element_bytes, pe));
+    ch_report(put(function, ctx, dest, source, count, element_bytes, pe));
 }
 
-void ch_rma_get(const char *function, void *dest, const void *source, size_t count,
-                size_t element_bytes, int pe)
+void ch_rma_get(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                size_t count, size_t element_bytes, int pe)
 {
-    ch_report(get(function, dest, source, count, element_bytes, pe));
+    ch_report(get(function, ctx, dest, source, count, element_bytes, pe));
 }
 
-#define DEFINE_RMA(NAME, T, kind)                                                 \
-    void chorus_##NAME##_p(T *dest, T value, int pe)                              \
-    {                                                                             \
-        ch_rma_put(__func__, dest, &value, 1, sizeof(T), pe);                     \
-    }                                                                             \
-    T chorus_##NAME##_g(const T *source, int pe)                                  \
-    {                                                                             \
-        T value = {0}; /* what is left by a get that fails */                     \
-        ch_rma_get(__func__, &value, source, 1, sizeof(T), pe);                   \
-        return value;                                                             \
-    }                                                                             \
-    void chorus_##NAME##_put(T *dest, const T *source, size_t nelems, int pe)     \
-    {                                                                             \
-        ch_rma_put(__func__, dest, source, nelems, sizeof(T), pe);                \
-    }                                                                             \
-    void chorus_##NAME##_get(T *dest, const T *source, size_t nelems, int pe)     \
-    {                                                                             \
-        ch_rma_get(__func__, dest, source, nelems, sizeof(T), pe);                \
-    }                                                                             \
-    void chorus_##NAME##_put_nbi(T *dest, const T *source, size_t nelems, int pe) \
-    {                                                                             \
-        ch_report(put_nbi(__func__, dest, source, nelems, sizeof(T), pe));        \
-    }                                                                             \
-    void chorus_##NAME##_get_nbi(T *dest, const T *source, size_t nelems, int pe) \
-    {                                                                             \
-        ch_report(get_nbi(__func__, dest, source, nelems, sizeof(T), pe));        \
+void ch_rma_put_nbi(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                    size_t count, size_t element_bytes, int pe)
+{
+    ch_report(put_nbi(function, ctx, dest, source, count, element_bytes, pe));
+}
+
+void ch_rma_get_nbi(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                    size_t count, size_t element_bytes, int pe)
+{
+    ch_report(get_nbi(function, ctx, dest, source, count, element_bytes, pe));
+}
+
+#define DEFINE_RMA(P, ARG, CTX, NAME, T)                                        \
+    void P##NAME##_p(ARG T *dest, T value, int pe)                              \
+    {                                                                           \
+        ch_rma_put(__func__, CTX, dest, &value, 1, sizeof(T), pe);              \
+    }                                                                           \
+    T P##NAME##_g(ARG const T *source, int pe)                                  \
+    {                                                                           \
+        T value = {0}; /* what is left by a get that fails */                   \
+        ch_rma_get(__func__, CTX, &value, source, 1, sizeof(T), pe);            \
+        return value;                                                           \
+    }                                                                           \
+    void P##NAME##_put(ARG T *dest, const T *source, size_t nelems, int pe)     \
+    {                                                                           \
+        ch_rma_put(__func__, CTX, dest, source, nelems, sizeof(T), pe);         \
+    }                                                                           \
+    void P##NAME##_get(ARG T *dest, const T *source, size_t nelems, int pe)     \
+    {                                                                           \
+        ch_rma_get(__func__, CTX, dest, source, nelems, sizeof(T), pe);         \
+    }                                                                           \
+    void P##NAME##_put_nbi(ARG T *dest, const T *source, size_t nelems, int pe) \
+    {                                                                           \
+        ch_rma_put_nbi(__func__, CTX, dest, source, nelems, sizeof(T), pe);     \
+    }                                                                           \
+    void P##NAME##_get_nbi(ARG T *dest, const T *source, size_t nelems, int pe) \
+    {                                                                           \
+        ch_rma_get_nbi(__func__, CTX, dest, source, nelems, sizeof(T), pe);     \
     }
-CHORUS_RMA_TYPES(DEFINE_RMA)
+#define X(NAME, T, kind)                               \
+    DEFINE_RMA(chorus_, , CHORUS_CTX_DEFAULT, NAME, T) \
+    DEFINE_RMA(chorus_ctx_, CH_CTX_ARG, ctx, NAME, T)
+CHORUS_RMA_TYPES(X)
+#undef X
 
-void chorus_putmem(void *dest, const void *source, size_t bytes, int pe)
-{
-    ch_rma_put(__func__, dest, source, bytes, 1, pe);
-}
+#define DEFINE_MEM(P, ARG, CTX)                                                  \
+    void P##putmem(ARG void *dest, const void *source, size_t bytes, int pe)     \
+    {                                                                            \
+        ch_rma_put(__func__, CTX, dest, source, bytes, 1, pe);                   \
+    }                                                                            \
+    void P##getmem(ARG void *dest, const void *source, size_t bytes, int pe)     \
+    {                                                                            \
+        ch_rma_get(__func__, CTX, dest, source, bytes, 1, pe);                   \
+    }                                                                            \
+    void P##putmem_nbi(ARG void *dest, const void *source, size_t bytes, int pe) \
+    {                                                                            \
+        ch_rma_put_nbi(__func__, CTX, dest, source, bytes, 1, pe);               \
+    }                                                                            \
+    void P##getmem_nbi(ARG void *dest, const void *source, size_t bytes, int pe) \
+    {                                                                            \
+        ch_rma_get_nbi(__func__, CTX, dest, source, bytes, 1, pe);               \
+    }
+DEFINE_MEM(chorus_, , CHORUS_CTX_DEFAULT)
+DEFINE_MEM(chorus_ctx_, CH_CTX_ARG, ctx)
 
-void chorus_getmem(void *dest, const void *source, size_t bytes, int pe)
-{
-    ch_rma_get(__func__, dest, source, bytes, 1, pe);
-}
-
-void chorus_putmem_nbi(void *dest, const void *source, size_t bytes, int pe)
-{
-    ch_report(put_nbi(__func__, dest, source, bytes, 1, pe));
-}
-
-void chorus_getmem_nbi(void *dest, const void *source, size_t bytes, int pe)
-{
-    ch_report(get_nbi(__func__, dest, source, bytes, 1, pe));
-}
-
-static chorus_status fence(const char *function)
+static chorus_status fence(const char *function, chorus_ctx_t ctx)
 {
     struct ch_context *context;
+    uint32_t number;
 
     CH_TRY(ch_context_require(function, &context));
-    return context->link->fence(context->transport, CH_CTX_DEFAULT);
+    CH_TRY(ch_ctx_number(context, function, ctx, &number));
+    return context->link->fence(context->transport, number);
+}
+
+static chorus_status quiet(const char *function, chorus_ctx_t ctx)
+{
+    struct ch_context *context;
+    uint32_t number;
+
+    CH_TRY(ch_context_require(function, &context));
+    CH_TRY(ch_ctx_number(context, function, ctx, &number));
+    return context->link->quiet(context->transport, number);
+}
+
+/* Whoever asks for some PEs alone gets all, which is right and seldom slower. */
+static chorus_status pe_quiet(const char *function, chorus_ctx_t ctx, const int *pes, size_t n)
+{
+    struct ch_context *context;
+    uint32_t number, pe;
+
+    CH_TRY(ch_context_require(function, &context));
+    for (size_t i = 0; i < n; i++)
+        CH_TRY(ch_ctx_resolve(context, function, ctx, pes[i], &number, &pe));
+    return quiet(function, ctx);
 }
 
 void chorus_fence(void)
 {
-    ch_report(fence(__func__));
-}
-
-static chorus_status quiet(const char *function)
-{
-    struct ch_context *context;
-
-    CH_TRY(ch_context_require(function, &context));
-    return context->link->quiet(context->transport, CH_CTX_DEFAULT);
+    ch_report(fence(__func__, CHORUS_CTX_DEFAULT));
 }
 
 void chorus_quiet(void)
 {
-    ch_report(quiet(__func__));
+    ch_report(quiet(__func__, CHORUS_CTX_DEFAULT));
+}
+
+void chorus_pe_quiet(const int *target_pes, size_t npes)
+{
+    ch_report(pe_quiet(__func__, CHORUS_CTX_DEFAULT, target_pes, npes));
+}
+
+void chorus_ctx_fence(chorus_ctx_t ctx)
+{
+    ch_report(fence(__func__, ctx));
+}
+
+void chorus_ctx_quiet(chorus_ctx_t ctx)
+{
+    ch_report(quiet(__func__, ctx));
+}
+
+void chorus_ctx_pe_quiet(chorus_ctx_t ctx, const int *target_pes, size_t npes)
+{
+    ch_report(pe_quiet(__func__, ctx, target_pes, npes));
 }

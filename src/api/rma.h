@@ -9,31 +9,45 @@
 #define CH_RMA_H
 
 #include "api/context.h"
+#include "chorus/chorus.h"
 
 /* A checked place on a peer. */
 struct ch_target {
     struct ch_context *context;
     size_t bytes; /* of all elements */
-    uint32_t pe;
+    uint32_t pe;  /* its number in the job */
+    uint32_t ctx; /* the transport's number of the context */
 };
 
-/* `name` is the symmetric argument's; count 0 takes any address. */
-CH_MUST_CHECK chorus_status ch_target_check(const char *function, const char *name,
-                                            const void *symmetric, size_t count,
-                                            size_t element_bytes, int pe,
+/* `pe` is a number in the context's team. `name` is the symmetric argument's; count 0 takes any
+ * address. */
+CH_MUST_CHECK chorus_status ch_target_check(const char *function, chorus_ctx_t ctx,
+                                            const char *name, const void *symmetric,
+                                            size_t count, size_t element_bytes, int pe,
                                             struct ch_target *target_out);
 
 /* On return the source may be reused and, where the peer is mapped, the data is there. */
-void ch_rma_put(const char *function, void *dest, const void *source, size_t count,
-                size_t element_bytes, int pe);
-void ch_rma_get(const char *function, void *dest, const void *source, size_t count,
-                size_t element_bytes, int pe);
+void ch_rma_put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                size_t count, size_t element_bytes, int pe);
+void ch_rma_get(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                size_t count, size_t element_bytes, int pe);
 
-/* Element i of source to element i * dst of dest, from i * sst. Strides are 1 or more. */
-void ch_rma_iput(const char *function, void *dest, const void *source, ptrdiff_t dst,
-                 ptrdiff_t sst, size_t count, size_t element_bytes, int pe);
-void ch_rma_iget(const char *function, void *dest, const void *source, ptrdiff_t dst,
-                 ptrdiff_t sst, size_t count, size_t element_bytes, int pe);
+/* Those that promise nothing before a quiet. */
+void ch_rma_put_nbi(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                    size_t count, size_t element_bytes, int pe);
+void ch_rma_get_nbi(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                    size_t count, size_t element_bytes, int pe);
+
+/* Block i of source to element i * dst of dest, from i * sst: `count` blocks of `block`
+ * elements. Strides are as long as a block, or longer. */
+struct ch_strides {
+    ptrdiff_t dst, sst;
+    size_t block, count;
+};
+void ch_rma_iput(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                 struct ch_strides strides, size_t element_bytes, int pe);
+void ch_rma_iget(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                 struct ch_strides strides, size_t element_bytes, int pe);
 
 /* What a put_signal does once its data is on the way. */
 struct ch_signal_update {
@@ -41,7 +55,11 @@ struct ch_signal_update {
     uint64_t value;
     int op; /* a CHORUS_SIGNAL_ constant */
 };
-void ch_rma_put_signal(const char *function, void *dest, const void *source, size_t count,
-                       size_t element_bytes, struct ch_signal_update update, int pe);
+void ch_rma_put_signal(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                       size_t count, size_t element_bytes, struct ch_signal_update update,
+                       int pe);
+
+/* Forms of a function on the default context, without an argument, and on any, the first. */
+#define CH_CTX_ARG chorus_ctx_t ctx,
 
 #endif /* CH_RMA_H */

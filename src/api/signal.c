@@ -4,6 +4,10 @@
 #include "api/rma.h"
 #include "chorus/chorusx.h"
 
+/* The functions, not the generic names. */
+#undef chorus_signal_set
+#undef chorus_signal_add
+
 static chorus_status check_signal(const struct ch_context *context, const char *function,
                                   const struct ch_signal_update *update)
 {
@@ -16,8 +20,8 @@ static chorus_status check_signal(const struct ch_context *context, const char *
     return ch_check_aligned(function, "sig_addr", update->address, sizeof(*update->address));
 }
 
-static chorus_status put_signal(const char *function, void *dest, const void *source,
-                                size_t count, size_t element_bytes,
+static chorus_status put_signal(const char *function, chorus_ctx_t ctx, void *dest,
+                                const void *source, size_t count, size_t element_bytes,
                                 const struct ch_signal_update *update, int pe)
 {
     const enum ch_amo op = update->op == CHORUS_SIGNAL_ADD ? CH_AMO_ADD : CH_AMO_SET;
@@ -25,7 +29,7 @@ static chorus_status put_signal(const char *function, void *dest, const void *so
     struct ch_transport *transport;
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, "dest", dest, count, element_bytes, pe, &t));
+    CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     CH_TRY(check_signal(t.context, function, update));
     link = t.context->link;
     transport = t.context->transport;
@@ -33,70 +37,84 @@ static chorus_status put_signal(const char *function, void *dest, const void *so
         const struct ch_put_signal put = {dest, source,       t.bytes, update->address,
                                           op,   update->value};
 
-        return link->put_signal(transport, CH_CTX_DEFAULT, &put, t.pe, false);
+        return link->put_signal(transport, t.ctx, &put, t.pe, false);
     }
-    if (t.bytes != 0) CH_TRY(link->put(transport, CH_CTX_DEFAULT, dest, source, t.bytes, t.pe));
-    CH_TRY(link->fence(transport, CH_CTX_DEFAULT));
-    return link->amo(transport, CH_CTX_DEFAULT, op, update->address, sizeof(*update->address),
+    if (t.bytes != 0) CH_TRY(link->put(transport, t.ctx, dest, source, t.bytes, t.pe));
+    CH_TRY(link->fence(transport, t.ctx));
+    return link->amo(transport, t.ctx, op, update->address, sizeof(*update->address),
                      update->value, 0, t.pe, NULL);
 }
 
-void ch_rma_put_signal(const char *function, void *dest, const void *source, size_t count,
-                       size_t element_bytes, struct ch_signal_update update, int pe)
+void ch_rma_put_signal(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                       size_t count, size_t element_bytes, struct ch_signal_update update,
+                       int pe)
 {
-    ch_report(put_signal(function, dest, source, count, element_bytes, &update, pe));
+    ch_report(put_signal(function, ctx, dest, source, count, element_bytes, &update, pe));
 }
 
-#define DEFINE_PUT_SIGNAL(NAME, T, kind)                                                     \
-    void chorus_##NAME##_put_signal(T *dest, const T *source, size_t nelems,                 \
-                                    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
-    {                                                                                        \
-        const struct ch_signal_update update = {sig_addr, signal, sig_op};                   \
-        ch_rma_put_signal(__func__, dest, source, nelems, sizeof(T), update, pe);            \
-    }                                                                                        \
-    void chorus_##NAME##_put_signal_nbi(T *dest, const T *source, size_t nelems,             \
-                                        uint64_t *sig_addr, uint64_t signal, int sig_op,     \
-                                        int pe)                                              \
-    {                                                                                        \
-        const struct ch_signal_update update = {sig_addr, signal, sig_op};                   \
-        ch_rma_put_signal(__func__, dest, source, nelems, sizeof(T), update, pe);            \
+#define DEFINE_PUT_SIGNAL(P, ARG, CTX, NAME, T)                                                \
+    void P##NAME##_put_signal(ARG T *dest, const T *source, size_t nelems, uint64_t *sig_addr, \
+                              uint64_t signal, int sig_op, int pe)                             \
+    {                                                                                          \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op};                     \
+        ch_rma_put_signal(__func__, CTX, dest, source, nelems, sizeof(T), update, pe);         \
+    }                                                                                          \
+    void P##NAME##_put_signal_nbi(ARG T *dest, const T *source, size_t nelems,                 \
+                                  uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)     \
+    {                                                                                          \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op};                     \
+        ch_rma_put_signal(__func__, CTX, dest, source, nelems, sizeof(T), update, pe);         \
     }
-CHORUS_RMA_TYPES(DEFINE_PUT_SIGNAL)
+#define X(NAME, T, kind)                                      \
+    DEFINE_PUT_SIGNAL(chorus_, , CHORUS_CTX_DEFAULT, NAME, T) \
+    DEFINE_PUT_SIGNAL(chorus_ctx_, CH_CTX_ARG, ctx, NAME, T)
+CHORUS_RMA_TYPES(X)
+#undef X
 
-void chorus_putmem_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
-                          uint64_t signal, int sig_op, int pe)
-{
-    const struct ch_signal_update update = {sig_addr, signal, sig_op};
-
-    ch_rma_put_signal(__func__, dest, source, bytes, 1, update, pe);
-}
-
-void chorus_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
-                              uint64_t signal, int sig_op, int pe)
-{
-    const struct ch_signal_update update = {sig_addr, signal, sig_op};
-
-    ch_rma_put_signal(__func__, dest, source, bytes, 1, update, pe);
-}
-
-static chorus_status signal_op(const char *function, const struct ch_signal_update *update,
-                               int pe)
+static chorus_status signal_op(const char *function, chorus_ctx_t ctx,
+                               const struct ch_signal_update *update, int pe)
 {
     const enum ch_amo op = update->op == CHORUS_SIGNAL_ADD ? CH_AMO_ADD : CH_AMO_SET;
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, "sig_addr", update->address, 1, sizeof(*update->address),
-                           pe, &t));
+    CH_TRY(ch_target_check(function, ctx, "sig_addr", update->address, 1,
+                           sizeof(*update->address), pe, &t));
     CH_TRY(check_signal(t.context, function, update));
-    return t.context->link->amo(t.context->transport, CH_CTX_DEFAULT, op, update->address,
+    return t.context->link->amo(t.context->transport, t.ctx, op, update->address,
                                 sizeof(*update->address), update->value, 0, t.pe, NULL);
 }
+
+#define DEFINE_PLAIN(P, ARG, CTX)                                                      \
+    void P##putmem_signal(ARG void *dest, const void *source, size_t bytes,            \
+                          uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)     \
+    {                                                                                  \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op};             \
+        ch_rma_put_signal(__func__, CTX, dest, source, bytes, 1, update, pe);          \
+    }                                                                                  \
+    void P##putmem_signal_nbi(ARG void *dest, const void *source, size_t bytes,        \
+                              uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
+    {                                                                                  \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op};             \
+        ch_rma_put_signal(__func__, CTX, dest, source, bytes, 1, update, pe);          \
+    }                                                                                  \
+    void P##signal_set(ARG uint64_t *sig_addr, uint64_t signal, int pe)                \
+    {                                                                                  \
+        const struct ch_signal_update update = {sig_addr, signal, CHORUS_SIGNAL_SET};  \
+        ch_report(signal_op(__func__, CTX, &update, pe));                              \
+    }                                                                                  \
+    void P##signal_add(ARG uint64_t *sig_addr, uint64_t signal, int pe)                \
+    {                                                                                  \
+        const struct ch_signal_update update = {sig_addr, signal, CHORUS_SIGNAL_ADD};  \
+        ch_report(signal_op(__func__, CTX, &update, pe));                              \
+    }
+DEFINE_PLAIN(chorus_, , CHORUS_CTX_DEFAULT)
+DEFINE_PLAIN(chorus_ctx_, CH_CTX_ARG, ctx)
 
 void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
     const struct ch_signal_update update = {sig_addr, signal, sig_op};
 
-    ch_report(signal_op(__func__, &update, pe));
+    ch_report(signal_op(__func__, CHORUS_CTX_DEFAULT, &update, pe));
 }
 
 static chorus_status fetch(const char *function, const uint64_t *sig_addr, uint64_t *value_out)

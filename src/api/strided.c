@@ -6,108 +6,95 @@
 
 #include <stdint.h>
 
-/* Strides of the two sides, in bytes, and where they begin. */
-struct walk {
-    char *dest;
-    const char *source;
-    size_t dest_step, source_step;
-    size_t count, element_bytes;
-};
-
-static chorus_status check_stride(const char *function, const char *name, ptrdiff_t stride)
+static chorus_status check_stride(const char *function, const char *name, ptrdiff_t stride,
+                                  size_t block)
 {
-    if (stride >= 1) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is %td elements; expected 1 or more", function, name,
-                   stride);
+    const size_t least = block > 1 ? block : 1;
+
+    if (stride >= 1 && (size_t)stride >= least) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is %td elements; expected %zu or more", function,
+                   name, stride, least);
+}
+
+static chorus_status check_strides(const char *function, const struct ch_strides *s)
+{
+    CH_TRY(check_stride(function, "dst", s->dst, s->block));
+    return check_stride(function, "sst", s->sst, s->block);
 }
 
 /* Elements from the first to the last that a stride reaches; SIZE_MAX when too many to tell. */
-static size_t span(size_t count, size_t stride)
+static size_t span(const struct ch_strides *s, ptrdiff_t stride)
 {
     size_t elements;
 
-    if (count == 0) return 0;
-    if (__builtin_mul_overflow(count - 1, stride, &elements) || elements == SIZE_MAX)
+    if (s->count == 0 || s->block == 0) return 0;
+    if (__builtin_mul_overflow(s->count - 1, (size_t)stride, &elements) ||
+        __builtin_add_overflow(elements, s->block, &elements))
         return SIZE_MAX;
-    return elements + 1;
+    return elements;
 }
 
-static chorus_status check_strides(const char *function, ptrdiff_t dst, ptrdiff_t sst)
+static chorus_status iput(const char *function, chorus_ctx_t ctx, char *dest,
+                          const char *source, const struct ch_strides *s, size_t element_bytes,
+                          int pe)
 {
-    CH_TRY(check_stride(function, "dst", dst));
-    return check_stride(function, "sst", sst);
-}
+    struct ch_target t;
 
-static chorus_status put_elements(const struct ch_target *t, const struct walk *w)
-{
-    const struct ch_transport_ops *link = t->context->link;
-
-    for (size_t i = 0; i < w->count; i++)
-        CH_TRY(link->put(t->context->transport, CH_CTX_DEFAULT, w->dest + i * w->dest_step,
-                         w->source + i * w->source_step, w->element_bytes, t->pe));
+    CH_TRY(check_strides(function, s));
+    CH_TRY(
+        ch_target_check(function, ctx, "dest", dest, span(s, s->dst), element_bytes, pe, &t));
+    for (size_t i = 0; i < s->count && t.bytes != 0; i++)
+        CH_TRY(t.context->link->put(
+            t.context->transport, t.ctx, dest + i * (size_t)s->dst * element_bytes,
+            source + i * (size_t)s->sst * element_bytes, s->block * element_bytes, t.pe));
     return CHORUS_OK;
 }
 
-static chorus_status get_elements(const struct ch_target *t, const struct walk *w)
+static chorus_status iget(const char *function, chorus_ctx_t ctx, char *dest,
+                          const char *source, const struct ch_strides *s, size_t element_bytes,
+                          int pe)
 {
-    const struct ch_transport_ops *link = t->context->link;
+    struct ch_target t;
 
-    for (size_t i = 0; i < w->count; i++)
-        CH_TRY(link->get(t->context->transport, CH_CTX_DEFAULT, w->dest + i * w->dest_step,
-                         w->source + i * w->source_step, w->element_bytes, t->pe));
+    CH_TRY(check_strides(function, s));
+    CH_TRY(ch_target_check(function, ctx, "source", source, span(s, s->sst), element_bytes, pe,
+                           &t));
+    for (size_t i = 0; i < s->count && t.bytes != 0; i++)
+        CH_TRY(t.context->link->get(
+            t.context->transport, t.ctx, dest + i * (size_t)s->dst * element_bytes,
+            source + i * (size_t)s->sst * element_bytes, s->block * element_bytes, t.pe));
     return CHORUS_OK;
 }
 
-static struct walk walk_of(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
-                           size_t count, size_t element_bytes)
+void ch_rma_iput(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                 struct ch_strides strides, size_t element_bytes, int pe)
 {
-    return (struct walk){
-        .dest = dest,
-        .source = source,
-        .dest_step = (size_t)dst * element_bytes,
-        .source_step = (size_t)sst * element_bytes,
-        .count = count,
-        .element_bytes = element_bytes,
-    };
+    ch_report(iput(function, ctx, dest, source, &strides, element_bytes, pe));
 }
 
-void ch_rma_iput(const char *function, void *dest, const void *source, ptrdiff_t dst,
-                 ptrdiff_t sst, size_t count, size_t element_bytes, int pe)
+void ch_rma_iget(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                 struct ch_strides strides, size_t element_bytes, int pe)
 {
-    const struct walk w = walk_of(dest, source, dst, sst, count, element_bytes);
-    struct ch_target t;
-    chorus_status status = check_strides(function, dst, sst);
-
-    if (status == CHORUS_OK)
-        status = ch_target_check(function, "dest", dest, span(count, (size_t)dst),
-                                 element_bytes, pe, &t);
-    if (status == CHORUS_OK) status = put_elements(&t, &w);
-    ch_report(status);
+    ch_report(iget(function, ctx, dest, source, &strides, element_bytes, pe));
 }
 
-void ch_rma_iget(const char *function, void *dest, const void *source, ptrdiff_t dst,
-                 ptrdiff_t sst, size_t count, size_t element_bytes, int pe)
-{
-    const struct walk w = walk_of(dest, source, dst, sst, count, element_bytes);
-    struct ch_target t;
-    chorus_status status = check_strides(function, dst, sst);
-
-    if (status == CHORUS_OK)
-        status = ch_target_check(function, "source", source, span(count, (size_t)sst),
-                                 element_bytes, pe, &t);
-    if (status == CHORUS_OK) status = get_elements(&t, &w);
-    ch_report(status);
-}
-
-#define DEFINE_STRIDED(NAME, T, kind)                                                 \
-    void chorus_##NAME##_iput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
-                              size_t nelems, int pe)                                  \
-    {                                                                                 \
-        ch_rma_iput(__func__, dest, source, dst, sst, nelems, sizeof(T), pe);         \
-    }                                                                                 \
-    void chorus_##NAME##_iget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
-                              size_t nelems, int pe)                                  \
-    {                                                                                 \
-        ch_rma_iget(__func__, dest, source, dst, sst, nelems, sizeof(T), pe);         \
+#define DEFINE_WAY(P, ARG, CTX, NAME, T, way)                                                \
+    void P##NAME##_i##way(ARG T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,        \
+                          size_t nelems, int pe)                                             \
+    {                                                                                        \
+        ch_rma_i##way(__func__, CTX, dest, source, (struct ch_strides){dst, sst, 1, nelems}, \
+                      sizeof(T), pe);                                                        \
+    }                                                                                        \
+    void P##NAME##_ib##way(ARG T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,       \
+                           size_t bsize, size_t nblocks, int pe)                             \
+    {                                                                                        \
+        ch_rma_i##way(__func__, CTX, dest, source,                                           \
+                      (struct ch_strides){dst, sst, bsize, nblocks}, sizeof(T), pe);         \
     }
-CHORUS_RMA_TYPES(DEFINE_STRIDED)
+#define X(NAME, T, kind)                                    \
+    DEFINE_WAY(chorus_, , CHORUS_CTX_DEFAULT, NAME, T, put) \
+    DEFINE_WAY(chorus_, , CHORUS_CTX_DEFAULT, NAME, T, get) \
+    DEFINE_WAY(chorus_ctx_, CH_CTX_ARG, ctx, NAME, T, put)  \
+    DEFINE_WAY(chorus_ctx_, CH_CTX_ARG, ctx, NAME, T, get)
+CHORUS_RMA_TYPES(X)
+#undef X

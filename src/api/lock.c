@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lock.c: locks as queues of PEs, after Mellor-Crummey and Scott: who waits does so on a word
+ * of its own, and PEs get the lock in the order in which they asked.
+ *
+ * A lock has two words of 32 bits on each PE. The first, of PE 0 alone, names the last PE of
+ * the queue, or nobody. The second is the PE's place in the queue: whether it waits, the PE
+ * behind it and the one before it. PEs are written as their number + 1, so that 0 is nobody.
+ */
+#include "api/argument.h"
+#include "base/clock.h"
+#include "chorus/chorus.h"
+
+_Static_assert(sizeof(long) == 2 * sizeof(uint32_t), "a lock has two words of 32 bits");
+
+enum { HOME = 0, WAITS = 1, NEXT_AT = 1, BEFORE_AT = 16, PE_MASK = 0x7fff };
+
+struct lock {
+    const char *function;
+    struct ch_context *context;
+    uint32_t me;
+    uint32_t *tail, *place; /* symmetric */
+};
+
+static chorus_status open_lock(const char *function, long *lock, struct lock *out)
+{
+    CH_TRY(ch_context_require(function, &out->context));
+    CH_TRY(ch_check_symmetric(out->context, function, "lock", lock, sizeof(*lock)));
+    CH_TRY(ch_check_aligned(function, "lock", lock, sizeof(*lock)));
+    if (out->context->boot->n > PE_MASK)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s: the job has %u PEs; locks serve up to %u",
+                       function, out->context->boot->n, (unsigned)PE_MASK);
+    out->function = function;
+    out->me = out->context->boot->me;
+    out->tail = (uint32_t *)(void *)lock;
+    out->place = out->tail + 1;
+    return CHORUS_OK;
+}
+
+static chorus_status amo(const struct lock *l, enum ch_amo op, uint32_t *word, uint32_t value,
+                         uint32_t compare, uint32_t pe, uint32_t *fetched_out)
+{
+    uint64_t fetched = 0;
+    struct ch_context *c = l->context;
+
+    CH_TRY(c->link->amo(c->transport, CH_CTX_DEFAULT, op, word, sizeof(*word), value, compare,
+                        pe, fetched_out != NULL ? &fetched : NULL));
+    if (fetched_out != NULL) *fetched_out = (uint32_t)fetched;
+    return CHORUS_OK;
+}
+
+/* This PE's own place. */
+static chorus_status look(const struct lock *l, uint32_t *place_out)
+{
+    struct ch_context *c = l->context;
+
+    if (c->link->load != NULL)
+        return c->link->load(c->transport, place_out, l->place, sizeof(*l->place));
+    *place_out = __atomic_load_n(l->place, __ATOMIC_ACQUIRE);
+    return CHORUS_OK;
+}
+
+/* The PE that does not wait, from the one before this on; this one if the queue is broken. */
+static uint32_t holder_of(const struct lock *l)
+{
+    uint32_t place = 0, pe = l->me;
+
+    if (look(l, &place) != CHORUS_OK) return l->me;
+    for (uint32_t i = 0; i < l->context->boot->n; i++) {
+        if (place >> BEFORE_AT == 0) return pe;
+        pe = (place >> BEFORE_AT) - 1;
+        if (amo(l, CH_AMO_FETCH, l->place, 0, 0, pe, &place) != CHORUS_OK) return pe;
+        if ((place & WAITS) == 0) return pe;
+    }
+    return pe;
+}
+
+static chorus_status gave_up(const struct lock *l, chorus_status status)
+{
+    const uint32_t holder = holder_of(l);
+
+    if (status != CHORUS_ERR_TIMEOUT)
+        return CH_FAIL(
+            status, "%s: PE %u stopped waiting for a lock that PE %u holds: the job is ending",
+            l->function, l->me, holder);
+    return CH_FAIL(status,
+                   "%s: PE %u waited %.3g s for a lock that PE %u holds; that PE does not "
+                   "clear it, or has "
+                   "ended, or CHORUS_TIMEOUT is too short",
+                   l->function, l->me,
+                   (double)l->context->patience.timeout_ns / (double)CH_NS_PER_S, holder);
+}
+
+/* Until the bits of `mask` in this PE's place are 0, or are not; *place_out is it then. */
+static chorus_status await(const struct lock *l, uint32_t mask, bool zero, uint32_t *place_out)
+{
+    struct ch_wait w = {0, 0, 0, 0};
+    chorus_status status = look(l, place_out), waited = CHORUS_OK;
+
+    while (status == CHORUS_OK && waited == CHORUS_OK && ((*place_out & mask) == 0) != zero) {
+        waited = ch_wait_slow(&l->context->patience, &w);
+        status = look(l, place_out);
+    }
+    ch_wait_end(&l->context->patience, &w);
+    if (status != CHORUS_OK) return status;
+    return ((*place_out & mask) == 0) == zero ? CHORUS_OK : gave_up(l, waited);
+}
+
+/* The place is set before the PE is in the queue, as the one behind it writes there, too. */
+static chorus_status set(const char *function, long *lock)
+{
+    struct lock l;
+    uint32_t last, place;
+
+    CH_TRY(open_lock(function, lock, &l));
+    CH_TRY(amo(&l, CH_AMO_SET, l.place, WAITS, 0, l.me, NULL));
+    CH_TRY(l.context->link->quiet(l.context->transport, CH_CTX_DEFAULT));
+    CH_TRY(amo(&l, CH_AMO_SWAP, l.tail, l.me + 1, 0, HOME, &last));
+    if (last == 0) return amo(&l, CH_AMO_AND, l.place, ~(uint32_t)WAITS, 0, l.me, NULL);
+    CH_TRY(amo(&l, CH_AMO_OR, l.place, last << BEFORE_AT, 0, l.me, NULL));
+    CH_TRY(amo(&l, CH_AMO_OR, l.place, (l.me + 1) << NEXT_AT, 0, last - 1, NULL));
+    return await(&l, WAITS, true, &place);
+}
+
+static chorus_status test(const char *function, long *lock, bool *is_held_out)
+{
+    struct lock l;
+    uint32_t last;
+
+    CH_TRY(open_lock(function, lock, &l));
+    CH_TRY(amo(&l, CH_AMO_FETCH, l.tail, 0, 0, HOME, &last));
+    *is_held_out = false;
+    if (last != 0) return CHORUS_OK; /* also by this PE, whose place is in use */
+    CH_TRY(amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL));
+    CH_TRY(l.context->link->quiet(l.context->transport, CH_CTX_DEFAULT));
+    CH_TRY(amo(&l, CH_AMO_COMPARE_SWAP, l.tail, l.me + 1, 0, HOME, &last));
+    *is_held_out = last == 0;
+    return CHORUS_OK;
+}
+
+static chorus_status clear(const char *function, long *lock)
+{
+    struct lock l;
+    uint32_t last, place;
+
+    CH_TRY(open_lock(function, lock, &l));
+    CH_TRY(l.context->link->quiet(l.context->transport, CH_CTX_DEFAULT));
+    CH_TRY(amo(&l, CH_AMO_COMPARE_SWAP, l.tail, 0, l.me + 1, HOME, &last));
+    if (last == l.me + 1) return CHORUS_OK; /* nobody waits */
+    CH_TRY(await(&l, PE_MASK << NEXT_AT, false, &place));
+    return amo(&l, CH_AMO_AND, l.place, ~(uint32_t)WAITS, 0, ((place >> NEXT_AT) & PE_MASK) - 1,
+               NULL);
+}
+
+void chorus_set_lock(long *lock)
+{
+    ch_report(set(__func__, lock));
+}
+
+int chorus_test_lock(long *lock)
+{
+    bool is_held = false;
+
+    ch_report(test(__func__, lock, &is_held));
+    return is_held ? 0 : 1;
+}
+
+void chorus_clear_lock(long *lock)
+{
+    ch_report(clear(__func__, lock));
+}
