@@ -339,19 +339,19 @@ static void create__more_than_a_pe_can_have__says_so(void)
     free(teams);
 }
 
-#define TESTS(X)                                                     \
-    X(predefined__each__holds_all_pes)                               \
-    X(split_strided__every_valid_triplet__gives_its_pes)             \
-    X(split_strided__invalid_triplet__says_what_is_wrong)            \
-    X(split_2d__every_width__rows_and_columns)                       \
-    X(team_create__nested_lists_in_any_order__number_as_listed)      \
-    X(team_create__bad_lists__say_what_is_wrong)                     \
-    X(team_create_group__neighbours__others_are_not_asked)           \
-    X(team_create_group__of_a_team__numbers_are_the_teams)           \
-        X(team_create_group__wrong_calls__say_so_and_the_next_works) \
-            X(config__number_of_contexts__is_kept_and_given_back)    \
-                X(destroyed_handle__every_call__is_refused)          \
-                    X(destroy__predefined_team__is_refused)          \
-                        X(destroy__many_teams__memory_comes_back)    \
-                            X(create__more_than_a_pe_can_have__says_so)
+#define TESTS(X)                                                 \
+    X(predefined__each__holds_all_pes)                           \
+    X(split_strided__every_valid_triplet__gives_its_pes)         \
+    X(split_strided__invalid_triplet__says_what_is_wrong)        \
+    X(split_2d__every_width__rows_and_columns)                   \
+    X(team_create__nested_lists_in_any_order__number_as_listed)  \
+    X(team_create__bad_lists__say_what_is_wrong)                 \
+    X(team_create_group__neighbours__others_are_not_asked)       \
+    X(team_create_group__of_a_team__numbers_are_the_teams)       \
+    X(team_create_group__wrong_calls__say_so_and_the_next_works) \
+    X(config__number_of_contexts__is_kept_and_given_back)        \
+    X(destroyed_handle__every_call__is_refused)                  \
+    X(destroy__predefined_team__is_refused)                      \
+    X(destroy__many_teams__memory_comes_back)                    \
+    X(create__more_than_a_pe_can_have__says_so)
 API_MAIN(TESTS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shmem_api.h: types, constants and functions of OpenSHMEM 1.5 over Chorus; shmem.h, which
+ * shmem_api.h: types, constants and functions of OpenSHMEM 1.6 over Chorus; shmem.h, which
  * includes it, adds the names without a type.
  *
  * What each call does, its arguments and its errors stand at the call of chorus/chorus.h by the
@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define SHMEM_MAJOR_VERSION 1
-#define SHMEM_MINOR_VERSION 5
+#define SHMEM_MINOR_VERSION 6
 #define SHMEM_VENDOR_STRING "Chorus"
 #define SHMEM_MAX_NAME_LEN 64
 
@@ -65,6 +65,22 @@ typedef struct {
 } shmem_team_config_t;
 #define SHMEM_TEAM_NUM_CONTEXTS 1L
 
+/* A context: a pointer to what no data is, for the same reason. */
+typedef struct shmem_ctx {
+    int number;
+} * shmem_ctx_t;
+#define SHMEM_CTX_DEFAULT ((shmem_ctx_t)0)
+#define SHMEM_CTX_INVALID ((shmem_ctx_t)-1)
+#define SHMEM_CTX_SERIALIZED 1L
+#define SHMEM_CTX_PRIVATE 2L
+#define SHMEM_CTX_NOSTORE 4L
+
+typedef struct {
+    size_t total_ops;
+} shmem_ctx_session_config_t;
+#define SHMEM_CTX_SESSION_BATCH 1L
+#define SHMEM_CTX_SESSION_TOTAL_OPS 1L
+
 /* Active sets: longs of a pSync, elements of a pWrk, and what a pSync is filled with. The
  * library keeps nothing in either. */
 #define SHMEM_SYNC_VALUE 0L
@@ -104,6 +120,13 @@ typedef struct {
     SHMEM_API R shmem_##name(__VA_ARGS__);
 #define SHMEM_DECLARE_P(A, name, arguments, ...) SHMEM_DECLARE(void, name, __VA_ARGS__)
 #define SHMEM_DECLARE_F(A, R, name, arguments, ...) SHMEM_DECLARE(R, name, __VA_ARGS__)
+/* With and without a context. */
+#define SHMEM_DECLARE_CTX_P(A, name, arguments, ...) \
+    SHMEM_DECLARE(void, name, __VA_ARGS__)           \
+    SHMEM_DECLARE(void, ctx_##name, shmem_ctx_t ctx, __VA_ARGS__)
+#define SHMEM_DECLARE_CTX_F(A, R, name, arguments, ...) \
+    SHMEM_DECLARE(R, name, __VA_ARGS__)                 \
+    SHMEM_DECLARE(R, ctx_##name, shmem_ctx_t ctx, __VA_ARGS__)
 #define SHMEM_DECLARE_C(A, name, arguments, ...) \
     SHMEM_DECLARE(int, name, shmem_team_t team, __VA_ARGS__)
 #define SHMEM_DECLARE_OLD_P(A, name, today, arguments, ...) \
@@ -149,23 +172,37 @@ SHMEM_DECLARE(int, team_split_2d, shmem_team_t parent_team, int xrange,
               shmem_team_t *xaxis_team, const shmem_team_config_t *yaxis_config,
               long yaxis_mask, shmem_team_t *yaxis_team)
 SHMEM_DECLARE(void, team_destroy, shmem_team_t team)
+SHMEM_DECLARE(void *, team_ptr, shmem_team_t team, const void *dest, int pe)
+
+/* --- contexts and locks -------------------------------------------------------------- */
+SHMEM_DECLARE(int, ctx_create, long options, shmem_ctx_t *ctx)
+SHMEM_DECLARE(int, team_create_ctx, shmem_team_t team, long options, shmem_ctx_t *ctx)
+SHMEM_DECLARE(void, ctx_destroy, shmem_ctx_t ctx)
+SHMEM_DECLARE(int, ctx_get_team, shmem_ctx_t ctx, shmem_team_t *team)
+SHMEM_DECLARE(void, ctx_session_start, shmem_ctx_t ctx, long options,
+              const shmem_ctx_session_config_t *config, long config_mask)
+SHMEM_DECLARE(void, ctx_session_stop, shmem_ctx_t ctx)
+SHMEM_DECLARE(void, set_lock, long *lock)
+SHMEM_DECLARE(void, clear_lock, long *lock)
+SHMEM_DECLARE(int, test_lock, long *lock)
 
 /* --- remote memory access, atomics, signals ------------------------------------------ */
 #define SHMEM_DECLARE_RMA(NAME, T, kind) \
-    SHMEM_RMA_CALLS(SHMEM_DECLARE_P, SHMEM_DECLARE_F, , NAME##_, T)
+    SHMEM_RMA_CALLS(SHMEM_DECLARE_CTX_P, SHMEM_DECLARE_CTX_F, , NAME##_, T)
 SHMEM_RMA_TYPES(SHMEM_DECLARE_RMA)
-#define SHMEM_DECLARE_SIZED(N, bytes) SHMEM_SIZED_CALLS(SHMEM_DECLARE_P, , N)
+#define SHMEM_DECLARE_SIZED(N, bytes) SHMEM_SIZED_CALLS(SHMEM_DECLARE_CTX_P, , N)
 CHORUS_SIZES(SHMEM_DECLARE_SIZED)
-SHMEM_MEM_CALLS(SHMEM_DECLARE_P, )
+SHMEM_MEM_CALLS(SHMEM_DECLARE_CTX_P, )
+SHMEM_SIGNAL_CALLS(SHMEM_DECLARE_CTX_P, )
 
 #define SHMEM_DECLARE_AMO_EXTENDED(NAME, T, kind) \
-    SHMEM_AMO_EXTENDED_CALLS(SHMEM_DECLARE_P, SHMEM_DECLARE_F, , NAME##_, T)
+    SHMEM_AMO_EXTENDED_CALLS(SHMEM_DECLARE_CTX_P, SHMEM_DECLARE_CTX_F, , NAME##_, T)
 CHORUS_AMO_EXTENDED_TYPES(SHMEM_DECLARE_AMO_EXTENDED)
 #define SHMEM_DECLARE_AMO_STANDARD(NAME, T, kind) \
-    SHMEM_AMO_STANDARD_CALLS(SHMEM_DECLARE_P, SHMEM_DECLARE_F, , NAME##_, T)
+    SHMEM_AMO_STANDARD_CALLS(SHMEM_DECLARE_CTX_P, SHMEM_DECLARE_CTX_F, , NAME##_, T)
 CHORUS_AMO_STANDARD_TYPES(SHMEM_DECLARE_AMO_STANDARD)
 #define SHMEM_DECLARE_AMO_BITWISE(NAME, T, kind) \
-    SHMEM_AMO_BITWISE_CALLS(SHMEM_DECLARE_P, SHMEM_DECLARE_F, , NAME##_, T)
+    SHMEM_AMO_BITWISE_CALLS(SHMEM_DECLARE_CTX_P, SHMEM_DECLARE_CTX_F, , NAME##_, T)
 CHORUS_AMO_BITWISE_TYPES(SHMEM_DECLARE_AMO_BITWISE)
 
 SHMEM_DECLARE(uint64_t, signal_fetch, const uint64_t *sig_addr)
@@ -174,6 +211,10 @@ SHMEM_DECLARE(uint64_t, signal_wait_until, uint64_t *sig_addr, int cmp, uint64_t
 /* --- ordering, waiting and testing --------------------------------------------------- */
 SHMEM_DECLARE(void, fence, void)
 SHMEM_DECLARE(void, quiet, void)
+SHMEM_DECLARE(void, pe_quiet, const int *target_pes, size_t npes)
+SHMEM_DECLARE(void, ctx_fence, shmem_ctx_t ctx)
+SHMEM_DECLARE(void, ctx_quiet, shmem_ctx_t ctx)
+SHMEM_DECLARE(void, ctx_pe_quiet, shmem_ctx_t ctx, const int *target_pes, size_t npes)
 #define SHMEM_DECLARE_WAIT(NAME, T, kind) \
     SHMEM_WAIT_CALLS(SHMEM_DECLARE_P, SHMEM_DECLARE_F, , NAME##_, T)
 CHORUS_WAIT_TYPES(SHMEM_DECLARE_WAIT)

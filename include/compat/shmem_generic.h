@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shmem_generic.h: the names without a type, for C11 and later: the pointer that decides is the
- * first argument, after the team where there is one.
+ * first argument, after the team or the context where there is one.
  */
 #ifndef SHMEM_GENERIC_H
 #define SHMEM_GENERIC_H
@@ -10,28 +10,49 @@
 
 /* clang-format off */
 #define SHMEM_FIRST(first, ...) first
+#define SHMEM_SECOND(first, second, ...) second
 #define SHMEM_GENERIC(CTYPES, function, ...) \
     _Generic(*(SHMEM_FIRST(__VA_ARGS__, )) CTYPES(SHMEM_GENERIC_CASE, _##function))(__VA_ARGS__)
 #define SHMEM_GENERIC_CASE(function, NAME, T, kind) , T: shmem_##NAME##function
 #define SHMEM_GENERIC_TEAM(CTYPES, function, team, ...) \
     _Generic(*(SHMEM_FIRST(__VA_ARGS__, )) CTYPES(SHMEM_GENERIC_CASE, _##function))(team, __VA_ARGS__)
 
+/* Of calls that may be given a context first: the pointer is then the second argument. What is
+ * neither has no call. */
+#define SHMEM_GENERIC_CTX(CTYPES, function, ...) \
+    _Generic(*(SHMEM_FIRST(__VA_ARGS__, )), \
+        struct shmem_ctx: _Generic((SHMEM_SECOND(__VA_ARGS__, )), default: shmem_ctx_fence \
+            CTYPES(SHMEM_GENERIC_CTX_CASE, _##function)) \
+        CTYPES(SHMEM_GENERIC_CASE, _##function))(__VA_ARGS__)
+#define SHMEM_GENERIC_CTX_CASE(function, NAME, T, kind) \
+    , T *: shmem_ctx_##NAME##function, const T *: shmem_ctx_##NAME##function
+
 /* Remote memory access. */
-#define shmem_p(...) SHMEM_GENERIC(SHMEM_RMA_CTYPES, p, __VA_ARGS__)
-#define shmem_g(...) SHMEM_GENERIC(SHMEM_RMA_CTYPES, g, __VA_ARGS__)
-#define shmem_put(...) SHMEM_GENERIC(SHMEM_RMA_CTYPES, put, __VA_ARGS__)
-#define shmem_get(...) SHMEM_GENERIC(SHMEM_RMA_CTYPES, get, __VA_ARGS__)
-#define shmem_put_nbi(...) SHMEM_GENERIC(SHMEM_RMA_CTYPES, put_nbi, __VA_ARGS__)
-#define shmem_get_nbi(...) SHMEM_GENERIC(SHMEM_RMA_CTYPES, get_nbi, __VA_ARGS__)
-#define shmem_iput(...) SHMEM_GENERIC(SHMEM_RMA_CTYPES, iput, __VA_ARGS__)
-#define shmem_iget(...) SHMEM_GENERIC(SHMEM_RMA_CTYPES, iget, __VA_ARGS__)
-#define shmem_put_signal(...) SHMEM_GENERIC(SHMEM_RMA_CTYPES, put_signal, __VA_ARGS__)
-#define shmem_put_signal_nbi(...) SHMEM_GENERIC(SHMEM_RMA_CTYPES, put_signal_nbi, __VA_ARGS__)
+#define shmem_p(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, p, __VA_ARGS__)
+#define shmem_g(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, g, __VA_ARGS__)
+#define shmem_put(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, put, __VA_ARGS__)
+#define shmem_get(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, get, __VA_ARGS__)
+#define shmem_put_nbi(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, put_nbi, __VA_ARGS__)
+#define shmem_get_nbi(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, get_nbi, __VA_ARGS__)
+#define shmem_iput(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, iput, __VA_ARGS__)
+#define shmem_iget(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, iget, __VA_ARGS__)
+#define shmem_ibput(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, ibput, __VA_ARGS__)
+#define shmem_ibget(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, ibget, __VA_ARGS__)
+#define shmem_put_signal(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, put_signal, __VA_ARGS__)
+#define shmem_put_signal_nbi(...) SHMEM_GENERIC_CTX(SHMEM_RMA_CTYPES, put_signal_nbi, __VA_ARGS__)
+#define shmem_signal_set(...) SHMEM_SIGNAL(signal_set, __VA_ARGS__)
+#define shmem_signal_add(...) SHMEM_SIGNAL(signal_add, __VA_ARGS__)
+#define SHMEM_SIGNAL(function, ...) \
+    _Generic(*(SHMEM_FIRST(__VA_ARGS__, )), struct shmem_ctx: shmem_ctx_##function, \
+        default: shmem_##function)(__VA_ARGS__)
 
 /* Atomics. */
-#define SHMEM_EXTENDED(function, ...) SHMEM_GENERIC(CHORUS_AMO_EXTENDED_CTYPES, function, __VA_ARGS__)
-#define SHMEM_STANDARD(function, ...) SHMEM_GENERIC(CHORUS_AMO_STANDARD_CTYPES, function, __VA_ARGS__)
-#define SHMEM_BITWISE(function, ...) SHMEM_GENERIC(CHORUS_AMO_BITWISE_CTYPES, function, __VA_ARGS__)
+#define SHMEM_EXTENDED(function, ...) \
+    SHMEM_GENERIC_CTX(CHORUS_AMO_EXTENDED_CTYPES, function, __VA_ARGS__)
+#define SHMEM_STANDARD(function, ...) \
+    SHMEM_GENERIC_CTX(CHORUS_AMO_STANDARD_CTYPES, function, __VA_ARGS__)
+#define SHMEM_BITWISE(function, ...) \
+    SHMEM_GENERIC_CTX(CHORUS_AMO_BITWISE_CTYPES, function, __VA_ARGS__)
 #define shmem_atomic_fetch(...) SHMEM_EXTENDED(atomic_fetch, __VA_ARGS__)
 #define shmem_atomic_set(...) SHMEM_EXTENDED(atomic_set, __VA_ARGS__)
 #define shmem_atomic_swap(...) SHMEM_EXTENDED(atomic_swap, __VA_ARGS__)

@@ -63,15 +63,19 @@
     Y(sum, SHMEM_OLD_ARITHMETIC_TYPES)                                                         \
     Y(prod, SHMEM_OLD_ARITHMETIC_TYPES)
 
-/* Remote memory access, of a type, then of elements of a size or of bytes. */
+/* Calls up to the atomics have a second name, ctx_ before it, with a context as first argument.
+ *
+ * Remote memory access, of a type, then of elements of a size or of bytes. */
 #define SHMEM_RMA_CALLS(P, F, A, NAME, T)                                                      \
     P(A, NAME##p, (OWN(dest), value, pe), T *dest, T value, int pe)                            \
     F(A, T, NAME##g, (OWN(source), pe), const T *source, int pe)                               \
     SHMEM_BLOCK_CALLS(P, A, NAME##put, NAME##get, T)                                           \
-    SHMEM_STRIDE_CALLS(P, A, NAME##iput, NAME##iget, T)
+    SHMEM_STRIDE_CALLS(P, A, NAME##iput, NAME##iget, T)                                        \
+    SHMEM_STRIDED_BLOCK_CALLS(P, A, NAME##ibput, NAME##ibget, T)
 #define SHMEM_SIZED_CALLS(P, A, N)                                                             \
     SHMEM_BLOCK_CALLS(P, A, put##N, get##N, void)                                              \
-    SHMEM_STRIDE_CALLS(P, A, iput##N, iget##N, void)
+    SHMEM_STRIDE_CALLS(P, A, iput##N, iget##N, void)                                           \
+    SHMEM_STRIDED_BLOCK_CALLS(P, A, ibput##N, ibget##N, void)
 #define SHMEM_MEM_CALLS(P, A) SHMEM_BLOCK_CALLS(P, A, putmem, getmem, void)
 
 #define SHMEM_BLOCK_CALLS(P, A, PUT, GET, T)                                                   \
@@ -91,6 +95,14 @@
       ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)                                     \
     P(A, GET, (dest, OWN(source), dst, sst, nelems, pe), T *dest, const T *source,             \
       ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
+#define SHMEM_STRIDED_BLOCK_CALLS(P, A, PUT, GET, T)                                           \
+    P(A, PUT, (OWN(dest), source, dst, sst, bsize, nblocks, pe), T *dest, const T *source,     \
+      ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)                      \
+    P(A, GET, (dest, OWN(source), dst, sst, bsize, nblocks, pe), T *dest, const T *source,     \
+      ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
+#define SHMEM_SIGNAL_CALLS(P, A)                                                               \
+    P(A, signal_set, (OWN(sig_addr), signal, pe), uint64_t *sig_addr, uint64_t signal, int pe) \
+    P(A, signal_add, (OWN(sig_addr), signal, pe), uint64_t *sig_addr, uint64_t signal, int pe)
 
 /* Atomics. */
 #define SHMEM_AMO_EXTENDED_CALLS(P, F, A, NAME, T)                                             \

@@ -14,6 +14,18 @@
     static inline void shmem_##name(__VA_ARGS__) { shmem_##A##_##name arguments; }
 #define SHMEM_OVERLOAD_F(A, R, name, arguments, ...) \
     static inline R shmem_##name(__VA_ARGS__) { return shmem_##A##_##name arguments; }
+#define SHMEM_OVERLOAD_CTX_P(A, name, arguments, ...)                \
+    SHMEM_OVERLOAD_P(A, name, arguments, __VA_ARGS__)                \
+    static inline void shmem_##name(shmem_ctx_t ctx, __VA_ARGS__)    \
+    {                                                                \
+        shmem_ctx_##A##_##name(ctx, SHMEM_BARE arguments);           \
+    }
+#define SHMEM_OVERLOAD_CTX_F(A, R, name, arguments, ...)             \
+    SHMEM_OVERLOAD_F(A, R, name, arguments, __VA_ARGS__)             \
+    static inline R shmem_##name(shmem_ctx_t ctx, __VA_ARGS__)       \
+    {                                                                \
+        return shmem_ctx_##A##_##name(ctx, SHMEM_BARE arguments);    \
+    }
 #define SHMEM_OVERLOAD_C(A, name, arguments, ...)                            \
     static inline int shmem_##name(shmem_team_t team, __VA_ARGS__)           \
     {                                                                        \
@@ -25,10 +37,20 @@
     SHMEM_OVERLOAD_F(A, R, name, arguments, __VA_ARGS__)
 
 #define SHMEM_OVERLOAD_ROW(CALLS, NAME, T, kind) CALLS(SHMEM_OVERLOAD_P, SHMEM_OVERLOAD_F, NAME, , T)
-SHMEM_RMA_CTYPES(SHMEM_OVERLOAD_ROW, SHMEM_RMA_CALLS)
-CHORUS_AMO_EXTENDED_CTYPES(SHMEM_OVERLOAD_ROW, SHMEM_AMO_EXTENDED_CALLS)
-CHORUS_AMO_STANDARD_CTYPES(SHMEM_OVERLOAD_ROW, SHMEM_AMO_STANDARD_CALLS)
-CHORUS_AMO_BITWISE_CTYPES(SHMEM_OVERLOAD_ROW, SHMEM_AMO_BITWISE_CALLS)
+#define SHMEM_OVERLOAD_CTX_ROW(CALLS, NAME, T, kind) \
+    CALLS(SHMEM_OVERLOAD_CTX_P, SHMEM_OVERLOAD_CTX_F, NAME, , T)
+SHMEM_RMA_CTYPES(SHMEM_OVERLOAD_CTX_ROW, SHMEM_RMA_CALLS)
+CHORUS_AMO_EXTENDED_CTYPES(SHMEM_OVERLOAD_CTX_ROW, SHMEM_AMO_EXTENDED_CALLS)
+CHORUS_AMO_STANDARD_CTYPES(SHMEM_OVERLOAD_CTX_ROW, SHMEM_AMO_STANDARD_CALLS)
+CHORUS_AMO_BITWISE_CTYPES(SHMEM_OVERLOAD_CTX_ROW, SHMEM_AMO_BITWISE_CALLS)
+static inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe)
+{
+    shmem_ctx_signal_set(ctx, sig_addr, signal, pe);
+}
+static inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe)
+{
+    shmem_ctx_signal_add(ctx, sig_addr, signal, pe);
+}
 CHORUS_WAIT_CTYPES(SHMEM_OVERLOAD_ROW, SHMEM_WAIT_CALLS)
 
 static inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }

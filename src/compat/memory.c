@@ -17,6 +17,14 @@ DEFINE(void *, ptr, const void *dest, int pe)
     return own != dest && pe == chorus_my_pe() ? (void *)(uintptr_t)dest : chorus_ptr(own, pe);
 }
 
+DEFINE(void *, team_ptr, shmem_team_t team, const void *dest, int pe)
+{
+    void *const own = ch_own(dest);
+    const bool is_own = own != dest && pe == chorus_team_my_pe(ch_team_of(team));
+
+    return is_own ? (void *)(uintptr_t)dest : chorus_team_ptr(ch_team_of(team), own, pe);
+}
+
 void *shmalloc(size_t bytes)
 {
     return pshmem_malloc(bytes);

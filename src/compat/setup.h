@@ -32,6 +32,26 @@
 #define DEFINE_F(A, R, name, arguments, ...) \
     DEFINE_OLD_F(A, R, name, name, arguments, __VA_ARGS__)
 
+/* And those of one that may have a context. */
+#define DEFINE_CTX_P(A, name, arguments, ...)              \
+    DEFINE_P(A, name, arguments, __VA_ARGS__)              \
+    DEFINE(void, ctx_##name, shmem_ctx_t ctx, __VA_ARGS__) \
+    {                                                      \
+        chorus_ctx_##name(ch_ctx_of(ctx), BARE arguments); \
+    }
+#define DEFINE_CTX_F(A, R, name, arguments, ...)                  \
+    DEFINE_F(A, R, name, arguments, __VA_ARGS__)                  \
+    DEFINE(R, ctx_##name, shmem_ctx_t ctx, __VA_ARGS__)           \
+    {                                                             \
+        return chorus_ctx_##name(ch_ctx_of(ctx), BARE arguments); \
+    }
+
+/* Of contexts only the type differs. */
+static inline chorus_ctx_t ch_ctx_of(shmem_ctx_t ctx)
+{
+    return (chorus_ctx_t)(void *)ctx;
+}
+
 /* The handles differ by one, so that none is null but the invalid. */
 static inline chorus_team_t ch_team_of(shmem_team_t team)
 {

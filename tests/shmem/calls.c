@@ -18,55 +18,75 @@ static int turn;
             (array)[i] = (T)100;                                        \
     } while (0)
 
+/* One-sided calls, of this program on the default context, of contexts.c on another. */
+#ifndef CALL
+#define CALL(name, ...) shmem_##name(__VA_ARGS__)
+#define QUIET() shmem_quiet()
+#endif
+
 /* All have poisoned, then all have written. */
+static void finish(void)
+{
+    QUIET();
+    shmem_barrier_all();
+}
+
 static void meet(void)
 {
-    shmem_barrier_all();
+    finish();
     turn++;
 }
 
-#define TEST_RMA(NAME, T, kind)                                                              \
-    static void rma_##NAME(void)                                                             \
-    {                                                                                        \
-        static T dest[COUNT], source[COUNT];                                                 \
-        static uint64_t signal;                                                              \
-        T got[COUNT];                                                                        \
-                                                                                             \
-        meet();                                                                              \
-        for (int i = 0; i < COUNT; i++)                                                      \
-            source[i] = VALUE(T, me, i);                                                     \
-        POISON(T, dest);                                                                     \
-        signal = 0;                                                                          \
-        shmem_barrier_all();                                                                 \
-        shmem_##NAME##_p(&dest[0], VALUE(T, me, 5), next);                                   \
-        EXPECT(shmem_##NAME##_g(&source[3], next) == VALUE(T, next, 3));                     \
-        shmem_##NAME##_put(&dest[1], &source[1], 2, next);                                   \
-        shmem_##NAME##_put_nbi(&dest[3], &source[3], 1, next);                               \
-        shmem_##NAME##_put_signal(&dest[4], &source[4], 1, &signal, 3, SHMEM_SIGNAL_ADD,     \
-                                  next);                                                     \
-        shmem_##NAME##_put_signal_nbi(&dest[5], &source[5], 1, &signal, 4, SHMEM_SIGNAL_ADD, \
-                                      next);                                                 \
-        EXPECT(shmem_signal_wait_until(&signal, SHMEM_CMP_EQ, 7) == 7);                      \
-        EXPECT(shmem_signal_fetch(&signal) == 7);                                            \
-        shmem_##NAME##_get(got, source, 3, next);                                            \
-        shmem_##NAME##_get_nbi(got + 3, source + 3, 2, next);                                \
-        shmem_quiet();                                                                       \
-        for (int i = 0; i < 5; i++)                                                          \
-            EXPECT(got[i] == VALUE(T, next, i));                                             \
-        shmem_barrier_all();                                                                 \
-        EXPECT(dest[0] == VALUE(T, previous, 5));                                            \
-        for (int i = 1; i < 6; i++)                                                          \
-            EXPECT(dest[i] == VALUE(T, previous, i));                                        \
-        EXPECT(dest[6] == (T)100);                                                           \
-        shmem_barrier_all();                                                                 \
-        POISON(T, dest);                                                                     \
-        shmem_barrier_all();                                                                 \
-        shmem_##NAME##_iput(dest, source, 3, 2, 2, next);                                    \
-        shmem_##NAME##_iget(got, source, 1, 2, 3, next);                                     \
-        EXPECT(got[0] == VALUE(T, next, 0) && got[2] == VALUE(T, next, 4));                  \
-        shmem_barrier_all();                                                                 \
-        EXPECT(dest[0] == VALUE(T, previous, 0) && dest[3] == VALUE(T, previous, 2));        \
-        EXPECT(dest[1] == (T)100 && dest[2] == (T)100 && dest[6] == (T)100);                 \
+#define TEST_RMA(NAME, T, kind)                                                               \
+    static void rma_##NAME(void)                                                              \
+    {                                                                                         \
+        static T dest[COUNT], source[COUNT];                                                  \
+        static uint64_t signal;                                                               \
+        T got[COUNT];                                                                         \
+                                                                                              \
+        meet();                                                                               \
+        for (int i = 0; i < COUNT; i++)                                                       \
+            source[i] = VALUE(T, me, i);                                                      \
+        POISON(T, dest);                                                                      \
+        signal = 0;                                                                           \
+        finish();                                                                             \
+        CALL(NAME##_p, &dest[0], VALUE(T, me, 5), next);                                      \
+        EXPECT(CALL(NAME##_g, &source[3], next) == VALUE(T, next, 3));                        \
+        CALL(NAME##_put, &dest[1], &source[1], 2, next);                                      \
+        CALL(NAME##_put_nbi, &dest[3], &source[3], 1, next);                                  \
+        CALL(NAME##_put_signal, &dest[4], &source[4], 1, &signal, 3, SHMEM_SIGNAL_ADD, next); \
+        CALL(NAME##_put_signal_nbi, &dest[5], &source[5], 1, &signal, 4, SHMEM_SIGNAL_ADD,    \
+             next);                                                                           \
+        EXPECT(shmem_signal_wait_until(&signal, SHMEM_CMP_EQ, 7) == 7);                       \
+        EXPECT(shmem_signal_fetch(&signal) == 7);                                             \
+        CALL(NAME##_get, got, source, 3, next);                                               \
+        CALL(NAME##_get_nbi, got + 3, source + 3, 2, next);                                   \
+        QUIET();                                                                              \
+        for (int i = 0; i < 5; i++)                                                           \
+            EXPECT(got[i] == VALUE(T, next, i));                                              \
+        finish();                                                                             \
+        EXPECT(dest[0] == VALUE(T, previous, 5));                                             \
+        for (int i = 1; i < 6; i++)                                                           \
+            EXPECT(dest[i] == VALUE(T, previous, i));                                         \
+        EXPECT(dest[6] == (T)100);                                                            \
+        finish();                                                                             \
+        POISON(T, dest);                                                                      \
+        finish();                                                                             \
+        CALL(NAME##_iput, dest, source, 3, 2, 2, next);                                       \
+        CALL(NAME##_iget, got, source, 1, 2, 3, next);                                        \
+        EXPECT(got[0] == VALUE(T, next, 0) && got[2] == VALUE(T, next, 4));                   \
+        finish();                                                                             \
+        EXPECT(dest[0] == VALUE(T, previous, 0) && dest[3] == VALUE(T, previous, 2));         \
+        EXPECT(dest[1] == (T)100 && dest[2] == (T)100 && dest[6] == (T)100);                  \
+        finish();                                                                             \
+        POISON(T, dest);                                                                      \
+        finish();                                                                             \
+        CALL(NAME##_ibput, dest, source, 3, 4, 2, 2, next);                                   \
+        CALL(NAME##_ibget, got, source, 2, 3, 2, 2, next);                                    \
+        EXPECT(got[1] == VALUE(T, next, 1) && got[2] == VALUE(T, next, 3));                   \
+        finish();                                                                             \
+        EXPECT(dest[1] == VALUE(T, previous, 1) && dest[2] == (T)100);                        \
+        EXPECT(dest[3] == VALUE(T, previous, 4) && dest[4] == VALUE(T, previous, 5));         \
     }
 SHMEM_RMA_TYPES(TEST_RMA)
 
@@ -83,20 +103,20 @@ SHMEM_RMA_TYPES(TEST_RMA)
             source[i] = (unsigned char)(VALUE(int, me, i));                                   \
         POISON(unsigned char, dest);                                                          \
         signal = 0;                                                                           \
-        shmem_barrier_all();                                                                  \
-        shmem_put##NAME(dest, source, 2, next);                                               \
-        shmem_put##NAME##_nbi(dest + 2 * (bytes), source + 2 * (bytes), 1, next);             \
-        shmem_put##NAME##_signal(dest + 3 * (bytes), source + 3 * (bytes), 1, &signal, 5,     \
-                                 SHMEM_SIGNAL_SET, next);                                     \
-        shmem_put##NAME##_signal_nbi(dest + 4 * (bytes), source + 4 * (bytes), 1, &signal, 1, \
-                                     SHMEM_SIGNAL_ADD, next);                                 \
+        finish();                                                                             \
+        CALL(put##NAME, dest, source, 2, next);                                               \
+        CALL(put##NAME##_nbi, dest + 2 * (bytes), source + 2 * (bytes), 1, next);             \
+        CALL(put##NAME##_signal, dest + 3 * (bytes), source + 3 * (bytes), 1, &signal, 5,     \
+             SHMEM_SIGNAL_SET, next);                                                         \
+        CALL(put##NAME##_signal_nbi, dest + 4 * (bytes), source + 4 * (bytes), 1, &signal, 1, \
+             SHMEM_SIGNAL_ADD, next);                                                         \
         (void)shmem_signal_wait_until(&signal, SHMEM_CMP_EQ, 6);                              \
-        shmem_get##NAME(got, source, 4, next);                                                \
-        shmem_get##NAME##_nbi(got + 4 * (bytes), source + 4 * (bytes), 2, next);              \
-        shmem_quiet();                                                                        \
+        CALL(get##NAME, got, source, 4, next);                                                \
+        CALL(get##NAME##_nbi, got + 4 * (bytes), source + 4 * (bytes), 2, next);              \
+        QUIET();                                                                              \
         for (int i = 0; i < 6 * (bytes); i++)                                                 \
             EXPECT(got[i] == (unsigned char)VALUE(int, next, i));                             \
-        shmem_barrier_all();                                                                  \
+        finish();                                                                             \
         for (int i = 0; i < 5 * (bytes); i++)                                                 \
             EXPECT(dest[i] == (unsigned char)VALUE(int, previous, i));                        \
         EXPECT(dest[5 * (bytes)] == 100);                                                     \
@@ -111,94 +131,112 @@ SHMEM_RMA_TYPES(TEST_RMA)
         for (int i = 0; i < 6 * (bytes); i++)                                          \
             source[i] = (unsigned char)VALUE(int, me, i);                              \
         POISON(unsigned char, dest);                                                   \
-        shmem_barrier_all();                                                           \
-        shmem_iput##BITS(dest, source, 2, 3, 2, next);                                 \
-        shmem_iget##BITS(got, source, 1, 3, 2, next);                                  \
+        finish();                                                                      \
+        CALL(iput##BITS, dest, source, 2, 3, 2, next);                                 \
+        CALL(iget##BITS, got, source, 1, 3, 2, next);                                  \
         EXPECT(got[bytes] == (unsigned char)VALUE(int, next, 3 * (bytes)));            \
-        shmem_barrier_all();                                                           \
+        finish();                                                                      \
         EXPECT(dest[0] == (unsigned char)VALUE(int, previous, 0));                     \
         EXPECT(dest[2 * (bytes)] == (unsigned char)VALUE(int, previous, 3 * (bytes))); \
         EXPECT(dest[bytes] == 100);                                                    \
+        finish();                                                                      \
+        CALL(ibput##BITS, dest, source, 2, 3, 1, 2, next);                             \
+        CALL(ibget##BITS, got, source, 1, 2, 1, 2, next);                              \
+        EXPECT(got[bytes] == (unsigned char)VALUE(int, next, 2 * (bytes)));            \
+        finish();                                                                      \
+        EXPECT(dest[2 * (bytes)] == (unsigned char)VALUE(int, previous, 3 * (bytes))); \
     }
 CHORUS_SIZES(TEST_BLOCKS)
 TEST_BLOCKS(mem, 1)
 CHORUS_SIZES(TEST_STRIDES)
 
+static void signals(void)
+{
+    static uint64_t signal;
+
+    meet();
+    signal = 0;
+    finish();
+    CALL(signal_set, &signal, 5, next);
+    CALL(signal_add, &signal, 2, next);
+    EXPECT(shmem_signal_wait_until(&signal, SHMEM_CMP_EQ, 7) == 7);
+}
+
 /* A word of the next PE is this PE's alone to change. */
-#define TEST_EXTENDED(NAME, T, kind)                                              \
-    static void extended_##NAME(void)                                             \
-    {                                                                             \
-        static T word;                                                            \
-        T fetched = 0;                                                            \
-                                                                                  \
-        meet();                                                                   \
-        shmem_##NAME##_atomic_set(&word, VALUE(T, me, 1), next);                  \
-        EXPECT(shmem_##NAME##_atomic_fetch(&word, next) == VALUE(T, me, 1));      \
-        EXPECT(shmem_##NAME##_atomic_swap(&word, (T)9, next) == VALUE(T, me, 1)); \
-        shmem_##NAME##_atomic_fetch_nbi(&fetched, &word, next);                   \
-        shmem_quiet();                                                            \
-        EXPECT(fetched == (T)9);                                                  \
-        shmem_##NAME##_atomic_swap_nbi(&fetched, &word, (T)11, next);             \
-        shmem_quiet();                                                            \
-        EXPECT(fetched == (T)9);                                                  \
-        shmem_barrier_all();                                                      \
-        EXPECT(word == (T)11);                                                    \
+#define TEST_EXTENDED(NAME, T, kind)                                            \
+    static void extended_##NAME(void)                                           \
+    {                                                                           \
+        static T word;                                                          \
+        T fetched = 0;                                                          \
+                                                                                \
+        meet();                                                                 \
+        CALL(NAME##_atomic_set, &word, VALUE(T, me, 1), next);                  \
+        EXPECT(CALL(NAME##_atomic_fetch, &word, next) == VALUE(T, me, 1));      \
+        EXPECT(CALL(NAME##_atomic_swap, &word, (T)9, next) == VALUE(T, me, 1)); \
+        CALL(NAME##_atomic_fetch_nbi, &fetched, &word, next);                   \
+        QUIET();                                                                \
+        EXPECT(fetched == (T)9);                                                \
+        CALL(NAME##_atomic_swap_nbi, &fetched, &word, (T)11, next);             \
+        QUIET();                                                                \
+        EXPECT(fetched == (T)9);                                                \
+        finish();                                                               \
+        EXPECT(word == (T)11);                                                  \
     }
 CHORUS_AMO_EXTENDED_TYPES(TEST_EXTENDED)
 
-#define TEST_STANDARD(NAME, T, kind)                                                 \
-    static void standard_##NAME(void)                                                \
-    {                                                                                \
-        static T word;                                                               \
-        T fetched = 0;                                                               \
-                                                                                     \
-        meet();                                                                      \
-        shmem_##NAME##_atomic_set(&word, (T)5, next);                                \
-        EXPECT(shmem_##NAME##_atomic_compare_swap(&word, (T)4, (T)1, next) == 5);    \
-        EXPECT(shmem_##NAME##_atomic_compare_swap(&word, (T)5, (T)6, next) == 5);    \
-        EXPECT(shmem_##NAME##_atomic_fetch_inc(&word, next) == 6);                   \
-        shmem_##NAME##_atomic_inc(&word, next);                                      \
-        EXPECT(shmem_##NAME##_atomic_fetch_add(&word, (T)10, next) == 8);            \
-        shmem_##NAME##_atomic_add(&word, (T)2, next);                                \
-        shmem_##NAME##_atomic_compare_swap_nbi(&fetched, &word, (T)20, (T)30, next); \
-        shmem_quiet();                                                               \
-        EXPECT(fetched == 20);                                                       \
-        shmem_##NAME##_atomic_fetch_inc_nbi(&fetched, &word, next);                  \
-        shmem_quiet();                                                               \
-        EXPECT(fetched == 30);                                                       \
-        shmem_##NAME##_atomic_fetch_add_nbi(&fetched, &word, (T)9, next);            \
-        shmem_quiet();                                                               \
-        EXPECT(fetched == 31);                                                       \
-        shmem_barrier_all();                                                         \
-        EXPECT(word == 40);                                                          \
+#define TEST_STANDARD(NAME, T, kind)                                               \
+    static void standard_##NAME(void)                                              \
+    {                                                                              \
+        static T word;                                                             \
+        T fetched = 0;                                                             \
+                                                                                   \
+        meet();                                                                    \
+        CALL(NAME##_atomic_set, &word, (T)5, next);                                \
+        EXPECT(CALL(NAME##_atomic_compare_swap, &word, (T)4, (T)1, next) == 5);    \
+        EXPECT(CALL(NAME##_atomic_compare_swap, &word, (T)5, (T)6, next) == 5);    \
+        EXPECT(CALL(NAME##_atomic_fetch_inc, &word, next) == 6);                   \
+        CALL(NAME##_atomic_inc, &word, next);                                      \
+        EXPECT(CALL(NAME##_atomic_fetch_add, &word, (T)10, next) == 8);            \
+        CALL(NAME##_atomic_add, &word, (T)2, next);                                \
+        CALL(NAME##_atomic_compare_swap_nbi, &fetched, &word, (T)20, (T)30, next); \
+        QUIET();                                                                   \
+        EXPECT(fetched == 20);                                                     \
+        CALL(NAME##_atomic_fetch_inc_nbi, &fetched, &word, next);                  \
+        QUIET();                                                                   \
+        EXPECT(fetched == 30);                                                     \
+        CALL(NAME##_atomic_fetch_add_nbi, &fetched, &word, (T)9, next);            \
+        QUIET();                                                                   \
+        EXPECT(fetched == 31);                                                     \
+        finish();                                                                  \
+        EXPECT(word == 40);                                                        \
     }
 CHORUS_AMO_STANDARD_TYPES(TEST_STANDARD)
 
-#define TEST_BITWISE(NAME, T, kind)                                            \
-    static void bitwise_##NAME(void)                                           \
-    {                                                                          \
-        static T word;                                                         \
-        T fetched = 0;                                                         \
-                                                                               \
-        meet();                                                                \
-        shmem_##NAME##_atomic_set(&word, (T)0x3c, next);                       \
-        EXPECT(shmem_##NAME##_atomic_fetch_and(&word, (T)0x1f, next) == 0x3c); \
-        EXPECT(shmem_##NAME##_atomic_fetch_or(&word, (T)0x40, next) == 0x1c);  \
-        EXPECT(shmem_##NAME##_atomic_fetch_xor(&word, (T)0x0f, next) == 0x5c); \
-        shmem_##NAME##_atomic_and(&word, (T)0x57, next);                       \
-        shmem_##NAME##_atomic_or(&word, (T)0x20, next);                        \
-        shmem_##NAME##_atomic_xor(&word, (T)0x01, next);                       \
-        shmem_##NAME##_atomic_fetch_and_nbi(&fetched, &word, (T)0x7e, next);   \
-        shmem_quiet();                                                         \
-        EXPECT(fetched == 0x72);                                               \
-        shmem_##NAME##_atomic_fetch_or_nbi(&fetched, &word, (T)0x0c, next);    \
-        shmem_quiet();                                                         \
-        EXPECT(fetched == 0x72);                                               \
-        shmem_##NAME##_atomic_fetch_xor_nbi(&fetched, &word, (T)0x03, next);   \
-        shmem_quiet();                                                         \
-        EXPECT(fetched == 0x7e);                                               \
-        shmem_barrier_all();                                                   \
-        EXPECT(word == 0x7d);                                                  \
+#define TEST_BITWISE(NAME, T, kind)                                          \
+    static void bitwise_##NAME(void)                                         \
+    {                                                                        \
+        static T word;                                                       \
+        T fetched = 0;                                                       \
+                                                                             \
+        meet();                                                              \
+        CALL(NAME##_atomic_set, &word, (T)0x3c, next);                       \
+        EXPECT(CALL(NAME##_atomic_fetch_and, &word, (T)0x1f, next) == 0x3c); \
+        EXPECT(CALL(NAME##_atomic_fetch_or, &word, (T)0x40, next) == 0x1c);  \
+        EXPECT(CALL(NAME##_atomic_fetch_xor, &word, (T)0x0f, next) == 0x5c); \
+        CALL(NAME##_atomic_and, &word, (T)0x57, next);                       \
+        CALL(NAME##_atomic_or, &word, (T)0x20, next);                        \
+        CALL(NAME##_atomic_xor, &word, (T)0x01, next);                       \
+        CALL(NAME##_atomic_fetch_and_nbi, &fetched, &word, (T)0x7e, next);   \
+        QUIET();                                                             \
+        EXPECT(fetched == 0x72);                                             \
+        CALL(NAME##_atomic_fetch_or_nbi, &fetched, &word, (T)0x0c, next);    \
+        QUIET();                                                             \
+        EXPECT(fetched == 0x72);                                             \
+        CALL(NAME##_atomic_fetch_xor_nbi, &fetched, &word, (T)0x03, next);   \
+        QUIET();                                                             \
+        EXPECT(fetched == 0x7e);                                             \
+        finish();                                                            \
+        EXPECT(word == 0x7d);                                                \
     }
 CHORUS_AMO_BITWISE_TYPES(TEST_BITWISE)
 
@@ -416,11 +454,8 @@ SHMEM_REDUCE_LIST(TEST_REDUCE_OP)
 #define TEST_TO_ALL_OP(OP, TYPES) TYPES(TEST_TO_ALL_##OP)
 SHMEM_TO_ALL_LIST(TEST_TO_ALL_OP)
 
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    find_neighbours();
-    EXPECT(n <= PES_MAX);
 #define RUN(NAME, T, kind) rma_##NAME();
     SHMEM_RMA_TYPES(RUN)
 #undef RUN
@@ -428,6 +463,7 @@ int main(void)
     CHORUS_SIZES(RUN)
 #undef RUN
     blocks_mem();
+    signals();
 #define RUN(NAME, T, kind) extended_##NAME();
     CHORUS_AMO_EXTENDED_TYPES(RUN)
 #undef RUN
@@ -470,6 +506,16 @@ int main(void)
 #define RUN(NAME, OP) to_all_##OP##_##NAME()
     SHMEM_TO_ALL_LIST(RUN_OP)
 #undef RUN
+}
+
+#ifndef CONTEXTS
+int main(void)
+{
+    shmem_init();
+    find_neighbours();
+    EXPECT(n <= PES_MAX);
+    run();
     shmem_finalize();
     return 0;
 }
+#endif

@@ -2,6 +2,10 @@
 /* Names without a type, of C11 and of C++: each family with each of its types. */
 #include "expect.h"
 
+#include <shmemx.h>
+
+static shmem_ctx_t on;
+
 /* Names without a type expand the lists, so within an expanded list they wait until its end. */
 #define EXPANDED(...) __VA_ARGS__
 #define WAIT_FOR_END()
@@ -40,6 +44,78 @@
             LATER(EXPECT)(dest[i] == (T)(10 * previous + i));                                 \
     }
 EXPANDED(SHMEM_RMA_CTYPES(TEST_RMA, ))
+
+/* The same with a context first. */
+#define TEST_CONTEXT(A, NAME, T, kind)                                       \
+    static void context_##NAME(void)                                         \
+    {                                                                        \
+        static T dest[8], source[8];                                         \
+        static uint64_t signal;                                              \
+        T got[8];                                                            \
+        const T *const constant = source;                                    \
+                                                                             \
+        for (int i = 0; i < 8; i++) {                                        \
+            source[i] = (T)(10 * me + i);                                    \
+            dest[i] = (T)99;                                                 \
+        }                                                                    \
+        shmem_barrier_all();                                                 \
+        LATER(shmem_p)(on, dest, source[0], next);                           \
+        LATER(shmem_put)(on, &dest[1], constant + 1, 1, next);               \
+        LATER(shmem_put_nbi)(on, &dest[2], source + 2, 1, next);             \
+        LATER(shmem_put_signal)                                              \
+        (on, &dest[3], source + 3, 1, &signal, 1, SHMEM_SIGNAL_ADD, next);   \
+        LATER(shmem_put_signal_nbi)                                          \
+        (on, &dest[4], source + 4, 1, &signal, 1, SHMEM_SIGNAL_ADD, next);   \
+        LATER(shmem_iput)(on, &dest[5], source + 5, 1, 1, 1, next);          \
+        LATER(shmem_ibput)(on, &dest[6], source + 6, 1, 1, 1, 2, next);      \
+        LATER(EXPECT)(LATER(shmem_g)(on, constant, next) == (T)(10 * next)); \
+        LATER(shmem_get)(on, got, constant + 1, 1, next);                    \
+        LATER(shmem_get_nbi)(on, got + 1, source + 2, 1, next);              \
+        LATER(shmem_iget)(on, got + 2, source + 3, 1, 1, 2, next);           \
+        LATER(shmem_ibget)(on, got + 4, source + 5, 1, 1, 1, 2, next);       \
+        shmem_ctx_quiet(on);                                                 \
+        for (int i = 0; i < 6; i++)                                          \
+            LATER(EXPECT)(got[i] == (T)(10 * next + i + 1));                 \
+        shmem_barrier_all();                                                 \
+        LATER(EXPECT)(signal == 2);                                          \
+        for (int i = 0; i < 8; i++)                                          \
+            LATER(EXPECT)(dest[i] == (T)(10 * previous + i));                \
+    }
+EXPANDED(SHMEM_RMA_CTYPES(TEST_CONTEXT, ))
+
+#define TEST_CONTEXT_AMO(A, NAME, T, kind)                                                     \
+    static void context_amo_##NAME(void)                                                       \
+    {                                                                                          \
+        static T word;                                                                         \
+        T fetched = 0;                                                                         \
+                                                                                               \
+        LATER(shmem_atomic_set)(on, &word, (T)2, next);                                        \
+        LATER(shmem_atomic_inc)(on, &word, next);                                              \
+        LATER(shmem_atomic_add)(on, &word, (T)1, next);                                        \
+        LATER(EXPECT)(LATER(shmem_atomic_fetch_inc)(on, &word, next) == (T)4);                 \
+        LATER(EXPECT)(LATER(shmem_atomic_fetch_add)(on, &word, (T)1, next) == (T)5);           \
+        LATER(EXPECT)(LATER(shmem_atomic_swap)(on, &word, (T)7, next) == (T)6);                \
+        LATER(EXPECT)(LATER(shmem_atomic_compare_swap)(on, &word, (T)7, (T)12, next) == (T)7); \
+        LATER(shmem_atomic_or)(on, &word, (T)3, next);                                         \
+        LATER(EXPECT)(LATER(shmem_atomic_fetch_and)(on, &word, (T)9, next) == (T)15);          \
+        LATER(shmem_atomic_xor)(on, &word, (T)1, next);                                        \
+        LATER(shmem_atomic_and)(on, &word, (T)12, next);                                       \
+        LATER(EXPECT)(LATER(shmem_atomic_fetch_or)(on, &word, (T)1, next) == (T)8);            \
+        LATER(EXPECT)(LATER(shmem_atomic_fetch_xor)(on, &word, (T)2, next) == (T)9);           \
+        LATER(shmem_atomic_fetch_nbi)(on, &fetched, &word, next);                              \
+        shmem_ctx_quiet(on);                                                                   \
+        LATER(EXPECT)(fetched == (T)11);                                                       \
+        LATER(shmem_atomic_swap_nbi)(on, &fetched, &word, (T)1, next);                         \
+        LATER(shmem_atomic_compare_swap_nbi)(on, &fetched, &word, (T)1, (T)2, next);           \
+        LATER(shmem_atomic_fetch_inc_nbi)(on, &fetched, &word, next);                          \
+        LATER(shmem_atomic_fetch_add_nbi)(on, &fetched, &word, (T)1, next);                    \
+        LATER(shmem_atomic_fetch_and_nbi)(on, &fetched, &word, (T)7, next);                    \
+        LATER(shmem_atomic_fetch_or_nbi)(on, &fetched, &word, (T)8, next);                     \
+        LATER(shmem_atomic_fetch_xor_nbi)(on, &fetched, &word, (T)2, next);                    \
+        shmem_ctx_quiet(on);                                                                   \
+        LATER(EXPECT)(LATER(shmem_atomic_fetch)(on, &word, next) == (T)14);                    \
+    }
+EXPANDED(CHORUS_AMO_BITWISE_CTYPES(TEST_CONTEXT_AMO, ))
 
 #define TEST_EXTENDED(A, NAME, T, kind)                                     \
     static void extended_##NAME(void)                                       \
@@ -204,12 +280,30 @@ EXPANDED(CHORUS_REDUCE_BITWISE_CTYPES(TEST_BITS, ))
     }
 EXPANDED(SHMEM_OLD_AMO_CTYPES(TEST_OLD, ))
 
+/* What shmemx.h has of others. */
+static void vendor_names(void)
+{
+    static long word;
+    const long mine = 5 + me;
+    const double before = shmemx_wtime();
+    shmemx_team_t team = SHMEMX_TEAM_INVALID;
+
+    EXPECT(shmemx_team_split_strided(SHMEMX_TEAM_WORLD, 0, 1, n, NULL, 0, &team) == 0);
+    EXPECT(shmemx_team_my_pe(team) == me);
+    shmemx_long_ibput(&word, &mine, 1, 1, 1, 1, next);
+    EXPECT(shmemx_team_sync(team) == 0);
+    shmemx_team_destroy(team);
+    EXPECT(word == 5 + previous && shmemx_wtime() >= before);
+}
+
 int main(void)
 {
     static long pSync[SHMEM_BARRIER_SYNC_SIZE];
+    static uint64_t signal;
 
     shmem_init();
     find_neighbours();
+    EXPECT(shmem_ctx_create(SHMEM_CTX_SERIALIZED, &on) == 0);
 #define RUN(family, NAME, T, kind) family##_##NAME();
     SHMEM_RMA_CTYPES(RUN, rma)
     CHORUS_AMO_EXTENDED_CTYPES(RUN, extended)
@@ -220,6 +314,13 @@ int main(void)
     SHMEM_ARITHMETIC_CTYPES(RUN, arithmetic)
     CHORUS_REDUCE_BITWISE_CTYPES(RUN, bits)
     SHMEM_OLD_AMO_CTYPES(RUN, old)
+    SHMEM_RMA_CTYPES(RUN, context)
+    CHORUS_AMO_BITWISE_CTYPES(RUN, context_amo)
+    shmem_signal_set(&signal, 1, next);
+    shmem_signal_add(on, &signal, 1, next);
+    shmem_signal_add(&signal, 1, next);
+    (void)shmem_signal_wait_until(&signal, SHMEM_CMP_EQ, 3);
+    vendor_names();
     shmem_sync(0, 0, n, pSync);
     shmem_finalize();
     return 0;
