@@ -149,6 +149,9 @@ static void choose_offsets(const struct plan *plan, struct plan_call *call)
     second->offset = first->offset + span_bytes(call, first) + (size_t)2 * PLAN_GUARD_BYTES +
                      draw(64) / element * element;
     second->offset = second->offset / element * element;
+    if (second->offset + span_bytes(call, second) + PLAN_GUARD_BYTES >
+        plan->layout.dup_bytes + PLAN_BUFFER_BYTES)
+        abort(); /* the caps above are wrong */
     if (call->place == PLAN_APART) return;
     first->offset = second->offset; /* the PE's own block counts from here */
 }

@@ -44,7 +44,6 @@ CH_FN chorus_status ch_reduce_hierarchical(const struct ch_coll *c, struct ch_la
     st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st != CHORUS_OK) return st;
     ch_combine_all(&node, mine, own, ch_bytes(&rail), CH_TO_ME, g);
-    ch_lanes_sync(g); /* each lane sends what others combined */
     st = ch_reduce_recursive(&rail, CH_CELL_simple, g);
     if (st != CHORUS_OK) return st;
     ch_store_all(&node, mine, mine, ch_bytes(&rail), g);

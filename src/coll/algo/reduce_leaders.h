@@ -26,7 +26,6 @@ CH_FN chorus_status ch_reduce_leaders(const struct ch_coll *c, struct ch_lanes g
     chorus_status st = ch_reduce_one_shot(&node, CH_CELL_simple, g);
 
     node.src = rail.src = c->dst; /* the host's sum */
-    ch_lanes_sync(g);             /* which all lanes have stored */
     if (node.me == 0 && st == CHORUS_OK) st = ch_reduce_recursive(&rail, CH_CELL_simple, g);
     return st == CHORUS_OK ? ch_broadcast_board(&node, CH_CELL_simple, g) : st;
 }
