@@ -24,6 +24,7 @@ static void describe(uint32_t pe, size_t offset, char *text, size_t text_bytes)
 
 static const uint32_t *hosts; /* of the PEs; null: one for all */
 static bool is_weak;          /* the links between them */
+static uint32_t contexts;
 
 static bool run(uint32_t n, uint32_t width, uint64_t seed, void (*body)(uint32_t, uint32_t))
 {
@@ -32,6 +33,7 @@ static bool run(uint32_t n, uint32_t width, uint64_t seed, void (*body)(uint32_t
                                     .pe_bytes = PE_BYTES,
                                     .seed = seed,
                                     .host = hosts,
+                                    .contexts = contexts,
                                     .is_weak = is_weak,
                                     .describe = describe};
 
@@ -515,6 +517,37 @@ static void say_alone(uint32_t pe, uint32_t lane)
     }
 }
 
+/* The word is posted in another context than the put. */
+static void say_elsewhere(bool flushes)
+{
+    put(0, 7);
+    ch_route_put(sim_route(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
+    if (flushes) (void)ch_route_flush(sim_route(0, 1));
+    ch_route_say(sim_route_in(1, 0, 1), word(1, WORD), 1, CH_DATA);
+}
+
+static void say_in_another_context(uint32_t pe, uint32_t lane)
+{
+    (void)lane;
+    if (pe == 0) {
+        say_elsewhere(false);
+    } else {
+        hear(1, 1);
+        (void)get(1);
+    }
+}
+
+static void say_in_another_context_once_flushed(uint32_t pe, uint32_t lane)
+{
+    (void)lane;
+    if (pe == 0) {
+        say_elsewhere(true);
+    } else {
+        hear(1, 1);
+        if (get(1) != 7) sim_fail("stale");
+    }
+}
+
 static void post_astray(uint32_t pe, uint32_t lane)
 {
     (void)lane;
@@ -551,6 +584,15 @@ START_TEST(link__word_that_did_not_wait__carries_no_put_if_weak)
 }
 END_TEST
 
+START_TEST(link__word_of_another_context__carries_no_put)
+{
+    hosts = two_hosts;
+    contexts = 2;
+    expect_never(2, say_in_another_context, "not knowing whether PE");
+    expect_always(2, say_in_another_context_once_flushed);
+}
+END_TEST
+
 START_TEST(link__place_of_another_pe__is_named)
 {
     hosts = two_hosts;
@@ -573,6 +615,7 @@ int main(void)
     tcase_add_test(tcase, link__put_then_word__hands_data_over);
     tcase_add_test(tcase, link__source_reused_before_flush__fails);
     tcase_add_test(tcase, link__word_that_did_not_wait__carries_no_put_if_weak);
+    tcase_add_test(tcase, link__word_of_another_context__carries_no_put);
     tcase_add_test(tcase, link__place_of_another_pe__is_named);
     tcase_add_test(tcase, link__on_one_host__is_none);
     tcase_add_test(tcase, word__release_and_acquire__hands_data_over);

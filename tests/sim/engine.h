@@ -50,7 +50,7 @@ struct sim {
     struct sim_setup setup;
     uint32_t fibers; /* of the PEs' lanes, then of the links */
     uint32_t lanes;  /* of all PEs */
-    struct ch_route *routes[SIM_FIBERS_MAX][SIM_FIBERS_MAX];
+    struct ch_route *routes[SIM_CONTEXTS_MAX][SIM_FIBERS_MAX][SIM_FIBERS_MAX];
     struct sim_fiber *now;
     uint32_t ready[SIM_FIBERS_MAX]; /* fibers that can run */
     uint32_t n_ready, n_done;

@@ -187,22 +187,27 @@ static void fiber_open(uint32_t id, uint32_t pe, uint32_t lane)
     sim.ready[id] = id;
 }
 
-struct ch_route *sim_route(uint32_t from, uint32_t to)
+struct ch_route *sim_route_in(uint32_t context, uint32_t from, uint32_t to)
 {
-    return sim.setup.host == NULL ? NULL : sim.routes[from][to];
+    return sim.setup.host == NULL ? NULL : sim.routes[context][from][to];
 }
 
-/* A link, and a fiber, from every PE to every other that is on another host. */
-static void open_links(void)
+struct ch_route *sim_route(uint32_t from, uint32_t to)
+{
+    return sim_route_in(0, from, to);
+}
+
+/* In each context a link, and a fiber, from every PE to every other that is on another host. */
+static void open_links(uint32_t context)
 {
     const uint32_t *const host = sim.setup.host;
 
     for (uint32_t i = 0; i < sim.setup.n * sim.setup.n && host != NULL; i++) {
         const uint32_t from = i / sim.setup.n, to = i % sim.setup.n;
 
-        sim.routes[from][to] = NULL;
+        sim.routes[context][from][to] = NULL;
         if (host[from] == host[to]) continue;
-        sim.routes[from][to] =
+        sim.routes[context][from][to] =
             sim_link_open(sim.fibers - sim.lanes, &sim.fiber[sim.fibers], to);
         fiber_open(sim.fibers++, from, SIM_LINK_LANE);
     }
@@ -232,7 +237,8 @@ void sim_open(const struct sim_setup *setup)
         if (failed) sim.fiber[f].is_started = false;
         if (f < sim.lanes) fiber_open(f, f / setup->width, f % setup->width);
     }
-    open_links();
+    for (uint32_t context = 0; context == 0 || context < setup->contexts; context++)
+        open_links(context);
     sim.n_ready = sim.fibers;
     sim_memory_open();
 }

@@ -16,14 +16,16 @@
 #include <stdint.h>
 
 #define SIM_FIBERS_MAX 128u
+#define SIM_CONTEXTS_MAX 2u
 
 struct sim_setup {
     uint32_t n, width; /* PEs, and lanes of each; at most SIM_FIBERS_MAX together */
     size_t pe_bytes;   /* shared memory of each PE */
     uint64_t seed;     /* everything the adversary does follows from it */
     const uint32_t
-        *host;    /* [n]: PEs of different hosts are not mapped; null: all of one host */
-    bool is_weak; /* a word may be there before the puts before it */
+        *host;         /* [n]: PEs of different hosts are not mapped; null: all of one host */
+    bool is_weak;      /* a word may be there before the puts before it */
+    uint32_t contexts; /* links between two PEs, which order nothing among them; 0: one */
     /* Write what lies at `offset` of a PE's memory, for messages. */
     void (*describe)(uint32_t pe, size_t offset, char *text_out, size_t text_bytes);
 };
@@ -40,6 +42,7 @@ struct ch_door *sim_door(uint32_t pe);
 
 /* How PE `from` reaches `to`; null if that is mapped. */
 struct ch_route *sim_route(uint32_t from, uint32_t to);
+struct ch_route *sim_route_in(uint32_t context, uint32_t from, uint32_t to);
 
 /* --- within the body ------------------------------------------------------------------- */
 
