@@ -524,6 +524,7 @@ static void say_elsewhere(bool flushes)
     ch_route_put(sim_route(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
     if (flushes) (void)ch_route_flush(sim_route(0, 1));
     ch_route_say(sim_route_in(1, 0, 1), word(1, WORD), 1, CH_DATA);
+    (void)ch_route_flush(sim_route(0, 1)); /* the run does not end before the put */
 }
 
 static void say_in_another_context(uint32_t pe, uint32_t lane)
