@@ -335,7 +335,7 @@ START_TEST(run_threads__pe_comes_too_late__all_end_and_give_all_back)
     ck_assert_int_eq(setenv("CHORUS_TIMEOUT", "1", 1), 0);
     (void)chorusx_set_error_handler(keep_report);
     ASSERT_FAILS(chorusx_run_threads(2, stay_too_long, NULL), CHORUS_ERR_TIMEOUT,
-                 "PE 0: exchange at start: 1 of 2 PEs came within 1 s; PE 1 did not");
+                 "PE 0: chorus_finalize: exchange among all PEs: 1 of 2 PEs came within 1 s; PE 1 did not");
     ASSERT_REPORT(CHORUS_ERR_TIMEOUT, "PE 1 waited");
     ck_assert_int_eq(unsetenv("CHORUS_TIMEOUT"), 0);
     ck_assert_int_eq(chorusx_run_threads(2, leave_early, NULL), CHORUS_OK);

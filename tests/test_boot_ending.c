@@ -26,7 +26,7 @@ START_TEST(pe_1__fails__job_ends_soon_with_its_status_and_name)
     ASSERT_STATUS(failures[_i].status);
     ASSERT_SAYS("chorusrun: PE 1 (pid ");
     ASSERT_SAYS(failures[_i].says);
-    ck_assert_int_eq(count(r.text[1], "chorusrun:"), 1);
+    ck_assert_int_eq(count(r.text[1], "chorusrun: P"), 1);
 }
 END_TEST
 
@@ -78,7 +78,7 @@ START_TEST(pe_1__breaks_the_protocol__is_named_and_the_job_ends)
     ASSERT_STATUS(1);
     ASSERT_SAYS("chorusrun: PE 1 (pid ");
     ASSERT_SAYS(breaches[_i].says);
-    ck_assert_int_eq(count(r.text[1], "chorusrun:"), 1);
+    ck_assert_int_eq(count(r.text[1], "chorusrun: P"), 1);
 }
 END_TEST
 
@@ -150,7 +150,7 @@ START_TEST(pe_1__comes_late__exchange_times_out)
 {
     RUN("-n", "3", "BOOT_PE", "come_late");
     ASSERT_STATUS(6);
-    ASSERT_SAYS("exchange at start: not all of 3 PEs came within 0.2 s\n");
+    ASSERT_SAYS("exchange among all PEs: not all of 3 PEs came within 0.2 s\n");
 }
 END_TEST
 

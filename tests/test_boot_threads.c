@@ -181,7 +181,7 @@ static void pe_1_leaves(struct ch_boot *boot)
 {
     if (boot->me != 1) {
         EXPECT(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL) == CHORUS_ERR_ABORTED);
-        EXPECT(strcmp(ch_error_message(), "exchange at start: PE 1 left the job") == 0);
+        EXPECT(strcmp(ch_error_message(), "exchange among all PEs: PE 1 left the job") == 0);
         EXPECT(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL) == CHORUS_ERR_ABORTED);
         EXPECT(strstr(ch_error_message(), "PE 1 left the job") != NULL);
     }

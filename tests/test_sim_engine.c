@@ -103,7 +103,7 @@ static void hear(uint32_t pe, uint64_t least)
 
 static void take(uint32_t pe, uint64_t flag)
 {
-    struct ch_wait w = {0, 0, 0, 0};
+    struct ch_wait w = {0};
     uint64_t data = 0;
 
     while (!ch_packet_load(packet(pe), flag, &data))

@@ -22,7 +22,7 @@ enum { FDS_OF_JOB = 5, FDS_PER_PE = 3 };
 /* Milliseconds before a refused send is tried again. */
 enum { RETRY_MS = 1 };
 
-static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
 
 static void die(const char *what)
 {
@@ -117,6 +117,8 @@ static void handle_signals(struct job *job, int signals)
             front_reap(job);
         else if (info.ssi_signo == SIGCHLD)
             reap(job);
+        else if (info.ssi_signo == SIGQUIT && job->front == NULL)
+            where_say(job); /* and the job goes on */
         else if (is_to_end(info.ssi_signo) && front_ends_early(job, (int)info.ssi_signo))
             continue;
         else if (info.ssi_code != SI_KERNEL || job->front != NULL)

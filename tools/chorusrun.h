@@ -3,8 +3,9 @@
  * chorusrun.h: the launcher, one thread around one poll, and a thread for each file it writes.
  *
  * chorusrun.c waits and hands out events; args reads the command line; spawn starts PEs; mail
- * and reply answer what they say over their sockets; output forwards lines under --tag, and
- * outlet writes them; judge decides what news of a PE mean, and end ends the job.
+ * and reply answer what they say over their sockets; where reports what they are doing; output
+ * forwards lines under --tag, and outlet writes them; judge decides what news of a PE mean, and
+ * end ends the job.
  *
  * Under --hosts there are two kinds of chorusrun. The front, which the user started, starts an
  * agent on each host, decides, and writes all output (front, launch, root). An agent starts the
@@ -47,6 +48,7 @@ struct args {
     uint32_t n;
     uint64_t timeout_ns; /* 0: none */
     bool is_tagged;
+    const char *record;   /* the file for the PEs' last calls if the job fails; null: none */
     bool is_agent;        /* of another chorusrun, which says the rest */
     const char *launcher; /* what starts an agent; the host and its command follow */
     char **command;       /* null-terminated; with all texts here borrowed from main's argv */
@@ -79,6 +81,8 @@ struct mail {
     uint32_t fds_sent;
     bool is_crowded; /* the last send met ETOOMANYREFS: that it is writable says nothing */
 };
+
+struct ch_record;
 
 struct outlet; /* stdout or stderr of chorusrun, or both where they are one file */
 
@@ -123,6 +127,7 @@ struct pe {
     pid_t program;    /* the process that joined, which a wrapper may have started; 0: none */
     uint64_t lost_at_ns; /* when it is taken for lost, its socket having ended; 0: it is not */
     struct mail mail;
+    const struct ch_record *record; /* of its calls, mapped; null: not yet */
     int lifeline; /* the socket by which it joined, open as long as chorusrun lives; or -1 */
     struct stream out, err;
     nfds_t mail_at, out_at, err_at; /* their places among what poll watches; 0: not watched */
@@ -256,6 +261,10 @@ struct who {
     char text[96];
 };
 const char *who(const struct pe *pe, struct who *out);
+/* where: what PEs are doing, and what they did last. */
+void where_watch(struct pe *pe, int fd); /* a descriptor that the PE gave to an exchange */
+void where_say(struct job *job);         /* a line for each PE */
+void where_keep(struct job *job);        /* in the file of --record */
 
 /* end: the first reason wins; says it on stderr unless `text` is null. */
 void job_end(struct job *job, int status, const char *format, ...)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_TIMEOUT = 256, KEY_TAG, KEY_HOSTS, KEY_LAUNCHER, KEY_AGENT };
+enum { KEY_TIMEOUT = 256, KEY_TAG, KEY_RECORD, KEY_HOSTS, KEY_LAUNCHER, KEY_AGENT };
 
 /* Without questions, which nobody would answer; and a host that is lost is noticed within 5 s.
  */
@@ -29,6 +29,8 @@ static const struct argp_option options[] = {
      "What runs a command on a host, whose name and the command follow [ssh]", 0},
     {NULL, 'x', "NAME[=VALUE]", 0, "Give PEs this variable of the environment too", 0},
     {"agent", KEY_AGENT, NULL, OPTION_HIDDEN, NULL, 0},
+    {"record", KEY_RECORD, "FILE", 0,
+     "If the job fails, keep the last 1,024 calls of each PE in FILE", 0},
     {0}};
 
 static uint32_t pes_of(struct argp_state *state, const char *text)
@@ -132,6 +134,9 @@ static error_t read_option(int key, char *text, struct argp_state *state)
     case KEY_AGENT:
         args->is_agent = true;
         return 0;
+    case KEY_RECORD:
+        args->record = text;
+        return 0;
     case ARGP_KEY_ARG:
         /* The program; what follows is its own. */
         args->command = &state->argv[state->next - 1];
@@ -150,7 +155,7 @@ static bool is_known(const char *text, bool *takes_next_out)
 {
     static const char *const alone[] = {"--tag",     "--agent", "--help", "--usage",
                                         "--version", "-?",      "-V"};
-    static const char *const valued[] = {"--timeout", "--hosts", "--launcher"};
+    static const char *const valued[] = {"--timeout", "--hosts", "--launcher", "--record"};
 
     *takes_next_out = strcmp(text, "-n") == 0 || strcmp(text, "-x") == 0;
     for (size_t i = 0; i < sizeof(valued) / sizeof(valued[0]); i++) {
@@ -175,7 +180,8 @@ static void refuse_unknown(int argc, char **argv)
         if (!is_known(argv[i], &takes_next)) {
             (void)fprintf(
                 stderr,
-                "chorusrun: unknown option \"%s\"; expected -n N, --timeout S, --tag, "
+                "chorusrun: unknown option \"%s\"; expected -n N, --timeout S, --record FILE, "
+                "--tag, "
                 "--hosts LIST, --launcher COMMAND, -x NAME, --help or --version, then the "
                 "program\n",
                 argv[i]);

@@ -77,7 +77,11 @@ void job_end(struct job *job, int status, const char *format, ...)
             say(job, "%s", reason);
             name_absent(job);
         }
-        if (job->front == NULL) job_name_stopped(job);
+        if (job->front == NULL) {
+            job_name_stopped(job);
+            where_say(job);
+            where_keep(job);
+        }
     }
     mail_fail_all(job, reason);
     if (job->front != NULL)

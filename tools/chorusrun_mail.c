@@ -115,6 +115,7 @@ static struct reply *make_result(const struct job *job, int node, const char *bl
     for (uint32_t i = 0; i < n; i++) {
         struct mail *mail = &job->pes[i].mail;
         if (!is_on(&job->pes[i], node)) continue;
+        where_watch(&job->pes[i], mail->in.fd);
         reply->fds[reply->n_fds++] = mail->in.fd;
         mail->in.fd = -1;
     }

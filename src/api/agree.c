@@ -16,7 +16,8 @@ struct claim {
 #define X(NAME, field) uint64_t field;
     AGREED_OPTIONS(X)
 #undef X
-    uint64_t heap; /* a chorus_heap */
+    uint32_t heap; /* a chorus_heap */
+    uint32_t check;
     uint64_t select_digest;
     uint64_t n_cores; /* that it counts on its host; whether PEs share them decides, too */
 };
@@ -27,6 +28,7 @@ static void fill(struct claim *claim, const struct ch_options *options, uint64_t
     AGREED_OPTIONS(X)
 #undef X
     claim->heap = options->heap;
+    claim->check = (uint32_t)options->check;
     claim->select_digest = select_digest;
 }
 
@@ -47,6 +49,11 @@ static chorus_status compare(const struct ch_boot *boot, const struct claim *cla
                            "the heap asked for is %s on PE %u and %s on PE 0; set CHORUS_HEAP, "
                            "or what chorusx_init_attr is given, alike for all PEs",
                            ch_heap_names[claims[pe].heap], pe, ch_heap_names[claims[0].heap]);
+        if (claims[pe].check != claims[0].check)
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "CHORUS_CHECK is %u on PE %u and %u on PE 0; set it alike for all "
+                           "PEs",
+                           claims[pe].check, pe, claims[0].check);
         if (claims[pe].select_digest != claims[0].select_digest)
             return CH_FAIL(CHORUS_ERR_ARG,
                            "PE %u would choose other algorithms than PE 0: its rule tables or "

@@ -2,6 +2,7 @@
 /* coll.c: a collective call: check, select, launch. */
 #include "api/coll.h"
 
+#include "api/doing.h"
 #include "coll/cuda/multimem.h"
 
 #include <string.h>
@@ -167,14 +168,21 @@ static __attribute__((noinline)) chorus_status force_plan(const struct ch_contex
     return CHORUS_OK;
 }
 
+static chorus_status launch_on_gpu(struct ch_context *context, const struct ch_call *call,
+                                   const struct ch_args *args)
+{
+    chorus_status status;
+
+    if (args->is_on_stream) return ch_gpu_push(context->gpu, call, args->stream);
+    status = ch_gpu_run(context->gpu, call);
+    ch_record_mark(call->team->record, call->index, ch_entry_state_of(status));
+    return status;
+}
+
 static chorus_status launch(struct ch_context *context, const struct ch_call *call,
                             const struct ch_args *args)
 {
-    if (context->gpu != NULL) {
-        CH_TRY(ch_gpu_check(call));
-        return args->is_on_stream ? ch_gpu_push(context->gpu, call, args->stream)
-                                  : ch_gpu_run(context->gpu, call);
-    }
+    if (context->gpu != NULL) return launch_on_gpu(context, call, args);
     if (args->is_on_stream) {
         ch_stream_push(args->stream, call);
         return CHORUS_OK;
@@ -222,6 +230,36 @@ static bool is_nothing(const chorusx_call *call)
            !ch_coll_is_uneven(call->coll);
 }
 
+/* The call gets its number on the team and an entry in the record; what has no meaning to its
+ * collective is 0, so that PEs can compare the rest; and whether it is in place, where only
+ * some PEs may be. */
+static inline chorus_status enter(const struct ch_context *context, const struct ch_args *args,
+                                  bool is_apart, struct ch_call *call)
+{
+    const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
+    const chorusx_call *asked = args->call;
+    const chorus_coll coll = asked->coll;
+    struct ch_team *team = call->team;
+    const struct ch_doing doing = {
+        .what = (uint8_t)coll,
+        .type = coll == CHORUS_COLL_barrier ? 0 : (uint8_t)asked->type,
+        .op = ch_coll_reduces(coll) ? (uint8_t)asked->op : 0,
+        .algo = call->algo != NULL ? (uint8_t)(call->algo->id + 1) : 0,
+        .is_in_place = !is_apart && (unsigned)coll < CHORUS_COLL_EVERYWHERE_COUNT,
+        .is_uneven = ch_coll_is_uneven(coll),
+        .is_on_stream = args->is_on_stream,
+        .root = ch_coll_has_root(coll) ? asked->root : 0,
+        .team = team->number,
+        .number = ch_team_next_call(team, is_serial),
+        .count = asked->count,
+    };
+
+    call->index = ch_record_begin(team->record, &doing, is_serial,
+                                  args->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
+    if (__builtin_expect(team->check == NULL, 1)) return CHORUS_OK;
+    return ch_check_entry(args->function, team, &doing, call->index);
+}
+
 chorus_status ch_collective(const struct ch_args *args)
 {
     const chorusx_call *asked = args->call;
@@ -231,12 +269,11 @@ chorus_status ch_collective(const struct ch_args *args)
     bool is_apart;
 
     CH_TRY(ch_context_require(args->function, &context));
-    CH_TRY(ch_team_get(context->teams, asked->team, &team));
-    CH_TRY(ch_team_usable(team));
+    CH_TRY(ch_error_in(args->function, ch_team_get(context->teams, asked->team, &team)));
+    CH_TRY(ch_error_in(args->function, ch_team_usable(team)));
     CH_TRY(ch_check_call(context, args, team, &is_apart));
     if (args->is_on_stream && context->gpu == NULL)
         CH_TRY(ch_stream_check(context, args->function, args->stream));
-    if (is_nothing(asked)) return CHORUS_OK;
     call = (struct ch_call){
         .team = team,
         .root = (uint32_t)asked->root,
@@ -248,9 +285,16 @@ chorus_status ch_collective(const struct ch_args *args)
         .pattern = pattern_of(asked),
         .combine = combine_of(asked),
     };
+    if (is_nothing(asked)) {
+        CH_TRY(enter(context, args, is_apart, &call));
+        ch_record_mark(team->record, call.index, CH_ENTRY_ENDED);
+        return CHORUS_OK;
+    }
     if (asked->algo != NULL)
         CH_TRY(force_plan(context, args, is_apart, &call));
     else
         CH_TRY(select_plan(context, asked, is_apart, &call));
+    if (context->gpu != NULL) CH_TRY(ch_gpu_check(&call));
+    CH_TRY(enter(context, args, is_apart, &call));
     return launch(context, &call, args);
 }

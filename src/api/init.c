@@ -3,6 +3,7 @@
 #include "chorus/chorusx.h"
 
 #include "api/context.h"
+#include "api/doing.h"
 #include "api/environment.h"
 #include "api/uniqueid.h"
 #include "base/log.h"
@@ -105,10 +106,10 @@ static chorus_status start(const char *function, int level, unsigned flags,
     CH_TRY(ch_options_read(&options));
     apply_attr(&options, flags, attr);
     CH_TRY(ch_log_start(&options));
-    CH_TRY(open_boot(flags, attr, options.timeout_ns, &boot));
+    CH_TRY(ch_error_in(function, open_boot(flags, attr, options.timeout_ns, &boot)));
     ch_log_name_pe((int)boot->me);
     if (boot->me == 0) ch_environment_warn();
-    CH_TRY(ch_context_open(&options, boot, level, &context));
+    CH_TRY(ch_error_in(function, ch_context_open(&options, boot, level, &context)));
     ch_context_set_process(context);
     return CHORUS_OK;
 }
@@ -146,17 +147,24 @@ void chorus_query_thread(int *provided)
 }
 
 /* Boot's barrier, not the team's: after it, nobody is on the way to this PE's door. */
-chorus_status ch_finish(const char *function)
+static chorus_status part(struct ch_context *context)
 {
-    struct ch_context *context;
-    struct ch_boot *boot;
+    struct ch_boot *boot = context->boot;
 
-    CH_TRY(ch_context_require(function, &context));
-    boot = context->boot;
     ch_streams_close(context);
     if (context->gpu != NULL) ch_gpu_drain(context->gpu);
     CH_TRY(context->link->quiet(context->transport, CH_CTX_DEFAULT));
-    CH_TRY(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL));
+    return boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL);
+}
+
+chorus_status ch_finish(const char *function)
+{
+    struct ch_context *context;
+    uint64_t index;
+
+    CH_TRY(ch_context_require(function, &context));
+    CH_TRY(ch_doing_begin_all(context, function, CH_DOING_finalize, 0, &index));
+    CH_TRY(ch_error_in(function, ch_doing_end(context, index, part(context))));
     ch_context_retire();
     ch_context_close(context);
     ch_log_name_pe(-1);

@@ -2,24 +2,37 @@
 /* memory.c: the symmetric heap as the standard sees it: with a barrier where it demands one. */
 #include "chorus/chorus.h"
 
+#include "api/argument.h"
 #include "api/ctx.h"
+#include "api/doing.h"
 
 /* Objects of different calls share no cache line, so PEs that poll one do not slow another. */
 #define ALIGN_DEFAULT ((size_t)CH_CACHE_LINE_BYTES)
 
 /* The new block is met for once all PEs have it, filled with zeros first if asked. */
-static chorus_status allocate(const char *function, size_t align, size_t bytes, bool zeroed,
-                              void **ptr_out)
+static chorus_status make_block(struct ch_context *context, size_t align, size_t bytes,
+                                bool zeroed, void **ptr_out)
 {
-    struct ch_context *context;
     void *ptr;
 
-    CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_heap_alloc(context->heap, align, bytes, &ptr));
     if (zeroed) CH_TRY(ch_heap_zero(context->heap, ptr, bytes));
     CH_TRY(ch_context_meet(context));
     *ptr_out = ptr;
     return CHORUS_OK;
+}
+
+static chorus_status allocate(const char *function, size_t align, size_t bytes, bool zeroed,
+                              void **ptr_out)
+{
+    struct ch_context *context;
+    chorus_status status;
+    uint64_t index;
+
+    CH_TRY(ch_context_require(function, &context));
+    CH_TRY(ch_doing_begin_all(context, function, CH_DOING_malloc, bytes, &index));
+    status = make_block(context, align, bytes, zeroed, ptr_out);
+    return ch_error_in(function, ch_doing_end(context, index, status));
 }
 
 /* A full heap is told by the null pointer; what else went wrong, to the handler. */
@@ -86,24 +99,48 @@ void *chorus_malloc_with_hints(size_t bytes, long hints)
     return status == CHORUS_OK ? ptr : null_for(status);
 }
 
+/* Where a block is, alike on all PEs. */
+static size_t offset_of(const struct ch_context *context, const void *ptr)
+{
+    return (uintptr_t)ptr -
+           (uintptr_t)ch_heap_data_base(context->heap, ch_heap_me(context->heap));
+}
+
 /* Meet first: a peer may still write to the block until it is here. */
+static chorus_status return_block(struct ch_context *context, void *ptr)
+{
+    CH_TRY(ch_context_meet(context));
+    return ch_heap_free(context->heap, ptr);
+}
+
 static chorus_status release(const char *function, void *ptr)
 {
     struct ch_context *context;
+    uint64_t index;
 
     CH_TRY(ch_context_require(function, &context));
+    CH_TRY(
+        ch_doing_begin_all(context, function, CH_DOING_free, offset_of(context, ptr), &index));
+    return ch_error_in(function, ch_doing_end(context, index, return_block(context, ptr)));
+}
+
+static chorus_status change_block(struct ch_context *context, void *ptr, size_t bytes,
+                                  void **ptr_out)
+{
     CH_TRY(ch_context_meet(context));
-    return ch_heap_free(context->heap, ptr);
+    CH_TRY(ch_heap_realloc(context->heap, ptr, bytes, ptr_out));
+    return ch_context_meet(context);
 }
 
 static chorus_status resize(const char *function, void *ptr, size_t bytes, void **ptr_out)
 {
     struct ch_context *context;
+    uint64_t index;
 
     CH_TRY(ch_context_require(function, &context));
-    CH_TRY(ch_context_meet(context));
-    CH_TRY(ch_heap_realloc(context->heap, ptr, bytes, ptr_out));
-    return ch_context_meet(context);
+    CH_TRY(ch_doing_begin_all(context, function, CH_DOING_realloc, bytes, &index));
+    return ch_error_in(
+        function, ch_doing_end(context, index, change_block(context, ptr, bytes, ptr_out)));
 }
 
 void *chorus_realloc(void *ptr, size_t bytes)

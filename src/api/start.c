@@ -6,6 +6,7 @@
 #include "coll/host/crew.h"
 #include "coll/cuda/gpu.h"
 #include "coll/cuda/lines.h"
+#include "team/where.h"
 
 #include <stdlib.h>
 
@@ -78,6 +79,14 @@ static chorus_status open_teams(struct ch_context *context)
                          &context->patience, is_on_gpu ? &terms : NULL, &context->teams);
 }
 
+/* Of all waits on doors, see base/door.h. */
+static void warn_of_wait(void *arg, uint64_t waited_ns)
+{
+    const struct ch_context *context = arg;
+
+    if (context->teams != NULL) ch_teams_warn(context->teams, &context->patience, waited_ns);
+}
+
 /* Select first: it needs nobody, and what it read is compared before memory is laid out. What
  * one PE could not make, all are told of. */
 static chorus_status open_rooms(struct ch_context *context)
@@ -98,6 +107,9 @@ static chorus_status open_rooms(struct ch_context *context)
             ch_heap_device(context->heap) != NULL ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
     ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n_beside,
                      boot->n_cores, options->timeout_ns);
+    context->patience.warn_ns = options->warn_ns;
+    context->patience.warn = warn_of_wait;
+    context->patience.warn_arg = context;
     if (boot->ops->guard != NULL) {
         context->patience.over = &boot->why_over;
         boot->ops->guard(boot, context->patience.door);

@@ -4,6 +4,7 @@
 #include "chorus/chorusx.h"
 
 #include "api/context.h"
+#include "api/doing.h"
 
 #include <stdlib.h>
 
@@ -11,7 +12,35 @@ static chorus_status find(const char *function, chorus_team_t handle,
                           struct ch_context **context_out, struct ch_team **team_out)
 {
     CH_TRY(ch_context_require(function, context_out));
-    return ch_team_get((*context_out)->teams, handle, team_out);
+    return ch_error_in(function, ch_team_get((*context_out)->teams, handle, team_out));
+}
+
+/* ch_team_create, in the record and checked; PEs compare how many PEs the team shall have. */
+static chorus_status create(struct ch_context *context, const char *function,
+                            chorus_team_t parent, const uint32_t pes[], uint32_t n,
+                            int num_contexts, chorus_team_t *new_team)
+{
+    struct ch_team *from;
+    chorus_status status;
+    uint64_t index;
+
+    CH_TRY(ch_error_in(function, ch_team_get(context->teams, parent, &from)));
+    CH_TRY(ch_doing_begin(context, function, CH_DOING_team_create, from, n, &index));
+    status = ch_team_create(context->teams, parent, pes, n, num_contexts, new_team);
+    return ch_error_in(function, ch_doing_end(context, index, status));
+}
+
+static chorus_status destroy(const char *function, chorus_team_t team)
+{
+    struct ch_context *context;
+    struct ch_team *found;
+    chorus_status status;
+    uint64_t index;
+
+    CH_TRY(find(function, team, &context, &found));
+    CH_TRY(ch_doing_begin(context, function, CH_DOING_team_destroy, found, 0, &index));
+    status = ch_team_destroy(context->teams, team);
+    return ch_error_in(function, ch_doing_end(context, index, status));
 }
 
 int chorus_team_my_pe(chorus_team_t team)
@@ -118,13 +147,12 @@ static chorus_status split_strided(struct ch_context *context, const char *funct
     struct ch_team *from;
     chorus_status status;
 
-    CH_TRY(ch_team_get(context->teams, parent, &from));
+    CH_TRY(ch_error_in(function, ch_team_get(context->teams, parent, &from)));
     CH_TRY(check_triplet(function, start, stride, count, from->n));
     CH_TRY(list_alloc(function, (uint32_t)count, &pes));
     for (int i = 0; i < count; i++)
         pes[i] = (uint32_t)(start + stride * i);
-    status =
-        ch_team_create(context->teams, parent, pes, (uint32_t)count, num_contexts, new_team);
+    status = create(context, function, parent, pes, (uint32_t)count, num_contexts, new_team);
     free(pes);
     return status;
 }
@@ -149,9 +177,10 @@ struct axis {
     uint32_t line_step, point_step;
 };
 
-static chorus_status create_line(struct ch_context *context, chorus_team_t parent,
-                                 const struct axis *axis, uint32_t line, uint32_t n,
-                                 int num_contexts, uint32_t *pes, chorus_team_t *new_team)
+static chorus_status create_line(struct ch_context *context, const char *function,
+                                 chorus_team_t parent, const struct axis *axis, uint32_t line,
+                                 uint32_t n, int num_contexts, uint32_t *pes,
+                                 chorus_team_t *new_team)
 {
     uint32_t count = 0;
 
@@ -159,7 +188,7 @@ static chorus_status create_line(struct ch_context *context, chorus_team_t paren
         const uint32_t pe = line * axis->line_step + i * axis->point_step;
         if (pe < n) pes[count++] = pe;
     }
-    return ch_team_create(context->teams, parent, pes, count, num_contexts, new_team);
+    return create(context, function, parent, pes, count, num_contexts, new_team);
 }
 
 /* A team for each line, of which this PE is in one. All lines or none: when a line cannot be
@@ -175,7 +204,8 @@ static chorus_status split_axis(struct ch_context *context, const char *function
     for (uint32_t line = 0; line < axis->n_lines && status == CHORUS_OK; line++) {
         chorus_team_t made = CHORUS_TEAM_INVALID;
 
-        status = create_line(context, parent, axis, line, n, num_contexts, pes, &made);
+        status =
+            create_line(context, function, parent, axis, line, n, num_contexts, pes, &made);
         if (made != CHORUS_TEAM_INVALID) *new_team = made;
     }
     free(pes);
@@ -211,14 +241,6 @@ int chorus_team_split_2d(chorus_team_t parent, int xrange,
                       from->n, y_contexts, yaxis_team);
 }
 
-static chorus_status destroy(const char *function, chorus_team_t team)
-{
-    struct ch_context *context;
-
-    CH_TRY(ch_context_require(function, &context));
-    return ch_team_destroy(context->teams, team);
-}
-
 void chorus_team_destroy(chorus_team_t team)
 {
     ch_report(destroy(__func__, team));
@@ -248,7 +270,7 @@ int chorusx_team_create(chorus_team_t parent, const int pes[], int n, chorus_tea
 
     *new_team = CHORUS_TEAM_INVALID;
     CH_TRY(read_list(__func__, parent, pes, n, &context, &list));
-    status = ch_team_create(context->teams, parent, list, (uint32_t)n, 0, new_team);
+    status = create(context, __func__, parent, list, (uint32_t)n, 0, new_team);
     free(list);
     return status;
 }

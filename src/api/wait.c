@@ -8,6 +8,7 @@
  * before each scan.
  */
 #include "api/argument.h"
+#include "api/doing.h"
 #include "base/clock.h"
 #include "chorus/chorus.h"
 
@@ -214,14 +215,16 @@ static chorus_status gave_up(const struct ch_context *context, struct query *q,
 
 static chorus_status wait_for(struct query *q, scan_fn scan)
 {
-    struct ch_wait w = {0, 0, 0, 0};
+    struct ch_wait w = {0};
     struct ch_context *context;
     chorus_status status = CHORUS_OK, looked;
+    uint64_t index = 0; /* of a wait that does not end at once, in the record */
     bool is_over;
 
     CH_TRY(prepare(q, &context));
     looked = look(context, q);
     is_over = looked == CHORUS_OK && (scan(q) || is_empty(q));
+    if (!is_over) index = ch_doing_begin_alone(context, CH_DOING_wait, q->count);
     while (!is_over && status == CHORUS_OK && looked == CHORUS_OK) {
         status = ch_wait_slow(&context->patience, &w);
         looked = look(context, q);
@@ -230,7 +233,7 @@ static chorus_status wait_for(struct query *q, scan_fn scan)
     ch_wait_end(&context->patience, &w);
     if (looked == CHORUS_OK && !is_over) looked = gave_up(context, q, status);
     free(q->copy);
-    return looked;
+    return index == 0 ? looked : ch_doing_end(context, index, looked);
 }
 
 /* What the scan found; `nothing` when the wait failed. */

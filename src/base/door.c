@@ -60,6 +60,10 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
     p->gap = is_shared ? GAP_SHARED : GAP_OWN;
     p->polls = is_shared ? POLLS_SHARED : POLLS_OWN;
     p->timeout_ns = timeout_ns;
+    p->warn_ns = 0;
+    p->warn = NULL;
+    p->warn_arg = NULL;
+    p->refused = NULL;
 }
 
 static void pause_cpu(void)
@@ -117,6 +121,19 @@ static int is_time_to_sleep(const struct ch_patience *p, const struct ch_wait *w
            now < __atomic_load_n(&p->door->crowded_until_ns, __ATOMIC_RELAXED);
 }
 
+/* Once in a wait. */
+static void warn_once(const struct ch_patience *p, struct ch_wait *w, uint64_t waited_ns)
+{
+    if (p->warn_ns == 0 || w->warned != 0 || waited_ns < p->warn_ns) return;
+    w->warned = 1;
+    p->warn(p->warn_arg, waited_ns);
+}
+
+static int is_refused(const struct ch_patience *p)
+{
+    return p->refused != NULL && __atomic_load_n(p->refused, __ATOMIC_ACQUIRE) != 0;
+}
+
 chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
 {
     uint64_t now;
@@ -128,8 +145,10 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
         return CHORUS_OK;
     }
     if (__atomic_load_n(&p->door->aborted, __ATOMIC_RELAXED)) return CHORUS_ERR_ABORTED;
+    if (is_refused(p)) return CHORUS_ERR_ARG;
     now = ch_clock_ns();
     if (w->start_ns == 0) w->start_ns = now;
+    warn_once(p, w, now - w->start_ns);
     if (p->timeout_ns != 0 && now - w->start_ns > p->timeout_ns) return CHORUS_ERR_TIMEOUT;
     if (is_time_to_sleep(p, w, now)) {
         sleep_step(p, w);

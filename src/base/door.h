@@ -46,6 +46,11 @@ struct ch_patience {
     uint32_t gap;            /* then, every so many polls, one is followed by a yield; 2^i */
     uint32_t polls;          /* of both kinds, before sleeping */
     uint64_t timeout_ns;     /* 0: for ever */
+    uint64_t warn_ns;        /* a wait that lasts so long is reported once; 0: none is */
+    void (*warn)(void *arg, uint64_t waited_ns);
+    void *warn_arg;
+    const uint64_t *refused; /* not 0: what this PE waits for is refused, see team/check.h; may
+                                be null */
 };
 
 /* pes and cores of this node. */
@@ -69,12 +74,13 @@ struct ch_wait {
     uint32_t polls;    /* that failed; fewer again after it was woken */
     uint32_t wakes;    /* as read before the last poll */
     uint32_t drowsy;   /* polls since it is counted in the door's sleepers; 0: it is not */
+    uint32_t warned;   /* not 0: warn was called */
 };
 
 /*
  * After a failed poll: pass time, a little or a lot, then CHORUS_OK to poll again;
- * CHORUS_ERR_TIMEOUT or CHORUS_ERR_ABORTED to give up (no message set). Call ch_wait_end
- * after the last poll in any case.
+ * CHORUS_ERR_TIMEOUT, CHORUS_ERR_ABORTED or, if refused, CHORUS_ERR_ARG to give up (no message
+ * set). Call ch_wait_end after the last poll in any case.
  */
 chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w);
 void ch_wait_end(const struct ch_patience *p, struct ch_wait *w);

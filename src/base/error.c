@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MESSAGE_BYTES = 1024 };
 
@@ -18,6 +19,23 @@ void ch_error_set(chorus_status code, const char *file, int line, const char *fo
     (void)vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     CH_LOG(DEBUG, "%s:%d: %s: %s", file, line, ch_status_text(code), message);
+}
+
+void ch_error_prefix(const char *function)
+{
+    const size_t bytes = strlen(function);
+    char told[MESSAGE_BYTES];
+
+    if (strncmp(message, function, bytes) == 0) return;
+    memcpy(told, message, sizeof(told));
+    (void)snprintf(message, sizeof(message), "%.100s: %.900s", function, told);
+}
+
+void ch_error_add(const char *text)
+{
+    const size_t used = strlen(message);
+
+    (void)snprintf(message + used, sizeof(message) - used, "%s", text);
 }
 
 const char *ch_error_message(void)

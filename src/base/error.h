@@ -30,6 +30,19 @@ void ch_error_set(chorus_status code, const char *file, int line, const char *fo
         if ((status) != CHORUS_OK) goto label; \
     } while (0)
 
+/* A failure of a callee that does not know which public call it serves: the message gets
+ * "function: " before it, unless it begins so. The status again. */
+void ch_error_prefix(const char *function) __attribute__((cold));
+
+/* More at the end of the message. */
+void ch_error_add(const char *text) __attribute__((cold));
+
+static inline chorus_status ch_error_in(const char *function, chorus_status status)
+{
+    if (__builtin_expect(status != CHORUS_OK, 0)) ch_error_prefix(function);
+    return status;
+}
+
 /* This thread's last message, or "" when nothing failed. Valid until the next failure here. */
 const char *ch_error_message(void);
 

@@ -170,7 +170,7 @@ CH_FN chorus_status ch_route_flush(struct ch_route *route)
 CH_SELDOM chorus_status ch_word_wait_long(const struct ch_patience *p, const uint64_t *word,
                                           uint64_t least)
 {
-    struct ch_wait w = {0, 0, 0, 0};
+    struct ch_wait w = {0};
     chorus_status st = CHORUS_OK;
 
     while (ch_word_load(word) < least && st == CHORUS_OK)

@@ -28,6 +28,7 @@
     X(HEAP_STEP, heap_step, BYTES, "4M", "bytes the heap grows by at the least")                 \
     X(SYNC_MAX, sync_max, BYTES, "640M", "bytes of a GPU that are set aside for the sync memory of a PE's teams") \
     X(TIMEOUT, timeout_ns, SECONDS, "300", "seconds a wait may last before it is an error; 0: for ever") \
+    X(WARN, warn_ns, SECONDS, "10", "seconds after which a wait is reported in the log, once; 0: never") \
     X(ALGO, algo, STRING, "", "force algorithms: coll:algo[:proto[:ctas]][,...]")                \
     X(TUNING, tuning, STRING, "", "rule table file to use before the user's and the shipped ones") \
     X(CTAS, ctas, COUNT, "0", "duplicates of sync memory a team owns: the most CTAs a call can use, on a GPU twice as many for some large ones; 0: 2 on a host, 64 on a GPU") \
@@ -37,7 +38,7 @@
     X(VERBS, verbs, STRING, "", "RDMA device to use, as device[:port[:GID index]]; empty: the nearest")    \
     X(EARLY, early, SWITCH, "1", "0: no kernel of a GPU is launched before the one before it on its stream has ended") \
     X(TRANSPORT, transport, STRING, "", "networks between hosts that may be taken: names, with commas between them, or ^ and names that may not; \"mapped\" is memory of the own host; all, if empty") \
-    X(CHECK, check, COUNT, "0", "for debugging: 1: calls on streams of a GPU fail that begin while another on their team runs, as from two graphs") \
+    X(CHECK, check, COUNT, "0", "for debugging: 1: a collective fails if PEs of its team make different calls, and on GPUs if it begins while another on its team runs; 2: memory and threads are checked too") \
     X(NODES, nodes, COUNT, "0", "for tests: treat the PEs of one host as on this many, in blocks as even as possible; 0: do not") \
     X(NODE, node, STRING, "", "name of the host that a PE is on; PEs with one name share memory; empty: the machine's own")
 /* clang-format on */

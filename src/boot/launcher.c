@@ -31,7 +31,7 @@ static chorus_status recv_failure(int sock, const struct ch_wire_head *head,
 
     CH_TRY(ch_wire_recv(sock, reason, (size_t)head->bytes, deadline_ns));
     reason[head->bytes] = '\0';
-    return CH_FAIL((chorus_status)head->code, "exchange at start: %s", reason);
+    return CH_FAIL((chorus_status)head->code, "exchange among all PEs: %s", reason);
 }
 
 static uint32_t count_near(const struct ch_boot *boot)
@@ -90,16 +90,16 @@ static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, s
     chorus_status st;
 
     if (bytes > CH_WIRE_BLOB_MAX)
-        return CH_FAIL(CHORUS_ERR_ARG, "exchange at start: %zu bytes given; at most %d go",
+        return CH_FAIL(CHORUS_ERR_ARG, "exchange among all PEs: %zu bytes given; at most %d go",
                        bytes, CH_WIRE_BLOB_MAX);
     if (boot->is_broken)
-        return CH_FAIL(CHORUS_ERR_ABORTED, "exchange at start: an earlier one failed half way");
+        return CH_FAIL(CHORUS_ERR_ABORTED, "exchange among all PEs: an earlier one failed half way");
     boot->is_broken = 1;
     st = swap_with_launcher(boot, blob, bytes, fd, blobs_out, fds_out);
     if (st == CHORUS_OK) boot->is_broken = 0;
     if (st == CHORUS_ERR_TIMEOUT)
         return CH_FAIL(CHORUS_ERR_TIMEOUT,
-                       "exchange at start: not all of %u PEs came within %.3g s", base->n,
+                       "exchange among all PEs: not all of %u PEs came within %.3g s", base->n,
                        (double)base->timeout_ns / (double)CH_NS_PER_S);
     return st;
 }

@@ -56,7 +56,7 @@ static void room_break(struct room *room, const char *what, uint32_t pe)
 
 static chorus_status room_broken(const struct room *room)
 {
-    return CH_FAIL(CHORUS_ERR_ABORTED, "exchange at start: %s", room->reason);
+    return CH_FAIL(CHORUS_ERR_ABORTED, "exchange among all PEs: %s", room->reason);
 }
 
 static struct timespec deadline_after(uint64_t timeout_ns)
@@ -74,7 +74,7 @@ static chorus_status late(struct room *room, uint64_t timeout_ns)
         missing++;
     room_break(room, "did not come in time", missing);
     return CH_FAIL(CHORUS_ERR_TIMEOUT,
-                   "exchange at start: %u of %u PEs came within %.3g s; PE %u did not",
+                   "exchange among all PEs: %u of %u PEs came within %.3g s; PE %u did not",
                    room->n_here, room->n, (double)timeout_ns / (double)CH_NS_PER_S, missing);
 }
 
@@ -117,7 +117,7 @@ static chorus_status take_all(const struct ch_boot *boot, size_t bytes, int with
         const struct gift *g = &room->gifts[pe];
         if (g->bytes != bytes || (g->fd >= 0) != with_fds)
             return CH_FAIL(CHORUS_ERR_ARG,
-                           "exchange at start: PE %u gave %zu bytes%s, this PE %zu bytes%s", pe,
+                           "exchange among all PEs: PE %u gave %zu bytes%s, this PE %zu bytes%s", pe,
                            g->bytes, g->fd >= 0 ? " and a descriptor" : "", bytes,
                            with_fds ? " and a descriptor" : "");
     }

@@ -190,6 +190,13 @@ struct ch_door *ch_heap_door(const struct ch_heap *heap, uint32_t pe)
     return (struct ch_door *)(void *)heap->segments[pe].base;
 }
 
+struct ch_record *ch_heap_record(const struct ch_heap *heap, uint32_t pe)
+{
+    char *const base = heap->segments[pe].base;
+
+    return base == NULL ? NULL : (struct ch_record *)(void *)(base + CH_DOOR_BYTES);
+}
+
 bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe)
 {
     return heap->segments[pe].base != NULL;

@@ -5,7 +5,8 @@
  * A PE's segment is one memfd, reserved at its largest size by every PE at start and
  * committed on demand:
  *
- *     | door, one page | local part: sync memory of teams | symmetric part: user's objects |
+ *     | door, record of calls | local part: sync memory of teams | symmetric part: user's
+ * objects |
  *
  * The same offset in the symmetric part of every PE is the same object. The local part is
  * not symmetric: each PE allocates there alone and tells the others where.
@@ -21,6 +22,7 @@
 #include "base/door.h"
 #include "base/error.h"
 #include "base/option.h"
+#include "base/record.h"
 #include "boot/boot.h"
 
 #include <stdbool.h>
@@ -122,6 +124,8 @@ const char *ch_heap_gpu_name(const struct ch_heap *heap);
 struct ch_door *ch_heap_door_on_device(const struct ch_heap *heap);
 
 struct ch_door *ch_heap_door(const struct ch_heap *heap, uint32_t pe);
+/* The record of a PE's calls; null if the PE is not mapped. */
+struct ch_record *ch_heap_record(const struct ch_heap *heap, uint32_t pe);
 bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe);
 
 void ch_heap_info_get(const struct ch_heap *heap, struct ch_heap_info *out);

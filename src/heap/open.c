@@ -106,6 +106,7 @@ static chorus_status make_own(struct ch_heap *heap)
     CH_TRY(ch_arena_init(&heap->arena));
     CH_TRY(ch_arena_init(&heap->local));
     CH_TRY(ch_segment_create(&heap->layout, heap->n, own));
+    ch_record_init(ch_heap_record(heap, heap->me), heap->me, heap->n);
     heap->symmetric = own->base + heap->layout.symmetric_offset;
     heap->symmetric_bytes = heap->layout.symmetric_bytes;
     return CHORUS_OK;

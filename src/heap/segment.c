@@ -24,7 +24,6 @@ struct head {
     uint32_t users; /* PEs of the owner's process that hold the mapping */
 };
 
-#define DOOR_BYTES ((size_t)4096)
 #define PAGE_MAX_BYTES ((size_t)65536) /* a multiple of the page of every host we know */
 
 /* Sync memory of teams: at least this, and this for each PE. WORLD, SHARED and NODE together
@@ -57,9 +56,9 @@ void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, uint32_t n
     symmetric = round_up(symmetric, PAGE_MAX_BYTES);
     if (local < LOCAL_MIN_BYTES) local = LOCAL_MIN_BYTES;
     if (local < symmetric / 8) local = symmetric / 8;
-    layout->local_offset = DOOR_BYTES;
-    layout->symmetric_offset = round_up(DOOR_BYTES + local, PAGE_MAX_BYTES);
-    layout->local_bytes = layout->symmetric_offset - DOOR_BYTES;
+    layout->local_offset = CH_HEAD_BYTES;
+    layout->symmetric_offset = round_up(CH_HEAD_BYTES + local, PAGE_MAX_BYTES);
+    layout->local_bytes = layout->symmetric_offset - CH_HEAD_BYTES;
     layout->symmetric_bytes = symmetric;
     layout->total_bytes = layout->symmetric_offset + symmetric;
     layout->n_pes = n_pes;
@@ -179,9 +178,10 @@ chorus_status ch_segment_create(const struct ch_layout *layout, uint32_t users,
                        strerror(errno));
     CH_TRY_GOTO(st, map_own(layout, fd, &made), out_fd);
     stay_near(&made);
-    error = ch_segment_commit(&made, 0, DOOR_BYTES);
+    error = ch_segment_commit(&made, 0, CH_DOOR_BYTES);
+    if (error == 0) error = ch_segment_extend(&made, CH_HEAD_BYTES); /* as calls are made */
     if (error != 0) {
-        st = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the first page of the heap: %s",
+        st = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the first pages of the heap: %s",
                      strerror(error));
         goto out_map;
     }

@@ -8,13 +8,19 @@
 #define CH_SEGMENT_H
 
 #include "base/error.h"
+#include "base/record.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
+/* The record of the PE's calls follows the page of its door; CH_HEAD_BYTES is where both end.
+ */
+#define CH_DOOR_BYTES ((size_t)4096)
+#define CH_HEAD_BYTES (CH_DOOR_BYTES + (sizeof(struct ch_record) + 4095) / 4096 * 4096)
+
 /* Offsets in a segment; the same for all PEs of a job. */
 struct ch_layout {
-    size_t local_offset, local_bytes;         /* behind the door's page */
+    size_t local_offset, local_bytes;         /* behind the door's page and the record */
     size_t symmetric_offset, symmetric_bytes; /* mapped by its PE at a multiple of
                                                  CH_HEAP_ALIGN_MAX, by others of a page */
     size_t total_bytes;

@@ -15,7 +15,8 @@ enum { OWN_MAX = 3, CHILDREN = 2, BIRTHS_MAX = OWN_MAX + CHILDREN };
 struct birth {
     const uint32_t *pes; /* [n], as the voters count; borrowed */
     uint32_t n;
-    bool is_member; /* this PE; if not, what follows is nothing */
+    uint32_t number; /* of the team, in messages */
+    bool is_member;  /* this PE; if not, what follows is nothing */
     struct ch_team *team;
     uint32_t slot;
     uint32_t *list; /* of a child team: pes, owned */
@@ -201,6 +202,7 @@ static chorus_status add_records(struct ch_teams *teams, const struct ch_voters 
 static void keep(struct ch_teams *teams, const struct birth *birth)
 {
     birth->team->slot = birth->slot;
+    birth->team->number = birth->number;
     teams->slots[birth->slot].team = birth->team;
     if (birth->slot >= teams->n_slots_used) teams->n_slots_used = birth->slot + 1;
 }
@@ -294,6 +296,7 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
     CH_TRY(ch_team_get(teams, parent_handle, &parent));
     CH_TRY(check_list(parent, pes, n, &birth->is_member));
     voters = ch_team_voters(parent);
+    birth->number = (parent->number << CH_TEAM_SLOT_BITS) + OWN_MAX + parent->n_children++;
     CH_TRY(create(teams, &voters, births, 1));
     *handle_out = CHORUS_TEAM_INVALID;
     if (birth->team == NULL) return CHORUS_OK;
@@ -354,6 +357,7 @@ chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent
     for (uint32_t i = 0; i < n; i++)
         every[i] = i;
     birth->pes = every;
+    birth->number = (uint32_t)digest_of(pes, n, tag) | 1u << 31; /* which no other team has */
     status = create(teams, &voters, births, 1);
     free(every);
     if (status == CHORUS_OK) *handle_out = handle_of(teams, birth->slot);
@@ -370,6 +374,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "team %d is predefined; only teams that were made can be destroyed",
                        handle);
+    team->is_ending = true;
     /* Calls on streams end first. */
     CH_TRY(ch_team_enter(team, ch_team_ticket(team, false)));
     if (team->last_run.stream != 0)
@@ -403,6 +408,8 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
     /* PEs whose memory is mapped are those of the node. */
     births[0] = (struct birth){.pes = pes, .n = n, .is_member = true};
     births[1] = births[2] = (struct birth){.pes = mapped, .n = n_mapped, .is_member = true};
+    for (uint32_t b = 0; b < OWN_MAX; b++)
+        births[b].number = b;
     status = create(teams, voters, births, OWN_MAX);
     free(pes);
     return status;
@@ -425,6 +432,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
     teams->n_world = boot->n;
     teams->n_dups = (uint32_t)options->ctas;
     teams->chunk_bytes = options->chunk;
+    teams->is_checked = options->check != 0;
     if (terms != NULL) {
         const struct ch_vote vote = {.step = "teams on GPUs",
                                      .mine = ch_device_table_open(teams, terms)};

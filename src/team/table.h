@@ -22,6 +22,7 @@ struct ch_teams {
     uint32_t me_world, n_world;
     uint32_t n_dups; /* of each, without slim ones */
     size_t chunk_bytes;
+    bool is_checked;                     /* CHORUS_CHECK is not 0 */
     struct ch_device_state device_state; /* its table is null on a host */
     uint32_t n_in_use;                   /* teams with calls on the GPU */
     uint32_t n_slots_used;               /* no slot from here on ever held a team */

@@ -3,8 +3,10 @@
 #include "team/team.h"
 
 #include "device/device.h"
+#include "team/check.h"
 #include "team/device.h"
 #include "team/table.h"
+#include "team/where.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,14 +73,29 @@ static uint64_t mail_steps(const struct ch_teams *teams, const struct ch_team *t
     return (uint64_t)((char *)team->mail - base) / PLACE_STEP;
 }
 
+/* Behind the mailbox, at a cache line. */
+static size_t check_offset(const struct ch_team *team)
+{
+    return (ch_team_mail_bytes(team) + CH_CACHE_LINE_BYTES - 1) / CH_CACHE_LINE_BYTES *
+           CH_CACHE_LINE_BYTES;
+}
+
 /* What peers write to. The mailbox comes first: that of WORLD is then near the door, and a peer
  * that stores to both needs a page of page tables less. */
 static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
     const size_t for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
+    const bool is_checked = teams->is_checked && team->n > 1;
 
-    CH_TRY(ch_heap_local_alloc(heap, ch_team_mail_bytes(team), &team->mail));
+    CH_TRY(ch_heap_local_alloc(
+        heap, check_offset(team) + (is_checked ? sizeof(struct ch_check) : 0), &team->mail));
+    if (is_checked) {
+        team->check = (struct ch_check *)(void *)((char *)team->mail + check_offset(team));
+        team->refusable_own = *teams->patience;
+        team->refusable_own.refused = &team->check->refused;
+        team->refusable = &team->refusable_own;
+    }
     CH_TRY(ch_heap_sync_alloc(heap,
                               ch_dup_offset(&team->layout, team->n_dups) +
                                   team->n_dups * CH_DEVICE_DUP_BYTES(team->n) + for_kernels,
@@ -105,9 +122,10 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_byt
     if (team == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", n);
     team->n = n;
     team->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
-    team->patience = teams->patience;
+    team->patience = team->refusable = teams->patience;
     team->n_in_use = &teams->n_in_use;
     team->n_nodes = 1;
+    team->record = ch_heap_record(teams->heap, teams->me_world);
     /* It reaches all PEs of the job, so it serves the teams that have them all. */
     if (n == ch_heap_n_pes(teams->heap)) team->multicast = ch_heap_multicast_shift(teams->heap);
     team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
@@ -144,7 +162,13 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
     struct ch_peer *peer = &team->peers[pe];
 
     if (world == teams->me_world) team->me = pe;
-    team->members[pe] = (struct ch_member){world, base + (uint32_t)place * PLACE_STEP, 0};
+    team->members[pe] =
+        (struct ch_member){.world = world,
+                           .mail = base + (uint32_t)place * PLACE_STEP,
+                           .record = is_far ? NULL : ch_heap_record(heap, world)};
+    if (team->check != NULL && team->members[pe].record != NULL)
+        team->members[pe].check =
+            (struct ch_check *)(void *)(team->members[pe].mail + check_offset(team));
     peer->shift = data - ch_heap_data_base(heap, teams->me_world);
     peer->sync = data + (place >> 32) * PLACE_STEP;
     peer->door = ch_heap_door(heap, is_far ? teams->me_world : world);
@@ -162,17 +186,15 @@ int ch_team_find(const struct ch_team *team, uint32_t world)
 chorus_status ch_team_await(const struct ch_team *team, uint32_t from,
                             const struct ch_packet *packet, uint64_t flag, uint64_t *value_out)
 {
-    struct ch_wait w = {0, 0, 0, 0};
+    const struct ch_patience *patience = team->is_ending ? team->patience : team->refusable;
+    struct ch_wait w = {0};
     chorus_status status = CHORUS_OK;
 
     while (!ch_packet_load(packet, flag, value_out) && status == CHORUS_OK)
-        status = ch_wait_slow(team->patience, &w);
-    ch_wait_end(team->patience, &w);
+        status = ch_wait_slow(patience, &w);
+    ch_wait_end(patience, &w);
     if (status == CHORUS_OK) return CHORUS_OK;
-    return CH_FAIL(status,
-                   "PE %u waited for PE %u, which did not come to a collective call on memory "
-                   "or teams; all PEs must make these calls in the same order",
-                   team->members[team->me].world, team->members[from].world);
+    return ch_team_describe_mail(team, from, status);
 }
 
 /* A network brings the data before the flag. */

@@ -50,6 +50,8 @@ struct ch_member {
     uint32_t world; /* its number in the job */
     char *mail; /* its mailbox, always in host memory; at its own address if it has a route */
     uint64_t n_group_mails; /* to it, and from it: exchanges of groups that have both PEs */
+    const struct ch_record *record; /* of its calls; null: it is not mapped */
+    struct ch_check *check;         /* its part of what CHORUS_CHECK compares; or null */
 };
 
 /* What peers of other hosts are told of this PE's part, where the network has keys. */
@@ -59,11 +61,20 @@ struct ch_team_keys {
 
 struct ch_team {
     uint32_t me, n;
-    uint32_t slot;             /* which no other team of this PE has now */
-    uint64_t id;               /* never used again in this process */
-    struct ch_peer *peers;     /* [n], in the team's order */
-    struct ch_member *members; /* [n], likewise */
-    struct ch_remote *remotes; /* [n], likewise; null: every peer is mapped */
+    uint32_t slot;            /* which no other team of this PE has now */
+    uint64_t id;              /* never used again in this process */
+    uint32_t number;          /* in messages; alike on all its PEs */
+    uint32_t n_children;      /* teams that were made of it */
+    uint64_t n_calls;         /* collectives on it so far, by this PE */
+    uint64_t n_meetings;      /* likewise, of calls on memory and teams */
+    struct ch_record *record; /* of this PE's calls; borrowed */
+    struct ch_check *check;   /* this PE's; null: without CHORUS_CHECK, or on one PE */
+    struct ch_patience refusable_own;
+    const struct ch_patience *refusable; /* as patience; but waits end if a call is refused */
+    bool is_ending;                      /* it is being destroyed, refused calls or not */
+    struct ch_peer *peers;               /* [n], in the team's order */
+    struct ch_member *members;           /* [n], likewise */
+    struct ch_remote *remotes;           /* [n], likewise; null: every peer is mapped */
     char *mirrors; /* owned, as is remotes: of what this PE writes to those others */
     size_t mirrors_bytes;
     struct ch_levels *levels; /* owned, as are the child teams; null, if on one host */
@@ -167,6 +178,14 @@ CH_MUST_CHECK chorus_status ch_team_meet(struct ch_team *team);
 static inline bool ch_team_is_mapped(const struct ch_team *team)
 {
     return team->remotes == NULL;
+}
+
+/* The number of the next collective on the team. is_serial: as of ch_team_ticket. */
+static inline uint64_t ch_team_next_call(struct ch_team *team, bool is_serial)
+{
+    if (!is_serial) return __atomic_add_fetch(&team->n_calls, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&team->n_calls, team->n_calls + 1, __ATOMIC_RELAXED);
+    return team->n_calls;
 }
 
 /* PE of `team` whose number in the job is `world`; -1 if there is none. */

@@ -119,7 +119,7 @@ static bool is_over(struct ch_network *network, is_over_fn what, uint32_t ctx, u
 static chorus_status wait_until(struct ch_network *network, is_over_fn what, uint32_t ctx,
                                 uint32_t pe)
 {
-    struct ch_wait w = {0, 0, 0, 0};
+    struct ch_wait w = {0};
     chorus_status st = CHORUS_OK;
 
     while (st == CHORUS_OK && !is_over(network, what, ctx, pe))

@@ -50,6 +50,7 @@ static chorus_status describe(const struct ch_kernel_fault *told, const struct c
                               chorus_status first, uint64_t timeout_ns)
 {
     const unsigned late = team->members[told->late_pe].world;
+    char doing[2 * CH_DOING_TEXT_BYTES] = "cannot be looked at from this host";
 
     if (told->kind == CH_FAULT_SKIPPED)
         return CH_FAIL(first,
@@ -65,11 +66,13 @@ static chorus_status describe(const struct ch_kernel_fault *told, const struct c
     if (told->status == CHORUS_ERR_ABORTED)
         return CH_FAIL(first, "a collective stopped waiting for PE %u: the job is ending",
                        late);
+    if (team->members[told->late_pe].record != NULL)
+        ch_record_text(team->members[told->late_pe].record, doing);
     return CH_FAIL(
         first,
-        "a collective waited %.3g s for PE %u, which did not come; all PEs of the team must "
-        "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
-        (double)timeout_ns / (double)CH_NS_PER_S, late);
+        "a collective waited %.3g s for PE %u, which did not come: PE %u %s; all PEs of the "
+        "team must make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
+        (double)timeout_ns / (double)CH_NS_PER_S, late, late, doing);
 }
 
 chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,

@@ -177,7 +177,7 @@ CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
                                         const struct ch_packet *p, uint64_t flag,
                                         uint64_t *data)
 {
-    struct ch_wait w = {0, 0, 0, 0};
+    struct ch_wait w = {0};
     chorus_status st = CHORUS_OK;
 
     while (!ch_packet_load(p, flag, data) && st == CHORUS_OK)
@@ -191,7 +191,7 @@ CH_SELDOM chorus_status ch_await_line(const struct ch_coll *c, uint32_t peer,
                                       const struct ch_line *line, size_t bytes, uint64_t flag,
                                       unsigned char *to)
 {
-    struct ch_wait w = {0, 0, 0, 0};
+    struct ch_wait w = {0};
     chorus_status st = CHORUS_OK;
 
     while (!ch_line_load(line, bytes, flag, to) && st == CHORUS_OK)

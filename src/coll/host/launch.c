@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "coll/host/host.h"
 #include "coll/shape.h"
+#include "team/check.h"
+#include "team/where.h"
 
 /* A call of several CTAs. */
 struct run {
@@ -42,7 +44,7 @@ static inline chorus_status run_cta(const struct ch_call *call, struct ch_slice 
     coll.pattern = &call->pattern;
     coll.reduce =
         call->combine.next != NULL ? &call->combine : &ch_reduce_table[call->type][call->op];
-    coll.patience = team->patience;
+    coll.patience = team->refusable;
     coll.links = dup->links;
     coll.slots = dup->slots;
     coll.late_peer = late_peer;
@@ -66,13 +68,18 @@ static void run_one_of(void *arg, uint32_t cta)
         run->late_peer = late_peer;
 }
 
+/* Why a call failed, in the words of the PE that waited. */
 static chorus_status describe(const struct ch_call *call, chorus_status status,
                               uint32_t late_peer)
 {
     const struct ch_team *team = call->team;
     const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
     const unsigned me = team->members[team->me].world, late = team->members[late_peer].world;
+    const double seconds = (double)team->patience->timeout_ns / (double)CH_NS_PER_S;
+    char doing[CH_DOING_TEXT_BYTES] = "a call", missing[CH_WHERE_BYTES];
+    struct ch_called called = {.doing = {.team = team->number}};
 
+    if (ch_team_is_refused(team)) return ch_team_refusal(team, coll);
     if (status == CHORUS_ERR_ABORTED) {
         const char *why = ch_patience_why(team->patience);
 
@@ -80,11 +87,13 @@ static chorus_status describe(const struct ch_call *call, chorus_status status,
                        "%s %s: PE %u stopped waiting for PE %u: the job is ending%s%s", coll,
                        algo, me, late, *why != '\0' ? ": " : "", why);
     }
+    if (ch_record_read(team->record, call->index, &called)) ch_doing_text(&called.doing, doing);
+    ch_team_missing(team, &called.doing, late_peer, missing);
     return CH_FAIL(
         CHORUS_ERR_TIMEOUT,
-        "%s %s: PE %u waited %.3g s for PE %u, which did not come; all PEs of the team must "
+        "%s %s: PE %u waited %.3g s for %s; PE %u is in %s; all PEs of the team must "
         "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
-        coll, algo, me, (double)team->patience->timeout_ns / (double)CH_NS_PER_S, late);
+        coll, algo, me, seconds, missing, me, doing);
 }
 
 static chorus_status run_ctas(const struct ch_call *call, struct ch_crew *crew,
@@ -114,6 +123,7 @@ static inline chorus_status run_all(const struct ch_call *call, struct ch_crew *
 
 chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch_crew *crew)
 {
+    struct ch_record *record = call->team->record;
     chorus_status status = ch_team_enter(call->team, ticket);
 
     if (status == CHORUS_OK)
@@ -121,5 +131,6 @@ chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch
     else
         __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
     ch_team_leave(call->team);
+    ch_record_mark(record, call->index, ch_entry_state_of(status));
     return status;
 }

@@ -20,6 +20,7 @@ struct ch_call {
     chorus_op op;
     struct ch_pattern pattern;
     struct ch_reduce combine; /* the program's own, in place of op; null functions: none */
+    uint64_t index;           /* in the record of the PE's calls */
 };
 
 /*

@@ -52,6 +52,7 @@ static void *stream_main(void *arg)
         if (stream->done == stream->pushed) break;
         item = stream->items[stream->done % CH_STREAM_DEPTH];
         (void)pthread_mutex_unlock(&stream->mutex);
+        ch_record_mark(item.call.team->record, item.call.index, CH_ENTRY_RUNNING);
         status = ch_call_run(&item.call, item.ticket, stream->crew);
         (void)pthread_mutex_lock(&stream->mutex);
         note_failure(stream, status);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* doing.h: calls besides collectives in the record of the PE's calls, and their checks. */
+#ifndef CH_API_DOING_H
+#define CH_API_DOING_H
+
+#include "api/context.h"
+#include "base/record.h"
+
+/* CHORUS_CHECK: compare a call that has begun with those of the peers. A refused call has ended
+ * in the record. */
+CH_MUST_CHECK chorus_status ch_check_entry(const char *function, struct ch_team *team,
+                                           const struct ch_doing *doing, uint64_t index);
+
+/* A call on memory or teams that is collective over `team` begins: to be ended by
+ * ch_doing_end with this index. */
+CH_MUST_CHECK chorus_status ch_doing_begin(const struct ch_context *context,
+                                           const char *function, enum ch_doing_what what,
+                                           struct ch_team *team, uint64_t count,
+                                           uint64_t *index_out);
+/* ... over the whole job. */
+CH_MUST_CHECK chorus_status ch_doing_begin_all(const struct ch_context *context,
+                                               const char *function, enum ch_doing_what what,
+                                               uint64_t count, uint64_t *index_out);
+
+/* A call of this PE alone begins. */
+uint64_t ch_doing_begin_alone(const struct ch_context *context, enum ch_doing_what what,
+                              uint64_t count);
+
+/* The status again. */
+chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,
+                           chorus_status status);
+
+#endif /* CH_API_DOING_H */

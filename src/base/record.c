@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/record.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const coll_names[] = {
+#define X(name) #name,
+    CHORUS_COLL_LIST(X)
+#undef X
+};
+
+static const char *const type_names[] = {
+#define X(T, ctype, class, bytes) #T,
+    CHORUS_TYPE_LIST(X)
+#undef X
+};
+
+static const char *const op_names[] = {
+#define X(name) #name,
+    CHORUS_OP_LIST(X)
+#undef X
+};
+
+static const char *const doing_texts[] = {
+#define X(name, text, unit) text,
+    CH_DOING_LIST(X)
+#undef X
+};
+
+static const char *const doing_units[] = {
+#define X(name, text, unit) unit,
+    CH_DOING_LIST(X)
+#undef X
+};
+
+_Static_assert((int)CHORUS_COLL_COUNT <= (int)CH_DOING_FIRST, "collectives must come first");
+_Static_assert(sizeof(struct ch_entry) == 64 && sizeof(struct ch_record) % 64 == 0,
+               "entries are cache lines");
+
+void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes)
+{
+    record->pe = pe;
+    record->n_pes = n_pes;
+    record->pid = (uint64_t)getpid();
+    record->ns = ch_clock_ns();
+    record->ticks = ch_clock_ticks();
+    __atomic_store_n(&record->magic, CH_RECORD_MAGIC, __ATOMIC_RELEASE);
+}
+
+struct ch_doing ch_doing_unpack(uint64_t what)
+{
+    return (struct ch_doing){
+        .what = (uint8_t)what,
+        .type = (uint8_t)(what >> 8),
+        .op = (uint8_t)(what >> 16 & 15),
+        .algo = (uint8_t)(what >> 20),
+        .is_in_place = what >> 28 & 1,
+        .is_on_stream = what >> 29 & 1,
+        .is_uneven = what >> 30 & 1,
+        .root = (int32_t)(uint32_t)(what >> 32),
+    };
+}
+
+bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_called *out)
+{
+    const struct ch_entry *entry = &record->entries[index % CH_RECORD_ENTRIES];
+
+    if (index == 0 || __atomic_load_n(&entry->number, __ATOMIC_ACQUIRE) != index) return false;
+    out->doing = ch_doing_unpack(__atomic_load_n(&entry->what, __ATOMIC_ACQUIRE));
+    out->doing.team = (uint32_t)__atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
+    out->doing.number = __atomic_load_n(&entry->call, __ATOMIC_ACQUIRE);
+    out->doing.count = __atomic_load_n(&entry->count, __ATOMIC_ACQUIRE);
+    out->ticks = __atomic_load_n(&entry->ticks, __ATOMIC_ACQUIRE);
+    out->state = (enum ch_entry_state)__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
+    out->index = index;
+    return __atomic_load_n(&entry->number, __ATOMIC_RELAXED) == index;
+}
+
+/* From the latest call back, those that the record still has. */
+#define EACH_BACK(i, record)                                                     \
+    for (uint64_t i = __atomic_load_n(&(record)->n, __ATOMIC_RELAXED), last = i; \
+         i != 0 && last - i < CH_RECORD_ENTRIES; i--)
+
+bool ch_record_latest(const struct ch_record *record, struct ch_called *out)
+{
+    struct ch_called latest = {.index = 0};
+
+    EACH_BACK(i, record)
+    {
+        if (!ch_record_read(record, i, out)) continue;
+        if (ch_called_is_running(out)) return true;
+        if (latest.index == 0) latest = *out;
+    }
+    *out = latest;
+    return latest.index != 0;
+}
+
+bool ch_record_find(const struct ch_record *record, uint32_t team, uint64_t number,
+                    bool is_collective, struct ch_called *out)
+{
+    EACH_BACK(i, record)
+    {
+        if (!ch_record_read(record, i, out)) continue;
+        if (out->doing.team == team && out->doing.number == number &&
+            ch_doing_is_collective(&out->doing) == is_collective)
+            return true;
+    }
+    return false;
+}
+
+/* What may differ: whether the call is on a stream, and the count, if it is uneven. */
+bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b)
+{
+    const uint64_t on_stream = UINT64_C(1) << 29;
+
+    return ((ch_doing_pack(a) ^ ch_doing_pack(b)) & ~on_stream) == 0 &&
+           (a->is_uneven || a->count == b->count);
+}
+
+double ch_called_seconds(const struct ch_record *record, const struct ch_called *called)
+{
+    const bool is_kept = record->kept_ns != 0;
+    const uint64_t now_ns = is_kept ? record->kept_ns : ch_clock_ns();
+    const uint64_t now_ticks = is_kept ? record->kept_ticks : ch_clock_ticks();
+    const double rate = (double)(now_ticks - record->ticks) / (double)(now_ns - record->ns + 1);
+
+    return (double)(int64_t)(now_ticks - called->ticks) / rate / (double)CH_NS_PER_S;
+}
+
+static void collective_text(const struct ch_doing *d, char *text, size_t bytes)
+{
+    const bool combines = d->what == CHORUS_COLL_reduce ||
+                          d->what == CHORUS_COLL_reducescatter ||
+                          d->what == CHORUS_COLL_reduce_to || d->what == CHORUS_COLL_inscan ||
+                          d->what == CHORUS_COLL_exscan;
+    char more[32] = "";
+
+    if (d->what >= CHORUS_COLL_COUNT || d->type >= CHORUS_TYPE_COUNT ||
+        d->op >= CHORUS_OP_COUNT) {
+        (void)snprintf(text, bytes, "an unknown call");
+        return;
+    }
+    if (combines) (void)snprintf(more, sizeof(more), ", %s", op_names[d->op]);
+    if (d->what == CHORUS_COLL_broadcast || d->what == CHORUS_COLL_gather ||
+        d->what == CHORUS_COLL_scatter || d->what == CHORUS_COLL_reduce_to)
+        (void)snprintf(more + strlen(more), sizeof(more) - strlen(more), ", root %d",
+                       (int)d->root);
+    if (d->what == CHORUS_COLL_barrier)
+        (void)snprintf(text, bytes, "barrier");
+    else
+        (void)snprintf(text, bytes, "%s (%llu %s%s%s)", coll_names[d->what],
+                       (unsigned long long)d->count, type_names[d->type], more,
+                       d->is_in_place ? ", in place" : "");
+}
+
+void ch_doing_text(const struct ch_doing *d, char text[CH_DOING_TEXT_BYTES])
+{
+    const uint32_t other = (uint32_t)d->what - CH_DOING_FIRST - 1;
+    char what[CH_DOING_TEXT_BYTES / 2];
+
+    if (ch_doing_is_collective(d)) {
+        collective_text(d, what, sizeof(what));
+        (void)snprintf(text, CH_DOING_TEXT_BYTES, "%s, call %llu of team %u%s", what,
+                       (unsigned long long)d->number, (unsigned)d->team,
+                       d->is_on_stream ? ", on a stream" : "");
+    } else if (d->what >= CH_DOING_END) {
+        (void)snprintf(text, CH_DOING_TEXT_BYTES, "an unknown call");
+    } else if (doing_units[other][0] == '\0') {
+        (void)snprintf(text, CH_DOING_TEXT_BYTES, "%s", doing_texts[other]);
+    } else {
+        (void)snprintf(text, CH_DOING_TEXT_BYTES, "%s, %llu %s", doing_texts[other],
+                       (unsigned long long)d->count, doing_units[other]);
+    }
+}
+
+void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_BYTES])
+{
+    const size_t bytes = (size_t)2 * CH_DOING_TEXT_BYTES;
+    char doing[CH_DOING_TEXT_BYTES];
+    struct ch_called called;
+    double seconds;
+
+    if (!ch_record_latest(record, &called)) {
+        (void)snprintf(text, bytes, "has made no call since it joined the job");
+        return;
+    }
+    ch_doing_text(&called.doing, doing);
+    seconds = ch_called_seconds(record, &called);
+    switch (called.state) {
+    case CH_ENTRY_RUNNING:
+        (void)snprintf(text, bytes, "has been in %s, for %.3g s", doing, seconds);
+        break;
+    case CH_ENTRY_FAILED:
+        (void)snprintf(text, bytes, "failed in %s, which it began %.3g s ago", doing, seconds);
+        break;
+    case CH_ENTRY_QUEUED:
+    case CH_ENTRY_ENDED:
+        (void)snprintf(text, bytes,
+                       "is in no call of the library; its last was %s, which it began %.3g s "
+                       "ago",
+                       doing, seconds);
+        break;
+    }
+}

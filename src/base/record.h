@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.h: the last calls of a PE, in its shared memory.
+ *
+ * The PE writes an entry when a call begins and marks it when the call ends. Other PEs read the
+ * record for messages about waits, chorusrun and chorus-info for reports about the job. A
+ * reader never stops the writer: an entry's number is 0 while the entry changes, and a reader
+ * that finds another number after reading than before drops what it read.
+ */
+#ifndef CH_RECORD_H
+#define CH_RECORD_H
+
+#include "base/clock.h"
+#include "chorus/lists.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* clang-format off */
+/* What a PE can be doing besides collectives: name, text, unit of its count ("": no count). */
+#define CH_DOING_LIST(X)                                  \
+    X(finalize, "chorus_finalize", "")                    \
+    X(malloc, "an allocation (chorus_malloc)", "bytes")   \
+    X(free, "chorus_free", "bytes into the heap")         \
+    X(realloc, "chorus_realloc", "bytes")                 \
+    X(team_create, "the creation of a team", "PEs")       \
+    X(team_destroy, "chorus_team_destroy", "")            \
+    X(wait, "a wait for a word (chorus_wait_until)", "words")
+/* clang-format on */
+
+/* Values of ch_doing.what: a chorus_coll, or one of these. */
+enum ch_doing_what {
+    CH_DOING_FIRST = 31,
+#define X(name, text, unit) CH_DOING_##name,
+    CH_DOING_LIST(X)
+#undef X
+        CH_DOING_END
+};
+
+/* A call, as a PE made it. */
+struct ch_doing {
+    uint8_t what;
+    uint8_t type, op;
+    uint8_t algo; /* of a collective: its id plus 1; 0: none was chosen */
+    uint8_t is_in_place, is_on_stream;
+    uint8_t is_uneven; /* PEs may have other counts */
+    int32_t root;
+    uint32_t team; /* ch_team.number, alike on all PEs of the team */
+    uint64_t
+        number;     /* of the call on its team, from 1; collectives count apart from the rest */
+    uint64_t count; /* elements, or CH_DOING_LIST's unit */
+};
+
+/* QUEUED: on a stream; on a GPU's it stays so. */
+enum ch_entry_state { CH_ENTRY_RUNNING, CH_ENTRY_QUEUED, CH_ENTRY_ENDED, CH_ENTRY_FAILED };
+
+/* What a call leaves in the record. */
+static inline enum ch_entry_state ch_entry_state_of(int status)
+{
+    return status == 0 ? CH_ENTRY_ENDED : CH_ENTRY_FAILED;
+}
+
+/* One cache line; written by one thread at a time, all words atomic. */
+struct ch_entry {
+    uint64_t number; /* of the call on this PE, from 1; 0: none, or being written */
+    uint64_t ticks;  /* ch_clock_ticks when it began */
+    uint64_t what, where, call, count;
+    uint64_t state; /* a ch_entry_state */
+    uint64_t rest;
+};
+
+enum { CH_RECORD_ENTRIES = 1024 };
+#define CH_RECORD_MAGIC UINT64_C(0x3164726f63657263) /* "crecord1" */
+
+struct ch_record {
+    uint64_t magic;
+    uint32_t pe, n_pes;
+    uint64_t pid;
+    uint64_t ns, ticks;           /* of one moment */
+    uint64_t n;                   /* calls so far */
+    uint64_t kept_ns, kept_ticks; /* when it was copied into a file; 0 in a job */
+    uint64_t rest[8];
+    struct ch_entry entries[CH_RECORD_ENTRIES]; /* call i is at i % CH_RECORD_ENTRIES */
+};
+
+/* A copy of an entry. */
+struct ch_called {
+    struct ch_doing doing;
+    uint64_t index; /* of the call on its PE; 0: no call was found */
+    enum ch_entry_state state;
+    uint64_t ticks;
+};
+
+void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes);
+
+static inline uint64_t ch_doing_pack(const struct ch_doing *d)
+{
+    return (uint64_t)(uint32_t)d->root << 32 | (uint64_t)d->is_uneven << 30 |
+           (uint64_t)d->is_on_stream << 29 | (uint64_t)d->is_in_place << 28 |
+           (uint64_t)d->algo << 20 | (uint64_t)d->op << 16 | (uint64_t)d->type << 8 | d->what;
+}
+
+/* All of it but team, number and count. */
+struct ch_doing ch_doing_unpack(uint64_t what);
+
+/* A call begins; its index. is_serial: the program's threads make no calls at the same time. */
+static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch_doing *d,
+                                       bool is_serial, enum ch_entry_state state)
+{
+    uint64_t index;
+    struct ch_entry *entry;
+
+    if (is_serial) {
+        index = __atomic_load_n(&record->n, __ATOMIC_RELAXED) + 1;
+        __atomic_store_n(&record->n, index, __ATOMIC_RELAXED);
+    } else {
+        index = __atomic_add_fetch(&record->n, 1, __ATOMIC_RELAXED);
+    }
+    entry = &record->entries[index % CH_RECORD_ENTRIES];
+    __atomic_store_n(&entry->number, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->ticks, ch_clock_ticks(), __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->what, ch_doing_pack(d), __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->where, d->team, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->call, d->number, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->count, d->count, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->state, state, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->number, index, __ATOMIC_RELEASE);
+    return index;
+}
+
+static inline void ch_record_mark(struct ch_record *record, uint64_t index,
+                                  enum ch_entry_state state)
+{
+    struct ch_entry *entry = &record->entries[index % CH_RECORD_ENTRIES];
+
+    if (__atomic_load_n(&entry->number, __ATOMIC_RELAXED) == index)
+        __atomic_store_n(&entry->state, state, __ATOMIC_RELAXED);
+}
+
+/* The call of this index, if the record still has it. */
+bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_called *out);
+
+/* The latest call that has not ended, or else the latest; false: there was none. */
+bool ch_record_latest(const struct ch_record *record, struct ch_called *out);
+
+/* The call `number` of team `team`, of collectives or of the rest. */
+bool ch_record_find(const struct ch_record *record, uint32_t team, uint64_t number,
+                    bool is_collective, struct ch_called *out);
+
+/* Is the PE in the call still? */
+static inline bool ch_called_is_running(const struct ch_called *called)
+{
+    return called->state == CH_ENTRY_RUNNING;
+}
+
+static inline bool ch_doing_is_collective(const struct ch_doing *d)
+{
+    return d->what < CH_DOING_FIRST;
+}
+
+/* Are the two calls the same to all PEs of a team? */
+bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b);
+
+/* Seconds since the call began, until now or until the record was copied into a file. */
+double ch_called_seconds(const struct ch_record *record, const struct ch_called *called);
+
+enum { CH_DOING_TEXT_BYTES = 160 };
+
+/* "reduce (512 f32, sum), call 17 of team 0" */
+void ch_doing_text(const struct ch_doing *d, char text[CH_DOING_TEXT_BYTES]);
+
+/* "is in ..., since 12 s", "ended ... 12 s ago", "has made no call yet". */
+void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_BYTES]);
+
+#endif /* CH_RECORD_H */

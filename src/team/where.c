@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "team/where.h"
+
+#include "base/log.h"
+#include "team/check.h"
+#include "team/table.h"
+
+#include <stdio.h>
+
+/* Has the PE begun this call? One whose record is out of reach is not asked. */
+static bool has_begun(const struct ch_team *team, uint32_t pe, const struct ch_doing *call)
+{
+    const struct ch_record *record = team->members[pe].record;
+    struct ch_called called;
+
+    return record == NULL || ch_record_find(record, call->team, call->number,
+                                            ch_doing_is_collective(call), &called);
+}
+
+void ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
+                     char text[CH_WHERE_BYTES])
+{
+    uint32_t first = suspect, n_missing = 0;
+    char more[32] = "", doing[2 * CH_DOING_TEXT_BYTES] = "cannot be looked at from this host";
+
+    for (uint32_t pe = 0; pe < team->n; pe++) {
+        if (pe == team->me || has_begun(team, pe, call)) continue;
+        if (n_missing++ == 0) first = pe;
+    }
+    if (first == team->me) {
+        (void)snprintf(text, CH_WHERE_BYTES, "PEs that have begun the call too");
+        return;
+    }
+    if (n_missing > 1) (void)snprintf(more, sizeof(more), " and %u more", n_missing - 1);
+    if (team->members[first].record != NULL) ch_record_text(team->members[first].record, doing);
+    (void)snprintf(text, CH_WHERE_BYTES, "PE %u%s, which did not come%s: PE %u %s",
+                   team->members[first].world, more, n_missing == 0 ? " in time" : "",
+                   team->members[first].world, doing);
+}
+
+chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
+                                    chorus_status status)
+{
+    const unsigned me = team->members[team->me].world, late = team->members[from].world;
+    char text[CH_DOING_TEXT_BYTES] = "a call";
+    struct ch_called called;
+
+    if (ch_record_latest(team->record, &called) && ch_called_is_running(&called))
+        ch_doing_text(&called.doing, text);
+    if (ch_team_is_refused(team) && !team->is_ending) return ch_team_refusal(team, text);
+    if (status == CHORUS_ERR_ABORTED)
+        return CH_FAIL(status, "%s: PE %u stopped waiting for PE %u: the job is ending", text,
+                       me, late);
+    return CH_FAIL(
+        status,
+        "%s: PE %u waited %.3g s for PE %u, which did not come to a collective call on memory "
+        "or teams; all PEs must make these calls in the same order, or CHORUS_TIMEOUT must be "
+        "longer",
+        text, me, (double)team->patience->timeout_ns / (double)CH_NS_PER_S, late);
+}
+
+static const struct ch_team *team_of(const struct ch_teams *teams, const struct ch_doing *call)
+{
+    for (uint32_t slot = 0; slot < teams->n_slots_used; slot++)
+        if (teams->slots[slot].team != NULL && teams->slots[slot].team->number == call->team)
+            return teams->slots[slot].team;
+    return NULL;
+}
+
+void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *called)
+{
+    const struct ch_team *team = team_of(teams, &called->doing);
+    char missing[CH_WHERE_BYTES], text[CH_WHERE_BYTES + 16];
+
+    if (team == NULL || team->n == 1) return;
+    ch_team_missing(team, &called->doing, team->me, missing);
+    (void)snprintf(text, sizeof(text), "; it waited for %s", missing);
+    ch_error_add(text);
+}
+
+static void deadline_text(const struct ch_patience *patience, char *text, size_t bytes)
+{
+    if (patience->timeout_ns == 0)
+        (void)snprintf(text, bytes, "it waits for ever, as CHORUS_TIMEOUT is 0");
+    else
+        (void)snprintf(text, bytes, "it will fail after %.3g s, which CHORUS_TIMEOUT changes",
+                       (double)patience->timeout_ns / (double)CH_NS_PER_S);
+}
+
+void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patience,
+                   uint64_t waited_ns)
+{
+    const double seconds = (double)waited_ns / (double)CH_NS_PER_S;
+    char text[CH_DOING_TEXT_BYTES], missing[CH_WHERE_BYTES] = "others", deadline[80];
+    const struct ch_team *team;
+    struct ch_called called;
+
+    if (!ch_record_latest(ch_heap_record(teams->heap, teams->me_world), &called) ||
+        !ch_called_is_running(&called))
+        return;
+    ch_doing_text(&called.doing, text);
+    deadline_text(patience, deadline, sizeof(deadline));
+    team = called.doing.what == CH_DOING_wait ? NULL : team_of(teams, &called.doing);
+    if (team != NULL) ch_team_missing(team, &called.doing, team->me, missing);
+    CH_LOG(WARN, "PE %u has waited %.3g s in %s, for %s; %s", teams->me_world, seconds, text,
+           missing, deadline);
+}

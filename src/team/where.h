@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* where.h: messages about waits: which PE is missing, and what it is doing, from the records.
+ */
+#ifndef CH_TEAM_WHERE_H
+#define CH_TEAM_WHERE_H
+
+#include "base/record.h"
+#include "team/team.h"
+
+enum { CH_WHERE_BYTES = 3 * CH_DOING_TEXT_BYTES };
+
+/* "PE 1, which did not come: it is in barrier, call 16 of team 0, since 12 s". `suspect` is the
+ * PE of the team to name if the records show none that is missing; this PE: none is known. */
+void ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
+                     char text[CH_WHERE_BYTES]);
+
+/* Record why a wait for mail of `from` failed. */
+chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
+                                    chorus_status status);
+
+/* Add to the message of this PE's failed call on memory or teams who is missing, and where. */
+void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *called);
+
+/* What this PE waits for, in the log. */
+void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patience,
+                   uint64_t waited_ns);
+
+#endif /* CH_TEAM_WHERE_H */

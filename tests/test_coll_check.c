@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CHORUS_CHECK=1: calls that differ between PEs are refused on all of them, and the message
+ * names the calls of two PEs. Each case is on a team of its own, which is unusable afterwards.
+ */
+#include "api_pes.h"
+
+#include <string.h>
+
+enum { COUNT = 64 };
+
+static chorus_team_t fresh_team(void)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, api_n(), NULL, 0, &team) ==
+           CHORUS_OK);
+    return team;
+}
+
+/* The PE that differs is the middle one of three, or the last of two. */
+static bool is_odd(void)
+{
+    return api_me() == 1;
+}
+
+static bool is_alone(void)
+{
+    return api_n() == 1;
+}
+
+static int reduce_other_count(chorus_team_t team, float *dest, const float *source)
+{
+    return chorus_float_sum_reduce(team, dest, source, is_odd() ? COUNT - 12 : COUNT);
+}
+
+static int broadcast_other_root(chorus_team_t team, float *dest, const float *source)
+{
+    return chorus_float_broadcast(team, dest, source, COUNT, is_odd() ? 1 : 0);
+}
+
+static int reduce_other_type(chorus_team_t team, float *dest, const float *source)
+{
+    if (!is_odd()) return chorus_float_sum_reduce(team, dest, source, COUNT);
+    return chorus_int_max_reduce(team, (int *)(void *)dest, (const int *)(const void *)source,
+                                 COUNT);
+}
+
+static int other_collective(chorus_team_t team, float *dest, const float *source)
+{
+    return is_odd() ? chorus_team_sync(team) : chorus_float_sum_reduce(team, dest, source, 8);
+}
+
+static int one_is_in_place(chorus_team_t team, float *dest, const float *source)
+{
+    return chorus_float_sum_reduce(team, dest, is_odd() ? dest : source, 8);
+}
+
+static int one_has_nothing(chorus_team_t team, float *dest, const float *source)
+{
+    return chorus_float_sum_reduce(team, dest, source, is_odd() ? 8 : 0);
+}
+
+static int forced_by_one(chorus_team_t team, float *dest, const float *source)
+{
+    const chorusx_call call = {.coll = CHORUS_COLL_reduce,
+                               .team = team,
+                               .dest = dest,
+                               .source = source,
+                               .count = 8,
+                               .type = CHORUS_TYPE_f32,
+                               .op = CHORUS_OP_sum,
+                               .algo = is_odd() ? "ring:simple" : "one_shot:ll"};
+
+    return chorusx_collective(&call, NULL);
+}
+
+/* What the odd PE makes, and what the others do. */
+static const struct {
+    int (*call)(chorus_team_t team, float *dest, const float *source);
+    const char *odd, *even;
+    bool may_pass; /* PEs that need not wait, as a root or with count 0, may end before it comes
+                    */
+} mistakes[] = {
+    {reduce_other_count, "reduce (52 f32, sum), call 2 of", "reduce (64 f32, sum), call 2 of",
+     false},
+    {broadcast_other_root, "broadcast (64 f32, root 1)", "broadcast (64 f32, root 0)", true},
+    {reduce_other_type, "reduce (64 i32, max)", "reduce (64 f32, sum)", false},
+    {other_collective, "barrier, call 2 of", "reduce (8 f32, sum)", false},
+    {one_is_in_place, "reduce (8 f32, sum, in place)", "reduce (8 f32, sum), call", false},
+    {one_has_nothing, "reduce (8 f32, sum)", "reduce (0 f32, sum)", true},
+    {forced_by_one, "differ in their algorithms", "differ in their algorithms", false},
+};
+enum { MISTAKES = sizeof(mistakes) / sizeof(mistakes[0]) };
+
+static void calls__that_differ__are_refused_and_named(void)
+{
+    float *dest = chorus_calloc(COUNT, sizeof(float)),
+          *source = chorus_calloc(COUNT, sizeof(float));
+
+    for (int i = 0; i < MISTAKES && !is_alone(); i++) {
+        const chorus_team_t team = fresh_team();
+        int status;
+
+        EXPECT(chorus_team_sync(team) == CHORUS_OK); /* call 1 */
+        status = mistakes[i].call(team, dest, source);
+        if (status == CHORUS_OK)
+            EXPECT(mistakes[i].may_pass);
+        else
+            EXPECT(status == CHORUS_ERR_ARG &&
+                   strstr(chorusx_last_error(), mistakes[i].odd) != NULL &&
+                   strstr(chorusx_last_error(), mistakes[i].even) != NULL);
+        chorus_barrier_all(); /* on another team, which works on */
+        chorus_team_destroy(team);
+    }
+    chorus_free(source);
+    chorus_free(dest);
+}
+
+static void calls__on_streams__are_compared_too(void)
+{
+    float *dest = chorus_calloc(COUNT, sizeof(float)),
+          *source = chorus_calloc(COUNT, sizeof(float));
+    const chorus_team_t team = fresh_team();
+    chorus_stream_t stream;
+    int status;
+
+    EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
+    status = chorusx_float_sum_reduce_on_stream(team, dest, source,
+                                                is_odd() ? COUNT - 1 : COUNT, stream);
+    if (status == CHORUS_OK) status = chorusx_stream_synchronize(stream);
+    EXPECT(is_alone() ? status == CHORUS_OK
+                      : status == CHORUS_ERR_ARG &&
+                            strstr(chorusx_last_error(), "reduce (63 f32") != NULL);
+    EXPECT(chorusx_stream_destroy(stream) == CHORUS_OK);
+    chorus_barrier_all();
+    chorus_team_destroy(team);
+    chorus_free(source);
+    chorus_free(dest);
+}
+
+static void calls__that_agree__pass(void)
+{
+    float *dest = chorus_calloc(COUNT, sizeof(float)),
+          *source = chorus_calloc(COUNT, sizeof(float));
+
+    for (int i = 0; i < 500; i++) {
+        source[0] = (float)(api_me() + i);
+        EXPECT(chorus_float_max_reduce(CHORUS_TEAM_WORLD, dest, source, COUNT) == CHORUS_OK);
+        EXPECT(dest[0] == (float)(api_n() - 1 + i));
+    }
+    chorus_free(source);
+    chorus_free(dest);
+}
+
+/* Last: WORLD is unusable for calls on memory from here on. */
+static void allocations__of_other_bytes__are_refused(void)
+{
+    void *block;
+
+    chorus_free(chorus_malloc(1000)); /* so that the heap need not grow below */
+    if (is_alone()) return;
+    block = chorus_malloc(is_odd() ? 100 : 200);
+    EXPECT(block == NULL);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "100 bytes");
+    EXPECT(strstr(chorusx_last_error(), "200 bytes") != NULL);
+}
+
+#define TESTS(X)                                 \
+    X(calls__that_agree__pass)                   \
+    X(calls__that_differ__are_refused_and_named) \
+    X(calls__on_streams__are_compared_too)       \
+    X(allocations__of_other_bytes__are_refused)
+API_MAIN(TESTS)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chorusrun_where.c: what PEs are doing, from the records of their calls (base/record.h).
+ *
+ * A record lies at the head of the memory that its PE shares. The descriptor of that memory
+ * goes through this process when PEs exchange them, and the record is mapped then, so that it
+ * can be read after the PE has gone.
+ */
+#include "chorusrun.h"
+
+#include "base/clock.h"
+#include "base/record.h"
+#include "heap/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* PEs that are reported in a line each; of more, those that are missing would be hard to find.
+ */
+enum { LINES_MAX = 64 };
+
+void where_watch(struct pe *pe, int fd)
+{
+    struct stat file;
+    char *head;
+
+    if (pe->record != NULL || fstat(fd, &file) != 0 || (size_t)file.st_size < CH_HEAD_BYTES)
+        return;
+    head = mmap(NULL, CH_HEAD_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    if (head == MAP_FAILED) return;
+    if (((struct ch_record *)(void *)(head + CH_DOOR_BYTES))->magic == CH_RECORD_MAGIC)
+        pe->record = (struct ch_record *)(void *)(head + CH_DOOR_BYTES);
+    else
+        (void)munmap(head, CH_HEAD_BYTES);
+}
+
+static void say_one(struct job *job, uint32_t i)
+{
+    const struct pe *pe = &job->pes[i];
+    char text[2 * CH_DOING_TEXT_BYTES] = "has made no call since it joined the job";
+    struct who name;
+
+    if (pe->has_left) {
+        say(job, "  %s has left the job", who(pe, &name));
+        return;
+    }
+    if (pe->record != NULL)
+        ch_record_text(pe->record, text);
+    else if (!pe->has_joined)
+        (void)snprintf(text, sizeof(text), "has not joined the job (chorus_init)");
+    else if (pe->mail.is_waiting)
+        (void)snprintf(text, sizeof(text), "waits in chorus_init for the other PEs");
+    say(job, "  %s %s%s", who(pe, &name), text, pe->is_alive ? "" : "; it has ended");
+}
+
+void where_say(struct job *job)
+{
+    uint32_t n_joined = 0;
+
+    for (uint32_t i = 0; i < job->n_started; i++)
+        if (job->pes[i].has_joined) n_joined++;
+    if (n_joined == 0) return;
+    for (uint32_t i = 0; i < job->n_started && i < LINES_MAX; i++)
+        say_one(job, i);
+    if (job->n_started > LINES_MAX)
+        say(job, "  and %u more PEs; --record keeps the calls of all",
+            job->n_started - LINES_MAX);
+}
+
+/* With the moment of the copy, so that a reader can tell times. */
+static bool write_record(int fd, const struct ch_record *record)
+{
+    struct ch_record copy = *record;
+    size_t done = 0;
+
+    copy.kept_ns = ch_clock_ns();
+    copy.kept_ticks = ch_clock_ticks();
+    while (done < sizeof(copy)) {
+        const ssize_t n = write(fd, (const char *)&copy + done, sizeof(copy) - done);
+
+        if (n > 0)
+            done += (size_t)n;
+        else if (n < 0 && errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
+void where_keep(struct job *job)
+{
+    const char *path = job->args->record;
+    bool is_whole = true;
+    uint32_t n = 0;
+    int fd;
+
+    if (path == NULL) return;
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        say(job, "cannot keep the record in %s: %s", path, strerror(errno));
+        return;
+    }
+    for (uint32_t i = 0; i < job->n_started && is_whole; i++) {
+        if (job->pes[i].record == NULL) continue;
+        is_whole = write_record(fd, job->pes[i].record);
+        n++;
+    }
+    if (n == 0) say(job, "no PE of this host has a record of its calls yet");
+    if (close(fd) != 0 || !is_whole)
+        say(job, "cannot keep the record in %s: %s", path, strerror(errno));
+    else
+        say(job, "%s has the last calls of %u PEs; read it with chorus-info record %s", path, n,
+            path);
+}
