@@ -29,7 +29,8 @@ enum {
 /* clang-format off */
 /* Commands: name, takes an operand. */
 #define COMMAND_LIST(X) \
-    X(explain, true) X(algorithms, false) X(options, false) X(version, false) X(start, false) X(check, true)
+    X(explain, true) X(algorithms, false) X(options, false) X(version, false) X(start, false) X(check, true) \
+    X(job, true) X(record, true)
 
 static const struct argp_option options[] = {
     {"bytes", KEY_BYTES, "BYTES", 0, "explain: bytes of the message, such as 64K", 0},
@@ -164,7 +165,8 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         options,
         parse_option,
-        "explain COLL | algorithms | options | version | start | check FILE",
+        "explain COLL | algorithms | options | version | start | check FILE | job PID | record "
+        "FILE",
         "What Chorus has, and why a call would choose what.\v"
         "explain COLL   the plan for a call, its rule, and why the rules before it did not "
         "apply\n"
@@ -174,7 +176,10 @@ int main(int argc, char **argv)
         "here\n"
         "start          by what a job would be started that this process were in, and why by "
         "nothing else\n"
-        "check FILE     read a rule table and say what is in it",
+        "check FILE     read a rule table and say what is in it\n"
+        "job PID        what each PE of a running job is doing; PID is of chorusrun, or of a "
+        "PE\n"
+        "record FILE    the last calls of a job, from chorusrun --record, and where PEs differ",
         NULL,
         NULL,
         NULL};

@@ -11,7 +11,7 @@
 
 /* Null texts were not given. */
 struct info_args {
-    const char *command, *operand; /* operand: explain's collective, check's file */
+    const char *command, *operand; /* operand: explain's collective, a file, or a process */
     const char *bytes, *pes, *nodes, *dtype, *op, *machine, *gpu, *cores;
     bool is_in_place;
 };
@@ -23,5 +23,8 @@ CH_MUST_CHECK chorus_status info_options(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_version(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_start(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_check(const struct info_args *args);
+
+CH_MUST_CHECK chorus_status info_job(const struct info_args *args);
+CH_MUST_CHECK chorus_status info_record(const struct info_args *args);
 
 #endif /* CHORUS_INFO_H */

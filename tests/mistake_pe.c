@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mistake_pe.c: a PE of a job in which PE 1 makes the mistake that the argument names. */
+#include "chorus/chorusx.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COUNT = 512, FEWER = 500, LONG_S = 100 };
+
+int main(int argc, char **argv)
+{
+    const char *mistake = argc > 1 ? argv[1] : "";
+    float *dest, *source;
+    int status, is_odd;
+
+    if (chorus_init() != CHORUS_OK) return 2;
+    is_odd = chorus_my_pe() == 1;
+    dest = chorus_calloc(COUNT, sizeof(float));
+    source = chorus_calloc(COUNT, sizeof(float));
+    if (chorus_team_sync(CHORUS_TEAM_WORLD) != CHORUS_OK) return 3;
+    if (is_odd && strcmp(mistake, "late") == 0) (void)sleep(LONG_S);
+    status = chorus_float_sum_reduce(CHORUS_TEAM_WORLD, dest, source,
+                                     is_odd && strcmp(mistake, "count") == 0 ? FEWER : COUNT);
+    if (status == CHORUS_OK) status = chorus_team_sync(CHORUS_TEAM_WORLD);
+    if (status != CHORUS_OK) (void)fprintf(stderr, "%s\n", chorusx_last_error());
+    if (status != CHORUS_OK) return 4;
+    if (strcmp(mistake, "count") == 0) return 5; /* not found out */
+    chorus_finalize();
+    return 0;
+}

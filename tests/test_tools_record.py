@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What chorusrun and chorus-info say of a job in which one PE makes a mistake."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+chorusrun, chorus_info, program = sys.argv[1:]
+
+
+def expect(pattern, text):
+    if not re.search(pattern, text):
+        sys.exit(f"no \"{pattern}\" in:\n{text}")
+
+
+def run(arguments, **environment):
+    done = subprocess.run([chorusrun, "-n", "3", *arguments], stderr=subprocess.PIPE, text=True,
+                          env=os.environ | environment, timeout=60, check=False)
+    return done.returncode, done.stderr
+
+
+def info(*arguments):
+    return subprocess.run([chorus_info, *arguments], stdout=subprocess.PIPE, text=True, timeout=60,
+                          check=True).stdout
+
+
+REDUCE = r"reduce \(512 f32, sum\), call 2 of team 0"
+FEWER = r"reduce \(500 f32, sum\), call 2 of team 0"
+
+# Each PE's line, and the call that differs, from the file.
+with tempfile.TemporaryDirectory() as folder:
+    record = os.path.join(folder, "calls")
+    code, text = run(["--record", record, program, "count"], CHORUS_TIMEOUT="2")
+    expect(r"chorusrun:   PE 1 .*call \d of team 0", text)
+    expect("has the last calls of 3 PEs", text)
+    text = info("record", record)
+    expect(f"first call in which PEs differ:\n.*\n?PE 1 made {FEWER}", text.replace(
+        "PE 0 made reduce (512 f32, sum), call 2 of team 0\n", ""))
+
+# The check finds it at once, on the PEs that are in the call.
+code, text = run([program, "count"], CHORUS_CHECK="1", CHORUS_TIMEOUT="50")
+expect(f"chorus_float_sum_reduce: the calls of two PEs differ: PE . makes .*{FEWER}", text)
+expect(REDUCE, text)
+if code != 4:
+    sys.exit(f"the job ended with {code}")
+
+# A wait is reported, ends, and says where the missing PE is.
+code, text = run([program, "late"], CHORUS_WARN="0.2", CHORUS_TIMEOUT="1")
+LAST = "PE 1 is in no call of the library; its last was barrier, call 1 of team 0"
+expect(f"warn: .*PE [02] has waited 0.2.* s in {REDUCE}, for PE 1, which did not come: {LAST}", text)
+expect("it will fail after 1 s, which CHORUS_TIMEOUT changes", text)
+expect(f"PE [02] waited 1 s for PE 1, which did not come: {LAST}", text)
+
+# A job that runs, from within and from outside.
+with subprocess.Popen([chorusrun, "-n", "3", "--timeout", "60", program, "late"], stderr=subprocess.PIPE,
+                      text=True) as job:
+    for _ in range(200):
+        time.sleep(0.1)
+        seen = subprocess.run([chorus_info, "job", str(job.pid)], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, timeout=60, check=False).stdout
+        if len(re.findall(f"PE [02] .*has been in {REDUCE}", seen)) == 2:
+            break
+    expect(LAST.removeprefix("PE 1 "), seen)
+    expect("PE 1 has not begun it", seen)
+    job.send_signal(signal.SIGQUIT)
+    told = [job.stderr.readline() for _ in range(3)]
+    expect(f"PE 0 .*has been in {REDUCE}", told[0])
+    expect(LAST.removeprefix("PE 1 "), told[1])
+    if job.poll() is not None:
+        sys.exit("SIGQUIT ended the job")
+    job.terminate()
+    job.communicate(timeout=60)

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chorus-info-record.c: what PEs did, from the records of their calls: of a running job, or of
+ * a file that chorusrun --record wrote. */
+#include "chorus-info.h"
+
+#include "base/number.h"
+#include "base/record.h"
+#include "heap/segment.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Records of PEs, by number. */
+struct records {
+    const struct ch_record **of; /* mapped until the program ends; the list is owned */
+    uint32_t n;
+};
+
+static bool add(struct records *all, const struct ch_record *record)
+{
+    const struct ch_record **grown = realloc(all->of, (all->n + 1) * sizeof(*all->of));
+
+    if (grown == NULL) return false;
+    all->of = grown;
+    for (uint32_t i = 0; i < all->n; i++)
+        if (grown[i]->pe == record->pe) return true; /* found twice */
+    grown[all->n++] = record;
+    return true;
+}
+
+static int by_pe(const void *a, const void *b)
+{
+    const struct ch_record *const *x = a, *const *y = b;
+
+    return (*x)->pe < (*y)->pe ? -1 : (*x)->pe > (*y)->pe;
+}
+
+static void say_all(const struct records *all)
+{
+    char text[2 * CH_DOING_TEXT_BYTES];
+
+    for (uint32_t i = 0; i < all->n; i++) {
+        ch_record_text(all->of[i], text);
+        (void)printf("PE %u (pid %llu) %s\n", all->of[i]->pe,
+                     (unsigned long long)all->of[i]->pid, text);
+    }
+}
+
+/* A call of one PE. */
+struct event {
+    struct ch_called called;
+    uint32_t at; /* in struct records */
+};
+
+/* By team, collectives or the rest, number, PE. */
+static int by_call(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    const struct ch_doing *p = &x->called.doing, *q = &y->called.doing;
+    const int k = ch_doing_is_collective(p), l = ch_doing_is_collective(q);
+
+    if (p->team != q->team) return p->team < q->team ? -1 : 1;
+    if (k != l) return k - l;
+    if (p->number != q->number) return p->number < q->number ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static bool same_chain(const struct event *a, const struct event *b)
+{
+    return a->called.doing.team == b->called.doing.team &&
+           ch_doing_is_collective(&a->called.doing) == ch_doing_is_collective(&b->called.doing);
+}
+
+/* Calls of all PEs that PEs make together; null if there is no memory. */
+static struct event *collect(const struct records *all, size_t *n_out)
+{
+    struct event *events = malloc(((size_t)all->n * CH_RECORD_ENTRIES + 1) * sizeof(*events));
+
+    *n_out = 0;
+    for (uint32_t i = 0; events != NULL && i < all->n; i++)
+        for (uint64_t at = 0; at < CH_RECORD_ENTRIES; at++) {
+            struct event *event = &events[*n_out];
+
+            event->at = i;
+            if (ch_record_read(all->of[i], all->of[i]->entries[at].number, &event->called) &&
+                event->called.doing.what != CH_DOING_wait)
+                (*n_out)++;
+        }
+    if (events != NULL) qsort(events, *n_out, sizeof(*events), by_call);
+    return events;
+}
+
+/* Of PEs that made calls of this chain, some have not come to [lo, hi), which is one call. */
+static bool lacks_some(const struct event *first, const struct event *lo,
+                       const struct event *hi, const struct event *end, uint64_t *last,
+                       uint32_t n)
+{
+    uint32_t n_here = 0, n_all = 0;
+
+    memset(last, 0, n * sizeof(*last));
+    for (const struct event *e = first; e < end; e++)
+        if (e->called.doing.number > last[e->at]) last[e->at] = e->called.doing.number;
+    for (uint32_t i = 0; i < n; i++) {
+        n_all += last[i] != 0 || lo->called.doing.team == 0; /* of which all PEs are */
+        n_here += last[i] >= lo->called.doing.number;
+    }
+    return hi > lo && n_here < n_all;
+}
+
+static bool differ(const struct event *lo, const struct event *hi)
+{
+    for (const struct event *e = lo + 1; e < hi; e++)
+        if (!ch_doing_agrees(&lo->called.doing, &e->called.doing)) return true;
+    return false;
+}
+
+/* A call in which PEs differ. */
+struct difference {
+    const struct event *lo, *hi; /* those that made it; null: none */
+    const struct event *first, *end;
+};
+
+/* The first of a chain, which is [first, end). */
+static void search(const struct event *first, const struct event *end, uint64_t *last,
+                   uint32_t n, struct difference *found)
+{
+    for (const struct event *lo = first, *hi; lo < end; lo = hi) {
+        for (hi = lo + 1; hi < end && hi->called.doing.number == lo->called.doing.number;)
+            hi++;
+        if (!differ(lo, hi) && !lacks_some(first, lo, hi, end, last, n)) continue;
+        if (found->lo == NULL || lo->called.ticks < found->lo->called.ticks)
+            *found = (struct difference){lo, hi, first, end};
+        return;
+    }
+}
+
+static void say_difference(const struct records *all, const struct difference *d,
+                           uint64_t *last)
+{
+    char text[2 * CH_DOING_TEXT_BYTES];
+
+    (void)printf("\nThe first call in which PEs differ:\n");
+    for (const struct event *e = d->lo; e < d->hi; e++) {
+        ch_doing_text(&e->called.doing, text);
+        (void)printf("PE %u made %s\n", all->of[e->at]->pe, text);
+    }
+    if (!lacks_some(d->first, d->lo, d->hi, d->end, last, all->n)) return;
+    for (uint32_t i = 0; i < all->n; i++)
+        if (last[i] < d->lo->called.doing.number &&
+            (last[i] != 0 || d->lo->called.doing.team == 0))
+            (void)printf("PE %u has not begun it\n", all->of[i]->pe);
+}
+
+static chorus_status compare(const struct records *all)
+{
+    uint64_t *last = calloc(all->n + 1, sizeof(*last));
+    struct difference found = {0};
+    size_t n = 0;
+    struct event *events = collect(all, &n);
+
+    if (last == NULL || events == NULL) {
+        free(last);
+        free(events);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the calls of %u PEs", all->n);
+    }
+    for (size_t lo = 0, hi; lo < n; lo = hi) {
+        for (hi = lo + 1; hi < n && same_chain(&events[lo], &events[hi]);)
+            hi++;
+        search(&events[lo], &events[hi], last, all->n, &found);
+    }
+    if (found.lo != NULL)
+        say_difference(all, &found, last);
+    else
+        (void)printf("\nIn all calls that the records have, PEs agree.\n");
+    free(events);
+    free(last);
+    return CHORUS_OK;
+}
+
+/* Of a file, or of the memory of a PE: `offset` bytes from its start. Null: there are none. */
+static const char *map(int fd, size_t bytes)
+{
+    char *const start = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+
+    return start == MAP_FAILED ? NULL : start;
+}
+
+chorus_status info_record(const struct info_args *args)
+{
+    const int fd = open(args->operand, O_RDONLY | O_CLOEXEC);
+    struct records all = {NULL, 0};
+    struct stat file = {0};
+    const char *start;
+    chorus_status status = CHORUS_OK;
+
+    if (fd < 0 || fstat(fd, &file) != 0) {
+        status = CH_FAIL(CHORUS_ERR_ARG, "cannot read %s: %s", args->operand, strerror(errno));
+        if (fd >= 0) (void)close(fd);
+        return status;
+    }
+    start = file.st_size > 0 ? map(fd, (size_t)file.st_size) : NULL;
+    (void)close(fd);
+    for (size_t at = 0; start != NULL && at + sizeof(struct ch_record) <= (size_t)file.st_size;
+         at += sizeof(struct ch_record)) {
+        const struct ch_record *record = (const struct ch_record *)(const void *)(start + at);
+
+        if (record->magic != CH_RECORD_MAGIC || !add(&all, record)) break;
+    }
+    if (all.n == 0)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s has no record of calls; expected a file of chorusrun --record",
+                       args->operand);
+    qsort(all.of, all.n, sizeof(all.of[0]), by_pe);
+    say_all(&all);
+    status = compare(&all);
+    free(all.of);
+    return status;
+}
+
+/* The record in the memory that this descriptor of a process is, if it is that of a PE. */
+static const struct ch_record *record_in(const char *path)
+{
+    const struct ch_record *record = NULL;
+    char target[64] = "";
+    struct stat file;
+    const char *head;
+    int fd;
+
+    if (readlink(path, target, sizeof(target) - 1) < 0 ||
+        strncmp(target, "/memfd:chorus", strlen("/memfd:chorus")) != 0)
+        return NULL;
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return NULL;
+    if (fstat(fd, &file) == 0 && (size_t)file.st_size >= CH_HEAD_BYTES &&
+        (head = map(fd, CH_HEAD_BYTES)) != NULL)
+        record = (const struct ch_record *)(const void *)(head + CH_DOOR_BYTES);
+    (void)close(fd);
+    return record != NULL && record->magic == CH_RECORD_MAGIC ? record : NULL;
+}
+
+static void look_at(struct records *all, long pid)
+{
+    char path[PATH_MAX];
+    const struct dirent *entry;
+    DIR *folder;
+
+    (void)snprintf(path, sizeof(path), "/proc/%ld/fd", pid);
+    folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        const struct ch_record *record;
+
+        (void)snprintf(path, sizeof(path), "/proc/%ld/fd/%s", pid, entry->d_name);
+        record = record_in(path);
+        if (record != NULL && !add(all, record)) break;
+    }
+    if (folder != NULL) (void)closedir(folder);
+}
+
+/* The process and all that it started. */
+static void look_below(struct records *all, long pid, int depth)
+{
+    enum { DEPTH_MAX = 8 }; /* of wrappers around a PE */
+    char path[64];
+    FILE *children;
+    long child;
+
+    look_at(all, pid);
+    (void)snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", pid, pid);
+    children = depth < DEPTH_MAX ? fopen(path, "re") : NULL;
+    while (children != NULL && fscanf(children, "%ld", &child) == 1)
+        look_below(all, child, depth + 1);
+    if (children != NULL) (void)fclose(children);
+}
+
+chorus_status info_job(const struct info_args *args)
+{
+    struct records all = {NULL, 0};
+    uint64_t pid = 0;
+    chorus_status status;
+
+    if (!ch_number_whole(args->operand, 1, INT_MAX, &pid))
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "\"%s\" is no process; expected the number of a chorusrun, or of a PE",
+                       args->operand);
+    look_below(&all, (long)pid, 0);
+    if (all.n == 0)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "process %s has no PEs that this user may look at; expected a chorusrun "
+                       "whose PEs are past chorus_init, or a PE",
+                       args->operand);
+    qsort(all.of, all.n, sizeof(all.of[0]), by_pe);
+    say_all(&all);
+    if (all.n < all.of[0]->n_pes)
+        (void)printf("of %u PEs; give the number of chorusrun for the others on this host\n",
+                     all.of[0]->n_pes);
+    status = compare(&all);
+    free(all.of);
+    return status;
+}
