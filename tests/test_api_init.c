@@ -335,7 +335,8 @@ START_TEST(run_threads__pe_comes_too_late__all_end_and_give_all_back)
     ck_assert_int_eq(setenv("CHORUS_TIMEOUT", "1", 1), 0);
     (void)chorusx_set_error_handler(keep_report);
     ASSERT_FAILS(chorusx_run_threads(2, stay_too_long, NULL), CHORUS_ERR_TIMEOUT,
-                 "PE 0: chorus_finalize: exchange among all PEs: 1 of 2 PEs came within 1 s; PE 1 did not");
+                 "PE 0: chorus_finalize: exchange among all PEs: 1 of 2 PEs came within 1 s; "
+                 "PE 1 did not");
     ASSERT_REPORT(CHORUS_ERR_TIMEOUT, "PE 1 waited");
     ck_assert_int_eq(unsetenv("CHORUS_TIMEOUT"), 0);
     ck_assert_int_eq(chorusx_run_threads(2, leave_early, NULL), CHORUS_OK);
@@ -476,8 +477,9 @@ START_TEST(init__mistyped_setting__warns)
 
     ck_assert_int_eq(setenv("CHORUS_TIMOUT", "3", 1), 0);
     ck_assert_int_eq(run_child(start_and_end, text), 0);
-    ck_assert_str_eq(
-        text, "chorus 0 warn: CHORUS_TIMOUT is no setting; did you mean CHORUS_TIMEOUT?\n");
+    ck_assert_ptr_nonnull(strstr(
+        text, " PE 0 warn: CHORUS_TIMOUT is no setting; did you mean CHORUS_TIMEOUT?\n"));
+    ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
     ck_assert_int_eq(setenv("CHORUS_LOG", "error", 1), 0);
     ck_assert_int_eq(run_child(start_and_end, text), 0);
     ck_assert_str_eq(text, "");

@@ -26,8 +26,8 @@ static int run(const char *environment, const char *arguments)
 static const struct {
     const char *arguments, *message; /* message: after "chorus-info: " */
 } refusals[] = {
-    {"", "no command; expected explain, algorithms, options, version, start or check"},
-    {"explan", "unknown command \"explan\"; expected explain, algorithms, options, version, start or check; did you mean \"explain\"?"},
+    {"", "no command; expected explain, algorithms, options, version, start, check, job or record"},
+    {"explan", "unknown command \"explan\"; expected explain, algorithms, options, version, start, check, job or record; did you mean \"explain\"?"},
     {"explain", "explain needs a word after it; see --help"},
     {"version 2", "version takes no word after it; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"reduce\"?"},
@@ -341,7 +341,7 @@ START_TEST(info__mistyped_variable__warns)
 {
     ck_assert_int_eq(run("CHORUS_TIMOUT=3 CHORUS_PE=1 CHORUS_OF_ANOTHER=1", "options"), 0);
     ck_assert_ptr_nonnull(strstr(
-        output, "chorus warn: CHORUS_TIMOUT is no setting; did you mean CHORUS_TIMEOUT?\n"));
+        output, " warn: CHORUS_TIMOUT is no setting; did you mean CHORUS_TIMEOUT?\n"));
     ck_assert_ptr_null(strstr(output, "CHORUS_PE is no"));
     ck_assert_ptr_null(strstr(output, "CHORUS_OF_ANOTHER is no"));
     ck_assert_int_eq(run("CHORUS_TUNNING=x", "explain reduce --pes 2 --bytes 8"), 0);

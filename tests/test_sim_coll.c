@@ -3,7 +3,7 @@
  * test_sim_coll: every algorithm on the simulated machine, for thousands of seeds.
  *
  *   test_sim_coll [--algo COLL:NAME:PROTO] [--pes N] [--seeds COUNT | --seed S] [--part I/OF]
- *                 [--net]
+ *                 [--net] [--help]
  *
  * --net: on several hosts alone; else on one, and then on several, what does without `map`.
  *
@@ -17,6 +17,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char usage[] =
+    "test_sim_coll [--algo COLL:NAME:PROTO] [--pes N] [--seeds COUNT | --seed S]\n"
+    "              [--part I/OF] [--net]\n"
+    "Runs algorithms on the simulated machine and compares each result with the oracle's.\n"
+    "  --algo   this one, as chorus-info algorithms names it; all, if it is not given\n"
+    "  --pes    on this many PEs; on 1 to 64, if it is not given\n"
+    "  --seeds  with seeds 0 to COUNT - 1; --seed: with one, as a failure's replay line has "
+    "it\n"
+    "  --part   of all algorithms each OF-th, from the I-th on\n"
+    "  --net    PEs on several hosts alone\n";
 
 struct wanted {
     const char *algo; /* null: all */
@@ -94,25 +105,28 @@ static int run_all(const struct wanted *wanted, uint32_t part, uint32_t parts)
         run++;
         all_well = run_algo(&ch_algos[i], wanted) && all_well;
     }
-    if (run == 0) printf("no algorithm is called %s\n", wanted->algo);
+    if (run == 0 && wanted->algo != NULL) printf("no algorithm is called %s\n", wanted->algo);
+    if (all_well && run != 0) printf("all is well: %u algorithms\n", run);
     return all_well && run != 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"algo", required_argument, NULL, 'a'},
-                                            {"pes", required_argument, NULL, 'n'},
-                                            {"seed", required_argument, NULL, 's'},
-                                            {"seeds", required_argument, NULL, 'r'},
-                                            {"part", required_argument, NULL, 'p'},
-                                            {"net", no_argument, NULL, 'w'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"algo", required_argument, NULL, 'a'}, {"pes", required_argument, NULL, 'n'},
+        {"seed", required_argument, NULL, 's'}, {"seeds", required_argument, NULL, 'r'},
+        {"part", required_argument, NULL, 'p'}, {"net", no_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0}};
     struct wanted wanted = {NULL, 0, 0, 2000, false, false};
     uint32_t part = 0, parts = 1;
 
     for (int key; (key = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         char *rest = optarg;
 
+        if (key == 'h') {
+            (void)fputs(usage, stdout);
+            return EXIT_SUCCESS;
+        }
         if (key == 'w') {
             wanted.is_net = true;
         } else if (key == 'a') {
@@ -128,6 +142,7 @@ int main(int argc, char **argv)
             part = (uint32_t)strtoul(rest, &rest, 10);
             parts = *rest == '/' ? (uint32_t)strtoul(rest + 1, NULL, 10) : 0;
         } else {
+            (void)fputs(usage, stderr);
             return EXIT_FAILURE;
         }
     }

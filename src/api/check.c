@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check.c: what a collective call must satisfy before anything is selected or sent. */
+#include "api/argument.h"
 #include "api/coll.h"
 
 /* Which buffer holds a block for each PE; the other, or both, hold one. */
@@ -142,14 +143,11 @@ static inline chorus_status check_values(const struct ch_context *context,
                                                      : check_pattern(args, team, extent_out);
 }
 
-static chorus_status refuse_buffer(const struct ch_args *args, const char *name,
-                                   const void *buffer, size_t bytes, bool is_misplaced)
+static chorus_status refuse_buffer(const struct ch_context *context, const struct ch_args *args,
+                                   const char *name, const void *buffer, size_t bytes,
+                                   bool is_misplaced)
 {
-    if (is_misplaced)
-        return CH_FAIL(CHORUS_ERR_NOT_SYMMETRIC,
-                       "%s: %s %p (%zu bytes) is not in the symmetric heap; allocate it with "
-                       "chorus_malloc",
-                       args->function, name, buffer, bytes);
+    if (is_misplaced) return ch_check_symmetric(context, args->function, name, buffer, bytes);
     return CH_FAIL(CHORUS_ERR_ARG, "%s: %s %p is not aligned to the %zu bytes its type needs",
                    args->function, name, buffer, ch_type_align[args->call->type]);
 }
@@ -162,7 +160,7 @@ static inline chorus_status check_buffer(const struct ch_context *context,
 
     if (is_here && ((uintptr_t)buffer & (ch_type_align[args->call->type] - 1)) == 0)
         return CHORUS_OK;
-    return refuse_buffer(args, name, buffer, bytes, !is_here);
+    return refuse_buffer(context, args, name, buffer, bytes, !is_here);
 }
 
 /* In place means: dest is source, or one of them is this PE's block of the other. */

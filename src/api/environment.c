@@ -3,9 +3,11 @@
 
 #include "base/log.h"
 #include "base/option.h"
+#include "base/version.h"
 #include "boot/wire.h"
 #include "select/name.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +32,13 @@ static const char *const known[] = {
 };
 enum { KNOWN = sizeof(known) / sizeof(known[0]) };
 
+/* Those that come first are settings. */
+enum {
+#define X(NAME, field, KIND, initial, text) +1
+    SETTINGS = 0 CH_OPTION_LIST(X)
+#undef X
+};
+
 static void check(const char *name)
 {
     const char *near;
@@ -39,6 +48,26 @@ static void check(const char *name)
     near = ch_name_nearest(known, KNOWN, name + PREFIX_CHARS);
     if (near != NULL && secure_getenv(name) != NULL)
         CH_LOG(WARN, "%s is no setting; did you mean " PREFIX "%s?", name, near);
+}
+
+void ch_environment_tell(uint32_t n_pes, uint32_t n_nodes, const char *where, uint64_t digest)
+{
+    char set[512] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < SETTINGS; i++) {
+        char name[64];
+        const char *value;
+
+        (void)snprintf(name, sizeof(name), PREFIX "%s", known[i]);
+        value = secure_getenv(name);
+        if (value != NULL && used < sizeof(set))
+            used += (size_t)snprintf(set + used, sizeof(set) - used, " %s=%s", name, value);
+    }
+    CH_LOG(INFO,
+           "Chorus " CH_VERSION
+           ": PEs: %u, hosts: %u, objects in %s, rule tables %016llx; set:%s",
+           n_pes, n_nodes, where, (unsigned long long)digest, used == 0 ? " no variable" : set);
 }
 
 void ch_environment_warn(void)

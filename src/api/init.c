@@ -111,6 +111,10 @@ static chorus_status start(const char *function, int level, unsigned flags,
     if (boot->me == 0) ch_environment_warn();
     CH_TRY(ch_error_in(function, ch_context_open(&options, boot, level, &context)));
     ch_context_set_process(context);
+    if (boot->me == 0)
+        ch_environment_tell(boot->n, boot->n_nodes,
+                            context->gpu != NULL ? "GPU memory" : "host memory",
+                            ch_select_digest(context->select));
     return CHORUS_OK;
 }
 

@@ -3,9 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 2048 };
+enum { LINE_BYTES = 2048, NS_PER_MS = 1000000 };
 
 enum ch_log_level ch_log_level_max = CH_LOG_WARN;
 
@@ -39,14 +40,18 @@ void ch_log_name_pe(int pe)
 /* One write(2) a line, so that lines of several PEs do not mix. */
 static void to_stderr(enum ch_log_level level, const char *line)
 {
-    char out[LINE_BYTES + 64];
+    char out[LINE_BYTES + 96], at[32], pe[24] = "";
+    struct timespec now = {0, 0};
+    struct tm parts;
     int bytes;
 
-    if (thread_pe < 0)
-        bytes = snprintf(out, sizeof(out), "chorus %s: %s\n", level_names[level], line);
-    else
-        bytes = snprintf(out, sizeof(out), "chorus %d %s: %s\n", thread_pe, level_names[level],
-                         line);
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    if (localtime_r(&now.tv_sec, &parts) == NULL ||
+        strftime(at, sizeof(at), "%H:%M:%S", &parts) == 0)
+        at[0] = '\0';
+    if (thread_pe >= 0) (void)snprintf(pe, sizeof(pe), " PE %d", thread_pe);
+    bytes = snprintf(out, sizeof(out), "chorus %s.%03ld%s %s: %s\n", at,
+                     now.tv_nsec / NS_PER_MS, pe, level_names[level], line);
     if (bytes < 0) return;
     if ((size_t)bytes >= sizeof(out)) bytes = (int)sizeof(out) - 1;
     if (write(STDERR_FILENO, out, (size_t)bytes) < 0) return; /* nowhere left to complain */

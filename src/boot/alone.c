@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alone.c: a process that no launcher started is a job of one PE. */
+#include "base/log.h"
+#include "base/number.h"
 #include "boot/place.h"
 #include "boot/ways.h"
 
@@ -29,6 +31,26 @@ static const struct ch_boot_ops alone_ops = {
     .abort_job = NULL,
 };
 
+/* A launcher that this library does not understand starts as many jobs as processes. */
+static void warn_of_launcher(void)
+{
+    static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
+                                         "SLURM_STEP_NUM_TASKS"};
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        const char *text = secure_getenv(counts[i]);
+        uint64_t n;
+
+        if (text == NULL || !ch_number_whole(text, 2, UINT32_MAX, &n)) continue;
+        CH_LOG(WARN,
+               "this process is a job of one PE, though a launcher started %s of them (%s); "
+               "start programs with chorusrun -n %s, or by a launcher that speaks PMIx, if "
+               "this library was built with it (chorus-info start)",
+               text, counts[i], text);
+        return;
+    }
+}
+
 static chorus_status alone_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
     struct ch_boot *boot = malloc(sizeof(*boot));
@@ -36,6 +58,7 @@ static chorus_status alone_open(uint64_t timeout_ns, struct ch_boot **boot_out)
     if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
     *boot = (struct ch_boot){
         .ops = &alone_ops, .n = 1, .n_cores = ch_place_count_cores(), .timeout_ns = timeout_ns};
+    warn_of_launcher();
     *boot_out = boot;
     return CHORUS_OK;
 }

@@ -429,13 +429,15 @@ void plan_describe(const struct plan *plan, const struct plan_call *call, char *
                    size_t text_bytes)
 {
     static const char *const places[] = {"apart", "in place", "in place in the own block"};
+    const bool reduces = ch_coll_reduces(call->algo->coll);
 
     (void)snprintf(
         text_out, text_bytes,
-        "%s:%s:%s of %zu %s (%s), root %u, radix %u, chunks of %zu and %zu, source +%zu, "
+        "%s:%s:%s of %zu %s%s%s, root %u, radix %u, chunks of %zu and %zu, source +%zu, "
         "dest +%zu, strides %zu and %zu, steps %zu and %zu, %s",
         ch_coll_names[call->algo->coll], call->algo->name, ch_proto_names[call->algo->proto],
-        call->count, ch_type_names[call->type], ch_op_names[call->op], call->root, call->radix,
+        call->count, ch_type_names[call->type], reduces ? ", " : "",
+        reduces ? ch_op_names[call->op] : "", call->root, call->radix,
         plan->layout.chunk_bytes[CH_CELL_simple], plan->layout.chunk_bytes[CH_CELL_ll],
         call->source.offset - plan->layout.dup_bytes,
         call->dest.offset - plan->layout.dup_bytes, call->source.stride, call->dest.stride,
