@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/argument.h"
 
+#include "api/guard.h"
+
 #include <stdint.h>
 
 chorus_status ch_check_pe(const struct ch_context *context, const char *function, int pe)
@@ -23,7 +25,9 @@ chorus_status ch_check_bytes(const char *function, size_t count, size_t element_
 chorus_status ch_check_symmetric(const struct ch_context *context, const char *function,
                                  const char *name, const void *address, size_t bytes)
 {
-    if (bytes == 0 || ch_heap_contains(context->heap, address, bytes)) return CHORUS_OK;
+    if (bytes == 0 || ch_heap_contains(context->heap, address, bytes))
+        return ch_guards(context) ? ch_guard_inside(context, function, name, address, bytes)
+                                  : CHORUS_OK;
     if (ch_heap_contains(context->heap, address, 1))
         return CH_FAIL(CHORUS_ERR_NOT_SYMMETRIC,
                        "%s: %s is %p, in the symmetric heap, but the %zu bytes there end past "

@@ -3,6 +3,7 @@
 #include "api/coll.h"
 
 #include "api/doing.h"
+#include "api/guard.h"
 #include "coll/cuda/multimem.h"
 
 #include <string.h>
@@ -230,6 +231,53 @@ static bool is_nothing(const chorusx_call *call)
            !ch_coll_is_uneven(call->coll);
 }
 
+/* A block of each buffer lies in an object, and this thread may make calls. */
+static chorus_status look_at(const struct ch_context *context, const struct ch_args *args)
+{
+    const chorusx_call *call = args->call;
+    const size_t bytes = call->count * ch_type_bytes[call->type];
+
+    CH_TRY(ch_guard_thread(context, args->function));
+    if (call->coll == CHORUS_COLL_barrier) return CHORUS_OK;
+    CH_TRY(ch_guard_inside(context, args->function, "dest", call->dest, bytes));
+    return ch_guard_inside(context, args->function, "source", call->source, bytes);
+}
+
+static chorus_status guard(const struct ch_context *context, const struct ch_args *args,
+                           uint64_t index)
+{
+    const chorus_status status = look_at(context, args);
+
+    if (status != CHORUS_OK)
+        ch_record_mark(ch_heap_record(context->heap, context->boot->me), index,
+                       CH_ENTRY_FAILED);
+    return status;
+}
+
+/* A blocking call whose source must be the same afterwards. */
+static __attribute__((noinline)) chorus_status launch_guarded(struct ch_context *context,
+                                                              const struct ch_call *call,
+                                                              const struct ch_args *args)
+{
+    const size_t bytes = call->count * ch_type_bytes[call->type];
+    const uint64_t sum = ch_guard_sum(call->src, bytes);
+
+    CH_TRY(launch(context, call, args));
+    if (ch_guard_sum(call->src, bytes) == sum) return CHORUS_OK;
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "%s: source %p (%zu bytes) was written while the call ran; dest may be wrong",
+        args->function, call->src, bytes);
+}
+
+/* Can and shall the source be compared? */
+static bool is_to_compare(const struct ch_context *context, const struct ch_args *args,
+                          bool is_apart)
+{
+    return ch_guards(context) && is_apart && !args->is_on_stream && context->gpu == NULL &&
+           args->call->coll != CHORUS_COLL_barrier && args->call->source_counts == NULL;
+}
+
 /* The call gets its number on the team and an entry in the record; what has no meaning to its
  * collective is 0, so that PEs can compare the rest; and whether it is in place, where only
  * some PEs may be. */
@@ -257,6 +305,7 @@ static inline chorus_status enter(const struct ch_context *context, const struct
     call->index = ch_record_begin(team->record, &doing, is_serial,
                                   args->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
     if (__builtin_expect(team->check == NULL, 1)) return CHORUS_OK;
+    if (ch_guards(context)) CH_TRY(guard(context, args, call->index));
     return ch_check_entry(args->function, team, &doing, call->index);
 }
 
@@ -296,5 +345,6 @@ chorus_status ch_collective(const struct ch_args *args)
         CH_TRY(select_plan(context, asked, is_apart, &call));
     if (context->gpu != NULL) CH_TRY(ch_gpu_check(&call));
     CH_TRY(enter(context, args, is_apart, &call));
+    if (is_to_compare(context, args, is_apart)) return launch_guarded(context, &call, args);
     return launch(context, &call, args);
 }

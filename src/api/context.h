@@ -16,6 +16,8 @@
 #include "team/team.h"
 #include "transport/transport.h"
 
+#include <pthread.h>
+
 struct ch_crew; /* worker threads for calls of several CTAs */
 
 /* A context of the program; its number on the transport is the slot's, from 1. */
@@ -40,6 +42,7 @@ struct ch_context {
     bool keeps_lines;                /* the link between GPUs, if so */
     struct ch_stream_entry *streams; /* all of this PE's, see stream.c */
     int thread_level;
+    pthread_t owner; /* the thread that made it */
     struct ch_ctx_slot ctxs[CH_CTX_SLOTS];
     uint64_t n_scans; /* wait and test calls so far: where the next one begins to look */
 };

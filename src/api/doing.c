@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/doing.h"
 
+#include "api/guard.h"
 #include "chorus/chorus.h"
 #include "team/check.h"
 #include "team/where.h"
@@ -31,6 +32,7 @@ chorus_status ch_doing_begin(const struct ch_context *context, const char *funct
         .count = count,
     };
 
+    if (ch_guards(context)) CH_TRY(ch_guard_thread(context, function));
     *index_out = begin(context, &doing);
     if (team->check == NULL) return CHORUS_OK;
     return ch_check_entry(function, team, &doing, *index_out);

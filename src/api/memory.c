@@ -5,6 +5,7 @@
 #include "api/argument.h"
 #include "api/ctx.h"
 #include "api/doing.h"
+#include "api/guard.h"
 
 /* Objects of different calls share no cache line, so PEs that poll one do not slow another. */
 #define ALIGN_DEFAULT ((size_t)CH_CACHE_LINE_BYTES)
@@ -15,8 +16,9 @@ static chorus_status make_block(struct ch_context *context, size_t align, size_t
 {
     void *ptr;
 
-    CH_TRY(ch_heap_alloc(context->heap, align, bytes, &ptr));
+    CH_TRY(ch_heap_alloc(context->heap, align, ch_guard_block_bytes(context, bytes), &ptr));
     if (zeroed) CH_TRY(ch_heap_zero(context->heap, ptr, bytes));
+    ch_guard_set(context, ptr, bytes);
     CH_TRY(ch_context_meet(context));
     *ptr_out = ptr;
     return CHORUS_OK;
@@ -107,10 +109,15 @@ static size_t offset_of(const struct ch_context *context, const void *ptr)
 }
 
 /* Meet first: a peer may still write to the block until it is here. */
-static chorus_status return_block(struct ch_context *context, void *ptr)
+static chorus_status return_block(struct ch_context *context, const char *function, void *ptr)
 {
+    chorus_status status;
+
     CH_TRY(ch_context_meet(context));
-    return ch_heap_free(context->heap, ptr);
+    status = ch_guard_check(context, function, ptr);
+    ch_guard_fill_freed(context, ptr);
+    CH_TRY(ch_heap_free(context->heap, ptr)); /* on all PEs, whatever the guard of this one */
+    return status;
 }
 
 static chorus_status release(const char *function, void *ptr)
@@ -121,14 +128,16 @@ static chorus_status release(const char *function, void *ptr)
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(
         ch_doing_begin_all(context, function, CH_DOING_free, offset_of(context, ptr), &index));
-    return ch_error_in(function, ch_doing_end(context, index, return_block(context, ptr)));
+    return ch_error_in(function,
+                       ch_doing_end(context, index, return_block(context, function, ptr)));
 }
 
 static chorus_status change_block(struct ch_context *context, void *ptr, size_t bytes,
                                   void **ptr_out)
 {
     CH_TRY(ch_context_meet(context));
-    CH_TRY(ch_heap_realloc(context->heap, ptr, bytes, ptr_out));
+    CH_TRY(ch_heap_realloc(context->heap, ptr, ch_guard_block_bytes(context, bytes), ptr_out));
+    ch_guard_set(context, *ptr_out, bytes);
     return ch_context_meet(context);
 }
 

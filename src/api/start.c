@@ -133,6 +133,7 @@ chorus_status ch_context_open(const struct ch_options *options, struct ch_boot *
     context->options = *options;
     context->boot = boot;
     context->thread_level = thread_level;
+    context->owner = pthread_self();
     status = open_rooms(context);
     if (status != CHORUS_OK) {
         ch_context_close(context);

@@ -77,6 +77,18 @@ static chorus_status find_block(const struct ch_heap *heap, const void *ptr, siz
     return CHORUS_OK;
 }
 
+bool ch_heap_block(const struct ch_heap *heap, const void *ptr, char **start_out,
+                   size_t *bytes_out)
+{
+    const size_t offset = (uintptr_t)ptr - (uintptr_t)heap->symmetric;
+    size_t start = 0;
+
+    if (offset >= heap->arena.limit) return false;
+    if (ch_arena_find(&heap->arena, offset, &start, bytes_out) == CH_PLACE_FREE) return false;
+    *start_out = heap->symmetric + start;
+    return true;
+}
+
 chorus_status ch_heap_free(struct ch_heap *heap, void *ptr)
 {
     size_t offset = 0, bytes = 0;

@@ -98,6 +98,10 @@ void ch_heap_sync_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
 /* Fill symmetric memory of this PE with zeros. */
 CH_MUST_CHECK chorus_status ch_heap_zero(const struct ch_heap *heap, void *ptr, size_t bytes);
 
+/* The block that is handed out and has this address; false: none has. */
+bool ch_heap_block(const struct ch_heap *heap, const void *ptr, char **start_out,
+                   size_t *bytes_out);
+
 /* Is [ptr, ptr + bytes) inside committed symmetric memory of this PE? On the data path. */
 bool ch_heap_contains(const struct ch_heap *heap, const void *ptr, size_t bytes);
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/guard.h"
+
+#include "chorus/chorus.h"
+
+#include <string.h>
+
+enum { GUARD_PATTERN = 0xa5, FREED_PATTERN = 0xdf };
+
+/* Objects on a GPU are not looked at: the host cannot follow their addresses. */
+static bool guards_memory(const struct ch_context *context)
+{
+    return ch_guards(context) && ch_heap_device(context->heap) == NULL;
+}
+
+size_t ch_guard_block_bytes(const struct ch_context *context, size_t bytes)
+{
+    size_t more;
+
+    if (!guards_memory(context) || __builtin_add_overflow(bytes, CH_GUARD_BYTES, &more))
+        return bytes;
+    return more;
+}
+
+/* The block of an object, and where its end is written. */
+struct guarded {
+    char *start, *end_at;
+    size_t bytes; /* of the object */
+};
+
+static bool find(const struct ch_context *context, const void *ptr, struct guarded *out)
+{
+    size_t block_bytes;
+
+    if (!ch_heap_block(context->heap, ptr, &out->start, &block_bytes)) return false;
+    out->end_at = out->start + block_bytes - sizeof(size_t);
+    memcpy(&out->bytes, out->end_at, sizeof(size_t));
+    return true;
+}
+
+void ch_guard_set(const struct ch_context *context, void *ptr, size_t bytes)
+{
+    struct guarded object;
+
+    if (ptr == NULL || !guards_memory(context) || !find(context, ptr, &object)) return;
+    memset(object.start + bytes, GUARD_PATTERN, (size_t)(object.end_at - object.start) - bytes);
+    memcpy(object.end_at, &bytes, sizeof(bytes));
+}
+
+chorus_status ch_guard_check(const struct ch_context *context, const char *function,
+                             const void *ptr)
+{
+    struct guarded object;
+
+    if (!guards_memory(context) || !find(context, ptr, &object)) return CHORUS_OK;
+    if (object.bytes > (size_t)(object.end_at - object.start))
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: something wrote far behind the end of the object at %p; its length "
+                       "is lost",
+                       function, (void *)object.start);
+    for (const char *at = object.start + object.bytes; at < object.end_at; at++)
+        if ((unsigned char)*at != GUARD_PATTERN)
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "%s: something wrote behind the end of the object at %p, which has "
+                           "%zu bytes: the first such byte is number %zu",
+                           function, (void *)object.start, object.bytes,
+                           (size_t)(at - object.start));
+    return CHORUS_OK;
+}
+
+void ch_guard_fill_freed(const struct ch_context *context, void *ptr)
+{
+    struct guarded object;
+
+    if (!guards_memory(context) || !find(context, ptr, &object)) return;
+    memset(object.start, FREED_PATTERN, (size_t)(object.end_at - object.start));
+}
+
+/* The list of objects has no lock, so it is not read where threads may allocate meanwhile. */
+chorus_status ch_guard_inside(const struct ch_context *context, const char *function,
+                              const char *name, const void *address, size_t bytes)
+{
+    const char *at = address;
+    struct guarded object;
+
+    if (bytes == 0 || !guards_memory(context) ||
+        context->thread_level == CHORUS_THREAD_MULTIPLE)
+        return CHORUS_OK;
+    if (!find(context, address, &object))
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "%s: %s is %p, which is in no object of the symmetric heap; was it freed?",
+            function, name, address);
+    if (at + bytes <= object.start + object.bytes) return CHORUS_OK;
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "%s: %s is %p, and %zu bytes from there end past the object at %p, which has "
+        "%zu bytes",
+        function, name, address, bytes, (void *)object.start, object.bytes);
+}
+
+chorus_status ch_guard_thread(const struct ch_context *context, const char *function)
+{
+    if (context->thread_level > CHORUS_THREAD_FUNNELED ||
+        pthread_equal(context->owner, pthread_self()))
+        return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "%s: another thread than the one that started the library makes this call, "
+                   "which CHORUS_THREAD_SINGLE and FUNNELED do not allow; ask for more with "
+                   "chorus_init_thread",
+                   function);
+}
+
+/* FNV-1a, by words and then by bytes. */
+uint64_t ch_guard_sum(const void *address, size_t bytes)
+{
+    const uint64_t prime = UINT64_C(0x100000001b3);
+    const unsigned char *at = address;
+    uint64_t sum = UINT64_C(0xcbf29ce484222325), word;
+
+    for (; bytes >= sizeof(word); at += sizeof(word), bytes -= sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        sum = (sum ^ word) * prime;
+    }
+    for (; bytes > 0; at++, bytes--)
+        sum = (sum ^ *at) * prime;
+    return sum;
+}

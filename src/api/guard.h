@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * guard.h: CHORUS_CHECK=2, for objects in host memory: bytes behind the end of each object that
+ * nobody may write to, a pattern in freed ones, and buffers that must lie in one object.
+ *
+ * A guarded object is longer by CH_GUARD_BYTES at least. What is behind its end is filled with
+ * a pattern, but for the last 8 bytes of its block, which say where its end is.
+ */
+#ifndef CH_API_GUARD_H
+#define CH_API_GUARD_H
+
+#include "api/context.h"
+
+#define CH_GUARD_BYTES ((size_t)72)
+
+static inline bool ch_guards(const struct ch_context *context)
+{
+    return context->options.check > 1;
+}
+
+/* How long the block of an object must be. */
+size_t ch_guard_block_bytes(const struct ch_context *context, size_t bytes);
+
+/* Fill what is behind the object's end; nothing without guards. */
+void ch_guard_set(const struct ch_context *context, void *ptr, size_t bytes);
+
+/* ERR_ARG: the guard of the object is not as it was filled. */
+CH_MUST_CHECK chorus_status ch_guard_check(const struct ch_context *context,
+                                           const char *function, const void *ptr);
+
+/* Fill an object that is about to be freed. */
+void ch_guard_fill_freed(const struct ch_context *context, void *ptr);
+
+/* ERR_ARG: [address, address + bytes) is not inside one object that was not freed, or the
+ * calling thread may not make calls. */
+CH_MUST_CHECK chorus_status ch_guard_inside(const struct ch_context *context,
+                                            const char *function, const char *name,
+                                            const void *address, size_t bytes);
+CH_MUST_CHECK chorus_status ch_guard_thread(const struct ch_context *context,
+                                            const char *function);
+
+/* A number that other contents hardly have. */
+uint64_t ch_guard_sum(const void *address, size_t bytes);
+
+#endif /* CH_API_GUARD_H */
