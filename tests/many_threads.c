@@ -2,7 +2,8 @@
 /*
  * many_threads: a hundred threads of each PE that all call the library at once, as
  * CHORUS_THREAD_MULTIPLE allows: each makes collective calls on a team of its own, puts with
- * signals to its like on the next PE, and adds to one counter. Run it alone or under chorusrun.
+ * signals to its like on the next PE, also on contexts that it makes and destroys, and adds to
+ * one counter. Run it alone or under chorusrun.
  */
 #include "chorus/chorusx.h"
 
@@ -10,11 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { THREADS = 100, ROUNDS = 20, COUNT = 9, ADDS_OF_A_ROUND = 3 };
+enum { THREADS = 100, ROUNDS = 20, COUNT = 9, ADDS_OF_A_ROUND = 4 };
 
 /* Symmetric; an element, or a row, for each thread. */
 static long (*sources)[COUNT], (*sums)[COUNT], *arrived, *counter;
-static uint64_t *signals;
+static long *by_context;
+static uint64_t *signals, *context_signals;
 
 struct worker {
     pthread_t thread;
@@ -62,6 +64,50 @@ static void check_sum(struct worker *w, int round)
     }
 }
 
+/* What the PEs up to this one have, and then the blocks of all, of 0, 1, 2 ... elements. */
+static void check_uneven(struct worker *w, int round)
+{
+    const int t = w->number, me = chorus_my_pe(), n = chorus_n_pes();
+    const size_t count = (size_t)(me < COUNT ? me : COUNT);
+    int at = 0;
+
+    expect(w, chorus_long_sum_inscan(w->team, sums[t], sources[t], COUNT) == CHORUS_OK,
+           "inscan failed");
+    for (int i = 0; i < COUNT; i++) {
+        long sum = 0;
+
+        for (int pe = 0; pe <= me; pe++)
+            sum += value(pe, t, round, i);
+        expect(w, sums[t][i] == sum, "inscan gave a wrong sum");
+    }
+    if (n * (n - 1) / 2 > COUNT) return;
+    expect(w, chorus_long_collect(w->team, sums[t], sources[t], count) == CHORUS_OK,
+           "collect failed");
+    for (int pe = 0; pe < n; pe++)
+        for (int i = 0; i < pe; i++)
+            expect(w, sums[t][at++] == value(pe, t, round, i), "collect gave a wrong value");
+}
+
+/* From the same thread of the PE before, on a context of its own. */
+static void check_context(struct worker *w, int round)
+{
+    const int t = w->number, n = chorus_n_pes(), me = chorus_my_pe();
+    chorus_ctx_t ctx;
+
+    expect(w, chorus_team_create_ctx(w->team, CHORUS_CTX_PRIVATE, &ctx) == CHORUS_OK,
+           "no context was made");
+    chorus_ctx_long_p(ctx, &by_context[t], value(me, t, round, 1), (me + 1) % n);
+    chorus_ctx_long_atomic_add(ctx, counter, 1, (me + 1) % n);
+    chorus_ctx_quiet(ctx);
+    chorus_ctx_signal_add(ctx, &context_signals[t], 1, (me + 1) % n);
+    (void)chorus_signal_wait_until(&context_signals[t], CHORUS_CMP_GE, (uint64_t)round + 1);
+    expect(w, by_context[t] == value((me + n - 1) % n, t, round, 1),
+           "a put on a context gave a wrong value");
+    expect(w, chorus_ctx_long_g(ctx, &by_context[t], me) == by_context[t],
+           "a get on a context gave a wrong value");
+    chorus_ctx_destroy(ctx);
+}
+
 /* From the same thread of the PE before. */
 static void check_put(struct worker *w, int round)
 {
@@ -84,7 +130,9 @@ static void *work(void *arg)
         check_broadcast(w, round);
         check_sum(w, round);
         check_put(w, round);
-        for (int i = 0; i < ADDS_OF_A_ROUND; i++)
+        check_uneven(w, round);
+        check_context(w, round); /* which adds too */
+        for (int i = 1; i < ADDS_OF_A_ROUND; i++)
             chorus_long_atomic_add(counter, 1, i % chorus_n_pes());
         expect(w, chorus_team_sync(w->team) == CHORUS_OK, "sync failed");
     }
@@ -97,9 +145,11 @@ static int allocate(void)
     sums = chorus_calloc(THREADS, sizeof(*sums));
     arrived = chorus_calloc(THREADS, sizeof(*arrived));
     signals = chorus_calloc(THREADS, sizeof(*signals));
+    by_context = chorus_calloc(THREADS, sizeof(*by_context));
+    context_signals = chorus_calloc(THREADS, sizeof(*context_signals));
     counter = chorus_calloc(1, sizeof(*counter));
     return sources != NULL && sums != NULL && arrived != NULL && signals != NULL &&
-           counter != NULL;
+           by_context != NULL && context_signals != NULL && counter != NULL;
 }
 
 static int run(struct worker *workers)
