@@ -113,7 +113,8 @@ CHORUS_API int chorus_init_thread(int requested, int *provided);
  * Collective: no, any PE.
  * Threads:    any, at any time between init and finalize.
  * Ordering:   implies no barrier.
- * Errors:     none but ERR_STATE.
+ * Errors:     a message outside of init and finalize; provided is then left alone, and the
+ *             error handler is not called.
  * Source:     OpenSHMEM 1.5, shmem_query_thread.
  * Since:      0.1
  */
@@ -152,7 +153,7 @@ CHORUS_API void chorus_global_exit(int status);
  * Collective: no, any PE.
  * Threads:    any, at any time between init and finalize.
  * Ordering:   implies no barrier.
- * Errors:     none but ERR_STATE, with value -1.
+ * Errors:     -1 and a message outside of init and finalize; the error handler is not called.
  * Source:     OpenSHMEM 1.5, shmem_my_pe.
  * Since:      0.1
  */
@@ -164,7 +165,7 @@ CHORUS_API int chorus_my_pe(void);
  * Collective: no, any PE.
  * Threads:    any, at any time between init and finalize.
  * Ordering:   implies no barrier.
- * Errors:     none but ERR_STATE, with value -1.
+ * Errors:     -1 and a message outside of init and finalize; the error handler is not called.
  * Source:     OpenSHMEM 1.5, shmem_n_pes.
  * Since:      0.1
  */

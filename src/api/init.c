@@ -142,12 +142,8 @@ int chorus_init_thread(int requested, int *provided)
 void chorus_query_thread(int *provided)
 {
     struct ch_context *context;
-    const chorus_status status = ch_context_require(__func__, &context);
 
-    if (status != CHORUS_OK)
-        ch_report(status);
-    else
-        *provided = context->thread_level;
+    if (ch_context_require(__func__, &context) == CHORUS_OK) *provided = context->thread_level;
 }
 
 /* Boot's barrier, not the team's: after it, nobody is on the way to this PE's door. */
@@ -183,21 +179,15 @@ void chorus_finalize(void)
 int chorus_my_pe(void)
 {
     struct ch_context *context;
-    const chorus_status status = ch_context_require(__func__, &context);
 
-    if (status == CHORUS_OK) return (int)context->boot->me;
-    ch_report(status);
-    return -1;
+    return ch_context_require(__func__, &context) == CHORUS_OK ? (int)context->boot->me : -1;
 }
 
 int chorus_n_pes(void)
 {
     struct ch_context *context;
-    const chorus_status status = ch_context_require(__func__, &context);
 
-    if (status == CHORUS_OK) return (int)context->boot->n;
-    ch_report(status);
-    return -1;
+    return ch_context_require(__func__, &context) == CHORUS_OK ? (int)context->boot->n : -1;
 }
 
 int chorus_pe_accessible(int pe)
