@@ -68,6 +68,24 @@ a /" ] || fail "oshrun says \"$said\""
 grep -q 'unknown option "--magic"' "$folder/log" || fail "--magic: $(cat "$folder/log")"
 "$tools/oshrun" -n 2 2>"$folder/log" && fail "oshrun starts nothing"
 grep -q "the program is missing" "$folder/log" || fail "no program: $(cat "$folder/log")"
+# How PEs go to hosts: what chorusrun is asked for, in whose place a script says it.
+mkdir "$folder/bin"
+cp "$tools/oshrun" "$folder/bin"
+printf '#!/bin/sh\necho "$*"\n' >"$folder/bin/chorusrun"
+chmod +x "$folder/bin/chorusrun"
+cat >"$folder/hosts" <<'END'
+# two machines
+left slots=2
+right:4 # the larger one
+END
+for case in "-np 3 -H a,b|-n 3 --hosts=a:2,b:1" "-H a:2,b|-n 3 --hosts=a:2,b:1" \
+    "-np 4 --hostfile $folder/hosts|-n 4 --hosts=left:2,right:2"; do
+    # shellcheck disable=SC2086 # a list of options
+    said=$("$folder/bin/oshrun" ${case%%|*} program)
+    [ "$said" = "${case#*|} program" ] || fail "oshrun ${case%%|*} asks for \"$said\""
+done
+"$folder/bin/oshrun" -np 9 -H a:2,b:4 true 2>"$folder/log" && fail "oshrun finds 9 slots"
+grep -q "fewer slots than 9" "$folder/log" || fail "9 slots: $(cat "$folder/log")"
 "$tools/oshcc" -showme | grep -q -- "-lchorus-shmem" || fail "oshcc -showme shows nothing"
 
 # Variables of the environment that the standard names.
