@@ -67,8 +67,7 @@
  *
  * Remote memory access, of a type, then of elements of a size or of bytes. */
 #define SHMEM_RMA_CALLS(P, F, A, NAME, T)                                                      \
-    P(A, NAME##p, (OWN(dest), value, pe), T *dest, T value, int pe)                            \
-    F(A, T, NAME##g, (OWN(source), pe), const T *source, int pe)                               \
+    SHMEM_ELEMENT_CALLS(P, F, A, NAME, T)                                                      \
     SHMEM_BLOCK_CALLS(P, A, NAME##put, NAME##get, T)                                           \
     SHMEM_STRIDE_CALLS(P, A, NAME##iput, NAME##iget, T)                                        \
     SHMEM_STRIDED_BLOCK_CALLS(P, A, NAME##ibput, NAME##ibget, T)
@@ -78,6 +77,9 @@
     SHMEM_STRIDED_BLOCK_CALLS(P, A, ibput##N, ibget##N, void)
 #define SHMEM_MEM_CALLS(P, A) SHMEM_BLOCK_CALLS(P, A, putmem, getmem, void)
 
+#define SHMEM_ELEMENT_CALLS(P, F, A, NAME, T)                                                  \
+    P(A, NAME##p, (OWN(dest), value, pe), T *dest, T value, int pe)                            \
+    F(A, T, NAME##g, (OWN(source), pe), const T *source, int pe)
 #define SHMEM_BLOCK_CALLS(P, A, PUT, GET, T)                                                   \
     P(A, PUT, (OWN(dest), source, nelems, pe), T *dest, const T *source, size_t nelems, int pe) \
     P(A, GET, (dest, OWN(source), nelems, pe), T *dest, const T *source, size_t nelems, int pe) \
@@ -157,16 +159,18 @@
 
 /* Collectives on teams, as C(A, name, (arguments), parameters after the team...). */
 #define SHMEM_MOVE_CALLS(C, A, NAME, mem, T)                                                   \
+    SHMEM_TEAM_MOVE_CALLS(C, A, NAME, mem, T)                                                  \
+    C(A, NAME##collect##mem, (OWN(dest), OWN(source), nelems), T *dest, const T *source,       \
+      size_t nelems)                                                                           \
+    C(A, NAME##alltoalls##mem, (OWN(dest), OWN(source), dst, sst, nelems), T *dest,            \
+      const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+#define SHMEM_TEAM_MOVE_CALLS(C, A, NAME, mem, T)                                              \
     C(A, NAME##broadcast##mem, (OWN(dest), OWN(source), nelems, PE_root), T *dest,             \
       const T *source, size_t nelems, int PE_root)                                             \
     C(A, NAME##fcollect##mem, (OWN(dest), OWN(source), nelems), T *dest, const T *source,      \
       size_t nelems)                                                                           \
     C(A, NAME##alltoall##mem, (OWN(dest), OWN(source), nelems), T *dest, const T *source,      \
-      size_t nelems)                                                                           \
-    C(A, NAME##collect##mem, (OWN(dest), OWN(source), nelems), T *dest, const T *source,       \
-      size_t nelems)                                                                           \
-    C(A, NAME##alltoalls##mem, (OWN(dest), OWN(source), dst, sst, nelems), T *dest,            \
-      const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+      size_t nelems)
 #define SHMEM_SCAN_CALLS(C, A, NAME, T)                                                        \
     C(A, NAME##sum_inscan, (OWN(dest), OWN(source), nelems), T *dest, const T *source,         \
       size_t nelems)                                                                           \

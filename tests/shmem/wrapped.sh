@@ -35,7 +35,7 @@ build oshcc -std=c11 generic.c
 run 2 "generic.c in C11"
 
 if command -v c++ >/dev/null; then
-    for program in generic globals again; do
+    for program in generic globals again nvshmem; do
         build oshcxx "-x c++ -std=c++17" $program.c
         run 2 "$program.c in C++"
     done

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvshmem.h: calls of NVSHMEM's host API over Chorus, for C and C++ (and CUDA's): each is the
+ * call of chorus.h by the same name. docs/migrating.md says what is not here; calls inside
+ * kernels are those of chorus_device.cuh.
+ */
+#ifndef NVSHMEM_H
+#define NVSHMEM_H
+
+#include "chorus/chorusx.h"
+#include "shmem_lists.h"
+
+#include <stdlib.h>
+
+#define NVSHMEM_MAJOR_VERSION 3
+#define NVSHMEM_MINOR_VERSION 8
+#define NVSHMEM_VENDOR_STRING CHORUS_VENDOR_STRING
+#define NVSHMEM_MAX_NAME_LEN CHORUS_MAX_NAME_LEN
+
+enum {
+#define X(name, operator) NVSHMEM_CMP_##name = CHORUS_CMP_##name,
+    CHORUS_CMP_LIST(X)
+#undef X
+};
+enum { NVSHMEM_SIGNAL_SET = CHORUS_SIGNAL_SET, NVSHMEM_SIGNAL_ADD = CHORUS_SIGNAL_ADD };
+enum {
+    NVSHMEM_THREAD_SINGLE = CHORUS_THREAD_SINGLE,
+    NVSHMEM_THREAD_FUNNELED = CHORUS_THREAD_FUNNELED,
+    NVSHMEM_THREAD_SERIALIZED = CHORUS_THREAD_SERIALIZED,
+    NVSHMEM_THREAD_MULTIPLE = CHORUS_THREAD_MULTIPLE
+};
+
+typedef chorus_team_t nvshmem_team_t;
+typedef chorus_team_config_t nvshmem_team_config_t;
+#define NVSHMEM_TEAM_INVALID CHORUS_TEAM_INVALID
+#define NVSHMEM_TEAM_WORLD CHORUS_TEAM_WORLD
+#define NVSHMEM_TEAM_SHARED CHORUS_TEAM_SHARED
+#define NVSHMEMX_TEAM_NODE CHORUS_TEAM_NODE
+
+/* --- setup, memory, teams -------------------------------------------------------------- */
+/* Objects lie on GPUs where every PE has one, unless CHORUS_HEAP says otherwise. A failure goes
+ * to the error handler: programs have no code to look at. */
+static inline void nvshmem_init(void)
+{
+    chorusx_init_attr_t attr;
+
+    attr.heap = CHORUS_HEAP_auto;
+    chorusx_raise(
+        chorusx_init_attr(getenv("CHORUS_HEAP") != NULL ? 0u : CHORUSX_INIT_HEAP, &attr));
+}
+
+/* What has the same arguments is the call itself. */
+#define nvshmem_finalize chorus_finalize
+#define nvshmem_global_exit chorus_global_exit
+#define nvshmem_query_thread chorus_query_thread
+#define nvshmem_my_pe chorus_my_pe
+#define nvshmem_n_pes chorus_n_pes
+#define nvshmem_info_get_name chorus_info_get_name
+#define nvshmem_ptr chorus_ptr
+#define nvshmem_malloc chorus_malloc
+#define nvshmem_calloc chorus_calloc
+#define nvshmem_align chorus_align
+#define nvshmem_free chorus_free
+#define nvshmem_team_my_pe chorus_team_my_pe
+#define nvshmem_team_n_pes chorus_team_n_pes
+#define nvshmem_team_get_config chorus_team_get_config
+#define nvshmem_team_translate_pe chorus_team_translate_pe
+#define nvshmem_team_split_strided chorus_team_split_strided
+#define nvshmem_team_split_2d chorus_team_split_2d
+#define nvshmem_team_destroy chorus_team_destroy
+#define nvshmem_team_sync chorus_team_sync
+#define nvshmem_barrier chorus_barrier
+#define nvshmem_barrier_all chorus_barrier_all
+#define nvshmem_sync_all chorus_sync_all
+#define nvshmem_fence chorus_fence
+#define nvshmem_quiet chorus_quiet
+#define nvshmem_signal_fetch chorus_signal_fetch
+#define nvshmem_signal_wait_until chorus_signal_wait_until
+
+static inline void nvshmem_info_get_version(int *major, int *minor)
+{
+    *major = NVSHMEM_MAJOR_VERSION;
+    *minor = NVSHMEM_MINOR_VERSION;
+}
+
+/* --- families of types, as shmem_lists.h has them --------------------------------------- */
+/* clang-format off */
+#define OWN(address) address
+#define NVSHMEM_BARE(...) __VA_ARGS__
+#define NVSHMEM_P(A, name, arguments, ...)                                                     \
+    static inline void nvshmem_##name(__VA_ARGS__) { chorus_##name arguments; }
+#define NVSHMEM_F(A, R, name, arguments, ...)                                                  \
+    static inline R nvshmem_##name(__VA_ARGS__) { return chorus_##name arguments; }
+#define NVSHMEM_C(A, name, arguments, ...)                                                     \
+    static inline int nvshmem_##name(nvshmem_team_t team, __VA_ARGS__)                         \
+    {                                                                                          \
+        return chorus_##name(team, NVSHMEM_BARE arguments);                                    \
+    }
+
+#define NVSHMEM_RMA(NAME, T, kind)                                                             \
+    SHMEM_ELEMENT_CALLS(NVSHMEM_P, NVSHMEM_F, , NAME##_, T)                                    \
+    SHMEM_BLOCK_CALLS(NVSHMEM_P, , NAME##_put, NAME##_get, T)                                  \
+    SHMEM_STRIDE_CALLS(NVSHMEM_P, , NAME##_iput, NAME##_iget, T)                               \
+    SHMEM_MOVE_CALLS(NVSHMEM_C, , NAME##_, , T)
+CHORUS_DEVICE_TYPES(NVSHMEM_RMA)
+#define NVSHMEM_SIZED(N, bytes)                                                                \
+    SHMEM_BLOCK_CALLS(NVSHMEM_P, , put##N, get##N, void)                                       \
+    SHMEM_STRIDE_CALLS(NVSHMEM_P, , iput##N, iget##N, void)
+CHORUS_SIZES(NVSHMEM_SIZED)
+SHMEM_MEM_CALLS(NVSHMEM_P, )
+SHMEM_MOVE_CALLS(NVSHMEM_C, , , mem, void)
+
+#define NVSHMEM_EXTENDED(NAME, T, kind) SHMEM_AMO_EXTENDED_CALLS(NVSHMEM_P, NVSHMEM_F, , NAME##_, T)
+CHORUS_AMO_EXTENDED_TYPES(NVSHMEM_EXTENDED)
+#define NVSHMEM_STANDARD(NAME, T, kind) SHMEM_AMO_STANDARD_CALLS(NVSHMEM_P, NVSHMEM_F, , NAME##_, T)
+CHORUS_AMO_STANDARD_TYPES(NVSHMEM_STANDARD)
+#define NVSHMEM_BITWISE(NAME, T, kind) SHMEM_AMO_BITWISE_CALLS(NVSHMEM_P, NVSHMEM_F, , NAME##_, T)
+CHORUS_AMO_BITWISE_TYPES(NVSHMEM_BITWISE)
+#define NVSHMEM_WAIT(NAME, T, kind) SHMEM_WAIT_CALLS(NVSHMEM_P, NVSHMEM_F, , NAME##_, T)
+CHORUS_WAIT_TYPES(NVSHMEM_WAIT)
+
+#define NVSHMEM_REDUCE(NAME, T, OP)                                                            \
+    SHMEM_REDUCE_CALLS(NVSHMEM_C, , NAME##_, T, OP)                                            \
+    NVSHMEM_C(, NAME##_##OP##_reducescatter, (dest, source, nreduce), T *dest, const T *source, \
+              size_t nreduce)
+#define NVSHMEM_and(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, and)
+#define NVSHMEM_or(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, or)
+#define NVSHMEM_xor(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, xor)
+#define NVSHMEM_min(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, min)
+#define NVSHMEM_max(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, max)
+#define NVSHMEM_sum(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, sum)
+#define NVSHMEM_prod(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, prod)
+#define NVSHMEM_OP(OP, TYPES) TYPES(NVSHMEM_##OP)
+CHORUS_DEVICE_REDUCE_LIST(NVSHMEM_OP)
+#undef OWN
+/* clang-format on */
+
+#endif /* NVSHMEM_H */
