@@ -179,7 +179,7 @@ static chorus_status compare(const struct records *all)
     if (found.lo != NULL)
         say_difference(all, &found, last);
     else
-        (void)printf("\nIn all calls that the records have, PEs agree.\n");
+        (void)printf("\nPEs agree in all calls that the records have.\n");
     free(events);
     free(last);
     return CHORUS_OK;
