@@ -260,7 +260,8 @@ END_TEST
 
 START_TEST(init__an_option_differs__fails_everywhere)
 {
-    assert_job("differ_in_an_option", 3, "init said: chorus_init: CHORUS_CTAS is 5 on PE 1 and 0 on PE 0");
+    assert_job("differ_in_an_option", 3,
+               "init said: chorus_init: CHORUS_CTAS is 5 on PE 1 and 0 on PE 0");
 }
 END_TEST
 

@@ -340,8 +340,8 @@ END_TEST
 START_TEST(info__mistyped_variable__warns)
 {
     ck_assert_int_eq(run("CHORUS_TIMOUT=3 CHORUS_PE=1 CHORUS_OF_ANOTHER=1", "options"), 0);
-    ck_assert_ptr_nonnull(strstr(
-        output, " warn: CHORUS_TIMOUT is no setting; did you mean CHORUS_TIMEOUT?\n"));
+    ck_assert_ptr_nonnull(
+        strstr(output, " warn: CHORUS_TIMOUT is no setting; did you mean CHORUS_TIMEOUT?\n"));
     ck_assert_ptr_null(strstr(output, "CHORUS_PE is no"));
     ck_assert_ptr_null(strstr(output, "CHORUS_OF_ANOTHER is no"));
     ck_assert_int_eq(run("CHORUS_TUNNING=x", "explain reduce --pes 2 --bytes 8"), 0);

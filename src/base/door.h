@@ -3,11 +3,11 @@
  * door.h: where a PE sleeps and others wake it. One door per PE, in its shared memory.
  *
  * A PE that waits polls a word that a peer stores to. Now and then it yields its core, and
- * after a long time it sleeps on the futex word of its door. A PE that stores to a peer's memory
- * reads the peer's door afterwards, and wakes the threads that sleep there. No fence orders the
- * two, so the store may still be on its way when the sleeper looks for the last time; a sleeper
- * therefore goes on polling for longer than a store takes, and a sleep ends after a millisecond
- * in any case.
+ * after a long time it sleeps on the futex word of its door. A PE that stores to a peer's
+ * memory reads the peer's door afterwards, and wakes the threads that sleep there. No fence
+ * orders the two, so the store may still be on its way when the sleeper looks for the last
+ * time; a sleeper therefore goes on polling for longer than a store takes, and a sleep ends
+ * after a millisecond in any case.
  */
 #ifndef CH_DOOR_H
 #define CH_DOOR_H

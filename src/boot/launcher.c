@@ -93,7 +93,8 @@ static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, s
         return CH_FAIL(CHORUS_ERR_ARG, "exchange among all PEs: %zu bytes given; at most %d go",
                        bytes, CH_WIRE_BLOB_MAX);
     if (boot->is_broken)
-        return CH_FAIL(CHORUS_ERR_ABORTED, "exchange among all PEs: an earlier one failed half way");
+        return CH_FAIL(CHORUS_ERR_ABORTED,
+                       "exchange among all PEs: an earlier one failed half way");
     boot->is_broken = 1;
     st = swap_with_launcher(boot, blob, bytes, fd, blobs_out, fds_out);
     if (st == CHORUS_OK) boot->is_broken = 0;

@@ -116,10 +116,11 @@ static chorus_status take_all(const struct ch_boot *boot, size_t bytes, int with
     for (uint32_t pe = 0; pe < room->n; pe++) {
         const struct gift *g = &room->gifts[pe];
         if (g->bytes != bytes || (g->fd >= 0) != with_fds)
-            return CH_FAIL(CHORUS_ERR_ARG,
-                           "exchange among all PEs: PE %u gave %zu bytes%s, this PE %zu bytes%s", pe,
-                           g->bytes, g->fd >= 0 ? " and a descriptor" : "", bytes,
-                           with_fds ? " and a descriptor" : "");
+            return CH_FAIL(
+                CHORUS_ERR_ARG,
+                "exchange among all PEs: PE %u gave %zu bytes%s, this PE %zu bytes%s", pe,
+                g->bytes, g->fd >= 0 ? " and a descriptor" : "", bytes,
+                with_fds ? " and a descriptor" : "");
     }
     for (uint32_t pe = 0; pe < room->n && with_fds; pe++) {
         chorus_status st;
