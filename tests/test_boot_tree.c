@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A boot over a tree: what everyone gets, descriptors within a host, and how it fails. */
+#include "boot/tree_message.h"
+#include "chorus/chorus.h"
 #include "tree_pes.h"
 
 #include <dirent.h>
@@ -95,6 +97,259 @@ START_TEST(tree__exchanges__everyone_gets_all_in_pe_order)
 }
 END_TEST
 
+static void meet(struct tree_pe *pe)
+{
+    pe->status = pe->boot->ops->exchange(pe->boot, NULL, 0, -1, NULL, NULL);
+    (void)snprintf(pe->message, sizeof(pe->message), "%s", ch_error_message());
+}
+
+static void assert_told(uint32_t pe, chorus_status status, const char *part)
+{
+    ck_assert_msg(strstr(tree_pes[pe].message, part) != NULL, "PE %u was told \"%s\"", pe,
+                  tree_pes[pe].message);
+    ck_assert_int_eq(tree_pes[pe].status, status);
+}
+
+/* The one with the wrong secret is told what is wrong; to the others it is a stranger. */
+START_TEST(tree__secret_is_wrong__that_pe_is_refused_and_others_count_it)
+{
+    tree_prepare(3, CH_NS_PER_S);
+    tree_pes[2].start.secret[31] ^= 1;
+    tree_run(3, meet);
+    assert_told(2, CHORUS_ERR_ARG, "has another secret: it is of another job, or this process");
+    for (uint32_t pe = 0; pe < 2; pe++) {
+        assert_told(pe, CHORUS_ERR_TIMEOUT, "2 of 3 PEs came within 1 s; PE 2 never joined");
+        assert_told(pe, CHORUS_ERR_TIMEOUT, "connections did not know the job's secret");
+    }
+}
+END_TEST
+
+START_TEST(tree__numbers_disagree__all_are_told_alike)
+{
+    tree_prepare(4, PLENTY_NS);
+    tree_pes[2].start.n = 5;
+    tree_run(4, meet);
+    for (uint32_t pe = 0; pe < 4; pe++) {
+        ck_assert_int_ne(tree_pes[pe].status, CHORUS_OK);
+        assert_told(pe, tree_pes[pe].status, "was started as PE 2 of 5, and others as of 4");
+    }
+}
+END_TEST
+
+START_TEST(tree__two_are_one_pe__all_are_told_alike)
+{
+    tree_prepare(20, PLENTY_NS);
+    tree_pes[19].start.me = 7;
+    tree_run(20, meet);
+    for (uint32_t pe = 0; pe < 20; pe++)
+        assert_told(pe, CHORUS_ERR_ABORTED, "two processes are PE 7: one on host ");
+}
+END_TEST
+
+static void come_unless_3(struct tree_pe *pe)
+{
+    if (pe->start.me == 3) {
+        (void)usleep(1500000);
+        meet(pe);
+        EXPECT(pe->status == CHORUS_ERR_ABORTED);
+    } else {
+        meet(pe);
+    }
+}
+
+/* Which PEs never joined, and which joined and did not come. */
+START_TEST(tree__pes_do_not_come__all_are_told_which)
+{
+    tree_prepare(6, CH_NS_PER_S / 2);
+    tree_pes[1].is_absent = tree_pes[4].is_absent = true;
+    tree_run(6, come_unless_3);
+    for (uint32_t pe = 0; pe < 6; pe++) {
+        if (tree_pes[pe].is_absent || pe == 3) continue;
+        assert_told(pe, CHORUS_ERR_TIMEOUT,
+                    "3 of 6 PEs came within 0.5 s; PE 1, PE 4 never joined; PE 3 on ");
+        assert_told(pe, CHORUS_ERR_TIMEOUT, " did not come");
+    }
+    assert_told(3, CHORUS_ERR_ABORTED, "3 of 6 PEs came within 0.5 s");
+}
+END_TEST
+
+static void give_unlike(struct tree_pe *pe)
+{
+    char blob[16] = "", all[3 * 16];
+
+    EXPECT(pe->boot->ops->exchange(pe->boot, blob, pe->boot->me == 1 ? 16 : 8, -1, all, NULL) ==
+           CHORUS_ERR_ARG);
+    EXPECT(strstr(ch_error_message(), "PE 1 gave 16 bytes, PE 0 8 bytes") != NULL);
+    EXPECT(pe->boot->ops->exchange(pe->boot, NULL, 0, -1, NULL, NULL) == CHORUS_OK);
+    EXPECT(pe->boot->ops->exchange(pe->boot, blob, SIZE_MAX, -1, all, NULL) == CHORUS_ERR_ARG);
+}
+
+START_TEST(tree__blobs_of_unlike_bytes__everyone_is_told_and_the_job_goes_on)
+{
+    tree_prepare(3, PLENTY_NS);
+    tree_run(3, give_unlike);
+}
+END_TEST
+
+static void leave_if_1(struct tree_pe *pe)
+{
+    EXPECT(pe->boot->ops->exchange(pe->boot, NULL, 0, -1, NULL, NULL) == CHORUS_OK);
+    if (pe->boot->me == 1) return;
+    EXPECT(pe->boot->ops->exchange(pe->boot, NULL, 0, -1, NULL, NULL) == CHORUS_ERR_ABORTED);
+    EXPECT(strstr(ch_error_message(), "PE 1 left the job") != NULL);
+}
+
+START_TEST(tree__pe_left__others_are_told_who)
+{
+    tree_prepare(30, PLENTY_NS);
+    tree_run(30, leave_if_1);
+}
+END_TEST
+
+/* Nobody there, and somebody who never answers, as behind a filter. */
+START_TEST(tree__root_is_not_there__is_said)
+{
+    tree_prepare(2, CH_NS_PER_S / 2);
+    tree_pes[0].is_absent = true;
+    if (_i == 0) ch_tree_door_close(&tree_door);
+    tree_run(2, meet);
+    assert_told(1, CHORUS_ERR_TIMEOUT, "PE 1 could not join the job at 127.0.0.1:");
+    assert_told(1, CHORUS_ERR_TIMEOUT,
+                _i == 0 ? "Connection refused" : "accepts connections, but does not answer");
+    ch_tree_door_close(&tree_door);
+}
+END_TEST
+
+START_TEST(tree__port_is_taken__is_said)
+{
+    struct ch_tree_door first, second;
+
+    ck_assert_int_eq(ch_tree_listen(0, &first), CHORUS_OK);
+    ck_assert_int_eq(ch_tree_listen(first.port, &second), CHORUS_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(ch_error_message(), "another program does: choose another"));
+    ch_tree_door_close(&first);
+}
+END_TEST
+
+static const struct {
+    uint32_t major, minor, pe, n;
+    const char *says; /* null: it fits */
+} hellos[] = {
+    {CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION, 2, 3, NULL},
+    {CHORUS_MAJOR_VERSION + 1, CHORUS_MINOR_VERSION, 2, 3, "on host h is of Chorus "},
+    {CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION + 1, 2, 3, "; use one version on all hosts"},
+    {CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION, 2, 4, "as PE 2 of 4, and others as of 3"},
+    {CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION, 3, 3, "as PE 3 of 3, and others as of 3"},
+};
+
+START_TEST(hello__of_another_version_or_job__does_not_fit)
+{
+    const struct ch_tree_hello hello = {.version_major = hellos[_i].major,
+                                        .version_minor = hellos[_i].minor,
+                                        .pe = hellos[_i].pe,
+                                        .n = hellos[_i].n,
+                                        .host = "h"};
+    char why[CH_TREE_TEXT_BYTES] = "";
+
+    ck_assert_int_eq(ch_tree_hello_fits(&hello, 3, why), hellos[_i].says == NULL);
+    if (hellos[_i].says != NULL) ck_assert_ptr_nonnull(strstr(why, hellos[_i].says));
+}
+END_TEST
+
+/* Every byte of a hello and of an answer is under the MAC, and so are both nonces. */
+START_TEST(handshake__any_byte_changed__is_refused)
+{
+    unsigned char secret[CH_BOOT_SECRET_BYTES];
+    struct ch_tree_hello hello = {.pe = 1, .n = 2}, bad;
+    struct ch_tree_answer answer = {.kind = CH_TREE_WELCOME}, wrong;
+    struct ch_tree_challenge challenge, other;
+
+    ch_tree_secret_make(secret);
+    ch_tree_challenge_make(&challenge);
+    ch_tree_challenge_make(&other);
+    ch_tree_hello_seal(&hello, secret, &challenge);
+    ch_tree_answer_seal(&answer, secret, &challenge, &hello);
+    ck_assert(ch_tree_hello_check(&hello, secret, &challenge));
+    ck_assert(!ch_tree_hello_check(&hello, secret, &other));
+    ck_assert(ch_tree_answer_check(&answer, secret, &challenge, &hello));
+    ck_assert(!ch_tree_answer_check(&answer, secret, &other, &hello));
+    for (size_t i = 0; i < sizeof(hello); i++) {
+        bad = hello;
+        ((unsigned char *)&bad)[i] ^= 0x10;
+        ck_assert_msg(!ch_tree_hello_check(&bad, secret, &challenge), "byte %zu", i);
+    }
+    for (size_t i = 0; i < sizeof(answer); i++) {
+        wrong = answer;
+        ((unsigned char *)&wrong)[i] ^= 0x10;
+        ck_assert_msg(!ch_tree_answer_check(&wrong, secret, &challenge, &hello), "byte %zu", i);
+    }
+    bad = hello;
+    bad.nonce[0] ^= 1;
+    ck_assert(!ch_tree_answer_check(&answer, secret, &challenge, &bad));
+}
+END_TEST
+
+/* What a node would allocate for. */
+static const struct {
+    struct ch_tree_head head;
+    bool is_right;
+} heads[] = {
+    {{CH_TREE_GATHER, 2, 0, CH_TREE_BLOB_MAX, 0, 0}, true},
+    {{CH_TREE_GATHER, 2, 0, CH_TREE_BLOB_MAX + 1, 0, 0}, false},
+    {{CH_TREE_GATHER, 3, 0, 8, 0, 0}, false},
+    {{CH_TREE_GATHER, CH_TREE_NO_PE, 0, 8, 0, 0}, false},
+    {{CH_TREE_RESULT, 0, 0, 3 * (uint64_t)CH_TREE_BLOB_MAX, 0, 0}, true},
+    {{CH_TREE_RESULT, 0, 0, 3 * (uint64_t)CH_TREE_BLOB_MAX + 1, 0, 0}, false},
+    {{CH_TREE_FAIL, 0, 0, CH_TREE_TEXT_BYTES - 1, CHORUS_ERR_ARG, 0}, true},
+    {{CH_TREE_FAIL, 0, 0, CH_TREE_TEXT_BYTES, CHORUS_ERR_ARG, 0}, false},
+    {{CH_TREE_FAIL, 0, 0, 8, CHORUS_OK, 0}, false},
+    {{CH_TREE_ABORT, CH_TREE_NO_PE, 0, CH_TREE_TEXT_BYTES - 1, 1, 0}, true},
+    {{CH_TREE_ABORT, 0, 0, UINT64_MAX, 1, 0}, false},
+    {{CH_TREE_JOINED, 1, 0, CH_TREE_HOST_BYTES - 1, 0, 0}, false},
+    {{CH_TREE_LATE, 1, 0, 0, 0, 0}, false},
+    {{CH_TREE_LEFT, 1, 0, 1, 0, 0}, false},
+    {{0, 1, 0, 0, 0, 0}, false},
+    {{CH_TREE_ABORT + 1, 1, 0, 0, 0, 0}, false},
+};
+
+START_TEST(head__of_another_form__is_refused)
+{
+    ck_assert_int_eq(ch_tree_head_check(&heads[_i].head, 3), heads[_i].is_right);
+}
+END_TEST
+
+START_TEST(address__text__is_found_or_said_what_is_wrong)
+{
+    static const struct {
+        const char *text, *first; /* null: refused */
+        uint32_t n;
+    } texts[] = {
+        {"127.0.0.1:80", "127.0.0.1:80", 1},
+        {"[::1]:65535,10.0.0.1:1", "[::1]:65535", 2},
+        {"", NULL, 0},
+        {"127.0.0.1", NULL, 0},
+        {"127.0.0.1:0", NULL, 0},
+        {"127.0.0.1:65536", NULL, 0},
+        {":80", NULL, 0},
+        {"[::1:80", NULL, 0},
+        {"[]:80", NULL, 0},
+        {"127.0.0.1:80,", "127.0.0.1:80", 1},
+        {"127.0.0.1:80,x", NULL, 0},
+    };
+    struct ch_tree_address found[CH_TREE_ADDRESSES];
+    char why[CH_TREE_TEXT_BYTES], first[CH_TREE_ADDRESS_TEXT];
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        ck_assert_msg(ch_tree_address_find(texts[i].text, found, why, sizeof(why)) ==
+                          texts[i].n,
+                      "\"%s\": %s", texts[i].text, why);
+        if (texts[i].n == 0) continue;
+        ch_tree_address_print(&found[0], first);
+        ck_assert_str_eq(first, texts[i].first);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("boot_tree");
@@ -104,6 +359,20 @@ int main(void)
 
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, tree__exchanges__everyone_gets_all_in_pe_order, 0, COUNTS);
+    tcase_add_test(tc, tree__secret_is_wrong__that_pe_is_refused_and_others_count_it);
+    tcase_add_test(tc, tree__numbers_disagree__all_are_told_alike);
+    tcase_add_test(tc, tree__two_are_one_pe__all_are_told_alike);
+    tcase_add_test(tc, tree__pes_do_not_come__all_are_told_which);
+    tcase_add_test(tc, tree__blobs_of_unlike_bytes__everyone_is_told_and_the_job_goes_on);
+    tcase_add_test(tc, tree__pe_left__others_are_told_who);
+    tcase_add_loop_test(tc, tree__root_is_not_there__is_said, 0, 2);
+    tcase_add_test(tc, tree__port_is_taken__is_said);
+    tcase_add_loop_test(tc, hello__of_another_version_or_job__does_not_fit, 0,
+                        (int)(sizeof(hellos) / sizeof(hellos[0])));
+    tcase_add_test(tc, handshake__any_byte_changed__is_refused);
+    tcase_add_loop_test(tc, head__of_another_form__is_refused, 0,
+                        (int)(sizeof(heads) / sizeof(heads[0])));
+    tcase_add_test(tc, address__text__is_found_or_said_what_is_wrong);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -82,17 +82,35 @@ static const char *how_it_ended(int error)
     }
 }
 
+static void name_pe(const struct ch_tree_link *link, char out[32])
+{
+    if (link->pe == CH_TREE_NO_PE)
+        (void)snprintf(out, 32, "the launcher");
+    else
+        (void)snprintf(out, 32, "PE %u", link->pe);
+}
+
+/* The root no longer reaches this node, nor what is below it. */
+static void miss_parent(struct ch_tree *tree, const char *who)
+{
+    char why[CH_TREE_TEXT_BYTES];
+
+    (void)snprintf(why, sizeof(why), "%s left the job", who);
+    if (tree->why_failed[0] == '\0') ch_round_fail(tree, CHORUS_ERR_ABORTED, why);
+}
+
 void ch_tree_lose(struct ch_tree *tree, struct ch_tree_link *link, int error)
 {
-    char why[CH_TREE_TEXT_BYTES], who[32] = "the launcher";
+    const bool is_leaving = link->is_leaving;
+    char why[CH_TREE_TEXT_BYTES], who[32];
 
-    if (!link->is_leaving && !tree->is_over) {
-        if (link->pe != CH_TREE_NO_PE) (void)snprintf(who, sizeof(who), "PE %u", link->pe);
-        (void)snprintf(why, sizeof(why), "%s on host %s was lost: %s", who, link->host,
-                       how_it_ended(error));
-    } else {
-        why[0] = '\0';
-    }
+    name_pe(link, who);
+    (void)snprintf(why, sizeof(why), "%s on host %s was lost: %s", who, link->host,
+                   how_it_ended(error));
     ch_link_close(link);
-    if (why[0] != '\0') ch_tree_abort(tree, 1, why);
+    if (tree->is_over) return;
+    if (!is_leaving)
+        ch_tree_abort(tree, 1, why);
+    else if (link == &tree->up)
+        miss_parent(tree, who);
 }
