@@ -68,6 +68,8 @@ nodes=no
 for victim in 0 2; do
     run 4 "$tree_pe" kill "$victim"
     expect "stopped waiting for PE .*PE $victim on host .* was lost: its process has ended" 1
+    run 4 "$tree_pe" leave_child "$victim" # which has copies of the PE's sockets
+    expect "PE $victim on host .* was lost: its process has ended" 1
     run 4 "$tree_pe" end "$victim"
     expect "the job is ending: PE $victim ended the job with status 7" 1
 done

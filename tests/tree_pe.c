@@ -13,9 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+static uint64_t since_ns;
+
 static void on_error(int code, const char *message)
 {
-    (void)printf("PE %d: code %d: %s\n", chorus_my_pe(), code, message);
+    (void)printf("PE %d: after %.2f s: code %d: %s\n", chorus_my_pe(),
+                 (double)(ch_clock_ns() - since_ns) / 1e9, code, message);
     (void)fflush(stdout);
     _exit(code == CHORUS_ERR_ABORTED ? 0 : 2);
 }
@@ -24,6 +27,13 @@ static void be_odd(const char *how)
 {
     if (strcmp(how, "kill") == 0) (void)raise(SIGKILL);
     if (strcmp(how, "exit") == 0) _exit(0);
+    if (strcmp(how, "leave_child") == 0) {
+        if (fork() == 0) {
+            (void)sleep(5);
+            _exit(0);
+        }
+        _exit(0);
+    }
     if (strcmp(how, "stop") == 0) (void)raise(SIGSTOP);
     if (strcmp(how, "end") == 0) chorus_global_exit(7);
     if (strcmp(how, "compute") == 0) (void)sleep(2);
@@ -31,8 +41,6 @@ static void be_odd(const char *how)
 
 int main(int argc, char **argv)
 {
-    uint64_t since_ns;
-
     if (argc != 3) return 3;
     if (chorus_init() != CHORUS_OK) {
         (void)printf("start: %s\n", chorusx_last_error());

@@ -43,6 +43,7 @@ static void leave_to_parent(void)
 {
     of_parent = ch_context_get();
     if (of_parent == NULL) return;
+    if (of_parent->boot->ops->abandon != NULL) of_parent->boot->ops->abandon(of_parent->boot);
     thread_context = NULL;
     process_context = &forked;
     ch_context_only = NULL;

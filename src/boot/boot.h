@@ -57,6 +57,10 @@ struct ch_boot_ops {
     /* When the job is over, abort this door, of the PE itself, and set why_over before. Null:
      * it is about to go. Null function: the PE does not hear of that. */
     void (*guard)(struct ch_boot *boot, struct ch_door *door);
+
+    /* In a child that the PE forked: let go of its connections, so that they end with the PE.
+     * Null: the PE's end is noticed otherwise. */
+    void (*abandon)(struct ch_boot *boot);
 };
 
 /* Head of every boot; the ways of starting extend it. */

@@ -225,6 +225,17 @@ void ch_tree_late(struct ch_tree *tree, double waited_s)
         ch_link_send(tree, &tree->up, &head, &waited_s);
 }
 
+void ch_tree_abandon(const struct ch_tree *tree)
+{
+    for (int i = 0; i < CH_TREE_CHILDREN; i++)
+        if (tree->children[i].fd >= 0) (void)close(tree->children[i].fd);
+    for (int i = 0; i < CH_TREE_STRANGERS; i++)
+        if (tree->strangers[i].fd >= 0) (void)close(tree->strangers[i].fd);
+    if (tree->up.fd >= 0) (void)close(tree->up.fd);
+    if (tree->door.fd >= 0) (void)close(tree->door.fd);
+    (void)close(tree->epoll);
+}
+
 /* Until all is written, or what is left cannot be. */
 static void flush_all(struct ch_tree *tree)
 {

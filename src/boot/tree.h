@@ -100,6 +100,9 @@ void ch_tree_late(struct ch_tree *tree, double waited_s);
 /* End the job on all PEs; the first reason wins. */
 void ch_tree_abort(struct ch_tree *tree, int status, const char *reason);
 
+/* In a child that this process forked: close its copies of the descriptors, and no more. */
+void ch_tree_abandon(const struct ch_tree *tree);
+
 /* Leave the job, after what is to be written yet, for which it waits a few seconds at most. */
 void ch_tree_close(struct ch_tree *tree); /* null is a no-op */
 

@@ -205,6 +205,14 @@ static int tree_watch(struct ch_boot *base)
     return ((struct tree_boot *)base)->over;
 }
 
+static void tree_abandon(struct ch_boot *base)
+{
+    const struct tree_boot *boot = (struct tree_boot *)base;
+
+    ch_tree_abandon(boot->tree);
+    if (boot->local != NULL) ch_local_abandon(boot->local);
+}
+
 static void tree_abort_job(struct ch_boot *base, int status)
 {
     struct tree_boot *boot = (struct tree_boot *)base;
@@ -247,6 +255,7 @@ static const struct ch_boot_ops tree_ops = {
     .watch = tree_watch,
     .serve = tree_serve,
     .guard = tree_guard,
+    .abandon = tree_abandon,
 };
 
 static chorus_status connect_tree(const struct ch_tree_start *start, struct tree_boot *boot)

@@ -90,6 +90,12 @@ static void hang_up(struct ch_local *local)
         local->socks[pe] = -1;
 }
 
+void ch_local_abandon(const struct ch_local *local)
+{
+    ch_fd_close_all(&local->door, 1);
+    ch_fd_close_all(local->socks, local->boot->n);
+}
+
 void ch_local_close(struct ch_local *local)
 {
     if (local == NULL) return;

@@ -15,6 +15,9 @@ struct ch_local;
 CH_MUST_CHECK chorus_status ch_local_open(const struct ch_boot *boot, struct ch_local **out);
 void ch_local_close(struct ch_local *local); /* null is a no-op */
 
+/* In a child that this process forked: close its copies of the descriptors, and no more. */
+void ch_local_abandon(const struct ch_local *local);
+
 /* Give fd, get those of the host's PEs at their places of fds_out, and -1 at others.
  * Collective over the host, after ch_local_open of all its PEs. After a failure, all that
  * follow fail. */
