@@ -156,7 +156,7 @@ static void follow(struct search *s)
 
 static void rest(const struct search *s)
 {
-    const uint32_t most = PAUSE_MIN_MS << (s->n_rounds < 6 ? s->n_rounds : 6);
+    const uint32_t most = (uint32_t)PAUSE_MIN_MS << (s->n_rounds < 6 ? s->n_rounds : 6);
     const uint32_t ms =
         PAUSE_MIN_MS + randombytes_uniform(most < PAUSE_MAX_MS ? most : PAUSE_MAX_MS);
     const struct timespec pause = {.tv_nsec = (long)(ms * CH_NS_PER_MS)};

@@ -91,7 +91,7 @@ bool ch_tree_hello_fits(const struct ch_tree_hello *hello, uint32_t n,
     if (hello->version_major != CHORUS_MAJOR_VERSION ||
         hello->version_minor != CHORUS_MINOR_VERSION) {
         (void)snprintf(why_out, CH_TREE_TEXT_BYTES,
-                       "on host %s is of Chorus %u.%u and others of %u.%u; use one version on "
+                       "on host %s is of Chorus %u.%u and others of %d.%d; use one version on "
                        "all hosts",
                        hello->host, hello->version_major, hello->version_minor,
                        CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION);
