@@ -91,11 +91,16 @@ static bool call_say(const struct ch_tcp_call *call, const void *message, size_t
 /* The call becomes the connection of its link. */
 static void promote(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_call *call)
 {
+    char peer[CH_TCP_ADDRESS_TEXT];
+
     link->fd = call->fd;
     call->fd = -1;
     if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) net->n_calls--;
     ch_tcp_call_end(&link->dial);
     link->state = CH_TCP_UP;
+    ch_tcp_peer_text(link->fd, peer);
+    (void)snprintf(link->where, sizeof(link->where), "%s by %s", peer,
+                   ch_tcp_interface_of(net->addresses, link->fd));
     net->up[net->n_up++] = link->pe;
     ch_tcp_watch(net, link->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLIN, false);
     ch_tcp_flush(net, link);

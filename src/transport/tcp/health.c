@@ -17,7 +17,7 @@ enum {
     IDLE_S = 1,       /* before the first probe of a connection on which nothing comes */
     PROBE_S = 1,      /* between probes */
     PROBES = 3,       /* that stay without an answer */
-    SILENT_MS = 3000, /* of a host for which something is under way */
+    SILENT_MS = 2500, /* of a host for which something is under way */
     CONGESTION_BYTES = 16,
 };
 

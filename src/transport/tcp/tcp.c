@@ -20,8 +20,8 @@
  */
 enum { FEW = 4, LOOK = 64, EVENTS = 32 };
 
-#define CHECK_NS CH_NS_PER_S     /* between checks of links and deadlines */
-#define BYE_NS (CH_NS_PER_S / 2) /* most that the end waits for full sockets */
+#define CHECK_NS (CH_NS_PER_S / 2) /* between checks of links and deadlines */
+#define BYE_NS (CH_NS_PER_S / 2)   /* most that the end waits for full sockets */
 enum { SILENT_CHECKS = 2, BYE_NAP_NS = 1000000 };
 
 /* ---- start and end ---- */
@@ -249,10 +249,8 @@ static void tcp_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_
     char text[CH_TCP_ADDRESS_TEXT] = "no address";
     struct ch_tcp_address address;
 
-    if (link != NULL && link->fd >= 0) {
-        ch_tcp_peer_text(link->fd, text);
-        (void)snprintf(why_out, CH_NET_WHY_BYTES, "tcp: %s by %s", text,
-                       ch_tcp_interface_of(net->addresses, link->fd));
+    if (link != NULL && link->where[0] != '\0') {
+        (void)snprintf(why_out, CH_NET_WHY_BYTES, "tcp: %s", link->where);
         return;
     }
     if (ch_tcp_address_pick(net->addresses, &net->cards[pe], 0, &address))

@@ -73,6 +73,7 @@ struct ch_tcp_link {
     enum ch_tcp_state state;
     int fd; /* of the state UP, else -1 */
     struct ch_tcp_call dial;
+    char where[96];  /* the address that it is connected to, and the own interface */
     char tried[200]; /* what came of the addresses before */
 
     /* Frames to send are slots[first % CH_TCP_SLOTS] up to `end`. */
