@@ -43,6 +43,11 @@ static const struct {
 } teams[] = {{1, 2000}, {2, 2000}, {3, 2000}, {5, 2000}, {7, 2000},
              {8, 2000}, {16, 40},  {33, 12},  {64, 6}};
 
+/* Likewise of runs that only count. */
+static const struct {
+    uint32_t pes, seeds;
+} crowds[] = {{33, 40}, {256, 10}, {1000, 2}};
+
 static void name_of(const struct ch_algo *algo, char *text, size_t text_bytes)
 {
     (void)snprintf(text, text_bytes, "%s:%s:%s", ch_coll_names[algo->coll], algo->name,
@@ -78,7 +83,16 @@ static bool run_team(const struct ch_algo *algo, uint32_t pes, const struct want
         if (!run_seeds(algo, pes, false, wanted->first, end)) return false;
         if (is_one_seed) return true;
     }
-    return !plan_is_for_net(algo, pes) || run_seeds(algo, pes, true, wanted->first, end);
+    if (!plan_is_for_net(algo, pes) && (pes <= PLAN_NET_PES_MAX || !plan_is_for_many(algo)))
+        return true;
+    return run_seeds(algo, pes, true, wanted->first, end);
+}
+
+static bool run_crowds(const struct ch_algo *algo)
+{
+    for (size_t i = 0; i < sizeof(crowds) / sizeof(crowds[0]) && plan_is_for_many(algo); i++)
+        if (!run_seeds(algo, crowds[i].pes, true, 0, crowds[i].seeds)) return false;
+    return true;
 }
 
 static bool run_algo(const struct ch_algo *algo, const struct wanted *wanted)
@@ -88,7 +102,7 @@ static bool run_algo(const struct ch_algo *algo, const struct wanted *wanted)
         if (!run_team(algo, teams[i].pes, wanted,
                       wanted->is_given ? wanted->end : teams[i].seeds))
             return false;
-    return true;
+    return wanted->is_given || run_crowds(algo);
 }
 
 static int run_all(const struct wanted *wanted, uint32_t part, uint32_t parts)
@@ -146,8 +160,8 @@ int main(int argc, char **argv)
             return EXIT_FAILURE;
         }
     }
-    if (wanted.pes > PLAN_PES_MAX || part >= parts) {
-        printf("--pes is at most %u, --part is like 0/2\n", PLAN_PES_MAX);
+    if (wanted.pes > PLAN_COUNTED_PES_MAX || part >= parts) {
+        printf("--pes is at most %u, --part is like 0/2\n", PLAN_COUNTED_PES_MAX);
         return EXIT_FAILURE;
     }
     return run_all(&wanted, part, parts);

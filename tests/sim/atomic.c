@@ -277,7 +277,7 @@ void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
 /* --- doors
  * ------------------------------------------------------------------------------------- */
 
-static struct ch_door doors[SIM_FIBERS_MAX];
+static struct ch_door doors[SIM_PES_MAX];
 
 struct ch_door *sim_door(uint32_t pe)
 {

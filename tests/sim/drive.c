@@ -40,7 +40,7 @@ static struct {
     struct sim_cost costs[PLAN_CALLS_MAX]; /* the most of any PE */
     bool has_result[PLAN_CALLS_MAX];       /* of a reduce: the first PE's, to compare with */
     unsigned char results[PLAN_CALLS_MAX][PLAN_BUFFER_BYTES];
-    struct pe pes[PLAN_PES_MAX];
+    struct pe pes[PLAN_COUNTED_PES_MAX];
 } drive;
 
 static unsigned char image[PLAN_BUFFER_BYTES],
@@ -358,7 +358,7 @@ static void pe_open(uint32_t me)
     const struct plan_map map = plan_map(drive.plan);
 
     memset(pe, 0, sizeof(*pe));
-    for (uint32_t p = 0; p < drive.plan->n; p++)
+    for (uint32_t p = 0; p < drive.plan->n && !drive.plan->is_counted; p++)
         meet(&pe->team, me, p, p, 0, map.copies + p * drive.plan->layout.dup_bytes);
     if (drive.plan->is_net) open_levels(me, pe);
 }
@@ -401,7 +401,7 @@ static const char *check_costs(uint32_t i, char *text, size_t text_bytes)
 
 static const char *text_of_hosts(const struct plan *plan)
 {
-    static char text[64 + 4 * PLAN_NET_PES_MAX];
+    static char text[64 + 6 * PLAN_COUNTED_PES_MAX];
     size_t used;
 
     if (!plan->is_net) return "";
@@ -414,7 +414,7 @@ static const char *text_of_hosts(const struct plan *plan)
 
 const char *drive_run(const struct plan *plan, uint64_t seed)
 {
-    static char text[8192];
+    static char text[16384];
     const struct sim_setup setup = {
         .n = plan->n,
         .width = plan->width,
@@ -422,6 +422,7 @@ const char *drive_run(const struct plan *plan, uint64_t seed)
         .seed = seed,
         .host = plan->is_net ? plan->host : NULL,
         .is_weak = plan->is_weak,
+        .is_counted = plan->is_counted,
         .describe = describe,
     };
     char wrong[256];

@@ -32,7 +32,7 @@ struct sim_fiber {
     uint64_t call;
     sim_stamp begun[SIM_CALLS_MAX]; /* where its calls began */
     struct sim_cost cost;
-    bool owes[SIM_FIBERS_MAX]; /* by PE: stored to, not yet notified */
+    bool owes[SIM_PES_MAX]; /* by PE: stored to, not yet notified */
 };
 
 /* Where the lanes of a PE meet. Two sets, because a fast lane may reach the next meeting before
@@ -52,8 +52,8 @@ struct sim {
     uint32_t lanes;  /* of all PEs */
     struct ch_route *routes[SIM_CONTEXTS_MAX][SIM_FIBERS_MAX][SIM_FIBERS_MAX];
     struct sim_fiber *now;
-    uint32_t ready[SIM_FIBERS_MAX]; /* fibers that can run */
-    uint32_t n_ready, n_done;
+    uint32_t ready[SIM_COUNTED_FIBERS_MAX]; /* fibers that can run */
+    uint32_t n_ready, n_done, n_links;
     uint64_t run; /* number of this run: state of earlier ones is void */
     uint64_t random;
     uint64_t turns;
@@ -63,7 +63,7 @@ struct sim {
     jmp_buf outside;
     char message[2048];
     struct sim_meeting meetings[SIM_FIBERS_MAX];
-    struct sim_fiber fiber[SIM_FIBERS_MAX];
+    struct sim_fiber fiber[SIM_COUNTED_FIBERS_MAX];
 };
 extern struct sim sim;
 
@@ -77,11 +77,17 @@ void sim_yield(void);
 void sim_sleep(const void *watch, uint64_t wants);
 void sim_wake(const void *watch);
 
+/* A fiber for a link of PE `from`. */
+struct sim_fiber *sim_fiber_for_link(uint32_t from);
+
 /* --- net.c -------------------------------------------------------------------------------
  */
 #define SIM_LINK_LANE UINT32_MAX /* the lane of a fiber that does what is posted on a link */
-struct ch_route *sim_link_open(uint32_t index, struct sim_fiber *fiber, uint32_t to);
-void sim_link_run(uint32_t index); /* never returns */
+/* The links of a run that only counts are opened when they are first asked for, and their
+ * fibers when something is posted. */
+struct ch_route *sim_link_open(uint32_t index, uint32_t from, uint32_t to);
+void sim_link_start(struct ch_route *route, struct sim_fiber *fiber);
+void sim_link_run(const struct sim_fiber *self); /* never returns */
 bool sim_is_idle_link(const struct sim_fiber *f);
 
 /* --- atomic.c ------------------------------------------------------------------------------
@@ -93,12 +99,13 @@ void sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense, const u
  */
 static inline sim_stamp sim_stamp_now(const struct sim_fiber *f)
 {
-    return f->clock[f->id] << SIM_STAMP_BITS | f->id;
+    return sim.setup.is_counted ? 1 : f->clock[f->id] << SIM_STAMP_BITS | f->id;
 }
 
 static inline bool sim_covers(const uint32_t *clock, sim_stamp stamp)
 {
-    return clock[stamp & ((1u << SIM_STAMP_BITS) - 1)] >= stamp >> SIM_STAMP_BITS;
+    return sim.setup.is_counted ||
+           clock[stamp & ((1u << SIM_STAMP_BITS) - 1)] >= stamp >> SIM_STAMP_BITS;
 }
 
 static inline bool sim_knows(const struct sim_fiber *f, sim_stamp stamp)

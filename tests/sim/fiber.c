@@ -20,7 +20,7 @@
 enum { RUN_FAILED = 1, RUN_DONE };
 
 struct sim sim;
-static unsigned char stacks[SIM_FIBERS_MAX][STACK_BYTES] __attribute__((aligned(64)));
+static unsigned char stacks[SIM_COUNTED_FIBERS_MAX][STACK_BYTES] __attribute__((aligned(64)));
 static void (*run_body)(uint32_t pe, uint32_t lane);
 
 uint32_t sim_random(uint32_t below)
@@ -117,7 +117,7 @@ static void fiber_main(void)
     for (;;) {
         struct sim_fiber *self = sim.now;
 
-        if (self->lane == SIM_LINK_LANE) sim_link_run(self->id - sim.lanes);
+        if (self->lane == SIM_LINK_LANE) sim_link_run(self);
         run_body(self->pe, self->lane);
         self->is_done = true;
         leave_ready(self);
@@ -175,7 +175,7 @@ static void fiber_open(uint32_t id, uint32_t pe, uint32_t lane)
     f->pe = pe;
     f->lane = lane;
     memset(f->clock, 0, sizeof(f->clock));
-    f->clock[id] = 1;
+    if (!sim.setup.is_counted) f->clock[id] = 1;
     memcpy(f->took, f->clock, sizeof(f->took));
     f->told = NULL;
     f->watch = f->missed = NULL;
@@ -184,12 +184,30 @@ static void fiber_open(uint32_t id, uint32_t pe, uint32_t lane)
     memset(f->begun, 0, sizeof(f->begun));
     memset(&f->cost, 0, sizeof(f->cost));
     memset(f->owes, 0, sizeof(f->owes));
-    sim.ready[id] = id;
+    sim.ready[sim.n_ready++] = id;
+}
+
+struct sim_fiber *sim_fiber_for_link(uint32_t from)
+{
+    const uint32_t id = sim.fibers;
+
+    if (id == (sim.setup.is_counted ? SIM_COUNTED_FIBERS_MAX : SIM_FIBERS_MAX))
+        sim_fail("more links are used than the %u fibers allow", id);
+    fiber_open(id, from, SIM_LINK_LANE);
+    sim.fibers++;
+    return &sim.fiber[id];
+}
+
+static bool are_apart(uint32_t from, uint32_t to)
+{
+    return sim.setup.host != NULL && sim.setup.host[from] != sim.setup.host[to];
 }
 
 struct ch_route *sim_route_in(uint32_t context, uint32_t from, uint32_t to)
 {
-    return sim.setup.host == NULL ? NULL : sim.routes[context][from][to];
+    if (!are_apart(from, to)) return NULL;
+    return sim.setup.is_counted ? sim_link_open(sim.n_links++, from, to)
+                                : sim.routes[context][from][to];
 }
 
 struct ch_route *sim_route(uint32_t from, uint32_t to)
@@ -200,16 +218,12 @@ struct ch_route *sim_route(uint32_t from, uint32_t to)
 /* In each context a link, and a fiber, from every PE to every other that is on another host. */
 static void open_links(uint32_t context)
 {
-    const uint32_t *const host = sim.setup.host;
-
-    for (uint32_t i = 0; i < sim.setup.n * sim.setup.n && host != NULL; i++) {
+    for (uint32_t i = 0; i < sim.setup.n * sim.setup.n; i++) {
         const uint32_t from = i / sim.setup.n, to = i % sim.setup.n;
 
-        sim.routes[context][from][to] = NULL;
-        if (host[from] == host[to]) continue;
-        sim.routes[context][from][to] =
-            sim_link_open(sim.fibers - sim.lanes, &sim.fiber[sim.fibers], to);
-        fiber_open(sim.fibers++, from, SIM_LINK_LANE);
+        if (!are_apart(from, to)) continue;
+        sim.routes[context][from][to] = sim_link_open(sim.n_links++, from, to);
+        sim_link_start(sim.routes[context][from][to], sim_fiber_for_link(from));
     }
 }
 
@@ -222,7 +236,7 @@ void sim_open(const struct sim_setup *setup)
     sim.lanes = setup->n * setup->width;
     sim.fibers = sim.lanes;
     sim.now = NULL;
-    sim.n_done = 0;
+    sim.n_ready = sim.n_done = sim.n_links = 0;
     sim.run++;
     sim.random = setup->seed * 0x9e3779b97f4a7c15u | 1u;
     for (int i = 0; i < 8; i++)
@@ -232,14 +246,13 @@ void sim_open(const struct sim_setup *setup)
     sim.restless = chances[1 + sim_random(3)];
     sim.by_priority = sim_random(2) != 0;
     sim.message[0] = '\0';
-    memset(sim.meetings, 0, setup->n * sizeof(sim.meetings[0]));
-    for (uint32_t f = 0; f < SIM_FIBERS_MAX; f++) {
+    if (setup->width > 1) memset(sim.meetings, 0, setup->n * sizeof(sim.meetings[0]));
+    for (uint32_t f = 0; f < SIM_COUNTED_FIBERS_MAX; f++) {
         if (failed) sim.fiber[f].is_started = false;
         if (f < sim.lanes) fiber_open(f, f / setup->width, f % setup->width);
     }
     for (uint32_t context = 0; context == 0 || context < setup->contexts; context++)
-        open_links(context);
-    sim.n_ready = sim.fibers;
+        if (!setup->is_counted) open_links(context);
     sim_memory_open();
 }
 

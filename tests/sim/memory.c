@@ -18,10 +18,11 @@
 
 /* Address space, touched as far as it is used. A stamp can name every 8 bytes of it. */
 #define POOL_BYTES ((size_t)8 << (32 - SIM_STAMP_BITS))
-#define SPACE_BYTES ((size_t)128 << 20)
+#define SPACE_BYTES ((size_t)128 << 20) /* as long as no run needs more */
 
 static struct {
     char *space; /* addresses of shared memory: reserved, never accessible */
+    size_t space_bytes;
     char *pool;
     size_t pool_used, stride;
     struct sim_block *blocks;
@@ -38,23 +39,32 @@ static void *reserve(size_t bytes, int protection)
     exit(EXIT_FAILURE);
 }
 
+static void reserve_space(size_t bytes)
+{
+    const size_t blocks = sizeof(struct sim_block), old = memory.space_bytes;
+
+    if (old != 0) {
+        (void)munmap(memory.space, old);
+        (void)munmap(memory.blocks, old / SIM_BLOCK_BYTES * blocks);
+        (void)munmap(memory.values, old);
+    }
+    memory.space = reserve(bytes, PROT_NONE);
+    memory.blocks = reserve(bytes / SIM_BLOCK_BYTES * blocks, PROT_READ | PROT_WRITE);
+    memory.values = reserve(bytes, PROT_READ | PROT_WRITE);
+    memory.space_bytes = bytes;
+}
+
 void sim_memory_open(void)
 {
-    if (memory.space == NULL) {
-        memory.space = reserve(SPACE_BYTES, PROT_NONE);
-        memory.pool = reserve(POOL_BYTES, PROT_READ | PROT_WRITE);
-        memory.blocks = reserve(SPACE_BYTES / SIM_BLOCK_BYTES * sizeof(struct sim_block),
-                                PROT_READ | PROT_WRITE);
-        memory.values = reserve(SPACE_BYTES, PROT_READ | PROT_WRITE);
-    }
+    size_t bytes = memory.space_bytes != 0 ? memory.space_bytes : SPACE_BYTES;
+
     memory.stride =
         (sim.setup.pe_bytes + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
+    while (bytes < memory.stride * sim.setup.n)
+        bytes *= 2;
+    if (bytes != memory.space_bytes) reserve_space(bytes);
+    if (memory.pool == NULL) memory.pool = reserve(POOL_BYTES, PROT_READ | PROT_WRITE);
     memory.pool_used = 0;
-    if (memory.stride * sim.setup.n > SPACE_BYTES) {
-        fprintf(stderr, "the simulator has no room for %u PEs of %zu bytes\n", sim.setup.n,
-                sim.setup.pe_bytes);
-        exit(EXIT_FAILURE);
-    }
 }
 
 void *sim_alloc(size_t bytes)
@@ -136,6 +146,7 @@ static __attribute__((noinline, noreturn)) void fail_race(const char *does, cons
 
 sim_stamp sim_readers_unknown(const uint32_t *clock, sim_stamp readers)
 {
+    if (sim.setup.is_counted) return 0;
     if ((readers & SIM_SHARED) != SIM_SHARED) return sim_covers(clock, readers) ? 0 : readers;
     for (uint32_t f = 0; f < sim.fibers; f++)
         if (!sim_covers(clock, shared_set(readers)[f])) return shared_set(readers)[f];
@@ -155,6 +166,7 @@ sim_stamp sim_readers_add(sim_stamp r)
     const sim_stamp mine = sim_stamp_now(sim.now);
     sim_stamp *set;
 
+    if (sim.setup.is_counted) return mine;
     if (r == 0 || (r & SIM_SHARED) == sim.now->id) return mine;
     if ((r & SIM_SHARED) != SIM_SHARED && sim_knows(sim.now, r)) return mine;
     if ((r & SIM_SHARED) == SIM_SHARED && shared_set(r)[sim.now->id] == mine) return r;

@@ -12,9 +12,11 @@
 
 #include "base/exec.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define OPS_MAX 512u
+#define LINKS_MAX (1u << 17)
 
 struct op {
     void *at; /* in the peer's memory */
@@ -26,24 +28,32 @@ struct op {
     uint64_t call, depth;
 };
 
-static struct link {
+struct link {
     struct ch_route head;
-    struct sim_fiber *fiber;
-    uint32_t to;
+    struct sim_fiber *fiber; /* null: nothing was posted yet */
+    uint32_t from, to;
     uint64_t posted, done;
     const uint32_t *clock; /* the fiber's, after the last that it did */
-    struct op ops[OPS_MAX];
-} links[SIM_FIBERS_MAX];
+    struct op *ops;        /* [OPS_MAX] */
+};
 
-struct ch_route *sim_link_open(uint32_t index, struct sim_fiber *fiber, uint32_t to)
+static struct link links[LINKS_MAX], *link_of[SIM_COUNTED_FIBERS_MAX]; /* by fiber */
+static struct op rings[SIM_COUNTED_FIBERS_MAX][OPS_MAX];               /* likewise */
+
+struct ch_route *sim_link_open(uint32_t index, uint32_t from, uint32_t to)
 {
-    struct link *link = &links[index];
+    if (index == LINKS_MAX) abort(); /* more than a run has PEs for */
+    links[index] = (struct link){.from = from, .to = to};
+    return &links[index].head;
+}
+
+void sim_link_start(struct ch_route *route, struct sim_fiber *fiber)
+{
+    struct link *const link = (struct link *)route;
 
     link->fiber = fiber;
-    link->to = to;
-    link->posted = link->done = 0;
-    link->clock = NULL;
-    return &link->head;
+    link->ops = rings[fiber->id];
+    link_of[fiber->id] = link;
 }
 
 static void do_op(struct link *link, const struct op *op)
@@ -62,9 +72,9 @@ static void do_op(struct link *link, const struct op *op)
     link->clock = sim_release(self);
 }
 
-void sim_link_run(uint32_t index)
+void sim_link_run(const struct sim_fiber *self)
 {
-    struct link *link = &links[index];
+    struct link *link = link_of[self->id];
 
     for (;;) {
         while (link->done == link->posted)
@@ -84,8 +94,10 @@ bool sim_is_idle_link(const struct sim_fiber *f)
 static struct op *post(struct link *link)
 {
     struct sim_fiber *self = sim.now;
-    struct op *op = &link->ops[link->posted % OPS_MAX];
+    struct op *op;
 
+    if (link->fiber == NULL) sim_link_start(&link->head, sim_fiber_for_link(link->from));
+    op = &link->ops[link->posted % OPS_MAX];
     if (link->posted - link->done == OPS_MAX)
         sim_fail("PE %u has %u puts to PE %u under way", self->pe, OPS_MAX, link->to);
     op->call = self->call;

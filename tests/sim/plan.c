@@ -138,6 +138,12 @@ static size_t span_bytes(const struct plan_call *call, const struct plan_buffer 
     return (buffer->blocks - 1) * buffer->stride + block;
 }
 
+/* Of the team's own sync memory. */
+static size_t team_bytes(const struct plan *plan)
+{
+    return plan->is_counted ? 0 : plan->layout.dup_bytes;
+}
+
 /* Anywhere, as odd as the type allows, the two in either order. */
 static void choose_offsets(const struct plan *plan, struct plan_call *call)
 {
@@ -145,12 +151,12 @@ static void choose_offsets(const struct plan *plan, struct plan_call *call)
     struct plan_buffer *first = draw(2) == 0 ? &call->source : &call->dest;
     struct plan_buffer *second = first == &call->source ? &call->dest : &call->source;
 
-    first->offset = plan->layout.dup_bytes + PLAN_GUARD_BYTES + draw(64) / element * element;
+    first->offset = team_bytes(plan) + PLAN_GUARD_BYTES + draw(64) / element * element;
     second->offset = first->offset + span_bytes(call, first) + (size_t)2 * PLAN_GUARD_BYTES +
                      draw(64) / element * element;
     second->offset = second->offset / element * element;
     if (second->offset + span_bytes(call, second) + PLAN_GUARD_BYTES >
-        plan->layout.dup_bytes + PLAN_BUFFER_BYTES)
+        team_bytes(plan) + PLAN_BUFFER_BYTES)
         abort(); /* the caps above are wrong */
     if (call->place == PLAN_APART) return;
     first->offset = second->offset; /* the PE's own block counts from here */
@@ -210,7 +216,7 @@ static void make_call(struct plan *plan, struct plan_call *call, const struct ch
     memset(call, 0, sizeof(*call));
     call->algo = algo;
     call->root = draw(n);
-    call->radix = radixes[draw(4)];
+    call->radix = radixes[draw(plan->is_counted ? 3 : 4)];
     choose_type(call);
     call->count = coll == CHORUS_COLL_barrier ? 0 : choose_count(plan, call);
     call->bytes = call->count * ch_type_bytes[call->type];
@@ -240,15 +246,43 @@ bool plan_is_for_net(const struct ch_algo *algo, uint32_t n)
     return (algo->needs & CH_NEED_map) == 0 && n <= PLAN_NET_PES_MAX && (n > 1 || has_levels);
 }
 
+bool plan_is_for_many(const struct ch_algo *algo)
+{
+    switch (algo->id) {
+    case CH_ALGO_ch_barrier_hierarchical:
+    case CH_ALGO_ch_broadcast_hierarchical:
+    case CH_ALGO_ch_reduce_leaders:
+    case CH_ALGO_ch_reduce_hierarchical:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool plan_is_for_host(const struct ch_algo *algo)
 {
     return (algo->needs & CH_NEED_nodes) == 0;
 }
 
+/* Up to 24 hosts of two to PLAN_PES_MAX PEs, in blocks or in turn: of as many PEs each, if
+ * there is such a number, or as even as can be. */
+static void choose_many_hosts(struct plan *plan)
+{
+    const uint32_t least = (plan->n + PLAN_PES_MAX - 1) / PLAN_PES_MAX + 1;
+    const uint32_t most = plan->n / 2 < 24 ? plan->n / 2 : 24;
+    const bool is_in_blocks = draw(2) == 0, is_even = draw(2) == 0;
+    uint32_t hosts = least + draw(most - least + 1);
+
+    while (is_even && hosts > least && plan->n % hosts != 0)
+        hosts--;
+    for (uint32_t pe = 0; pe < plan->n; pe++)
+        plan->host[pe] = is_in_blocks ? pe * hosts / plan->n : pe % hosts;
+}
+
 /* Up to four hosts or one for each PE, PEs anywhere; or in blocks, as jobs often are. */
 static void choose_hosts(struct plan *plan, const struct ch_algo *algo)
 {
-    static uint32_t words[CH_NODES_WORDS(PLAN_PES_MAX)];
+    static uint32_t words[CH_NODES_WORDS(PLAN_COUNTED_PES_MAX)];
     const uint32_t own = (algo->needs & CH_NEED_nodes) != 0 ? 8 : 2;
     const uint32_t hosts = draw(own) == 0 ? plan->n : 2 + draw(3);
     const bool is_in_blocks = draw(4) == 0;
@@ -258,13 +292,14 @@ static void choose_hosts(struct plan *plan, const struct ch_algo *algo)
         plan->host[pe] = hosts == plan->n ? pe
                          : is_in_blocks   ? pe * hosts / plan->n
                                           : draw(hosts);
+    if (plan->is_counted) choose_many_hosts(plan);
     ch_nodes_init(&plan->nodes, plan->host, plan->n, words);
 }
 
 static void choose_layouts(struct plan *plan)
 {
     static const size_t chunks[] = {128, 256, 960};
-    const size_t chunk = chunks[draw(3)];
+    const size_t chunk = plan->is_counted ? chunks[0] : chunks[draw(3)];
 
     ch_sync_layout_init(&plan->layout, plan->n, chunk);
     if (!plan->is_net) return;
@@ -294,12 +329,13 @@ const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, bool is_net
     made.n = n;
     made.width = n <= 8 && draw(8) == 0 ? 2 + draw(2) : 1;
     made.is_net = is_net;
+    made.is_counted = is_net && n > PLAN_NET_PES_MAX;
     made.is_weak = false;
     if (is_net) choose_hosts(&made, algo);
     choose_layouts(&made);
-    made.n_calls = 3 + draw(2);
+    made.n_calls = made.is_counted ? 1 : 3 + draw(2);
     for (uint32_t i = 0; i < made.n_calls; i++) {
-        const bool is_guest = i != 0 && draw(4) == 0;
+        const bool is_guest = i != 0 && !made.is_counted && draw(4) == 0;
         make_call(&made, &made.calls[i], is_guest ? choose_guest(&made) : algo,
                   ref_hash(seed, i, 2));
     }
@@ -410,7 +446,7 @@ struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call
 
 struct plan_map plan_map(const struct plan *plan)
 {
-    struct plan_map map = {.buffers = plan->layout.dup_bytes};
+    struct plan_map map = {.buffers = team_bytes(plan)};
     size_t most = 0; /* of any host: all PEs have the same map */
 
     map.copies = map.buffers + (PLAN_BUFFER_BYTES + 127) / 128 * 128;
@@ -418,7 +454,7 @@ struct plan_map plan_map(const struct plan *plan)
     if (!plan->is_net) return map;
     for (uint32_t v = 0; v < plan->nodes.count; v++)
         if (most < plan->node_layout[v].dup_bytes) most = plan->node_layout[v].dup_bytes;
-    map.node = map.copies + plan->n * plan->layout.dup_bytes;
+    map.node = map.copies + plan->n * team_bytes(plan);
     map.rail = map.node + most;
     map.rail_copies = map.rail + plan->rail_layout.dup_bytes;
     map.bytes = map.rail_copies + plan->nodes.count * plan->rail_layout.dup_bytes;
@@ -439,7 +475,7 @@ void plan_describe(const struct plan *plan, const struct plan_call *call, char *
         call->count, ch_type_names[call->type], reduces ? ", " : "",
         reduces ? ch_op_names[call->op] : "", call->root, call->radix,
         plan->layout.chunk_bytes[CH_CELL_simple], plan->layout.chunk_bytes[CH_CELL_ll],
-        call->source.offset - plan->layout.dup_bytes,
-        call->dest.offset - plan->layout.dup_bytes, call->source.stride, call->dest.stride,
-        call->source.step, call->dest.step, places[call->place]);
+        call->source.offset - team_bytes(plan), call->dest.offset - team_bytes(plan),
+        call->source.stride, call->dest.stride, call->source.step, call->dest.step,
+        places[call->place]);
 }

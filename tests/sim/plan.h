@@ -16,6 +16,7 @@
 #define PLAN_CALLS_MAX 4u
 #define PLAN_PES_MAX 64u
 #define PLAN_NET_PES_MAX 8u
+#define PLAN_COUNTED_PES_MAX 1000u
 
 /* Buffers: at most this many bytes a PE, both together. */
 #define PLAN_BUFFER_BYTES ((size_t)112 << 10)
@@ -43,19 +44,21 @@ struct plan_call {
     size_t count;
     size_t bytes; /* of so many elements */
     enum plan_place place;
-    struct plan_buffer source, dest;      /* as PE 0 has them, if they depend on the PE */
-    unsigned char *sources[PLAN_PES_MAX]; /* what each PE contributes, blocks packed */
-    unsigned char *expected;              /* where it is the same on every PE; else null */
+    struct plan_buffer source, dest; /* as PE 0 has them, if they depend on the PE */
+    unsigned char *sources[PLAN_COUNTED_PES_MAX]; /* what each PE contributes, blocks packed */
+    unsigned char *expected; /* where it is the same on every PE; else null */
     size_t dest_offsets[PLAN_PES_MAX], source_offsets[PLAN_PES_MAX]; /* of alltoallv */
     size_t dest_counts[PLAN_PES_MAX][PLAN_PES_MAX], source_counts[PLAN_PES_MAX][PLAN_PES_MAX];
 };
 
 struct plan {
     uint32_t n, width;
-    bool is_net;                 /* PEs are on several hosts, between which there are links */
-    bool is_weak;                /* on which words overtake puts */
-    uint32_t host[PLAN_PES_MAX]; /* of each PE */
-    struct ch_nodes nodes;       /* the same, as algorithms have it */
+    bool is_net;     /* PEs are on several hosts, between which there are links */
+    bool is_weak;    /* on which words overtake puts */
+    bool is_counted; /* nothing is looked at but values and costs, and the team's own sync
+                        memory is not used */
+    uint32_t host[PLAN_COUNTED_PES_MAX]; /* of each PE */
+    struct ch_nodes nodes;               /* the same, as algorithms have it */
     struct ch_sync_layout layout;
     struct ch_sync_layout node_layout[PLAN_PES_MAX]; /* of the child team of each host */
     struct ch_sync_layout rail_layout;
@@ -66,8 +69,12 @@ struct plan {
 /* Can the algorithm run on PEs of several hosts, or: on those of one? */
 bool plan_is_for_net(const struct ch_algo *algo, uint32_t n);
 bool plan_is_for_host(const struct ch_algo *algo);
+/* Does it call bodies on child teams alone? Then costs can be counted for more PEs, up to
+ * PLAN_COUNTED_PES_MAX, with PLAN_PES_MAX hosts and as many PEs of each. */
+bool plan_is_for_many(const struct ch_algo *algo);
 
-/* The same arguments give the same plan. Kept until the next. is_net: on several hosts. */
+/* The same arguments give the same plan. Kept until the next. is_net: on several hosts; of more
+ * PEs than PLAN_NET_PES_MAX a run only counts. */
 const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, bool is_net,
                              uint64_t seed);
 

@@ -16,12 +16,16 @@
 #include <stdint.h>
 
 #define SIM_FIBERS_MAX 128u
+#define SIM_COUNTED_FIBERS_MAX 8192u /* of a run that only counts */
+#define SIM_PES_MAX 1024u
 #define SIM_CONTEXTS_MAX 2u
 
 struct sim_setup {
     uint32_t n, width; /* PEs, and lanes of each; at most SIM_FIBERS_MAX together */
-    size_t pe_bytes;   /* shared memory of each PE */
-    uint64_t seed;     /* everything the adversary does follows from it */
+    bool is_counted; /* nobody's knowledge is kept, so no race is seen: values, waits and costs
+                        alone, for up to SIM_PES_MAX PEs of a lane each */
+    size_t pe_bytes; /* shared memory of each PE */
+    uint64_t seed;   /* everything the adversary does follows from it */
     const uint32_t
         *host;         /* [n]: PEs of different hosts are not mapped; null: all of one host */
     bool is_weak;      /* a word may be there before the puts before it */
