@@ -7,13 +7,26 @@
 
 #define WORLD CHORUS_TEAM_WORLD
 
-static void predefined__each__holds_all_pes(void)
+/* Those whose memory this PE reaches by loads and stores: all of them on one host. */
+static int count_near(void)
+{
+    int *word = chorus_malloc(sizeof(*word)), count = 0;
+
+    for (int pe = 0; pe < api_n(); pe++)
+        count += chorus_ptr(word, pe) != NULL;
+    chorus_free(word);
+    return count;
+}
+
+static void predefined__each__holds_the_pes_of_the_job_or_host(void)
 {
     static const chorus_team_t teams[] = {WORLD, CHORUS_TEAM_SHARED, CHORUS_TEAM_NODE};
+    const int n_near = count_near();
 
     for (int i = 0; i < 3; i++) {
-        EXPECT(chorus_team_my_pe(teams[i]) == api_me());
-        EXPECT(chorus_team_n_pes(teams[i]) == api_n());
+        const int me = chorus_team_my_pe(teams[i]);
+        EXPECT(chorus_team_translate_pe(teams[i], me, WORLD) == api_me());
+        EXPECT(chorus_team_n_pes(teams[i]) == (teams[i] == WORLD ? api_n() : n_near));
         EXPECT(chorusx_team_status(teams[i]) == CHORUS_OK);
         EXPECT(chorus_team_sync(teams[i]) == CHORUS_OK);
     }
@@ -340,7 +353,7 @@ static void create__more_than_a_pe_can_have__says_so(void)
 }
 
 #define TESTS(X)                                                 \
-    X(predefined__each__holds_all_pes)                           \
+    X(predefined__each__holds_the_pes_of_the_job_or_host)        \
     X(split_strided__every_valid_triplet__gives_its_pes)         \
     X(split_strided__invalid_triplet__says_what_is_wrong)        \
     X(split_2d__every_width__rows_and_columns)                   \
