@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LETTERS_MAX = 40, WORDS_MAX = 64 };
+enum { LETTERS_MAX = 40, WORDS_MAX = 256 };
 
 const char *ch_words_nearest(const struct ch_word *words, size_t n, const char *text,
                              size_t length)

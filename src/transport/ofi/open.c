@@ -96,8 +96,10 @@ static int look_for(const struct ch_options *options, uint64_t order, struct fi_
 /* Messages in order are needed; messages behind writes are better. */
 static chorus_status find_provider(struct ch_net *net)
 {
-    int error = look_for(net->terms.options, FI_ORDER_SAS | FI_ORDER_SAW, &net->info);
+    int error;
 
+    CH_TRY(ch_ofi_load(is_wanted_by_name(net->terms.options)));
+    error = look_for(net->terms.options, FI_ORDER_SAS | FI_ORDER_SAW, &net->info);
     if (net->info == NULL) error = look_for(net->terms.options, FI_ORDER_SAS, &net->info);
     if (error != 0)
         return refuse("no provider has reliable datagrams with messages in order and remote "
