@@ -47,7 +47,8 @@ bool front_is_open(const struct front *front); /* some agent's launcher has not 
 void front_watch(struct job *job, struct pollfd *fds, nfds_t *n);
 void front_serve(struct job *job, const struct pollfd *fds);
 void front_reap(struct job *job);
-void front_settle(struct job *job); /* all have ended: judge what was put off; null front: no-op */
+void front_settle(
+    struct job *job); /* all have ended: judge what was put off; null front: no-op */
 uint64_t front_due(const struct front *front);
 void front_do_due(struct job *job);
 /* A signal to end before agents have their orders ends the front alone; false: they have. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait_pes: PEs that meet in barriers until a call fails, say why, and exit with 9. SIGTERM does
- * not end them, so that what ends their waits is the failure itself and not the launcher. The
- * first word of PE k is "PE k is process p", once all are in the job.
+ * wait_pes: PEs that meet in barriers until a call fails, say why, and exit with 9. SIGTERM
+ * does not end them, so that what ends their waits is the failure itself and not the launcher.
+ * The first word of PE k is "PE k is process p", once all are in the job.
  */
 #include <chorus/chorus.h>
 #include <chorus/chorusx.h>
