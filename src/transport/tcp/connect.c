@@ -28,6 +28,9 @@
 /* Connections that one visit accepts. */
 enum { ACCEPTS = 16, BACKLOG = 1024 };
 
+/* Calls to one address that may end before anything was said. */
+enum { AGAINS = 100 };
+
 chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out)
 {
     const int off = 0;
@@ -157,6 +160,7 @@ static void note_failure(struct ch_net *net, struct ch_tcp_link *link, const cha
                    used == 0 ? "" : "; ", text, why);
     ch_tcp_call_end(&link->dial);
     link->dial.at++;
+    link->dial.n_again = 0;
 }
 
 /* From link->dial.at on, the first address to which a socket can begin to connect. */
@@ -183,6 +187,20 @@ void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link)
 static void dial_next(struct ch_net *net, struct ch_tcp_link *link, const char *why)
 {
     note_failure(net, link, why);
+    ch_tcp_dial(net, link);
+}
+
+/* The other end hung up before it had heard a hello: one that many call at once gives up those
+ * who take long. */
+static void dial_again(struct ch_net *net, struct ch_tcp_link *link, int error)
+{
+    const char *const why = error != 0 ? strerror(error) : "it closed the connection";
+
+    if (link->dial.n_again++ >= AGAINS) {
+        dial_next(net, link, why);
+        return;
+    }
+    ch_tcp_call_end(&link->dial);
     ch_tcp_dial(net, link);
 }
 
@@ -224,9 +242,10 @@ static void say_hello(struct ch_net *net, struct ch_tcp_link *link)
         call->theirs = challenge.nonce;
         call->mine = hello.nonce;
         call->has_said = call_say(call, &hello, sizeof(hello));
-        if (!call->has_said) wrong = strerror(errno);
+        if (!call->has_said) dial_again(net, link, errno);
+    } else {
+        dial_next(net, link, wrong);
     }
-    if (wrong != NULL) dial_next(net, link, wrong);
 }
 
 static void hear_answer(struct ch_net *net, struct ch_tcp_link *link)
@@ -258,7 +277,7 @@ void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link)
 
         if (is_here == 0) return;
         if (is_here < 0)
-            dial_next(net, link, errno != 0 ? strerror(errno) : "it closed the connection");
+            dial_again(net, link, errno);
         else if (has_said)
             hear_answer(net, link);
         else

@@ -25,7 +25,7 @@ enum {
     CH_TCP_SMALL = 104,  /* bytes of a body that are copied, so that the source is free */
     CH_TCP_IN = 8192,    /* buffer of a link; larger bodies do not go through it */
     CH_TCP_CTXS = 16,    /* contexts that are told apart; others share these */
-    CH_TCP_GUESTS = 64,  /* connections whose other end has not said yet who it is */
+    CH_TCP_GUESTS = 128, /* connections whose other end has not said yet who it is */
 };
 
 /* A frame that waits to be sent. */
@@ -58,6 +58,7 @@ struct ch_tcp_call {
     int fd;               /* -1: none */
     uint32_t pe;          /* of a dialed one: who should answer */
     uint32_t at;          /* and which of its addresses this is, in the order they are tried */
+    uint32_t n_again;     /* times that it was called again */
     bool is_connected;    /* and whether TCP has connected */
     uint64_t deadline_ns; /* CH_TCP_NEVER: none */
     struct ch_tcp_nonce mine, theirs;
