@@ -112,7 +112,7 @@ refusals)
     refused 'did you mean "one_shot"?' --algo oneshot
     refused '--algo: unknown "two_shot"; Known: auto, all; for fcollect all_push, ring,' \
         --algo two_shot --coll fcollect
-    refused '; for barrier dissemination, all_push; for reduce one_shot, one_shot_pull, two_shot, ' \
+    refused '; for barrier dissemination, all_push, hierarchical; for reduce one_shot, one_shot_pull, two_shot, ' \
         --algo foo --coll barrier,reduce,sync
     refused '--algo: unknown "ring"; Known: auto, all' --algo ring --coll sync
     refused '--ctas 999: --algo "auto" forces no algorithm' --ctas 999
