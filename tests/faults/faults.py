@@ -55,7 +55,7 @@ class Kind:
 
 
 def killed(signo):
-    return Kind((128 + signo,), rf"PE {{pe}} \(pid \d+\) was killed by signal {signo} ")
+    return Kind((128 + signo,), rf"PE {{pe}} \(pid \d+\) was killed by signal {signo} .*ending the job")
 
 
 # Not leaving is seen at once if the PE had joined; others are told by a failed exchange if not.
