@@ -6,7 +6,6 @@
  */
 #include "transport/ofi/ofi.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -49,25 +48,8 @@ static void load(void)
 #undef X
 }
 
-/* Does the kernel know a device of this class? */
-static bool has_device(const char *class)
+chorus_status ch_ofi_load(void)
 {
-    DIR *folder = opendir(class);
-    bool has = false;
-
-    if (folder == NULL) return false;
-    for (const struct dirent *entry; !has && (entry = readdir(folder)) != NULL;)
-        has = entry->d_name[0] != '.';
-    (void)closedir(folder);
-    return has;
-}
-
-chorus_status ch_ofi_load(bool is_by_name)
-{
-    if (!is_by_name && !has_device("/sys/class/infiniband") && !has_device("/sys/class/cxi"))
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "libfabric: no device of a fabric is here (/sys/class/infiniband, "
-                       "/sys/class/cxi); CHORUS_TRANSPORT=ofi tries it all the same");
     (void)pthread_once(&library.once, load);
     if (library.is_loaded) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "libfabric cannot be loaded: %s", library.why);

@@ -129,8 +129,7 @@ void ch_ofi_step(struct ch_net *net);
 /* Give the fabric a place for a message. */
 void ch_ofi_receive(struct ch_net *net, struct ch_ofi_op *op);
 
-/* Have libfabric's functions. ERR_UNSUPPORTED: it is not here, or, unless CHORUS_TRANSPORT names
- * it, nothing that it would be needed for. */
-CH_MUST_CHECK chorus_status ch_ofi_load(bool is_by_name);
+/* Have libfabric's functions. ERR_UNSUPPORTED: it is not here. */
+CH_MUST_CHECK chorus_status ch_ofi_load(void);
 
 #endif /* CH_OFI_H */
