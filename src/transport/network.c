@@ -81,7 +81,8 @@ static chorus_status make(struct ch_progress *self)
 {
     struct ch_network *network = of_progress(self);
 
-    __atomic_store_n(&network->visits, network->visits + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&network->visits, __atomic_load_n(&network->visits, __ATOMIC_RELAXED) + 1,
+                     __ATOMIC_RELAXED);
     if (has_failed(network)) return CHORUS_ERR_ABORTED;
     (void)ch_network_step(network);
     return CHORUS_OK;
