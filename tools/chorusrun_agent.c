@@ -71,7 +71,7 @@ static void await_order(struct agent *agent)
     struct pollfd p = {STDIN_FILENO, POLLIN, 0};
     enum frame_state state = FRAME_PART;
     const char *bytes = NULL;
-    struct frame frame;
+    struct frame frame = {0};
 
     while (state != FRAME_WHOLE || frame.kind != FRAME_ORDER) {
         state = frame_take(&agent->in, &frame, &bytes);

@@ -108,14 +108,15 @@ static void explain(const struct try *tries, uint32_t n, char why_out[CH_WIRE_RE
 /* `best`, then the others. */
 static char *put_first(const char *best, const struct try *tries, uint32_t n)
 {
-    char *text = calloc(n + 1, ADDRESS_BYTES + 1);
+    const size_t room = (n + 1) * (size_t)(ADDRESS_BYTES + 1);
+    char *text = malloc(room);
+    size_t used;
 
     if (text == NULL) return NULL;
-    (void)strcat(text, best);
+    used = (size_t)snprintf(text, room, "%s", best);
     for (uint32_t i = 0; i < n; i++) {
         if (tries[i].address == best) continue;
-        (void)strcat(text, ",");
-        (void)strcat(text, tries[i].address);
+        used += (size_t)snprintf(text + used, room - used, ",%s", tries[i].address);
     }
     return text;
 }

@@ -14,7 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DOUBT_NS (200 * CH_NS_PER_MS)
+/* The control plane sees at once that a process has ended, and up to 1.1 s later than a network
+ * that a host does not answer. Both together are less than the 5 s in which that is to be told.
+ */
+#define DOUBT_NS (1300 * CH_NS_PER_MS)
 
 /* The first failure ends every wait of this PE. */
 void ch_network_fail(struct ch_network *network, const char *why)
