@@ -124,7 +124,7 @@ static chorus_status place(const struct info_args *args, const struct ch_options
                        r->nodes);
     r->ctas_max = options->ctas != 0 ? (uint32_t)options->ctas : ctas[machine];
     r->ctas_slim = machine == 1 ? r->ctas_max : 0;
-    r->chunk_bytes = options->chunk;
+    r->chunk_bytes = options->chunk * (r->reach == CH_REACH_network ? CH_CHUNK_FAR : 1);
     r->offers = ch_offers(r->type, r->reach, !args->is_in_place);
     if (machine == 1) r->offers |= CH_NEED_copy_engine;
     return CHORUS_OK;

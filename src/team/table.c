@@ -68,16 +68,28 @@ chorus_status ch_team_get(const struct ch_teams *teams, ch_team_handle handle,
     return CH_FAIL(CHORUS_ERR_ARG, "team handle %d was never given out", handle);
 }
 
+/* Chunks of a team that a network reaches are longer: each costs system calls at both ends. */
+static size_t chunk_bytes_of(const struct ch_teams *teams, const struct ch_voters *voters,
+                             const struct birth *birth)
+{
+    for (uint32_t i = 0; i < birth->n; i++)
+        if (ch_network_route(teams->network, voters->number(voters->self, birth->pes[i])) !=
+            NULL)
+            return CH_CHUNK_FAR * teams->chunk_bytes;
+    return teams->chunk_bytes;
+}
+
 /* This PE's part of the teams, and where peers find each. */
-static chorus_status alloc_all(struct ch_teams *teams, struct birth births[], uint32_t n_births,
-                               uint64_t places[])
+static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *voters,
+                               struct birth births[], uint32_t n_births, uint64_t places[])
 {
     uint32_t from = 0;
 
     for (uint32_t b = 0; b < n_births; b++) {
         if (!births[b].is_member) continue;
         CH_TRY(find_slot(teams, from, &births[b].slot));
-        CH_TRY(ch_team_alloc(teams, births[b].n, teams->chunk_bytes, &births[b].team));
+        CH_TRY(ch_team_alloc(teams, births[b].n, chunk_bytes_of(teams, voters, &births[b]),
+                             &births[b].team));
         places[b] = ch_team_place(teams, births[b].team);
         from = births[b].slot + 1;
     }
@@ -246,7 +258,7 @@ static chorus_status create(struct ch_teams *teams, const struct ch_voters *vote
 
     if (all == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to make a team among %u PEs", voters->n);
-    vote.mine = alloc_all(teams, births, n_own, mine);
+    vote.mine = alloc_all(teams, voters, births, n_own, mine);
     if (is_across && vote.mine == CHORUS_OK)
         vote.mine = alloc_children(teams, voters, births, births + n_own, mine + n_own);
     status = ch_vote(voters, &vote, all);

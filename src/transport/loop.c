@@ -10,6 +10,7 @@
 
 #include "base/exec_host.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -272,7 +273,7 @@ static int loop_watch(struct ch_net *net)
 static void loop_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES])
 {
     (void)net, (void)pe;
-    strcpy(why_out, "loop: memory of this host, by a queue");
+    (void)snprintf(why_out, CH_NET_WHY_BYTES, "loop: memory of this host, by a queue");
 }
 
 const struct ch_net_ops ch_net_loop = {

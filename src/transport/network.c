@@ -395,7 +395,7 @@ static chorus_status choose_kind(struct ch_network *network, const struct ch_kin
 
         if (!kinds->is_allowed[k]) continue;
         st = open_kind(network, ch_kind_ops[k], terms);
-        if (st == CHORUS_OK || st == CHORUS_ERR_ABORTED || st == CHORUS_ERR_TIMEOUT) return st;
+        if (st != CHORUS_ERR_UNSUPPORTED) return st;
         if (used < sizeof(why))
             used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s",
                                      used == 0 ? "" : "; ", ch_error_message());
