@@ -119,7 +119,8 @@ bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b)
            (a->is_uneven || a->count == b->count);
 }
 
-double ch_called_seconds(const struct ch_record *record, const struct ch_called *called)
+/* Since the call began, until now or until the record was copied into a file. */
+static double seconds_since(const struct ch_record *record, const struct ch_called *called)
 {
     const bool is_kept = record->kept_ns != 0;
     const uint64_t now_ns = is_kept ? record->kept_ns : ch_clock_ns();
@@ -187,7 +188,7 @@ void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_
         return;
     }
     ch_doing_text(&called.doing, doing);
-    seconds = ch_called_seconds(record, &called);
+    seconds = seconds_since(record, &called);
     switch (called.state) {
     case CH_ENTRY_RUNNING:
         (void)snprintf(text, bytes, "has been in %s, for %.3g s", doing, seconds);

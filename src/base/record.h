@@ -162,9 +162,6 @@ static inline bool ch_doing_is_collective(const struct ch_doing *d)
 /* Are the two calls the same to all PEs of a team? */
 bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b);
 
-/* Seconds since the call began, until now or until the record was copied into a file. */
-double ch_called_seconds(const struct ch_record *record, const struct ch_called *called);
-
 enum { CH_DOING_TEXT_BYTES = 160 };
 
 /* "reduce (512 f32, sum), call 17 of team 0" */

@@ -302,15 +302,6 @@ void ch_network_forget(struct ch_network *network, uint32_t pe, const char *ther
     unlock(network);
 }
 
-void ch_network_describe(const struct ch_network *network, uint32_t pe,
-                         char why_out[CH_NET_WHY_BYTES])
-{
-    if (ch_network_route(network, pe) == NULL)
-        (void)snprintf(why_out, CH_NET_WHY_BYTES, "mapped: same host");
-    else
-        network->ops->describe(network->net, pe, why_out);
-}
-
 /* ---- start and end ---- */
 
 /* Hosts as routes see them. All PEs choose alike, since the settings are compared. Where loop

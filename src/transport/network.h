@@ -80,8 +80,4 @@ CH_MUST_CHECK chorus_status ch_network_fence(struct ch_network *network, uint32_
 /* All that the context posted has taken effect, and what it fetched is here. */
 CH_MUST_CHECK chorus_status ch_network_quiet(struct ch_network *network, uint32_t ctx);
 
-/* One line on the way to a peer, for readers. */
-void ch_network_describe(const struct ch_network *network, uint32_t pe,
-                         char why_out[CH_NET_WHY_BYTES]);
-
 #endif /* CH_NETWORK_H */

@@ -77,6 +77,7 @@ def compile_commands(build, root=ROOT):
         source = (root / entry["directory"] / entry["file"]).resolve()
         words = shlex.split(entry["command"])
         flags = [w for w in words if w.startswith(("-D", "-I", "-std="))]
+        flags += [w for w in words if w.startswith("-isystem") and w != "-isystem"]
         flags += [w for i, word in enumerate(words[:-1]) if word == "-isystem"
                   for w in (word, words[i + 1])]
         if root.resolve() in source.parents and source.suffix == ".c":

@@ -8,22 +8,38 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* The functions that are not in headers alone, as libfabric has them. */
+/* The functions that are not in headers alone: name, symbol. */
 /* clang-format off */
-#define FUNCTION_LIST(X) X(fi_getinfo) X(fi_freeinfo) X(fi_dupinfo) X(fi_fabric) X(fi_strerror)
+#define FUNCTION_LIST(X)          \
+    X(getinfo, "fi_getinfo")      \
+    X(freeinfo, "fi_freeinfo")    \
+    X(dupinfo, "fi_dupinfo")      \
+    X(fabric, "fi_fabric")        \
+    X(strerror, "fi_strerror")
 /* clang-format on */
 
 static struct {
     pthread_once_t once;
     bool is_loaded;
     char why[200];
-#define X(name) __typeof__(&name) name;
+#define X(name, symbol) __typeof__(&ch_ofi_##name) name;
     FUNCTION_LIST(X)
 #undef X
 } library = {.once = PTHREAD_ONCE_INIT};
+
+static void *find(void *handle, const char *symbol)
+{
+    void *const found = dlsym(handle, symbol);
+
+    if (found == NULL) {
+        (void)snprintf(library.why, sizeof(library.why), "%s is not in it", symbol);
+        library.is_loaded = false;
+    }
+    return found;
+}
 
 static void load(void)
 {
@@ -35,15 +51,10 @@ static void load(void)
     handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     library.is_loaded = handle != NULL;
     if (handle == NULL) {
-        (void)strncpy(library.why, dlerror(), sizeof(library.why) - 1);
+        (void)snprintf(library.why, sizeof(library.why), "%s", dlerror());
         return;
     }
-#define X(name)                                                                     \
-    *(void **)(void *)&library.name = dlsym(handle, #name);                         \
-    if (library.name == NULL) {                                                     \
-        (void)strncpy(library.why, #name " is not in it", sizeof(library.why) - 1); \
-        library.is_loaded = false;                                                  \
-    }
+#define X(name, symbol) *(void **)(void *)&library.name = find(handle, symbol);
     FUNCTION_LIST(X)
 #undef X
 }
@@ -59,25 +70,25 @@ chorus_status ch_ofi_load(void)
 int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
                const struct fi_info *hints, struct fi_info **info)
 {
-    return library.fi_getinfo(version, node, service, flags, hints, info);
+    return library.getinfo(version, node, service, flags, hints, info);
 }
 
 void fi_freeinfo(struct fi_info *info)
 {
-    library.fi_freeinfo(info);
+    library.freeinfo(info);
 }
 
 struct fi_info *fi_dupinfo(const struct fi_info *info)
 {
-    return library.fi_dupinfo(info);
+    return library.dupinfo(info);
 }
 
 int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-    return library.fi_fabric(attr, fabric, context);
+    return library.fabric(attr, fabric, context);
 }
 
 const char *fi_strerror(int error)
 {
-    return library.fi_strerror(error);
+    return library.strerror(error);
 }

@@ -15,6 +15,13 @@
 #include "transport/net.h"
 #include "transport/parts.h"
 
+/* What the headers call outside themselves is in library.c, by names of our own. */
+#define fi_getinfo ch_ofi_getinfo
+#define fi_freeinfo ch_ofi_freeinfo
+#define fi_dupinfo ch_ofi_dupinfo
+#define fi_fabric ch_ofi_fabric
+#define fi_strerror ch_ofi_strerror
+
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>

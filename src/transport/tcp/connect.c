@@ -29,7 +29,7 @@
 enum { ACCEPTS = 16, BACKLOG = 1024 };
 
 /* Calls to one address that may end before anything was said. */
-enum { AGAINS = 100 };
+enum { TRIES_MAX = 100 };
 
 chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out)
 {
@@ -196,7 +196,7 @@ static void dial_again(struct ch_net *net, struct ch_tcp_link *link, int error)
 {
     const char *const why = error != 0 ? strerror(error) : "it closed the connection";
 
-    if (link->dial.n_again++ >= AGAINS) {
+    if (link->dial.n_again++ >= TRIES_MAX) {
         dial_next(net, link, why);
         return;
     }
