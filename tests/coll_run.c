@@ -252,7 +252,8 @@ static enum due refusal_due(const struct site *s, const chorusx_call *call, bool
     const bool wide = ch_type_bytes[call->type] == 16 || call->type == CHORUS_TYPE_c64;
     const uint32_t needs = needs_of(call);
 
-    if (call->coll >= CHORUS_COLL_EVERYWHERE_COUNT && is_on_gpu()) return ALWAYS;
+    if (call->coll >= CHORUS_COLL_EVERYWHERE_COUNT && is_on_gpu())
+        return call->count == 0 ? PERHAPS : ALWAYS; /* nothing to do is done */
     if (call->count == 0 && call->coll != CHORUS_COLL_barrier) return NEVER;
     if (is_on_gpu() && ref_reduces(call->coll) && wide) return ALWAYS;
     if ((needs & CH_NEED_whole) != 0 && half) return ALWAYS;

@@ -40,8 +40,8 @@ struct wanted {
 /* PEs, and seeds of each algorithm there. */
 static const struct {
     uint32_t pes, seeds;
-} teams[] = {{1, 2000}, {2, 2000}, {3, 2000}, {5, 2000}, {7, 2000},
-             {8, 2000}, {16, 40},  {33, 12},  {64, 6}};
+} teams[] = {{1, 1000}, {2, 1000}, {3, 1000}, {5, 1000}, {7, 1000},
+             {8, 1000}, {16, 40},  {33, 12},  {64, 6}};
 
 /* Likewise of runs that only count. */
 static const struct {

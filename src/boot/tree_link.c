@@ -104,7 +104,7 @@ static char *room_of(struct ch_tree_link *link, size_t *bytes_out)
         return (char *)&link->head + link->got;
     }
     *bytes_out = sizeof(link->head) + (size_t)link->head.bytes - link->got;
-    return link->body + (link->got - sizeof(link->head));
+    return link->body == NULL ? NULL : link->body + (link->got - sizeof(link->head));
 }
 
 int ch_link_receive(struct ch_tree *tree, struct ch_tree_link *link)
