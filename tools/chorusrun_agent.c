@@ -24,6 +24,7 @@ struct agent {
     struct buffer in; /* what the front said */
     char *order_bytes;
     struct order order;
+    char *root; /* its addresses, the one that answered first; null: not asked yet */
     bool has_front; /* its end was not seen */
     uint64_t heard_at_ns;
     size_t window;      /* of output */
@@ -118,6 +119,7 @@ void agent_close(struct agent *agent)
     if (agent == NULL) return;
     free((void *)(uintptr_t)agent->order.variables);
     free(agent->order_bytes);
+    free(agent->root);
     buffer_free(&agent->in);
     buffer_free(&agent->held);
     free(agent);
@@ -178,7 +180,7 @@ bool agent_begin(struct job *job, struct share *share)
         return false;
     }
     if (order->root[0] == '\0') return open_input(job, share);
-    share->root = reach_root(order->root, why);
+    share->root = job->agent->root = reach_root(order->root, why);
     if (share->root == NULL) {
         job_end(job, STATUS_CANNOT_RUN, "%s", why);
         return false;
