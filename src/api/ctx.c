@@ -110,7 +110,7 @@ static chorus_status destroy(const char *function, chorus_ctx_t ctx)
     CH_TRY(ch_ctx_find(context, function, ctx, &number, &team));
     CH_TRY(context->link->quiet(context->transport, number));
     slot = &context->ctxs[number - 1];
-    __atomic_store_n(&slot->state, slot->state + 1, __ATOMIC_RELEASE);
+    (void)__atomic_add_fetch(&slot->state, 1, __ATOMIC_RELEASE);
     return CHORUS_OK;
 }
 
