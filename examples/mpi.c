@@ -21,7 +21,11 @@ int main(int argc, char **argv)
     }
     int *parts = n_ranks > 0 ? calloc((size_t)n_ranks, sizeof(*parts)) : NULL;
     int *from_left = chorus_malloc(sizeof(*from_left));
-    if (parts == NULL || from_left == NULL) (void)MPI_Abort(MPI_COMM_WORLD, 1);
+    if (parts == NULL || from_left == NULL) {
+        (void)MPI_Abort(MPI_COMM_WORLD, 1);
+        free(parts);
+        return 1;
+    }
 
     for (int i = 0; i < n_ranks; i++)
         parts[i] = 100 + i;

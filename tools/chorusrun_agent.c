@@ -24,7 +24,7 @@ struct agent {
     struct buffer in; /* what the front said */
     char *order_bytes;
     struct order order;
-    char *root; /* its addresses, the one that answered first; null: not asked yet */
+    char *root;     /* its addresses, the one that answered first; null: not asked yet */
     bool has_front; /* its end was not seen */
     uint64_t heard_at_ns;
     size_t window;      /* of output */

@@ -298,8 +298,9 @@ CHORUS_API int chorusx_team_create(chorus_team_t parent, const int pes[], int n,
  * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
  * Ordering:   no PE returns before all of the list have called; completes nothing.
  * Errors:     ERR_ARG for a bad parent, for a list without this PE, on all alike for another
- * bad list or for lists or tags that differ; ERR_NOMEM, on all PEs alike. Source:     own,
- * after MPI_Comm_create_group. Since:      0.1
+ *             bad list or for lists or tags that differ; ERR_NOMEM, on all PEs alike.
+ * Source:     own, after MPI_Comm_create_group.
+ * Since:      0.1
  */
 CHORUS_API int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int tag,
                                          chorus_team_t *new_team);

@@ -13,7 +13,8 @@ DEFINE(int, team_get_config, shmem_team_t team, long config_mask, shmem_team_con
     const int code =
         chorus_team_get_config(ch_team_of(team), config_mask, config != NULL ? &found : NULL);
 
-    if (code == CHORUS_OK && config_mask != 0) config->num_contexts = found.num_contexts;
+    if (code == CHORUS_OK && config != NULL && config_mask != 0)
+        config->num_contexts = found.num_contexts;
     return code;
 }
 

@@ -14,12 +14,12 @@ enum { OWN_MAX = 3, CHILDREN = 2, BIRTHS_MAX = OWN_MAX + CHILDREN };
 /* A team that is being made. */
 struct birth {
     const uint32_t *pes; /* [n], as the voters count; borrowed */
+    uint32_t *list;      /* of a child team: pes, owned */
     uint32_t n;
     uint32_t number; /* of the team, in messages */
-    bool is_member;  /* this PE; if not, what follows is nothing */
-    struct ch_team *team;
+    bool is_member;  /* this PE; if not, slot and team are not set */
     uint32_t slot;
-    uint32_t *list; /* of a child team: pes, owned */
+    struct ch_team *team;
 };
 
 static ch_team_handle handle_of(const struct ch_teams *teams, uint32_t slot)

@@ -146,7 +146,7 @@ void ch_tcp_address_text(const struct ch_tcp_address *address,
 
 void ch_tcp_peer_text(int fd, char text_out[CH_TCP_ADDRESS_TEXT])
 {
-    union ch_tcp_sockaddr addr;
+    union ch_tcp_sockaddr addr = {.v6 = {0}};
     socklen_t bytes = sizeof(addr);
     char name[INET6_ADDRSTRLEN] = "?";
     uint16_t port = 0;
@@ -175,7 +175,7 @@ static bool is_same(const struct ch_tcp_address *own, const union ch_tcp_sockadd
 
 const char *ch_tcp_interface_of(const struct ch_tcp_hosts *own, int fd)
 {
-    union ch_tcp_sockaddr addr;
+    union ch_tcp_sockaddr addr = {.v6 = {0}};
     socklen_t bytes = sizeof(addr);
 
     if (getsockname(fd, &addr.any, &bytes) != 0) return "";
