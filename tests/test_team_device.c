@@ -64,20 +64,20 @@ static void check_layout(const struct ch_sync_layout *found, const struct ch_tea
                          const char *record)
 {
     const size_t chunk = found->chunk_bytes[CH_CELL_ll], n = team->n,
-                 at = found->place_offset[CH_CELL_ll],
-                 end = at + 2 * n * found->place_bytes[CH_CELL_ll];
+                 at = found->slot_offset[CH_CELL_ll],
+                 end = at + 2 * n * found->slot_bytes[CH_CELL_ll];
     struct ch_sync_layout other = *found;
 
     EXPECT(chunk >= team->layout.chunk_bytes[CH_CELL_ll] && chunk % 16 == 0);
-    EXPECT(found->place_bytes[CH_CELL_ll] >=
+    EXPECT(found->slot_bytes[CH_CELL_ll] >=
            ch_cells(CH_CELL_ll, chunk) * sizeof(struct ch_packet));
     EXPECT(at % sizeof(struct ch_line) == 0);
     EXPECT((const char *)team->sync + at >= record + CH_DEVICE_TEAM_BYTES(n));
     EXPECT(end <= team->n_dups * (team->layout.dup_bytes + CH_DEVICE_DUP_BYTES(n)) +
                       ch_device_area_bytes(team));
     other.chunk_bytes[CH_CELL_ll] = team->layout.chunk_bytes[CH_CELL_ll];
-    other.place_bytes[CH_CELL_ll] = team->layout.place_bytes[CH_CELL_ll];
-    other.place_offset[CH_CELL_ll] = team->layout.place_offset[CH_CELL_ll];
+    other.slot_bytes[CH_CELL_ll] = team->layout.slot_bytes[CH_CELL_ll];
+    other.slot_offset[CH_CELL_ll] = team->layout.slot_offset[CH_CELL_ll];
     EXPECT(memcmp(&other, &team->layout, sizeof(other)) == 0);
 }
 
@@ -138,9 +138,9 @@ START_TEST(state__any__has_no_padding)
     const struct ch_device_team *t = NULL;
     const struct ch_sync_layout *l = NULL;
     const size_t layout = sizeof(l->chunk_bytes) + sizeof(l->cells_log2) +
-                          sizeof(l->place_bytes) + sizeof(l->own_bytes) + sizeof(l->n_whole) +
+                          sizeof(l->slot_bytes) + sizeof(l->own_bytes) + sizeof(l->n_whole) +
                           sizeof(l->fifo_bytes) + sizeof(l->fifo_offset) +
-                          sizeof(l->place_offset) + sizeof(l->own_offset) +
+                          sizeof(l->slot_offset) + sizeof(l->own_offset) +
                           sizeof(l->dup_bytes) + sizeof(l->slim_bytes);
     const size_t team = sizeof(t->me) + sizeof(t->n) + sizeof(t->handle) + sizeof(t->unused) +
                         sizeof(t->id) + sizeof(t->peers) + sizeof(t->worlds) + sizeof(t->dup) +

@@ -54,14 +54,14 @@ END_TEST
 /* Of every block 16 bytes or more go at a time, for any chunk: else a call would not end. */
 static void check_rounds(uint32_t n, const struct ch_sync_layout *layout)
 {
-    const uint64_t p = layout->place_bytes[CH_CELL_ll] / CH_PLACE_UNIT,
-                   o = layout->own_bytes[CH_CELL_ll] / CH_PLACE_UNIT,
-                   plain = layout->own_bytes[CH_CELL_simple] / CH_PLACE_UNIT;
+    const uint64_t p = layout->slot_bytes[CH_CELL_ll] / CH_SLOT_UNIT,
+                   o = layout->own_bytes[CH_CELL_ll] / CH_SLOT_UNIT,
+                   plain = layout->own_bytes[CH_CELL_simple] / CH_SLOT_UNIT;
 
     for (uint32_t k = 2; k <= RADIX_MAX; k++) {
         ck_assert_uint_gt(n * p, ch_fan(n, k) * (CH_MESSAGE_UNITS - 1));
         ck_assert_uint_ge(ch_gather_bytes(n, k, p), 16);
-        ck_assert_uint_le(ch_gather_bytes(n, k, p), n * p * CH_PLACE_UNIT);
+        ck_assert_uint_le(ch_gather_bytes(n, k, p), n * p * CH_SLOT_UNIT);
         ck_assert_uint_ge(ch_combine_bytes(n, k, p, o), 16); /* at most ch_forward_bytes */
         ck_assert_uint_ge(ch_level_bytes(n, k, plain), 16);
     }
@@ -97,7 +97,7 @@ START_TEST(sync__messages_of_all_rounds__end_within_the_places)
 {
     for (uint32_t n = 1; n <= PES_MAX; n += n < 300 ? 1 : 61) {
         const struct ch_sync_layout layout = layout_of(n, n % 2 == 0 ? CHUNK : 64);
-        const uint64_t p = layout.place_bytes[CH_CELL_ll] / CH_PLACE_UNIT;
+        const uint64_t p = layout.slot_bytes[CH_CELL_ll] / CH_SLOT_UNIT;
 
         for (uint32_t k = 2; k <= RADIX_MAX; k++) {
             ck_assert_uint_le(units_of_messages(n, k, ch_gather_bytes(n, k, p), 0), n * p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start.c: making and unmaking everything a PE has, room by room. */
+/* start.c: making and unmaking everything a PE has, folder by folder. */
 #include "api/context.h"
 
 #include "boot/vote.h"

@@ -28,12 +28,12 @@ struct gift {
 };
 
 /* Shared by the PEs of a job. `lock` guards everything but n. */
-struct room {
+struct job {
     pthread_mutex_t lock;
     pthread_cond_t moved; /* signalled when meetings, is_broken or n_left change */
     uint32_t n;
     uint32_t n_here;     /* PEs at the meeting in progress */
-    uint32_t n_left;     /* PEs that closed; the last one frees the room */
+    uint32_t n_left;     /* PEs that closed; the last one frees the job */
     uint64_t n_meetings; /* that took place */
     int is_broken;
     char reason[REASON_BYTES]; /* why it is */
@@ -42,21 +42,21 @@ struct room {
 
 struct threads_boot {
     struct ch_boot base;
-    struct room *room;
+    struct job *job;
 };
 
 /* First reason wins. Call with the lock. */
-static void room_break(struct room *room, const char *what, uint32_t pe)
+static void job_break(struct job *job, const char *what, uint32_t pe)
 {
-    if (room->is_broken) return;
-    room->is_broken = 1;
-    (void)snprintf(room->reason, sizeof(room->reason), "PE %u %s", pe, what);
-    (void)pthread_cond_broadcast(&room->moved);
+    if (job->is_broken) return;
+    job->is_broken = 1;
+    (void)snprintf(job->reason, sizeof(job->reason), "PE %u %s", pe, what);
+    (void)pthread_cond_broadcast(&job->moved);
 }
 
-static chorus_status room_broken(const struct room *room)
+static chorus_status job_broken(const struct job *job)
 {
-    return CH_FAIL(CHORUS_ERR_ABORTED, "exchange among all PEs: %s", room->reason);
+    return CH_FAIL(CHORUS_ERR_ABORTED, "exchange among all PEs: %s", job->reason);
 }
 
 static struct timespec deadline_after(uint64_t timeout_ns)
@@ -66,55 +66,55 @@ static struct timespec deadline_after(uint64_t timeout_ns)
     return (struct timespec){(time_t)(at / CH_NS_PER_S), (long)(at % CH_NS_PER_S)};
 }
 
-static chorus_status late(struct room *room, uint64_t timeout_ns)
+static chorus_status late(struct job *job, uint64_t timeout_ns)
 {
     uint32_t missing = 0;
 
-    while (room->gifts[missing].is_here)
+    while (job->gifts[missing].is_here)
         missing++;
-    room_break(room, "did not come in time", missing);
+    job_break(job, "did not come in time", missing);
     return CH_FAIL(CHORUS_ERR_TIMEOUT,
                    "exchange among all PEs: %u of %u PEs came within %.3g s; PE %u did not",
-                   room->n_here, room->n, (double)timeout_ns / (double)CH_NS_PER_S, missing);
+                   job->n_here, job->n, (double)timeout_ns / (double)CH_NS_PER_S, missing);
 }
 
 /* Wait until all PEs are here, at most timeout_ns (0: for ever). Call with the lock. */
-static chorus_status meet(struct room *room, uint32_t me, uint64_t timeout_ns)
+static chorus_status meet(struct job *job, uint32_t me, uint64_t timeout_ns)
 {
-    const uint64_t meeting = room->n_meetings;
+    const uint64_t meeting = job->n_meetings;
     struct timespec deadline = {0, 0};
     int rc = 0;
 
-    if (room->is_broken) return room_broken(room);
-    room->gifts[me].is_here = 1;
-    if (++room->n_here == room->n) {
-        for (uint32_t pe = 0; pe < room->n; pe++)
-            room->gifts[pe].is_here = 0;
-        room->n_here = 0;
-        room->n_meetings++;
-        (void)pthread_cond_broadcast(&room->moved);
+    if (job->is_broken) return job_broken(job);
+    job->gifts[me].is_here = 1;
+    if (++job->n_here == job->n) {
+        for (uint32_t pe = 0; pe < job->n; pe++)
+            job->gifts[pe].is_here = 0;
+        job->n_here = 0;
+        job->n_meetings++;
+        (void)pthread_cond_broadcast(&job->moved);
         return CHORUS_OK;
     }
     if (timeout_ns != 0) deadline = deadline_after(timeout_ns);
-    while (room->n_meetings == meeting && !room->is_broken) {
-        if (rc == ETIMEDOUT) return late(room, timeout_ns);
+    while (job->n_meetings == meeting && !job->is_broken) {
+        if (rc == ETIMEDOUT) return late(job, timeout_ns);
         if (timeout_ns == 0)
-            (void)pthread_cond_wait(&room->moved, &room->lock);
+            (void)pthread_cond_wait(&job->moved, &job->lock);
         else
-            rc = pthread_cond_timedwait(&room->moved, &room->lock, &deadline);
+            rc = pthread_cond_timedwait(&job->moved, &job->lock, &deadline);
     }
-    return room->n_meetings == meeting ? room_broken(room) : CHORUS_OK;
+    return job->n_meetings == meeting ? job_broken(job) : CHORUS_OK;
 }
 
 /* Copy every PE's gift. Between the two meetings, where gifts do not change. */
 static chorus_status take_all(const struct ch_boot *boot, size_t bytes, int with_fds,
                               void *blobs_out, int *fds_out)
 {
-    const struct room *room = ((const struct threads_boot *)boot)->room;
+    const struct job *job = ((const struct threads_boot *)boot)->job;
     char *out = blobs_out;
 
-    for (uint32_t pe = 0; pe < room->n; pe++) {
-        const struct gift *g = &room->gifts[pe];
+    for (uint32_t pe = 0; pe < job->n; pe++) {
+        const struct gift *g = &job->gifts[pe];
         if (g->bytes != bytes || (g->fd >= 0) != with_fds)
             return CH_FAIL(
                 CHORUS_ERR_ARG,
@@ -122,58 +122,58 @@ static chorus_status take_all(const struct ch_boot *boot, size_t bytes, int with
                 g->bytes, g->fd >= 0 ? " and a descriptor" : "", bytes,
                 with_fds ? " and a descriptor" : "");
     }
-    for (uint32_t pe = 0; pe < room->n && with_fds; pe++) {
+    for (uint32_t pe = 0; pe < job->n && with_fds; pe++) {
         chorus_status st;
         fds_out[pe] = -1;
         if (!ch_boot_is_near(boot, pe)) continue;
-        st = ch_fd_dup(room->gifts[pe].fd, &fds_out[pe]);
+        st = ch_fd_dup(job->gifts[pe].fd, &fds_out[pe]);
         if (st == CHORUS_OK) continue;
         ch_fd_close_all(fds_out, pe);
         return st;
     }
-    for (uint32_t pe = 0; pe < room->n && bytes != 0; pe++)
-        memcpy(out + pe * bytes, room->gifts[pe].blob, bytes);
+    for (uint32_t pe = 0; pe < job->n && bytes != 0; pe++)
+        memcpy(out + pe * bytes, job->gifts[pe].blob, bytes);
     return CHORUS_OK;
 }
 
 static chorus_status threads_exchange(struct ch_boot *boot, const void *blob, size_t bytes,
                                       int fd, void *blobs_out, int *fds_out)
 {
-    struct room *room = ((struct threads_boot *)boot)->room;
+    struct job *job = ((struct threads_boot *)boot)->job;
     chorus_status st;
 
-    (void)pthread_mutex_lock(&room->lock);
-    room->gifts[boot->me] = (struct gift){blob, bytes, fd, 0};
-    st = meet(room, boot->me, boot->timeout_ns);
+    (void)pthread_mutex_lock(&job->lock);
+    job->gifts[boot->me] = (struct gift){blob, bytes, fd, 0};
+    st = meet(job, boot->me, boot->timeout_ns);
     if (st == CHORUS_OK) {
-        (void)pthread_mutex_unlock(&room->lock);
+        (void)pthread_mutex_unlock(&job->lock);
         st = take_all(boot, bytes, fd >= 0, blobs_out, fds_out);
-        (void)pthread_mutex_lock(&room->lock);
-        /* All are copying, so all come, and nobody can break the room meanwhile: this meeting
+        (void)pthread_mutex_lock(&job->lock);
+        /* All are copying, so all come, and nobody can break the job meanwhile: this meeting
          * needs no limit. A PE that failed to take comes too, for the others' sake. */
-        (void)meet(room, boot->me, 0);
+        (void)meet(job, boot->me, 0);
     }
-    (void)pthread_mutex_unlock(&room->lock);
+    (void)pthread_mutex_unlock(&job->lock);
     return st;
 }
 
-static void room_free(struct room *room)
+static void job_free(struct job *job)
 {
-    (void)pthread_cond_destroy(&room->moved);
-    (void)pthread_mutex_destroy(&room->lock);
-    free(room);
+    (void)pthread_cond_destroy(&job->moved);
+    (void)pthread_mutex_destroy(&job->lock);
+    free(job);
 }
 
 static void threads_close(struct ch_boot *boot)
 {
-    struct room *room = ((struct threads_boot *)boot)->room;
+    struct job *job = ((struct threads_boot *)boot)->job;
     int is_last;
 
-    (void)pthread_mutex_lock(&room->lock);
-    room_break(room, "left the job", boot->me);
-    is_last = ++room->n_left == room->n;
-    (void)pthread_mutex_unlock(&room->lock);
-    if (is_last) room_free(room);
+    (void)pthread_mutex_lock(&job->lock);
+    job_break(job, "left the job", boot->me);
+    is_last = ++job->n_left == job->n;
+    (void)pthread_mutex_unlock(&job->lock);
+    if (is_last) job_free(job);
     ch_boot_forget_nodes(boot);
     free(boot);
 }
@@ -185,37 +185,37 @@ static const struct ch_boot_ops threads_ops = {
     .abort_job = NULL,
 };
 
-/* Sets *room_out to a room for n PEs, whose deadlines are on the monotonic clock. */
-static chorus_status room_make(uint32_t n, struct room **room_out)
+/* Sets *job_out to a job for n PEs, whose deadlines are on the monotonic clock. */
+static chorus_status job_make(uint32_t n, struct job **job_out)
 {
-    struct room *room = calloc(1, sizeof(*room) + n * sizeof(room->gifts[0]));
+    struct job *job = calloc(1, sizeof(*job) + n * sizeof(job->gifts[0]));
     pthread_condattr_t attr;
 
-    if (room == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a job of %u threads", n);
+    if (job == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a job of %u threads", n);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_mutex_init(&room->lock, NULL);
-    (void)pthread_cond_init(&room->moved, &attr);
+    (void)pthread_mutex_init(&job->lock, NULL);
+    (void)pthread_cond_init(&job->moved, &attr);
     (void)pthread_condattr_destroy(&attr);
-    room->n = n;
-    *room_out = room;
+    job->n = n;
+    *job_out = job;
     return CHORUS_OK;
 }
 
 chorus_status ch_boot_threads(uint32_t n, uint64_t timeout_ns, struct ch_boot **boots_out)
 {
     const uint32_t n_cores = ch_place_count_cores();
-    struct room *room;
+    struct job *job;
 
     if (n == 0)
         return CH_FAIL(CHORUS_ERR_ARG, "a job of 0 threads was asked for; give 1 or more");
-    CH_TRY(room_make(n, &room));
+    CH_TRY(job_make(n, &job));
     for (uint32_t pe = 0; pe < n; pe++) {
         struct threads_boot *boot = malloc(sizeof(*boot));
         if (boot == NULL) {
             while (pe-- > 0)
                 free(boots_out[pe]);
-            room_free(room);
+            job_free(job);
             return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a job of %u threads", n);
         }
         *boot = (struct threads_boot){{.ops = &threads_ops,
@@ -223,7 +223,7 @@ chorus_status ch_boot_threads(uint32_t n, uint64_t timeout_ns, struct ch_boot **
                                        .n = n,
                                        .n_cores = n_cores,
                                        .timeout_ns = timeout_ns},
-                                      room};
+                                      job};
         boots_out[pe] = &boot->base;
     }
     return CHORUS_OK;

@@ -60,7 +60,7 @@
  * or fetches, flags left out; in a barrier, the signals it sends. Formulas, in C: n PEs, k
  * radix, m bytes of a PE's message, e bytes of an element, s bytes of the message's largest
  * slice (m / n in whole elements), c chunks that a message goes through a FIFO in (1 where
- * there is no FIFO), p units of 16 bytes that a place holds, o units that a PE's own place
+ * there is no FIFO), p units of 16 bytes that a slot holds, o units that a PE's own slot
  * holds, b bytes of a chunk, r the root, h the hosts of the PEs (struct ch_nodes). Multicast is
  * counted as it is in software, by the PEs it reaches.
  */
@@ -103,7 +103,7 @@
     X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
     X(reduce, one_shot_pull, simple, ch_reduce_one_shot_pull, CH_NEED_map | CH_NEED_apart, 0, 1, (n - 1) * m, plain, never) \
     X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map, 0, 2, 2 * (n - 1) * s, plain, large) \
-    X(reduce, two_shot_push, simple, ch_reduce_two_shot_push_simple, CH_NEED_map, 0, ch_divide_up(c, n * ch_place_chunks(n)) + 1, m + (n - 2) * ch_most_grains(m, n), wide, never) \
+    X(reduce, two_shot_push, simple, ch_reduce_two_shot_push_simple, CH_NEED_map, 0, ch_divide_up(c, n * ch_slot_chunks(n)) + 1, m + (n - 2) * ch_most_grains(m, n), wide, never) \
     X(reduce, two_shot_push, ll, ch_reduce_two_shot_push_ll, CH_NEED_put, 0, 2 * ch_divide_up(c, n), 2 * (n - 1) * 16 * ch_divide_up(m, 16 * n), sliced, never) \
     X(reduce, two_phase, simple, ch_reduce_two_phase, CH_NEED_map, 0, 2, 2 * (n - 1) * s, plain, never) \
     X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_put | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding, never) \

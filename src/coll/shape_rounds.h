@@ -33,7 +33,7 @@ CH_FN uint64_t ch_digits(uint64_t n, uint64_t k)
 }
 
 /* Bytes of each of `blocks` that go at a time in packets, where the messages of all rounds
- * together have n places of p units, and each begins at a line. */
+ * together have n slots of p units, and each begins at a line. */
 CH_FN uint64_t ch_packed(uint64_t n, uint64_t k, uint64_t p, uint64_t blocks)
 {
     return (n * p - ch_fan(n, k) * (CH_MESSAGE_UNITS - 1)) / ch_max(blocks, 1) / 2 * 16;

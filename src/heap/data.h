@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data.h: the half of a heap on GPUs that lies there; for the files of this room alone.
+ * data.h: the half of a heap on GPUs that lies there; for the files of this folder alone.
  *
  * A PE's device segment is reserved at its largest size by every PE at start:
  *

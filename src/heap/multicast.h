@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * multicast.h: addresses that reach all PEs of the job at once; for the files of this room.
+ * multicast.h: addresses that reach all PEs of the job at once; for the files of this folder.
  *
  * Each chunk of the device segments gets a multicast object of all PEs' devices, which is
  * mapped in a range of its own, laid out as a segment is: the same offset is the same place.

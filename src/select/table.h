@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h: from bytes to a checked table, inside this room.
+ * table.h: from bytes to a checked table, inside this folder.
  *
  * libyaml loads the document as a tree whose nodes know where they stand, so that the first
  * pass over it and every later check can say file:line:column. (libcyaml, which loads into

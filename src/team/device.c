@@ -49,7 +49,7 @@ static size_t chunk_bytes(const struct ch_team *team)
     return bytes > least ? bytes : least;
 }
 
-static size_t place_bytes(const struct ch_team *team)
+static size_t slot_bytes(const struct ch_team *team)
 {
     const size_t line = sizeof(struct ch_line);
 
@@ -57,15 +57,15 @@ static size_t place_bytes(const struct ch_team *team)
            line * line;
 }
 
-/* The places begin at a line. */
+/* The slots begin at a line. */
 size_t ch_device_area_bytes(const struct ch_team *team)
 {
     return CH_DEVICE_TEAM_BYTES(team->n) + sizeof(struct ch_line) +
-           (size_t)2 * team->n * place_bytes(team);
+           (size_t)2 * team->n * slot_bytes(team);
 }
 
-/* Of calls inside kernels. An exchange of packets has a place in duplicate 0's area or in this
- * one for its number, so what exchange.h says of places holds. */
+/* Of calls inside kernels. An exchange of packets has a slot in duplicate 0's area or in this
+ * one for its number, so what exchange.h says of slots holds. */
 static struct ch_sync_layout layout_of(const struct ch_team *team, const char *record)
 {
     const size_t line = sizeof(struct ch_line);
@@ -74,8 +74,8 @@ static struct ch_sync_layout layout_of(const struct ch_team *team, const char *r
     struct ch_sync_layout layout = team->layout;
 
     layout.chunk_bytes[CH_CELL_ll] = chunk_bytes(team);
-    layout.place_bytes[CH_CELL_ll] = (uint32_t)place_bytes(team);
-    layout.place_offset[CH_CELL_ll] = (end + line - 1) / line * line;
+    layout.slot_bytes[CH_CELL_ll] = (uint32_t)slot_bytes(team);
+    layout.slot_offset[CH_CELL_ll] = (end + line - 1) / line * line;
     return layout;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h: keeping device_table.h's records, for a heap on a GPU; private to this room. */
+/* device.h: keeping device_table.h's records, for a heap on a GPU; private to this folder. */
 #ifndef CH_TEAM_DEVICE_H
 #define CH_TEAM_DEVICE_H
 
@@ -10,7 +10,7 @@
 CH_MUST_CHECK chorus_status ch_device_table_open(struct ch_teams *teams,
                                                  const struct ch_device_terms *terms);
 
-/* What a team on a GPU has behind its duplicates: its record, and places for packets. */
+/* What a team on a GPU has behind its duplicates: its record, and slots for packets. */
 size_t ch_device_area_bytes(const struct ch_team *team);
 
 /* Write the team's record, and put it under its handle. A no-op where there is no table. */

@@ -49,19 +49,19 @@ static size_t at_least(size_t bytes, size_t least)
 /* For a chunk, or several of plain data; and of packets, all n together for the messages of
  * exchanges in rounds, whatever the radix: a PE is sent up to n / 2 * log2(n) blocks there, of
  * two units or more, in fewer than n messages, each of whole lines. */
-static size_t place_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
+static size_t slot_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
 {
-    const size_t chunks = kind == CH_CELL_simple ? ch_place_chunks(n) : 1;
+    const size_t chunks = kind == CH_CELL_simple ? ch_slot_chunks(n) : 1;
     const size_t units = kind == CH_CELL_ll ? CH_MESSAGE_UNITS + log2_up(n) : 0;
 
-    return at_least(chunks * bytes_of_cells(kind, chunk), units * CH_PLACE_UNIT);
+    return at_least(chunks * bytes_of_cells(kind, chunk), units * CH_SLOT_UNIT);
 }
 
 /* For a block of every PE, and for as many again where PEs stand in for others. */
 static size_t own_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
 {
     if (kind == CH_CELL_ll128) return 0;
-    return at_least(bytes_of_cells(kind, chunk), (size_t)2 * n * CH_PLACE_UNIT);
+    return at_least(bytes_of_cells(kind, chunk), (size_t)2 * n * CH_SLOT_UNIT);
 }
 
 static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes)
@@ -74,9 +74,9 @@ static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_
         const size_t chunk = chunk_of(kind, chunk_bytes);
 
         layout->chunk_bytes[kind] = chunk;
-        layout->place_bytes[kind] = (uint32_t)place_bytes(kind, n, chunk);
-        layout->place_offset[kind] = offset;
-        offset += (size_t)2 * n * layout->place_bytes[kind];
+        layout->slot_bytes[kind] = (uint32_t)slot_bytes(kind, n, chunk);
+        layout->slot_offset[kind] = offset;
+        offset += (size_t)2 * n * layout->slot_bytes[kind];
         if (kind == CH_CELL_simple) layout->slim_bytes = offset;
         layout->own_bytes[kind] = (uint32_t)own_bytes(kind, n, chunk);
         layout->own_offset[kind] = offset;

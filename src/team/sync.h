@@ -5,7 +5,7 @@
  * Per duplicate and PE:
  *
  *     words   [CH_WORD_COUNT][n], a cache line each: word w of peer p is written by p alone
- *     places  [CH_CELL_COUNT][2][n]: for exchange.h; in each of the two, place p is written
+ *     slots  [CH_CELL_COUNT][2][n]: for exchange.h; in each of the two, slot p is written
  *             by peer p alone, but for rounds.h, which shares out the n otherwise
  *     own     [CH_CELL_COUNT][2]: for exchanges in rounds, written by this PE alone; none for
  *             lines
@@ -13,7 +13,7 @@
  *             boards, which all others read
  *
  * All of it is of a length that grows with n, and nothing with n * n. Where GPUs may have more
- * CTAs, there are as many slim duplicates behind the whole ones: their words, and their places
+ * CTAs, there are as many slim duplicates behind the whole ones: their words, and their slots
  * for plain data.
  *
  * A FIFO is of cells from one PE to another: packets, lines, or 64 plain bytes. A
@@ -21,7 +21,7 @@
  * it, it begins at the start. Cells are numbered for ever, those left out too; cell i lies at
  * i % cells. The writer fills a cell once the reader has said (CH_WORD_TAKEN) that what lay
  * there is taken. Packets and lines carry the number of the lap through the FIFO, i / cells +
- * 1, so no flag is used twice in one place and none needs clearing; plain cells are announced
+ * 1, so no flag is used twice in one slot and none needs clearing; plain cells are announced
  * by a word (CH_WORD_FILLED). All counters only grow, so waits compare with "at least" and
  * nothing is reset between calls.
  */
@@ -35,8 +35,8 @@
 
 enum ch_cell { CH_CELL_simple, CH_CELL_ll, CH_CELL_ll128, CH_CELL_COUNT };
 
-/* A place is counted in units of a packet, which are 16 bytes of plain data too. */
-#define CH_PLACE_UNIT 16u
+/* A slot is counted in units of a packet, which are 16 bytes of plain data too. */
+#define CH_SLOT_UNIT 16u
 
 /* A message of an exchange in rounds begins at a multiple of so many units: at a line. */
 #define CH_MESSAGE_UNITS 8u
@@ -76,12 +76,12 @@ struct ch_sync_layout {
                                           not smaller than that, of 128 (simple) or
                                           CH_UNIT_BYTES */
     uint32_t cells_log2[CH_CELL_COUNT];
-    uint32_t place_bytes[CH_CELL_COUNT]; /* for one message of an exchange */
-    uint32_t own_bytes[CH_CELL_COUNT];   /* at least two units for each PE */
-    uint32_t n_whole;                    /* duplicates that are not slim */
+    uint32_t slot_bytes[CH_CELL_COUNT]; /* for one message of an exchange */
+    uint32_t own_bytes[CH_CELL_COUNT];  /* at least two units for each PE */
+    uint32_t n_whole;                   /* duplicates that are not slim */
     size_t fifo_bytes[CH_CELL_COUNT];
     size_t fifo_offset[CH_CELL_COUNT];
-    size_t place_offset[CH_CELL_COUNT];
+    size_t slot_offset[CH_CELL_COUNT];
     size_t own_offset[CH_CELL_COUNT];
     size_t dup_bytes;  /* one duplicate, a multiple of 128 */
     size_t slim_bytes; /* its beginning, which is all of a slim one; likewise */
@@ -148,9 +148,9 @@ struct ch_dup {
  * whole, until the caller says how many. */
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes);
 
-/* Chunks that a place for plain data holds. With few peers there is room for longer ones, which
+/* Chunks that a slot for plain data holds. With few peers there is room for longer ones, which
  * an algorithm for large messages needs: after each it waits until its stores have arrived. */
-CH_FN size_t ch_place_chunks(uint64_t n)
+CH_FN size_t ch_slot_chunks(uint64_t n)
 {
     return n > 1 && n < 8 ? 8 / n : 1;
 }

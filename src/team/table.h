@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.h: the teams of a PE by handle; private to this room. */
+/* table.h: the teams of a PE by handle; private to this folder. */
 #ifndef CH_TEAM_TABLE_H
 #define CH_TEAM_TABLE_H
 

@@ -2,7 +2,7 @@
 #include "litmus.h"
 
 #include "coll/words/batch.h"
-#include "coll/words/vocab.h"
+#include "coll/words/primitives.h"
 
 #include <cuda_runtime.h>
 

@@ -58,7 +58,7 @@ static void describe_sync(const char *of, const struct ch_sync_layout *layout, u
     static const char *const fifos[] = {"simple", "LL", "LL128"};
     const size_t word = offset / CH_CACHE_LINE_BYTES / n;
     int kind = CH_CELL_COUNT - 1;
-    size_t place;
+    size_t slot;
 
     _Static_assert(sizeof(words) / sizeof(words[0]) == CH_WORD_COUNT, "a name for each word");
 
@@ -67,7 +67,7 @@ static void describe_sync(const char *of, const struct ch_sync_layout *layout, u
                        offset / CH_CACHE_LINE_BYTES % n);
         return;
     }
-    while (offset < layout->place_offset[kind])
+    while (offset < layout->slot_offset[kind])
         kind--;
     if (offset >= layout->fifo_offset[kind]) {
         offset -= layout->fifo_offset[kind];
@@ -77,14 +77,14 @@ static void describe_sync(const char *of, const struct ch_sync_layout *layout, u
     }
     if (offset >= layout->own_offset[kind]) {
         offset -= layout->own_offset[kind];
-        (void)snprintf(text, text_bytes, "%s%s own place %zu + %zu", of, fifos[kind],
+        (void)snprintf(text, text_bytes, "%s%s own slot %zu + %zu", of, fifos[kind],
                        offset / layout->own_bytes[kind], offset % layout->own_bytes[kind]);
         return;
     }
-    offset -= layout->place_offset[kind];
-    place = offset / layout->place_bytes[kind];
-    (void)snprintf(text, text_bytes, "%s%s place %zu from %zu + %zu", of, fifos[kind],
-                   place / n, place % n, offset % layout->place_bytes[kind]);
+    offset -= layout->slot_offset[kind];
+    slot = offset / layout->slot_bytes[kind];
+    (void)snprintf(text, text_bytes, "%s%s slot %zu from %zu + %zu", of, fifos[kind], slot / n,
+                   slot % n, offset % layout->slot_bytes[kind]);
 }
 
 static void describe(uint32_t pe, size_t offset, char *text, size_t text_bytes)

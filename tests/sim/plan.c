@@ -427,8 +427,8 @@ struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call
                              .m = call->bytes,
                              .e = ch_type_bytes[call->type],
                              .c = ch_divide_up(call->bytes, chunk),
-                             .p = plan->layout.place_bytes[cell_of(call->algo)] / CH_PLACE_UNIT,
-                             .o = plan->layout.own_bytes[cell_of(call->algo)] / CH_PLACE_UNIT,
+                             .p = plan->layout.slot_bytes[cell_of(call->algo)] / CH_SLOT_UNIT,
+                             .o = plan->layout.own_bytes[cell_of(call->algo)] / CH_SLOT_UNIT,
                              .b = chunk,
                              .r = call->root,
                              .h = &plan->nodes};

@@ -60,7 +60,7 @@ def body_faults(path, text):
     code = style.blank(text)
     for match in FOREIGN.finditer(code):
         yield (f"{path}:{style.line_of(code, match.start())}: '{match.group(0).strip()}' in an "
-               "algorithm; say it with the primitives of exec.h and vocab.h")
+               "algorithm; say it with the functions of exec.h and primitives.h")
 
 
 def problems(root, files):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A room includes from itself, from rooms before it and from chorus/; one header knows the machine."""
+"""A folder includes from itself, from folders before it and from chorus/; one header knows the machine."""
 import re
 
 import style
@@ -12,17 +12,17 @@ STANDARD = {"stddef.h", "stdint.h", "stdbool.h"}
 def include_problem(path, quote, target):
     parts, to = path.split("/"), target.split("/")
     if path.startswith("src/") and quote == '"':
-        room = parts[1]
+        folder = parts[1]
         if to[0] == "chorus":
             return None
-        if to[0] not in style.ROOMS or len(to) < 2:
-            return f"include \"{target}\"; write it from src/, as \"{room}/{target}\""
-        if style.ROOMS.index(to[0]) > style.ROOMS.index(room):
-            return f"{room}/ includes {target}; rooms go {' < '.join(style.ROOMS)}"
+        if to[0] not in style.FOLDERS or len(to) < 2:
+            return f"include \"{target}\"; write it from src/, as \"{folder}/{target}\""
+        if style.FOLDERS.index(to[0]) > style.FOLDERS.index(folder):
+            return f"{folder}/ includes {target}; folders go {' < '.join(style.FOLDERS)}"
     if path.startswith("include/") and path.endswith(".h"):
         if to[0] != "chorus" and target not in STANDARD and not path.startswith("include/compat/"):
             return f"include {target}; public headers need {', '.join(sorted(STANDARD))} alone"
-        if to[0] in style.ROOMS:
+        if to[0] in style.FOLDERS:
             return f"include {target}; the public headers know nothing of src/"
     if path.startswith("examples/") and quote == '"' and to[0] != "chorus":
         return f"include \"{target}\"; an example sees what users see"

@@ -6,7 +6,7 @@
  *   needs    put
  *   steps    ch_forward_steps(n, k, m, p)
  *   wire     ch_digits(n, k) * m
- *   scratch  the places of all peers; dest holds blocks to forward
+ *   scratch  the slots of all peers; dest holds blocks to forward
  *   inplace  not possible: the api refuses buffers that overlap
  *   result   a copy
  *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; a block to forward
@@ -92,7 +92,7 @@ CH_FN chorus_status ch_forward_all(const struct ch_coll *c, struct ch_forward *f
 CH_FN chorus_status ch_alltoall_bruck(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c),
-                 most = ch_forward_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_ll));
+                 most = ch_forward_bytes(c->n, c->radix, ch_slot_units(c, CH_CELL_ll));
     chorus_status st = CHORUS_OK;
 
     ch_copy(c->dst + c->me * c->stride, c->src + c->me * c->stride, bytes, g);

@@ -5,7 +5,7 @@
  *   needs    put
  *   steps    c
  *   wire     (n - 1) * m
- *   scratch  two places of a chunk for each peer
+ *   scratch  two slots of a chunk for each peer
  *   inplace  not possible: the api refuses buffers that overlap
  *   result   a copy
  *   source   all push of NVSHMEM, which has it in the simple protocol alone

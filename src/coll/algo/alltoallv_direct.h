@@ -6,10 +6,10 @@
  *   needs    put
  *   steps    2
  *   wire     (n - 1) * 16 + m
- *   scratch  two places of two words for each peer
+ *   scratch  two slots of two words for each peer
  *   inplace  not possible: the api refuses buffers that overlap
  *   result   a copy; of a block that sender and receiver count differently, the shorter
- *   source   alltoall, all push, behind an exchange of places, which also says that PEs have
+ *   source   alltoall, all push, behind an exchange of positions, which also says that PEs have
  *            entered
  */
 #ifndef CH_ALLTOALLV_DIRECT_H
@@ -18,7 +18,7 @@
 #include "coll/words/given.h"
 
 /* The words for each PE, in the flag and the end of the slots, which stand side by side. */
-CH_FN const char *ch_places_in_dest(const struct ch_coll *c, struct ch_lanes g)
+CH_FN const char *ch_positions_in_dest(const struct ch_coll *c, struct ch_lanes g)
 {
     for (uint32_t pe = g.lane; pe < c->n; pe += g.width) {
         c->slots[pe].flag = c->pattern->dst_offsets[pe];
@@ -46,10 +46,10 @@ CH_FN void ch_put_block(const struct ch_coll *c, uint32_t peer, uint64_t exchang
 CH_FN chorus_status ch_alltoallv_direct(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g);
-    const char *places = ch_places_in_dest(c, g);
+    const char *positions = ch_positions_in_dest(c, g);
     uint64_t exchange;
     const chorus_status st =
-        ch_give_words(c, places, sizeof(c->slots[0]), 2 * sizeof(uint64_t), &exchange, g);
+        ch_give_words(c, positions, sizeof(c->slots[0]), 2 * sizeof(uint64_t), &exchange, g);
 
     if (st != CHORUS_OK) return st;
     for (uint32_t k = 0; k < c->n; k++)

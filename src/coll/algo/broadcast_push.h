@@ -5,7 +5,7 @@
  *   needs    put
  *   steps    1
  *   wire     (n - 1) * m
- *   scratch  two places of a chunk for each peer
+ *   scratch  two slots of a chunk for each peer
  *   inplace  safe: dest may be source
  *   result   a copy
  *   source   a tree of radix n, as an exchange where the root alone has messages: a PE leaves
@@ -34,15 +34,15 @@ CH_FN chorus_status ch_broadcast_push_take(const struct ch_coll *c, enum ch_cell
                                            size_t at, size_t bytes, struct ch_lanes g)
 {
     uint64_t exchange;
-    struct ch_slot place;
+    struct ch_slot slot;
     chorus_status st = ch_meet(c, kind, &exchange, CH_CREDIT, g);
 
     if (st != CHORUS_OK) return st;
-    place = ch_place(ch_places_of(c, kind, c->me, c->root), exchange);
-    ch_cells_empty(c, kind, c->root, place.memory, place.flag, c->dst + at, bytes, g, &st);
+    slot = ch_slot_at(ch_slots_of(c, kind, c->me, c->root), exchange);
+    ch_cells_empty(c, kind, c->root, slot.memory, slot.flag, c->dst + at, bytes, g, &st);
     for (uint32_t k = g.width - g.lane; k < c->n && st == CHORUS_OK; k += g.width)
         if (ch_after(c, k) != c->root) st = ch_listen(c, ch_after(c, k), CH_WORD_MET, exchange);
-    return ch_agree(st, g); /* all lanes have read the place */
+    return ch_agree(st, g); /* all lanes have read the slot */
 }
 
 CH_FN chorus_status ch_broadcast_push_ll(const struct ch_coll *c, struct ch_lanes g)

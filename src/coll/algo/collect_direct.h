@@ -6,7 +6,7 @@
  *   needs    put
  *   steps    2
  *   wire     (n - 1) * (m + 8)
- *   scratch  two places of a word for each peer
+ *   scratch  two slots of a word for each peer
  *   inplace  not possible: where a block goes is known to no PE before the call
  *   result   a copy
  *   source   fcollect, all push, behind an exchange of counts, which also says that PEs have

@@ -5,7 +5,7 @@
  *   needs    put
  *   steps    ch_gather_steps(n, k, m, p)
  *   wire     (n - 1) * m
- *   scratch  the places of all peers
+ *   scratch  the slots of all peers
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
  *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; blocks are
@@ -48,7 +48,7 @@ CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst,
 CH_FN chorus_status ch_fcollect_bruck_ll(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c),
-                 most = ch_gather_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_ll));
+                 most = ch_gather_bytes(c->n, c->radix, ch_slot_units(c, CH_CELL_ll));
     chorus_status st = CHORUS_OK;
 
     ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);

@@ -5,7 +5,7 @@
  *   needs    put
  *   steps    c
  *   wire     (n - 1) * m
- *   scratch  two places of a chunk for each peer
+ *   scratch  two slots of a chunk for each peer
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
  *   source   NVSHMEM, all push in LL and LL128; here for any message, chunk by chunk

@@ -23,7 +23,7 @@
 
 #include "coll/words/pes.h"
 #include "coll/shape_rounds.h"
-#include "coll/words/vocab.h"
+#include "coll/words/primitives.h"
 
 /* A round: the PEs whose vectors are combined, and the slice of them that this PE combines. */
 struct ch_round {

@@ -6,7 +6,7 @@
  *   needs    put, whole, nodes
  *   steps    ch_shared(h) * (c + 1) + c * ch_exchanges(h->count, k)
  *   wire     ch_leaders_wire(h, k, m)
- *   scratch  two places of a chunk for each PE of the host, a FIFO to each partner, a board
+ *   scratch  two slots of a chunk for each PE of the host, a FIFO to each partner, a board
  *   inplace  safe: what is overwritten was sent before
  *   result   combined host by host, in PE order on each, then in one order on all
  *            leaders: bitwise equal on every PE

@@ -5,7 +5,7 @@
  *   needs    put
  *   steps    c
  *   wire     (n - 1) * m
- *   scratch  two places of a chunk for each peer
+ *   scratch  two slots of a chunk for each peer
  *   inplace  safe: a chunk is sent before it is overwritten
  *   result   combined in PE order 0 .. n-1: bitwise equal on every PE
  *   source   NVSHMEM, fcollect and local reduce, one level; here for any team

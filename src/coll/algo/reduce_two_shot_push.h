@@ -4,9 +4,9 @@
  * memory, and what it combined there into everyone's dest, piece by piece.
  *
  *   needs    map
- *   steps    ch_divide_up(c, n * ch_place_chunks(n)) + 1
+ *   steps    ch_divide_up(c, n * ch_slot_chunks(n)) + 1
  *   wire     m + (n - 2) * ch_most_grains(m, n)
- *   scratch  two places of ch_place_chunks(n) chunks for each peer
+ *   scratch  two slots of ch_slot_chunks(n) chunks for each peer
  *   inplace  safe: a piece of a source is given before anybody announces the piece,
  *            and results are stored after
  *   result   each slice combined on one PE, in PE order 0 .. n-1: bitwise equal on
@@ -26,7 +26,7 @@
 /* All bytes of a piece but those of the last, which is what is left. */
 CH_FN size_t ch_shot_piece_bytes(const struct ch_coll *c)
 {
-    return c->n * ch_place_chunks(c->n) * c->layout->chunk_bytes[CH_CELL_simple];
+    return c->n * ch_slot_chunks(c->n) * c->layout->chunk_bytes[CH_CELL_simple];
 }
 
 /* PE p's slice of the piece at `at`; `first` counts from src. */
@@ -39,7 +39,7 @@ CH_FN struct ch_slice ch_shot_slice_of(const struct ch_coll *c, size_t at, uint3
     return s;
 }
 
-/* The others' slices of the piece into this PE's places there. */
+/* The others' slices of the piece into this PE's slots there. */
 CH_FN void ch_shot_give(const struct ch_coll *c, size_t at, uint64_t exchange,
                         struct ch_lanes g)
 {
@@ -47,9 +47,9 @@ CH_FN void ch_shot_give(const struct ch_coll *c, size_t at, uint64_t exchange,
     for (uint32_t k = 1; k < c->n; k++) {
         const uint32_t peer = ch_after(c, k);
         const struct ch_slice s = ch_shot_slice_of(c, at, peer);
-        const struct ch_places places = ch_places_of(c, CH_CELL_simple, peer, c->me);
+        const struct ch_slot_pair slots = ch_slots_of(c, CH_CELL_simple, peer, c->me);
 
-        ch_copy(ch_place(places, exchange).memory, c->src + s.first, s.count, g);
+        ch_copy(ch_slot_at(slots, exchange).memory, c->src + s.first, s.count, g);
     }
 }
 
@@ -58,7 +58,7 @@ CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange
                            struct ch_lanes g)
 {
     const struct ch_slice s = ch_shot_slice_of(c, at, c->me);
-    const struct ch_sources sources = {ch_all(c), c->src + s.first, CH_IN_PLACES, exchange, 0,
+    const struct ch_sources sources = {ch_all(c), c->src + s.first, CH_IN_EXCHANGE, exchange, 0,
                                        0};
     char *dst = c->dst + s.first;
     chorus_status st = CHORUS_OK; /* plain data is not waited for */

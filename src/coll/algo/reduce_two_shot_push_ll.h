@@ -5,7 +5,7 @@
  *   needs    put
  *   steps    2 * ch_divide_up(c, n)
  *   wire     2 * (n - 1) * 16 * ch_divide_up(m, 16 * n)
- *   scratch  two places of a chunk for each peer
+ *   scratch  two slots of a chunk for each peer
  *   inplace  safe: a PE has a batch of a slice's result when all have sent theirs
  *   result   each slice combined on one PE, in PE order 0 .. n-1: bitwise equal on
  *            every PE
@@ -63,10 +63,10 @@ CH_FN void ch_two_shot_send(const struct ch_coll *c, const struct ch_value *v,
 {
     for (uint32_t k = 1; k < c->n; k++) {
         const uint32_t peer = ch_after(c, k);
-        const struct ch_slot place =
-            ch_place(ch_places_of(c, CH_CELL_ll, peer, c->me), exchange);
+        const struct ch_slot slot =
+            ch_slot_at(ch_slots_of(c, CH_CELL_ll, peer, c->me), exchange);
 
-        ch_value_send(CH_CELL_ll, place.memory, v, b, place.flag);
+        ch_value_send(CH_CELL_ll, slot.memory, v, b, slot.flag);
         ch_notify(c->patience, c->peers[peer].door);
     }
 }
@@ -76,7 +76,7 @@ CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot
                                uint64_t exchange, struct ch_lanes g, chorus_status *st)
 {
     const size_t at = t->at + c->me * t->slice_bytes, bytes = ch_two_shot_data(t, c->me);
-    const struct ch_sources sources = {ch_all(c), c->src + at, CH_IN_PLACES,
+    const struct ch_sources sources = {ch_all(c), c->src + at, CH_IN_EXCHANGE,
                                        exchange,  1,           bytes};
 
     for (struct ch_batch b = ch_batch_first(CH_CELL_ll, c->dst + at, t->slice_bytes, g);
@@ -103,7 +103,7 @@ CH_FN void ch_two_shot_gather(const struct ch_coll *c, const struct ch_two_shot 
 
     for (uint32_t i = turns.first; i < others.count; i += turns.step) {
         const uint32_t pe = ch_pe(c, others, i);
-        const struct ch_slot place = ch_place(ch_places_of(c, CH_CELL_ll, c->me, pe), exchange);
+        const struct ch_slot slot = ch_slot_at(ch_slots_of(c, CH_CELL_ll, c->me, pe), exchange);
         char *dst = c->dst + t->at + pe * t->slice_bytes;
 
         for (struct ch_batch b = ch_batch_first(CH_CELL_ll, dst, t->slice_bytes, turns.lanes);
@@ -112,8 +112,8 @@ CH_FN void ch_two_shot_gather(const struct ch_coll *c, const struct ch_two_shot 
             struct ch_value v;
 
             ch_value_private(&v);
-            ch_value_ask(CH_CELL_ll, place.memory, &v, &b);
-            ch_value_take(c, CH_CELL_ll, pe, place.memory, &v, &b, place.flag, st);
+            ch_value_ask(CH_CELL_ll, slot.memory, &v, &b);
+            ch_value_take(c, CH_CELL_ll, pe, slot.memory, &v, &b, slot.flag, st);
             ch_value_store(dst, &v, &data);
         }
     }
@@ -130,7 +130,7 @@ CH_FN chorus_status ch_two_shot_piece(const struct ch_coll *c, const struct ch_t
     ch_last_is(c, CH_CELL_ll, exchange + 1, g);
     ch_two_shot_combine(c, t, exchange, g, &st);
     ch_two_shot_gather(c, t, exchange + 1, g, &st);
-    return ch_agree(st, g); /* all lanes have read the places */
+    return ch_agree(st, g); /* all lanes have read the slots */
 }
 
 CH_FN chorus_status ch_reduce_two_shot_push_ll(const struct ch_coll *c, struct ch_lanes g)

@@ -5,7 +5,7 @@
  *   needs    put
  *   steps    ch_combine_steps(n, k, s, p, o)
  *   wire     ch_digits(n, k) * s
- *   scratch  the places of all peers; this PE's own place holds blocks
+ *   scratch  the slots of all peers; this PE's own slot holds blocks
  *   inplace  safe for dest = source and for dest = this PE's block of
  *            source: a part of dest is written when that part of source was read
  *   result   combined in PE order 0 .. n-1
@@ -20,7 +20,7 @@
 CH_FN chorus_status ch_reducescatter_bruck(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c),
-                 most = ch_combine_bytes(c->n, c->radix, ch_place_units(c, CH_CELL_ll),
+                 most = ch_combine_bytes(c->n, c->radix, ch_slot_units(c, CH_CELL_ll),
                                          ch_own_units(c, CH_CELL_ll));
     chorus_status st = CHORUS_OK;
 
@@ -34,7 +34,7 @@ CH_FN chorus_status ch_reducescatter_bruck(const struct ch_coll *c, struct ch_la
         st = ch_rounds_begin(c, CH_CELL_ll, &f.landing.exchange,
                              g); /* the last part is combined */
         if (st != CHORUS_OK) return st;
-        f.dst = ch_place(ch_own_places(c, CH_CELL_ll, c->me), f.landing.exchange).memory;
+        f.dst = ch_slot_at(ch_own_slots(c, CH_CELL_ll, c->me), f.landing.exchange).memory;
         st = ch_forward_all(c, &f, g);
         if (st != CHORUS_OK) return st;
         for (uint32_t pe = g.lane; pe < c->n; pe += g.width)

@@ -7,7 +7,7 @@
  *   steps    ch_shared(h) + (h->count > 1 ? c : 0)
  *   wire     ch_partials_wire(h, m)
  *   scratch  two words per PE of the host, a FIFO from one PE of each other, this PE's own
- *            place
+ *            slot
  *   inplace  not possible
  *   result   combined in PE order on each host, then host by host
  *   source   hierarchical reducescatter, as in Open MPI's coll/han; here for any map of PEs
@@ -82,7 +82,7 @@ CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, size_t at, size
                                         struct ch_lanes g)
 {
     const uint32_t count = c->levels->nodes.count;
-    char *own = ch_place(ch_own_places(c, CH_CELL_simple, c->me), 0).memory;
+    char *own = ch_slot_at(ch_own_slots(c, CH_CELL_simple, c->me), 0).memory;
     chorus_status st = CHORUS_OK;
 
     ch_partial(c, own, c->me, at, bytes, g);

@@ -5,7 +5,7 @@
  *   needs    put
  *   steps    c
  *   wire     (n - 1) * s
- *   scratch  two places of a chunk for each peer
+ *   scratch  two slots of a chunk for each peer
  *   inplace  safe for dest = source and for dest = this PE's block of
  *            source
  *   result   combined in PE order 0 .. n-1

@@ -6,7 +6,7 @@
  *   needs    map, whole, apart
  *   steps    ch_level_steps(n, k, s, o)
  *   wire     ch_level_wire(n, k, s)
- *   scratch  this PE's own place, and three words per PE
+ *   scratch  this PE's own slot, and three words per PE
  *   inplace  not possible
  *   result   combined group by group, in PE order in each
  *   source   of this library: the first level stays within a cache or a socket, and a PE
@@ -14,7 +14,7 @@
  *
  * In its group a PE combines the blocks of the PEs whose number modulo k is its own position
  * there; in a last group of fewer PEs it stands in for positions that are missing, too. It
- * posts them in its own place of the exchange, for those PEs to read. It uses that place again
+ * posts them in its own slot of the exchange, for those PEs to read. It uses that slot again
  * two exchanges later, and in the one between it hears from each of those PEs.
  */
 #ifndef CH_REDUCESCATTER_TWO_LEVEL_H
@@ -99,7 +99,7 @@ CH_FN chorus_status ch_level_exchange(const struct ch_coll *c, const struct ch_l
 CH_FN char *ch_level_memory(const struct ch_coll *c, uint32_t pe, uint32_t i, uint64_t exchange,
                             size_t bytes)
 {
-    return ch_place(ch_own_places(c, CH_CELL_simple, pe), exchange).memory + i * bytes;
+    return ch_slot_at(ch_own_slots(c, CH_CELL_simple, pe), exchange).memory + i * bytes;
 }
 
 /* First level, of a part of each block at src. */

@@ -12,7 +12,7 @@
 #include "coll/cuda/kernels_lines.h"
 
 #include "coll/words/batch.h"
-#include "coll/words/vocab.h"
+#include "coll/words/primitives.h"
 
 #define ROUND_NS 2000u
 #define BUSY_BLOCKS 48u /* enough to fill the links of a GPU */

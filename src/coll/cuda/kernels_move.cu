@@ -36,7 +36,7 @@ const ch_kernel_table ch_kernels_move = {
 };
 
 /* With CHORUS_CHECK, before and after the kernels of a call on a stream. Two calls of a team at
- * once share epochs and places, and corrupt them: the second does not begin. */
+ * once share epochs and slots, and corrupt them: the second does not begin. */
 extern "C" __global__ void __launch_bounds__(1)
     ch_k_check_begin(const __grid_constant__ struct ch_kernel_args a)
 {

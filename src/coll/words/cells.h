@@ -10,7 +10,7 @@
 
 #include "coll/words/batch.h"
 #include "coll/words/pes.h"
-#include "coll/words/vocab.h"
+#include "coll/words/primitives.h"
 
 /* Store the message. */
 CH_FN void ch_cells_fill(enum ch_cell kind, char *cells, uint64_t flag, const char *src,
@@ -55,9 +55,9 @@ CH_FN void ch_cells_empty(const struct ch_coll *c, enum ch_cell kind, uint32_t p
     }
 }
 
-/* Where the data of a set's PEs lies: in the call's slots or in the places of an exchange, but
+/* Where the data of a set's PEs lies: in the call's slots or in the slots of an exchange, but
  * for this one's, which is at `own`. */
-enum ch_where { CH_IN_SLOTS, CH_IN_PLACES };
+enum ch_where { CH_IN_SLOTS, CH_IN_EXCHANGE };
 struct ch_sources {
     struct ch_pes from; /* this PE is one of them */
     const char *own;
@@ -67,28 +67,29 @@ struct ch_sources {
     size_t own_bytes;
 };
 
-/* The two places on `owner` for messages of `writer`. */
-struct ch_places {
+/* The two slots on `owner` for messages of `writer`. */
+struct ch_slot_pair {
     char *even;   /* of exchanges with even numbers */
     uint32_t odd; /* bytes from it to the other */
 };
 
-CH_FN struct ch_places ch_places_of(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
-                                    uint32_t writer)
+CH_FN struct ch_slot_pair ch_slots_of(const struct ch_coll *c, enum ch_cell kind,
+                                      uint32_t owner, uint32_t writer)
 {
-    const uint32_t bytes = c->layout->place_bytes[kind];
-    struct ch_places p;
+    const uint32_t bytes = c->layout->slot_bytes[kind];
+    struct ch_slot_pair p;
 
-    p.even = c->peers[owner].sync + c->sync_offset + c->layout->place_offset[kind] +
+    p.even = c->peers[owner].sync + c->sync_offset + c->layout->slot_offset[kind] +
              (size_t)writer * bytes;
     p.odd = c->n * bytes;
     return p;
 }
 
 /* The two that `owner` alone writes, for messages that others read there. */
-CH_FN struct ch_places ch_own_places(const struct ch_coll *c, enum ch_cell kind, uint32_t owner)
+CH_FN struct ch_slot_pair ch_own_slots(const struct ch_coll *c, enum ch_cell kind,
+                                       uint32_t owner)
 {
-    struct ch_places p;
+    struct ch_slot_pair p;
 
     p.even = c->peers[owner].sync + c->sync_offset + c->layout->own_offset[kind];
     p.odd = c->layout->own_bytes[kind];
@@ -96,13 +97,13 @@ CH_FN struct ch_places ch_own_places(const struct ch_coll *c, enum ch_cell kind,
 }
 
 /* The one for the exchange of that number. */
-CH_FN struct ch_slot ch_place(struct ch_places p, uint64_t exchange)
+CH_FN struct ch_slot ch_slot_at(struct ch_slot_pair p, uint64_t exchange)
 {
     struct ch_slot slot;
 
     slot.memory = p.even + (size_t)((uint32_t)exchange % 2) * p.odd;
     slot.flag = exchange;
-    slot.end = 0; /* places have no positions */
+    slot.end = 0; /* slots have no positions */
     return slot;
 }
 
@@ -124,7 +125,7 @@ CH_FN struct ch_wanted ch_source(const struct ch_coll *c, enum ch_cell kind,
     w.peer = ch_pe(c, s->from, at);
     slot = s->where == CH_IN_SLOTS
                ? c->slots[at]
-               : ch_place(ch_places_of(c, kind, c->me, w.peer), s->exchange);
+               : ch_slot_at(ch_slots_of(c, kind, c->me, w.peer), s->exchange);
     w.cells = slot.memory;
     w.flag = slot.flag;
     return w;

@@ -4,7 +4,7 @@
  *
  * The exchanges of a duplicate in one protocol are numbered, alike on every PE; the number is
  * the flag of packets and lines, and a word announces what is plain. Of each PE a PE has two
- * places for messages of the protocol, used in turn. That is enough, and nobody asks for room:
+ * slots for messages of the protocol, used in turn. That is enough, and nobody asks for room:
  * a PE begins exchange e + 2 after it has all messages of e + 1, and the others gave those
  * after they had taken all of e. So every PE of the team takes part in every exchange, with
  * messages of the same length (1 byte to a chunk), by ch_give and then one of the others.
@@ -24,7 +24,7 @@ struct ch_gift {
     struct ch_turns turns; /* the lane's of the other PEs */
     uint32_t i;            /* the one whose batch is next */
     const char *from;
-    struct ch_places to;
+    struct ch_slot_pair to;
     struct ch_batch batch; /* without bytes where the lane has nothing to give */
     int is_padded;         /* a constant: the first data_bytes from src on are data */
     size_t data_bytes;
@@ -36,7 +36,7 @@ CH_FN void ch_gift_to(const struct ch_coll *c, enum ch_cell kind, struct ch_gift
     const uint32_t pe = ch_pe(c, others, gift->i);
 
     gift->from = gift->src + pe * gift->step;
-    gift->to = ch_places_of(c, kind, pe, c->me);
+    gift->to = ch_slots_of(c, kind, pe, c->me);
     gift->batch = ch_batch_first(kind, gift->from, gift->i < others.count ? gift->bytes : 0,
                                  gift->turns.lanes);
 }
@@ -90,9 +90,9 @@ CH_FN void ch_gift_load(struct ch_value *v, const struct ch_gift *gift)
 CH_FN void ch_give_batch(enum ch_cell kind, uint64_t last, uint64_t mark,
                          const struct ch_value *v, const struct ch_gift *gift)
 {
-    const struct ch_slot place = ch_place(gift->to, ch_later(last) + 1);
+    const struct ch_slot slot = ch_slot_at(gift->to, ch_later(last) + 1);
 
-    if (ch_later(mark) == 0) ch_value_send(kind, place.memory, v, &gift->batch, place.flag);
+    if (ch_later(mark) == 0) ch_value_send(kind, slot.memory, v, &gift->batch, slot.flag);
 }
 
 /* All of its batches, the first of which is loaded. It stands before the loop: ptxas waits for
@@ -113,9 +113,9 @@ CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last, const struct ch
 
     for (uint32_t i = gift->turns.first; i < others.count; i += gift->turns.step) {
         const uint32_t pe = ch_pe(c, others, i);
-        const struct ch_places places = ch_places_of(c, CH_CELL_simple, pe, c->me);
+        const struct ch_slot_pair slots = ch_slots_of(c, CH_CELL_simple, pe, c->me);
 
-        ch_copy(ch_place(places, last + 1).memory, gift->src + pe * gift->step, gift->bytes,
+        ch_copy(ch_slot_at(slots, last + 1).memory, gift->src + pe * gift->step, gift->bytes,
                 gift->turns.lanes);
     }
 }
@@ -148,9 +148,9 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
         const uint32_t pe = ch_pe(c, others, i);
 
         if (kind == CH_CELL_simple) {
-            const struct ch_places to = ch_places_of(c, kind, pe, c->me);
+            const struct ch_slot_pair to = ch_slots_of(c, kind, pe, c->me);
 
-            ch_sent(c, pe, ch_place(to, last + 1).memory, gift->bytes);
+            ch_sent(c, pe, ch_slot_at(to, last + 1).memory, gift->bytes);
             ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
         } else {
             ch_notify(c->patience, c->peers[pe].door);
@@ -185,15 +185,15 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64
     chorus_status st = CHORUS_OK;
 
     for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {
-        const struct ch_slot place = ch_place(ch_places_of(c, kind, c->me, pe), exchange);
+        const struct ch_slot slot = ch_slot_at(ch_slots_of(c, kind, c->me, pe), exchange);
 
         if (pe == c->me)
             ch_cells_bypass(kind, own, dst + pe * step, bytes, turns.lanes);
         else
-            ch_cells_empty(c, kind, pe, place.memory, place.flag, dst + pe * step, bytes,
+            ch_cells_empty(c, kind, pe, slot.memory, slot.flag, dst + pe * step, bytes,
                            turns.lanes, &st);
     }
-    return ch_agree(st, g); /* all lanes have read the places */
+    return ch_agree(st, g); /* all lanes have read the slots */
 }
 
 /* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. */
@@ -201,7 +201,7 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kin
                                        uint64_t exchange, char *dst, const char *own,
                                        size_t bytes, struct ch_lanes g)
 {
-    struct ch_sources sources = {ch_all(c), own, CH_IN_PLACES, exchange, 0, 0};
+    struct ch_sources sources = {ch_all(c), own, CH_IN_EXCHANGE, exchange, 0, 0};
     chorus_status st = CHORUS_OK;
 
     if (kind == CH_CELL_simple) {
@@ -211,7 +211,7 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kin
     }
     if (st != CHORUS_OK) return st;
     ch_combine(c, kind, &sources, dst, bytes, g, &st);
-    return ch_agree(st, g); /* all lanes have combined what was in the places */
+    return ch_agree(st, g); /* all lanes have combined what was in the slots */
 }
 
 /* What a call exchanges, and where it goes. */

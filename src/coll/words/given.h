@@ -3,7 +3,7 @@
  * given.h: a few words that every PE gives every other before data moves, and the puts that
  * follow them.
  *
- * They land in places of an exchange of the simple protocol, and say besides that their PE is
+ * They land in slots of an exchange of the simple protocol, and say besides that their PE is
  * in the call. Whoever has all of them may thus write into dests.
  */
 #ifndef CH_GIVEN_H
@@ -25,12 +25,12 @@ CH_FN chorus_status ch_give_words(const struct ch_coll *c, const char *src, size
 /* Word i of what `peer`, another PE, gave. */
 CH_FN uint64_t ch_given(const struct ch_coll *c, uint32_t peer, uint64_t exchange, uint32_t i)
 {
-    const struct ch_slot place =
-        ch_place(ch_places_of(c, CH_CELL_simple, c->me, peer), exchange);
+    const struct ch_slot slot =
+        ch_slot_at(ch_slots_of(c, CH_CELL_simple, c->me, peer), exchange);
     const struct ch_lanes alone = {0, 1};
     uint64_t word;
 
-    ch_copy(&word, place.memory + i * sizeof(word), sizeof(word), alone);
+    ch_copy(&word, slot.memory + i * sizeof(word), sizeof(word), alone);
     return word;
 }
 

@@ -4,9 +4,9 @@
  *
  * Such an exchange has a number as those of exchange.h do, but a PE sends messages only to the
  * PEs of a dissemination of radix k, one to each, in rounds. A message holds blocks of several
- * PEs, each from a packet of its own on. It does not land in the place of its sender: the n
- * places for the exchange lie side by side, and the messages of all rounds lie in these one
- * after the other, each from a line of its own on, alike on every PE. So a place need not be as
+ * PEs, each from a packet of its own on. It does not land in the slot of its sender: the n
+ * slots for the exchange lie side by side, and the messages of all rounds lie in these one
+ * after the other, each from a line of its own on, alike on every PE. So a slot need not be as
  * long as a block of every PE.
  * Memory for two exchanges suffices here too: a PE has finished exchange e + 1 only when it has
  * a block of every PE, and every PE sends its block after it has taken all messages of exchange
@@ -18,15 +18,15 @@
 #include "coll/words/exchange.h"
 #include "coll/shape_rounds.h"
 
-/* Units that a place holds, and the own one. */
-CH_FN uint64_t ch_place_units(const struct ch_coll *c, enum ch_cell kind)
+/* Units that a slot holds, and the own one. */
+CH_FN uint64_t ch_slot_units(const struct ch_coll *c, enum ch_cell kind)
 {
-    return c->layout->place_bytes[kind] / CH_PLACE_UNIT;
+    return c->layout->slot_bytes[kind] / CH_SLOT_UNIT;
 }
 
 CH_FN uint64_t ch_own_units(const struct ch_coll *c, enum ch_cell kind)
 {
-    return c->layout->own_bytes[kind] / CH_PLACE_UNIT;
+    return c->layout->own_bytes[kind] / CH_SLOT_UNIT;
 }
 
 /* The number of the next exchange, which begins. */
@@ -47,7 +47,7 @@ CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
 struct ch_landing {
     uint64_t exchange;
     size_t bytes; /* of a block */
-    size_t at;    /* where it lies, from the start of the first place on */
+    size_t at;    /* where it lies, from the start of the first slot on */
 };
 
 CH_FN struct ch_landing ch_landing_first(uint64_t exchange, size_t bytes)
@@ -63,7 +63,7 @@ CH_FN struct ch_landing ch_landing_first(uint64_t exchange, size_t bytes)
 /* A message that is sent or taken block by block. */
 struct ch_blocks {
     uint32_t peer;
-    struct ch_slot place;
+    struct ch_slot slot;
     size_t bytes; /* of a block */
 };
 
@@ -76,12 +76,12 @@ CH_FN size_t ch_block_bytes(size_t bytes)
 CH_FN struct ch_blocks ch_blocks_at(const struct ch_coll *c, struct ch_landing *l,
                                     uint32_t owner, uint32_t peer, uint64_t count)
 {
-    const size_t line = CH_MESSAGE_UNITS * CH_PLACE_UNIT;
+    const size_t line = CH_MESSAGE_UNITS * CH_SLOT_UNIT;
     struct ch_blocks m;
 
     m.peer = peer;
-    m.place = ch_place(ch_places_of(c, CH_CELL_ll, owner, 0), l->exchange);
-    m.place.memory += l->at;
+    m.slot = ch_slot_at(ch_slots_of(c, CH_CELL_ll, owner, 0), l->exchange);
+    m.slot.memory += l->at;
     m.bytes = l->bytes;
     l->at += ch_divide_up(count * ch_block_bytes(l->bytes), line) * line;
     return m;
@@ -102,20 +102,19 @@ CH_FN struct ch_blocks ch_blocks_from(const struct ch_coll *c, struct ch_landing
 /* The message's next block. */
 CH_FN void ch_blocks_next(struct ch_blocks *m)
 {
-    m->place.memory += ch_block_bytes(m->bytes);
+    m->slot.memory += ch_block_bytes(m->bytes);
 }
 
 CH_FN void ch_blocks_put(struct ch_blocks *m, const char *src, struct ch_lanes g)
 {
-    ch_cells_fill(CH_CELL_ll, m->place.memory, m->place.flag, src, m->bytes, g);
+    ch_cells_fill(CH_CELL_ll, m->slot.memory, m->slot.flag, src, m->bytes, g);
     ch_blocks_next(m);
 }
 
 CH_FN void ch_blocks_take(const struct ch_coll *c, struct ch_blocks *m, char *dst,
                           struct ch_lanes g, chorus_status *st)
 {
-    ch_cells_empty(c, CH_CELL_ll, m->peer, m->place.memory, m->place.flag, dst, m->bytes, g,
-                   st);
+    ch_cells_empty(c, CH_CELL_ll, m->peer, m->slot.memory, m->slot.flag, dst, m->bytes, g, st);
     ch_blocks_next(m);
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vocab.h: the words algorithms are written in, over the primitives of exec.h.
+ * primitives.h: what algorithms are written in: signals, waits, copies of one chunk, over
+ * exec.h.
  *
  * Signals: ch_epoch numbers the calls of a duplicate; ch_tell stores an epoch in a peer's word,
  * ch_hear waits for one. Control flow around any of these is the same on all lanes.
  * Every wait returns a status that is the same on all lanes; after one that is not CHORUS_OK
  * the team is unusable, so an algorithm just returns it.
  */
-#ifndef CH_VOCAB_H
-#define CH_VOCAB_H
+#ifndef CH_PRIMITIVES_H
+#define CH_PRIMITIVES_H
 
 #include "coll/words/batch.h"
 #include "coll/coll.h"
@@ -267,4 +268,4 @@ CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, siz
     }
 }
 
-#endif /* CH_VOCAB_H */
+#endif /* CH_PRIMITIVES_H */
