@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chorus-sweep: time and check the collectives of this library. */
 #include "bench/backend.h"
+#include "bench/diff.h"
 #include "bench/gpu.h"
 #include "bench/peers/peers.h"
 
@@ -275,7 +276,8 @@ int main(int argc, char **argv)
     static struct ch_sweep_options options;
     int status;
 
-    (void)ch_sweep_options_read(argc, argv, &options);
+    if (ch_sweep_options_read(argc, argv, &options) && options.diff[1] != NULL)
+        return ch_diff_print("chorus-sweep", options.diff[0], options.diff[1]);
     if (chorus_init() != CHORUS_OK) {
         (void)fprintf(stderr, "chorus-sweep: %s\n", chorusx_last_error());
         return 1;

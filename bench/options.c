@@ -23,6 +23,7 @@ enum {
     KEY_CSV,
     KEY_JSON,
     KEY_PLOT,
+    KEY_DIFF,
     KEY_VERSION
 };
 
@@ -54,6 +55,9 @@ static const struct argp_option known[] = {
     {"csv", KEY_CSV, "FILE", 0, "Rows as CSV, after comments on machine and command", 4},
     {"json", KEY_JSON, "FILE", 0, "The same as a JSON object a line", 4},
     {"plot", KEY_PLOT, "FILE", 0, "Latency and bandwidth by bytes, as FILE.svg or FILE.png", 4},
+    {"diff", KEY_DIFF, "FILE", 0,
+     "No sweep: say which rows of two CSV files differ by more than noise, --diff A.csv B.csv",
+     5},
     {"help", 'h', NULL, 0, "This text", -1},
     {"version", KEY_VERSION, NULL, 0, "The version", -1},
     {0},
@@ -218,6 +222,9 @@ static bool read_other(struct ch_sweep_options *options, int key, const char *te
         return true;
     case KEY_PLOT:
         return read_plot(options, text);
+    case KEY_DIFF:
+        options->diff[0] = text;
+        return true;
     case 'h':
         options->ask = CH_SWEEP_HELP;
         return true;
@@ -232,6 +239,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
     struct ch_sweep_options *const options = state->input;
     bool is_valid = true;
 
+    if (key == ARGP_KEY_ARG && options->diff[0] != NULL && options->diff[1] == NULL) {
+        options->diff[1] = text;
+        return 0;
+    }
     if (key == ARGP_KEY_ARG) {
         (void)CH_REFUSE(options, "\"%s\": expected options only; see --help", text);
         return EINVAL;
@@ -307,6 +318,9 @@ static void explain_refusal(int argc, char **argv, struct ch_sweep_options *opti
 
 static bool is_whole(struct ch_sweep_options *options)
 {
+    if (options->diff[0] != NULL && options->diff[1] == NULL)
+        return CH_REFUSE(options, "--diff \"%s\": expected two files, --diff A.csv B.csv",
+                         options->diff[0]);
     if (options->factor != 0 && options->step != 0)
         return CH_REFUSE(options, "-f and -i are both given; one decides the next message");
     if (options->bytes_min > options->bytes_max)

@@ -32,6 +32,7 @@ struct ch_sweep_options {
         char path[256]; /* of the library; "": where the system finds it */
     } vs[CH_PEER_COUNT];
     const char *csv, *json, *plot; /* file names; null: none */
+    const char *diff[2];           /* files to compare, in place of a sweep; null: none */
     enum { CH_SWEEP_RUN, CH_SWEEP_HELP, CH_SWEEP_VERSION } ask;
     char error[900]; /* why the command line is refused */
 };

@@ -83,9 +83,8 @@ void ch_report_row(struct ch_report *report, const struct ch_row *row);
 /* Finish the files, plot, and print the last line. */
 void ch_report_close(struct ch_report *report);
 
-/* Draw latency and bus bandwidth by bytes with gnuplot into a file that ends in .svg or .png.
- * False: said on standard error. */
-bool ch_plot_draw(const char *program, const char *path, const struct ch_row *rows,
-                  size_t n_rows);
+/* Draw latency and bus bandwidth by bytes with gnuplot into options->plot: a row of panels for
+ * each collective, under a title with machine and PEs. False: said on standard error. */
+bool ch_plot_draw(const struct ch_report *report);
 
 #endif /* CH_REPORT_H */

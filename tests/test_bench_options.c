@@ -104,6 +104,8 @@ static const struct {
     {"--ctas 1,0", "--ctas \"0\": expected a whole number from 1"},
     {"--ctas 1,", "--ctas \"\": expected a whole number"},
     {"--vs ncll", "--vs: unknown \"ncll\"; expected a list of: nccl, nccl_windows, nvshmem"},
+    {"--diff a.csv", "--diff \"a.csv\": expected two files, --diff A.csv B.csv"},
+    {"--diff a.csv b.csv c.csv", "\"c.csv\": expected options only; see --help"},
     {"--plot rows.pdf", "--plot \"rows.pdf\": expected a file name that ends in .svg or .png"},
 };
 

@@ -84,6 +84,26 @@ files)
         grep -q "^# $fact: ." "$folder/rows.csv" || fail "CSV does not tell the $fact"
     done
     grep -q '</svg>' "$folder/it's.svg" || fail "no whole plot"
+    for text in 'chorus-sweep on .*, 2 PEs' '>reduce<' '>one_shot:ll f32 sum<' '>choice of the rule table f32 sum<'; do
+        grep -q "$text" "$folder/it's.svg" || fail "no $text in the plot"
+    done
+    # A sweep beside itself, and beside one whose times are others for some rows.
+    "$sweep" --diff "$folder/rows.csv" "$folder/rows.csv" >"$folder/out" || fail "--diff with itself exits $?"
+    [ "$(tail -n 1 "$folder/out" | cut -d ';' -f 1)" = "33 rows compared: 0 slower, 0 faster, 33 within noise" ] ||
+        fail "--diff with itself: $(cat "$folder/out")"
+    awk -F , -v OFS=, '{ is = $2 == "one_shot" && $3 == "ll" && $NF == "forced" }
+        is && $8 == 8 { $10 = 900; $11 = 1000 } is && $8 == 16 { $10 = 0.0001; $11 = 0.0002 }
+        !is || $8 != 32 { print }' "$folder/rows.csv" >"$folder/after.csv"
+    "$sweep" --diff "$folder/rows.csv" "$folder/after.csv" >"$folder/out"
+    [ $? -eq 1 ] || fail "--diff with a slower row does not exit 1"
+    [ "$(grep -c 'one_shot:ll/1 .* 8 .* 1000.000 .* slower$' "$folder/out")" -eq 1 ] &&
+        [ "$(grep -c 'one_shot:ll/1 .* 16 .* 0.000 .* faster$' "$folder/out")" -eq 1 ] &&
+        grep -q '^32 rows compared: 1 slower, 1 faster, 30 within noise; 1 only in .*rows.csv, 0 only in' "$folder/out" ||
+        fail "--diff: $(cat "$folder/out")"
+    echo "reduce,x" >>"$folder/after.csv"
+    "$sweep" --diff "$folder/rows.csv" "$folder/after.csv" >"$folder/out" 2>"$folder/err"
+    [ $? -eq 2 ] && grep -q '^chorus-sweep: .*after.csv:42: too few cells; expected what --csv writes' "$folder/err" ||
+        fail "--diff of no sweep: $(cat "$folder/err")"
     python3 - "$folder/rows.csv" "$folder/rows.json" <<'END' || fail "CSV and JSON differ"
 import csv, json, sys
 

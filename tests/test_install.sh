@@ -72,3 +72,4 @@ cc "$folder/shmem.c" $flags "-Wl,-rpath,$(dirname "$library")" -o "$folder/shmem
     fail "chorus-sweep: $(cat "$folder/log")"
 "$bin/chorus-info" check "$table" >"$folder/log" 2>&1 ||
     fail "chorus-info: $(cat "$folder/log")"
+"$bin/chorus-tune" --help >"$folder/log" 2>&1 || fail "chorus-tune: $(cat "$folder/log")"

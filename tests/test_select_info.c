@@ -313,6 +313,37 @@ START_TEST(info__check__counts_the_rules)
 END_TEST
 
 /* Whatever the machine has, the heap that CHORUS_HEAP asks for is the one spoken of. */
+/* Where measurements lie beside a table, each line that it cites is one of them. */
+START_TEST(info__check__cited_lines_are_there)
+{
+    static const struct {
+        const char *from, *says; /* null: accepted */
+    } cites[] = {
+        {"m.csv:2", NULL},
+        {"mm.csv:2", "from names \"mm.csv\", which is neither in "},
+        {"m.csv:3", "from is \"m.csv:3\", but that line does not begin with "
+                    "\"reduce,two_shot,simple,1,\""},
+        {"m.csv:1", "that line does not begin with"},
+    };
+    char arguments[128], csv[96], table[256];
+
+    (void)snprintf(csv, sizeof(csv), "%s/m.csv", config);
+    (void)snprintf(arguments, sizeof(arguments), "check %s", table_path);
+    for (size_t i = 0; i < sizeof(cites) / sizeof(cites[0]); i++) {
+        (void)snprintf(table, sizeof(table),
+                       HEAD "  - {coll: reduce, algo: two_shot, from: \"%s\"}\n",
+                       cites[i].from);
+        write_file(table_path, table);
+        ck_assert_msg(run("", arguments) == 0, "without measurements: %s", output);
+        write_file(csv, "coll,algo\nreduce,two_shot,simple,1,f32\n");
+        ck_assert_int_eq(run("", arguments), cites[i].says == NULL ? 0 : 2);
+        ck_assert_msg(cites[i].says == NULL || strstr(output, cites[i].says) != NULL, "%s",
+                      output);
+        (void)unlink(csv);
+    }
+}
+END_TEST
+
 START_TEST(info__version__says_which_kernels_and_heap_and_why)
 {
     ck_assert_int_eq(run("", "version"), 0);
@@ -374,6 +405,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, info__algorithms__every_one_a_line);
     tcase_add_test(tests, info__options__with_the_values_in_force);
     tcase_add_test(tests, info__check__counts_the_rules);
+    tcase_add_test(tests, info__check__cited_lines_are_there);
     tcase_add_test(tests, info__version__says_which_kernels_and_heap_and_why);
     tcase_add_test(tests, info__version_option__as_of_other_programs);
     tcase_add_test(tests, info__mistyped_variable__warns);

@@ -16,7 +16,7 @@ NAMES = ("coll,algo,proto,ctas,dtype,op,pes,bytes,count,time_us_min,time_us_p50,
 
 
 def row(coll, algo, proto, ctas, pes, size, us, wrong="0", chosen="forced"):
-    return f"{coll},{algo},{proto},{ctas},f32,sum,{pes},{size},1,1,{us},9,0,0,{wrong},{chosen}"
+    return f"{coll},{algo},{proto},{ctas},f32,sum,{pes},{size},1,{us},{us},9,0,0,{wrong},{chosen}"
 
 
 # Two sweeps put together, lines 1 to 26: one_shot:ll wins to 4K, where 2 CTAs of two_shot beat 1;
@@ -44,6 +44,7 @@ SWEEP = [
 EXPECTED = """\
 # SPDX-License-Identifier: Apache-2.0
 # Written by chorus-tune.
+# Measured with 4 PEs; extrapolated for others.
 version: 1
 machine: "four \\"fast\\" ones"
 measured: "2026-01-02, small.csv, chorus-sweep --algo all, median"
@@ -51,10 +52,10 @@ serves: {machine: host}
 rules:
   - {coll: barrier, algo: dissemination, proto: signal, radix: 4, from: "small.csv:18"}
   - {coll: broadcast, bytes: 0..4K, algo: tree, proto: ll, ctas: 4, radix: 4, from: "small.csv:21"}
-  - {coll: broadcast, algo: tree, proto: ll, ctas: 2, radix: 4, from: "small.csv:26"}
+  - {coll: broadcast, algo: tree, proto: ll, ctas: 2, radix: 4, from: "small.csv:26"}  # one size; extrapolated above 16K
   - {coll: reduce, bytes: 0..4K, algo: one_shot, proto: ll, from: "small.csv:4"}
-  - {coll: reduce, algo: two_shot, proto: simple, ctas: 2, from: "small.csv:11"}
-  - {coll: reducescatter, algo: all_pull, proto: simple, from: "small.csv:16"}
+  - {coll: reduce, algo: two_shot, proto: simple, ctas: 2, from: "small.csv:11"}  # extrapolated above 64K
+  - {coll: reducescatter, algo: all_pull, proto: simple, from: "small.csv:16"}  # one size; extrapolated above 64
   - {coll: reducescatter, algo: all_push, proto: simple, from: fallback}
 """
 
@@ -73,16 +74,17 @@ ON_GPUS = [
 EXPECTED_ON_GPUS = """\
 # SPDX-License-Identifier: Apache-2.0
 # Written by chorus-tune.
+# Measured with 2 PEs; extrapolated for others.
 version: 1
 machine: "2 x A GPU"
 measured: "2026-01-02, small.csv, bench/gpu/run 2, median"
 gpu: "A GPU"
 serves: {machine: cuda, pes: 1..3}
 rules:
-  - {coll: alltoall, algo: copy_engine, proto: simple, from: "small.csv:9"}
+  - {coll: alltoall, algo: copy_engine, proto: simple, from: "small.csv:9"}  # extrapolated above 4K
   - {coll: alltoall, bytes: 0..512, algo: all_push, proto: ll, from: fallback}
   - {coll: alltoall, algo: all_push, proto: simple, ctas: 4, from: fallback}
-  - {coll: reduce, algo: one_shot, proto: ll, ctas: 4, from: "small.csv:12"}
+  - {coll: reduce, algo: one_shot, proto: ll, ctas: 4, from: "small.csv:12"}  # one size; extrapolated above 64
 """
 
 # On cores of their own, for several numbers of PEs: what is as good for the next number of PEs
@@ -96,10 +98,20 @@ MANY_PES = [
 EXPECTED_MANY_PES = """\
 serves: {machine: host, cores: own}
 rules:
-  - {coll: fcollect, pes: 1..12, algo: all_push, proto: ll, from: "small.csv:4"}
-  - {coll: fcollect, pes: 12..40, algo: bruck, proto: ll, radix: 4, from: "small.csv:12"}
-  - {coll: fcollect, algo: all_push, proto: ll, from: "small.csv:7"}
+  - {coll: fcollect, pes: 1..12, algo: all_push, proto: ll, from: "small.csv:4"}  # one size; extrapolated above 8
+  - {coll: fcollect, pes: 12..40, algo: bruck, proto: ll, radix: 4, from: "small.csv:12"}  # one size; extrapolated above 8
+  - {coll: fcollect, algo: all_push, proto: ll, from: "small.csv:7"}  # one size; extrapolated above 8
 """
+
+
+# Measured twice: at 64 bytes one_shot is the best once, and slower than two_shot when it is measured again.
+AGAIN = [NAMES, *(row("reduce", algo, "simple", 1, 4, size, us) for algo, size, us in (
+    ("two_shot", 8, 2), ("two_shot", 8, 2.1), ("one_shot", 8, 3), ("one_shot", 8, 3.1),
+    ("two_shot", 64, 2.5), ("two_shot", 64, 2.6), ("one_shot", 64, 2), ("one_shot", 64, 3),
+    ("two_shot", 512, 4), ("two_shot", 512, 4.2), ("one_shot", 512, 8), ("one_shot", 512, 8)))]
+# Once: the least times say how far apart two medians are.
+CLOSE = [NAMES, *(row("reduce", algo, "simple", 1, 4, 64, us).replace(f",1,{us},", f",1,{least},") for algo, us, least in (
+    ("two_shot", 2, 1.5), ("one_shot", 2.3, 1.9)))]
 
 
 def run(*command):
@@ -167,7 +179,7 @@ def load_tune():
 def try_mutants(folder, count):
     """Whatever a file holds, a message or a table, and chorus-info takes the table."""
     rng, tune_module, tables = random.Random(7), load_tune(), []
-    tune_module.write = lambda table, program: tables.append(table)
+    tune_module.write = lambda table, options: tables.append(table)
     sys.argv = [TUNE, "--info", INFO, f"{folder}/mutant.csv"]
     for i in range(count):
         lines = mutated(rng, rng.choice([SWEEP, ON_GPUS, MANY_PES]))
@@ -238,7 +250,16 @@ with tempfile.TemporaryDirectory() as scratch:
     late = [NAMES, row("alltoall", "all_push", "ll", 1, 2, 8, 10), row("alltoall", "bruck", "ll", 1, 2, 8, 11),
             row("alltoall", "all_push", "ll", 1, 2, 64, 30), row("alltoall", "bruck", "ll", 1, 2, 64, 20)]
     status, table, err = tune(scratch, late, "--near", "30")
-    assert table.endswith('coll: alltoall, algo: bruck, proto: ll, radix: 2, from: "small.csv:5"}\n'), table
+    assert table.endswith('coll: alltoall, algo: bruck, proto: ll, radix: 2, from: "small.csv:5"}  # extrapolated above 64\n'), table
+    # What differs within noise is one rule; what a rule rests on stands behind it.
+    status, table, err = tune(scratch, AGAIN)
+    assert table.endswith('- {coll: reduce, algo: two_shot, proto: simple, from: "small.csv:2"}  # extrapolated above 512\n'), table
+    status, table, err = tune(scratch, CLOSE)
+    assert "# one size; spread overlaps that of one_shot:simple; extrapolated above 64\n" in table, table
+    # One choice of its own table is worse by far, because the limit says so; the shipped tables know better or worse.
+    status, table, err = tune(scratch, late, "--near", "30", "--report")
+    assert "# time(chosen) / time(best): worst 1.10 (alltoall, 2 PEs, 8 bytes: bruck:ll), mean 1.050 of 2 calls\n" in table, table
+    assert table.count("# with the shipped tables:   worst 1.") == 1 and "chorus-tune: with the shipped tables" in err, (table, err)
     shared = [MANY_PES[0].replace("64", "32"), *MANY_PES[1:]]
     assert "serves: {machine: host, cores: shared}" in tune(scratch, shared)[1]
     untold = [MANY_PES[0].replace("64", "unknown"), *MANY_PES[1:]]

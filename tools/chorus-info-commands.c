@@ -284,8 +284,10 @@ chorus_status info_version(const struct info_args *args)
 chorus_status info_check(const struct info_args *args)
 {
     struct ch_table *table;
+    chorus_status status;
 
     CH_TRY(ch_table_read(args->operand, &table));
+    CH_TRY_GOTO(status, info_check_evidence(table), out_table);
     (void)printf("%s: %zu rules for %s, measured %s\n", table->path, table->n_rules,
                  table->machine, table->measured);
     for (uint32_t coll = 0; coll < CHORUS_COLL_COUNT; coll++) {
@@ -295,6 +297,8 @@ chorus_status info_check(const struct info_args *args)
             rules += table->rules[i].coll == coll;
         (void)printf("    %-13s %zu\n", ch_coll_names[coll], rules);
     }
+
+out_table:
     ch_table_free(table);
-    return CHORUS_OK;
+    return status;
 }

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff.h: which rows of two sweeps differ by more than noise. */
+#ifndef CH_DIFF_H
+#define CH_DIFF_H
+
+/*
+ * Compare two files that --csv wrote, and print the rows that moved. Rows are the same if they
+ * ask for the same: those that a rule chose may be other algorithms. The exit status: 0, 1 if
+ * some row is slower in the second file, 2 if a file is no sweep (said on standard error).
+ */
+int ch_diff_print(const char *program, const char *before, const char *after);
+
+#endif /* CH_DIFF_H */
