@@ -759,6 +759,41 @@ typedef struct chorusx_call {
  */
 CHORUS_API int chorusx_collective(const chorusx_call *call, chorus_stream_t stream);
 
+/* A collective call, for profilers. Pointers are valid until the tracer returns. */
+typedef struct chorusx_trace_event {
+    int is_end;           /* 0: the call begins; 1: it is about to return */
+    int status;           /* at the end: what it returns */
+    const char *function; /* that the program called */
+    chorus_coll coll;
+    chorus_team_t team;
+    chorus_type type;       /* of elements; CHORUS_TYPE_u8 where bytes are moved */
+    chorus_op op;           /* of reductions alone */
+    size_t bytes;           /* of the message, as rules count it; 0: the call will be refused */
+    int is_on_stream;       /* the call returns when it is queued */
+    chorus_stream_t stream; /* if so */
+    const chorusx_plan *plan; /* what the call does, by which rule; null: it is refused */
+} chorusx_trace_event;
+
+typedef void (*chorusx_tracer_t)(const chorusx_trace_event *event, void *arg);
+
+/**
+ * Have a function called when a collective call of this process begins and when it returns.
+ *
+ * Calls inside kernels are not traced. CHORUS_NVTX=1 makes ranges for NVIDIA's profilers of the
+ * same events.
+ *
+ * @param tracer  called on the thread of the call; makes no calls of the library; null: no more
+ * @param arg     handed to it; with threads as PEs the same for all of them
+ *
+ * Collective: no, any PE; each process has one tracer.
+ * Threads:    any, while no thread of the process makes a collective call.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time.
+ * Source:     own, after the profiler plugins of NCCL.
+ * Since:      0.1
+ */
+CHORUS_API void chorusx_set_tracer(chorusx_tracer_t tracer, void *arg);
+
 #ifdef __cplusplus
 }
 #endif

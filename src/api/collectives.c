@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collectives.c: every public collective, blocking and on a stream, as rows of the lists. */
-#include "api/coll.h"
+#include "api/trace.h"
 
 static int run(const char *function, chorusx_call call)
 {
     const struct ch_args args = {.function = function, .call = &call};
 
-    return ch_collective(&args);
+    return ch_make_collective(&args);
 }
 
 static int run_on(const char *function, chorusx_call call, chorus_stream_t stream)
@@ -14,7 +14,7 @@ static int run_on(const char *function, chorusx_call call, chorus_stream_t strea
     const struct ch_args args = {
         .function = function, .call = &call, .is_on_stream = true, .stream = stream};
 
-    return ch_collective(&args);
+    return ch_make_collective(&args);
 }
 
 static chorusx_call barrier(chorus_team_t team)
@@ -273,5 +273,5 @@ int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)
         .function = __func__, .call = call, .is_on_stream = stream != NULL, .stream = stream};
 
     CH_TRY(check_given(call));
-    return ch_collective(&args);
+    return ch_make_collective(&args);
 }

@@ -2,7 +2,7 @@
 /* inquiry.c: what happened, what is here, and what a call would do. */
 #include "chorus/chorusx.h"
 
-#include "api/coll.h"
+#include "api/inquiry.h"
 #include "device/device.h"
 
 #include <stdio.h>
@@ -75,21 +75,12 @@ static chorus_status check_question(const char *function, chorus_coll coll, chor
     return CHORUS_OK;
 }
 
-int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chorus_op op,
-                    size_t bytes, chorusx_plan *plan_out)
+chorus_status ch_inquiry_plan(const struct ch_context *context,
+                              const struct ch_request *request, chorusx_plan *plan_out)
 {
-    const chorusx_call call = {.coll = coll, .team = team, .type = type, .op = op};
-    struct ch_context *context;
-    struct ch_team *found;
-    struct ch_request request;
     struct ch_plan plan;
 
-    CH_TRY(ch_context_require(__func__, &context));
-    CH_TRY(ch_team_get(context->teams, team, &found));
-    CH_TRY(check_question(__func__, coll, type, op));
-    request = ch_request_of(context, found, &call, true);
-    request.bytes = bytes;
-    CH_TRY(ch_select_plan(context->select, &request, &plan));
+    CH_TRY(ch_select_plan(context->select, request, &plan));
     *plan_out = (chorusx_plan){.ctas = (int)plan.ctas, .radix = (int)plan.radix};
     (void)snprintf(plan_out->algo, sizeof(plan_out->algo), "%s", plan.algo->name);
     (void)snprintf(plan_out->proto, sizeof(plan_out->proto), "%s",
@@ -100,4 +91,33 @@ int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chor
         (void)snprintf(plan_out->rule, sizeof(plan_out->rule), "%s:%u", plan.table->path,
                        plan.rule->line);
     return CHORUS_OK;
+}
+
+chorus_status ch_inquiry_forced(const chorusx_call *call, chorusx_plan *plan_out)
+{
+    const struct ch_algo *algo;
+
+    CH_TRY(ch_algo_find(call->coll, call->algo, &algo));
+    *plan_out = (chorusx_plan){.ctas = call->ctas > 0 ? call->ctas : 1,
+                               .radix = call->radix > 0 ? call->radix : (int)CH_RADIX_DEFAULT,
+                               .rule = "forced"};
+    (void)snprintf(plan_out->algo, sizeof(plan_out->algo), "%s", algo->name);
+    (void)snprintf(plan_out->proto, sizeof(plan_out->proto), "%s", ch_proto_names[algo->proto]);
+    return CHORUS_OK;
+}
+
+int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chorus_op op,
+                    size_t bytes, chorusx_plan *plan_out)
+{
+    const chorusx_call call = {.coll = coll, .team = team, .type = type, .op = op};
+    struct ch_context *context;
+    struct ch_team *found;
+    struct ch_request request;
+
+    CH_TRY(ch_context_require(__func__, &context));
+    CH_TRY(ch_team_get(context->teams, team, &found));
+    CH_TRY(check_question(__func__, coll, type, op));
+    request = ch_request_of(context, found, &call, true);
+    request.bytes = bytes;
+    return ch_inquiry_plan(context, &request, plan_out);
 }

@@ -2,6 +2,7 @@
 /* start.c: making and unmaking everything a PE has, folder by folder. */
 #include "api/context.h"
 
+#include "api/trace.h"
 #include "boot/vote.h"
 #include "coll/host/crew.h"
 #include "coll/cuda/gpu.h"
@@ -97,6 +98,7 @@ static chorus_status open_rooms(struct ch_context *context)
     chorus_status mine;
     uint64_t digest;
 
+    ch_trace_nvtx(options->nvtx);
     CH_TRY(ch_boot_locate(boot, options));
     mine = ch_select_open(options->algo, options->tuning, &context->select);
     digest = mine == CHORUS_OK ? ch_select_digest(context->select) : 0;

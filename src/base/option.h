@@ -39,6 +39,7 @@
     X(EARLY, early, SWITCH, "1", "0: no kernel of a GPU is launched before the one before it on its stream has ended") \
     X(TRANSPORT, transport, STRING, "", "networks between hosts that may be taken: names, with commas between them, or ^ and names that may not; \"mapped\" is memory of the own host; all, if empty") \
     X(CHECK, check, COUNT, "0", "for debugging: 1: a collective fails if PEs of its team make different calls, and on GPUs if it begins while another on its team runs; 2: memory and threads are checked too") \
+    X(NVTX, nvtx, SWITCH, "0", "1: ranges around collectives for NVIDIA's profilers, with bytes, algorithm and rule, where the library was built with CUDA") \
     X(NODES, nodes, COUNT, "0", "for tests: treat the PEs of one host as on this many, in blocks as even as possible; 0: do not") \
     X(NODE, node, STRING, "", "name of the host that a PE is on; PEs with one name share memory; empty: the machine's own")
 /* clang-format on */

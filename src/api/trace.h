@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace.h: telling profilers of collective calls; a call costs one load while nobody asks. */
+#ifndef CH_TRACE_H
+#define CH_TRACE_H
+
+#include "api/coll.h"
+
+/* Does a tracer of the program want to know, or CHORUS_NVTX? */
+extern int ch_is_traced;
+
+/* ch_collective, between an event of its begin and one of its end. */
+CH_MUST_CHECK chorus_status ch_trace_collective(const struct ch_args *args);
+
+/* With CHORUS_NVTX: from now on, ranges for NVTX. A build without CUDA logs that it has none.
+ */
+void ch_trace_nvtx(bool is_wanted);
+
+static inline chorus_status ch_make_collective(const struct ch_args *args)
+{
+    if (__builtin_expect(__atomic_load_n(&ch_is_traced, __ATOMIC_RELAXED), 0))
+        return ch_trace_collective(args);
+    return ch_collective(args);
+}
+
+#endif /* CH_TRACE_H */
