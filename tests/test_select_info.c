@@ -26,8 +26,8 @@ static int run(const char *environment, const char *arguments)
 static const struct {
     const char *arguments, *message; /* message: after "chorus-info: " */
 } refusals[] = {
-    {"", "no command; expected explain, algorithms, options, version, start, check, job or record"},
-    {"explan", "unknown command \"explan\"; expected explain, algorithms, options, version, start, check, job or record; did you mean \"explain\"?"},
+    {"", "no command; expected explain, algorithms, options, version, start, links, check, job or record"},
+    {"explan", "unknown command \"explan\"; expected explain, algorithms, options, version, start, links, check, job or record; did you mean \"explain\"?"},
     {"explain", "explain needs a word after it; see --help"},
     {"version 2", "version takes no word after it; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"reduce\"?"},

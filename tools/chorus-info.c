@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorus-info: what this library has, and why a call would choose what. Needs no job. */
+/* chorus-info: what this library has, and why a call would choose what. Only links is run as a
+ * job. */
 #include "chorus-info.h"
 
 #include "select/name.h"
@@ -29,8 +30,8 @@ enum {
 /* clang-format off */
 /* Commands: name, takes an operand. */
 #define COMMAND_LIST(X) \
-    X(explain, true) X(algorithms, false) X(options, false) X(version, false) X(start, false) X(check, true) \
-    X(job, true) X(record, true)
+    X(explain, true) X(algorithms, false) X(options, false) X(version, false) X(start, false) X(links, false) \
+    X(check, true) X(job, true) X(record, true)
 
 static const struct argp_option options[] = {
     {"bytes", KEY_BYTES, "BYTES", 0, "explain: bytes of the message, such as 64K", 0},
@@ -165,8 +166,9 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         options,
         parse_option,
-        "explain COLL | algorithms | options | version | start | check FILE | job PID | record "
-        "FILE",
+        "explain COLL | algorithms | options | version | start | links | check FILE | job PID "
+        "| "
+        "record FILE",
         "What Chorus has, and why a call would choose what.\v"
         "explain COLL   the plan for a call, its rule, and why the rules before it did not "
         "apply\n"
@@ -176,6 +178,7 @@ int main(int argc, char **argv)
         "here\n"
         "start          by what a job would be started that this process were in, and why by "
         "nothing else\n"
+        "links          as the program of a job: how each PE reaches each other, and why so\n"
         "check FILE     read a rule table and say what is in it\n"
         "job PID        what each PE of a running job is doing; PID is of chorusrun, or of a "
         "PE\n"

@@ -22,6 +22,7 @@ CH_MUST_CHECK chorus_status info_algorithms(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_options(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_version(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_start(const struct info_args *args);
+CH_MUST_CHECK chorus_status info_links(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_check(const struct info_args *args);
 struct ch_table;
 CH_MUST_CHECK chorus_status info_check_evidence(const struct ch_table *table); /* of a check */

@@ -48,7 +48,7 @@ enum {
 
 enum {
     CH_NET_CARD_BYTES = 256, /* of what a PE tells all others before it is connected */
-    CH_NET_WHY_BYTES = 160,
+    CH_NET_WHY_BYTES = 256,
 };
 #define CH_NET_ALL UINT32_MAX /* every peer */
 
@@ -117,7 +117,8 @@ struct ch_net_ops {
      */
     int (*watch)(struct ch_net *net);
 
-    /* For `chorus-info links`: provider, device, port, address, as one line. */
+    /* For `chorus-info links`, as one line: provider, device, port and address of both ends as
+     * far as they are known, and why these. */
     void (*describe)(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES]);
 };
 

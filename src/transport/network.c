@@ -302,6 +302,19 @@ void ch_network_forget(struct ch_network *network, uint32_t pe, const char *ther
     unlock(network);
 }
 
+void ch_network_describe(struct ch_network *network, uint32_t pe,
+                         char why_out[CH_NET_WHY_BYTES])
+{
+    lock(network);
+    network->ops->describe(network->net, pe, why_out);
+    unlock(network);
+}
+
+const char *ch_network_why_not(const struct ch_network *network, uint32_t kind)
+{
+    return network->ops == ch_kind_ops[kind] ? NULL : network->why_not[kind];
+}
+
 /* ---- start and end ---- */
 
 /* Hosts as routes see them. All PEs choose alike, since the settings are compared. Where loop
@@ -374,27 +387,35 @@ static chorus_status open_kind(struct ch_network *network, const struct ch_net_o
 
 enum { WHY_ALL_BYTES = 600 };
 
-/* The first kind that serves on all PEs. */
-static chorus_status choose_kind(struct ch_network *network, const struct ch_kinds *kinds,
-                                 const struct ch_net_terms *terms)
+static chorus_status refuse_all(const struct ch_network *network, const char *transport)
 {
     char why[WHY_ALL_BYTES] = "";
     size_t used = 0;
 
+    for (uint32_t k = 0; k < CH_KIND_COUNT && used < sizeof(why); k++)
+        if (network->why_not[k][0] != '\0')
+            used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s",
+                                     used == 0 ? "" : "; ", network->why_not[k]);
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "no network reaches the PEs of other hosts: %s; CHORUS_TRANSPORT is \"%s\"",
+                   used == 0 ? "none is allowed" : why, transport);
+}
+
+/* The first kind that serves on all PEs. */
+static chorus_status choose_kind(struct ch_network *network, const struct ch_kinds *kinds,
+                                 const struct ch_net_terms *terms)
+{
     for (uint32_t k = 0; k < CH_KIND_COUNT; k++) {
         chorus_status st;
 
         if (!kinds->is_allowed[k]) continue;
         st = open_kind(network, ch_kind_ops[k], terms);
         if (st != CHORUS_ERR_UNSUPPORTED) return st;
-        if (used < sizeof(why))
-            used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s",
-                                     used == 0 ? "" : "; ", ch_error_message());
+        (void)snprintf(network->why_not[k], sizeof(network->why_not[k]), "%s",
+                       ch_error_message());
         ch_error_forget();
     }
-    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                   "no network reaches the PEs of other hosts: %s; CHORUS_TRANSPORT is \"%s\"",
-                   used == 0 ? "none is allowed" : why, terms->options->transport);
+    return refuse_all(network, terms->options->transport);
 }
 
 static bool are_all_near(const struct ch_network *network)

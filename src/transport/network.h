@@ -39,6 +39,13 @@ void ch_network_close(struct ch_network *network); /* null is a no-op; not colle
 /* The way to a peer; null: its memory is mapped. Null too where there is no network. */
 struct ch_route *ch_network_route(const struct ch_network *network, uint32_t pe);
 
+/* How a peer is reached, by what device and address. */
+void ch_network_describe(struct ch_network *network, uint32_t pe,
+                         char why_out[CH_NET_WHY_BYTES]);
+/* Why a kind of kinds.h was tried and does not serve this job; "": it was not tried; null: it
+ * serves. */
+const char *ch_network_why_not(const struct ch_network *network, uint32_t kind);
+
 /* Each PE's host as routes see it, numbered from 0; null: there is one. */
 const uint32_t *ch_network_nodes(const struct ch_network *network);
 

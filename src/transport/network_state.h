@@ -3,6 +3,7 @@
 #ifndef CH_NETWORK_STATE_H
 #define CH_NETWORK_STATE_H
 
+#include "transport/kinds.h"
 #include "transport/network.h"
 
 #include <pthread.h>
@@ -21,15 +22,16 @@ struct ch_network {
     struct ch_boot *boot; /* borrowed, as is patience */
     struct ch_patience *patience;
     uint32_t me, n;
-    uint32_t *nodes;              /* [n] */
-    const char **hosts;           /* [n], see net.h */
-    ptrdiff_t *maps;              /* [n], see net.h */
-    struct ch_remote_pe *remotes; /* [n] */
-    pthread_mutex_t lock;         /* around every call of ops but open and close */
-    char why[256];                /* of the failure */
-    char why_doubt[256];          /* what the network found, while the control plane may know */
-    uint64_t doubt_at_ns;         /* since when; 0: it found nothing; atomic */
-    uint64_t visits;              /* of the PE; atomic, though increments may be lost */
+    uint32_t *nodes;                  /* [n] */
+    const char **hosts;               /* [n], see net.h */
+    ptrdiff_t *maps;                  /* [n], see net.h */
+    struct ch_remote_pe *remotes;     /* [n] */
+    pthread_mutex_t lock;             /* around every call of ops but open and close */
+    char why_not[CH_KIND_COUNT][256]; /* of kinds that were tried and do not serve; or "" */
+    char why[256];                    /* of the failure */
+    char why_doubt[256];  /* what the network found, while the control plane may know */
+    uint64_t doubt_at_ns; /* since when; 0: it found nothing; atomic */
+    uint64_t visits;      /* of the PE; atomic, though increments may be lost */
     /* The pump. */
     pthread_t thread;
     bool has_thread;

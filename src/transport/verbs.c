@@ -306,7 +306,8 @@ static void verbs_describe(const struct ch_net *net, uint32_t pe,
 {
     const struct ch_verbs_link *link = ch_verbs_link_known(net, 0, pe);
 
-    (void)snprintf(why_out, CH_NET_WHY_BYTES, "verbs: %.65s to %.65s%s", net->device.where,
+    (void)snprintf(why_out, CH_NET_WHY_BYTES, "verbs: from %.65s (%s) to %.65s%s",
+                   net->device.where, net->device.why,
                    net->peers != NULL ? net->peers[pe].card.where : "?",
                    link != NULL && link->stage == CH_VERBS_UP ? ", connected" : "");
 }

@@ -100,6 +100,7 @@ struct port {
     struct ibv_device *device;
     uint8_t number;
     bool is_near;
+    char why[48]; /* it is taken */
 };
 
 /* Is the device near a core that this process may run on? */
@@ -178,7 +179,7 @@ static void add_ports(struct ibv_device *device, const struct ch_verbs_wish *wis
     for (uint8_t p = 1; p <= attr.phys_port_cnt && *n < PORTS_MAX; p++) {
         if (wish->port != 0 && p != wish->port) continue;
         if (ibv_query_port(context, p, &port_attr) == 0 && port_attr.state == IBV_PORT_ACTIVE) {
-            ports[(*n)++] = (struct port){device, p, true};
+            ports[(*n)++] = (struct port){device, p, true, ""};
             continue;
         }
         (void)snprintf(excuse->text, sizeof(excuse->text), "port %u of %s is not active", p,
@@ -210,6 +211,12 @@ static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs
     nth %= (uint32_t)(near > 0 ? near : n);
     for (size_t i = 0; i < n; i++)
         if ((ports[i].is_near || near == 0) && nth-- == 0) *out = ports[i];
+    (void)snprintf(out->why, sizeof(out->why),
+                   wish->port != 0        ? "as CHORUS_VERBS says"
+                   : n == 1               ? "the only active port"
+                   : near > 0 && near < n ? "near the cores of this PE, one of %zu"
+                                          : "one of %zu active ports",
+                   near > 0 ? near : n);
     return CHORUS_OK;
 }
 
@@ -273,6 +280,7 @@ static chorus_status open_port(const struct port *port, const struct ch_verbs_wi
     chorus_status st;
 
     (void)snprintf(device.name, sizeof(device.name), "%s", ibv_get_device_name(port->device));
+    memcpy(device.why, port->why, sizeof(device.why));
     device.context = ibv_open_device(port->device);
     if (device.context == NULL || ibv_query_device(device.context, &device.attr) != 0 ||
         ibv_query_port(device.context, device.port, &device.port_attr) != 0) {

@@ -18,6 +18,7 @@ struct ch_verbs_device {
     struct ibv_gid_entry gid;
     bool is_ethernet;
     bool is_software;                 /* no device on a bus, but the kernel */
+    char why[48];                     /* this port */
     char where[CH_VERBS_WHERE_BYTES]; /* "rxe0 port 1, RoCE v2, GID 1 (10.0.0.1)" */
 };
 

@@ -95,7 +95,7 @@ void ch_tcp_fail(struct ch_net *net, struct ch_tcp_link *link, chorus_status cod
     va_start(args, format);
     (void)vsnprintf(reason, sizeof(reason), format, args);
     va_end(args);
-    ch_net_tcp.describe(net, link->pe, why);
+    ch_tcp_where(net, link->pe, why);
     (void)snprintf(message, sizeof(message), "PE %u on host %s (%s): %s", link->pe,
                    net->terms.hosts != NULL ? net->terms.hosts[link->pe] : "?", why, reason);
     ch_tcp_remember(net, code, message);

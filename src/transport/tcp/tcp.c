@@ -243,20 +243,30 @@ static int tcp_watch(struct ch_net *net)
     return net->epoll;
 }
 
-static void tcp_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES])
+void ch_tcp_where(const struct ch_net *net, uint32_t pe, char where_out[CH_NET_WHY_BYTES])
 {
     const struct ch_tcp_link *link = net->links[pe];
     char text[CH_TCP_ADDRESS_TEXT] = "no address";
     struct ch_tcp_address address;
 
     if (link != NULL && link->where[0] != '\0') {
-        (void)snprintf(why_out, CH_NET_WHY_BYTES, "tcp: %s", link->where);
+        (void)snprintf(where_out, CH_NET_WHY_BYTES, "tcp: %s", link->where);
         return;
     }
     if (ch_tcp_address_pick(net->addresses, &net->cards[pe], 0, &address))
         ch_tcp_address_text(&address, text);
-    (void)snprintf(why_out, CH_NET_WHY_BYTES, "tcp: %s port %u, not connected", text,
+    (void)snprintf(where_out, CH_NET_WHY_BYTES, "tcp: %s port %u, not connected", text,
                    net->cards[pe].port);
+}
+
+static void tcp_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES])
+{
+    char where[CH_NET_WHY_BYTES];
+
+    ch_tcp_where(net, pe, where);
+    (void)snprintf(why_out, CH_NET_WHY_BYTES, "%.200s, %s", where,
+                   *net->terms.options->net != '\0' ? "as CHORUS_NET says"
+                                                    : "as this host's routes say");
 }
 
 const struct ch_net_ops ch_net_tcp = {

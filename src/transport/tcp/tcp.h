@@ -165,7 +165,9 @@ void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link);
 void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns);
 void ch_tcp_call_end(struct ch_tcp_call *call);
 
-/* tcp.c: move what can be moved, on all links. */
+/* tcp.c: "tcp: 10.0.0.1 port 4711 by eth0", for messages. */
+void ch_tcp_where(const struct ch_net *net, uint32_t pe, char where_out[CH_NET_WHY_BYTES]);
+/* Move what can be moved, on all links. */
 void ch_tcp_step(struct ch_net *net);
 /* Let epoll say `word` of a descriptor. */
 enum { CH_TCP_WATCH_LISTENER, CH_TCP_WATCH_GUEST, CH_TCP_WATCH_LINK };

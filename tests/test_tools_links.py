@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""chorus-info links: each PE's way to each other, and why the other ways were not taken.
+
+Usage: test_tools_links.py CHORUSRUN CHORUS_INFO
+"""
+import os
+import re
+import subprocess
+import sys
+
+PES = 4
+TCP = r"tcp: \S+ port \d+ by \S+, as this host's routes say"
+MAPPED = "mapped: shared memory, by load and store"
+# (environment, status, lines that must be there, in the order of the transports and of PEs)
+CASES = [
+    ({}, 0, ["yes: mapped   peers of the same host", "no:  verbs    no peer is on another host",
+             "no:  tcp      no peer is on another host", f"PE 0 to PE 1-3 on this host, {MAPPED}",
+             f"PE 1 to PE 0 on this host, {MAPPED}", f"PE 1 to PE 2-3 on this host, {MAPPED}"]),
+    ({"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "^verbs"}, 0,
+     ["no:  verbs    CHORUS_TRANSPORT leaves it out", r"no:  ofi      .*lib(rary|fabric).*", "yes: tcp      peers of other hosts",
+      "no:  loop     only if CHORUS_TRANSPORT names it", f"PE 0 to PE 1 on pretended-0, {MAPPED}",
+      f"PE 0 to PE 2 on pretended-1, {TCP}", f"PE 3 to PE 1 on pretended-0, {TCP}", f"PE 3 to PE 2 on pretended-1, {MAPPED}"]),
+    ({"CHORUS_TRANSPORT": "loop,tcp"}, 0,
+     ["no:  mapped   CHORUS_TRANSPORT leaves it out", "yes: tcp      peers of other hosts", "no:  loop     one above goes first",
+      f"PE 2 to PE 3 on this host, {TCP}"]),
+    ({"CHORUS_TRANSPORT": "loop,mapped"}, 0,
+     ["yes: loop     peers of other hosts", "PE 0 to PE 1-2 on this host, loop: .*", f"PE 0 to PE 3 on this host, {MAPPED}"]),
+    ({"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "mapped"}, 1,
+     [r"chorus-info: chorus_init: no network reaches the PEs of other hosts: none is allowed; CHORUS_TRANSPORT is \"mapped\""]),
+]
+
+
+def check(chorusrun, info, environment, status, lines):
+    environ = {name: value for name, value in os.environ.items() if name not in ("CHORUS_TRANSPORT", "CHORUS_NODES")}
+    done = subprocess.run([chorusrun, "-n", str(PES), "--timeout", "50", info, "links"], capture_output=True, text=True,
+                          timeout=60, check=False, env={**environ, **environment})
+    said = done.stdout + done.stderr
+    wrong = [line for line in lines if not re.search(f"^{line}$", said, re.M)]
+    if done.returncode == status and not wrong:
+        return True
+    print(f"{environment}: status {done.returncode}, expected {status}; not there: {wrong}\n{said}")
+    return False
+
+
+sys.exit(not all([check(sys.argv[1], sys.argv[2], *case) for case in CASES]))
