@@ -57,7 +57,7 @@ CH_MUST_CHECK chorus_status ch_team_route(const struct ch_teams *teams, struct c
 /* Undoes these three. */
 void ch_team_end_routes(const struct ch_teams *teams, struct ch_team *team);
 
-/* The mailbox: two sets of packets of the team, see team.c, and two of its groups, see group.c.
+/* The mailbox: two sets of packets of the team, see mail.c, and two of its groups, see group.c.
  */
 static inline size_t ch_team_mail_bytes(const struct ch_team *team)
 {

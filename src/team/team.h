@@ -167,7 +167,7 @@ CH_MUST_CHECK chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_hand
 /*
  * All PEs of the team, which is borrowed; they meet once for each 8 bytes of an exchange. A
  * vote is a barrier too: what each PE wrote before is visible to all after. The library's own;
- * uses no duplicate.
+ * uses no duplicate. On several hosts words go by the hosts' first PEs.
  */
 struct ch_voters ch_team_voters(struct ch_team *team);
 

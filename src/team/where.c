@@ -48,9 +48,12 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
     if (ch_record_latest(team->record, &called) && ch_called_is_running(&called))
         ch_doing_text(&called.doing, text);
     if (ch_team_is_refused(team) && !team->is_ending) return ch_team_refusal(team, text);
-    if (status == CHORUS_ERR_ABORTED)
-        return CH_FAIL(status, "%s: PE %u stopped waiting for PE %u: the job is ending", text,
-                       me, late);
+    if (status == CHORUS_ERR_ABORTED) {
+        const char *why = ch_patience_why(team->patience);
+
+        return CH_FAIL(status, "%s: PE %u stopped waiting for PE %u: the job is ending%s%s",
+                       text, me, late, *why != '\0' ? ": " : "", why);
+    }
     return CH_FAIL(
         status,
         "%s: PE %u waited %.3g s for PE %u, which did not come to a collective call on memory "

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mail.c: exchanges of words through the mailboxes of a team, for the library's own votes and
+ * barriers.
+ *
+ * Each PE gives every PE a word, in the packet that is its own there. PEs of one host store it.
+ * To other hosts, words go by the leaders, the first PE of each: a leader hands the words of
+ * its host to the other leaders, and the words that it gets to the PEs of its host. Of h hosts,
+ * a leader needs h - 1 connections and the other PEs none, where n PEs that write to each other
+ * would need n * n. A packet is used again two exchanges later, when its reader has been in the
+ * exchange between, so it does not matter who wrote it.
+ *
+ * All wait for the PEs of their host first and then for the others, in their order, and leaders
+ * hand on in the same order. So whoever waits in vain waits for the first PE that is missing,
+ * and not for one that hands on its word.
+ */
+#include "team/table.h"
+#include "team/where.h"
+
+#include <string.h>
+
+chorus_status ch_team_await(const struct ch_team *team, uint32_t from,
+                            const struct ch_packet *packet, uint64_t flag, uint64_t *value_out)
+{
+    const struct ch_patience *patience = team->is_ending ? team->patience : team->refusable;
+    struct ch_wait w = {0};
+    chorus_status status = CHORUS_OK;
+
+    while (!ch_packet_load(packet, flag, value_out) && status == CHORUS_OK)
+        status = ch_wait_slow(patience, &w);
+    ch_wait_end(patience, &w);
+    if (status == CHORUS_OK) return CHORUS_OK;
+    return ch_team_describe_mail(team, from, status);
+}
+
+/* A network brings the data before the flag. */
+void ch_team_post(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
+                  uint64_t value, uint64_t flag)
+{
+    struct ch_route *route = team->remotes != NULL ? team->remotes[to].route : NULL;
+
+    if (route == NULL) {
+        ch_packet_store(packet, value, flag);
+        ch_notify(team->patience, team->peers[to].door);
+        return;
+    }
+    ch_route_say(route, &packet->data, value, CH_DATA);
+    ch_route_say(route, &packet->flag, flag, CH_DATA);
+}
+
+/* Two sets of packets, so that a PE one exchange ahead overwrites nothing unread. */
+static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
+                                   uint64_t *value_out)
+{
+    const uint64_t epoch = team->mail_epoch;
+
+    return ch_team_await(team, from, ch_team_packet(team, team->me, epoch % 2, from), epoch,
+                         value_out);
+}
+
+static void post_mail(const struct ch_team *team, uint32_t to, uint32_t from, uint64_t value)
+{
+    const uint64_t epoch = team->mail_epoch;
+
+    ch_team_post(team, to, ch_team_packet(team, to, epoch % 2, from), value, epoch);
+}
+
+/* To the PEs of this host, from this PE on, so that not all write to one at a time. */
+static void post_near(const struct ch_team *team, uint32_t from, uint64_t value)
+{
+    const struct ch_nodes *nodes = team->levels != NULL ? &team->levels->nodes : NULL;
+    const uint32_t node = nodes != NULL ? nodes->node[team->me] : 0;
+    const uint32_t local = nodes != NULL ? nodes->local[team->me] : team->me;
+    const uint32_t n = nodes != NULL ? ch_node_pes(nodes, node) : team->n;
+
+    for (uint32_t k = 1; k <= n; k++) {
+        const uint32_t at = (local + k) % n;
+        const uint32_t to = nodes != NULL ? ch_node_pe(nodes, node, at) : at;
+
+        if (to != team->me || from == team->me) post_mail(team, to, from, value);
+    }
+}
+
+static void post_leaders(const struct ch_team *team, uint32_t from, uint64_t value)
+{
+    const struct ch_nodes *nodes = &team->levels->nodes;
+
+    for (uint32_t k = 1; k < nodes->count; k++)
+        post_mail(team, ch_node_pe(nodes, (nodes->node[team->me] + k) % nodes->count, 0), from,
+                  value);
+}
+
+/* The words of the PEs of this host, or of the others; a leader hands them on. */
+static chorus_status receive(const struct ch_team *team, bool is_near, size_t bytes,
+                             size_t stride, char *blobs_out)
+{
+    const struct ch_nodes *nodes = team->levels != NULL ? &team->levels->nodes : NULL;
+    const uint32_t node = nodes != NULL ? nodes->node[team->me] : 0;
+    const bool is_leader = nodes != NULL && nodes->local[team->me] == 0;
+    uint64_t word = 0;
+
+    for (uint32_t pe = 0; pe < team->n; pe++) {
+        if ((nodes == NULL || nodes->node[pe] == node) != is_near) continue;
+        CH_TRY(wait_for_mail(team, pe, &word));
+        if (is_leader && is_near) post_leaders(team, pe, word);
+        if (is_leader && !is_near) post_near(team, pe, word);
+        if (blobs_out != NULL) memcpy(blobs_out + pe * stride, &word, bytes);
+    }
+    return CHORUS_OK;
+}
+
+/* A word of each PE to every PE; `bytes` of it go to blobs_out, null for none. */
+static chorus_status exchange_word(struct ch_team *team, uint64_t mine, size_t bytes,
+                                   size_t stride, char *blobs_out)
+{
+    team->mail_epoch++;
+    post_near(team, team->me, mine);
+    CH_TRY(receive(team, true, bytes, stride, blobs_out));
+    return team->levels != NULL ? receive(team, false, bytes, stride, blobs_out) : CHORUS_OK;
+}
+
+static chorus_status voters_exchange(void *self, const void *blob, size_t bytes,
+                                     void *blobs_out)
+{
+    for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+        const size_t part = bytes - at < sizeof(uint64_t) ? bytes - at : sizeof(uint64_t);
+
+        uint64_t word = 0;
+
+        memcpy(&word, (const char *)blob + at, part);
+        CH_TRY(exchange_word(self, word, part, bytes, (char *)blobs_out + at));
+    }
+    return CHORUS_OK;
+}
+
+static uint32_t voters_number(const void *self, uint32_t voter)
+{
+    return ((const struct ch_team *)self)->members[voter].world;
+}
+
+struct ch_voters ch_team_voters(struct ch_team *team)
+{
+    return (struct ch_voters){team->n, team, voters_exchange, voters_number};
+}
+
+chorus_status ch_team_meet(struct ch_team *team)
+{
+    return exchange_word(team, 0, 0, 0, NULL);
+}
