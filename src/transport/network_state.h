@@ -40,7 +40,7 @@ struct ch_network {
     uint32_t is_ending; /* atomic */
 };
 
-/* Progress once; did anything come or go? */
+/* Progress once; did anything come or go, or is another thread at it? */
 bool ch_network_step(struct ch_network *network);
 
 /* All waits of this PE end with this reason; the first one stays. */

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -75,7 +76,9 @@ static void *pump_main(void *arg)
         if (visits != seen) {
             seen = visits;
             nap(network);
-        } else if (!ch_network_step(network)) {
+        } else if (ch_network_step(network)) {
+            (void)sched_yield(); /* to whoever holds the lock, where PEs share cores */
+        } else {
             const int fd = watch(network);
 
             (void)rest(network, fd, fd < 0 || network->doubt_at_ns != 0 ? NAP_MS : SLEEP_MS);

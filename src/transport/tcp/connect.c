@@ -386,6 +386,9 @@ void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns)
         struct ch_tcp_link *link = net->links[pe];
 
         if (link == NULL || now_ns <= link->dial.deadline_ns) continue;
+        /* This PE may itself have been away for so long, and the answer be here. */
+        ch_tcp_dial_step(net, link);
+        if (now_ns <= link->dial.deadline_ns) continue;
         if (link->state == CH_TCP_WAITING)
             ch_tcp_fail(net, link, CHORUS_ERR_TIMEOUT,
                         "it said that it makes the connection, and did not in time");
