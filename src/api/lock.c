@@ -78,11 +78,13 @@ static uint32_t holder_of(const struct lock *l)
 static chorus_status gave_up(const struct lock *l, chorus_status status)
 {
     const uint32_t holder = holder_of(l);
+    const char *const why = ch_patience_why(&l->context->patience);
 
     if (status != CHORUS_ERR_TIMEOUT)
-        return CH_FAIL(
-            status, "%s: PE %u stopped waiting for a lock that PE %u holds: the job is ending",
-            l->function, l->me, holder);
+        return CH_FAIL(status,
+                       "%s: PE %u stopped waiting for a lock that PE %u holds: the job is "
+                       "ending%s%s",
+                       l->function, l->me, holder, *why != '\0' ? ": " : "", why);
     return CH_FAIL(status,
                    "%s: PE %u waited %.3g s for a lock that PE %u holds; that PE does not "
                    "clear it, or has "

@@ -64,8 +64,16 @@ static bool is_threads(void)
     return context == NULL || context->boot->ops->abort_job == NULL;
 }
 
-/* Of PEs that are threads, one that was told to end leaves it to the failed one to say why and
- * to end the process, which this does not return from, then; but not for ever. */
+/* Is the end of the job what this PE's own network found? Nobody may have noticed it before. */
+static bool knows_why(void)
+{
+    const struct ch_context *context = ch_context_get();
+
+    return context != NULL && *ch_patience_why(&context->patience) != '\0';
+}
+
+/* One that was told to end leaves it to the failed one to say why and to end the process or the
+ * job, which this does not return from, then; but not for ever. */
 static void wait_for_failed(void)
 {
     const struct timespec patience = {.tv_nsec = 500000000};
@@ -97,8 +105,9 @@ void ch_report(chorus_status status)
         handler(status, ch_error_message());
         return;
     }
-    if (status == CHORUS_ERR_ABORTED && is_threads()) wait_for_failed();
-    if (status != CHORUS_ERR_ABORTED || !is_launched()) say(ch_error_message());
+    if (status == CHORUS_ERR_ABORTED && (is_threads() || (is_launched() && knows_why())))
+        wait_for_failed();
+    if (status != CHORUS_ERR_ABORTED || !is_launched() || knows_why()) say(ch_error_message());
     end_job(EXIT_FAILED, status != CHORUS_ERR_ABORTED);
 }
 
