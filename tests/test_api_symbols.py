@@ -16,7 +16,9 @@ DECLARED = re.compile(r'__attribute__\(\(visibility\("default"\)\)\)[^;]*?\b(cho
 def exported(library):
     out = subprocess.run(["nm", "-D", "--defined-only", library], check=True, text=True,
                          capture_output=True).stdout
-    return {line.split()[-1] for line in out.splitlines()}
+    symbols = {line.split()[-1] for line in out.splitlines()}
+    bare = {s for s in symbols if "@@CHORUS_0" not in s} - {"CHORUS_0"}
+    return bare | {s.removesuffix("@@CHORUS_0") for s in symbols if "@@" in s}
 
 
 def declared():

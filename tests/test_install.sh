@@ -68,6 +68,38 @@ flags=$(PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$folder \
 cc "$folder/shmem.c" $flags "-Wl,-rpath,$(dirname "$library")" -o "$folder/shmem2" ||
     fail "cannot be compiled with $flags"
 "$bin/oshrun" -np 2 "$folder/shmem2" || fail "a program of chorus-shmem.pc does not run"
+# A project of CMake, in C and C++ (which the wrapper of C++ compiles, too).
+if command -v cmake >/dev/null && command -v c++ >/dev/null; then
+    mkdir "$folder/outside"
+    cp "$3" "$folder/outside/hello.c"
+    cp "$folder/shmem.c" "$folder/outside/shmem.cpp"
+    cat >"$folder/outside/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.13)
+project(outside C CXX)
+find_package(chorus 0.1 REQUIRED)
+add_executable(hello hello.c)
+target_link_libraries(hello chorus::chorus)
+add_executable(shmem shmem.cpp)
+target_link_libraries(shmem chorus::shmem)
+END
+    cmake -S "$folder/outside" -B "$folder/outside/build" \
+        -Dchorus_DIR="$(dirname "$(found chorusConfig.cmake)")" >"$folder/log" 2>&1 ||
+        fail "cmake: $(cat "$folder/log")"
+    cmake --build "$folder/outside/build" >"$folder/log" 2>&1 || fail "cmake: $(cat "$folder/log")"
+    "$bin/chorusrun" -n 2 "$folder/outside/build/hello" >"$folder/log" || fail "cmake's hello fails"
+    "$bin/oshrun" -np 3 "$folder/outside/build/shmem" || fail "cmake's shmem fails"
+fi
+
+# The library has the name and the version that programs ask for; pages of functions are there.
+readelf -d "$library" | grep -q 'soname: \[libchorus.so.0\]' || fail "libchorus.so has no soname"
+readelf --dyn-syms -W "$folder/hello" | grep -q 'chorus_init@CHORUS_0' || fail "no version of symbols"
+pages=$(dirname "$(found chorus_put.3)")
+grep -q 'chorus_T_put_nbi(T \*dest' "$pages/chorus_put.3" || fail "chorus_put(3) has no chorus_T_put_nbi"
+grep -q 'so man3/chorus_put.3' "$pages/chorus_get.3" || fail "chorus_get(3) is not chorus_put(3)"
+if command -v mandoc >/dev/null; then
+    (cd "$pages/.." && grep -L '^\.so' man3/*.3 | xargs mandoc -T lint -W warning) || fail "pages of functions"
+fi
+
 "$bin/chorusrun" -n 2 "$bin/chorus-sweep" --coll sync -n 1 >"$folder/log" 2>&1 ||
     fail "chorus-sweep: $(cat "$folder/log")"
 "$bin/chorus-info" check "$table" >"$folder/log" 2>&1 ||
