@@ -2,11 +2,24 @@
 /* mistake_pe.c: a PE of a job in which PE 1 makes the mistake that the argument names. */
 #include "chorus/chorusx.h"
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { COUNT = 512, FEWER = 500, LONG_S = 100 };
+
+/* PE 1 takes a lock, and then does not clear it, or dies with it, while others wait for it. */
+static void keep_lock(long *lock, bool dies)
+{
+    if (chorus_my_pe() == 1) chorus_set_lock(lock);
+    chorus_barrier_all();
+    if (chorus_my_pe() != 1) chorus_set_lock(lock);
+    (void)usleep(300 * 1000); /* until they are in the call */
+    if (dies) (void)raise(SIGKILL);
+    (void)sleep(LONG_S);
+}
 
 int main(int argc, char **argv)
 {
@@ -19,6 +32,8 @@ int main(int argc, char **argv)
     dest = chorus_calloc(COUNT, sizeof(float));
     source = chorus_calloc(COUNT, sizeof(float));
     if (chorus_team_sync(CHORUS_TEAM_WORLD) != CHORUS_OK) return 3;
+    if (strncmp(mistake, "lock", 4) == 0)
+        keep_lock((long *)(void *)dest, strcmp(mistake, "lock_dies") == 0);
     if (is_odd && strcmp(mistake, "late") == 0) (void)sleep(LONG_S);
     status = chorus_float_sum_reduce(CHORUS_TEAM_WORLD, dest, source,
                                      is_odd && strcmp(mistake, "count") == 0 ? FEWER : COUNT);

@@ -54,6 +54,16 @@ expect(f"warn: .*PE [02] has waited [0-9.]+ s in {REDUCE}, for PE 1, which did n
 expect("it will fail after 1 s, which CHORUS_TIMEOUT changes", text)
 expect(f"PE [02] waited 1 s for PE 1, which did not come: {LAST}", text)
 
+# Who holds a lock is named where others wait for it in vain, also where it has died.
+code, text = run([program, "lock"], CHORUS_TIMEOUT="1")
+expect("chorus_set_lock: PE [02] waited 1 s for a lock that PE 1 holds", text)
+expect(r"PE [02] .*(has been|failed) in a wait for a lock \(chorus_set_lock\), \d+ bytes into the heap", text)
+code, text = run([program, "lock_dies"])
+expect(r"PE 1 \(pid \d+\) was killed by signal 9", text)
+expect(r"PE [02] .*in a wait for a lock \(chorus_set_lock\), \d+ bytes into the heap", text)
+if code != 128 + signal.SIGKILL:
+    sys.exit(f"the job ended with {code}")
+
 # A job that runs, from within and from outside.
 with subprocess.Popen([chorusrun, "-n", "3", "--timeout", "60", program, "late"], stderr=subprocess.PIPE,
                       text=True) as job:

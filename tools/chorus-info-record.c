@@ -91,7 +91,7 @@ static struct event *collect(const struct records *all, size_t *n_out)
 
             event->at = i;
             if (ch_record_read(all->of[i], all->of[i]->entries[at].number, &event->called) &&
-                event->called.doing.what != CH_DOING_wait)
+                !ch_doing_is_alone(&event->called.doing))
                 (*n_out)++;
         }
     if (events != NULL) qsort(events, *n_out, sizeof(*events), by_call);

@@ -63,7 +63,7 @@ chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,
 
     ch_record_mark(record, index, ch_entry_state_of(status));
     if (status == CHORUS_ERR_TIMEOUT && ch_record_read(record, index, &called) &&
-        called.doing.what != CH_DOING_wait)
+        !ch_doing_is_alone(&called.doing))
         ch_teams_add_missing(context->teams, &called);
     return status;
 }

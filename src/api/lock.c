@@ -8,6 +8,7 @@
  * behind it and the one before it. PEs are written as their number + 1, so that 0 is nobody.
  */
 #include "api/argument.h"
+#include "api/doing.h"
 #include "base/clock.h"
 #include "chorus/chorus.h"
 
@@ -108,11 +109,23 @@ static chorus_status await(const struct lock *l, uint32_t mask, bool zero, uint3
     return ((*place_out & mask) == 0) == zero ? CHORUS_OK : gave_up(l, waited);
 }
 
+/* Until the PE before this one has passed the lock on; in the record of calls meanwhile. */
+static chorus_status await_turn(const struct lock *l)
+{
+    const struct ch_context *c = l->context;
+    const uintptr_t base = (uintptr_t)ch_heap_data_base(c->heap, l->me);
+    const uint64_t index =
+        ch_doing_begin_alone(c, CH_DOING_lock, (uintptr_t)(void *)l->tail - base);
+    uint32_t place;
+
+    return ch_doing_end(c, index, await(l, WAITS, true, &place));
+}
+
 /* The place is set before the PE is in the queue, as the one behind it writes there, too. */
 static chorus_status set(const char *function, long *lock)
 {
     struct lock l;
-    uint32_t last, place;
+    uint32_t last;
 
     CH_TRY(open_lock(function, lock, &l));
     CH_TRY(amo(&l, CH_AMO_SET, l.place, WAITS, 0, l.me, NULL));
@@ -121,7 +134,7 @@ static chorus_status set(const char *function, long *lock)
     if (last == 0) return amo(&l, CH_AMO_AND, l.place, ~(uint32_t)WAITS, 0, l.me, NULL);
     CH_TRY(amo(&l, CH_AMO_OR, l.place, last << BEFORE_AT, 0, l.me, NULL));
     CH_TRY(amo(&l, CH_AMO_OR, l.place, (l.me + 1) << NEXT_AT, 0, last - 1, NULL));
-    return await(&l, WAITS, true, &place);
+    return await_turn(&l);
 }
 
 static chorus_status test(const char *function, long *lock, bool *is_held_out)

@@ -163,7 +163,6 @@ static chorus_status quiet(const char *function, chorus_ctx_t ctx)
     return context->link->quiet(context->transport, number);
 }
 
-/* Whoever asks for some PEs alone gets all, which is right and seldom slower. */
 static chorus_status pe_quiet(const char *function, chorus_ctx_t ctx, const int *pes, size_t n)
 {
     struct ch_context *context;
@@ -172,7 +171,12 @@ static chorus_status pe_quiet(const char *function, chorus_ctx_t ctx, const int 
     CH_TRY(ch_context_require(function, &context));
     for (size_t i = 0; i < n; i++)
         CH_TRY(ch_ctx_resolve(context, function, ctx, pes[i], &number, &pe));
-    return quiet(function, ctx);
+    if (context->link->quiet_pe == NULL) return n == 0 ? CHORUS_OK : quiet(function, ctx);
+    for (size_t i = 0; i < n; i++) {
+        CH_TRY(ch_ctx_resolve(context, function, ctx, pes[i], &number, &pe));
+        CH_TRY(context->link->quiet_pe(context->transport, number, pe));
+    }
+    return CHORUS_OK;
 }
 
 void chorus_fence(void)

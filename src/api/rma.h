@@ -53,7 +53,8 @@ void ch_rma_iget(const char *function, chorus_ctx_t ctx, void *dest, const void 
 struct ch_signal_update {
     uint64_t *address;
     uint64_t value;
-    int op; /* a CHORUS_SIGNAL_ constant */
+    int op;      /* a CHORUS_SIGNAL_ constant */
+    bool is_nbi; /* the source is free after quiet, and not on return */
 };
 void ch_rma_put_signal(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                        size_t count, size_t element_bytes, struct ch_signal_update update,

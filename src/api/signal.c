@@ -37,7 +37,7 @@ static chorus_status put_signal(const char *function, chorus_ctx_t ctx, void *de
         const struct ch_put_signal put = {dest, source,       t.bytes, update->address,
                                           op,   update->value};
 
-        return link->put_signal(transport, t.ctx, &put, t.pe, false);
+        return link->put_signal(transport, t.ctx, &put, t.pe, update->is_nbi);
     }
     if (t.bytes != 0) CH_TRY(link->put(transport, t.ctx, dest, source, t.bytes, t.pe));
     CH_TRY(link->fence(transport, t.ctx));
@@ -56,13 +56,13 @@ void ch_rma_put_signal(const char *function, chorus_ctx_t ctx, void *dest, const
     void P##NAME##_put_signal(ARG T *dest, const T *source, size_t nelems, uint64_t *sig_addr, \
                               uint64_t signal, int sig_op, int pe)                             \
     {                                                                                          \
-        const struct ch_signal_update update = {sig_addr, signal, sig_op};                     \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op, false};              \
         ch_rma_put_signal(__func__, CTX, dest, source, nelems, sizeof(T), update, pe);         \
     }                                                                                          \
     void P##NAME##_put_signal_nbi(ARG T *dest, const T *source, size_t nelems,                 \
                                   uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)     \
     {                                                                                          \
-        const struct ch_signal_update update = {sig_addr, signal, sig_op};                     \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op, true};               \
         ch_rma_put_signal(__func__, CTX, dest, source, nelems, sizeof(T), update, pe);         \
     }
 #define X(NAME, T, kind)                                      \
@@ -84,35 +84,35 @@ static chorus_status signal_op(const char *function, chorus_ctx_t ctx,
                                 sizeof(*update->address), update->value, 0, t.pe, NULL);
 }
 
-#define DEFINE_PLAIN(P, ARG, CTX)                                                      \
-    void P##putmem_signal(ARG void *dest, const void *source, size_t bytes,            \
-                          uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)     \
-    {                                                                                  \
-        const struct ch_signal_update update = {sig_addr, signal, sig_op};             \
-        ch_rma_put_signal(__func__, CTX, dest, source, bytes, 1, update, pe);          \
-    }                                                                                  \
-    void P##putmem_signal_nbi(ARG void *dest, const void *source, size_t bytes,        \
-                              uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
-    {                                                                                  \
-        const struct ch_signal_update update = {sig_addr, signal, sig_op};             \
-        ch_rma_put_signal(__func__, CTX, dest, source, bytes, 1, update, pe);          \
-    }                                                                                  \
-    void P##signal_set(ARG uint64_t *sig_addr, uint64_t signal, int pe)                \
-    {                                                                                  \
-        const struct ch_signal_update update = {sig_addr, signal, CHORUS_SIGNAL_SET};  \
-        ch_report(signal_op(__func__, CTX, &update, pe));                              \
-    }                                                                                  \
-    void P##signal_add(ARG uint64_t *sig_addr, uint64_t signal, int pe)                \
-    {                                                                                  \
-        const struct ch_signal_update update = {sig_addr, signal, CHORUS_SIGNAL_ADD};  \
-        ch_report(signal_op(__func__, CTX, &update, pe));                              \
+#define DEFINE_PLAIN(P, ARG, CTX)                                                            \
+    void P##putmem_signal(ARG void *dest, const void *source, size_t bytes,                  \
+                          uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)           \
+    {                                                                                        \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op, false};            \
+        ch_rma_put_signal(__func__, CTX, dest, source, bytes, 1, update, pe);                \
+    }                                                                                        \
+    void P##putmem_signal_nbi(ARG void *dest, const void *source, size_t bytes,              \
+                              uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)       \
+    {                                                                                        \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op, true};             \
+        ch_rma_put_signal(__func__, CTX, dest, source, bytes, 1, update, pe);                \
+    }                                                                                        \
+    void P##signal_set(ARG uint64_t *sig_addr, uint64_t signal, int pe)                      \
+    {                                                                                        \
+        const struct ch_signal_update update = {sig_addr, signal, CHORUS_SIGNAL_SET, false}; \
+        ch_report(signal_op(__func__, CTX, &update, pe));                                    \
+    }                                                                                        \
+    void P##signal_add(ARG uint64_t *sig_addr, uint64_t signal, int pe)                      \
+    {                                                                                        \
+        const struct ch_signal_update update = {sig_addr, signal, CHORUS_SIGNAL_ADD, false}; \
+        ch_report(signal_op(__func__, CTX, &update, pe));                                    \
     }
 DEFINE_PLAIN(chorus_, , CHORUS_CTX_DEFAULT)
 DEFINE_PLAIN(chorus_ctx_, CH_CTX_ARG, ctx)
 
 void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
-    const struct ch_signal_update update = {sig_addr, signal, sig_op};
+    const struct ch_signal_update update = {sig_addr, signal, sig_op, false};
 
     ch_report(signal_op(__func__, CHORUS_CTX_DEFAULT, &update, pe));
 }

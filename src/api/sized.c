@@ -47,13 +47,13 @@
     void P##put##BITS##_signal(ARG void *dest, const void *source, size_t nelems,           \
                                uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)     \
     {                                                                                       \
-        const struct ch_signal_update update = {sig_addr, signal, sig_op};                  \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op, false};           \
         ch_rma_put_signal(__func__, CTX, dest, source, nelems, (bytes), update, pe);        \
     }                                                                                       \
     void P##put##BITS##_signal_nbi(ARG void *dest, const void *source, size_t nelems,       \
                                    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
     {                                                                                       \
-        const struct ch_signal_update update = {sig_addr, signal, sig_op};                  \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op, true};            \
         ch_rma_put_signal(__func__, CTX, dest, source, nelems, (bytes), update, pe);        \
     }
 #define X(BITS, bytes)                                       \

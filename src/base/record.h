@@ -26,7 +26,8 @@
     X(realloc, "chorus_realloc", "bytes")                 \
     X(team_create, "the creation of a team", "PEs")       \
     X(team_destroy, "chorus_team_destroy", "")            \
-    X(wait, "a wait for a word (chorus_wait_until)", "words")
+    X(wait, "a wait for a word (chorus_wait_until)", "words") \
+    X(lock, "a wait for a lock (chorus_set_lock)", "bytes into the heap")
 /* clang-format on */
 
 /* Values of ch_doing.what: a chorus_coll, or one of these. */
@@ -157,6 +158,12 @@ static inline bool ch_called_is_running(const struct ch_called *called)
 static inline bool ch_doing_is_collective(const struct ch_doing *d)
 {
     return d->what < CH_DOING_FIRST;
+}
+
+/* Is it a call of one PE, which no other makes with it? */
+static inline bool ch_doing_is_alone(const struct ch_doing *d)
+{
+    return d->what == CH_DOING_wait || d->what == CH_DOING_lock;
 }
 
 /* Are the two calls the same to all PEs of a team? */

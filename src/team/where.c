@@ -103,7 +103,7 @@ void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patie
         return;
     ch_doing_text(&called.doing, text);
     deadline_text(patience, deadline, sizeof(deadline));
-    team = called.doing.what == CH_DOING_wait ? NULL : team_of(teams, &called.doing);
+    team = ch_doing_is_alone(&called.doing) ? NULL : team_of(teams, &called.doing);
     if (team != NULL) ch_team_missing(team, &called.doing, team->me, missing);
     CH_LOG(WARN, "PE %u has waited %.3g s in %s, for %s; %s", teams->me_world, seconds, text,
            missing, deadline);

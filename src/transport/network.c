@@ -201,15 +201,15 @@ chorus_status ch_network_amo(struct ch_network *network, uint32_t ctx, uint32_t 
     return wait_until(network, network->ops->is_done, ctx, pe);
 }
 
-chorus_status ch_network_quiet(struct ch_network *network, uint32_t ctx)
+chorus_status ch_network_quiet(struct ch_network *network, uint32_t ctx, uint32_t pe)
 {
-    return wait_until(network, network->ops->is_done, ctx, CH_NET_ALL);
+    return wait_until(network, network->ops->is_done, ctx, pe);
 }
 
 chorus_status ch_network_fence(struct ch_network *network, uint32_t ctx)
 {
     if ((network->caps & CH_NET_IN_ORDER) != 0) return CHORUS_OK;
-    return ch_network_quiet(network, ctx);
+    return ch_network_quiet(network, ctx, CH_NET_ALL);
 }
 
 /* Routes: what collectives use. */

@@ -84,7 +84,9 @@ CH_MUST_CHECK chorus_status ch_network_amo(struct ch_network *network, uint32_t 
                                            uint64_t *fetched_out);
 /* Puts of the context from now on take effect after those before, to each peer. */
 CH_MUST_CHECK chorus_status ch_network_fence(struct ch_network *network, uint32_t ctx);
-/* All that the context posted has taken effect, and what it fetched is here. */
-CH_MUST_CHECK chorus_status ch_network_quiet(struct ch_network *network, uint32_t ctx);
+/* All that the context posted to a PE, or to CH_NET_ALL, has taken effect, and what it fetched
+ * is here. */
+CH_MUST_CHECK chorus_status ch_network_quiet(struct ch_network *network, uint32_t ctx,
+                                             uint32_t pe);
 
 #endif /* CH_NETWORK_H */

@@ -124,7 +124,13 @@ static chorus_status routed_fence(struct ch_transport *self, uint32_t ctx)
 static chorus_status routed_quiet(struct ch_transport *self, uint32_t ctx)
 {
     CH_TRY(near_ops->quiet(self->mapped, ctx));
-    return ch_network_quiet(self->network, ctx);
+    return ch_network_quiet(self->network, ctx, CH_NET_ALL);
+}
+
+static chorus_status routed_quiet_pe(struct ch_transport *self, uint32_t ctx, uint32_t pe)
+{
+    if (is_near(self, pe)) return near_ops->quiet(self->mapped, ctx);
+    return ch_network_quiet(self->network, ctx, pe);
 }
 
 static chorus_status routed_amo(struct ch_transport *self, uint32_t ctx, enum ch_amo op,
@@ -152,5 +158,6 @@ const struct ch_transport_ops ch_transport_routed = {
     .put_signal = routed_put_signal,
     .fence = routed_fence,
     .quiet = routed_quiet,
+    .quiet_pe = routed_quiet_pe,
     .amo = routed_amo,
 };

@@ -83,6 +83,8 @@ struct ch_transport_ops {
                                 const struct ch_put_signal *put, uint32_t pe, bool is_nbi);
     chorus_status (*fence)(struct ch_transport *self, uint32_t ctx);
     chorus_status (*quiet)(struct ch_transport *self, uint32_t ctx);
+    /* Of the operations to one PE; null: quiet is as good. */
+    chorus_status (*quiet_pe)(struct ch_transport *self, uint32_t ctx, uint32_t pe);
 
     /* cap AMO: bytes is 4 or 8; operands and result are bit patterns; float adds have no amo.
      * fetched_out may be null for the forms that do not fetch. Takes effect after the puts of
