@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     uint64_t since_ns;
 
     if (argc != 3 || ch_options_read(&options) != CHORUS_OK) return FAILED_TO_START;
-    status = ch_boot_open(options.timeout_ns, &boot);
+    status = ch_boot_open(options.timeout_ns, false, &boot);
     if (status == CHORUS_OK) status = ch_boot_locate(boot, &options);
     if (status != CHORUS_OK) {
         (void)printf("start: %s\n", ch_error_message());

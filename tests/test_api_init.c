@@ -46,7 +46,6 @@ START_TEST(init__twice__is_refused_and_the_first_stands)
     ASSERT_FAILS(chorus_init(), CHORUS_ERR_STATE, "chorus_init called twice");
     ck_assert_int_eq(chorus_n_pes(), 1);
     chorus_finalize();
-    ASSERT_FAILS(chorus_init(), CHORUS_ERR_STATE, "chorus_init called after chorus_finalize");
 }
 END_TEST
 
@@ -104,6 +103,41 @@ START_TEST(calls__after_finalize__are_refused)
     chorus_finalize();
     ck_assert_int_eq(chorusx_init_status(), 2);
     assert_refused("after chorus_finalize");
+}
+END_TEST
+
+/* Nothing of the job before is left: neither objects nor teams. */
+START_TEST(init__after_finalize__is_a_new_job)
+{
+    chorusx_heap_info_t info;
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    const int pes[1] = {0};
+
+    for (int round = 0; round < 3; round++) {
+        ck_assert_int_eq(chorus_init(), CHORUS_OK);
+        ck_assert_int_eq(chorusx_init_status(), 1);
+        ck_assert_int_eq(chorusx_heap_info(&info), CHORUS_OK);
+        ck_assert_uint_eq(info.blocks, 0);
+        ck_assert_ptr_nonnull(chorus_malloc(100));
+        if (team != CHORUS_TEAM_INVALID) ck_assert_int_eq(chorus_team_my_pe(team), -1);
+        ck_assert_int_eq(chorusx_team_create(CHORUS_TEAM_WORLD, pes, 1, &team), CHORUS_OK);
+        chorus_finalize();
+        ck_assert_int_eq(chorusx_init_status(), 2);
+    }
+}
+END_TEST
+
+static void join_again(void *arg)
+{
+    (void)arg;
+    chorus_finalize();
+    ASSERT_FAILS(chorus_init(), CHORUS_ERR_STATE,
+                 "by a PE that is a thread; it joins its job once");
+}
+
+START_TEST(init__after_finalize_of_a_thread__is_refused)
+{
+    ck_assert_int_eq(chorusx_run_threads(1, join_again, NULL), CHORUS_OK);
 }
 END_TEST
 
@@ -564,6 +598,8 @@ int main(void)
     tcase_add_test(tcase, init__twice__is_refused_and_the_first_stands);
     tcase_add_test(tcase, calls__before_init__are_refused);
     tcase_add_test(tcase, calls__after_finalize__are_refused);
+    tcase_add_test(tcase, init__after_finalize__is_a_new_job);
+    tcase_add_test(tcase, init__after_finalize_of_a_thread__is_refused);
     tcase_add_loop_test(tcase, init_thread__each_level__is_granted, 0, 4);
     tcase_add_test(tcase, init_thread__no_such_level__is_refused);
     tcase_add_loop_test(tcase, init__bad_environment__is_undone, 0,

@@ -221,7 +221,7 @@ START_TEST(setting__rights_of_another_user__not_read)
 
         is_secure = i == 1;
         ck_assert_int_eq(ch_options_read(&options), expected);
-        ck_assert_int_eq(ch_boot_open(0, &boot), expected);
+        ck_assert_int_eq(ch_boot_open(0, false, &boot), expected);
         ck_assert_int_eq(ch_select_open("", "", &select),
                          i == 0 ? CHORUS_ERR_TABLE : CHORUS_OK);
     }

@@ -33,7 +33,7 @@ static void set_environment(void)
 }
 
 /* As chorusrun does: read JOIN, and go on by the socket that comes with it. */
-static void take_join(void)
+static void take_join_from(int sock)
 {
     struct {
         struct ch_wire_head head;
@@ -45,12 +45,17 @@ static void take_join(void)
     struct msghdr h = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control};
 
     h.msg_controllen = sizeof(control);
-    ck_assert_int_eq(recvmsg(inherited, &h, 0), (ssize_t)sizeof(join));
+    ck_assert_int_eq(recvmsg(sock, &h, 0), (ssize_t)sizeof(join));
     ck_assert_uint_eq(join.head.kind, CH_WIRE_JOIN);
     ck_assert_uint_eq(join.body.pe, 1);
     ck_assert_uint_eq(join.body.n, 3);
     ck_assert_uint_eq(ch_wire_fds(&h, fds), 1);
     theirs = fds[0];
+}
+
+static void take_join(void)
+{
+    take_join_from(inherited);
 }
 
 static const struct {
@@ -80,7 +85,7 @@ START_TEST(environment__wrong__is_refused_by_name_and_value)
         (void)unsetenv(wrong[_i].name);
     else
         (void)setenv(wrong[_i].name, wrong[_i].value, 1);
-    ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_ERR_ARG);
+    ck_assert_int_eq(ch_boot_open(0, false, &boot), CHORUS_ERR_ARG);
     ck_assert_msg(strstr(ch_error_message(), wrong[_i].says) != NULL, "no \"%s\" in: %s",
                   wrong[_i].says, ch_error_message());
 }
@@ -91,7 +96,7 @@ START_TEST(environment__right__is_what_the_boot_says)
     struct ch_boot *boot;
 
     set_environment();
-    ck_assert_int_eq(ch_boot_open(5, &boot), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open(5, false, &boot), CHORUS_OK);
     ck_assert_str_eq(boot->ops->name, "launcher");
     ck_assert_uint_eq(boot->me, 1);
     ck_assert_uint_eq(boot->n, 3);
@@ -106,7 +111,7 @@ START_TEST(chorusrun__is_gone__exchange_is_aborted_and_close_returns)
     struct ch_boot *boot;
 
     set_environment();
-    ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open(0, false, &boot), CHORUS_OK);
     take_join();
     (void)close(theirs);
     ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_ERR_ABORTED);
@@ -122,7 +127,7 @@ START_TEST(chorusrun__is_gone_before_joining__open_is_aborted)
 
     set_environment();
     (void)close(inherited);
-    ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_ERR_ABORTED);
+    ck_assert_int_eq(ch_boot_open(0, false, &boot), CHORUS_ERR_ABORTED);
     ck_assert_ptr_nonnull(
         strstr(ch_error_message(), "or another process of this PE has joined"));
 }
@@ -134,7 +139,7 @@ static void be_pe(bool has_left, int hold)
     struct ch_boot *boot;
     char byte = 0;
 
-    if (ch_boot_open(0, &boot) != CHORUS_OK) exit(3);
+    if (ch_boot_open(0, false, &boot) != CHORUS_OK) exit(3);
     if (has_left) boot->ops->close(boot);
     (void)fcntl(hold, F_SETFL, O_NONBLOCK);
     while (read(hold, &byte, 1) < 0 || byte != 'x')
@@ -176,19 +181,31 @@ START_TEST(chorusrun__ends__pe_is_killed_unless_it_has_left)
 }
 END_TEST
 
-START_TEST(boot__closed__leaves_no_descriptor)
+/* By the socket of the process, which a child has, too, without being the PE. */
+START_TEST(boot__closed__opens_again_in_this_process_alone)
 {
+    struct ch_wire_head head;
     struct ch_boot *boot;
-    const char *number;
-    int ours;
+    int status, first;
+    pid_t pid;
 
     set_environment();
-    number = getenv("CHORUS_BOOT_FD");
-    ours = number != NULL ? (int)strtol(number, NULL, 10) : -1;
-    ck_assert_int_eq(ch_boot_open(0, &boot), CHORUS_OK);
-    ck_assert_int_eq(fcntl(ours, F_GETFD), FD_CLOEXEC);
+    ck_assert_int_eq(ch_boot_open(0, false, &boot), CHORUS_OK);
+    take_join();
     boot->ops->close(boot);
-    ck_assert_int_lt(fcntl(ours, F_GETFD), 0);
+    ck_assert_int_eq(read(theirs, &head, sizeof(head)), (ssize_t)sizeof(head));
+    ck_assert_uint_eq(head.kind, CH_WIRE_LEAVE);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) _exit(ch_boot_open(0, true, &boot) == CHORUS_ERR_ABORTED ? 0 : 1);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    first = theirs;
+    ck_assert_int_eq(ch_boot_open(0, true, &boot), CHORUS_OK);
+    take_join_from(first);
+    ck_assert_int_eq(read(first, &head, sizeof(head)), 0); /* the new one takes its place */
+    boot->ops->close(boot);
+    ck_assert_int_eq(read(theirs, &head, sizeof(head)), (ssize_t)sizeof(head));
 }
 END_TEST
 
@@ -198,7 +215,7 @@ START_TEST(chorusrun__answers_nonsense__is_said)
     const char nonsense[64] = "HTTP/1.1 400 Bad Request";
 
     set_environment();
-    ck_assert_int_eq(ch_boot_open(CH_NS_PER_S, &boot), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open(CH_NS_PER_S, false, &boot), CHORUS_OK);
     take_join();
     ck_assert_int_eq(write(theirs, nonsense, sizeof(nonsense)), (ssize_t)sizeof(nonsense));
     ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_ERR_SYSTEM);
@@ -216,7 +233,7 @@ START_TEST(chorusrun__fails_with_success__is_refused)
 
     set_environment();
     head.code = _i;
-    ck_assert_int_eq(ch_boot_open(CH_NS_PER_S, &boot), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open(CH_NS_PER_S, false, &boot), CHORUS_OK);
     take_join();
     ck_assert_int_eq(write(theirs, &head, sizeof(head)), (ssize_t)sizeof(head));
     ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_ERR_SYSTEM);
@@ -238,7 +255,7 @@ int main(void)
     tcase_add_test(tc, chorusrun__is_gone__exchange_is_aborted_and_close_returns);
     tcase_add_test(tc, chorusrun__is_gone_before_joining__open_is_aborted);
     tcase_add_loop_test(tc, chorusrun__ends__pe_is_killed_unless_it_has_left, 0, 2);
-    tcase_add_test(tc, boot__closed__leaves_no_descriptor);
+    tcase_add_test(tc, boot__closed__opens_again_in_this_process_alone);
     tcase_add_test(tc, chorusrun__answers_nonsense__is_said);
     tcase_add_loop_test(tc, chorusrun__fails_with_success__is_refused, 0, 2);
     suite_add_tcase(suite, tc);

@@ -92,7 +92,7 @@ START_TEST(alone__exchange__gives_own_blob_and_a_copy_of_the_descriptor)
     uint32_t blob = 17, got = 0;
     int copy = -1, fd;
 
-    ck_assert_int_eq(ch_boot_open(PLENTY_NS, &boot), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open(PLENTY_NS, false, &boot), CHORUS_OK);
     ck_assert_str_eq(boot->ops->name, "alone");
     ck_assert_uint_eq(boot->me, 0);
     ck_assert_uint_eq(boot->n, 1);

@@ -121,6 +121,8 @@ struct pe {
     pid_t pid;
     bool is_alive;
     bool has_joined, has_left;
+    uint32_t n_joins; /* a program may join again after it has left */
+    uint64_t left_as; /* how many had left before, by which the first is known */
     bool is_inside;   /* it has joined, and its end was not seen since */
     bool has_aborted; /* it ended the job, and is on its way out */
     int wait_status;  /* once it has ended, as of wait(2) */
@@ -142,6 +144,7 @@ struct job {
     uint32_t n_started;
     uint32_t n_alive;
     uint32_t n_waiting;
+    uint64_t n_left; /* times that a PE left */
     int exec_errors; /* read end of the pipe on which PEs report a failed exec */
     bool must_retry; /* a send was refused for now and poll will not say when to go on */
     struct outlet *out, *err;
@@ -191,6 +194,8 @@ void mail_receive(struct job *job, struct pe *pe);
 void mail_close(struct job *job, struct mail *mail);
 /* From now on every exchange fails for this reason; the first reason stays. */
 void mail_fail_all(struct job *job, const char *reason);
+/* A PE has left, or ended after that: exchanges that it is missing from fail. */
+void mail_miss(struct job *job, const struct pe *pe);
 
 /* reply */
 /* Room for `bytes` after the head and for n_fds, which the caller adds; null: no memory. */
@@ -263,6 +268,7 @@ struct who {
 const char *who(const struct pe *pe, struct who *out);
 /* where: what PEs are doing, and what they did last. */
 void where_watch(struct pe *pe, int fd); /* a descriptor that the PE gave to an exchange */
+void where_forget(struct pe *pe);        /* it joins again, with another segment */
 void where_say(struct job *job);         /* a line for each PE */
 void where_keep(struct job *job);        /* in the file of --record */
 

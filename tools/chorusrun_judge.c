@@ -28,14 +28,6 @@ bool job_has_inside(const struct job *job)
     return false;
 }
 
-static void judge_left(struct job *job, const struct pe *pe)
-{
-    char reason[CH_WIRE_REASON_BYTES];
-
-    (void)snprintf(reason, sizeof(reason), "PE %u left the job", pe->number);
-    mail_fail_all(job, reason);
-}
-
 static void judge_aborted(struct job *job, const struct pe *pe, int status)
 {
     struct who w;
@@ -74,6 +66,8 @@ static void judge_ended(struct job *job, const struct pe *pe, bool is_late, int 
                        pe->has_joined ? "" : " before it joined the job");
         mail_fail_all(job, reason);
         if (job->front != NULL && !pe->has_joined) front_fail_start(job, reason);
+    } else {
+        mail_miss(job, pe);
     }
 }
 
@@ -133,10 +127,13 @@ static void note(struct job *job, struct pe *pe, const struct news *news)
         return;
     case NEWS_JOINED:
         pe->has_joined = pe->is_inside = true;
+        pe->has_left = false;
+        pe->n_joins++;
         pe->program = news->value;
         return;
     case NEWS_LEFT:
         pe->has_left = true;
+        pe->left_as = job->n_left++;
         break;
     case NEWS_ABORTED:
         pe->has_aborted = true;
@@ -157,7 +154,7 @@ static void judge(struct job *job, struct pe *pe, const struct news *news)
 {
     struct who w;
 
-    if (news->kind == NEWS_LEFT) judge_left(job, pe);
+    if (news->kind == NEWS_LEFT) mail_miss(job, pe);
     if (news->kind == NEWS_ABORTED) judge_aborted(job, pe, news->value);
     if (news->kind == NEWS_BROKE)
         job_end(job, STATUS_NOT_LEFT, "%s %s", who(pe, &w), news->text);

@@ -145,6 +145,41 @@ static void finish_round(struct job *job)
     free(blobs);
 }
 
+/* Will PE `gone` not come to the exchange that `pe` waits in? It has left the job as often as
+ * that PE has joined it, or it ended before it joined again. */
+static bool is_missing(const struct pe *gone, const struct pe *pe)
+{
+    return gone->n_joins > pe->n_joins ||
+           (gone->has_left && (gone->n_joins == pe->n_joins || !gone->is_alive));
+}
+
+static void fail_for(struct job *job, const struct pe *gone)
+{
+    char reason[CH_WIRE_REASON_BYTES];
+
+    (void)snprintf(reason, sizeof(reason), "PE %u left the job", gone->number);
+    fail_waiting(job, CHORUS_ERR_ABORTED, reason);
+}
+
+/* Of several the first that left, since the others may have left for that. */
+static void look_for_missing(struct job *job, const struct pe *pe)
+{
+    const struct pe *first = NULL;
+
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        const struct pe *gone = &job->pes[i];
+        if (is_missing(gone, pe) && (first == NULL || gone->left_as < first->left_as))
+            first = gone;
+    }
+    if (first != NULL) fail_for(job, first);
+}
+
+void mail_miss(struct job *job, const struct pe *pe)
+{
+    for (uint32_t i = 0; i < job->n_started && job->n_waiting > 0; i++)
+        if (job->pes[i].mail.is_waiting && is_missing(pe, &job->pes[i])) fail_for(job, pe);
+}
+
 static void exchange_complete(struct job *job, struct pe *pe)
 {
     pe->mail.is_waiting = true;
@@ -154,6 +189,7 @@ static void exchange_complete(struct job *job, struct pe *pe)
         fail_waiting(job, CHORUS_ERR_ABORTED, job->reason);
     else if (job->n_waiting == job->args->n)
         finish_round(job);
+    if (pe->mail.is_waiting && job->n_left > 0) look_for_missing(job, pe);
 }
 
 /* What comes next on this socket is unknown: nobody can go on. */
@@ -201,14 +237,21 @@ static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *
         give_up(job, pe, why);
         return;
     }
-    keep_lifeline(pe);
+    if (pe->lifeline < 0)
+        keep_lifeline(pe);
+    else
+        mail_close(job, &pe->mail); /* that of the time before */
+    where_forget(pe);
     mail_open(&pe->mail, sock);
     pe->mail.stage = CH_WIRE_INSIDE;
 }
 
+/* The PE may join again by this socket. */
 static void leave_job(struct job *job, struct pe *pe)
 {
-    mail_close(job, &pe->mail);
+    reply_release(pe->mail.reply);
+    pe->mail.reply = NULL;
+    pe->mail.stage = CH_WIRE_OUTSIDE;
     job_hear(job, pe, &(struct news){NEWS_LEFT, 0, ""});
 }
 

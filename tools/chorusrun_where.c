@@ -38,6 +38,13 @@ void where_watch(struct pe *pe, int fd)
         (void)munmap(head, CH_HEAD_BYTES);
 }
 
+void where_forget(struct pe *pe)
+{
+    if (pe->record == NULL) return;
+    (void)munmap((char *)(uintptr_t)pe->record - CH_DOOR_BYTES, CH_HEAD_BYTES);
+    pe->record = NULL;
+}
+
 static void say_one(struct job *job, uint32_t i)
 {
     const struct pe *pe = &job->pes[i];

@@ -76,16 +76,20 @@ enum { CHORUS_SIGNAL_SET, CHORUS_SIGNAL_ADD };
 
 /* --- setup --------------------------------------------------------------------------- */
 /**
- * Join the job this process was started into: by chorusrun, or a job of one PE.
+ * Join the job this process was started into: by chorusrun, or a job of one PE. After
+ * chorus_finalize a process may join again, where chorusrun started the PEs of one host or
+ * nobody did: a new job of the same PEs, without the objects, teams and contexts of the one
+ * before.
  *
- * Collective: every PE of the job, once, before any other call.
+ * Collective: every PE of the job, before any other call, as often as chorus_finalize.
  * Threads:    one thread of the process; grants CHORUS_THREAD_SINGLE.
  * Ordering:   no PE returns before all have called.
- * Errors:     ERR_STATE when called before; ERR_ARG for an environment variable that is not
- *             valid or not alike on all PEs; ERR_TABLE for a rule table; ERR_SYSTEM,
- *             ERR_TIMEOUT, ERR_ABORTED. Everything made is undone; only after ERR_STATE may
- *             the other calls be used.
- * Source:     OpenSHMEM 1.5, shmem_init; here it returns a code, as NVSHMEM's does.
+ * Errors:     ERR_STATE when called twice without chorus_finalize between; ERR_UNSUPPORTED when
+ *             called again where the launcher does not let a process join twice; ERR_ARG for an
+ *             environment variable that is not valid or not alike on all PEs; ERR_TABLE for a
+ *             rule table; ERR_SYSTEM, ERR_TIMEOUT, ERR_ABORTED. Everything made is undone; only
+ *             after ERR_STATE may the other calls be used.
+ * Source:     OpenSHMEM 1.6, shmem_init; here it returns a code, as NVSHMEM's does.
  * Since:      0.1
  */
 CHORUS_API int chorus_init(void);
@@ -96,7 +100,7 @@ CHORUS_API int chorus_init(void);
  * @param requested  a CHORUS_THREAD_ constant
  * @param provided   [out] the level granted, which is always the one requested
  *
- * Collective: every PE of the job, once, in place of chorus_init.
+ * Collective: every PE of the job, in place of chorus_init.
  * Threads:    one thread of the process makes this call.
  * Ordering:   no PE returns before all have called.
  * Errors:     those of chorus_init; ERR_ARG for a level that does not exist, nothing done.
@@ -123,7 +127,7 @@ CHORUS_API void chorus_query_thread(int *provided);
 /**
  * Leave the job: complete this PE's operations, wait for all PEs, give everything back.
  *
- * Collective: every PE of the job, once, after its last other call.
+ * Collective: every PE of the job, after its last other call but chorus_init.
  * Threads:    one thread, with no other in a call.
  * Ordering:   a barrier over the job; all puts and atomics are complete after it.
  * Errors:     ERR_TIMEOUT, ERR_ABORTED when a PE does not come; this PE is still in the job.

@@ -49,7 +49,7 @@ typedef struct chorusx_init_attr_t {
  * chorus_init
  * @param attr   [in] read before the return; null if flags is 0
  *
- * Collective: every PE of the job, once, in place of chorus_init, with the same heap; devices
+ * Collective: every PE of the job, in place of chorus_init, with the same heap; devices
  *             may differ.
  * Threads:    one thread of the process; grants CHORUS_THREAD_SINGLE.
  * Ordering:   no PE returns before all have called.
@@ -182,8 +182,8 @@ CHORUS_API chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handl
 CHORUS_API void chorusx_raise(int code);
 
 /**
- * Ask how far this PE is: 0 before chorus_init, 1 in the job, 2 after chorus_finalize, and in a
- * child that a PE forked.
+ * Ask how far this PE is: 0 before its first chorus_init, 1 in the job, 2 after chorus_finalize,
+ * and in a child that a PE forked.
  *
  * Collective: no, any PE.
  * Threads:    any, at any time, also outside a job.

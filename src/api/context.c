@@ -38,6 +38,11 @@ enum ch_phase ch_context_phase(void)
     return context == &retired ? CH_PHASE_AFTER : CH_PHASE_RUNNING;
 }
 
+bool ch_context_is_of_thread(void)
+{
+    return thread_context != NULL;
+}
+
 /* In a child that a thread of a PE forked. */
 static void leave_to_parent(void)
 {

@@ -68,6 +68,9 @@ static inline struct ch_context *ch_context_get(void)
 }
 enum ch_phase ch_context_phase(void);
 
+/* Does this thread stand for a PE of its own, or did it? */
+bool ch_context_is_of_thread(void);
+
 /* Say which PE this thread runs for (workers of streams and crews, PEs as threads); null: the
  * process's again. */
 void ch_context_set_thread(struct ch_context *context);

@@ -31,8 +31,10 @@ static chorus_status require_fresh(const char *function)
         return CH_FAIL(CHORUS_ERR_STATE,
                        "%s called twice: this PE runs already; initialise it once", function);
     case CH_PHASE_AFTER:
+        if (!ch_context_is_of_thread()) break; /* the process may join again */
         return CH_FAIL(CHORUS_ERR_STATE,
-                       "%s called after chorus_finalize; a process joins its job once",
+                       "%s called after chorus_finalize by a PE that is a thread; it joins its "
+                       "job once",
                        function);
     case CH_PHASE_FORKED:
         return CH_FAIL(CHORUS_ERR_STATE,
@@ -89,7 +91,8 @@ static void apply_attr(struct ch_options *options, unsigned flags,
 static chorus_status open_boot(unsigned flags, const chorusx_init_attr_t *attr,
                                uint64_t timeout_ns, struct ch_boot **boot_out)
 {
-    if ((flags & CHORUSX_INIT_UNIQUEID) == 0) return ch_boot_open(timeout_ns, boot_out);
+    if ((flags & CHORUSX_INIT_UNIQUEID) == 0)
+        return ch_boot_open(timeout_ns, ch_context_phase() == CH_PHASE_AFTER, boot_out);
     return ch_uniqueid_open(attr->id.bytes, (uint32_t)attr->rank, (uint32_t)attr->n_ranks,
                             timeout_ns, boot_out);
 }

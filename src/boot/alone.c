@@ -70,4 +70,4 @@ static bool alone_applies(char why_out[CH_WAY_WHY_BYTES])
     return true;
 }
 
-const struct ch_way ch_way_alone = {"nobody", alone_applies, alone_open};
+const struct ch_way ch_way_alone = {"nobody", alone_applies, alone_open, true};

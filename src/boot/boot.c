@@ -14,13 +14,19 @@ const struct ch_way *const ch_ways[] = {&ch_way_hosts, &ch_way_launcher, &ch_way
                                         &ch_way_pmix, &ch_way_alone};
 const size_t ch_ways_count = sizeof(ch_ways) / sizeof(ch_ways[0]);
 
-chorus_status ch_boot_open(uint64_t timeout_ns, struct ch_boot **boot_out)
+chorus_status ch_boot_open(uint64_t timeout_ns, bool is_again, struct ch_boot **boot_out)
 {
     char why[CH_WAY_WHY_BYTES];
     size_t i = 0;
 
     while (!ch_ways[i]->applies(why))
         i++;
+    if (is_again && !ch_ways[i]->may_repeat)
+        return CH_FAIL(
+            CHORUS_ERR_UNSUPPORTED,
+            "a process that %s started joins its job once; start PEs that join again "
+            "with chorusrun on one host",
+            ch_ways[i]->name);
     CH_LOG(INFO, "started by %s: %s", ch_ways[i]->name, why);
     return ch_ways[i]->open(timeout_ns, boot_out);
 }

@@ -100,7 +100,8 @@ static inline bool ch_boot_is_near(const struct ch_boot *boot, uint32_t pe)
 }
 
 /* The job this process was started into: by chorusrun, or alone as a job of one PE. */
-CH_MUST_CHECK chorus_status ch_boot_open(uint64_t timeout_ns, struct ch_boot **boot_out);
+CH_MUST_CHECK chorus_status ch_boot_open(uint64_t timeout_ns, bool is_again,
+                                         struct ch_boot **boot_out);
 
 /*
  * PEs as threads of this process: makes `n` connected boots, boots_out[0..n). Each belongs to

@@ -59,4 +59,4 @@ static bool hosts_applies(char why_out[CH_WAY_WHY_BYTES])
     return ch_way_variable(CH_WIRE_ENV_ROOT, why_out) != NULL;
 }
 
-const struct ch_way ch_way_hosts = {"chorusrun --hosts", hosts_applies, hosts_open};
+const struct ch_way ch_way_hosts = {"chorusrun --hosts", hosts_applies, hosts_open, false};

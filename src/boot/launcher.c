@@ -17,6 +17,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* A process that has left may join again: by its own socket, which it keeps. */
+static struct {
+    int sock;  /* -1: none */
+    pid_t pid; /* whose; a child that was forked since is no PE */
+} left = {-1, 0};
+
 struct launcher_boot {
     struct ch_boot base;
     int sock;      /* to chorusrun, of this process alone */
@@ -127,7 +133,6 @@ static chorus_status die_with_launcher(int inherited)
 static void outlive_launcher(int inherited)
 {
     (void)fcntl(inherited, F_SETFL, 0);
-    (void)close(inherited);
 }
 
 /* One message without an answer. It fails only when chorusrun is gone, and the job with it. */
@@ -150,7 +155,8 @@ static void launcher_close(struct ch_boot *base)
 
     outlive_launcher(boot->inherited);
     tell(boot, CH_WIRE_LEAVE, 0);
-    (void)close(boot->sock);
+    left.sock = boot->sock;
+    left.pid = getpid();
     ch_boot_forget_nodes(base);
     free(boot);
 }
@@ -186,7 +192,7 @@ static chorus_status check_socket(int sock)
 }
 
 /* Tell chorusrun who this is, and give it the other end of a socket of this process alone. The
- * inherited one has an owner where another process has joined by it. */
+ * inherited one has an owner where a process has joined by it. */
 static chorus_status join(struct launcher_boot *boot)
 {
     struct {
@@ -198,14 +204,18 @@ static chorus_status join(struct launcher_boot *boot)
 
     message.head.bytes = sizeof(message.body);
     message.head.n_fds = 1;
-    if (fcntl(boot->inherited, F_GETOWN) != 0) return CHORUS_ERR_ABORTED;
+    if (left.sock >= 0 ? left.pid != getpid() : fcntl(boot->inherited, F_GETOWN) != 0)
+        return CHORUS_ERR_ABORTED;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make a socket to chorusrun: %s%s",
                        strerror(errno),
                        errno == EMFILE ? "; raise the limit with ulimit -n" : "");
-    st = ch_wire_send(boot->inherited, &message, sizeof(message), pair[1], 0);
+    st = ch_wire_send(left.sock >= 0 ? left.sock : boot->inherited, &message, sizeof(message),
+                      pair[1], 0);
     (void)close(pair[1]);
     boot->sock = pair[0];
+    if (left.sock >= 0) (void)close(left.sock);
+    left.sock = -1;
     return st;
 }
 
@@ -248,4 +258,4 @@ static bool launcher_applies(char why_out[CH_WAY_WHY_BYTES])
     return ch_way_variable(CH_WIRE_ENV_FD, why_out) != NULL;
 }
 
-const struct ch_way ch_way_launcher = {"chorusrun", launcher_applies, launcher_open};
+const struct ch_way ch_way_launcher = {"chorusrun", launcher_applies, launcher_open, true};

@@ -191,4 +191,4 @@ static bool pmix_applies(char why_out[CH_WAY_WHY_BYTES])
     return ch_way_variable("PMIX_RANK", why_out) != NULL;
 }
 
-const struct ch_way ch_way_pmix = {"PMIx (mpirun, srun)", pmix_applies, pmix_open};
+const struct ch_way ch_way_pmix = {"PMIx (mpirun, srun)", pmix_applies, pmix_open, false};

@@ -23,4 +23,4 @@ static chorus_status pmix_open(uint64_t timeout_ns, struct ch_boot **boot_out)
                    "PMIx; build it where libpmix-dev is, or unset PMIX_RANK to run alone");
 }
 
-const struct ch_way ch_way_pmix = {"PMIx (mpirun, srun)", pmix_applies, pmix_open};
+const struct ch_way ch_way_pmix = {"PMIx (mpirun, srun)", pmix_applies, pmix_open, false};

@@ -90,4 +90,4 @@ static bool torchrun_applies(char why_out[CH_WAY_WHY_BYTES])
     return true;
 }
 
-const struct ch_way ch_way_torchrun = {"torchrun", torchrun_applies, torchrun_open};
+const struct ch_way ch_way_torchrun = {"torchrun", torchrun_applies, torchrun_open, false};

@@ -14,6 +14,7 @@ struct ch_way {
     bool (*applies)(char why_out[CH_WAY_WHY_BYTES]);
     /* ERR_ARG: the environment is not as whoever started this process sets it. */
     chorus_status (*open)(uint64_t timeout_ns, struct ch_boot **boot_out);
+    bool may_repeat; /* a process that has left its job may join again */
 };
 
 /* In the order of preference; the last one always applies. */

@@ -38,15 +38,27 @@ void where_watch(struct pe *pe, int fd)
     (void)pe, (void)fd;
 }
 
+void where_forget(struct pe *pe)
+{
+    (void)pe;
+}
+
 /* What news lead to in a job on one host, as far as mail sees it. */
 void job_hear(struct job *job, struct pe *pe, const struct news *news)
 {
     FUZZ_CHECK(pe >= job->pes && pe < job->pes + PES);
-    if (news->kind == NEWS_JOINED) pe->has_joined = true;
-    if (news->kind == NEWS_LEFT) pe->has_left = true;
+    if (news->kind == NEWS_JOINED) {
+        pe->has_joined = pe->is_inside = true;
+        pe->has_left = false;
+        pe->n_joins++;
+    }
+    if (news->kind == NEWS_LEFT) {
+        pe->has_left = true;
+        pe->left_as = job->n_left++;
+    }
     if (news->kind == NEWS_ABORTED) pe->has_aborted = true;
     if (news->kind == NEWS_LEFT)
-        mail_fail_all(job, "a PE left the job");
+        mail_miss(job, pe);
     else if (news->kind == NEWS_ABORTED || news->kind == NEWS_BROKE)
         job_end(job, news->value, "%s", news->text);
 }

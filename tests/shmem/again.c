@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of before: the old header, start_pes, shmalloc, and exit in place of an end. */
+/* Programs of before: the old header, start_pes, shmalloc, and exit in place of an end. Before
+ * that, jobs that end and begin again, which 1.6 allows. */
 #include <mpp/shmem.h>
 
 #include "expect.h"
@@ -9,6 +10,24 @@
 static long pSync[_SHMEM_BCAST_SYNC_SIZE];
 static long counter;
 
+/* A variable keeps its value from job to job, and is symmetric in each. */
+static void join_and_leave(int round)
+{
+    static long passed;
+    long *object;
+
+    shmem_init();
+    find_neighbours();
+    object = (long *)shmem_calloc(1, sizeof(long));
+    EXPECT(object != NULL && *object == 0 && passed == round * 10L);
+    shmem_barrier_all();
+    shmem_long_p(&passed, (round + 1) * 10L, next);
+    shmem_long_p(object, me, next);
+    shmem_barrier_all();
+    EXPECT(*object == previous);
+    shmem_finalize();
+}
+
 int main(void)
 {
     int *block, *larger, major = 0, minor = 0, initialized = 0;
@@ -16,6 +35,8 @@ int main(void)
 
     for (int i = 0; i < _SHMEM_BCAST_SYNC_SIZE; i++)
         pSync[i] = _SHMEM_SYNC_VALUE;
+    for (int round = 0; round < 3; round++)
+        join_and_leave(round);
     start_pes(0);
     find_neighbours();
     EXPECT(_my_pe() == me && _num_pes() == n);
