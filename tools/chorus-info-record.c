@@ -128,6 +128,14 @@ struct difference {
     const struct event *first, *end;
 };
 
+/* Did the PE make call a before b, or one PE a before another b? Of calls of one PE that is
+ * known for sure. */
+static bool is_before(const struct event *a, const struct event *b)
+{
+    return a->at == b->at ? a->called.index < b->called.index
+                          : a->called.ticks < b->called.ticks;
+}
+
 /* The first of a chain, which is [first, end). */
 static void search(const struct event *first, const struct event *end, uint64_t *last,
                    uint32_t n, struct difference *found)
@@ -136,7 +144,7 @@ static void search(const struct event *first, const struct event *end, uint64_t 
         for (hi = lo + 1; hi < end && hi->called.doing.number == lo->called.doing.number;)
             hi++;
         if (!differ(lo, hi) && !lacks_some(first, lo, hi, end, last, n)) continue;
-        if (found->lo == NULL || lo->called.ticks < found->lo->called.ticks)
+        if (found->lo == NULL || is_before(lo, found->lo))
             *found = (struct difference){lo, hi, first, end};
         return;
     }

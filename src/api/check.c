@@ -4,16 +4,14 @@
 #include "api/coll.h"
 
 /* Which buffer holds a block for each PE; the other, or both, hold one. */
-static bool has_blocks_in_dest(chorus_coll coll)
+static inline bool has_blocks_in_dest(chorus_coll coll)
 {
-    return coll == CHORUS_COLL_fcollect || coll == CHORUS_COLL_alltoall ||
-           coll == CHORUS_COLL_gather;
+    return (CH_COLLS_fcollect | CH_COLLS_alltoall | CH_COLLS_gather) >> coll & 1;
 }
 
-static bool has_blocks_in_source(chorus_coll coll)
+static inline bool has_blocks_in_source(chorus_coll coll)
 {
-    return coll == CHORUS_COLL_reducescatter || coll == CHORUS_COLL_alltoall ||
-           coll == CHORUS_COLL_scatter;
+    return (CH_COLLS_reducescatter | CH_COLLS_alltoall | CH_COLLS_scatter) >> coll & 1;
 }
 
 /* A call's buffers, once its values are known to be right. */

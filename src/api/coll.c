@@ -180,17 +180,49 @@ static chorus_status launch_on_gpu(struct ch_context *context, const struct ch_c
     return status;
 }
 
-static chorus_status launch(struct ch_context *context, const struct ch_call *call,
-                            const struct ch_args *args)
+/* A blocking call on a host. */
+static inline chorus_status run(struct ch_context *context, const struct ch_call *call)
+{
+    return ch_call_run(
+        call, ch_team_ticket(call->team, context->thread_level != CHORUS_THREAD_MULTIPLE),
+        context->crew);
+}
+
+/* A blocking call whose source must be the same afterwards. */
+static chorus_status run_guarded(struct ch_context *context, const struct ch_call *call,
+                                 const struct ch_args *args)
+{
+    const size_t bytes = call->count * ch_type_bytes[call->type];
+    const uint64_t sum = ch_guard_sum(call->src, bytes);
+
+    CH_TRY(run(context, call));
+    if (ch_guard_sum(call->src, bytes) == sum) return CHORUS_OK;
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "%s: source %p (%zu bytes) was written while the call ran; dest may be wrong",
+        args->function, call->src, bytes);
+}
+
+/* Can and shall the source be compared? */
+static bool is_to_compare(const struct ch_context *context, const struct ch_args *args,
+                          bool is_apart)
+{
+    return ch_guards(context) && is_apart && args->call->coll != CHORUS_COLL_barrier &&
+           args->call->source_counts == NULL;
+}
+
+/* Any other call, or one that is to be looked at. */
+static __attribute__((noinline)) chorus_status launch(struct ch_context *context,
+                                                      const struct ch_call *call,
+                                                      const struct ch_args *args, bool is_apart)
 {
     if (context->gpu != NULL) return launch_on_gpu(context, call, args);
     if (args->is_on_stream) {
         ch_stream_push(args->stream, call);
         return CHORUS_OK;
     }
-    return ch_call_run(
-        call, ch_team_ticket(call->team, context->thread_level != CHORUS_THREAD_MULTIPLE),
-        context->crew);
+    return is_to_compare(context, args, is_apart) ? run_guarded(context, call, args)
+                                                  : run(context, call);
 }
 
 /* The program's function, between copies: its operands are as wide as elements. */
@@ -209,10 +241,13 @@ static struct ch_reduce combine_of(const chorusx_call *call)
     return combine;
 }
 
-static struct ch_pattern pattern_of(const chorusx_call *call)
+static __attribute__((noinline)) void fill_special(const chorusx_call *call,
+                                                   struct ch_special *special)
 {
     const size_t bytes = ch_type_bytes[call->type];
-    const struct ch_pattern pattern = {
+
+    special->combine = combine_of(call);
+    special->pattern = (struct ch_pattern){
         .dst_step = (size_t)call->dst * bytes,
         .src_step = (size_t)call->sst * bytes,
         .dst_counts = call->dest_counts,
@@ -220,8 +255,12 @@ static struct ch_pattern pattern_of(const chorusx_call *call)
         .src_counts = call->source_counts,
         .src_offsets = call->source_offsets,
     };
+}
 
-    return pattern;
+static inline bool is_special(const chorusx_call *call)
+{
+    return call->combine != NULL || call->coll == CHORUS_COLL_alltoalls ||
+           call->coll == CHORUS_COLL_alltoallv;
 }
 
 /* Does this PE take no part in moving anything? Nor does any other, then. */
@@ -243,60 +282,38 @@ static chorus_status look_at(const struct ch_context *context, const struct ch_a
     return ch_guard_inside(context, args->function, "source", call->source, bytes);
 }
 
-static chorus_status guard(const struct ch_context *context, const struct ch_args *args,
-                           uint64_t index)
+/* With CHORUS_CHECK. The record has the call. */
+static __attribute__((noinline)) chorus_status check_entry(const struct ch_context *context,
+                                                           const struct ch_args *args,
+                                                           struct ch_team *team, uint64_t index)
 {
-    const chorus_status status = look_at(context, args);
+    const chorus_status status = ch_guards(context) ? look_at(context, args) : CHORUS_OK;
+    struct ch_called called;
 
-    if (status != CHORUS_OK)
-        ch_record_mark(ch_heap_record(context->heap, context->boot->me), index,
-                       CH_ENTRY_FAILED);
-    return status;
+    if (status != CHORUS_OK) {
+        ch_record_mark(team->record, index, CH_ENTRY_FAILED);
+        return status;
+    }
+    if (!ch_record_read(team->record, index, &called)) return CHORUS_OK; /* 1,024 calls ago */
+    return ch_check_entry(args->function, team, &called.doing, index);
 }
 
-/* A blocking call whose source must be the same afterwards. */
-static __attribute__((noinline)) chorus_status launch_guarded(struct ch_context *context,
-                                                              const struct ch_call *call,
-                                                              const struct ch_args *args)
-{
-    const size_t bytes = call->count * ch_type_bytes[call->type];
-    const uint64_t sum = ch_guard_sum(call->src, bytes);
-
-    CH_TRY(launch(context, call, args));
-    if (ch_guard_sum(call->src, bytes) == sum) return CHORUS_OK;
-    return CH_FAIL(
-        CHORUS_ERR_ARG,
-        "%s: source %p (%zu bytes) was written while the call ran; dest may be wrong",
-        args->function, call->src, bytes);
-}
-
-/* Can and shall the source be compared? */
-static bool is_to_compare(const struct ch_context *context, const struct ch_args *args,
-                          bool is_apart)
-{
-    return ch_guards(context) && is_apart && !args->is_on_stream && context->gpu == NULL &&
-           args->call->coll != CHORUS_COLL_barrier && args->call->source_counts == NULL;
-}
-
-/* The call gets its number on the team and an entry in the record; what has no meaning to its
- * collective is 0, so that PEs can compare the rest; and whether it is in place, where only
- * some PEs may be. */
+/* The call gets its number on the team and an entry in the record. In place is what PEs can
+ * compare where all of them must be, or none. */
 static inline chorus_status enter(const struct ch_context *context, const struct ch_args *args,
                                   bool is_apart, struct ch_call *call)
 {
     const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
     const chorusx_call *asked = args->call;
-    const chorus_coll coll = asked->coll;
     struct ch_team *team = call->team;
     const struct ch_doing doing = {
-        .what = (uint8_t)coll,
-        .type = coll == CHORUS_COLL_barrier ? 0 : (uint8_t)asked->type,
-        .op = ch_coll_reduces(coll) ? (uint8_t)asked->op : 0,
+        .what = (uint8_t)asked->coll,
+        .type = (uint8_t)asked->type,
+        .op = (uint8_t)asked->op,
         .algo = call->algo != NULL ? (uint8_t)(call->algo->id + 1) : 0,
-        .is_in_place = !is_apart && (unsigned)coll < CHORUS_COLL_EVERYWHERE_COUNT,
-        .is_uneven = ch_coll_is_uneven(coll),
+        .is_in_place = !is_apart,
         .is_on_stream = args->is_on_stream,
-        .root = ch_coll_has_root(coll) ? asked->root : 0,
+        .root = asked->root,
         .team = team->number,
         .number = ch_team_next_call(team, is_serial),
         .count = asked->count,
@@ -305,8 +322,31 @@ static inline chorus_status enter(const struct ch_context *context, const struct
     call->index = ch_record_begin(team->record, &doing, is_serial,
                                   args->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
     if (__builtin_expect(team->check == NULL, 1)) return CHORUS_OK;
-    if (ch_guards(context)) CH_TRY(guard(context, args, call->index));
-    return ch_check_entry(args->function, team, &doing, call->index);
+    return check_entry(context, args, team, call->index);
+}
+
+static __attribute__((noinline)) chorus_status do_nothing(const struct ch_context *context,
+                                                          const struct ch_args *args,
+                                                          bool is_apart, struct ch_call *call)
+{
+    CH_TRY(enter(context, args, is_apart, call));
+    ch_record_mark(call->team->record, call->index, CH_ENTRY_ENDED);
+    return CHORUS_OK;
+}
+
+/* Field by field: compilers clear a struct of this length by a string instruction. */
+static inline void fill_call(struct ch_call *call, const chorusx_call *asked,
+                             struct ch_team *team)
+{
+    call->team = team;
+    call->algo = NULL;
+    call->root = (uint32_t)asked->root;
+    call->dst = asked->dest;
+    call->src = asked->source;
+    call->count = asked->count;
+    call->type = asked->type;
+    call->op = asked->op;
+    call->special = NULL;
 }
 
 chorus_status ch_collective(const struct ch_args *args)
@@ -314,6 +354,7 @@ chorus_status ch_collective(const struct ch_args *args)
     const chorusx_call *asked = args->call;
     struct ch_context *context;
     struct ch_team *team;
+    struct ch_special special;
     struct ch_call call;
     bool is_apart;
 
@@ -323,28 +364,19 @@ chorus_status ch_collective(const struct ch_args *args)
     CH_TRY(ch_check_call(context, args, team, &is_apart));
     if (args->is_on_stream && context->gpu == NULL)
         CH_TRY(ch_stream_check(context, args->function, args->stream));
-    call = (struct ch_call){
-        .team = team,
-        .root = (uint32_t)asked->root,
-        .dst = asked->dest,
-        .src = asked->source,
-        .count = asked->count,
-        .type = asked->type,
-        .op = asked->op,
-        .pattern = pattern_of(asked),
-        .combine = combine_of(asked),
-    };
-    if (is_nothing(asked)) {
-        CH_TRY(enter(context, args, is_apart, &call));
-        ch_record_mark(team->record, call.index, CH_ENTRY_ENDED);
-        return CHORUS_OK;
+    fill_call(&call, asked, team);
+    if (is_special(asked)) {
+        fill_special(asked, &special);
+        call.special = &special;
     }
+    if (is_nothing(asked)) return do_nothing(context, args, is_apart, &call);
     if (asked->algo != NULL)
         CH_TRY(force_plan(context, args, is_apart, &call));
     else
         CH_TRY(select_plan(context, asked, is_apart, &call));
     if (context->gpu != NULL) CH_TRY(ch_gpu_check(&call));
     CH_TRY(enter(context, args, is_apart, &call));
-    if (is_to_compare(context, args, is_apart)) return launch_guarded(context, &call, args);
-    return launch(context, &call, args);
+    if (args->is_on_stream || context->gpu != NULL || ch_guards(context))
+        return launch(context, &call, args, is_apart);
+    return run(context, &call);
 }

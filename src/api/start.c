@@ -109,6 +109,7 @@ static chorus_status open_rooms(struct ch_context *context)
             ch_heap_device(context->heap) != NULL ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
     ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n_beside,
                      boot->n_cores, options->timeout_ns);
+    context->patience.record = ch_heap_record(context->heap, boot->me);
     context->patience.warn_ns = options->warn_ns;
     context->patience.warn = warn_of_wait;
     context->patience.warn_arg = context;

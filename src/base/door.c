@@ -55,6 +55,7 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
 
     p->door = own;
     p->progress = NULL;
+    p->record = NULL;
     p->over = NULL;
     p->spins = is_shared ? SPINS_SHARED : SPINS_OWN;
     p->gap = is_shared ? GAP_SHARED : GAP_OWN;
@@ -147,7 +148,10 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
     if (__atomic_load_n(&p->door->aborted, __ATOMIC_RELAXED)) return CHORUS_ERR_ABORTED;
     if (is_refused(p)) return CHORUS_ERR_ARG;
     now = ch_clock_ns();
-    if (w->start_ns == 0) w->start_ns = now;
+    if (w->start_ns == 0) {
+        w->start_ns = now;
+        if (p->record != NULL) ch_record_time_running(p->record);
+    }
     warn_once(p, w, now - w->start_ns);
     if (p->timeout_ns != 0 && now - w->start_ns > p->timeout_ns) return CHORUS_ERR_TIMEOUT;
     if (is_time_to_sleep(p, w, now)) {

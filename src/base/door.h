@@ -13,6 +13,7 @@
 #define CH_DOOR_H
 
 #include "base/error.h"
+#include "base/record.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +43,8 @@ struct ch_progress {
 struct ch_patience {
     struct ch_door *door;         /* this PE's own */
     struct ch_progress *progress; /* null: nothing arrives by a network */
+    struct ch_record *record;     /* this PE's own: of calls that wait until a yield it gets the
+                                     time; may be null */
     const char *const *over; /* why the job is over; null while it is not; atomic. Or null */
     uint32_t spins;          /* polls with a pause between them, before the first yield */
     uint32_t gap;            /* then, every so many polls, one is followed by a yield; 2^i */

@@ -51,16 +51,65 @@ void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes)
 
 struct ch_doing ch_doing_unpack(uint64_t what)
 {
+    const bool is_collective = (uint8_t)what < CHORUS_COLL_COUNT;
+    const chorus_coll coll = is_collective ? (chorus_coll)(what & 255) : CHORUS_COLL_barrier;
+    const bool reduces = ch_coll_reduces(coll), has_root = ch_coll_has_root(coll);
+
     return (struct ch_doing){
         .what = (uint8_t)what,
-        .type = (uint8_t)(what >> 8),
-        .op = (uint8_t)(what >> 16 & 15),
+        .type = coll == CHORUS_COLL_barrier ? 0 : (uint8_t)(what >> 8),
+        .op = reduces ? what >> 16 & 15 : 0,
         .algo = (uint8_t)(what >> 20),
-        .is_in_place = what >> 28 & 1,
+        .is_in_place = coll < CHORUS_COLL_EVERYWHERE_COUNT ? what >> 28 & 1 : 0,
         .is_on_stream = what >> 29 & 1,
-        .is_uneven = what >> 30 & 1,
-        .root = (int32_t)(uint32_t)(what >> 32),
+        .root = has_root ? (int32_t)(uint32_t)(what >> 32) : 0,
     };
+}
+
+/* Of calls that follow each other more closely than that, not all are timed: about 2 us on x86,
+ * where reading the clock takes some 30 ticks. */
+enum { CLOSE_TICKS = 4096 };
+
+void ch_record_time(struct ch_record *record, uint64_t index)
+{
+    struct ch_entry *entry = &record->entries[index % CH_RECORD_ENTRIES];
+    const uint64_t now = ch_clock_ticks();
+    const uint64_t calls = index - __atomic_load_n(&record->timed, __ATOMIC_RELAXED);
+    const uint64_t passed = now - __atomic_load_n(&record->timed_ticks, __ATOMIC_RELAXED);
+    const uint64_t step = passed / CLOSE_TICKS < calls ? CH_RECORD_UNTIMED : 1;
+
+    __atomic_store_n(&entry->ticks, now, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->timed, index, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->timed_ticks, now, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->time_next, index + step, __ATOMIC_RELAXED);
+}
+
+void ch_record_time_running(struct ch_record *record)
+{
+    const uint64_t latest = __atomic_load_n(&record->n, __ATOMIC_RELAXED);
+    const uint64_t timed = __atomic_load_n(&record->timed, __ATOMIC_RELAXED);
+
+    for (uint64_t i = latest; i > timed && latest - i < CH_RECORD_UNTIMED; i--) {
+        struct ch_entry *entry = &record->entries[i % CH_RECORD_ENTRIES];
+
+        if (__atomic_load_n(&entry->ticks, __ATOMIC_RELAXED) == 0 &&
+            __atomic_load_n(&entry->state, __ATOMIC_RELAXED) == CH_ENTRY_RUNNING)
+            __atomic_store_n(&entry->ticks, ch_clock_ticks(), __ATOMIC_RELAXED);
+    }
+}
+
+/* When the call began, or else the last one before it whose time is known. */
+static uint64_t ticks_of(const struct ch_record *record, uint64_t index, bool *is_timed_out)
+{
+    *is_timed_out = true;
+    for (uint64_t i = index; i != 0 && index - i <= CH_RECORD_UNTIMED; i--) {
+        const struct ch_entry *entry = &record->entries[i % CH_RECORD_ENTRIES];
+        const uint64_t ticks = __atomic_load_n(&entry->ticks, __ATOMIC_ACQUIRE);
+
+        if (ticks != 0 && __atomic_load_n(&entry->number, __ATOMIC_RELAXED) == i) return ticks;
+        *is_timed_out = false;
+    }
+    return record->ticks;
 }
 
 bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_called *out)
@@ -72,7 +121,7 @@ bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_ca
     out->doing.team = (uint32_t)__atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
     out->doing.number = __atomic_load_n(&entry->call, __ATOMIC_ACQUIRE);
     out->doing.count = __atomic_load_n(&entry->count, __ATOMIC_ACQUIRE);
-    out->ticks = __atomic_load_n(&entry->ticks, __ATOMIC_ACQUIRE);
+    out->ticks = ticks_of(record, index, &out->is_timed);
     out->state = (enum ch_entry_state)__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
     out->index = index;
     return __atomic_load_n(&entry->number, __ATOMIC_RELAXED) == index;
@@ -116,10 +165,12 @@ bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b)
     const uint64_t on_stream = UINT64_C(1) << 29;
 
     return ((ch_doing_pack(a) ^ ch_doing_pack(b)) & ~on_stream) == 0 &&
-           (a->is_uneven || a->count == b->count);
+           (a->count == b->count ||
+            (ch_doing_is_collective(a) && ch_coll_is_uneven((chorus_coll)a->what)));
 }
 
-/* Since the call began, until now or until the record was copied into a file. */
+/* Since the call began, or an earlier one, until now or until the record was copied into a
+ * file. */
 static double seconds_since(const struct ch_record *record, const struct ch_called *called)
 {
     const bool is_kept = record->kept_ns != 0;
@@ -132,10 +183,6 @@ static double seconds_since(const struct ch_record *record, const struct ch_call
 
 static void collective_text(const struct ch_doing *d, char *text, size_t bytes)
 {
-    const bool combines = d->what == CHORUS_COLL_reduce ||
-                          d->what == CHORUS_COLL_reducescatter ||
-                          d->what == CHORUS_COLL_reduce_to || d->what == CHORUS_COLL_inscan ||
-                          d->what == CHORUS_COLL_exscan;
     char more[32] = "";
 
     if (d->what >= CHORUS_COLL_COUNT || d->type >= CHORUS_TYPE_COUNT ||
@@ -143,9 +190,9 @@ static void collective_text(const struct ch_doing *d, char *text, size_t bytes)
         (void)snprintf(text, bytes, "an unknown call");
         return;
     }
-    if (combines) (void)snprintf(more, sizeof(more), ", %s", op_names[d->op]);
-    if (d->what == CHORUS_COLL_broadcast || d->what == CHORUS_COLL_gather ||
-        d->what == CHORUS_COLL_scatter || d->what == CHORUS_COLL_reduce_to)
+    if (ch_coll_reduces((chorus_coll)d->what))
+        (void)snprintf(more, sizeof(more), ", %s", op_names[d->op]);
+    if (ch_coll_has_root((chorus_coll)d->what))
         (void)snprintf(more + strlen(more), sizeof(more) - strlen(more), ", root %d",
                        (int)d->root);
     if (d->what == CHORUS_COLL_barrier)
@@ -181,6 +228,7 @@ void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_
     const size_t bytes = (size_t)2 * CH_DOING_TEXT_BYTES;
     char doing[CH_DOING_TEXT_BYTES];
     struct ch_called called;
+    const char *most;
     double seconds;
 
     if (!ch_record_latest(record, &called)) {
@@ -189,19 +237,21 @@ void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_
     }
     ch_doing_text(&called.doing, doing);
     seconds = seconds_since(record, &called);
+    most = called.is_timed ? "" : "at most ";
     switch (called.state) {
     case CH_ENTRY_RUNNING:
-        (void)snprintf(text, bytes, "has been in %s, for %.3g s", doing, seconds);
+        (void)snprintf(text, bytes, "has been in %s, for %s%.3g s", doing, most, seconds);
         break;
     case CH_ENTRY_FAILED:
-        (void)snprintf(text, bytes, "failed in %s, which it began %.3g s ago", doing, seconds);
+        (void)snprintf(text, bytes, "failed in %s, which it began %s%.3g s ago", doing, most,
+                       seconds);
         break;
     case CH_ENTRY_QUEUED:
     case CH_ENTRY_ENDED:
         (void)snprintf(text, bytes,
-                       "is in no call of the library; its last was %s, which it began %.3g s "
-                       "ago",
-                       doing, seconds);
+                       "is in no call of the library; its last was %s, which it began "
+                       "%s%.3g s ago",
+                       doing, most, seconds);
         break;
     }
 }

@@ -6,12 +6,16 @@
  * record for messages about waits, chorusrun and chorus-info for reports about the job. A
  * reader never stops the writer: an entry's number is 0 while the entry changes, and a reader
  * that finds another number after reading than before drops what it read.
+ *
+ * Reading the clock takes as long as the rest of an entry, and a quarter of a small broadcast.
+ * So while calls follow each other closely, one in CH_RECORD_UNTIMED has its time; and so has
+ * a call that waits until its PE yields. Of others it is known which timed call they follow.
  */
 #ifndef CH_RECORD_H
 #define CH_RECORD_H
 
 #include "base/clock.h"
-#include "chorus/lists.h"
+#include "base/collective.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,13 +43,13 @@ enum ch_doing_what {
         CH_DOING_END
 };
 
-/* A call, as a PE made it. */
+/* A call, as a PE made it. In one that was read, what has no meaning to its collective is 0, so
+ * that calls can be compared. */
 struct ch_doing {
     uint8_t what;
     uint8_t type, op;
     uint8_t algo; /* of a collective: its id plus 1; 0: none was chosen */
     uint8_t is_in_place, is_on_stream;
-    uint8_t is_uneven; /* PEs may have other counts */
     int32_t root;
     uint32_t team; /* ch_team.number, alike on all PEs of the team */
     uint64_t
@@ -65,13 +69,13 @@ static inline enum ch_entry_state ch_entry_state_of(int status)
 /* One cache line; written by one thread at a time, all words atomic. */
 struct ch_entry {
     uint64_t number; /* of the call on this PE, from 1; 0: none, or being written */
-    uint64_t ticks;  /* ch_clock_ticks when it began */
+    uint64_t ticks;  /* ch_clock_ticks when it began; 0: not known */
     uint64_t what, where, call, count;
     uint64_t state; /* a ch_entry_state */
     uint64_t rest;
 };
 
-enum { CH_RECORD_ENTRIES = 1024 };
+enum { CH_RECORD_ENTRIES = 1024, CH_RECORD_UNTIMED = 16 };
 #define CH_RECORD_MAGIC UINT64_C(0x3164726f63657263) /* "crecord1" */
 
 struct ch_record {
@@ -81,7 +85,9 @@ struct ch_record {
     uint64_t ns, ticks;           /* of one moment */
     uint64_t n;                   /* calls so far */
     uint64_t kept_ns, kept_ticks; /* when it was copied into a file; 0 in a job */
-    uint64_t rest[8];
+    uint64_t timed, timed_ticks;  /* the last call that was timed, and its time */
+    uint64_t time_next;           /* the first call that is to be timed again */
+    uint64_t rest[5];
     struct ch_entry entries[CH_RECORD_ENTRIES]; /* call i is at i % CH_RECORD_ENTRIES */
 };
 
@@ -90,20 +96,27 @@ struct ch_called {
     struct ch_doing doing;
     uint64_t index; /* of the call on its PE; 0: no call was found */
     enum ch_entry_state state;
-    uint64_t ticks;
+    uint64_t ticks; /* when it began, or when an earlier call did */
+    bool is_timed;  /* it is the call's own time */
 };
 
 void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes);
 
 static inline uint64_t ch_doing_pack(const struct ch_doing *d)
 {
-    return (uint64_t)(uint32_t)d->root << 32 | (uint64_t)d->is_uneven << 30 |
-           (uint64_t)d->is_on_stream << 29 | (uint64_t)d->is_in_place << 28 |
-           (uint64_t)d->algo << 20 | (uint64_t)d->op << 16 | (uint64_t)d->type << 8 | d->what;
+    return (uint64_t)(uint32_t)d->root << 32 | (uint64_t)d->is_on_stream << 29 |
+           (uint64_t)d->is_in_place << 28 | (uint64_t)d->algo << 20 | (uint64_t)d->op << 16 |
+           (uint64_t)d->type << 8 | d->what;
 }
 
 /* All of it but team, number and count. */
 struct ch_doing ch_doing_unpack(uint64_t what);
+
+/* Give the call its time, and decide which is the next that gets one. */
+void ch_record_time(struct ch_record *record, uint64_t index);
+
+/* Give their time to the latest calls that have not ended and have none. */
+void ch_record_time_running(struct ch_record *record);
 
 /* A call begins; its index. is_serial: the program's threads make no calls at the same time. */
 static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch_doing *d,
@@ -120,13 +133,15 @@ static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch
     }
     entry = &record->entries[index % CH_RECORD_ENTRIES];
     __atomic_store_n(&entry->number, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&entry->ticks, ch_clock_ticks(), __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->ticks, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->what, ch_doing_pack(d), __ATOMIC_RELEASE);
     __atomic_store_n(&entry->where, d->team, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->call, d->number, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->count, d->count, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->state, state, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->number, index, __ATOMIC_RELEASE);
+    if (__builtin_expect(index >= __atomic_load_n(&record->time_next, __ATOMIC_RELAXED), 0))
+        ch_record_time(record, index);
     return index;
 }
 

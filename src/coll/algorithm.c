@@ -94,24 +94,6 @@ const size_t ch_type_align[CHORUS_TYPE_COUNT] = {
 #undef X
 };
 
-bool ch_coll_reduces(chorus_coll coll)
-{
-    return coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter ||
-           coll == CHORUS_COLL_reduce_to || coll == CHORUS_COLL_inscan ||
-           coll == CHORUS_COLL_exscan;
-}
-
-bool ch_coll_has_root(chorus_coll coll)
-{
-    return coll == CHORUS_COLL_broadcast || coll == CHORUS_COLL_gather ||
-           coll == CHORUS_COLL_scatter || coll == CHORUS_COLL_reduce_to;
-}
-
-bool ch_coll_is_uneven(chorus_coll coll)
-{
-    return coll == CHORUS_COLL_collect || coll == CHORUS_COLL_alltoallv;
-}
-
 bool ch_op_takes(chorus_op op, chorus_type type)
 {
 #define X(name, ctype, kind) \

@@ -6,7 +6,7 @@
 #ifndef CH_ALGORITHM_H
 #define CH_ALGORITHM_H
 
-#include "chorus/lists.h"
+#include "base/collective.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -205,13 +205,6 @@ extern const char *const ch_coll_names[CHORUS_COLL_COUNT];
 extern const char *const ch_type_names[CHORUS_TYPE_COUNT];
 extern const char *const ch_op_names[CHORUS_OP_COUNT];
 extern const size_t ch_type_bytes[CHORUS_TYPE_COUNT], ch_type_align[CHORUS_TYPE_COUNT];
-
-/* Does the collective combine elements? Does it have a root? */
-bool ch_coll_reduces(chorus_coll coll);
-bool ch_coll_has_root(chorus_coll coll);
-
-/* May each PE have another count? Then rules see none. */
-bool ch_coll_is_uneven(chorus_coll coll);
 
 /* May `op` be applied to `type`? */
 bool ch_op_takes(chorus_op op, chorus_type type);

@@ -14,6 +14,12 @@ struct run {
     uint32_t late_peer;
 };
 
+static void use_special(struct ch_coll *coll, const struct ch_special *special)
+{
+    coll->pattern = &special->pattern;
+    if (special->combine.next != NULL) coll->reduce = &special->combine;
+}
+
 /* Of one call's CTAs this one, which works on `part`. On failure, *late_peer is whom it waited
  * for. */
 static inline chorus_status run_cta(const struct ch_call *call, struct ch_slice part,
@@ -41,9 +47,8 @@ static inline chorus_status run_cta(const struct ch_call *call, struct ch_slice 
     coll.radix = call->radix;
     coll.remotes = team->remotes;
     coll.levels = team->levels;
-    coll.pattern = &call->pattern;
-    coll.reduce =
-        call->combine.next != NULL ? &call->combine : &ch_reduce_table[call->type][call->op];
+    coll.reduce = &ch_reduce_table[call->type][call->op];
+    if (call->special != NULL) use_special(&coll, call->special);
     coll.patience = team->refusable;
     coll.links = dup->links;
     coll.slots = dup->slots;

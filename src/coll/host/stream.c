@@ -12,6 +12,7 @@ enum { MESSAGE_BYTES = 1024 };
 
 struct item {
     struct ch_call call;
+    struct ch_special special; /* the call's, if it has something special */
     uint64_t ticket;
 };
 
@@ -44,16 +45,16 @@ static void *stream_main(void *arg)
     ch_log_name_pe(stream->pe);
     (void)pthread_mutex_lock(&stream->mutex);
     for (;;) {
-        struct item item;
+        const struct item *item;
         chorus_status status;
 
         while (stream->done == stream->pushed && !stream->is_closing)
             (void)pthread_cond_wait(&stream->queued, &stream->mutex);
         if (stream->done == stream->pushed) break;
-        item = stream->items[stream->done % CH_STREAM_DEPTH];
+        item = &stream->items[stream->done % CH_STREAM_DEPTH]; /* kept until it is done */
         (void)pthread_mutex_unlock(&stream->mutex);
-        ch_record_mark(item.call.team->record, item.call.index, CH_ENTRY_RUNNING);
-        status = ch_call_run(&item.call, item.ticket, stream->crew);
+        ch_record_mark(item->call.team->record, item->call.index, CH_ENTRY_RUNNING);
+        status = ch_call_run(&item->call, item->ticket, stream->crew);
         (void)pthread_mutex_lock(&stream->mutex);
         note_failure(stream, status);
         stream->done++;
@@ -113,6 +114,10 @@ void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call)
         (void)pthread_cond_wait(&stream->finished, &stream->mutex);
     item = &stream->items[stream->pushed % CH_STREAM_DEPTH];
     item->call = *call;
+    if (call->special != NULL) {
+        item->special = *call->special;
+        item->call.special = &item->special;
+    }
     item->ticket = ch_team_ticket(call->team, false);
     stream->pushed++;
     (void)pthread_cond_signal(&stream->queued);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collective.h: what the collectives differ in. */
+#ifndef CH_COLLECTIVE_H
+#define CH_COLLECTIVE_H
+
+#include "chorus/lists.h"
+
+#include <stdbool.h>
+
+/* Sets of collectives. */
+enum {
+#define X(coll) CH_COLLS_##coll = 1 << CHORUS_COLL_##coll,
+    CHORUS_COLL_LIST(X)
+#undef X
+        CH_COLLS_REDUCING = CH_COLLS_reduce | CH_COLLS_reducescatter | CH_COLLS_reduce_to |
+                            CH_COLLS_inscan | CH_COLLS_exscan,
+    CH_COLLS_ROOTED =
+        CH_COLLS_broadcast | CH_COLLS_gather | CH_COLLS_scatter | CH_COLLS_reduce_to,
+    CH_COLLS_UNEVEN = CH_COLLS_collect | CH_COLLS_alltoallv,
+};
+_Static_assert(CHORUS_COLL_COUNT <= 31, "a set has no room for all collectives");
+
+/* Does the collective combine elements? */
+static inline bool ch_coll_reduces(chorus_coll coll)
+{
+    return CH_COLLS_REDUCING >> coll & 1;
+}
+
+static inline bool ch_coll_has_root(chorus_coll coll)
+{
+    return CH_COLLS_ROOTED >> coll & 1;
+}
+
+/* May each PE have another count? Then rules see none. */
+static inline bool ch_coll_is_uneven(chorus_coll coll)
+{
+    return CH_COLLS_UNEVEN >> coll & 1;
+}
+
+#endif /* CH_COLLECTIVE_H */
