@@ -284,8 +284,8 @@ START_TEST(init_attr__what_is_no_attribute__is_refused)
 {
     chorusx_init_attr_t attr = {.heap = CHORUS_HEAP_host, .device = -1};
 
-    ASSERT_FAILS(chorusx_init_attr(8, &attr), CHORUS_ERR_ARG,
-                 "chorusx_init_attr: flags has bit 0x8");
+    ASSERT_FAILS(chorusx_init_attr(16, &attr), CHORUS_ERR_ARG,
+                 "chorusx_init_attr: flags has bit 0x10");
     ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_HEAP, NULL), CHORUS_ERR_ARG, "attr is null");
     ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_DEVICE, &attr), CHORUS_ERR_ARG,
                  "device is -1; expected 0 or more");
@@ -295,7 +295,22 @@ START_TEST(init_attr__what_is_no_attribute__is_refused)
     attr.heap = CHORUS_HEAP_COUNT;
     ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_HEAP, &attr), CHORUS_ERR_ARG,
                  "heap is 3; expected a CHORUS_HEAP_ constant");
+    attr.threads = CHORUS_THREAD_MULTIPLE + 1;
+    ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_THREADS, &attr), CHORUS_ERR_ARG,
+                 "attr->threads is 4; expected a CHORUS_THREAD_ constant");
     ck_assert_int_eq(chorusx_init_attr(0, NULL), CHORUS_OK);
+    chorus_finalize();
+}
+END_TEST
+
+START_TEST(init_attr__threads__are_granted)
+{
+    const chorusx_init_attr_t attr = {.threads = CHORUS_THREAD_MULTIPLE};
+    int provided = -1;
+
+    ck_assert_int_eq(chorusx_init_attr(CHORUSX_INIT_THREADS, &attr), CHORUS_OK);
+    chorus_query_thread(&provided);
+    ck_assert_int_eq(provided, CHORUS_THREAD_MULTIPLE);
     chorus_finalize();
 }
 END_TEST
@@ -609,6 +624,7 @@ int main(void)
     tcase_add_test(tcase, init_attr__what_it_says__wins_over_the_environment);
     tcase_add_test(tcase, init_attr__device__asks_for_a_heap_there);
     tcase_add_test(tcase, init_attr__what_is_no_attribute__is_refused);
+    tcase_add_test(tcase, init_attr__threads__are_granted);
     tcase_add_test(tcase, info__version_and_name__are_the_header_s);
     tcase_add_test(tcase, run_threads__again_and_beside_a_process_pe__each_is_a_job);
     tcase_add_test(tcase, run_threads__pe_finalizes_itself__is_fine);

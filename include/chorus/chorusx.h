@@ -20,6 +20,7 @@ extern "C" {
 #define CHORUSX_INIT_UNIQUEID                                      \
     4u /* rank, n_ranks and id; see chorusx_set_attr_uniqueid_args \
         */
+#define CHORUSX_INIT_THREADS 8u
 
 /* Names a job that a program puts together by itself, and is the key to it: whoever has the
  * bytes can join. */
@@ -35,6 +36,7 @@ typedef struct chorusx_init_attr_t {
     int rank;              /* the PE that this process becomes */
     int n_ranks;           /* PEs of the job */
     chorusx_uniqueid_t id; /* of the job */
+    int threads;           /* how threads will call: a CHORUS_THREAD_ constant */
 } chorusx_init_attr_t;
 
 /**
@@ -51,15 +53,16 @@ typedef struct chorusx_init_attr_t {
  *
  * Collective: every PE of the job, in place of chorus_init, with the same heap; devices
  *             may differ.
- * Threads:    one thread of the process; grants CHORUS_THREAD_SINGLE.
+ * Threads:    one thread of the process; grants the level that attr names, or
+ *             CHORUS_THREAD_SINGLE.
  * Ordering:   no PE returns before all have called.
  * Errors:     those of chorus_init; with an id, ERR_ARG where two processes are the same PE or
  *             the numbers of PEs differ, ERR_TIMEOUT, naming PEs that do not come, or where
- *             nobody listens for the id; ERR_ARG for a flag or a heap that does not exist, a
- * device that this process does not see or that goes with CHORUS_HEAP_host. For a heap on GPUs
- * ERR_SYSTEM where a PE has no driver or no GPU, ERR_UNSUPPORTED where its GPU lacks what is
- * needed, peer access to another's too, where two PEs of one process have one GPU, or the
- * library was built without CUDA; ERR_NOMEM where a GPU has no room for CHORUS_SYNC_MAX.
+ *             nobody listens for the id; ERR_ARG for a flag, a heap or a level that does not
+ * exist, a device that this process does not see or that goes with CHORUS_HEAP_host. For a heap
+ * on GPUs ERR_SYSTEM where a PE has no driver or no GPU, ERR_UNSUPPORTED where its GPU lacks
+ * what is needed, peer access to another's too, where two PEs of one process have one GPU, or
+ * the library was built without CUDA; ERR_NOMEM where a GPU has no room for CHORUS_SYNC_MAX.
  * Source:     NVSHMEM, nvshmemx_init_attr, with other flags.
  * Since:      0.1
  */

@@ -47,11 +47,18 @@ static chorus_status require_fresh(const char *function)
     return CHORUS_OK;
 }
 
+static chorus_status check_level(const char *function, const char *name, int level)
+{
+    if (level >= CHORUS_THREAD_SINGLE && level <= CHORUS_THREAD_MULTIPLE) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is %d; expected a CHORUS_THREAD_ constant, %d to %d",
+                   function, name, level, CHORUS_THREAD_SINGLE, CHORUS_THREAD_MULTIPLE);
+}
+
 static chorus_status check_attr(const char *function, unsigned flags,
                                 const chorusx_init_attr_t *attr)
 {
-    const unsigned unknown =
-        flags & ~(CHORUSX_INIT_HEAP | CHORUSX_INIT_DEVICE | CHORUSX_INIT_UNIQUEID);
+    const unsigned unknown = flags & ~(CHORUSX_INIT_HEAP | CHORUSX_INIT_DEVICE |
+                                       CHORUSX_INIT_UNIQUEID | CHORUSX_INIT_THREADS);
 
     if (unknown != 0)
         return CH_FAIL(CHORUS_ERR_ARG,
@@ -64,6 +71,8 @@ static chorus_status check_attr(const char *function, unsigned flags,
     if ((flags & CHORUSX_INIT_HEAP) != 0 && (unsigned)attr->heap >= CHORUS_HEAP_COUNT)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: heap is %d; expected a CHORUS_HEAP_ constant",
                        function, (int)attr->heap);
+    if ((flags & CHORUSX_INIT_THREADS) != 0)
+        CH_TRY(check_level(function, "attr->threads", attr->threads));
     if ((flags & CHORUSX_INIT_UNIQUEID) != 0)
         CH_TRY(ch_uniqueid_args_check(function, attr->rank, attr->n_ranks, &attr->id));
     if ((flags & CHORUSX_INIT_DEVICE) == 0) return CHORUS_OK;
@@ -128,15 +137,14 @@ int chorus_init(void)
 
 int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr)
 {
-    return start(__func__, CHORUS_THREAD_SINGLE, flags, attr);
+    const bool has_level = (flags & CHORUSX_INIT_THREADS) != 0 && attr != NULL;
+
+    return start(__func__, has_level ? attr->threads : CHORUS_THREAD_SINGLE, flags, attr);
 }
 
 int chorus_init_thread(int requested, int *provided)
 {
-    if (requested < CHORUS_THREAD_SINGLE || requested > CHORUS_THREAD_MULTIPLE)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: requested is %d; expected a CHORUS_THREAD_ constant, %d to %d",
-                       __func__, requested, CHORUS_THREAD_SINGLE, CHORUS_THREAD_MULTIPLE);
+    CH_TRY(check_level(__func__, "requested", requested));
     CH_TRY(start(__func__, requested, 0, NULL));
     *provided = requested;
     return CHORUS_OK;
