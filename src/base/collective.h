@@ -5,6 +5,7 @@
 
 #include "chorus/lists.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
 /* Sets of collectives. */
@@ -18,7 +19,7 @@ enum {
         CH_COLLS_broadcast | CH_COLLS_gather | CH_COLLS_scatter | CH_COLLS_reduce_to,
     CH_COLLS_UNEVEN = CH_COLLS_collect | CH_COLLS_alltoallv,
 };
-_Static_assert(CHORUS_COLL_COUNT <= 31, "a set has no room for all collectives");
+static_assert(CHORUS_COLL_COUNT <= 31, "a set has no room for all collectives");
 
 /* Does the collective combine elements? */
 static inline bool ch_coll_reduces(chorus_coll coll)

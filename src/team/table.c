@@ -394,7 +394,8 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
         CH_TRY(ch_device_word_wait(ch_heap_device(teams->heap), ch_team_ended(team),
                                    team->last_run.ctas));
     /* What this PE still sends to others' sync memory would come after mail by the leaders. */
-    if (team->levels != NULL) CH_TRY(ch_network_quiet(teams->network, CH_CTX_ALGORITHMS));
+    if (team->levels != NULL)
+        CH_TRY(ch_network_quiet(teams->network, CH_CTX_ALGORITHMS, CH_NET_ALL));
     CH_TRY(ch_team_meet(team));
     CH_TRY(ch_device_table_remove(teams, handle));
     if (ch_team_is_in_use(team))
