@@ -19,7 +19,8 @@ static int NVTX_API pop(nvtxDomainHandle_t domain)
     return 0;
 }
 
-int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 {
     const NvtxExportTableCallbacks *const callbacks = get_table(NVTX_ETID_CALLBACKS);

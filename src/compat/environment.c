@@ -4,6 +4,7 @@
 #include "chorus/chorusx.h"
 #include "compat/shmem_api.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,10 @@ void ch_environment_before(size_t globals_bytes)
 
 void ch_environment_after(void)
 {
-    if (chorus_my_pe() != 0) return;
+    static bool is_said; /* by an init before; one thread makes it */
+
+    if (is_said || chorus_my_pe() != 0) return;
+    is_said = true;
     if (secure_getenv("SHMEM_VERSION") != NULL)
         (void)fprintf(stdout, "%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION,
                       SHMEM_MINOR_VERSION);

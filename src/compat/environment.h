@@ -9,7 +9,7 @@
  * size is of what the program allocates: variables come on top. */
 void ch_environment_before(size_t globals_bytes);
 
-/* SHMEM_VERSION and SHMEM_INFO: PE 0 prints what they ask for. */
+/* SHMEM_VERSION and SHMEM_INFO: PE 0 prints what they ask for, once. */
 void ch_environment_after(void);
 
 #endif /* CH_COMPAT_ENVIRONMENT_H */

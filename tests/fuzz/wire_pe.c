@@ -9,6 +9,7 @@
 #include "boot/message.h"
 #include "boot/ways.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,19 +32,50 @@ static int receive_join(int sock)
     return fds[0];
 }
 
-/* The first socket stays open, since its end would end this process, and is the caller's. */
-static struct ch_boot *open_boot(int *first_out, int *launcher_out)
+/* chorusrun's end of the socket by which the PE joins next: the inherited one at first, which
+ * stays open, since its end would end this process; then that of the PE that left last. */
+static int inherited = -1, joins_by = -1;
+
+static struct ch_boot *join(void)
 {
     struct ch_boot *boot;
+    int launcher;
+
+    FUZZ_CHECK(ch_way_launcher.open(0, &boot) == CHORUS_OK);
+    launcher = receive_join(joins_by);
+    if (joins_by != inherited) (void)close(joins_by);
+    joins_by = launcher;
+    return boot;
+}
+
+/* And read what the PE has said. */
+static void leave(struct ch_boot *boot)
+{
+    char byte;
+
+    boot->ops->close(boot);
+    while (recv(joins_by, &byte, 1, MSG_DONTWAIT) == 1)
+        continue;
+}
+
+static void start_pe(void)
+{
     int pair[2];
 
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
     FUZZ_CHECK(dup2(pair[1], INHERITED) == INHERITED);
     (void)close(pair[1]);
-    FUZZ_CHECK(ch_way_launcher.open(0, &boot) == CHORUS_OK);
-    *launcher_out = receive_join(pair[0]);
-    *first_out = pair[0];
-    return boot;
+    joins_by = inherited = pair[0];
+    leave(join());
+}
+
+static int count_open(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < INHERITED; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
 }
 
 static void send_piece(int sock, struct fuzz_input *in)
@@ -89,23 +121,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct fuzz_input in = {data, data + bytes};
     const uint8_t with_fds = fuzz_byte(&in);
-    const int fd = fuzz_next_fd();
     struct ch_boot *boot;
-    int first, launcher;
+    int n_open;
 
     (void)setenv(CH_WIRE_ENV_FD, "100", 1);
     (void)setenv(CH_WIRE_ENV_PE, "0", 1);
     (void)setenv(CH_WIRE_ENV_N_PES, "2", 1);
     (void)setenv(CH_WIRE_ENV_N_CORES, "1", 1);
-    boot = open_boot(&first, &launcher);
+    if (joins_by < 0) start_pe();
+    n_open = count_open();
+    boot = join();
     for (int i = 0; i < PIECES_MAX && in.at < in.end; i++)
-        send_piece(launcher, &in);
-    (void)shutdown(launcher, SHUT_WR); /* no wait without end */
+        send_piece(joins_by, &in);
+    (void)shutdown(joins_by, SHUT_WR); /* no wait without end */
     exchange(boot, with_fds & 1);
     exchange(boot, with_fds & 2);
-    boot->ops->close(boot);
-    (void)close(first);
-    (void)close(launcher);
-    FUZZ_CHECK(fuzz_next_fd() == fd);
+    leave(boot);
+    FUZZ_CHECK(count_open() == n_open);
     return 0;
 }
