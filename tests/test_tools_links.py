@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""chorus-info links: each PE's way to each other, and why the other ways were not taken.
+"""chorus-info links: each PE's way to each other, and why the other ways were not taken; networks that
+cannot be are refused alike on all PEs.
 
 Usage: test_tools_links.py CHORUSRUN CHORUS_INFO
 """
@@ -29,18 +30,44 @@ CASES = [
     ({"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "mapped"}, 1,
      [r"chorus-info: chorus_init: no network reaches the PEs of other hosts: none is allowed; CHORUS_TRANSPORT is \"mapped\""]),
 ]
+# What a job is not started with: every PE says the same.
+NO_OFI = "this library was built without libfabric|libfabric.so"
+REFUSED = [
+    ({"CHORUS_TRANSPORT": "verbs", "CHORUS_VERBS": "none0"}, "this host has no RDMA device|built without libibverbs"),
+    ({"CHORUS_TRANSPORT": "ofi", "FI_PROVIDER": "^ofi_rxm,ofi_rxd,shm,sockets,net,sm2"},
+     f"no provider has reliable datagrams with messages in order and remote memory access|{NO_OFI}"),
+    ({"CHORUS_TRANSPORT": "ofi", "CHORUS_NET": "none0"}, f'CHORUS_NET is "none0"; expected a domain of a provider|{NO_OFI}'),
+    ({"CHORUS_TRANSPORT": "tcp", "CHORUS_NET": "none0"}, 'CHORUS_NET is "none0"; expected a network interface that is up .*: lo'),
+    ({"CHORUS_TRANSPORT": "tpc"}, 'CHORUS_TRANSPORT is "tpc", with "tpc"; expected names of mapped verbs ofi tcp loop'),
+]
 
 
-def check(chorusrun, info, environment, status, lines):
+def run(chorusrun, environment, pes, *command):
     environ = {name: value for name, value in os.environ.items() if name not in ("CHORUS_TRANSPORT", "CHORUS_NODES")}
-    done = subprocess.run([chorusrun, "-n", str(PES), "--timeout", "50", info, "links"], capture_output=True, text=True,
-                          timeout=60, check=False, env={**environ, **environment})
-    said = done.stdout + done.stderr
-    wrong = [line for line in lines if not re.search(f"^{line}$", said, re.M)]
-    if done.returncode == status and not wrong:
+    done = subprocess.run([chorusrun, "-n", str(pes), "--timeout", "50", *command], capture_output=True, text=True, timeout=60,
+                          check=False, env={**environ, **environment})
+    return done.returncode, done.stdout + done.stderr
+
+
+def check_refused(chorusrun, info, environment, says):
+    """The shell ends with 0, so that no PE is ended before it has said why."""
+    pes = 3
+    _, said = run(chorusrun, environment, pes, "sh", "-c", f"{info} links 2>&1; true")
+    lines = said.splitlines()
+    if len(lines) == pes and len(set(lines)) == 1 and re.search(f"^chorus-info: .*({says})", lines[0]):
         return True
-    print(f"{environment}: status {done.returncode}, expected {status}; not there: {wrong}\n{said}")
+    print(f"{environment}: not {pes} times alike '{says}':\n{said}")
     return False
 
 
-sys.exit(not all([check(sys.argv[1], sys.argv[2], *case) for case in CASES]))
+def check(chorusrun, info, environment, status, lines):
+    found, said = run(chorusrun, environment, PES, info, "links")
+    wrong = [line for line in lines if not re.search(f"^{line}$", said, re.M)]
+    if found == status and not wrong:
+        return True
+    print(f"{environment}: status {found}, expected {status}; not there: {wrong}\n{said}")
+    return False
+
+
+sys.exit(not all([check(sys.argv[1], sys.argv[2], *case) for case in CASES] +
+                 [check_refused(sys.argv[1], sys.argv[2], *case) for case in REFUSED]))

@@ -59,6 +59,12 @@ static bool is_wanted_by_name(const struct ch_options *options)
     return options->transport[0] != '^' && strstr(options->transport, "ofi") != NULL;
 }
 
+/* Providers in layers may pass over the domain that was asked for. */
+static bool is_of_domain(const struct fi_info *info, const struct ch_options *options)
+{
+    return *options->net == '\0' || strcmp(info->domain_attr->name, options->net) == 0;
+}
+
 static struct fi_info *make_hints(const struct ch_options *options, uint64_t order)
 {
     struct fi_info *hints = fi_allocinfo();
@@ -88,7 +94,8 @@ static int look_for(const struct ch_options *options, uint64_t order, struct fi_
     fi_freeinfo(hints);
     if (error != 0) return error;
     for (each = all; each != NULL; each = each->next)
-        if (is_wanted_by_name(options) || !is_software(each)) break;
+        if ((is_wanted_by_name(options) || !is_software(each)) && is_of_domain(each, options))
+            break;
     *info_out = each != NULL ? fi_dupinfo(each) : NULL;
     fi_freeinfo(all);
     return 0;
@@ -133,6 +140,12 @@ static chorus_status find_provider(struct ch_net *net)
                       "memory access (fi_info lists them)",
                       error);
     if (net->info != NULL) return CHORUS_OK;
+    if (*net->terms.options->net != '\0')
+        return CH_FAIL(
+            is_wanted_by_name(net->terms.options) ? CHORUS_ERR_ARG : CHORUS_ERR_UNSUPPORTED,
+            "libfabric: CHORUS_NET is \"%s\"; expected a domain of a provider; fi_info "
+            "lists them",
+            net->terms.options->net);
     return only_sockets();
 }
 

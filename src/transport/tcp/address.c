@@ -58,6 +58,17 @@ static void collect(const struct ifaddrs *all, const char *interface, bool loopb
     }
 }
 
+/* Is it among these, each of which has a space before it? */
+static bool has_word(const char *names, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (const char *at = names; (at = strchr(at, ' ')) != NULL;)
+        if (strncmp(++at, name, length) == 0 && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
 static chorus_status refuse(const struct ifaddrs *all, const char *interface)
 {
     char names[NAMES_BYTES] = "";
@@ -65,7 +76,8 @@ static chorus_status refuse(const struct ifaddrs *all, const char *interface)
     size_t used = 0;
 
     for (const struct ifaddrs *each = all; each != NULL; each = each->ifa_next)
-        if (address_of(each, &address) && used < sizeof(names))
+        if (address_of(each, &address) && used < sizeof(names) &&
+            !has_word(names, each->ifa_name))
             used += (size_t)snprintf(names + used, sizeof(names) - used, " %s", each->ifa_name);
     if (*interface == '\0')
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "tcp: this host has no network address");
