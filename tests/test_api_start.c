@@ -4,6 +4,7 @@
  * PEs are threads, so that all of it is in this process.
  */
 #include "api/context.h"
+#include "api/ctx.h"
 
 #include "chorus/chorus.h"
 
@@ -139,6 +140,22 @@ START_TEST(start__of_many_pes__backs_little_memory)
 }
 END_TEST
 
+/* On the transport, a context of the program is an ordering domain of its own. */
+START_TEST(context__made_by_the_program__is_not_that_of_algorithms)
+{
+    ch_team_handle team;
+    chorus_ctx_t ctx;
+    uint32_t number;
+
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    ck_assert_int_eq(chorus_ctx_create(0, &ctx), CHORUS_OK);
+    ck_assert_int_eq(ch_ctx_find(ch_context_get(), "test", ctx, &number, &team), CHORUS_OK);
+    ck_assert_uint_eq(number, CH_CTX_PROGRAM);
+    chorus_ctx_destroy(ctx);
+    chorus_finalize();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("api_start");
@@ -146,6 +163,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int n_failed;
 
+    tcase_add_test(tcase, context__made_by_the_program__is_not_that_of_algorithms);
     tcase_add_test(tcase, start__of_many_pes__takes_six_short_exchanges);
     tcase_add_test(tcase, start__of_many_pes__backs_little_memory);
     suite_add_tcase(suite, tcase);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A transport's table must say what it has: each entry that disagrees with its bit is named. */
+#include "transport/net.h"
 #include "transport/transport.h"
 
 #include <check.h>
@@ -65,6 +66,20 @@ START_TEST(transport_check__no_name_open_or_close__is_refused)
 }
 END_TEST
 
+/* A quiet of the program must not wait for algorithms, nor they for a program's context. */
+START_TEST(net_count__any_context__is_not_that_of_algorithms)
+{
+    enum { COUNTS = 16 };
+
+    for (uint32_t ctx = CH_CTX_PROGRAM; ctx < 100; ctx++) {
+        ck_assert_uint_ge(ch_net_count_of(ctx, COUNTS), CH_CTX_PROGRAM);
+        ck_assert_uint_lt(ch_net_count_of(ctx, COUNTS), COUNTS);
+    }
+    ck_assert_uint_eq(ch_net_count_of(CH_CTX_DEFAULT, COUNTS), CH_CTX_DEFAULT);
+    ck_assert_uint_eq(ch_net_count_of(CH_CTX_ALGORITHMS, COUNTS), CH_CTX_ALGORITHMS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("transport_check");
@@ -72,6 +87,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
+    tcase_add_test(tcase, net_count__any_context__is_not_that_of_algorithms);
     tcase_add_test(tcase, transport_check__mapped__is_whole);
     tcase_add_test(tcase, transport_check__entry_missing__is_named);
     tcase_add_test(tcase, transport_check__bit_missing__is_named);

@@ -20,7 +20,8 @@
 
 struct ch_crew; /* worker threads for calls of several CTAs */
 
-/* A context of the program; its number on the transport is the slot's, from 1. */
+/* A context of the program; its number on the transport is the slot's, from
+ * CH_CTX_PROGRAM. */
 #define CH_CTX_SLOTS 1024
 struct ch_ctx_slot {
     uint32_t state; /* generation * 2, and 1 while it is one; atomic */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ctx.c: contexts of the program. A handle is slot + 1 + generation * slots, so that one which
- * was destroyed is recognised; slot + 1 is the transport's number.
+ * was destroyed is recognised; slot + CH_CTX_PROGRAM is the transport's number.
  */
 #include "api/ctx.h"
 
@@ -26,7 +26,7 @@ chorus_status ch_ctx_find(const struct ch_context *context, const char *function
     if (state % 2 == 0 || handle_of(slot, state) != (uintptr_t)ctx)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: ctx %p is no context of this PE, or was destroyed",
                        function, (void *)ctx);
-    *number_out = slot + 1;
+    *number_out = CH_CTX_PROGRAM + slot;
     *team_out = s->team;
     return CHORUS_OK;
 }
@@ -109,7 +109,7 @@ static chorus_status destroy(const char *function, chorus_ctx_t ctx)
                        function);
     CH_TRY(ch_ctx_find(context, function, ctx, &number, &team));
     CH_TRY(context->link->quiet(context->transport, number));
-    slot = &context->ctxs[number - 1];
+    slot = &context->ctxs[number - CH_CTX_PROGRAM];
     (void)__atomic_add_fetch(&slot->state, 1, __ATOMIC_RELEASE);
     return CHORUS_OK;
 }

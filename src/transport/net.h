@@ -52,6 +52,15 @@ enum {
 };
 #define CH_NET_ALL UINT32_MAX /* every peer */
 
+/* Where a network counts what is under way in `counts` counts, which of them is a context's:
+ * the first two, the default one and that of algorithms, share theirs with no other. */
+static inline uint32_t ch_net_count_of(uint32_t ctx, uint32_t counts)
+{
+    enum { ALONE = 2 };
+
+    return ctx < ALONE ? ctx : ALONE + (ctx - ALONE) % (counts - ALONE);
+}
+
 #define CH_NET_NO_MAP PTRDIFF_MIN
 
 struct ch_net_terms {

@@ -5,8 +5,8 @@
  * A null entry means "cannot": the matching CH_CAP_ bit must then be clear (checked once, at
  * registration). The data path neither allocates, locks nor logs (but for cuda, whose
  * operations take microseconds anyway). `ctx` is an ordering and completion domain;
- * CH_CTX_DEFAULT is the only one yet, besides that of algorithms: what they send is waited for
- * by themselves, and a quiet of the program need not ask every peer for it. Every address
+ * algorithms have one of their own: what they send is waited for by themselves, and a quiet of
+ * the program need not ask every peer for it. Every address
  * called symmetric is this PE's own address of the object; callers have checked it and pe.
  * Whatever stores to a peer's memory looks at the peer's door afterwards. All functions set
  * *_out only when they return CHORUS_OK.
@@ -41,6 +41,7 @@ enum {
 
 #define CH_CTX_DEFAULT 0u
 #define CH_CTX_ALGORITHMS 1u /* routes */
+#define CH_CTX_PROGRAM 2u    /* the first that a program makes */
 
 /* Data, and a word of 8 bytes that is changed after it is there. */
 struct ch_put_signal {

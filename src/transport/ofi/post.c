@@ -94,7 +94,7 @@ static bool post(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_
         ch_ofi_flush(net, pe);
         if (!may_wait(net, pe, steps, &start_ns)) return false;
     }
-    link->ctx_posted[ctx % CH_OFI_CTXS] = ++link->posted;
+    link->ctx_posted[ch_net_count_of(ctx, CH_OFI_CTXS)] = ++link->posted;
     return true;
 }
 
@@ -194,7 +194,7 @@ static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_
 
     if (op == NULL) return;
     op->pe = pe;
-    op->ctx = ctx % CH_OFI_CTXS;
+    op->ctx = ch_net_count_of(ctx, CH_OFI_CTXS);
     if (describe_memory(net, op, memory.iov_base, memory.iov_len, &desc) != CHORUS_OK) {
         ch_ofi_fail(net, pe, FI_ENOMEM, "memory cannot be registered");
         return;
@@ -265,18 +265,19 @@ void ch_ofi_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const 
 static bool is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     ch_ofi_flush(net, pe);
-    return net->links[pe].has_failed || net->links[pe].bulks_of[ctx % CH_OFI_CTXS] == 0;
+    return net->links[pe].has_failed ||
+           net->links[pe].bulks_of[ch_net_count_of(ctx, CH_OFI_CTXS)] == 0;
 }
 
 static bool is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     const struct ch_frame head = {.kind = CH_FRAME_ASK};
     struct ch_ofi_link *link = &net->links[pe];
-    const uint64_t last = link->ctx_posted[ctx % CH_OFI_CTXS];
+    const uint64_t last = link->ctx_posted[ch_net_count_of(ctx, CH_OFI_CTXS)];
 
     if (link->asked < last && !is_pending_full(link)) {
         if (!post(net, ctx, pe, &head, NULL, 0)) return true;
-        link->ctx_posted[ctx % CH_OFI_CTXS] = last;
+        link->ctx_posted[ch_net_count_of(ctx, CH_OFI_CTXS)] = last;
         expect(link, NULL);
     }
     return is_sent(net, ctx, pe) && link->done >= last;

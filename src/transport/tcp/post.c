@@ -19,7 +19,7 @@ static struct ch_tcp_slot *post(struct ch_net *net, uint32_t ctx, uint32_t pe,
     if (slot == NULL) return NULL;
     slot->head.kind = (uint8_t)kind;
     slot->head.there = (uintptr_t)there;
-    link->ctx_posted[ctx % CH_TCP_CTXS] = slot->serial;
+    link->ctx_posted[ch_net_count_of(ctx, CH_TCP_CTXS)] = slot->serial;
     return slot;
 }
 
@@ -36,7 +36,7 @@ void ch_tcp_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, cons
     } else {
         slot->body = src;
         slot->body_bytes = bytes;
-        net->links[pe]->ctx_borrowed[ctx % CH_TCP_CTXS] = slot->serial;
+        net->links[pe]->ctx_borrowed[ch_net_count_of(ctx, CH_TCP_CTXS)] = slot->serial;
     }
 }
 
@@ -101,13 +101,13 @@ typedef bool (*is_over_fn)(struct ch_net *net, struct ch_tcp_link *link, uint32_
 static bool is_sent(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
 {
     ch_tcp_flush(net, link);
-    return link->sent >= link->ctx_borrowed[ctx % CH_TCP_CTXS];
+    return link->sent >= link->ctx_borrowed[ch_net_count_of(ctx, CH_TCP_CTXS)];
 }
 
 /* Whoever wants to know asks; the next who wants to know the same does not. */
 static bool is_done(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
 {
-    const uint64_t last = link->ctx_posted[ctx % CH_TCP_CTXS];
+    const uint64_t last = link->ctx_posted[ch_net_count_of(ctx, CH_TCP_CTXS)];
 
     if (link->done >= last) return true;
     if (link->asked < last && !ch_tcp_is_pending_full(link)) {
