@@ -181,6 +181,24 @@ START_TEST(place__cores_for_all__each_pe_has_one_of_its_own)
 }
 END_TEST
 
+/* What is left of the cores is for the threads that make progress. */
+START_TEST(place__cores_are_left__pes_are_told_which)
+{
+    char mine[TEXT_BYTES];
+    const int n = count_cores();
+
+    RUN("-n", "1", "sh", "-c", "grep Cpus_allowed_list: /proc/self/status; echo $CHORUS_SPARE");
+    ASSERT_STATUS(0);
+    ck_assert_int_eq(sscanf(r.text[0], "Cpus_allowed_list: %15s", mine), 1);
+    ck_assert_int_eq(strchr(r.text[0], '\n')[1] != '\n', n > 1);
+    if (n == 2) ck_assert_int_eq(count(r.text[0], mine), 1);
+    (void)snprintf(mine, sizeof(mine), "%d", n);
+    RUN("-n", mine, "sh", "-c", "echo left: $CHORUS_SPARE");
+    ASSERT_STATUS(0);
+    ck_assert_int_eq(count(r.text[0], "left:\n"), n);
+}
+END_TEST
+
 START_TEST(place__too_few_cores__nobody_is_bound)
 {
     const int n = count_cores() + 1;
@@ -260,6 +278,7 @@ static void add_running(TCase *tc)
     tcase_add_test(tc, program__missing__one_message_and_127);
     tcase_add_test(tc, program__not_executable__one_message_and_126);
     tcase_add_test(tc, program__interpreter_missing__is_said);
+    tcase_add_test(tc, place__cores_are_left__pes_are_told_which);
     tcase_add_test(tc, place__cores_for_all__each_pe_has_one_of_its_own);
     tcase_add_test(tc, place__too_few_cores__nobody_is_bound);
     tcase_add_loop_test(tc, files__few_allowed__exchange_works, 0, COUNT_OF(few_files));

@@ -12,6 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* Of a list of hardware threads as text; a longer one is left out. */
+enum { SPARE_BYTES = 256 };
+
 /* What a new process needs to become a PE. */
 struct start {
     uint32_t i;                /* which of this launcher's */
@@ -24,6 +27,7 @@ struct start {
     pid_t launcher;
     uint32_t n_cores;
     const struct ch_place *place; /* null: not bound */
+    char spare[SPARE_BYTES];      /* the cores that no PE is bound to; "" if none are left */
     const sigset_t *mask;
     struct rlimit files;
 };
@@ -69,6 +73,10 @@ static void child_variables(const struct start *s, const struct args *args)
     set_number(CH_WIRE_ENV_N_PES, args->n);
     set_number(CH_WIRE_ENV_N_CORES, s->n_cores);
     set_number(CH_WIRE_ENV_FD, s->sock);
+    if (s->spare[0] != '\0')
+        (void)setenv(CH_WIRE_ENV_SPARE, s->spare, 1);
+    else
+        (void)unsetenv(CH_WIRE_ENV_SPARE);
     (void)unsetenv(CH_WIRE_ENV_ROOT);
     (void)unsetenv(CH_WIRE_ENV_SECRET_FD);
     if (s->secret < 0) return;
@@ -208,12 +216,14 @@ void spawn_all(struct job *job, const struct share *share, const sigset_t *mask)
 {
     struct ch_place *place = ch_place_open();
     const uint32_t n_cores = place != NULL ? ch_place_cores(place) : 1;
+    const uint32_t n_beside = share != NULL ? share->n_beside : job->n_pes;
     struct start s = {.share = share, .launcher = getpid(), .mask = mask};
     int ends[2], error = 0;
 
     s.n_cores = count_cores(job, share, n_cores);
     s.files = raise_files();
-    if (n_cores >= (share != NULL ? share->n_beside : job->n_pes)) s.place = place;
+    if (n_cores >= n_beside) s.place = place;
+    if (s.place != NULL) ch_place_spare(s.place, n_beside, s.spare, sizeof(s.spare));
     if (make_pipe(ends) != 0) {
         job_end(job, STATUS_CANNOT_RUN, "cannot make a pipe: %s", strerror(errno));
         ch_place_close(place);

@@ -69,6 +69,7 @@ struct ch_boot {
     uint32_t me, n;      /* this PE, and PEs of the job */
     uint32_t n_cores;    /* cores that all PEs of this host may use together */
     uint64_t timeout_ns; /* how long exchange waits for the slowest PE; 0: for ever */
+    const char *spare;   /* hardware threads that no PE is bound to, see place.h; or null */
 
     /* Set by ch_boot_locate, and freed by close. */
     uint32_t n_nodes;         /* hosts of the job; 0 before */

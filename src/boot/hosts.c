@@ -49,9 +49,13 @@ static chorus_status hosts_open(uint64_t timeout_ns, struct ch_boot **boot_out)
     start.n_cores = start.agent->n_cores;
     start.root = secure_getenv(CH_WIRE_ENV_ROOT);
     status = read_secret(start.secret);
-    if (status == CHORUS_OK) return ch_boot_tree(&start, boot_out);
-    start.agent->ops->close(start.agent);
-    return status;
+    if (status != CHORUS_OK) {
+        start.agent->ops->close(start.agent);
+        return status;
+    }
+    CH_TRY(ch_boot_tree(&start, boot_out));
+    (*boot_out)->spare = secure_getenv(CH_WIRE_ENV_SPARE);
+    return CHORUS_OK;
 }
 
 static bool hosts_applies(char why_out[CH_WAY_WHY_BYTES])

@@ -236,7 +236,8 @@ static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_ou
                                     .me = (uint32_t)me,
                                     .n = (uint32_t)n,
                                     .n_cores = (uint32_t)n_cores,
-                                    .timeout_ns = timeout_ns},
+                                    .timeout_ns = timeout_ns,
+                                    .spare = secure_getenv(CH_WIRE_ENV_SPARE)},
                                    -1,
                                    (int)inherited,
                                    0};

@@ -40,6 +40,8 @@ enum {
 #define CH_WIRE_ENV_N_PES "CHORUS_N_PES"
 #define CH_WIRE_ENV_N_CORES "CHORUS_N_CORES"
 #define CH_WIRE_ENV_FD "CHORUS_BOOT_FD"
+/* Where PEs are bound to cores: the hardware threads of the other cores, such as "8-15". */
+#define CH_WIRE_ENV_SPARE "CHORUS_SPARE"
 
 /* And on several hosts: where chorusrun listens, as ch_tree_join takes it, and a descriptor
  * that holds the job's secret. */

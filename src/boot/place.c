@@ -91,6 +91,34 @@ int ch_place_bind(const struct ch_place *place, uint32_t i)
     return rc;
 }
 
+void ch_place_spare(const struct ch_place *place, uint32_t n, char *text_out, size_t bytes)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+
+    *text_out = '\0';
+    for (hwloc_obj_t o = NULL; set != NULL && (o = hwloc_get_next_obj_by_type(
+                                                   place->topology, place->unit, o)) != NULL;)
+        if (hwloc_bitmap_intersects(o->cpuset, place->allowed) && (n == 0 || n-- == 0))
+            (void)hwloc_bitmap_or(set, set, o->cpuset);
+    if (set != NULL && hwloc_bitmap_and(set, set, place->allowed) == 0 &&
+        hwloc_bitmap_list_snprintf(text_out, bytes, set) >= (int)bytes)
+        *text_out = '\0';
+    hwloc_bitmap_free(set);
+}
+
+int ch_place_move_thread(const char *text)
+{
+    struct ch_place *place = ch_place_open();
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    int rc = -1;
+
+    if (place != NULL && set != NULL && hwloc_bitmap_list_sscanf(set, text) == 0)
+        rc = hwloc_set_cpubind(place->topology, set, HWLOC_CPUBIND_THREAD);
+    hwloc_bitmap_free(set);
+    ch_place_close(place);
+    return rc;
+}
+
 uint32_t ch_place_count_cores(void)
 {
     struct ch_place *place = ch_place_open();

@@ -3,6 +3,7 @@
 #ifndef CH_PLACE_H
 #define CH_PLACE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct ch_place;
@@ -19,6 +20,13 @@ uint32_t ch_place_cores(const struct ch_place *place);
 /* Bind the calling process to core i of those, 0 <= i < ch_place_cores. Returns 0, or -1 if
  * the system refuses. */
 int ch_place_bind(const struct ch_place *place, uint32_t i);
+
+/* The hardware threads that this process may use of the other cores than the first n, as hwloc
+ * writes lists: "8-15"; "" if there are none, or more than the text has room for. */
+void ch_place_spare(const struct ch_place *place, uint32_t n, char *text_out, size_t bytes);
+
+/* Let the calling thread run on these alone. Returns 0, or -1 if it cannot. */
+int ch_place_move_thread(const char *text);
 
 /* ch_place_cores, without keeping the place. */
 uint32_t ch_place_count_cores(void);

@@ -4,11 +4,13 @@
  *
  * A PE that waits looks at its network all the time, and the thread would only be in its way.
  * So the thread naps as long as it sees that the PE was at the network since it last looked,
- * and otherwise sleeps until something arrives. A PE that is about to sleep ends the nap.
+ * and otherwise sleeps until something arrives. A PE that is about to sleep ends the nap. Where
+ * PEs are bound to cores and some are left, the thread runs on those.
  */
 #include "transport/network_state.h"
 
 #include "base/log.h"
+#include "boot/place.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -69,6 +71,8 @@ static void *pump_main(void *arg)
     uint64_t seen = 0;
 
     ch_log_name_pe((int)network->me);
+    if (network->boot->spare != NULL && ch_place_move_thread(network->boot->spare) != 0)
+        CH_LOG(INFO, "the thread that makes progress stays on the core of its PE");
     while (!__atomic_load_n(&network->is_ending, __ATOMIC_ACQUIRE)) {
         const uint64_t visits = __atomic_load_n(&network->visits, __ATOMIC_RELAXED);
 
