@@ -288,10 +288,30 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
     (void)device, (void)event;
 }
 
-chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
-                                 const uint64_t *word, uint64_t least)
+void *ch_device_stream(const struct ch_device *device)
 {
-    (void)device, (void)stream, (void)word, (void)least;
+    (void)device;
+    return NULL;
+}
+
+chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, void *dst,
+                                 const void *src, size_t bytes)
+{
+    (void)stream;
+    return ch_device_copy(device, dst, src, bytes);
+}
+
+chorus_status ch_device_put_store(const struct ch_device *device, void *stream, uint64_t *word,
+                                  uint64_t value)
+{
+    (void)stream;
+    return ch_device_store(device, word, value, sizeof(*word));
+}
+
+chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
+                                 const uint64_t *word, uint64_t value, bool is_exact)
+{
+    (void)device, (void)stream, (void)word, (void)value, (void)is_exact;
     return CHORUS_OK;
 }
 
@@ -325,10 +345,10 @@ chorus_status ch_amo_load(const struct ch_device *device)
 }
 
 /* An addition; the others are the kernel's own affair. */
-chorus_status ch_amo_launch(const struct ch_device *device,
+chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                             const struct ch_amo_request *request)
 {
-    (void)device;
+    (void)device, (void)stream;
     if (request->op != CH_AMO_ADD) return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "not in the fake");
     if (request->bytes == sizeof(uint32_t))
         *request->fetched = __atomic_fetch_add((uint32_t *)request->word,

@@ -127,9 +127,49 @@ static void put_signal__bad_arguments__are_named(void)
     chorus_free(dest);
 }
 
+/* A stream waits for a signal before it sends on: the word goes round all PEs by streams alone.
+ */
+static void stream__waits_for_a_signal__then_sends_on(void)
+{
+    const int me = api_me(), n = api_n(), next = (me + 1) % n;
+    uint64_t *signal = chorus_calloc(1, sizeof(*signal));
+    int *word = chorus_calloc(2, sizeof(*word)), got = -1, one = 1000;
+    chorus_stream_t stream;
+
+    EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
+    for (uint64_t round = 1; round <= 3; round++) {
+        if (me == 0) word[0] = (int)round;
+        if (me == 0)
+            EXPECT(chorusx_int_put_signal_on_stream(word, word, 1, signal, 1, CHORUS_SIGNAL_ADD,
+                                                    next, stream) == 0);
+        EXPECT(chorusx_signal_wait_until_on_stream(signal, CHORUS_CMP_GE, round, stream) == 0);
+        if (me != 0)
+            EXPECT(chorusx_int_put_signal_on_stream(word, word, 1, signal, 1, CHORUS_SIGNAL_ADD,
+                                                    next, stream) == 0);
+        EXPECT(chorusx_int_get_on_stream(&got, word, 1, me, stream) == 0);
+        EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK);
+        EXPECT(got == (int)round);
+        chorus_barrier_all();
+    }
+    EXPECT(chorusx_int_put_on_stream(word + 1, &one, 1, next, stream) == 0);
+    EXPECT(chorusx_quiet_on_stream(stream) == 0);
+    EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK);
+    chorus_barrier_all();
+    EXPECT(word[1] == one);
+    EXPECT(chorusx_signal_wait_until_on_stream(signal, 77, 1, stream) == CHORUS_ERR_ARG);
+    EXPECT(chorusx_signal_op_on_stream(signal, 1, CHORUS_SIGNAL_SET, n, stream) ==
+           CHORUS_ERR_ARG);
+    EXPECT(chorusx_quiet_on_stream(NULL) == CHORUS_ERR_ARG);
+    chorus_barrier_all();
+    EXPECT(chorusx_stream_destroy(stream) == CHORUS_OK);
+    chorus_free(word);
+    chorus_free(signal);
+}
+
 #define TESTS(X)                                            \
     X(put_signal__every_type_and_size__data_is_there_first) \
     X(put_signal__all_to_one_with_add__counts_arrivals)     \
     X(put_signal__count_zero__signals_all_the_same)         \
-    X(put_signal__bad_arguments__are_named)
+    X(put_signal__bad_arguments__are_named)                 \
+    X(stream__waits_for_a_signal__then_sends_on)
 API_MAIN(TESTS)

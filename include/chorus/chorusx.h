@@ -185,8 +185,8 @@ CHORUS_API chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handl
 CHORUS_API void chorusx_raise(int code);
 
 /**
- * Ask how far this PE is: 0 before its first chorus_init, 1 in the job, 2 after chorus_finalize,
- * and in a child that a PE forked.
+ * Ask how far this PE is: 0 before its first chorus_init, 1 in the job, 2 after
+ * chorus_finalize, and in a child that a PE forked.
  *
  * Collective: no, any PE.
  * Threads:    any, at any time, also outside a job.
@@ -267,6 +267,29 @@ typedef struct chorusx_heap_info_t {
  * Since:      0.1
  */
 CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
+
+/**
+ * Make memory of the program a part of the symmetric heap, where it stays at its address; or
+ * give it back, with its contents.
+ *
+ * @param addr    [in,out] whole pages, which the program may write: from mmap or aligned_alloc,
+ *                not on a stack. Addresses may differ from PE to PE
+ * @param bytes   a multiple of the page size, the same on every PE
+ * @param object  what chorusx_buffer_register_symmetric gave: the symmetric address of the same
+ *                memory, which calls take
+ *
+ * Collective: every PE of the job, in the same order of such calls and of allocations.
+ * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams; no other
+ *             touches the memory meanwhile.
+ * Ordering:   a barrier over the job on return, and on entry of the call that gives it back.
+ * Errors:     null and a message: ERR_ARG for what is not whole pages, ERR_NOMEM where the
+ *             heap is full, ERR_UNSUPPORTED where it is on GPUs. ERR_ARG for an object that is
+ *             not one.
+ * Source:     NVSHMEM, nvshmemx_buffer_register_symmetric and its kin.
+ * Since:      0.1
+ */
+CHORUS_API void *chorusx_buffer_register_symmetric(void *addr, size_t bytes);
+CHORUS_API int chorusx_buffer_unregister_symmetric(void *object);
 
 /* --- teams ------------------------------------------------------------------------------ */
 /**
@@ -548,6 +571,78 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_UNEVEN_ON_STREAM)
         chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream);
 CHORUS_REDUCE_ARITHMETIC_TYPES(CHORUS_DECLARE_SCAN_ON_STREAM)
 #undef CHORUS_DECLARE_SCAN_ON_STREAM
+
+/* --- one-sided calls on streams ------------------------------------------------------------
+ */
+/**
+ * As chorus_T_put, chorus_T_get and chorus_T_put_signal, queued on a stream.
+ *
+ * @param dest      [out] as of the blocking call; of a get not to be read until then
+ * @param source    [in] as of the blocking call; not to be written until then
+ * @param nelems    elements; 0 does nothing, or only signals
+ * @param bytes     of the mem forms, in place of nelems
+ * @param sig_addr  [out] the word: symmetric, on pe, outside dest
+ * @param signal    the value to set or to add
+ * @param sig_op    CHORUS_SIGNAL_SET or CHORUS_SIGNAL_ADD
+ * @param pe        number in the job
+ * @param stream    of this PE; null on GPUs alone
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time.
+ * Ordering:   returns at once, unless very many calls are queued. Runs in stream order: what is
+ *             queued behind a get finds dest filled, behind a put source may be written. A
+ *             put is complete after chorusx_quiet_on_stream.
+ * Errors:     those of the blocking call, and ERR_ARG for stream; nothing is queued. Failures
+ *             of the run come from chorusx_stream_synchronize.
+ * Source:     NVSHMEM, nvshmemx_put_on_stream and its kin; there they return nothing.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                                        chorus_stream_t stream);
+CHORUS_API int chorusx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                                        chorus_stream_t stream);
+CHORUS_API int chorusx_putmem_signal_on_stream(void *dest, const void *source, size_t bytes,
+                                               uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                               int pe, chorus_stream_t stream);
+#define CHORUS_DECLARE_RMA_ON_STREAM(NAME, T, kind)                                        \
+    CHORUS_API int chorusx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, \
+                                                  int pe, chorus_stream_t stream);         \
+    CHORUS_API int chorusx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, \
+                                                  int pe, chorus_stream_t stream);         \
+    CHORUS_API int chorusx_##NAME##_put_signal_on_stream(                                  \
+        T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal,      \
+        int sig_op, int pe, chorus_stream_t stream);
+CHORUS_RMA_TYPES(CHORUS_DECLARE_RMA_ON_STREAM)
+#undef CHORUS_DECLARE_RMA_ON_STREAM
+
+/**
+ * Update a signal at a PE, wait for one of this PE, or complete this PE's puts and atomics, in
+ * the order of a stream.
+ *
+ * @param sig_addr   [in,out] the word: symmetric, 8-byte aligned; on pe, or waited for here
+ * @param signal     the value to set or to add
+ * @param sig_op     CHORUS_SIGNAL_SET or CHORUS_SIGNAL_ADD
+ * @param pe         number in the job
+ * @param cmp        a CHORUS_CMP_ constant: *sig_addr cmp cmp_value
+ * @param cmp_value  to compare with
+ * @param stream     of this PE; null on GPUs alone
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time; concurrent ADDs to one word are all counted.
+ * Ordering:   returns at once, unless very many calls are queued. What is queued behind a wait
+ *             runs after the signal has come, and sees what came with it.
+ * Errors:     ERR_ARG for pe, sig_op, cmp, alignment and stream, ERR_NOT_SYMMETRIC; nothing is
+ *             queued. ERR_UNSUPPORTED on GPUs, which wait for EQ, GE and GT alone. A wait on a
+ * host fails as chorus_signal_wait_until does, by chorusx_stream_synchronize; a GPU waits
+ *             without a deadline.
+ * Source:     NVSHMEM, nvshmemx_signal_op_on_stream and its kin.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                           int pe, chorus_stream_t stream);
+CHORUS_API int chorusx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp,
+                                                   uint64_t cmp_value, chorus_stream_t stream);
+CHORUS_API int chorusx_quiet_on_stream(chorus_stream_t stream);
 
 /* --- collectives that neither standard has --------------------------------------------------
  */

@@ -13,12 +13,17 @@
 #include <stdint.h>
 
 /* Storage of the two 16-bit floating types: IEEE binary16 and bfloat16 bit patterns. */
+#ifndef CHORUS_HALF /* nvshmem.h names CUDA's types, which have the same form */
 typedef struct chorus_half {
     uint16_t bits;
 } chorus_half;
 typedef struct chorus_bfloat16 {
     uint16_t bits;
 } chorus_bfloat16;
+#else
+typedef CHORUS_HALF chorus_half;
+typedef CHORUS_BFLOAT16 chorus_bfloat16;
+#endif
 
 /* clang-format off */
 

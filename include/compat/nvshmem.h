@@ -2,10 +2,29 @@
 /*
  * nvshmem.h: calls of NVSHMEM's host API over Chorus, for C and C++ (and CUDA's): each is the
  * call of chorus.h by the same name. docs/migrating.md says what is not here; calls inside
- * kernels are those of chorus_device.cuh.
+ * kernels are those of chorus_device.cuh, which a file of CUDA includes before this one.
+ *
+ * Where CUDA's headers are found, its types are taken as they are: cudaStream_t, and in C++
+ * __half and __nv_bfloat16.
  */
 #ifndef NVSHMEM_H
 #define NVSHMEM_H
+
+#ifdef __has_include
+#if __has_include(<cuda_runtime_api.h>)
+#include <cuda_runtime_api.h>
+#define NVSHMEM_HAS_CUDA
+#endif
+#if defined(__cplusplus) && !defined(CHORUS_H) && __has_include(<cuda_bf16.h>)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#define CHORUS_HALF __half
+#define CHORUS_BFLOAT16 __nv_bfloat16
+#endif
+#endif
+#ifndef NVSHMEM_HAS_CUDA
+typedef struct CUstream_st *cudaStream_t; /* as CUDA declares it */
+#endif
 
 #include "chorus/chorusx.h"
 #include "shmem_lists.h"
@@ -40,22 +59,55 @@ typedef chorus_team_config_t nvshmem_team_config_t;
 /* --- setup, memory, teams -------------------------------------------------------------- */
 /* Objects lie on GPUs where every PE has one, unless CHORUS_HEAP says otherwise. A failure goes
  * to the error handler: programs have no code to look at. */
+static inline int nvshmem_start(unsigned flags, chorusx_init_attr_t *attr)
+{
+    const char *const bytes = getenv("NVSHMEM_SYMMETRIC_SIZE");
+
+    if (bytes != NULL) (void)setenv("CHORUS_HEAP_MAX", bytes, 0);
+    attr->heap = CHORUS_HEAP_auto;
+    return chorusx_init_attr(flags | (getenv("CHORUS_HEAP") != NULL ? 0u : CHORUSX_INIT_HEAP),
+                             attr);
+}
+
 static inline void nvshmem_init(void)
 {
     chorusx_init_attr_t attr;
 
-    attr.heap = CHORUS_HEAP_auto;
-    chorusx_raise(
-        chorusx_init_attr(getenv("CHORUS_HEAP") != NULL ? 0u : CHORUSX_INIT_HEAP, &attr));
+    chorusx_raise(nvshmem_start(0, &attr));
+}
+
+static inline int nvshmem_init_thread(int requested, int *provided)
+{
+    const char *const bytes = getenv("NVSHMEM_SYMMETRIC_SIZE");
+
+    if (bytes != NULL) (void)setenv("CHORUS_HEAP_MAX", bytes, 0);
+    (void)setenv("CHORUS_HEAP", "auto", 0);
+    return chorus_init_thread(requested, provided);
+}
+
+/* One for all files of a program. */
+__attribute__((weak)) int nvshmem_is_guest; /* of a job that OpenSHMEM has begun and will end */
+__attribute__((weak))
+chorus_stream_t nvshmem_host_stream; /* for stream 0 where there is no GPU */
+
+static inline void nvshmem_finalize(void)
+{
+    nvshmem_host_stream = NULL; /* which the end of the job destroys */
+    if (nvshmem_is_guest)
+        chorus_barrier_all();
+    else
+        chorus_finalize();
+    nvshmem_is_guest = 0;
 }
 
 /* What has the same arguments is the call itself. */
-#define nvshmem_finalize chorus_finalize
 #define nvshmem_global_exit chorus_global_exit
 #define nvshmem_query_thread chorus_query_thread
 #define nvshmem_my_pe chorus_my_pe
 #define nvshmem_n_pes chorus_n_pes
 #define nvshmem_info_get_name chorus_info_get_name
+#define nvshmem_pe_accessible chorus_pe_accessible
+#define nvshmem_addr_accessible chorus_addr_accessible
 #define nvshmem_ptr chorus_ptr
 #define nvshmem_malloc chorus_malloc
 #define nvshmem_calloc chorus_calloc

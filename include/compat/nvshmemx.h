@@ -1,69 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvshmemx.h: extensions of NVSHMEM's host API over Chorus: starting by a unique id,
- * collectives on CUDA streams, signals.
+ * nvshmemx.h: extensions of NVSHMEM's host API over Chorus: starting by a unique id, an MPI
+ * communicator or OpenSHMEM, calls on CUDA streams, signals.
  */
 #ifndef NVSHMEMX_H
 #define NVSHMEMX_H
 
 #include "nvshmem.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
-/* As CUDA declares it. */
-typedef struct CUstream_st *nvshmemx_stream_t;
-
-#define NVSHMEMX_SUCCESS 0
-#define NVSHMEMX_ERROR_INVALID_VALUE CHORUS_ERR_ARG
-#define NVSHMEMX_ERROR_OUT_OF_MEMORY CHORUS_ERR_NOMEM
-#define NVSHMEMX_ERROR_NOT_SUPPORTED CHORUS_ERR_UNSUPPORTED
-#define NVSHMEMX_ERROR_SYMMETRY CHORUS_ERR_NOT_SYMMETRIC
-#define NVSHMEMX_ERROR_INTERNAL CHORUS_ERR_SYSTEM
+enum nvshmemx_status {
+    NVSHMEMX_SUCCESS = 0,
+    NVSHMEMX_ERROR_INVALID_VALUE = CHORUS_ERR_ARG,
+    NVSHMEMX_ERROR_OUT_OF_MEMORY = CHORUS_ERR_NOMEM,
+    NVSHMEMX_ERROR_NOT_SUPPORTED = CHORUS_ERR_UNSUPPORTED,
+    NVSHMEMX_ERROR_SYMMETRY = CHORUS_ERR_NOT_SYMMETRIC,
+    NVSHMEMX_ERROR_GPU_NOT_SELECTED = CHORUS_ERR_STATE,
+    NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED = CHORUS_ERR_SYSTEM,
+    NVSHMEMX_ERROR_INTERNAL = CHORUS_ERR_SYSTEM
+};
 
 /* --- setup ------------------------------------------------------------------------------ */
+#define NVSHMEMX_INIT_THREAD_PES 1u
+#define NVSHMEMX_INIT_WITH_MPI_COMM 2u
+#define NVSHMEMX_INIT_WITH_SHMEM 4u
 #define NVSHMEMX_INIT_WITH_UNIQUEID 8u
 
 typedef chorusx_uniqueid_t nvshmemx_uniqueid_t;
-typedef chorusx_init_attr_t nvshmemx_init_attr_t;
+typedef struct nvshmemx_init_attr {
+    void *mpi_comm; /* address of an MPI_Comm */
+    chorusx_init_attr_t job;
+} nvshmemx_init_attr_t;
 #define NVSHMEMX_UNIQUEID_INITIALIZER \
     {                                 \
         {                             \
             0                         \
         }                             \
     }
-#define NVSHMEMX_INIT_ATTR_INITIALIZER                           \
-    {                                                            \
-        CHORUS_HEAP_auto, 0, 0, 0, NVSHMEMX_UNIQUEID_INITIALIZER \
+#define NVSHMEMX_INIT_ATTR_INITIALIZER                               \
+    {                                                                \
+        NULL,                                                        \
+        {                                                            \
+            CHORUS_HEAP_auto, 0, 0, 0, NVSHMEMX_UNIQUEID_INITIALIZER \
+        }                                                            \
     }
 #define nvshmemx_get_uniqueid chorusx_get_uniqueid
-#define nvshmemx_set_attr_uniqueid_args chorusx_set_attr_uniqueid_args
-#define nvshmemx_init_status chorusx_init_status
+
+static inline int nvshmemx_set_attr_uniqueid_args(int rank, int nranks,
+                                                  const nvshmemx_uniqueid_t *id,
+                                                  nvshmemx_init_attr_t *attr)
+{
+    return chorusx_set_attr_uniqueid_args(rank, nranks, id, attr != NULL ? &attr->job : NULL);
+}
+
+static inline int nvshmemx_set_attr_mpi_comm_args(void *mpi_comm, nvshmemx_init_attr_t *attr)
+{
+    attr->mpi_comm = mpi_comm;
+    return NVSHMEMX_SUCCESS;
+}
+
+/* By libchorus-mpi, which is found at run time: most programs have no MPI. */
+static inline int nvshmemx_take_comm(void *mpi_comm, chorusx_init_attr_t *job)
+{
+    void *const library = dlopen("libchorus-mpi.so.0", RTLD_NOW | RTLD_GLOBAL);
+    int (*take)(const void *, chorusx_init_attr_t *) = NULL;
+
+    if (library != NULL) *(void **)(void *)&take = dlsym(library, "chorusx_set_attr_mpi_comm");
+    return take != NULL ? take(mpi_comm, job) : NVSHMEMX_ERROR_NOT_SUPPORTED;
+}
+
+/* The job of shmem_init, of Chorus, which shmem_finalize will end. */
+static inline int nvshmemx_join_shmem(void)
+{
+    if (chorusx_init_status() != 1) return NVSHMEMX_ERROR_INVALID_VALUE;
+    nvshmem_is_guest = 1;
+    return NVSHMEMX_SUCCESS;
+}
 
 static inline int nvshmemx_init_attr(unsigned flags, const nvshmemx_init_attr_t *attr)
 {
-    nvshmemx_init_attr_t wanted;
+    chorusx_init_attr_t job;
+    int status = NVSHMEMX_SUCCESS;
 
-    memset(&wanted, 0, sizeof(wanted));
-    if (attr != NULL) wanted = *attr;
-    wanted.heap = CHORUS_HEAP_auto;
-    return chorusx_init_attr(
-        (flags & NVSHMEMX_INIT_WITH_UNIQUEID ? CHORUSX_INIT_UNIQUEID : 0u) |
-            (flags & ~NVSHMEMX_INIT_WITH_UNIQUEID ? ~7u : 0u) /* which is refused */ |
-            (getenv("CHORUS_HEAP") != NULL ? 0u : CHORUSX_INIT_HEAP),
-        &wanted);
+    memset(&job, 0, sizeof(job));
+    if (attr != NULL) job = attr->job;
+    if (flags == NVSHMEMX_INIT_WITH_SHMEM) return nvshmemx_join_shmem();
+    if (flags == NVSHMEMX_INIT_WITH_MPI_COMM)
+        status = nvshmemx_take_comm(attr != NULL ? attr->mpi_comm : NULL, &job);
+    else if (flags != 0 && flags != NVSHMEMX_INIT_WITH_UNIQUEID)
+        status = NVSHMEMX_ERROR_INVALID_VALUE;
+    if (status != NVSHMEMX_SUCCESS) return status;
+    return nvshmem_start(flags != 0 ? CHORUSX_INIT_UNIQUEID : 0u, &job);
+}
+#define nvshmemx_hostlib_init_attr nvshmemx_init_attr
+#define nvshmemx_hostlib_finalize nvshmem_finalize
+
+enum {
+    NVSHMEM_STATUS_NOT_INITIALIZED = 0,
+    NVSHMEM_STATUS_IS_BOOTSTRAPPED = 1,
+    NVSHMEM_STATUS_IS_INITIALIZED = 2
+};
+static inline int nvshmemx_init_status(void)
+{
+    return chorusx_init_status() == 1 ? NVSHMEM_STATUS_IS_INITIALIZED
+                                      : NVSHMEM_STATUS_NOT_INITIALIZED;
+}
+
+/* Memory of this PE that is no object serves as source of a put, and as dest of a get, as it
+ * is. */
+static inline int nvshmemx_buffer_register(void *addr, size_t length)
+{
+    return addr != NULL && length != 0 ? NVSHMEMX_SUCCESS : NVSHMEMX_ERROR_INVALID_VALUE;
+}
+static inline int nvshmemx_buffer_unregister(void *addr)
+{
+    return addr != NULL ? NVSHMEMX_SUCCESS : NVSHMEMX_ERROR_INVALID_VALUE;
+}
+static inline void nvshmemx_buffer_unregister_all(void)
+{
+}
+/* On every PE at once: the object that the pages at addr become a part of; null: a message says
+ * why not. */
+static inline void *nvshmemx_buffer_register_symmetric(void *addr, size_t length, int flags)
+{
+    (void)flags;
+    return chorusx_buffer_register_symmetric(addr, length);
+}
+static inline int nvshmemx_buffer_unregister_symmetric(void *object, size_t length)
+{
+    (void)length;
+    return chorusx_buffer_unregister_symmetric(object);
 }
 
 /* --- signals, and calls on streams ------------------------------------------------------- */
 #define nvshmemx_signal_op chorusx_signal_op
 
+/* CUDA's, or where there is no GPU the one that stands for stream 0. */
+typedef cudaStream_t nvshmemx_stream_t;
+static inline chorus_stream_t nvshmemx_stream_of(cudaStream_t stream)
+{
+    chorusx_heap_info_t info;
+
+    if (stream != NULL || chorusx_heap_info(&info) != CHORUS_OK ||
+        info.heap == CHORUS_HEAP_cuda)
+        return (chorus_stream_t)(void *)stream;
+    if (nvshmem_host_stream == NULL) chorusx_raise(chorusx_stream_create(&nvshmem_host_stream));
+    return nvshmem_host_stream;
+}
+
+/* Without a GPU nobody can wait for stream 0: a call on it has ended when it returns. */
+static inline int nvshmemx_queued(int status, cudaStream_t stream)
+{
+    if (status == CHORUS_OK && stream == NULL && nvshmem_host_stream != NULL)
+        return chorusx_stream_synchronize(nvshmem_host_stream);
+    return status;
+}
+
 /* clang-format off */
 #define OWN(address) address
-#define NVSHMEMX_STREAM ((chorus_stream_t)(void *)stream)
 #define NVSHMEMX_C(A, name, arguments, ...)                                                    \
     static inline int nvshmemx_##name##_on_stream(nvshmem_team_t team, __VA_ARGS__,            \
-                                                  nvshmemx_stream_t stream)                    \
+                                                  cudaStream_t stream)                         \
     {                                                                                          \
-        return chorusx_##name##_on_stream(team, NVSHMEM_BARE arguments, NVSHMEMX_STREAM);      \
+        return nvshmemx_queued(                                                                \
+            chorusx_##name##_on_stream(team, NVSHMEM_BARE arguments, nvshmemx_stream_of(stream)), \
+            stream);                                                                           \
     }
 #define NVSHMEMX_MOVE(NAME, T, kind) SHMEM_TEAM_MOVE_CALLS(NVSHMEMX_C, , NAME##_, , T)
 CHORUS_DEVICE_TYPES(NVSHMEMX_MOVE)
@@ -82,27 +185,112 @@ SHMEM_TEAM_MOVE_CALLS(NVSHMEMX_C, , , mem, void)
 #define NVSHMEMX_prod(NAME, T, kind) NVSHMEMX_REDUCE(NAME, T, prod)
 #define NVSHMEMX_OP(OP, TYPES) TYPES(NVSHMEMX_##OP)
 CHORUS_DEVICE_REDUCE_LIST(NVSHMEMX_OP)
+
+/* Puts and gets, whose bytes are those of elements; a number that does not fit is refused. */
+static inline size_t nvshmemx_bytes(size_t nelems, size_t bytes)
+{
+    return nelems > SIZE_MAX / bytes ? SIZE_MAX : nelems * bytes;
+}
+#define NVSHMEMX_P(name, BYTES, T)                                                             \
+    static inline void nvshmemx_##name##_on_stream(T *dest, const T *source, size_t nelems,    \
+                                                   int pe, cudaStream_t stream)
+#define NVSHMEMX_RUN(call) chorusx_raise(nvshmemx_queued(call, stream));
+#define NVSHMEMX_ONE_WAY(way, name, BYTES, T)                                                  \
+    NVSHMEMX_P(name, BYTES, T)                                                                 \
+    {                                                                                          \
+        NVSHMEMX_RUN(chorusx_##way##mem_on_stream(dest, source, nvshmemx_bytes(nelems, BYTES), \
+                                                  pe, nvshmemx_stream_of(stream)))             \
+    }
+#define NVSHMEMX_SIGNAL(name, BYTES, T)                                                        \
+    static inline void nvshmemx_##name##_on_stream(                                            \
+        T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal,          \
+        int sig_op, int pe, cudaStream_t stream)                                               \
+    {                                                                                          \
+        NVSHMEMX_RUN(chorusx_putmem_signal_on_stream(                                          \
+            dest, source, nvshmemx_bytes(nelems, BYTES), sig_addr, signal, sig_op, pe,         \
+            nvshmemx_stream_of(stream)))                                                       \
+    }
+#define NVSHMEMX_BLOCK(PUT, GET, BYTES, T)                                                     \
+    NVSHMEMX_ONE_WAY(put, PUT, BYTES, T)                                                       \
+    NVSHMEMX_ONE_WAY(put, PUT##_nbi, BYTES, T)                                                 \
+    NVSHMEMX_ONE_WAY(get, GET, BYTES, T)                                                       \
+    NVSHMEMX_ONE_WAY(get, GET##_nbi, BYTES, T)                                                 \
+    NVSHMEMX_SIGNAL(PUT##_signal, BYTES, T)                                                    \
+    NVSHMEMX_SIGNAL(PUT##_signal_nbi, BYTES, T)
+#define NVSHMEMX_TYPED(NAME, T, kind) NVSHMEMX_BLOCK(NAME##_put, NAME##_get, sizeof(T), T)
+CHORUS_DEVICE_TYPES(NVSHMEMX_TYPED)
+#define NVSHMEMX_SIZED(N, bytes) NVSHMEMX_BLOCK(put##N, get##N, bytes, void)
+CHORUS_SIZES(NVSHMEMX_SIZED)
+NVSHMEMX_BLOCK(putmem, getmem, 1, void)
 #undef OWN
 /* clang-format on */
 
-static inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, nvshmemx_stream_t stream)
+static inline void nvshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                                int pe, cudaStream_t stream)
 {
-    return chorusx_barrier_on_stream(team, NVSHMEMX_STREAM);
+    NVSHMEMX_RUN(
+        chorusx_signal_op_on_stream(sig_addr, signal, sig_op, pe, nvshmemx_stream_of(stream)))
 }
 
-static inline void nvshmemx_barrier_all_on_stream(nvshmemx_stream_t stream)
+static inline void nvshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp,
+                                                        uint64_t cmp_value, cudaStream_t stream)
 {
-    chorusx_raise(chorusx_barrier_all_on_stream(NVSHMEMX_STREAM));
+    NVSHMEMX_RUN(chorusx_signal_wait_until_on_stream(sig_addr, cmp, cmp_value,
+                                                     nvshmemx_stream_of(stream)))
 }
 
-static inline int nvshmemx_team_sync_on_stream(nvshmem_team_t team, nvshmemx_stream_t stream)
+static inline void nvshmemx_quiet_on_stream(cudaStream_t stream)
 {
-    return chorusx_team_sync_on_stream(team, NVSHMEMX_STREAM);
+    NVSHMEMX_RUN(chorusx_quiet_on_stream(nvshmemx_stream_of(stream)))
 }
 
-static inline void nvshmemx_sync_all_on_stream(nvshmemx_stream_t stream)
+static inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, cudaStream_t stream)
 {
-    chorusx_raise(chorusx_sync_all_on_stream(NVSHMEMX_STREAM));
+    return nvshmemx_queued(chorusx_barrier_on_stream(team, nvshmemx_stream_of(stream)), stream);
 }
+
+static inline void nvshmemx_barrier_all_on_stream(cudaStream_t stream)
+{
+    NVSHMEMX_RUN(chorusx_barrier_all_on_stream(nvshmemx_stream_of(stream)))
+}
+
+static inline int nvshmemx_team_sync_on_stream(nvshmem_team_t team, cudaStream_t stream)
+{
+    return nvshmemx_queued(chorusx_team_sync_on_stream(team, nvshmemx_stream_of(stream)),
+                           stream);
+}
+
+static inline void nvshmemx_sync_all_on_stream(cudaStream_t stream)
+{
+    NVSHMEMX_RUN(chorusx_sync_all_on_stream(nvshmemx_stream_of(stream)))
+}
+
+/* --- kernels: in files of CUDA that include chorus_device.cuh first ------------------------
+ */
+#ifdef CHORUS_DEVICE_CUH
+#define nvshmemx_collective_launch chorusx_collective_launch
+
+/* Blocks of the largest grid whose blocks all run at once. */
+static inline int nvshmemx_collective_launch_query_gridsize(const void *func, dim3 block,
+                                                            void **args, size_t shared,
+                                                            int *gridsize)
+{
+    const int threads = (int)(block.x * block.y * block.z);
+    int device = 0, of_one = 0, n = 0;
+
+    (void)args;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, func, threads, shared) !=
+            cudaSuccess)
+        return NVSHMEMX_ERROR_INTERNAL;
+    *gridsize = n * of_one;
+    return NVSHMEMX_SUCCESS;
+}
+
+/* For kernels of this file, whichever module it is: others are not reached from here. */
+#define nvshmemx_cumodule_init(module) ((void)(module), chorusx_module_init())
+#define nvshmemx_cumodule_finalize(module) ((void)(module), NVSHMEMX_SUCCESS)
+#endif
 
 #endif /* NVSHMEMX_H */

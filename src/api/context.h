@@ -42,6 +42,7 @@ struct ch_context {
     struct ch_gpu *gpu;              /* of all calls, if the heap lies on one; else null */
     bool keeps_lines;                /* the link between GPUs, if so */
     struct ch_stream_entry *streams; /* all of this PE's, see stream.c */
+    struct ch_buffer *buffers;       /* memory of the program in the heap, see buffer.c */
     int thread_level;
     pthread_t owner; /* the thread that made it */
     struct ch_ctx_slot ctxs[CH_CTX_SLOTS];
@@ -121,6 +122,9 @@ CH_MUST_CHECK chorus_status ch_log_start(const struct ch_options *options);
 
 /* Run what is queued on this PE's streams and destroy them. */
 void ch_streams_close(struct ch_context *context);
+
+/* Give the program's memory back to it. */
+void ch_buffers_close(struct ch_context *context);
 
 /* What chorus_finalize does, for the PE this thread runs for. */
 CH_MUST_CHECK chorus_status ch_finish(const char *function);

@@ -165,7 +165,9 @@ static chorus_status part(struct ch_context *context)
     ch_streams_close(context);
     if (context->gpu != NULL) ch_gpu_drain(context->gpu);
     CH_TRY(context->link->quiet(context->transport, CH_CTX_DEFAULT));
-    return boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL);
+    CH_TRY(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL));
+    ch_buffers_close(context);
+    return CHORUS_OK;
 }
 
 chorus_status ch_finish(const char *function)

@@ -71,10 +71,17 @@ CH_MUST_CHECK chorus_status ch_device_event_create(const struct ch_device *devic
                                                    void **event_out);
 void ch_device_event_destroy(const struct ch_device *device, void *event);
 
-/* Until a word in this device's memory is at least so much, by what was put on the device
- * before: what is put on a cudaStream_t from now on waits, or the caller does. */
+/* Put on a cudaStream_t, without waiting for it: a copy, and a word that is stored after it. */
+CH_MUST_CHECK chorus_status ch_device_put_copy(const struct ch_device *device, void *stream,
+                                               void *dst, const void *src, size_t bytes);
+CH_MUST_CHECK chorus_status ch_device_put_store(const struct ch_device *device, void *stream,
+                                                uint64_t *word, uint64_t value);
+
+/* Until a word in this device's memory is at least so much, or exactly that, by what was put on
+ * the device before: what is put on a cudaStream_t from now on waits, or the caller does. */
 CH_MUST_CHECK chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
-                                               const uint64_t *word, uint64_t least);
+                                               const uint64_t *word, uint64_t value,
+                                               bool is_exact);
 CH_MUST_CHECK chorus_status ch_device_word_wait(const struct ch_device *device,
                                                 const uint64_t *word, uint64_t least);
 

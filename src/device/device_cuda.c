@@ -338,12 +338,36 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
 /* By the front end of the device, so that the wait takes no multiprocessor. CUDA does not know
  * what such a wait is for; but that was put on the device before, so where two streams share a
  * queue of it, it is ahead of the wait. */
+chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, void *dst,
+                                 const void *src, size_t bytes)
+{
+    const int before = ch_device_enter(device);
+    const cudaError_t error =
+        cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, (cudaStream_t)stream);
+
+    ch_device_leave(device, before);
+    return error == cudaSuccess ? CHORUS_OK : ch_runtime_failed(device, "a copy", error);
+}
+
+chorus_status ch_device_put_store(const struct ch_device *device, void *stream, uint64_t *word,
+                                  uint64_t value)
+{
+    const int before = ch_device_enter(device);
+    const CUresult result = device->driver.cuStreamWriteValue64(
+        (CUstream)stream, (CUdeviceptr)(uintptr_t)word, value, CU_STREAM_WRITE_VALUE_DEFAULT);
+
+    ch_device_leave(device, before);
+    return result == CUDA_SUCCESS ? CHORUS_OK
+                                  : ch_device_failed(device, "a store", sizeof(*word), result);
+}
+
 chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
-                                 const uint64_t *word, uint64_t least)
+                                 const uint64_t *word, uint64_t value, bool is_exact)
 {
     const int before = ch_device_enter(device);
     const CUresult result = device->driver.cuStreamWaitValue64(
-        (CUstream)stream, (CUdeviceptr)(uintptr_t)word, least, CU_STREAM_WAIT_VALUE_GEQ);
+        (CUstream)stream, (CUdeviceptr)(uintptr_t)word, value,
+        is_exact ? CU_STREAM_WAIT_VALUE_EQ : CU_STREAM_WAIT_VALUE_GEQ);
 
     ch_device_leave(device, before);
     return result == CUDA_SUCCESS ? CHORUS_OK
@@ -360,7 +384,7 @@ chorus_status ch_device_word_wait(const struct ch_device *device, const uint64_t
     chorus_status status = CHORUS_OK;
 
     if (error == cudaSuccess) {
-        status = ch_device_put_wait(device, stream, word, least);
+        status = ch_device_put_wait(device, stream, word, least, false);
         error = cudaStreamSynchronize(stream);
         (void)cudaStreamDestroy(stream);
     }

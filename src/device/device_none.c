@@ -210,10 +210,24 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
     (void)device, (void)event;
 }
 
-chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
-                                 const uint64_t *word, uint64_t least)
+chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, void *dst,
+                                 const void *src, size_t bytes)
 {
-    (void)device, (void)stream, (void)word, (void)least;
+    (void)device, (void)stream, (void)dst, (void)src, (void)bytes;
+    return absent();
+}
+
+chorus_status ch_device_put_store(const struct ch_device *device, void *stream, uint64_t *word,
+                                  uint64_t value)
+{
+    (void)device, (void)stream, (void)word, (void)value;
+    return absent();
+}
+
+chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
+                                 const uint64_t *word, uint64_t value, bool is_exact)
+{
+    (void)device, (void)stream, (void)word, (void)value, (void)is_exact;
     return absent();
 }
 

@@ -33,12 +33,15 @@ template <typename T> static __device__ T amo_on(T *word, enum ch_amo op, T valu
 /* Between fences, so that it is ordered with what other PEs see and do. */
 extern "C" __global__ void __launch_bounds__(1) ch_k_amo(const struct ch_amo_request r)
 {
+    unsigned long long before;
+
     __threadfence_system();
     if (r.bytes == 4)
-        *r.fetched = amo_on((unsigned *)r.word, r.op, (unsigned)r.value, (unsigned)r.compare);
+        before = amo_on((unsigned *)r.word, r.op, (unsigned)r.value, (unsigned)r.compare);
     else
-        *r.fetched = amo_on((unsigned long long *)r.word, r.op, (unsigned long long)r.value,
-                            (unsigned long long)r.compare);
+        before = amo_on((unsigned long long *)r.word, r.op, (unsigned long long)r.value,
+                        (unsigned long long)r.compare);
+    if (r.fetched != NULL) *r.fetched = before;
     __threadfence_system();
 }
 
@@ -60,13 +63,13 @@ chorus_status ch_amo_load(const struct ch_device *device)
     return checked(error);
 }
 
-chorus_status ch_amo_launch(const struct ch_device *device,
+chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                             const struct ch_amo_request *request)
 {
     const int before = ch_device_enter(device);
     cudaError_t error;
 
-    ch_k_amo<<<1, 1, 0, (cudaStream_t)ch_device_stream(device)>>>(*request);
+    ch_k_amo<<<1, 1, 0, (cudaStream_t)stream>>>(*request);
     error = cudaGetLastError();
     ch_device_leave(device, before);
     return checked(error);

@@ -15,9 +15,9 @@ chorus_status ch_amo_load(const struct ch_device *device)
     return none();
 }
 
-chorus_status ch_amo_launch(const struct ch_device *device,
+chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                             const struct ch_amo_request *request)
 {
-    (void)device, (void)request;
+    (void)device, (void)stream, (void)request;
     return none();
 }

@@ -135,7 +135,7 @@ static chorus_status run_kernel(struct ch_transport *self, struct ch_amo_request
 
     (void)pthread_mutex_lock(&self->lock);
     request->fetched = self->fetched;
-    st = ch_amo_launch(self->device, request);
+    st = ch_amo_launch(self->device, ch_device_stream(self->device), request);
     if (st == CHORUS_OK) st = ch_device_wait(self->device);
     *fetched_out = *self->fetched;
     (void)pthread_mutex_unlock(&self->lock);

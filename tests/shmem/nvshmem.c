@@ -73,10 +73,96 @@ static void words(void)
     nvshmem_barrier_all();
 }
 
+/* The calls on stream 0, which without a GPU have ended when they return. */
+static void streams(void)
+{
+    uint64_t *const sig = (uint64_t *)room;
+    int *const dest = (int *)(sig + 2), *const source = dest + 8;
+    int got[4] = {0};
+
+    sig[0] = sig[1] = 0;
+    for (int i = 0; i < 8; i++) {
+        dest[i] = -1;
+        source[i] = 10 * me + i;
+    }
+    nvshmem_barrier_all();
+    nvshmemx_int_put_on_stream(dest, source, 1, next, 0);
+    nvshmemx_int_put_nbi_on_stream(dest + 1, source + 1, 1, next, 0);
+    nvshmemx_put32_on_stream(dest + 2, source + 2, 1, next, 0);
+    nvshmemx_putmem_on_stream(dest + 3, source + 3, sizeof(int), next, 0);
+    nvshmemx_quiet_on_stream(0);
+    nvshmemx_int_put_signal_on_stream(dest + 4, source + 4, 2, sig, 5, NVSHMEM_SIGNAL_SET, next,
+                                      0);
+    nvshmemx_signal_op_on_stream(sig, 2, NVSHMEM_SIGNAL_ADD, next, 0);
+    nvshmemx_signal_wait_until_on_stream(sig, NVSHMEM_CMP_EQ, 7, 0);
+    EXPECT(nvshmem_signal_fetch(sig) == 7);
+    nvshmemx_putmem_signal_nbi_on_stream(dest + 6, source + 6, 2 * sizeof(int), sig + 1, 1,
+                                         NVSHMEM_SIGNAL_ADD, next, 0);
+    nvshmemx_signal_wait_until_on_stream(sig + 1, NVSHMEM_CMP_GE, 1, 0);
+    nvshmemx_int_get_on_stream(got, source, 1, next, 0);
+    nvshmemx_get32_nbi_on_stream(got + 1, source + 1, 1, next, 0);
+    nvshmemx_getmem_on_stream(got + 2, source + 2, 2 * sizeof(int), next, 0);
+    nvshmemx_barrier_all_on_stream(0);
+    for (int i = 0; i < 8; i++)
+        EXPECT(dest[i] == 10 * previous + i);
+    for (int i = 0; i < 4; i++)
+        EXPECT(got[i] == 10 * next + i);
+    EXPECT(nvshmemx_int_sum_reduce_on_stream(NVSHMEM_TEAM_WORLD, dest, source, 1, 0) == 0);
+    EXPECT(dest[0] == 5 * n * (n - 1));
+    EXPECT(nvshmemx_team_sync_on_stream(NVSHMEM_TEAM_WORLD, 0) == 0);
+    EXPECT(chorusx_signal_op_on_stream(sig, 1, 99, next, nvshmem_host_stream) ==
+           CHORUS_ERR_ARG);
+    EXPECT(chorusx_putmem_on_stream(dest, source, 4, next, NULL) == CHORUS_ERR_ARG);
+    EXPECT(chorusx_putmem_on_stream(got, source, 4, next, nvshmem_host_stream) ==
+           CHORUS_ERR_NOT_SYMMETRIC);
+}
+
+/* Memory of the program that is an object for a while, at two addresses. */
+static void buffers(void)
+{
+    enum { BYTES = 1 << 16 };
+    int *const mine = (int *)aligned_alloc(BYTES, BYTES);
+    int *object;
+
+    EXPECT(mine != NULL);
+    mine[0] = me;
+    mine[1] = -1;
+    object = (int *)nvshmemx_buffer_register_symmetric(mine, BYTES, 0);
+    EXPECT(object != NULL && object != mine && object[0] == me);
+    nvshmem_int_p(object + 1, me, next);
+    nvshmem_barrier_all();
+    EXPECT(mine[1] == previous);
+    mine[2] = me;
+    nvshmem_barrier_all();
+    EXPECT(nvshmem_int_g(object + 2, next) == next);
+    EXPECT(nvshmemx_buffer_unregister_symmetric(object, BYTES) == 0);
+    EXPECT(nvshmemx_buffer_unregister_symmetric(object, BYTES) == NVSHMEMX_ERROR_INVALID_VALUE);
+    EXPECT(mine[1] == previous && mine[2] == me);
+    EXPECT(nvshmemx_buffer_register_symmetric((char *)mine + 1, BYTES, 0) == NULL);
+    EXPECT(nvshmemx_buffer_register(mine, BYTES) == 0 && nvshmemx_buffer_unregister(mine) == 0);
+    free(mine);
+}
+
+/* As a guest in the job that another has begun, and will end. */
+static void be_guest(void)
+{
+    nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
+
+    EXPECT(chorus_init() == CHORUS_OK);
+    EXPECT(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_SHMEM, &attr) == NVSHMEMX_SUCCESS);
+    EXPECT(nvshmemx_init_status() == NVSHMEM_STATUS_IS_INITIALIZED);
+    nvshmem_finalize();
+    EXPECT(nvshmemx_init_status() == NVSHMEM_STATUS_IS_INITIALIZED);
+    chorus_finalize();
+    EXPECT(nvshmemx_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED);
+    EXPECT(nvshmemx_init_attr(64u, &attr) == NVSHMEMX_ERROR_INVALID_VALUE);
+}
+
 int main(void)
 {
     int major = 0, minor = 0;
 
+    be_guest();
     nvshmem_init();
     me = nvshmem_my_pe();
     n = nvshmem_n_pes();
@@ -89,7 +175,10 @@ int main(void)
 #define RUN(A, NAME, T, kind) rma_##NAME();
     CHORUS_PLAIN_CTYPES(RUN, )
     words();
-    EXPECT(nvshmemx_init_status() == 1);
+    for (int round = 0; round < 3; round++)
+        streams();
+    buffers();
+    EXPECT(nvshmemx_init_status() == NVSHMEM_STATUS_IS_INITIALIZED);
     nvshmem_free(room);
     nvshmem_finalize();
     return 0;

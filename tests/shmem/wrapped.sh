@@ -41,6 +41,13 @@ if command -v c++ >/dev/null; then
     done
 fi
 
+# CUDA's headers, where they are: its types are those of the calls.
+cuda=${CUDA_HOME:-/usr/local/cuda}/include
+if [ -f "$cuda/cuda_bf16.h" ]; then
+    build oshcxx "-std=c++17 -isystem $cuda" nvshmem_half.cpp
+    run 2 "nvshmem_half.cpp"
+fi
+
 # Variables of a shared library that calls OpenSHMEM; those of it that the program has copies of.
 "$tools/oshcc" -fPIC -shared "$sources/library.c" -o "$folder/liblibrary.so" || fail "no library"
 for flags in "-fPIE -pie" "-fno-pie -no-pie"; do

@@ -85,7 +85,7 @@ chorus_status ch_turn_begin(const struct ch_heap *heap, const struct ch_team *te
         if (team->last_run.stream == 0 || team->last_run.stream == turn->number)
             return CHORUS_OK;
         return ch_device_put_wait(device, turn->stream, ch_team_ended(team),
-                                  team->last_run.ctas);
+                                  team->last_run.ctas, false);
     }
     if (captured->stream == 0 || captured->stream == turn->number ||
         captured->capture != turn->capture)

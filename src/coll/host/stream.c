@@ -7,13 +7,21 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MESSAGE_BYTES = 1024 };
 
+/* A collective or, where `run` is not null, that. */
 struct item {
-    struct ch_call call;
-    struct ch_special special; /* the call's, if it has something special */
-    uint64_t ticket;
+    chorus_status (*run)(const void *task);
+    union {
+        struct {
+            struct ch_call call;
+            struct ch_special special; /* the call's, if it has something special */
+            uint64_t ticket;
+        };
+        _Alignas(8) char task[CH_TASK_BYTES];
+    };
 };
 
 struct chorus_stream {
@@ -38,6 +46,13 @@ static void note_failure(struct chorus_stream *stream, chorus_status status)
     (void)snprintf(stream->message, sizeof(stream->message), "%s", ch_error_message());
 }
 
+static chorus_status run_item(const struct chorus_stream *stream, const struct item *item)
+{
+    if (item->run != NULL) return item->run(item->task);
+    ch_record_mark(item->call.team->record, item->call.index, CH_ENTRY_RUNNING);
+    return ch_call_run(&item->call, item->ticket, stream->crew);
+}
+
 static void *stream_main(void *arg)
 {
     struct chorus_stream *stream = arg;
@@ -53,8 +68,7 @@ static void *stream_main(void *arg)
         if (stream->done == stream->pushed) break;
         item = &stream->items[stream->done % CH_STREAM_DEPTH]; /* kept until it is done */
         (void)pthread_mutex_unlock(&stream->mutex);
-        ch_record_mark(item->call.team->record, item->call.index, CH_ENTRY_RUNNING);
-        status = ch_call_run(&item->call, item->ticket, stream->crew);
+        status = run_item(stream, item);
         (void)pthread_mutex_lock(&stream->mutex);
         note_failure(stream, status);
         stream->done++;
@@ -105,23 +119,44 @@ void ch_stream_destroy(struct chorus_stream *stream)
     free_stream(stream);
 }
 
-void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call)
+/* A free place, and the mutex, until push_end. */
+static struct item *push_begin(struct chorus_stream *stream)
 {
-    struct item *item;
-
     (void)pthread_mutex_lock(&stream->mutex);
     while (stream->pushed - stream->done == CH_STREAM_DEPTH)
         (void)pthread_cond_wait(&stream->finished, &stream->mutex);
-    item = &stream->items[stream->pushed % CH_STREAM_DEPTH];
+    return &stream->items[stream->pushed % CH_STREAM_DEPTH];
+}
+
+static void push_end(struct chorus_stream *stream)
+{
+    stream->pushed++;
+    (void)pthread_cond_signal(&stream->queued);
+    (void)pthread_mutex_unlock(&stream->mutex);
+}
+
+void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call)
+{
+    struct item *item = push_begin(stream);
+
+    item->run = NULL;
     item->call = *call;
     if (call->special != NULL) {
         item->special = *call->special;
         item->call.special = &item->special;
     }
     item->ticket = ch_team_ticket(call->team, false);
-    stream->pushed++;
-    (void)pthread_cond_signal(&stream->queued);
-    (void)pthread_mutex_unlock(&stream->mutex);
+    push_end(stream);
+}
+
+void ch_stream_push_task(struct chorus_stream *stream, chorus_status (*run)(const void *task),
+                         const void *task, size_t bytes)
+{
+    struct item *item = push_begin(stream);
+
+    item->run = run;
+    memcpy(item->task, task, bytes);
+    push_end(stream);
 }
 
 chorus_status ch_stream_synchronize(struct chorus_stream *stream)

@@ -18,6 +18,11 @@ void ch_stream_destroy(struct chorus_stream *stream);
 #define CH_STREAM_DEPTH 1024u
 void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call);
 
+/* Likewise a function, which gets a copy of `bytes` bytes, CH_TASK_BYTES at most. */
+#define CH_TASK_BYTES 96u
+void ch_stream_push_task(struct chorus_stream *stream, chorus_status (*run)(const void *task),
+                         const void *task, size_t bytes);
+
 /* Wait for all calls queued so far. The first failure since the last time, with its message. */
 CH_MUST_CHECK chorus_status ch_stream_synchronize(struct chorus_stream *stream);
 

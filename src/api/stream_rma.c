@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream_rma.c: puts, gets, signals and waits for signals that are queued on a stream. The
+ * thread of a host's stream makes them as the blocking calls do; a GPU's are what the front end
+ * and the copy engines of the GPU do by themselves.
+ */
+#include "api/argument.h"
+#include "api/coll.h"
+#include "api/rma.h"
+#include "base/clock.h"
+#include "device/device.h"
+#include "transport/amo_launch.h"
+
+enum what { PUT, GET, PUT_SIGNAL, SIGNAL, WAIT, QUIET };
+
+/* A checked call. */
+struct op {
+    enum what what;
+    const char *function;
+    struct ch_context *context;
+    void *dest;
+    const void *source;
+    size_t bytes;
+    uint32_t pe;
+    uint64_t *word;
+    uint64_t value;
+    int how; /* a CHORUS_SIGNAL_ constant; of WAIT a CHORUS_CMP_ constant */
+};
+
+_Static_assert(sizeof(struct op) <= CH_TASK_BYTES, "a call must fit into a task");
+
+static bool compares(uint64_t word, int cmp, uint64_t value)
+{
+    switch (cmp) {
+#define X(name, operator)   \
+    case CHORUS_CMP_##name: \
+        return word operator value;
+        CHORUS_CMP_LIST(X)
+#undef X
+    default:
+        return false;
+    }
+}
+
+static enum ch_amo amo_of(int how)
+{
+    return how == CHORUS_SIGNAL_ADD ? CH_AMO_ADD : CH_AMO_SET;
+}
+
+/* --- hosts -------------------------------------------------------------------------------- */
+static chorus_status await(const struct op *op)
+{
+    const struct ch_patience *patience = &op->context->patience;
+    struct ch_wait w = {0};
+    chorus_status status = CHORUS_OK;
+    uint64_t seen = 0;
+
+    while (!compares(seen = __atomic_load_n(op->word, __ATOMIC_ACQUIRE), op->how, op->value) &&
+           status == CHORUS_OK)
+        status = ch_wait_slow(patience, &w);
+    ch_wait_end(patience, &w);
+    if (status == CHORUS_OK || compares(seen, op->how, op->value)) return CHORUS_OK;
+    return CH_FAIL(
+        status,
+        "%s: PE %u waited on a stream for a signal, which is %llu; expected one that "
+        "compares with %llu as asked; %s",
+        op->function, op->context->boot->me, (unsigned long long)seen,
+        (unsigned long long)op->value,
+        status == CHORUS_ERR_TIMEOUT ? "nobody sent it, or CHORUS_TIMEOUT is too short"
+                                     : "the job is ending");
+}
+
+static chorus_status signal_peer(const struct op *op)
+{
+    struct ch_context *c = op->context;
+
+    return c->link->amo(c->transport, CH_CTX_DEFAULT, amo_of(op->how), op->word,
+                        sizeof(*op->word), op->value, 0, op->pe, NULL);
+}
+
+static chorus_status put_signal(const struct op *op)
+{
+    struct ch_context *c = op->context;
+    const struct ch_put_signal put = {op->dest, op->source,      op->bytes,
+                                      op->word, amo_of(op->how), op->value};
+
+    if (c->link->put_signal != NULL)
+        return c->link->put_signal(c->transport, CH_CTX_DEFAULT, &put, op->pe, false);
+    if (op->bytes != 0)
+        CH_TRY(c->link->put(c->transport, CH_CTX_DEFAULT, op->dest, op->source, op->bytes,
+                            op->pe));
+    CH_TRY(c->link->fence(c->transport, CH_CTX_DEFAULT));
+    return signal_peer(op);
+}
+
+static chorus_status run(const void *task)
+{
+    const struct op *op = task;
+    struct ch_context *c = op->context;
+
+    switch (op->what) {
+    case PUT:
+        return c->link->put(c->transport, CH_CTX_DEFAULT, op->dest, op->source, op->bytes,
+                            op->pe);
+    case GET:
+        return c->link->get(c->transport, CH_CTX_DEFAULT, op->dest, op->source, op->bytes,
+                            op->pe);
+    case PUT_SIGNAL:
+        return put_signal(op);
+    case SIGNAL:
+        return signal_peer(op);
+    case WAIT:
+        return await(op);
+    case QUIET:
+        return c->link->quiet(c->transport, CH_CTX_DEFAULT);
+    }
+    return CHORUS_OK;
+}
+
+/* --- GPUs --------------------------------------------------------------------------------- */
+static void *at_peer(const struct op *op, const void *symmetric)
+{
+    return op->context->link->map(op->context->transport, symmetric, op->pe);
+}
+
+static chorus_status queue_signal(const struct ch_device *device, const struct op *op,
+                                  void *stream)
+{
+    const struct ch_amo_request add = {.op = CH_AMO_ADD,
+                                       .bytes = sizeof(*op->word),
+                                       .word = at_peer(op, op->word),
+                                       .value = op->value};
+
+    if (op->how == CHORUS_SIGNAL_ADD) return ch_amo_launch(device, stream, &add);
+    return ch_device_put_store(device, stream, at_peer(op, op->word), op->value);
+}
+
+/* The front end compares for equality, or for at least. */
+static chorus_status queue_wait(const struct ch_device *device, const struct op *op,
+                                void *stream)
+{
+    const bool is_exact = op->how == CHORUS_CMP_EQ;
+
+    if (op->how == CHORUS_CMP_GT && op->value != UINT64_MAX)
+        return ch_device_put_wait(device, stream, op->word, op->value + 1, false);
+    if (is_exact || op->how == CHORUS_CMP_GE)
+        return ch_device_put_wait(device, stream, op->word, op->value, is_exact);
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "%s: cmp is %d; a stream of a GPU waits for CHORUS_CMP_EQ, _GE and _GT",
+                   op->function, op->how);
+}
+
+/* What follows in a stream of a GPU finds what came before complete: a quiet is nothing. */
+static chorus_status queue(const struct op *op, void *stream)
+{
+    const struct ch_device *device = ch_heap_device(op->context->heap);
+
+    switch (op->what) {
+    case PUT_SIGNAL:
+    case PUT:
+        if (op->bytes != 0)
+            CH_TRY(ch_device_put_copy(device, stream, at_peer(op, op->dest), op->source,
+                                      op->bytes));
+        return op->what == PUT ? CHORUS_OK : queue_signal(device, op, stream);
+    case GET:
+        return ch_device_put_copy(device, stream, op->dest, at_peer(op, op->source), op->bytes);
+    case SIGNAL:
+        return queue_signal(device, op, stream);
+    case WAIT:
+        return queue_wait(device, op, stream);
+    case QUIET:
+        break;
+    }
+    return CHORUS_OK;
+}
+
+/* --- calls -------------------------------------------------------------------------------- */
+static chorus_status put_on(struct op *op, chorus_stream_t stream)
+{
+    if (op->context->gpu != NULL) return queue(op, stream);
+    CH_TRY(ch_stream_check(op->context, op->function, stream));
+    ch_stream_push_task(stream, run, op, sizeof(*op));
+    return CHORUS_OK;
+}
+
+static chorus_status check_word(struct op *op)
+{
+    CH_TRY(
+        ch_check_symmetric(op->context, op->function, "sig_addr", op->word, sizeof(*op->word)));
+    return ch_check_aligned(op->function, "sig_addr", op->word, sizeof(*op->word));
+}
+
+static chorus_status check_how(const struct op *op)
+{
+    if (op->how == CHORUS_SIGNAL_SET || op->how == CHORUS_SIGNAL_ADD) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "%s: sig_op is %d; expected CHORUS_SIGNAL_SET or CHORUS_SIGNAL_ADD",
+                   op->function, op->how);
+}
+
+/* `symmetric` is dest of a put, source of a get. */
+static chorus_status move(struct op op, const char *name, const void *symmetric, size_t count,
+                          size_t element_bytes, int pe, chorus_stream_t stream)
+{
+    struct ch_target target;
+
+    CH_TRY(ch_target_check(op.function, CHORUS_CTX_DEFAULT, name, symmetric, count,
+                           element_bytes, pe, &target));
+    op.context = target.context;
+    op.bytes = target.bytes;
+    op.pe = target.pe;
+    if (op.what == PUT_SIGNAL) CH_TRY(check_word(&op));
+    if (op.what == PUT_SIGNAL) CH_TRY(check_how(&op));
+    return op.bytes != 0 || op.what == PUT_SIGNAL ? put_on(&op, stream) : CHORUS_OK;
+}
+
+#define MOVE(kind, ...)                                                                   \
+    (struct op)                                                                           \
+    {                                                                                     \
+        .what = (kind), .function = __func__, .dest = dest, .source = source, __VA_ARGS__ \
+    }
+
+int chorusx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                             chorus_stream_t stream)
+{
+    return move(MOVE(PUT, .pe = 0), "dest", dest, bytes, 1, pe, stream);
+}
+
+int chorusx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                             chorus_stream_t stream)
+{
+    return move(MOVE(GET, .pe = 0), "source", source, bytes, 1, pe, stream);
+}
+
+int chorusx_putmem_signal_on_stream(void *dest, const void *source, size_t bytes,
+                                    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                                    chorus_stream_t stream)
+{
+    return move(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op), "dest",
+                dest, bytes, 1, pe, stream);
+}
+
+#define DEFINE_TYPED(NAME, T, kind)                                                            \
+    int chorusx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, int pe,        \
+                                       chorus_stream_t stream)                                 \
+    {                                                                                          \
+        return move(MOVE(PUT, .pe = 0), "dest", dest, nelems, sizeof(T), pe, stream);          \
+    }                                                                                          \
+    int chorusx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, int pe,        \
+                                       chorus_stream_t stream)                                 \
+    {                                                                                          \
+        return move(MOVE(GET, .pe = 0), "source", source, nelems, sizeof(T), pe, stream);      \
+    }                                                                                          \
+    int chorusx_##NAME##_put_signal_on_stream(T *dest, const T *source, size_t nelems,         \
+                                              uint64_t *sig_addr, uint64_t signal, int sig_op, \
+                                              int pe, chorus_stream_t stream)                  \
+    {                                                                                          \
+        return move(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op),        \
+                    "dest", dest, nelems, sizeof(T), pe, stream);                              \
+    }
+CHORUS_RMA_TYPES(DEFINE_TYPED)
+
+int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                                chorus_stream_t stream)
+{
+    struct op op = {.what = SIGNAL, .function = __func__, .word = sig_addr, .value = signal};
+
+    CH_TRY(ch_context_require(__func__, &op.context));
+    CH_TRY(ch_check_pe(op.context, __func__, pe));
+    op.pe = (uint32_t)pe;
+    op.how = sig_op;
+    CH_TRY(check_how(&op));
+    CH_TRY(check_word(&op));
+    return put_on(&op, stream);
+}
+
+int chorusx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value,
+                                        chorus_stream_t stream)
+{
+    struct op op = {
+        .what = WAIT, .function = __func__, .word = sig_addr, .value = cmp_value, .how = cmp};
+
+    CH_TRY(ch_context_require(__func__, &op.context));
+    if ((unsigned)cmp > CHORUS_CMP_LE)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: cmp is %d; expected a CHORUS_CMP_ constant",
+                       __func__, cmp);
+    CH_TRY(check_word(&op));
+    return put_on(&op, stream);
+}
+
+int chorusx_quiet_on_stream(chorus_stream_t stream)
+{
+    struct op op = {.what = QUIET, .function = __func__};
+
+    CH_TRY(ch_context_require(__func__, &op.context));
+    return put_on(&op, stream);
+}
