@@ -104,17 +104,36 @@ DEFINE(void, barrier, SHMEM_ACTIVE_SET, long *pSync)
     (void)ch_raise(chorus_barrier(team_of(SET)));
 }
 
+/* From so many bytes on, to keep the root's dest would take longer than the broadcast. */
+#define PULL_BYTES (32u << 10)
+
+/* Each PE gets the root's source. */
+static void pull(chorus_team_t team, const chorusx_call *call, size_t bytes)
+{
+    if (ch_raise(chorus_team_sync(team)) != CHORUS_OK) return;
+    if (chorus_team_my_pe(team) != call->root)
+        chorus_getmem(call->dest, call->source, bytes,
+                      chorus_team_translate_pe(team, call->root, CHORUS_TEAM_WORLD));
+    (void)ch_raise(chorus_team_sync(team));
+}
+
 /* The root's dest is left alone here, unlike in a broadcast of a team. */
 static void broadcast(struct active_set set, chorusx_call call, size_t bytes)
 {
     const chorus_team_t team = team_of(set);
     const bool is_root = chorus_team_my_pe(team) == call.root && call.dest != call.source;
-    void *const kept = is_root && bytes != 0 ? malloc(bytes) : NULL;
+    char room[PULL_BYTES], *kept;
 
-    if (kept != NULL) memcpy(kept, call.dest, bytes);
+    if (bytes > sizeof(room) && call.root >= 0 && call.root < chorus_team_n_pes(team) &&
+        chorus_team_n_pes(CHORUS_TEAM_SHARED) == chorus_n_pes()) {
+        pull(team, &call, bytes);
+        return;
+    }
+    kept = bytes > sizeof(room) ? malloc(is_root ? bytes : 0) : room;
+    if (is_root && kept != NULL) memcpy(kept, call.dest, bytes);
     collect(set, call);
-    if (kept != NULL) memcpy(call.dest, kept, bytes);
-    free(kept);
+    if (is_root && kept != NULL) memcpy(call.dest, kept, bytes);
+    if (kept != room) free(kept);
 }
 
 #define DEFINE_ACTIVE(N, TYPE)                                                               \

@@ -103,6 +103,21 @@ static void meet_and_add(int place, int start, int log_stride, int size)
     shmem_sync(start, log_stride, size, pSync);
 }
 
+/* Longer than what a root's dest is kept of. */
+static void move_much(int place, int start, int log_stride, int size)
+{
+    enum { MUCH = 1 << 14 };
+    static int dest[MUCH], source[MUCH];
+
+    for (int i = 0; i < MUCH; i++) {
+        source[i] = value(place, i);
+        dest[i] = -1;
+    }
+    shmem_broadcast32(dest, source, MUCH, 0, start, log_stride, size, pSync);
+    for (int i = 0; i < MUCH; i++)
+        EXPECT(dest[i] == (place == 0 ? -1 : value(0, i)));
+}
+
 int main(void)
 {
     shmem_init();
@@ -117,6 +132,7 @@ int main(void)
                     if (place < 0) continue;
                     turn = 10 * (start + n * (size + 5 * log_stride));
                     move(place, start, log_stride, size);
+                    move_much(place, start, log_stride, size);
                     collect(place, start, log_stride, size);
                     meet_and_add(place, start, log_stride, size);
                 }
