@@ -39,12 +39,12 @@ typedef struct nvshmemx_init_attr {
             0                         \
         }                             \
     }
-#define NVSHMEMX_INIT_ATTR_INITIALIZER                               \
-    {                                                                \
-        NULL,                                                        \
-        {                                                            \
-            CHORUS_HEAP_auto, 0, 0, 0, NVSHMEMX_UNIQUEID_INITIALIZER \
-        }                                                            \
+#define NVSHMEMX_INIT_ATTR_INITIALIZER                                  \
+    {                                                                   \
+        NULL,                                                           \
+        {                                                               \
+            CHORUS_HEAP_auto, 0, 0, 0, NVSHMEMX_UNIQUEID_INITIALIZER, 0 \
+        }                                                               \
     }
 #define nvshmemx_get_uniqueid chorusx_get_uniqueid
 
