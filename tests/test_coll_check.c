@@ -5,6 +5,7 @@
  */
 #include "api_pes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { COUNT = 64 };
@@ -22,6 +23,12 @@ static chorus_team_t fresh_team(void)
 static bool is_odd(void)
 {
     return api_me() == 1;
+}
+
+/* Then a call that needs nothing of a peer may end before what the peer calls is known. */
+static bool is_on_hosts(void)
+{
+    return getenv("CHORUS_NODES") != NULL;
 }
 
 static bool is_alone(void)
@@ -70,7 +77,7 @@ static int forced_by_one(chorus_team_t team, float *dest, const float *source)
                                .count = 8,
                                .type = CHORUS_TYPE_f32,
                                .op = CHORUS_OP_sum,
-                               .algo = is_odd() ? "ring:simple" : "one_shot:ll"};
+                               .algo = is_odd() ? "ring:simple" : "one_shot:simple"};
 
     return chorusx_collective(&call, NULL);
 }
@@ -93,6 +100,15 @@ static const struct {
 };
 enum { MISTAKES = sizeof(mistakes) / sizeof(mistakes[0]) };
 
+/* Of both calls; on several hosts a PE that is still in call 1 is told of call 2 alone. */
+static bool is_told(const char *odd, const char *even)
+{
+    const char *const said = chorusx_last_error();
+
+    return (strstr(said, odd) != NULL && strstr(said, even) != NULL) ||
+           (is_on_hosts() && strstr(said, "found that their calls 2 differ") != NULL);
+}
+
 static void calls__that_differ__are_refused_and_named(void)
 {
     float *dest = chorus_calloc(COUNT, sizeof(float)),
@@ -102,14 +118,15 @@ static void calls__that_differ__are_refused_and_named(void)
         const chorus_team_t team = fresh_team();
         int status;
 
-        EXPECT(chorus_team_sync(team) == CHORUS_OK); /* call 1 */
-        status = mistakes[i].call(team, dest, source);
-        if (status == CHORUS_OK)
-            EXPECT(mistakes[i].may_pass);
-        else
-            EXPECT(status == CHORUS_ERR_ARG &&
-                   strstr(chorusx_last_error(), mistakes[i].odd) != NULL &&
-                   strstr(chorusx_last_error(), mistakes[i].even) != NULL);
+        status =
+            chorus_team_sync(team); /* call 1, in which a PE may still be when 2 is refused */
+        EXPECT(status == CHORUS_OK || is_on_hosts());
+        if (status == CHORUS_OK) status = mistakes[i].call(team, dest, source);
+        if (status == CHORUS_OK) {
+            EXPECT(mistakes[i].may_pass || is_on_hosts());
+            status = chorus_team_sync(team);
+        }
+        EXPECT(status == CHORUS_ERR_ARG && is_told(mistakes[i].odd, mistakes[i].even));
         chorus_barrier_all(); /* on another team, which works on */
         chorus_team_destroy(team);
     }
@@ -153,13 +170,14 @@ static void calls__that_agree__pass(void)
     chorus_free(dest);
 }
 
-/* Last: WORLD is unusable for calls on memory from here on. */
+/* Last: WORLD is unusable for calls on memory from here on. On several hosts it would be found
+ * by the next such call, and there is none. */
 static void allocations__of_other_bytes__are_refused(void)
 {
     void *block;
 
     chorus_free(chorus_malloc(1000)); /* so that the heap need not grow below */
-    if (is_alone()) return;
+    if (is_alone() || is_on_hosts()) return;
     block = chorus_malloc(is_odd() ? 100 : 200);
     EXPECT(block == NULL);
     EXPECT_REPORT(CHORUS_ERR_ARG, "100 bytes");

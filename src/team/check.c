@@ -25,11 +25,38 @@ static void publish(struct ch_check *check, const struct ch_doing *d)
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* see the head of check.h */
 }
 
-/* What a PE published as this call; false: it has not begun it, or is 64 calls further. */
-static bool read_call(struct ch_check *check, uint64_t key, struct ch_doing *out)
+/* Does the PE have memory that this one reaches by messages alone? */
+static struct ch_route *route_to(const struct ch_team *team, uint32_t pe)
 {
-    const struct ch_checked *theirs = place_of(check, key);
+    return team->remotes != NULL ? team->remotes[pe].route : NULL;
+}
 
+/* The part of a PE's area that PE `from` writes. */
+static struct ch_checked *far_place(struct ch_check *check, uint32_t from, uint64_t key)
+{
+    return &check->far[(size_t)from * CH_CHECK_FAR_CALLS + (key >> 1) % CH_CHECK_FAR_CALLS];
+}
+
+/* The words arrive one after another. */
+static void send(struct ch_route *route, struct ch_checked *there, const struct ch_doing *d)
+{
+    ch_route_say(route, &there->key, 0, CH_DATA);
+    ch_route_say(route, &there->what, ch_doing_pack(d), CH_DATA);
+    ch_route_say(route, &there->count, d->count, CH_DATA);
+    ch_route_say(route, &there->key, key_of(d), CH_DATA);
+}
+
+static void publish_far(const struct ch_team *team, const struct ch_doing *d)
+{
+    for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
+        if (route_to(team, pe) != NULL)
+            send(route_to(team, pe), far_place(team->members[pe].check, team->me, key_of(d)),
+                 d);
+}
+
+/* What a PE published as this call; false: it has not begun it, or is 64 calls further. */
+static bool read_call(const struct ch_checked *theirs, uint64_t key, struct ch_doing *out)
+{
     if (__atomic_load_n(&theirs->key, __ATOMIC_ACQUIRE) != key) return false;
     *out = ch_doing_unpack(__atomic_load_n(&theirs->what, __ATOMIC_ACQUIRE));
     out->count = __atomic_load_n(&theirs->count, __ATOMIC_ACQUIRE);
@@ -43,11 +70,12 @@ static bool find_other(const struct ch_team *team, const struct ch_doing *mine,
 {
     for (uint32_t k = 1; k < team->n; k++) {
         const uint32_t pe = (team->me + k) % team->n;
-        struct ch_check *check = team->members[pe].check;
+        const uint64_t key = key_of(mine);
+        const struct ch_checked *theirs = route_to(team, pe) != NULL
+                                              ? far_place(team->check, pe, key)
+                                              : place_of(team->members[pe].check, key);
 
-        if (check == NULL || !read_call(check, key_of(mine), theirs_out) ||
-            ch_doing_agrees(mine, theirs_out))
-            continue;
+        if (!read_call(theirs, key, theirs_out) || ch_doing_agrees(mine, theirs_out)) continue;
         *pe_out = pe;
         return true;
     }
@@ -60,7 +88,10 @@ static void tell_all(const struct ch_team *team, uint64_t key)
     for (uint32_t pe = 0; pe < team->n; pe++) {
         struct ch_check *check = team->members[pe].check;
 
-        if (check == NULL) continue;
+        if (route_to(team, pe) != NULL) {
+            ch_route_say(route_to(team, pe), &check->refused, key, CH_DATA);
+            continue;
+        }
         __atomic_store_n(&check->refused, key, __ATOMIC_RELEASE);
         ch_door_wake(team->peers[pe].door);
     }
@@ -83,17 +114,41 @@ static chorus_status name_both(const struct ch_team *team, const char *function,
         team->members[team->me].world, here, team->members[pe].world, there);
 }
 
+/* This PE's call before, of the same kind. */
+static bool read_before(const struct ch_team *team, const struct ch_doing *doing,
+                        struct ch_doing *out)
+{
+    const uint64_t key = key_of(doing) - 2;
+
+    if (doing->number < 2 || !read_call(place_of(team->check, key), key, out)) return false;
+    out->team = team->number;
+    return true;
+}
+
 chorus_status ch_team_check(struct ch_team *team, const char *function,
                             const struct ch_doing *doing)
+{
+    struct ch_doing mine = *doing, theirs;
+    uint32_t pe;
+
+    publish(team->check, doing);
+    publish_far(team, doing);
+    if (!find_other(team, &mine, &pe, &theirs) &&
+        !(team->remotes != NULL && read_before(team, doing, &mine) &&
+          find_other(team, &mine, &pe, &theirs)))
+        return CHORUS_OK;
+    __atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);
+    tell_all(team, key_of(&mine));
+    return name_both(team, function, &mine, pe, &theirs);
+}
+
+void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doing)
 {
     struct ch_doing theirs;
     uint32_t pe;
 
-    publish(team->check, doing);
-    if (!find_other(team, doing, &pe, &theirs)) return CHORUS_OK;
-    __atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);
-    tell_all(team, key_of(doing));
-    return name_both(team, function, doing, pe, &theirs);
+    if (team->check != NULL && find_other(team, doing, &pe, &theirs))
+        tell_all(team, key_of(doing));
 }
 
 chorus_status ch_team_refusal(const struct ch_team *team, const char *function)
@@ -102,7 +157,7 @@ chorus_status ch_team_refusal(const struct ch_team *team, const char *function)
     struct ch_doing mine, theirs;
     uint32_t pe;
 
-    if (read_call(team->check, key, &mine)) {
+    if (read_call(place_of(team->check, key), key, &mine)) {
         mine.team = team->number;
         if (find_other(team, &mine, &pe, &theirs))
             return name_both(team, function, &mine, pe, &theirs);

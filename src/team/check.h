@@ -8,6 +8,11 @@
  * calls. Nobody waits. A PE that finds a difference marks the areas of all PEs of the team and
  * wakes them: the waits of those that are in the call already end, and each PE compares for
  * itself to say what differs.
+ *
+ * To a PE of another host the call is sent, into a part of that PE's area which the sender
+ * alone writes. There is no such fence then, so both may miss it as they begin. But it travels
+ * before the data of the call, so a PE that received something compares when it begins its next
+ * call; and a PE that waits for long compares when the wait is reported.
  */
 #ifndef CH_TEAM_CHECK_H
 #define CH_TEAM_CHECK_H
@@ -15,7 +20,8 @@
 #include "base/record.h"
 #include "team/team.h"
 
-enum { CH_CHECK_CALLS = 64 };
+/* Calls that are kept: a PE's own, and those of each PE of another host. */
+enum { CH_CHECK_CALLS = 64, CH_CHECK_FAR_CALLS = 4 };
 
 /* A published call: one cache line. */
 struct ch_checked {
@@ -28,7 +34,17 @@ struct ch_check {
     uint64_t refused; /* the key of a call in which PEs differ; 0: none. Any PE writes it. */
     uint64_t rest[7];
     struct ch_checked calls[CH_CHECK_CALLS]; /* by key; the owner writes them */
+    struct ch_checked
+        far[]; /* CH_CHECK_FAR_CALLS of each PE, by key, if there are other hosts */
 };
+
+/* Bytes of the area of a team of n PEs. */
+static inline size_t ch_check_bytes(uint32_t n, bool has_hosts)
+{
+    const size_t far = has_hosts ? (size_t)n * CH_CHECK_FAR_CALLS : 0;
+
+    return sizeof(struct ch_check) + far * sizeof(struct ch_checked);
+}
 
 /* Publish this PE's call and compare it; ERR_ARG names both calls, and the team is unusable. */
 CH_MUST_CHECK chorus_status ch_team_check(struct ch_team *team, const char *function,
@@ -39,6 +55,10 @@ static inline bool ch_team_is_refused(const struct ch_team *team)
 {
     return team->check != NULL && __atomic_load_n(&team->check->refused, __ATOMIC_ACQUIRE) != 0;
 }
+
+/* Of a call that waits: has a PE of another host been found to make another one by now? Then
+ * the waits of all PEs end. */
+void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doing);
 
 /* ERR_ARG, for a PE whose wait in a call was ended by a refusal. */
 chorus_status ch_team_refusal(const struct ch_team *team, const char *function);

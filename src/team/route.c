@@ -85,7 +85,7 @@ chorus_status ch_team_route(const struct ch_teams *teams, struct ch_team *team)
 chorus_status ch_team_attach(const struct ch_teams *teams, const struct ch_team *team,
                              struct ch_team_keys *keys_out)
 {
-    CH_TRY(ch_network_attach(teams->network, team->mail, ch_team_mail_bytes(team),
+    CH_TRY(ch_network_attach(teams->network, team->mail, ch_team_shared_bytes(team),
                              &keys_out->mail));
     return ch_network_attach(teams->network, team->sync, sync_bytes(team), &keys_out->sync);
 }
@@ -97,7 +97,7 @@ chorus_status ch_team_learn(const struct ch_teams *teams, const struct ch_team *
 
     if (team->remotes == NULL || team->remotes[pe].route == NULL) return CHORUS_OK;
     CH_TRY(ch_network_learn(teams->network, member->world, member->mail,
-                            ch_team_mail_bytes(team), keys->mail));
+                            ch_team_shared_bytes(team), keys->mail));
     return ch_network_learn(teams->network, member->world,
                             team->peers[pe].sync + team->remotes[pe].sync, sync_bytes(team),
                             keys->sync);

@@ -226,6 +226,8 @@ static void adopt(struct ch_team *team, struct birth children[CHILDREN])
     if (team == NULL || team->levels == NULL) return;
     team->node = children[0].team;
     team->rail = children[1].team;
+    /* Waits of a call in its child teams end, too, if the call is refused. */
+    if (team->check != NULL) team->node->refusable = team->rail->refusable = team->refusable;
     ch_child_is(&team->levels->node, team->node);
     ch_child_is(&team->levels->rail, team->rail);
 }

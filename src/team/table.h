@@ -59,6 +59,7 @@ void ch_team_end_routes(const struct ch_teams *teams, struct ch_team *team);
 
 /* The mailbox: two sets of packets of the team, see mail.c, and two of its groups, see group.c.
  */
+size_t ch_team_shared_bytes(const struct ch_team *team); /* with what CHORUS_CHECK compares */
 static inline size_t ch_team_mail_bytes(const struct ch_team *team)
 {
     return 4 * (size_t)team->n * sizeof(struct ch_packet);

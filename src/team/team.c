@@ -80,17 +80,23 @@ static size_t check_offset(const struct ch_team *team)
            CH_CACHE_LINE_BYTES;
 }
 
+size_t ch_team_shared_bytes(const struct ch_team *team)
+{
+    return team->check_bytes != 0 ? check_offset(team) + team->check_bytes
+                                  : ch_team_mail_bytes(team);
+}
+
 /* What peers write to. The mailbox comes first: that of WORLD is then near the door, and a peer
  * that stores to both needs a page of page tables less. */
 static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
     const size_t for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
-    const bool is_checked = teams->is_checked && team->n > 1;
 
-    CH_TRY(ch_heap_local_alloc(
-        heap, check_offset(team) + (is_checked ? sizeof(struct ch_check) : 0), &team->mail));
-    if (is_checked) {
+    if (teams->is_checked && team->n > 1)
+        team->check_bytes = ch_check_bytes(team->n, teams->network != NULL);
+    CH_TRY(ch_heap_local_alloc(heap, ch_team_shared_bytes(team), &team->mail));
+    if (team->check_bytes != 0) {
         team->check = (struct ch_check *)(void *)((char *)team->mail + check_offset(team));
         team->refusable_own = *teams->patience;
         team->refusable_own.refused = &team->check->refused;
@@ -166,7 +172,7 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
         (struct ch_member){.world = world,
                            .mail = base + (uint32_t)place * PLACE_STEP,
                            .record = is_far ? NULL : ch_heap_record(heap, world)};
-    if (team->check != NULL && team->members[pe].record != NULL)
+    if (team->check != NULL)
         team->members[pe].check =
             (struct ch_check *)(void *)(team->members[pe].mail + check_offset(team));
     peer->shift = data - ch_heap_data_base(heap, teams->me_world);

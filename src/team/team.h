@@ -51,7 +51,8 @@ struct ch_member {
     char *mail; /* its mailbox, always in host memory; at its own address if it has a route */
     uint64_t n_group_mails; /* to it, and from it: exchanges of groups that have both PEs */
     const struct ch_record *record; /* of its calls; null: it is not mapped */
-    struct ch_check *check;         /* its part of what CHORUS_CHECK compares; or null */
+    struct ch_check *check; /* its part of what CHORUS_CHECK compares, at its own address if it
+                               has a route; or null */
 };
 
 /* What peers of other hosts are told of this PE's part, where the network has keys. */
@@ -69,6 +70,7 @@ struct ch_team {
     uint64_t n_meetings;      /* likewise, of calls on memory and teams */
     struct ch_record *record; /* of this PE's calls; borrowed */
     struct ch_check *check;   /* this PE's; null: without CHORUS_CHECK, or on one PE */
+    size_t check_bytes;       /* of each PE's; 0: there is none */
     struct ch_patience refusable_own;
     const struct ch_patience *refusable; /* as patience; but waits end if a call is refused */
     bool is_ending;                      /* it is being destroyed, refused calls or not */

@@ -28,7 +28,8 @@ void ch_team_missing(const struct ch_team *team, const struct ch_doing *call, ui
         if (n_missing++ == 0) first = pe;
     }
     if (first == team->me) {
-        (void)snprintf(text, CH_WHERE_BYTES, "PEs that have begun the call too");
+        (void)snprintf(text, CH_WHERE_BYTES, "PEs that have begun the call too%s",
+                       team->remotes != NULL ? ", or are on other hosts" : "");
         return;
     }
     if (n_missing > 1) (void)snprintf(more, sizeof(more), " and %u more", n_missing - 1);
@@ -104,6 +105,7 @@ void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patie
     ch_doing_text(&called.doing, text);
     deadline_text(patience, deadline, sizeof(deadline));
     team = ch_doing_is_alone(&called.doing) ? NULL : team_of(teams, &called.doing);
+    if (team != NULL) ch_team_check_again(team, &called.doing);
     if (team != NULL) ch_team_missing(team, &called.doing, team->me, missing);
     CH_LOG(WARN, "PE %u has waited %.3g s in %s, for %s; %s", teams->me_world, seconds, text,
            missing, deadline);
