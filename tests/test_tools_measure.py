@@ -66,6 +66,8 @@ with tempfile.TemporaryDirectory() as scratch:
     assert status == 1 and "use another folder" in err, err
     status, out, err = tune(found, "--coll", "broadcast,redcue", *options)
     assert status == 1 and "has not all of broadcast, redcue" in err, err
+    status, out, err = tune(found, "--sweep", f"{scratch}/none")
+    assert status == 1 and "/none beside" in err and "-Dbench=true" in err, err
     # A real one, and the table is what a job reads.
     real = str(Path(scratch) / "real")
     status, out, err = tune(real, "--coll", "barrier", "--sweep", SWEEP, "--launcher", f"{LAUNCHER} -n {{pes}}", "--seconds",
