@@ -264,8 +264,7 @@ void ch_report_close(struct ch_report *report)
     const char *const plot = report->options->plot;
 
     close_files(report);
-    if (plot != NULL && !ch_plot_draw(report))
-        report->failed = true;
+    if (plot != NULL && !ch_plot_draw(report)) report->failed = true;
     if (report->options->checks)
         (void)printf("%zu rows, %" PRIu64 " wrong\n", report->n_rows, report->wrong);
     else

@@ -96,13 +96,14 @@ files)
         !is || $8 != 32 { print }' "$folder/rows.csv" >"$folder/after.csv"
     "$sweep" --diff "$folder/rows.csv" "$folder/after.csv" >"$folder/out"
     [ $? -eq 1 ] || fail "--diff with a slower row does not exit 1"
-    [ "$(grep -c 'one_shot:ll/1 .* 8 .* 1000.000 .* slower$' "$folder/out")" -eq 1 ] &&
-        [ "$(grep -c 'one_shot:ll/1 .* 16 .* 0.000 .* faster$' "$folder/out")" -eq 1 ] &&
-        grep -q '^32 rows compared: 1 slower, 1 faster, 30 within noise; 1 only in .*rows.csv, 0 only in' "$folder/out" ||
-        fail "--diff: $(cat "$folder/out")"
+    for row in 'one_shot:ll/1 .* 8 .* 1000.000 .* slower$' 'one_shot:ll/1 .* 16 .* 0.000 .* faster$' \
+        '^32 rows compared: 1 slower, 1 faster, 30 within noise; 1 only in .*rows.csv, 0 only in'; do
+        [ "$(grep -c "$row" "$folder/out")" -eq 1 ] || fail "--diff, no $row: $(cat "$folder/out")"
+    done
     echo "reduce,x" >>"$folder/after.csv"
     "$sweep" --diff "$folder/rows.csv" "$folder/after.csv" >"$folder/out" 2>"$folder/err"
-    [ $? -eq 2 ] && grep -q '^chorus-sweep: .*after.csv:42: too few cells; expected what --csv writes' "$folder/err" ||
+    [ $? -eq 2 ] || fail "--diff of no sweep does not exit 2"
+    grep -q '^chorus-sweep: .*after.csv:42: too few cells; expected what --csv writes' "$folder/err" ||
         fail "--diff of no sweep: $(cat "$folder/err")"
     python3 - "$folder/rows.csv" "$folder/rows.json" <<'END' || fail "CSV and JSON differ"
 import csv, json, sys
