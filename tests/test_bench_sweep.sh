@@ -34,6 +34,12 @@ column() {
     grep -v '^#' "$folder/rows.csv" | tail -n +2 | cut -d, -f"$1"
 }
 
+# The algorithms of a collective, as messages list them; of the library's own list.
+algos() {
+    "$(dirname "$chorusrun")/chorus-info" algorithms |
+        awk -v coll="$1" '$1 == coll && !seen[$2]++ { all = all separator $2; separator = ", " } END { printf "%s", all }'
+}
+
 # The columns, as every output names them.
 names=coll,algo,proto,ctas,dtype,op,pes,bytes,count,time_us_min,time_us_p50,time_us_p99
 names=$names,algbw_GBps,busbw_GBps,wrong,rule
@@ -131,9 +137,9 @@ refusals)
     refused 'unknown option "--bogus"' --bogus
     refused 'did you mean "fcollect"?' --coll fcolect
     refused 'did you mean "one_shot"?' --algo oneshot
-    refused '--algo: unknown "two_shot"; Known: auto, all; for fcollect all_push, ring,' \
+    refused "--algo: unknown \"two_shot\"; Known: auto, all; for fcollect $(algos fcollect)" \
         --algo two_shot --coll fcollect
-    refused '; for barrier dissemination, all_push, hierarchical; for reduce one_shot, one_shot_pull, two_shot, ' \
+    refused "; for barrier $(algos barrier); for reduce $(algos reduce)" \
         --algo foo --coll barrier,reduce,sync
     refused '--algo: unknown "ring"; Known: auto, all' --algo ring --coll sync
     refused '--ctas 999: --algo "auto" forces no algorithm' --ctas 999
