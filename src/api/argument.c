@@ -5,25 +5,21 @@
 
 #include <stdint.h>
 
-chorus_status ch_check_pe(const struct ch_context *context, const char *function, int pe)
+chorus_status ch_refuse_pe(const struct ch_context *context, const char *function, int pe)
 {
-    if (pe >= 0 && (uint32_t)pe < context->boot->n) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG, "%s: pe is %d; expected 0 to %u, for the job has %u PEs",
                    function, pe, context->boot->n - 1, context->boot->n);
 }
 
-chorus_status ch_check_bytes(const char *function, size_t count, size_t element_bytes,
-                             size_t *bytes_out)
+chorus_status ch_refuse_bytes(const char *function, size_t count, size_t element_bytes)
 {
-    if (__builtin_mul_overflow(count, element_bytes, bytes_out))
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: %zu elements of %zu bytes are more than an address can reach",
-                       function, count, element_bytes);
-    return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "%s: %zu elements of %zu bytes are more than an address can reach", function,
+                   count, element_bytes);
 }
 
-chorus_status ch_check_symmetric(const struct ch_context *context, const char *function,
-                                 const char *name, const void *address, size_t bytes)
+chorus_status ch_look_at_symmetric(const struct ch_context *context, const char *function,
+                                   const char *name, const void *address, size_t bytes)
 {
     if (bytes == 0 || ch_heap_contains(context->heap, address, bytes))
         return ch_guards(context) ? ch_guard_inside(context, function, name, address, bytes)

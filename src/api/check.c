@@ -19,19 +19,22 @@ struct extent {
     size_t block, dst_bytes, src_bytes;
 };
 
-static chorus_status refuse_root(const struct ch_args *args, const struct ch_team *team)
+/* What is wrong, or rare. */
+#define RARE static CH_COLD chorus_status
+
+RARE refuse_root(const struct ch_args *args, const struct ch_team *team)
 {
     return CH_FAIL(CHORUS_ERR_ARG, "%s: root is %d; expected a PE of the team, 0 to %u",
                    args->function, args->call->root, team->n - 1);
 }
 
-static chorus_status refuse_op(const struct ch_args *args)
+RARE refuse_op(const struct ch_args *args)
 {
     return CH_FAIL(CHORUS_ERR_ARG, "%s: operator %s does not take type %s", args->function,
                    ch_op_names[args->call->op], ch_type_names[args->call->type]);
 }
 
-static chorus_status refuse_count(const struct ch_args *args, const struct ch_team *team)
+RARE refuse_count(const struct ch_args *args, const struct ch_team *team)
 {
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s: count is %zu; %u blocks of that many %zu-byte elements overflow",
@@ -102,12 +105,11 @@ static chorus_status check_pattern(const struct ch_args *args, const struct ch_t
                         &extent->src_bytes);
 }
 
-static chorus_status check_combine(const struct ch_context *context, const struct ch_args *args)
+/* An operator of the program. */
+RARE check_combine(const struct ch_context *context, const struct ch_args *args)
 {
     const chorusx_call *call = args->call;
 
-    if (call->combine == NULL)
-        return ch_op_takes(call->op, call->type) ? CHORUS_OK : refuse_op(args);
     if (context->gpu != NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "%s: an operator of the program is for heaps on hosts; set "
@@ -121,26 +123,6 @@ static chorus_status check_combine(const struct ch_context *context, const struc
     return CHORUS_OK;
 }
 
-static inline chorus_status check_values(const struct ch_context *context,
-                                         const struct ch_args *args, const struct ch_team *team,
-                                         struct extent *extent_out)
-{
-    const chorusx_call *call = args->call;
-    size_t block, blocks;
-
-    if (ch_coll_has_root(call->coll) && (uint32_t)call->root >= team->n)
-        return refuse_root(args, team); /* a negative one is more than any n */
-    if (ch_coll_reduces(call->coll)) CH_TRY(check_combine(context, args));
-    if (__builtin_mul_overflow(call->count, ch_type_bytes[call->type], &block) ||
-        __builtin_mul_overflow(block, team->n, &blocks))
-        return refuse_count(args, team);
-    extent_out->block = block;
-    extent_out->dst_bytes = has_blocks_in_dest(call->coll) ? blocks : block;
-    extent_out->src_bytes = has_blocks_in_source(call->coll) ? blocks : block;
-    return call->coll < CHORUS_COLL_EVERYWHERE_COUNT ? CHORUS_OK
-                                                     : check_pattern(args, team, extent_out);
-}
-
 static chorus_status refuse_buffer(const struct ch_context *context, const struct ch_args *args,
                                    const char *name, const void *buffer, size_t bytes,
                                    bool is_misplaced)
@@ -150,15 +132,26 @@ static chorus_status refuse_buffer(const struct ch_context *context, const struc
                    args->function, name, buffer, ch_type_align[args->call->type]);
 }
 
-static inline chorus_status check_buffer(const struct ch_context *context,
-                                         const struct ch_args *args, const char *name,
-                                         const void *buffer, size_t bytes)
+static inline bool is_usable(const struct ch_context *context, const chorusx_call *call,
+                             const void *buffer, size_t bytes)
 {
-    const bool is_here = ch_heap_contains(context->heap, buffer, bytes);
+    return ch_heap_contains(context->heap, buffer, bytes) &&
+           ((uintptr_t)buffer & (ch_type_align[call->type] - 1)) == 0;
+}
 
-    if (is_here && ((uintptr_t)buffer & (ch_type_align[args->call->type] - 1)) == 0)
-        return CHORUS_OK;
-    return refuse_buffer(context, args, name, buffer, bytes, !is_here);
+static chorus_status check_buffer(const struct ch_context *context, const struct ch_args *args,
+                                  const char *name, const void *buffer, size_t bytes)
+{
+    if (bytes == 0 || is_usable(context, args->call, buffer, bytes)) return CHORUS_OK;
+    return refuse_buffer(context, args, name, buffer, bytes,
+                         !ch_heap_contains(context->heap, buffer, bytes));
+}
+
+static inline bool are_apart(const chorusx_call *call, const struct extent *extent)
+{
+    const char *dst = call->dest, *src = call->source;
+
+    return dst + extent->dst_bytes <= src || src + extent->src_bytes <= dst;
 }
 
 /* In place means: dest is source, or one of them is this PE's block of the other. */
@@ -186,22 +179,66 @@ static chorus_status check_overlap(const struct ch_args *args, const struct ch_t
         args->function, call->dest, extent->dst_bytes, call->source, extent->src_bytes);
 }
 
+/* Buffers of any call, usable or not. */
+RARE check_buffers(const struct ch_context *context, const struct ch_args *args,
+                   const struct ch_team *team, const struct extent *extent, bool *is_apart_out)
+{
+    const chorusx_call *call = args->call;
+
+    CH_TRY(check_buffer(context, args, "dest", call->dest, extent->dst_bytes));
+    CH_TRY(check_buffer(context, args, "source", call->source, extent->src_bytes));
+    if (extent->dst_bytes == 0 || extent->src_bytes == 0 || are_apart(call, extent))
+        return CHORUS_OK;
+    *is_apart_out = false;
+    return check_overlap(args, team, extent);
+}
+
+static inline chorus_status check_values(const struct ch_args *args, const struct ch_team *team,
+                                         struct extent *extent_out)
+{
+    const chorusx_call *call = args->call;
+    const chorus_coll coll = call->coll;
+    size_t block, blocks;
+
+    if (ch_coll_has_root(coll) && (uint32_t)call->root >= team->n)
+        return refuse_root(args, team); /* a negative one is more than any n */
+    if (ch_coll_reduces(coll) && !ch_op_takes(call->op, call->type) && call->combine == NULL)
+        return refuse_op(args);
+    if (__builtin_mul_overflow(call->count, ch_type_bytes[call->type], &block) ||
+        __builtin_mul_overflow(block, team->n, &blocks))
+        return refuse_count(args, team);
+    extent_out->block = block;
+    extent_out->dst_bytes = has_blocks_in_dest(coll) ? blocks : block;
+    extent_out->src_bytes = has_blocks_in_source(coll) ? blocks : block;
+    return CHORUS_OK;
+}
+
+/* A call that may have a pattern, or an operator of the program. */
+RARE check_any(const struct ch_context *context, const struct ch_args *args,
+               const struct ch_team *team, bool *is_apart_out)
+{
+    struct extent extent = {0, 0, 0};
+
+    if (args->call->combine != NULL && ch_coll_reduces(args->call->coll))
+        CH_TRY(check_combine(context, args));
+    CH_TRY(check_values(args, team, &extent));
+    CH_TRY(check_pattern(args, team, &extent));
+    return check_buffers(context, args, team, &extent, is_apart_out);
+}
+
 chorus_status ch_check_call(const struct ch_context *context, const struct ch_args *args,
                             const struct ch_team *team, bool *is_apart_out)
 {
     const chorusx_call *call = args->call;
-    const char *dst = call->dest, *src = call->source;
-    struct extent extent;
+    struct extent extent = {0, 0, 0};
 
     *is_apart_out = true;
-    CH_TRY(check_values(context, args, team, &extent));
     if (call->coll == CHORUS_COLL_barrier) return CHORUS_OK;
-    if (extent.dst_bytes != 0)
-        CH_TRY(check_buffer(context, args, "dest", dst, extent.dst_bytes));
-    if (extent.src_bytes != 0)
-        CH_TRY(check_buffer(context, args, "source", src, extent.src_bytes));
-    if (extent.dst_bytes == 0 || extent.src_bytes == 0) return CHORUS_OK;
-    if (dst + extent.dst_bytes <= src || src + extent.src_bytes <= dst) return CHORUS_OK;
-    *is_apart_out = false;
-    return check_overlap(args, team, &extent);
+    if (call->coll >= CHORUS_COLL_EVERYWHERE_COUNT || call->combine != NULL)
+        return check_any(context, args, team, is_apart_out);
+    CH_TRY(check_values(args, team, &extent));
+    if (is_usable(context, call, call->dest, extent.dst_bytes) &&
+        is_usable(context, call, call->source, extent.src_bytes) && are_apart(call, &extent))
+        return CHORUS_OK;
+    return check_buffers(context, args, team, &extent, is_apart_out);
 }

@@ -85,9 +85,9 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
 }
 
 /* Ask the rules, and remember what they said. */
-static __attribute__((noinline)) chorus_status ask_rules(const struct ch_context *context,
-                                                         const chorusx_call *asked,
-                                                         bool is_apart, struct ch_call *out)
+static CH_COLD chorus_status ask_rules(const struct ch_context *context,
+                                       const chorusx_call *asked, bool is_apart,
+                                       struct ch_call *out)
 {
     const struct ch_request request = ch_request_of(context, out->team, asked, is_apart);
     const uint64_t shape = shape_of(asked, is_apart);
@@ -139,9 +139,9 @@ static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **
 }
 
 /* The caller chose: its needs must be met, nothing is put in its place. */
-static __attribute__((noinline)) chorus_status force_plan(const struct ch_context *context,
-                                                          const struct ch_args *args,
-                                                          bool is_apart, struct ch_call *out)
+static CH_COLD chorus_status force_plan(const struct ch_context *context,
+                                        const struct ch_args *args, bool is_apart,
+                                        struct ch_call *out)
 {
     const chorusx_call *call = args->call;
     const struct ch_request request = ch_request_of(context, out->team, call, is_apart);
@@ -192,15 +192,16 @@ static inline chorus_status run(struct ch_context *context, const struct ch_call
 static chorus_status run_guarded(struct ch_context *context, const struct ch_call *call,
                                  const struct ch_args *args)
 {
-    const size_t bytes = call->count * ch_type_bytes[call->type];
-    const uint64_t sum = ch_guard_sum(call->src, bytes);
+    const void *source = call->asked->source;
+    const size_t bytes = call->asked->count * ch_type_bytes[call->asked->type];
+    const uint64_t sum = ch_guard_sum(source, bytes);
 
     CH_TRY(run(context, call));
-    if (ch_guard_sum(call->src, bytes) == sum) return CHORUS_OK;
+    if (ch_guard_sum(source, bytes) == sum) return CHORUS_OK;
     return CH_FAIL(
         CHORUS_ERR_ARG,
         "%s: source %p (%zu bytes) was written while the call ran; dest may be wrong",
-        args->function, call->src, bytes);
+        args->function, source, bytes);
 }
 
 /* Can and shall the source be compared? */
@@ -212,9 +213,8 @@ static bool is_to_compare(const struct ch_context *context, const struct ch_args
 }
 
 /* Any other call, or one that is to be looked at. */
-static __attribute__((noinline)) chorus_status launch(struct ch_context *context,
-                                                      const struct ch_call *call,
-                                                      const struct ch_args *args, bool is_apart)
+static CH_COLD chorus_status launch(struct ch_context *context, const struct ch_call *call,
+                                    const struct ch_args *args, bool is_apart)
 {
     if (context->gpu != NULL) return launch_on_gpu(context, call, args);
     if (args->is_on_stream) {
@@ -223,44 +223,6 @@ static __attribute__((noinline)) chorus_status launch(struct ch_context *context
     }
     return is_to_compare(context, args, is_apart) ? run_guarded(context, call, args)
                                                   : run(context, call);
-}
-
-/* The program's function, between copies: its operands are as wide as elements. */
-static struct ch_reduce combine_of(const chorusx_call *call)
-{
-    static const chorus_type words[] = {[1] = CHORUS_TYPE_u8,
-                                        [2] = CHORUS_TYPE_u16,
-                                        [4] = CHORUS_TYPE_u32,
-                                        [8] = CHORUS_TYPE_u64,
-                                        [16] = CHORUS_TYPE_c128};
-    struct ch_reduce combine = {NULL, NULL, NULL};
-
-    if (call->combine == NULL) return combine;
-    combine = ch_reduce_table[words[ch_type_bytes[call->type]]][CHORUS_OP_sum];
-    combine.next = call->combine;
-    return combine;
-}
-
-static __attribute__((noinline)) void fill_special(const chorusx_call *call,
-                                                   struct ch_special *special)
-{
-    const size_t bytes = ch_type_bytes[call->type];
-
-    special->combine = combine_of(call);
-    special->pattern = (struct ch_pattern){
-        .dst_step = (size_t)call->dst * bytes,
-        .src_step = (size_t)call->sst * bytes,
-        .dst_counts = call->dest_counts,
-        .dst_offsets = call->dest_offsets,
-        .src_counts = call->source_counts,
-        .src_offsets = call->source_offsets,
-    };
-}
-
-static inline bool is_special(const chorusx_call *call)
-{
-    return call->combine != NULL || call->coll == CHORUS_COLL_alltoalls ||
-           call->coll == CHORUS_COLL_alltoallv;
 }
 
 /* Does this PE take no part in moving anything? Nor does any other, then. */
@@ -283,9 +245,9 @@ static chorus_status look_at(const struct ch_context *context, const struct ch_a
 }
 
 /* With CHORUS_CHECK. The record has the call. */
-static __attribute__((noinline)) chorus_status check_entry(const struct ch_context *context,
-                                                           const struct ch_args *args,
-                                                           struct ch_team *team, uint64_t index)
+static CH_COLD chorus_status check_entry(const struct ch_context *context,
+                                         const struct ch_args *args, struct ch_team *team,
+                                         uint64_t index)
 {
     const chorus_status status = ch_guards(context) ? look_at(context, args) : CHORUS_OK;
     struct ch_called called;
@@ -321,54 +283,34 @@ static inline chorus_status enter(const struct ch_context *context, const struct
 
     call->index = ch_record_begin(team->record, &doing, is_serial,
                                   args->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
-    if (__builtin_expect(team->check == NULL, 1)) return CHORUS_OK;
+    if (team->check == NULL) return CHORUS_OK;
     return check_entry(context, args, team, call->index);
 }
 
-static __attribute__((noinline)) chorus_status do_nothing(const struct ch_context *context,
-                                                          const struct ch_args *args,
-                                                          bool is_apart, struct ch_call *call)
+static CH_COLD chorus_status do_nothing(const struct ch_context *context,
+                                        const struct ch_args *args, bool is_apart,
+                                        struct ch_call *call)
 {
     CH_TRY(enter(context, args, is_apart, call));
     ch_record_mark(call->team->record, call->index, CH_ENTRY_ENDED);
     return CHORUS_OK;
 }
 
-/* Field by field: compilers clear a struct of this length by a string instruction. */
-static inline void fill_call(struct ch_call *call, const chorusx_call *asked,
-                             struct ch_team *team)
-{
-    call->team = team;
-    call->algo = NULL;
-    call->root = (uint32_t)asked->root;
-    call->dst = asked->dest;
-    call->src = asked->source;
-    call->count = asked->count;
-    call->type = asked->type;
-    call->op = asked->op;
-    call->special = NULL;
-}
-
 chorus_status ch_collective(const struct ch_args *args)
 {
     const chorusx_call *asked = args->call;
     struct ch_context *context;
-    struct ch_team *team;
-    struct ch_special special;
     struct ch_call call;
     bool is_apart;
 
     CH_TRY(ch_context_require(args->function, &context));
-    CH_TRY(ch_error_in(args->function, ch_team_get(context->teams, asked->team, &team)));
-    CH_TRY(ch_error_in(args->function, ch_team_usable(team)));
-    CH_TRY(ch_check_call(context, args, team, &is_apart));
+    CH_TRY(ch_error_in(args->function, ch_team_get(context->teams, asked->team, &call.team)));
+    CH_TRY(ch_error_in(args->function, ch_team_usable(call.team)));
+    CH_TRY(ch_check_call(context, args, call.team, &is_apart));
     if (args->is_on_stream && context->gpu == NULL)
         CH_TRY(ch_stream_check(context, args->function, args->stream));
-    fill_call(&call, asked, team);
-    if (is_special(asked)) {
-        fill_special(asked, &special);
-        call.special = &special;
-    }
+    call.asked = asked;
+    call.algo = NULL;
     if (is_nothing(asked)) return do_nothing(context, args, is_apart, &call);
     if (asked->algo != NULL)
         CH_TRY(force_plan(context, args, is_apart, &call));

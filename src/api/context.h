@@ -58,7 +58,7 @@ enum ch_phase { CH_PHASE_BEFORE, CH_PHASE_RUNNING, CH_PHASE_AFTER, CH_PHASE_FORK
 extern struct ch_context *ch_context_only;
 
 /* ch_context_get, where threads may have their own. */
-struct ch_context *ch_context_find(void);
+CH_COLD struct ch_context *ch_context_find(void);
 
 /* The context of the PE this thread runs for; null before init, after finalize, and in a child
  * that the PE forked: the child is no PE, though it has the PE's memory and socket. */
@@ -84,7 +84,7 @@ void ch_context_set_process(struct ch_context *context);
 void ch_context_retire(void);
 
 /* Record ERR_STATE, "chorus_reduce called before chorus_init" and the like. */
-void ch_context_miss(const char *function);
+CH_COLD void ch_context_miss(const char *function);
 
 /* That unless there is a context; gives it. */
 CH_MUST_CHECK static inline chorus_status ch_context_require(const char *function,
@@ -131,6 +131,10 @@ CH_MUST_CHECK chorus_status ch_finish(const char *function);
 
 /* A failure in a function that returns nothing: hand code and message to the handler.
  * CHORUS_OK is a no-op. */
-void ch_report(chorus_status status);
+CH_COLD void ch_report_failure(chorus_status status);
+static inline void ch_report(chorus_status status)
+{
+    if (status != CHORUS_OK) ch_report_failure(status);
+}
 
 #endif /* CH_CONTEXT_H */

@@ -96,11 +96,10 @@ static void say(const char *message)
     if (write(STDERR_FILENO, line, (size_t)bytes) < 0) return; /* nowhere left to complain */
 }
 
-void ch_report(chorus_status status)
+void ch_report_failure(chorus_status status)
 {
     const chorusx_error_handler_t handler = __atomic_load_n(&current_handler, __ATOMIC_ACQUIRE);
 
-    if (status == CHORUS_OK) return;
     if (handler != NULL) {
         handler(status, ch_error_message());
         return;

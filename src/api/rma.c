@@ -2,23 +2,6 @@
 /* rma.c: put and get of typed elements and of bytes, and their ordering. */
 #include "api/rma.h"
 
-#include "api/argument.h"
-#include "api/ctx.h"
-
-chorus_status ch_target_check(const char *function, chorus_ctx_t ctx, const char *name,
-                              const void *symmetric, size_t count, size_t element_bytes, int pe,
-                              struct ch_target *target_out)
-{
-    struct ch_target target;
-
-    CH_TRY(ch_context_require(function, &target.context));
-    CH_TRY(ch_ctx_resolve(target.context, function, ctx, pe, &target.ctx, &target.pe));
-    CH_TRY(ch_check_bytes(function, count, element_bytes, &target.bytes));
-    CH_TRY(ch_check_symmetric(target.context, function, name, symmetric, target.bytes));
-    *target_out = target;
-    return CHORUS_OK;
-}
-
 static chorus_status put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                          size_t count, size_t element_bytes, int pe)
 {

@@ -8,7 +8,8 @@
 #ifndef CH_RMA_H
 #define CH_RMA_H
 
-#include "api/context.h"
+#include "api/argument.h"
+#include "api/ctx.h"
 #include "chorus/chorus.h"
 
 /* A checked place on a peer. */
@@ -21,10 +22,15 @@ struct ch_target {
 
 /* `pe` is a number in the context's team. `name` is the symmetric argument's; count 0 takes any
  * address. */
-CH_MUST_CHECK chorus_status ch_target_check(const char *function, chorus_ctx_t ctx,
-                                            const char *name, const void *symmetric,
-                                            size_t count, size_t element_bytes, int pe,
-                                            struct ch_target *target_out);
+CH_MUST_CHECK static inline chorus_status
+ch_target_check(const char *function, chorus_ctx_t ctx, const char *name, const void *symmetric,
+                size_t count, size_t element_bytes, int pe, struct ch_target *out)
+{
+    CH_TRY(ch_context_require(function, &out->context));
+    CH_TRY(ch_ctx_resolve(out->context, function, ctx, pe, &out->ctx, &out->pe));
+    CH_TRY(ch_check_bytes(function, count, element_bytes, &out->bytes));
+    return ch_check_symmetric(out->context, function, name, symmetric, out->bytes);
+}
 
 /* On return the source may be reused and, where the peer is mapped, the data is there. */
 void ch_rma_put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,

@@ -7,6 +7,10 @@
 
 #define CH_MUST_CHECK __attribute__((warn_unused_result))
 
+/* A function that is called where something is wrong, or seldom: compilers keep it, and what is
+ * saved for it, out of the way of its callers. */
+#define CH_COLD __attribute__((noinline, cold))
+
 /*
  * Record code and message for this thread and log it once at level debug.
  * A message says what was asked, what was found and what to do.

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/collective.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,7 +114,7 @@ static inline uint64_t ch_doing_pack(const struct ch_doing *d)
 struct ch_doing ch_doing_unpack(uint64_t what);
 
 /* Give the call its time, and decide which is the next that gets one. */
-void ch_record_time(struct ch_record *record, uint64_t index);
+CH_COLD void ch_record_time(struct ch_record *record, uint64_t index);
 
 /* Give their time to the latest calls that have not ended and have none. */
 void ch_record_time_running(struct ch_record *record);
@@ -140,7 +141,7 @@ static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch
     __atomic_store_n(&entry->count, d->count, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->state, state, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->number, index, __ATOMIC_RELEASE);
-    if (__builtin_expect(index >= __atomic_load_n(&record->time_next, __ATOMIC_RELAXED), 0))
+    if (index >= __atomic_load_n(&record->time_next, __ATOMIC_RELAXED))
         ch_record_time(record, index);
     return index;
 }

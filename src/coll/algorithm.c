@@ -94,16 +94,8 @@ const size_t ch_type_align[CHORUS_TYPE_COUNT] = {
 #undef X
 };
 
-bool ch_op_takes(chorus_op op, chorus_type type)
-{
-#define X(name, ctype, kind) \
-    if (type == (kind)) return true;
-#define Y(OP, TYPES)            \
-    if (op == CHORUS_OP_##OP) { \
-        TYPES(X) return false;  \
-    }
-    CHORUS_REDUCE_LIST(Y)
+#define X(name, ctype, kind) | 1u << (kind)
+#define Y(OP, TYPES) [CHORUS_OP_##OP] = 0 TYPES(X),
+const uint32_t ch_op_types[CHORUS_OP_COUNT] = {CHORUS_REDUCE_LIST(Y)};
 #undef Y
 #undef X
-    return false;
-}

@@ -206,8 +206,13 @@ extern const char *const ch_type_names[CHORUS_TYPE_COUNT];
 extern const char *const ch_op_names[CHORUS_OP_COUNT];
 extern const size_t ch_type_bytes[CHORUS_TYPE_COUNT], ch_type_align[CHORUS_TYPE_COUNT];
 
-/* May `op` be applied to `type`? */
-bool ch_op_takes(chorus_op op, chorus_type type);
+/* The types that each operator may be applied to: bit i is of type i. */
+extern const uint32_t ch_op_types[CHORUS_OP_COUNT];
+
+static inline bool ch_op_takes(chorus_op op, chorus_type type)
+{
+    return ch_op_types[op] >> type & 1;
+}
 
 #define CH_RADIX_MIN 2u
 #define CH_RADIX_DEFAULT 2u

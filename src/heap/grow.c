@@ -158,7 +158,7 @@ static chorus_status grow_to(struct ch_heap *heap, size_t next, size_t bytes_ask
     if (next == old) return CHORUS_OK; /* only the bookkeeping had to grow */
     CH_TRY(commit_all(heap, old, next, &mine, all));
     ch_arena_grow(&heap->arena, next);
-    __atomic_store_n(&heap->committed_bytes, next, __ATOMIC_RELAXED);
+    __atomic_store_n(&heap->extent.committed_bytes, next, __ATOMIC_RELAXED);
     return CHORUS_OK;
 }
 

@@ -41,7 +41,7 @@ chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, vo
             return ch_heap_no_room(heap, bytes, "free some, or raise CHORUS_HEAP_MAX");
         CH_TRY(ch_heap_grow(heap, limit, bytes));
     }
-    *ptr_out = heap->symmetric + offset;
+    *ptr_out = heap->extent.symmetric + offset;
     return CHORUS_OK;
 }
 
@@ -49,7 +49,7 @@ chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, vo
 static chorus_status find_block(const struct ch_heap *heap, const void *ptr, size_t *offset_out,
                                 size_t *bytes_out)
 {
-    const size_t offset = (uintptr_t)ptr - (uintptr_t)heap->symmetric;
+    const size_t offset = (uintptr_t)ptr - (uintptr_t)heap->extent.symmetric;
     size_t start, bytes;
 
     if (offset >= heap->arena.limit)
@@ -57,7 +57,8 @@ static chorus_status find_block(const struct ch_heap *heap, const void *ptr, siz
             CHORUS_ERR_NOT_SYMMETRIC,
             "%p is not in the symmetric heap, which is [%p, %p); pass what an allocation "
             "returned",
-            ptr, (void *)heap->symmetric, (void *)(heap->symmetric + heap->arena.limit));
+            ptr, (void *)heap->extent.symmetric,
+            (void *)(heap->extent.symmetric + heap->arena.limit));
     switch (ch_arena_find(&heap->arena, offset, &start, &bytes)) {
     case CH_PLACE_FREE:
         return CH_FAIL(CHORUS_ERR_ARG,
@@ -68,7 +69,7 @@ static chorus_status find_block(const struct ch_heap *heap, const void *ptr, siz
         return CH_FAIL(
             CHORUS_ERR_ARG,
             "%p is %zu bytes inside the block at %p, of %zu bytes; pass the block's start", ptr,
-            offset - start, (void *)(heap->symmetric + start), bytes);
+            offset - start, (void *)(heap->extent.symmetric + start), bytes);
     case CH_PLACE_BLOCK:
         break;
     }
@@ -80,12 +81,12 @@ static chorus_status find_block(const struct ch_heap *heap, const void *ptr, siz
 bool ch_heap_block(const struct ch_heap *heap, const void *ptr, char **start_out,
                    size_t *bytes_out)
 {
-    const size_t offset = (uintptr_t)ptr - (uintptr_t)heap->symmetric;
+    const size_t offset = (uintptr_t)ptr - (uintptr_t)heap->extent.symmetric;
     size_t start = 0;
 
     if (offset >= heap->arena.limit) return false;
     if (ch_arena_find(&heap->arena, offset, &start, bytes_out) == CH_PLACE_FREE) return false;
-    *start_out = heap->symmetric + start;
+    *start_out = heap->extent.symmetric + start;
     return true;
 }
 
@@ -136,14 +137,6 @@ chorus_status ch_heap_zero(const struct ch_heap *heap, void *ptr, size_t bytes)
     if (heap->data != NULL) return ch_device_zero(heap->data->device, ptr, bytes);
     memset(ptr, 0, bytes);
     return CHORUS_OK;
-}
-
-bool ch_heap_contains(const struct ch_heap *heap, const void *ptr, size_t bytes)
-{
-    const size_t offset = (uintptr_t)ptr - (uintptr_t)heap->symmetric;
-    const size_t end = __atomic_load_n(&heap->committed_bytes, __ATOMIC_RELAXED);
-
-    return offset <= end && bytes <= end - offset;
 }
 
 uint32_t ch_heap_me(const struct ch_heap *heap)
@@ -236,12 +229,12 @@ chorus_status ch_heap_check(const struct ch_heap *heap)
     CH_TRY(ch_arena_check(&heap->arena));
     CH_TRY(ch_arena_check(&heap->local));
     if (heap->data != NULL) CH_TRY(ch_arena_check(&heap->data->sync));
-    if (heap->arena.limit != heap->committed_bytes ||
+    if (heap->arena.limit != heap->extent.committed_bytes ||
         heap->arena.limit > heap->symmetric_bytes ||
         heap->local.limit > heap->layout.local_bytes)
         return CH_FAIL(CHORUS_ERR_STATE,
                        "heap limits %zu and %zu do not fit %zu committed, %zu and %zu reserved",
-                       heap->arena.limit, heap->local.limit, heap->committed_bytes,
+                       heap->arena.limit, heap->local.limit, heap->extent.committed_bytes,
                        heap->symmetric_bytes, heap->layout.local_bytes);
     return CHORUS_OK;
 }

@@ -102,8 +102,21 @@ CH_MUST_CHECK chorus_status ch_heap_zero(const struct ch_heap *heap, void *ptr, 
 bool ch_heap_block(const struct ch_heap *heap, const void *ptr, char **start_out,
                    size_t *bytes_out);
 
+/* This PE's symmetric memory that may be used; a struct ch_heap begins with it. */
+struct ch_heap_extent {
+    char *symmetric;
+    size_t committed_bytes; /* read by any thread, so atomic */
+};
+
 /* Is [ptr, ptr + bytes) inside committed symmetric memory of this PE? On the data path. */
-bool ch_heap_contains(const struct ch_heap *heap, const void *ptr, size_t bytes);
+static inline bool ch_heap_contains(const struct ch_heap *heap, const void *ptr, size_t bytes)
+{
+    const struct ch_heap_extent *extent = (const struct ch_heap_extent *)(const void *)heap;
+    const size_t offset = (uintptr_t)ptr - (uintptr_t)extent->symmetric;
+    const size_t end = __atomic_load_n(&extent->committed_bytes, __ATOMIC_RELAXED);
+
+    return offset <= end && bytes <= end - offset;
+}
 
 uint32_t ch_heap_me(const struct ch_heap *heap);
 uint32_t ch_heap_n_pes(const struct ch_heap *heap);

@@ -11,18 +11,17 @@
 #include <pthread.h>
 
 struct ch_heap {
-    char *symmetric;             /* where this PE's symmetric part begins */
-    size_t committed_bytes;      /* of it; read by any thread, so atomic */
-    size_t symmetric_bytes;      /* the most it can grow to */
-    struct ch_segment *segments; /* [n], owned */
-    uint64_t *homes;             /* [n], owned: where each PE has its own segment */
+    struct ch_heap_extent extent; /* the first member, see ch_heap_contains */
+    size_t symmetric_bytes;       /* the most it can grow to */
+    struct ch_segment *segments;  /* [n], owned */
+    uint64_t *homes;              /* [n], owned: where each PE has its own segment */
     uint32_t me, n;
     struct ch_boot *boot;           /* borrowed */
     struct ch_heap_doorman doorman; /* attach is null: nobody asks for keys */
     struct ch_layout layout;
     struct ch_data *data;  /* owned: the symmetric part lies on GPUs; null: in the segments */
     size_t step_bytes;     /* least growth of the symmetric part */
-    struct ch_arena arena; /* of the symmetric part; limit is committed_bytes */
+    struct ch_arena arena; /* of the symmetric part; limit is extent.committed_bytes */
 
     pthread_mutex_t local_lock; /* guards local */
     struct ch_arena local;      /* of the local part; limit is where its file ends */

@@ -107,7 +107,7 @@ static chorus_status make_own(struct ch_heap *heap)
     CH_TRY(ch_arena_init(&heap->local));
     CH_TRY(ch_segment_create(&heap->layout, heap->n, own));
     ch_record_init(ch_heap_record(heap, heap->me), heap->me, heap->n);
-    heap->symmetric = own->base + heap->layout.symmetric_offset;
+    heap->extent.symmetric = own->base + heap->layout.symmetric_offset;
     heap->symmetric_bytes = heap->layout.symmetric_bytes;
     return CHORUS_OK;
 }
@@ -154,7 +154,7 @@ static chorus_status open_data(struct ch_heap *heap, const struct ch_options *op
 
     CH_TRY(check_sharing(all, peers, heap->n));
     CH_TRY(ch_data_open(heap->boot, options, peers, own, &heap->data));
-    heap->symmetric = heap->data->bases[heap->me] + heap->data->symmetric_offset;
+    heap->extent.symmetric = heap->data->bases[heap->me] + heap->data->symmetric_offset;
     heap->symmetric_bytes = heap->data->symmetric_bytes;
     return CHORUS_OK;
 }

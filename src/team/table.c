@@ -49,17 +49,11 @@ struct ch_team *ch_teams_next(const struct ch_teams *teams, uint32_t *slot)
     return *slot < teams->n_slots_used ? teams->slots[*slot].team : NULL;
 }
 
-chorus_status ch_team_get(const struct ch_teams *teams, ch_team_handle handle,
-                          struct ch_team **team_out)
+chorus_status ch_team_unknown(const struct ch_teams *teams, ch_team_handle handle)
 {
     const struct ch_team_slot *slot = &teams->slots[(uint32_t)handle % CH_TEAM_SLOTS];
     const uint32_t generation = (uint32_t)handle >> CH_TEAM_SLOT_BITS;
 
-    /* That of a negative handle is more than there are generations. */
-    if (generation == slot->generation && slot->team != NULL) {
-        *team_out = slot->team;
-        return CHORUS_OK;
-    }
     if (handle == CHORUS_TEAM_INVALID)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "team is CHORUS_TEAM_INVALID; expected a team this PE is in");

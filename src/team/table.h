@@ -10,13 +10,9 @@
  * recognised. A slot that has had so many teams gets no other. */
 #define CH_TEAM_GENERATIONS (1u << (31 - CH_TEAM_SLOT_BITS))
 
-struct ch_team_slot {
-    struct ch_team *team; /* null: free */
-    uint32_t generation;  /* of the team here, or of the next one */
-};
-
 struct ch_teams {
-    struct ch_heap *heap; /* borrowed, as are network and patience */
+    struct ch_team_slot slots[CH_TEAM_SLOTS]; /* the first member, see ch_team_get */
+    struct ch_heap *heap;                     /* borrowed, as are network and patience */
     struct ch_network *network;
     const struct ch_patience *patience;
     uint32_t me_world, n_world;
@@ -26,7 +22,6 @@ struct ch_teams {
     struct ch_device_state device_state; /* its table is null on a host */
     uint32_t n_in_use;                   /* teams with calls on the GPU */
     uint32_t n_slots_used;               /* no slot from here on ever held a team */
-    struct ch_team_slot slots[CH_TEAM_SLOTS];
 };
 
 /* A team of n with memory of its own and no peers yet. */

@@ -75,11 +75,11 @@ struct ch_team {
     const struct ch_patience *refusable; /* as patience; but waits end if a call is refused */
     bool is_ending;                      /* it is being destroyed, refused calls or not */
     struct ch_peer *peers;               /* [n], in the team's order */
-    struct ch_member *members;           /* [n], likewise */
     struct ch_remote *remotes;           /* [n], likewise; null: every peer is mapped */
+    struct ch_levels *levels;  /* owned, as are the child teams; null, if on one host */
+    struct ch_member *members; /* [n], in the team's order */
     char *mirrors; /* owned, as is remotes: of what this PE writes to those others */
     size_t mirrors_bytes;
-    struct ch_levels *levels; /* owned, as are the child teams; null, if on one host */
     struct ch_team *node, *rail;
     struct ch_sync_layout layout;
     uint32_t n_dups;     /* the most CTAs of a call, also of one that may have slim ones */
@@ -141,10 +141,28 @@ CH_MUST_CHECK chorus_status ch_teams_device_state(const struct ch_teams *teams,
 /* The first team in this slot or a later one, which *slot then is; null: there is none. */
 struct ch_team *ch_teams_next(const struct ch_teams *teams, uint32_t *slot);
 
+/* Where a handle leads; a struct ch_teams begins with CH_TEAM_SLOTS of them. */
+struct ch_team_slot {
+    struct ch_team *team; /* null: free */
+    uint32_t generation;  /* of the team here, or of the next one */
+};
+
+/* ERR_ARG, for a handle that leads to no team. */
+CH_COLD chorus_status ch_team_unknown(const struct ch_teams *teams, ch_team_handle handle);
+
 /* The team behind a handle. ERR_ARG: never one, CHORUS_TEAM_INVALID, or destroyed (says which).
- */
-CH_MUST_CHECK chorus_status ch_team_get(const struct ch_teams *teams, ch_team_handle handle,
-                                        struct ch_team **team_out);
+ * The generation of a negative handle is more than there are. */
+CH_MUST_CHECK static inline chorus_status
+ch_team_get(const struct ch_teams *teams, ch_team_handle handle, struct ch_team **team_out)
+{
+    const struct ch_team_slot *slots = (const struct ch_team_slot *)(const void *)teams;
+    const struct ch_team_slot *slot = &slots[(uint32_t)handle % CH_TEAM_SLOTS];
+
+    *team_out = slot->team;
+    if ((uint32_t)handle >> CH_TEAM_SLOT_BITS == slot->generation && slot->team != NULL)
+        return CHORUS_OK;
+    return ch_team_unknown(teams, handle);
+}
 
 /*
  * A new team of pes[0..n), numbers in `parent`, in that order. Collective over parent: every
@@ -194,7 +212,7 @@ static inline uint64_t ch_team_next_call(struct ch_team *team, bool is_serial)
 int ch_team_find(const struct ch_team *team, uint32_t world);
 
 /* ERR_STATE, saying why. */
-chorus_status ch_team_broken(int status);
+CH_COLD chorus_status ch_team_broken(int status);
 
 /* That once a collective on the team has failed. */
 CH_MUST_CHECK static inline chorus_status ch_team_usable(const struct ch_team *team)
@@ -223,7 +241,7 @@ static inline uint64_t ch_team_ticket(struct ch_team *team, bool is_serial)
 }
 
 /* ch_team_enter, where it is another call's turn yet. */
-CH_MUST_CHECK chorus_status ch_team_wait(struct ch_team *team, uint64_t ticket);
+CH_MUST_CHECK CH_COLD chorus_status ch_team_wait(struct ch_team *team, uint64_t ticket);
 
 CH_MUST_CHECK static inline chorus_status ch_team_enter(struct ch_team *team, uint64_t ticket)
 {

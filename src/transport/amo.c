@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/amo.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* What was in *word before. */
@@ -108,7 +107,7 @@ static void load_word(void *dest, const void *source, size_t bytes)
     }
 }
 
-void ch_put_bytes(void *dest, const void *source, size_t bytes)
+void ch_put_any(void *dest, const void *source, size_t bytes)
 {
     if (is_word(dest, source, bytes))
         store_word(dest, source, bytes);
@@ -116,7 +115,7 @@ void ch_put_bytes(void *dest, const void *source, size_t bytes)
         memmove(dest, source, bytes); /* of a PE to itself, they may be one */
 }
 
-void ch_get_bytes(void *dest, const void *source, size_t bytes)
+void ch_get_any(void *dest, const void *source, size_t bytes)
 {
     if (is_word(dest, source, bytes))
         load_word(dest, source, bytes);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,7 +29,28 @@ uint64_t ch_amo_apply(enum ch_amo op, void *word, size_t bytes, uint64_t value,
 
 /* Copy to, or from, memory that PEs share: one aligned word of 1, 2, 4 or 8 bytes on both sides
  * is one access, with release or acquire. */
-void ch_put_bytes(void *dest, const void *source, size_t bytes);
-void ch_get_bytes(void *dest, const void *source, size_t bytes);
+void ch_put_any(void *dest, const void *source, size_t bytes);
+void ch_get_any(void *dest, const void *source, size_t bytes);
+
+static inline bool ch_is_word_of_8(const void *a, const void *b, size_t bytes)
+{
+    return bytes == 8 && (((uintptr_t)a | (uintptr_t)b) & 7) == 0;
+}
+
+static inline void ch_put_bytes(void *dest, const void *source, size_t bytes)
+{
+    if (ch_is_word_of_8(dest, source, bytes))
+        __atomic_store_n((uint64_t *)dest, *(const uint64_t *)source, __ATOMIC_RELEASE);
+    else
+        ch_put_any(dest, source, bytes);
+}
+
+static inline void ch_get_bytes(void *dest, const void *source, size_t bytes)
+{
+    if (ch_is_word_of_8(dest, source, bytes))
+        *(uint64_t *)dest = __atomic_load_n((const uint64_t *)source, __ATOMIC_ACQUIRE);
+    else
+        ch_get_any(dest, source, bytes);
+}
 
 #endif /* CH_AMO_H */

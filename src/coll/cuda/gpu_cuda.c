@@ -103,7 +103,7 @@ chorus_status ch_gpu_check(const struct ch_call *call)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "%s of %s is for heaps on hosts: GPUs do not combine this type; set "
                        "CHORUS_HEAP=host",
-                       ch_coll_names[call->algo->coll], ch_type_names[call->type]);
+                       ch_coll_names[call->algo->coll], ch_type_names[call->asked->type]);
     if (call->team->n > CH_KERNEL_PES_MAX)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "a team of %u PEs; collectives on GPUs serve up to %u", call->team->n,

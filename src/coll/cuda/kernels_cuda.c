@@ -20,10 +20,11 @@ static const void *const *const combining[CHORUS_TYPE_COUNT] = {
 const void *ch_kernel_of(const struct ch_call *call)
 {
     if (call->algo->needs & CH_NEED_multicast)
-        return ch_nvls_kernel(call->algo->id, call->type, call->op);
+        return ch_nvls_kernel(call->algo->id, call->asked->type, call->asked->op);
     if (call->algo->needs & CH_NEED_copy_engine) return ch_kernel_engine_enter;
     if (!ch_coll_reduces(call->algo->coll)) return ch_kernels_move[call->algo->id];
-    return combining[call->type] == NULL ? NULL : combining[call->type][call->algo->id];
+    return combining[call->asked->type] == NULL ? NULL
+                                                : combining[call->asked->type][call->algo->id];
 }
 
 /* A kernel, and how many of its CTAs fit on a multiprocessor: *least_ctas goes down to that. */

@@ -23,14 +23,14 @@ static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *
     *a = (struct ch_kernel_args){
         .me = team->me,
         .n = team->n,
-        .root = call->root,
+        .root = (uint32_t)call->asked->root,
         .radix = call->radix,
-        .op = call->op,
-        .elem_bytes = (uint32_t)ch_type_bytes[call->type],
-        .count = call->count,
-        .share = ch_share_of(call->count, ch_type_bytes[call->type], call->ctas),
-        .dst = call->dst,
-        .src = call->src,
+        .op = call->asked->op,
+        .elem_bytes = (uint32_t)ch_type_bytes[call->asked->type],
+        .count = call->asked->count,
+        .share = ch_share_of(call->asked->count, ch_type_bytes[call->asked->type], call->ctas),
+        .dst = call->asked->dest,
+        .src = call->asked->source,
         .multicast = team->multicast,
         .is_sync_alike = team->is_sync_alike,
         .dups = ch_team_device_dups(team),
@@ -56,9 +56,10 @@ static uint64_t power_of_two(uint64_t least)
 /* The most bytes of a message of a CTA: of its part of a block, or of a PE's slice of that. */
 static uint64_t message_bytes(const struct ch_call *call)
 {
-    const uint64_t elem_bytes = ch_type_bytes[call->type];
-    const struct ch_share s = ch_share_of(call->count, elem_bytes, call->ctas);
-    const uint64_t part = ch_min(call->count, (s.base + (s.extra != 0)) * s.grain) * elem_bytes;
+    const uint64_t elem_bytes = ch_type_bytes[call->asked->type];
+    const struct ch_share s = ch_share_of(call->asked->count, elem_bytes, call->ctas);
+    const uint64_t part =
+        ch_min(call->asked->count, (s.base + (s.extra != 0)) * s.grain) * elem_bytes;
 
     return call->algo->is_sliced ? ch_divide_up(part, call->team->n) : part;
 }
@@ -141,16 +142,16 @@ static chorus_status put_last(struct queued *q, const void *kernel, uint32_t cta
 static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
 {
     const struct ch_team *team = call->team;
-    const struct ch_slice all = {0, call->count};
+    const struct ch_slice all = {0, call->asked->count};
     const struct ch_seat seat = {
         .me = team->me,
         .n = team->n,
         .peers = team->peers,
         .layout = &team->layout,
-        .dst = call->dst,
-        .src = call->src,
-        .count = call->count,
-        .elem_bytes = ch_type_bytes[call->type],
+        .dst = call->asked->dest,
+        .src = call->asked->source,
+        .count = call->asked->count,
+        .elem_bytes = ch_type_bytes[call->asked->type],
     };
     struct ch_coll c;
 

@@ -2,6 +2,7 @@
 #include "coll/host/launch.h"
 
 #include "base/clock.h"
+#include "coll/coll.h"
 #include "coll/host/host.h"
 #include "coll/shape.h"
 #include "team/check.h"
@@ -14,17 +15,50 @@ struct run {
     uint32_t late_peer;
 };
 
-static void use_special(struct ch_coll *coll, const struct ch_special *special)
+/* What only few calls have. */
+struct special {
+    struct ch_pattern pattern;
+    struct ch_reduce combine; /* the program's own, in place of op */
+};
+
+static inline bool is_special(const chorusx_call *asked)
 {
+    return ((CH_COLLS_alltoalls | CH_COLLS_alltoallv) >> asked->coll & 1) ||
+           asked->combine != NULL;
+}
+
+/* The program's function goes between copies: its operands are as wide as elements. */
+static CH_COLD void use_special(const chorusx_call *asked, struct special *special,
+                                struct ch_coll *coll)
+{
+    static const chorus_type words[] = {[1] = CHORUS_TYPE_u8,
+                                        [2] = CHORUS_TYPE_u16,
+                                        [4] = CHORUS_TYPE_u32,
+                                        [8] = CHORUS_TYPE_u64,
+                                        [16] = CHORUS_TYPE_c128};
+    const size_t bytes = ch_type_bytes[asked->type];
+
+    special->pattern = (struct ch_pattern){
+        .dst_step = (size_t)asked->dst * bytes,
+        .src_step = (size_t)asked->sst * bytes,
+        .dst_counts = asked->dest_counts,
+        .dst_offsets = asked->dest_offsets,
+        .src_counts = asked->source_counts,
+        .src_offsets = asked->source_offsets,
+    };
     coll->pattern = &special->pattern;
-    if (special->combine.next != NULL) coll->reduce = &special->combine;
+    if (asked->combine == NULL) return;
+    special->combine = ch_reduce_table[words[bytes]][CHORUS_OP_sum];
+    special->combine.next = asked->combine;
+    coll->reduce = &special->combine;
 }
 
 /* Of one call's CTAs this one, which works on `part`. On failure, *late_peer is whom it waited
  * for. */
-static inline chorus_status run_cta(const struct ch_call *call, struct ch_slice part,
-                                    uint32_t cta, uint32_t *late_peer)
+CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, uint32_t cta,
+                            uint32_t *late_peer)
 {
+    const chorusx_call *asked = call->asked;
     struct ch_team *team = call->team;
     struct ch_dup *dup = &team->dups[cta];
     char nothing = 0; /* in place of the buffers of a barrier: to null nothing can be added */
@@ -33,26 +67,27 @@ static inline chorus_status run_cta(const struct ch_call *call, struct ch_slice 
         .n = team->n,
         .peers = team->peers,
         .layout = &team->layout,
-        .dst = call->dst != NULL ? call->dst : &nothing,
-        .src = call->src != NULL ? call->src : &nothing,
-        .count = call->count,
-        .elem_bytes = ch_type_bytes[call->type],
-        .type = call->type,
-        .op = call->op,
+        .dst = asked->dest != NULL ? asked->dest : &nothing,
+        .src = asked->source != NULL ? asked->source : &nothing,
+        .count = asked->count,
+        .elem_bytes = ch_type_bytes[asked->type],
+        .type = asked->type,
+        .op = asked->op,
     };
+    struct special special;
     struct ch_coll coll;
 
     ch_coll_init(&coll, &seat, part, cta, dup);
-    coll.root = call->root;
+    coll.root = (uint32_t)asked->root;
     coll.radix = call->radix;
     coll.remotes = team->remotes;
     coll.levels = team->levels;
-    coll.reduce = &ch_reduce_table[call->type][call->op];
-    if (call->special != NULL) use_special(&coll, call->special);
+    coll.reduce = &ch_reduce_table[asked->type][asked->op];
     coll.patience = team->refusable;
     coll.links = dup->links;
     coll.slots = dup->slots;
     coll.late_peer = late_peer;
+    if (is_special(asked)) use_special(asked, &special, &coll);
     return ch_host_entries[call->algo->id](&coll);
 }
 
@@ -61,11 +96,11 @@ static void run_one_of(void *arg, uint32_t cta)
 {
     struct run *run = arg;
     const struct ch_call *call = run->call;
+    const size_t count = call->asked->count;
     const struct ch_share share =
-        ch_share_of(call->count, ch_type_bytes[call->type], call->ctas);
+        ch_share_of(count, ch_type_bytes[call->asked->type], call->ctas);
     uint32_t late_peer = call->team->me;
-    const chorus_status status =
-        run_cta(call, ch_part_of(&share, call->count, cta), cta, &late_peer);
+    const chorus_status status = run_cta(call, ch_part_of(&share, count, cta), cta, &late_peer);
     int none = CHORUS_OK;
 
     if (status != CHORUS_OK && __atomic_compare_exchange_n(&run->status, &none, status, 0,
@@ -74,8 +109,8 @@ static void run_one_of(void *arg, uint32_t cta)
 }
 
 /* Why a call failed, in the words of the PE that waited. */
-static chorus_status describe(const struct ch_call *call, chorus_status status,
-                              uint32_t late_peer)
+static __attribute__((noinline)) chorus_status
+describe(const struct ch_call *call, chorus_status status, uint32_t late_peer)
 {
     const struct ch_team *team = call->team;
     const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
@@ -101,8 +136,8 @@ static chorus_status describe(const struct ch_call *call, chorus_status status,
         coll, algo, me, seconds, missing, me, doing);
 }
 
-static chorus_status run_ctas(const struct ch_call *call, struct ch_crew *crew,
-                              uint32_t *late_peer)
+static __attribute__((noinline)) chorus_status
+run_ctas(const struct ch_call *call, struct ch_crew *crew, uint32_t *late_peer)
 {
     struct run run = {.call = call, .status = CHORUS_OK};
 
@@ -112,9 +147,9 @@ static chorus_status run_ctas(const struct ch_call *call, struct ch_crew *crew,
 }
 
 /* In its turn. A call that was queued before another failed is not begun. */
-static inline chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
+CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
 {
-    const struct ch_slice whole = {0, call->count};
+    const struct ch_slice whole = {0, call->asked->count};
     uint32_t late_peer = call->team->me;
     chorus_status status;
 

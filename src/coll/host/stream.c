@@ -17,7 +17,7 @@ struct item {
     union {
         struct {
             struct ch_call call;
-            struct ch_special special; /* the call's, if it has something special */
+            chorusx_call asked; /* the call's */
             uint64_t ticket;
         };
         _Alignas(8) char task[CH_TASK_BYTES];
@@ -140,11 +140,9 @@ void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call)
     struct item *item = push_begin(stream);
 
     item->run = NULL;
+    item->asked = *call->asked;
     item->call = *call;
-    if (call->special != NULL) {
-        item->special = *call->special;
-        item->call.special = &item->special;
-    }
+    item->call.asked = &item->asked;
     item->ticket = ch_team_ticket(call->team, false);
     push_end(stream);
 }
