@@ -193,35 +193,55 @@ RARE check_buffers(const struct ch_context *context, const struct ch_args *args,
     return check_overlap(args, team, extent);
 }
 
-static inline chorus_status check_values(const struct ch_args *args, const struct ch_team *team,
-                                         struct extent *extent_out)
+/* False: the bytes are more than an address can reach. */
+static inline bool find_extent(const chorusx_call *call, const struct ch_team *team,
+                               struct extent *out)
 {
-    const chorusx_call *call = args->call;
-    const chorus_coll coll = call->coll;
-    size_t block, blocks;
+    size_t blocks;
 
-    if (ch_coll_has_root(coll) && (uint32_t)call->root >= team->n)
-        return refuse_root(args, team); /* a negative one is more than any n */
-    if (ch_coll_reduces(coll) && !ch_op_takes(call->op, call->type) && call->combine == NULL)
-        return refuse_op(args);
-    if (__builtin_mul_overflow(call->count, ch_type_bytes[call->type], &block) ||
-        __builtin_mul_overflow(block, team->n, &blocks))
-        return refuse_count(args, team);
-    extent_out->block = block;
-    extent_out->dst_bytes = has_blocks_in_dest(coll) ? blocks : block;
-    extent_out->src_bytes = has_blocks_in_source(coll) ? blocks : block;
-    return CHORUS_OK;
+    if (__builtin_mul_overflow(call->count, ch_type_bytes[call->type], &out->block) ||
+        __builtin_mul_overflow(out->block, team->n, &blocks))
+        return false;
+    out->dst_bytes = has_blocks_in_dest(call->coll) ? blocks : out->block;
+    out->src_bytes = has_blocks_in_source(call->coll) ? blocks : out->block;
+    return true;
 }
 
-/* A call that may have a pattern, or an operator of the program. */
+/* A negative root is more than any n. */
+static inline bool is_root_right(const chorusx_call *call, const struct ch_team *team)
+{
+    return !ch_coll_has_root(call->coll) || (uint32_t)call->root < team->n;
+}
+
+static inline bool is_op_right(const chorusx_call *call)
+{
+    return !ch_coll_reduces(call->coll) || ch_op_takes(call->op, call->type);
+}
+
+/* What most calls are: nothing special, and right. */
+static inline bool is_plain(const struct ch_context *context, const chorusx_call *call,
+                            const struct ch_team *team)
+{
+    struct extent extent;
+
+    return call->coll < CHORUS_COLL_EVERYWHERE_COUNT && call->combine == NULL &&
+           is_root_right(call, team) && is_op_right(call) && find_extent(call, team, &extent) &&
+           is_usable(context, call, call->dest, extent.dst_bytes) &&
+           is_usable(context, call, call->source, extent.src_bytes) && are_apart(call, &extent);
+}
+
 RARE check_any(const struct ch_context *context, const struct ch_args *args,
                const struct ch_team *team, bool *is_apart_out)
 {
-    struct extent extent = {0, 0, 0};
+    const chorusx_call *call = args->call;
+    struct extent extent;
 
-    if (args->call->combine != NULL && ch_coll_reduces(args->call->coll))
+    if (!is_root_right(call, team)) return refuse_root(args, team);
+    if (call->combine != NULL && ch_coll_reduces(call->coll))
         CH_TRY(check_combine(context, args));
-    CH_TRY(check_values(args, team, &extent));
+    else if (!is_op_right(call))
+        return refuse_op(args);
+    if (!find_extent(call, team, &extent)) return refuse_count(args, team);
     CH_TRY(check_pattern(args, team, &extent));
     return check_buffers(context, args, team, &extent, is_apart_out);
 }
@@ -230,15 +250,8 @@ chorus_status ch_check_call(const struct ch_context *context, const struct ch_ar
                             const struct ch_team *team, bool *is_apart_out)
 {
     const chorusx_call *call = args->call;
-    struct extent extent = {0, 0, 0};
 
     *is_apart_out = true;
-    if (call->coll == CHORUS_COLL_barrier) return CHORUS_OK;
-    if (call->coll >= CHORUS_COLL_EVERYWHERE_COUNT || call->combine != NULL)
-        return check_any(context, args, team, is_apart_out);
-    CH_TRY(check_values(args, team, &extent));
-    if (is_usable(context, call, call->dest, extent.dst_bytes) &&
-        is_usable(context, call, call->source, extent.src_bytes) && are_apart(call, &extent))
-        return CHORUS_OK;
-    return check_buffers(context, args, team, &extent, is_apart_out);
+    if (call->coll == CHORUS_COLL_barrier || is_plain(context, call, team)) return CHORUS_OK;
+    return check_any(context, args, team, is_apart_out);
 }

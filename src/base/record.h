@@ -123,6 +123,7 @@ void ch_record_time_running(struct ch_record *record);
 static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch_doing *d,
                                        bool is_serial, enum ch_entry_state state)
 {
+    const uint64_t what = ch_doing_pack(d);
     uint64_t index;
     struct ch_entry *entry;
 
@@ -135,7 +136,7 @@ static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch
     entry = &record->entries[index % CH_RECORD_ENTRIES];
     __atomic_store_n(&entry->number, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->ticks, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&entry->what, ch_doing_pack(d), __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->what, what, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->where, d->team, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->call, d->number, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->count, d->count, __ATOMIC_RELEASE);
