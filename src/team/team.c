@@ -53,6 +53,7 @@ void ch_team_free(const struct ch_teams *teams, struct ch_team *team)
     ch_heap_sync_free(heap, team->sync);
     ch_device_event_destroy(ch_heap_device(heap), team->last_captured.event);
     free_dups(team);
+    free(team->ctas);
     free(team->peers);
     free(team->members);
     free(team);

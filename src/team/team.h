@@ -84,6 +84,7 @@ struct ch_team {
     struct ch_sync_layout layout;
     uint32_t n_dups;     /* the most CTAs of a call, also of one that may have slim ones */
     struct ch_dup *dups; /* [n_dups] */
+    void *ctas;          /* owned: what coll/host/launch.c keeps for CTAs; null before a call */
     uint64_t mail_epoch; /* of the last exchange through mailboxes */
     const struct ch_patience *patience;
     void *sync;          /* this PE's sync memory, owned, on the heap's data side */

@@ -8,6 +8,8 @@
 #include "team/check.h"
 #include "team/where.h"
 
+#include <stdlib.h>
+
 /* A call of several CTAs. */
 struct run {
     const struct ch_call *call;
@@ -53,42 +55,68 @@ static CH_COLD void use_special(const chorusx_call *asked, struct special *speci
     coll->reduce = &special->combine;
 }
 
+/* What a CTA is given. Most of it is alike in all calls of a team, which keeps it; a call sets
+ * the rest, in its turn. */
+struct cta {
+    _Alignas(CH_CACHE_LINE_BYTES) struct ch_coll coll;
+};
+
+static char nothing; /* in place of the buffers of a barrier: to null nothing can be added */
+
+static CH_COLD chorus_status make_ctas(struct ch_team *team)
+{
+    struct cta *ctas = aligned_alloc(CH_CACHE_LINE_BYTES, team->n_dups * sizeof(*ctas));
+    const struct ch_seat seat = {
+        .me = team->me,
+        .n = team->n,
+        .peers = team->peers,
+        .layout = &team->layout,
+        .dst = &nothing,
+        .src = &nothing,
+    };
+
+    if (ctas == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for calls of %u CTAs", team->n_dups);
+    for (uint32_t i = 0; i < team->n_dups; i++) {
+        struct ch_coll *coll = &ctas[i].coll;
+
+        ch_coll_init(coll, &seat, (struct ch_slice){0, 0}, i, &team->dups[i]);
+        coll->remotes = team->remotes;
+        coll->levels = team->levels;
+        coll->patience = team->refusable;
+        coll->links = team->dups[i].links;
+        coll->slots = team->dups[i].slots;
+    }
+    team->ctas = ctas;
+    return CHORUS_OK;
+}
+
 /* Of one call's CTAs this one, which works on `part`. On failure, *late_peer is whom it waited
  * for. */
 CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, uint32_t cta,
                             uint32_t *late_peer)
 {
     const chorusx_call *asked = call->asked;
-    struct ch_team *team = call->team;
-    struct ch_dup *dup = &team->dups[cta];
-    char nothing = 0; /* in place of the buffers of a barrier: to null nothing can be added */
-    const struct ch_seat seat = {
-        .me = team->me,
-        .n = team->n,
-        .peers = team->peers,
-        .layout = &team->layout,
-        .dst = asked->dest != NULL ? asked->dest : &nothing,
-        .src = asked->source != NULL ? asked->source : &nothing,
-        .count = asked->count,
-        .elem_bytes = ch_type_bytes[asked->type],
-        .type = asked->type,
-        .op = asked->op,
-    };
+    const size_t elem_bytes = ch_type_bytes[asked->type];
+    char *dst = asked->dest != NULL ? asked->dest : &nothing;
+    const char *src = asked->source != NULL ? asked->source : &nothing;
+    struct ch_coll *coll = &((struct cta *)call->team->ctas)[cta].coll;
     struct special special;
-    struct ch_coll coll;
 
-    ch_coll_init(&coll, &seat, part, cta, dup);
-    coll.root = (uint32_t)asked->root;
-    coll.radix = call->radix;
-    coll.remotes = team->remotes;
-    coll.levels = team->levels;
-    coll.reduce = &ch_reduce_table[asked->type][asked->op];
-    coll.patience = team->refusable;
-    coll.links = dup->links;
-    coll.slots = dup->slots;
-    coll.late_peer = late_peer;
-    if (is_special(asked)) use_special(asked, &special, &coll);
-    return ch_host_entries[call->algo->id](&coll);
+    coll->root = (uint32_t)asked->root;
+    coll->radix = call->radix;
+    coll->count = part.count;
+    coll->elem_bytes = elem_bytes;
+    coll->stride = asked->count * elem_bytes;
+    coll->dst = dst + part.first * elem_bytes;
+    coll->src = src + part.first * elem_bytes;
+    coll->type = asked->type;
+    coll->op = asked->op;
+    coll->pattern = NULL;
+    coll->reduce = &ch_reduce_table[asked->type][asked->op];
+    coll->late_peer = late_peer;
+    if (is_special(asked)) use_special(asked, &special, coll);
+    return ch_host_entries[call->algo->id](coll);
 }
 
 /* Work of a crew. */
@@ -154,6 +182,7 @@ CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
     chorus_status status;
 
     CH_TRY(ch_team_usable(call->team));
+    if (call->team->ctas == NULL) CH_TRY(make_ctas(call->team));
     status = call->ctas == 1 ? run_cta(call, whole, 0, &late_peer)
                              : run_ctas(call, crew, &late_peer);
     if (status == CHORUS_OK) return CHORUS_OK;
