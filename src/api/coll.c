@@ -13,8 +13,7 @@
  * selection sees lie in one word, which threads may thus read and write as they like:
  *
  *     bits  0..30  count   31..34  collective   35..38  type   39..41  operator   42  apart
- *     bits 43..49  algorithm   50..55  radix - 1   56..63  CTAs; no word with 0 of them is a
- * plan
+ *     bits 43..49  algorithm   50..55  radix - 1   56..63  CTAs; 0: there is no plan
  *
  * What does not fit is selected each time.
  */

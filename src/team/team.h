@@ -204,9 +204,12 @@ static inline bool ch_team_is_mapped(const struct ch_team *team)
 /* The number of the next collective on the team. is_serial: as of ch_team_ticket. */
 static inline uint64_t ch_team_next_call(struct ch_team *team, bool is_serial)
 {
+    uint64_t number;
+
     if (!is_serial) return __atomic_add_fetch(&team->n_calls, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&team->n_calls, team->n_calls + 1, __ATOMIC_RELAXED);
-    return team->n_calls;
+    number = __atomic_load_n(&team->n_calls, __ATOMIC_RELAXED) + 1;
+    __atomic_store_n(&team->n_calls, number, __ATOMIC_RELAXED);
+    return number;
 }
 
 /* PE of `team` whose number in the job is `world`; -1 if there is none. */
