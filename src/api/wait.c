@@ -251,11 +251,11 @@ static bool test(struct query *q, scan_fn scan, size_t nothing)
 {
     struct ch_context *context;
     chorus_status status = prepare(q, &context);
-    bool holds = false;
+    bool holds = false, has_moved = false;
 
     /* A program may do nothing but test: what it tests for arrives with progress. */
     if (status == CHORUS_OK && context->patience.progress != NULL)
-        status = context->patience.progress->make(context->patience.progress);
+        status = context->patience.progress->make(context->patience.progress, &has_moved);
     if (status == CHORUS_OK) status = look(context, q);
     if (status == CHORUS_OK)
         holds = scan(q);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/record.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,8 +33,9 @@ struct ch_door {
 /* A network of this PE, for whoever waits: what a wait is for arrives while someone makes
  * progress. */
 struct ch_progress {
-    /* Without waiting. CHORUS_OK, or ERR_ABORTED once the network or the job has failed. */
-    chorus_status (*make)(struct ch_progress *self);
+    /* Without waiting. CHORUS_OK, or ERR_ABORTED once the network or the job has failed. Sets
+     * *moved_out if anything came or went. */
+    chorus_status (*make)(struct ch_progress *self, bool *moved_out);
     /* The caller is about to sleep: someone else is to make progress meanwhile. */
     void (*leave)(struct ch_progress *self);
     const char *why; /* it has failed; null while it has not; atomic */
@@ -60,6 +62,9 @@ struct ch_patience {
 /* pes and cores of this node. */
 void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, uint32_t cores,
                       uint64_t timeout_ns);
+
+/* What the PE waits for may arrive by a network from now on; `progress` is borrowed. */
+void ch_patience_add(struct ch_patience *p, struct ch_progress *progress);
 
 /* Why the job is over, or the network of this PE has failed; "" while it has not, or if nobody
  * knows. */

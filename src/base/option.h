@@ -32,7 +32,7 @@
     X(ALGO, algo, STRING, "", "force algorithms: coll:algo[:proto[:ctas]][,...]")                \
     X(TUNING, tuning, STRING, "", "rule table file to use before the user's and the shipped ones") \
     X(CTAS, ctas, COUNT, "0", "duplicates of sync memory a team owns: the most CTAs a call can use, on a GPU twice as many for some large ones; 0: 2 on a host, 64 on a GPU") \
-    X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple FIFO at a time; packets and lines: a quarter; teams on several hosts: four times as many") \
+    X(CHUNK, chunk, BYTES, "16K", "data bytes that go through a simple FIFO at a time; packets and lines: a quarter; teams on several hosts: eight times as many") \
     X(NVLS, nvls, SWITCH, "0", "1: multicast in the hardware of NVLink switches, unless a variable of the site forbids it") \
     X(FABRIC, fabric, SWITCH, "1", "0: processes share the memory of GPUs by descriptors, not by fabric handles where all GPUs offer them") \
     X(VERBS, verbs, STRING, "", "RDMA device to use, as device[:port[:GID index]]; empty: the nearest")    \
@@ -63,7 +63,7 @@ struct ch_options {
 #define CH_OPTION_NO_DEVICE (-1)
 
 /* Times CHORUS_CHUNK in teams on several hosts. */
-#define CH_CHUNK_FAR ((size_t)4)
+#define CH_CHUNK_FAR ((size_t)8)
 
 /* What CHORUS_CTAS=0 stands for. */
 enum { CH_CTAS_ON_HOST = 2, CH_CTAS_ON_GPU = 64 };

@@ -62,17 +62,18 @@ void ch_network_settle(struct ch_network *network)
         ch_network_fail(network, network->why_doubt);
 }
 
-bool ch_network_step(struct ch_network *network)
+bool ch_network_step(struct ch_network *network, bool *moved_out)
 {
     bool has_moved = false;
 
-    if (pthread_mutex_trylock(&network->lock) != 0) return true; /* someone is at it */
+    if (pthread_mutex_trylock(&network->lock) != 0) return false;
     if (!has_failed(network) && network->doubt_at_ns == 0 &&
         network->ops->progress(network->net, &has_moved) != CHORUS_OK)
         doubt(network, ch_error_message());
     (void)pthread_mutex_unlock(&network->lock);
     if (has_moved) ch_notify(network->patience, network->patience->door);
-    return has_moved;
+    *moved_out = has_moved;
+    return true;
 }
 
 static struct ch_network *of_progress(struct ch_progress *progress)
@@ -80,14 +81,16 @@ static struct ch_network *of_progress(struct ch_progress *progress)
     return (struct ch_network *)(void *)progress; /* its first member */
 }
 
-static chorus_status make(struct ch_progress *self)
+static chorus_status make(struct ch_progress *self, bool *moved_out)
 {
     struct ch_network *network = of_progress(self);
 
     __atomic_store_n(&network->visits, __atomic_load_n(&network->visits, __ATOMIC_RELAXED) + 1,
                      __ATOMIC_RELAXED);
+    if (__atomic_load_n(&network->is_away, __ATOMIC_RELAXED))
+        __atomic_store_n(&network->is_away, 0, __ATOMIC_RELAXED);
     if (has_failed(network)) return CHORUS_ERR_ABORTED;
-    (void)ch_network_step(network);
+    (void)ch_network_step(network, moved_out);
     return CHORUS_OK;
 }
 
@@ -445,7 +448,7 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
         network->remotes[pe] = (struct ch_remote_pe){{&route_ops}, network, pe};
     CH_TRY(choose_kind(network, kinds, &terms));
     CH_TRY(ch_pump_start(network));
-    patience->progress = &network->progress;
+    ch_patience_add(patience, &network->progress);
     return CHORUS_OK;
 }
 

@@ -37,11 +37,13 @@ struct ch_network {
     bool has_thread;
     int stop_fd;        /* an eventfd: end, or look now */
     uint32_t is_idle;   /* the thread naps and wants to be woken when the PE leaves; atomic */
+    uint32_t is_away;   /* the PE sleeps, and has not been at the network since; atomic */
     uint32_t is_ending; /* atomic */
 };
 
-/* Progress once; did anything come or go, or is another thread at it? */
-bool ch_network_step(struct ch_network *network);
+/* Progress once; *moved_out: something came or went. False: another thread is making progress.
+ */
+bool ch_network_step(struct ch_network *network, bool *moved_out);
 
 /* All waits of this PE end with this reason; the first one stays. */
 void ch_network_fail(struct ch_network *network, const char *why);

@@ -4,8 +4,9 @@
  *
  * A PE that waits looks at its network all the time, and the thread would only be in its way.
  * So the thread naps as long as it sees that the PE was at the network since it last looked,
- * and otherwise sleeps until something arrives. A PE that is about to sleep ends the nap. Where
- * PEs are bound to cores and some are left, the thread runs on those.
+ * and otherwise sleeps until something arrives. A PE that is about to sleep ends the nap, and
+ * there is none until it is back. Where PEs are bound to cores and some are left, the thread
+ * runs on those.
  */
 #include "transport/network_state.h"
 
@@ -48,10 +49,15 @@ static bool rest(struct ch_network *network, int net_fd, int ms)
     return fds[2].revents != 0;
 }
 
+static bool is_away(const struct ch_network *network)
+{
+    return __atomic_load_n(&network->is_away, __ATOMIC_SEQ_CST);
+}
+
 static void nap(struct ch_network *network)
 {
     __atomic_store_n(&network->is_idle, 1, __ATOMIC_SEQ_CST);
-    (void)rest(network, -1, NAP_MS);
+    if (!is_away(network)) (void)rest(network, -1, NAP_MS);
     __atomic_store_n(&network->is_idle, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -74,18 +80,19 @@ static void *pump_main(void *arg)
     if (network->boot->spare != NULL && ch_place_move_thread(network->boot->spare) != 0)
         CH_LOG(INFO, "the thread that makes progress stays on the core of its PE");
     while (!__atomic_load_n(&network->is_ending, __ATOMIC_ACQUIRE)) {
+        bool has_moved = false;
         const uint64_t visits = __atomic_load_n(&network->visits, __ATOMIC_RELAXED);
 
         ch_network_settle(network);
-        if (visits != seen) {
+        if (visits != seen && !is_away(network)) {
             seen = visits;
             nap(network);
-        } else if (ch_network_step(network)) {
-            (void)sched_yield(); /* to whoever holds the lock, where PEs share cores */
-        } else {
+        } else if (ch_network_step(network, &has_moved) && !has_moved) {
             const int fd = watch(network);
 
             (void)rest(network, fd, fd < 0 || network->doubt_at_ns != 0 ? NAP_MS : SLEEP_MS);
+        } else {
+            (void)sched_yield(); /* to whoever holds the lock, where PEs share cores */
         }
     }
     return NULL;
@@ -100,6 +107,7 @@ static void wake(const struct ch_network *network)
 
 void ch_pump_wake(struct ch_network *network)
 {
+    __atomic_store_n(&network->is_away, 1, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&network->is_idle, 0, __ATOMIC_SEQ_CST)) wake(network);
 }
 

@@ -46,6 +46,7 @@ chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out)
         bytes = sizeof(addr.v4);
     }
     net->listener = fd;
+    if (fd >= 0) ch_tcp_socket_prepare(fd); /* connections inherit it */
     if (fd < 0 || bind(fd, &addr.any, bytes) != 0 || listen(fd, BACKLOG) != 0 ||
         getsockname(fd, &addr.any, &bytes) != 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot listen for connections: %s",
@@ -316,7 +317,6 @@ void ch_tcp_accept(struct ch_net *net)
         }
         guest = guest_place(net);
         call_begin(guest, fd, GUEST_NS);
-        ch_tcp_socket_prepare(fd);
         ch_tcp_challenge_make(&challenge);
         guest->mine = challenge.nonce;
         ch_tcp_watch(net, fd,

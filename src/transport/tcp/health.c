@@ -25,7 +25,9 @@ enum {
  * Collectives send bursts and then nothing, over links whose round trips take microseconds. By
  * the estimates of bbr these are slow links, and cubic ends its slow start far too early: with
  * messages of 64 KiB and more, reno was three times as fast (docs/design.md). What a site has
- * chosen besides these two, as dctcp, it has chosen for such links.
+ * chosen besides these two, as dctcp, it has chosen for such links. A connection that has begun
+ * with bbr goes on sending at a measured rate with reno, so it is chosen before that: for the
+ * connections of a listener, by the listener's setting.
  */
 static void choose_congestion(int fd)
 {

@@ -18,7 +18,7 @@
  * more have something. What comes seldom is looked for every LOOK visits, but at once while a
  * connection is being made.
  */
-enum { FEW = 4, LOOK = 64, EVENTS = 32 };
+enum { FEW = 1, LOOK = 64, EVENTS = 32 };
 
 #define CHECK_NS (CH_NS_PER_S / 2) /* between checks of links and deadlines */
 #define BYE_NS (CH_NS_PER_S / 2)   /* most that the end waits for full sockets */
