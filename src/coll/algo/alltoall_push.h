@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoall, all push, in packets or lines.
+ * alltoall, all push, in packets or lines; as plain data it is called exchange.
  *
  *   needs    put
  *   steps    c
@@ -24,6 +24,12 @@ CH_FN chorus_status ch_alltoall_push(const struct ch_coll *c, enum ch_cell kind,
                                   .dst_step = c->stride};
 
     return ch_exchange_all(c, kind, x, g);
+}
+
+/* No PE waits for others to enter, as with alltoall_direct.h; the data is copied once more. */
+CH_FN chorus_status ch_alltoall_push_simple(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_alltoall_push(c, CH_CELL_simple, g);
 }
 
 CH_FN chorus_status ch_alltoall_push_ll(const struct ch_coll *c, struct ch_lanes g)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect, all push, in packets or lines.
+ * fcollect, all push, in packets or lines; as plain data it is called exchange.
  *
  *   needs    put
  *   steps    c
@@ -22,6 +22,12 @@ CH_FN chorus_status ch_fcollect_push(const struct ch_coll *c, enum ch_cell kind,
         .src = c->src, .src_step = 0, .own = c->src, .dst_step = c->stride};
 
     return ch_exchange_all(c, kind, x, g);
+}
+
+/* No PE waits for others to enter, as with fcollect_direct.h; the data is copied once more. */
+CH_FN chorus_status ch_fcollect_push_simple(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_fcollect_push(c, CH_CELL_simple, g);
 }
 
 CH_FN chorus_status ch_fcollect_push_ll(const struct ch_coll *c, struct ch_lanes g)

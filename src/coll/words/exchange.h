@@ -196,6 +196,24 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64
     return ch_agree(st, g); /* all lanes have read the slots */
 }
 
+/* The same of plain data, which is announced as a whole. */
+CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, char *dst,
+                                    size_t step, const char *own, size_t bytes,
+                                    struct ch_lanes g)
+{
+    const struct ch_turns turns = ch_turns_of(c->n, g);
+    const chorus_status st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+
+    if (st != CHORUS_OK) return st;
+    for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {
+        const struct ch_places from = ch_places_of(c, CH_CELL_simple, c->me, pe);
+
+        ch_copy(dst + pe * step, pe == c->me ? own : ch_place(from, exchange).memory, bytes,
+                turns.lanes);
+    }
+    return ch_agree(CHORUS_OK, g); /* all lanes have read the places */
+}
+
 /* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. */
 CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kind,
                                        uint64_t exchange, char *dst, const char *own,
@@ -234,6 +252,9 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
     if (st != CHORUS_OK) return st;
     if (x->is_combined)
         return ch_gather_combined(c, kind, exchange, c->dst + at, x->own + at, gift->bytes, g);
+    if (kind == CH_CELL_simple)
+        return ch_gather_plain(c, exchange, c->dst + at, x->dst_step, x->own + at, gift->bytes,
+                               g);
     return ch_gather(c, kind, exchange, c->dst + at, x->dst_step, x->own + at, gift->bytes, g);
 }
 
