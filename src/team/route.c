@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* What algorithms use of it; peers on GPUs are mapped. */
 static size_t sync_bytes(const struct ch_team *team)
@@ -37,8 +38,8 @@ static uint32_t count_nodes(const struct ch_teams *teams, const struct ch_team *
     return n > 0 ? n : 1;
 }
 
-/* What this PE writes to the sync memory of those peers is made here first. Pages come when
- * they are written: few, since most of that memory is for others to write. */
+/* What this PE writes to the sync memory of those peers is made here first. But for FIFOs,
+ * pages come when they are written: few, since most of that memory is for others to write. */
 static chorus_status make_mirrors(struct ch_team *team, uint32_t n_far)
 {
     void *made;
@@ -54,6 +55,22 @@ static chorus_status make_mirrors(struct ch_team *team, uint32_t n_far)
     return CHORUS_OK;
 }
 
+/* The FIFO of plain data from PE `writer` in the duplicate at `dup`: its pages come now, since
+ * each message of the first lap would wait for some. An older kernel does not, which does no
+ * harm. */
+static void fill_pages(const struct ch_team *team, char *dup, uint32_t writer)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+                 bytes = team->layout.fifo_bytes[CH_CELL_simple];
+    char *const fifo = dup + team->layout.fifo_offset[CH_CELL_simple] + writer * bytes;
+    const size_t skip = (uintptr_t)fifo % page;
+
+    (void)madvise(fifo - skip, skip + bytes, MADV_POPULATE_WRITE);
+}
+
+/* Of large teams a PE uses few FIFOs. */
+enum { PES_MOST = 16 };
+
 static void add_route(struct ch_team *team, uint32_t pe, struct ch_route *route, uint32_t nth)
 {
     struct ch_peer *peer = &team->peers[pe];
@@ -62,6 +79,9 @@ static void add_route(struct ch_team *team, uint32_t pe, struct ch_route *route,
     team->remotes[pe].route = route;
     team->remotes[pe].sync = (ptrdiff_t)((uintptr_t)peer->sync - (uintptr_t)mirror);
     peer->sync = mirror;
+    if (team->n > PES_MOST) return;
+    fill_pages(team, mirror, team->me);
+    fill_pages(team, team->sync, pe);
 }
 
 chorus_status ch_team_route(const struct ch_teams *teams, struct ch_team *team)
