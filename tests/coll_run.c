@@ -3,6 +3,8 @@
  * coll_run.c: every algorithm against the oracle, on whatever PEs this program is given:
  * processes under chorusrun, or threads: `coll_run threads N`. `coll_run large` makes fewer
  * calls, of messages to 4 MB and of up to 8 CTAs, or 64 on a GPU, as far as CHORUS_CTAS goes.
+ * `coll_run elsewhere [N]` makes calls with buffers outside the symmetric heap: dest, source,
+ * or both.
  *
  * Each call has fresh data, a poisoned dest with guards around it, and is checked before the
  * next; between calls there is no barrier, and a source is rewritten as soon as its call has
@@ -35,6 +37,7 @@ struct site {
     void **sources;                /* [n] private, what this PE gets of each PE's source */
     uint64_t calls;                /* so far: the seed of the next */
     chorus_stream_t stream;        /* or null */
+    const void *symmetric;         /* an object in the heap */
     size_t *lists[4]; /* [n] each: counts and offsets of the blocks of an alltoallv */
 };
 
@@ -238,10 +241,26 @@ enum due { NEVER, PERHAPS, ALWAYS };
 static bool is_mapped(const struct site *s)
 {
     for (uint32_t pe = 0; pe < s->n; pe++)
-        if (chorus_ptr(s->dest,
+        if (chorus_ptr(s->symmetric,
                        chorus_team_translate_pe(s->team, (int)pe, CHORUS_TEAM_WORLD)) == NULL)
             return false;
     return true;
+}
+
+static bool is_elsewhere(const void *buffer)
+{
+    return !chorus_addr_accessible(buffer, chorus_my_pe());
+}
+
+/* Does no rule serve a dest outside the heap? */
+static bool has_no_row(const struct site *s, const chorusx_call *call)
+{
+    const bool is_put = call->coll == CHORUS_COLL_alltoall ||
+                        call->coll == CHORUS_COLL_gather || call->coll == CHORUS_COLL_scatter;
+
+    return call->algo == NULL &&
+           (call->coll == CHORUS_COLL_collect || call->coll == CHORUS_COLL_alltoallv ||
+            (is_put && !is_mapped(s)));
 }
 
 /* Is a call refused as its algorithm's needs are not met, or its type has no kernel? Whether
@@ -254,12 +273,17 @@ static enum due refusal_due(const struct site *s, const chorusx_call *call, bool
 
     if (call->coll >= CHORUS_COLL_EVERYWHERE_COUNT && is_on_gpu())
         return call->count == 0 ? PERHAPS : ALWAYS; /* nothing to do is done */
-    if (call->count == 0 && call->coll != CHORUS_COLL_barrier) return NEVER;
+    if (call->count == 0 && call->coll != CHORUS_COLL_barrier && !ch_coll_is_uneven(call->coll))
+        return NEVER;
     if (is_on_gpu() && ref_reduces(call->coll) && wide) return ALWAYS;
     if ((needs & CH_NEED_whole) != 0 && half) return ALWAYS;
     if ((needs & CH_NEED_apart) != 0 && !apart) return ALWAYS;
     if ((needs & CH_NEED_map) != 0 && !is_on_gpu() && !is_mapped(s)) return ALWAYS;
     if ((needs & CH_NEED_nodes) != 0 && is_mapped(s)) return ALWAYS;
+    if (is_elsewhere(call->dest) &&
+        ((needs & CH_NEED_symmetric_dest) != 0 || has_no_row(s, call)))
+        return ALWAYS;
+    if (is_elsewhere(call->source) && (needs & CH_NEED_symmetric_source) != 0) return ALWAYS;
     if ((needs & (CH_NEED_copy_engine | CH_NEED_multicast)) != 0 && !is_on_gpu()) return ALWAYS;
     return (needs & (CH_NEED_lines | CH_NEED_multicast)) != 0 && is_on_gpu() ? PERHAPS : NEVER;
 }
@@ -412,8 +436,25 @@ static void close_site(struct site *s)
     free(s->own);
 }
 
-static void run_on(chorus_team_t team, char *dest, char *source, chorus_stream_t stream,
-                   bool full)
+/* What rules choose, for each collective. */
+static void by_table(struct site *s)
+{
+    static const size_t counts[] = {1, 240, COUNT_MAX};
+
+    for (int coll = 0; coll < CHORUS_COLL_COUNT; coll++)
+        for (int i = 0; i < 9; i++) {
+            chorusx_call call = {.coll = (chorus_coll)coll,
+                                 .type = CHORUS_TYPE_f64,
+                                 .op = CHORUS_OP_sum,
+                                 .count = counts[i / 3],
+                                 .root = i % (int)s->n};
+
+            call_once(s, call, (enum place)(i % 3), i % 2 == 0 ? 8 : 0);
+        }
+}
+
+static void run_on(chorus_team_t team, char *dest, char *source, const void *symmetric,
+                   chorus_stream_t stream, bool full)
 {
     struct site s;
 
@@ -421,6 +462,7 @@ static void run_on(chorus_team_t team, char *dest, char *source, chorus_stream_t
     open_site(&s, team, stream);
     s.dest = s.dest_here = dest;
     s.source = s.source_here = source;
+    s.symmetric = symmetric;
     if (is_on_gpu()) {
         s.dest_here = malloc(buffer_bytes(s.n));
         s.source_here = malloc(buffer_bytes(s.n));
@@ -434,6 +476,7 @@ static void run_on(chorus_team_t team, char *dest, char *source, chorus_stream_t
             counts_of(&s, &ch_algos[a],
                       (chorusx_call){.type = CHORUS_TYPE_i32, .op = CHORUS_OP_sum, .radix = 2});
     if (full && !is_small() && !is_large) all_operators(&s);
+    if (!is_large) by_table(&s);
     if (s.dest_here != s.dest) {
         free(s.dest_here);
         free(s.source_here);
@@ -480,9 +523,9 @@ static void other_teams(char *dest, char *source)
     for (int i = 0; i < n; i++)
         backwards[i] = n - 1 - i;
     if (chorusx_team_create(CHORUS_TEAM_WORLD, backwards, n, &team) != 0) exit(1);
-    run_on(team, dest, source, NULL, false);
+    run_on(team, dest, source, dest, NULL, false);
     if (chorus_team_split_strided(team, 0, 1, (n + 1) / 2, NULL, 0, &halves) != 0) exit(1);
-    run_on(halves, dest, source, NULL, false);
+    run_on(halves, dest, source, dest, NULL, false);
     if (halves != CHORUS_TEAM_INVALID) chorus_team_destroy(halves);
     chorus_team_destroy(team);
     chorus_barrier_all();
@@ -490,10 +533,28 @@ static void other_teams(char *dest, char *source)
         if (chorus_team_split_strided(CHORUS_TEAM_WORLD, start, 2, (n + 1 - start) / 2, NULL, 0,
                                       &team) != 0)
             exit(1);
-        if (me % 2 == start) run_on(team, dest, source, NULL, false);
+        if (me % 2 == start) run_on(team, dest, source, dest, NULL, false);
         if (team != CHORUS_TEAM_INVALID) chorus_team_destroy(team);
     }
     free(backwards);
+}
+
+/* Buffers of the program's own memory, which the CPU sees. */
+static void elsewhere_main(void *arg)
+{
+    const uint32_t n = (uint32_t)chorus_n_pes();
+    char *dest = chorus_malloc(buffer_bytes(n)), *source = chorus_malloc(buffer_bytes(n));
+    char *own_dest = malloc(buffer_bytes(n)), *own_source = malloc(buffer_bytes(n));
+
+    (void)arg;
+    if (dest == NULL || source == NULL || own_dest == NULL || own_source == NULL) exit(1);
+    run_on(CHORUS_TEAM_WORLD, own_dest, own_source, dest, NULL, false);
+    run_on(CHORUS_TEAM_WORLD, dest, own_source, dest, NULL, false);
+    run_on(CHORUS_TEAM_WORLD, own_dest, source, dest, NULL, false);
+    free(own_source);
+    free(own_dest);
+    chorus_free(source);
+    chorus_free(dest);
 }
 
 static void pe_main(void *arg)
@@ -504,11 +565,11 @@ static void pe_main(void *arg)
 
     (void)arg;
     if (dest == NULL || source == NULL) exit(1);
-    run_on(CHORUS_TEAM_WORLD, dest, source, NULL, true);
+    run_on(CHORUS_TEAM_WORLD, dest, source, dest, NULL, true);
     if (!is_large) {
         other_teams(dest, source);
         if (chorusx_stream_create(&stream) != 0) exit(1);
-        run_on(CHORUS_TEAM_WORLD, dest, source, stream, false);
+        run_on(CHORUS_TEAM_WORLD, dest, source, dest, stream, false);
         queue_of_calls(stream);
         if (chorusx_stream_destroy(stream) != 0) exit(1);
     }
@@ -518,14 +579,16 @@ static void pe_main(void *arg)
 
 int main(int argc, char **argv)
 {
-    if (argc == 3)
-        return chorusx_run_threads((int)strtol(argv[2], NULL, 10), pe_main, NULL) != 0;
+    const bool is_anywhere = argc > 1 && strcmp(argv[1], "elsewhere") == 0;
+    void (*const run)(void *) = is_anywhere ? elsewhere_main : pe_main;
+
+    if (argc == 3) return chorusx_run_threads((int)strtol(argv[2], NULL, 10), run, NULL) != 0;
     is_large = argc == 2 && strcmp(argv[1], "large") == 0;
     if (chorus_init() != 0) {
         fprintf(stderr, "%s\n", chorusx_last_error());
         return 1;
     }
-    pe_main(NULL);
+    run(NULL);
     chorus_finalize();
     return 0;
 }

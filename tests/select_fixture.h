@@ -77,7 +77,8 @@ static inline struct ch_request reduce_of(uint64_t bytes, uint32_t pes)
         .cores = CH_CORES_shared,
         .type = CHORUS_TYPE_f32,
         .op = CHORUS_OP_sum,
-        .offers = ch_offers(CHORUS_TYPE_f32, CH_REACH_mapped, true),
+        .offers =
+            ch_offers(CHORUS_TYPE_f32, CH_REACH_mapped, CH_NEED_apart | CH_NEED_SYMMETRIC),
         .ctas_max = 4,
         .machine = "host",
         .gpu = "",

@@ -15,10 +15,11 @@ static void arguments__outside_their_range__are_named(void)
                  CHORUS_ERR_ARG, "chorus_int_broadcast: root is");
     EXPECT_FAILS(chorus_int_fcollect(CHORUS_TEAM_WORLD, dest, source, SIZE_MAX / 2),
                  CHORUS_ERR_ARG, "overflow");
-    EXPECT_FAILS(chorus_int_sum_reduce(CHORUS_TEAM_WORLD, mine, source, 4),
-                 CHORUS_ERR_NOT_SYMMETRIC, "chorus_int_sum_reduce: dest");
-    EXPECT_FAILS(chorus_int_sum_reduce(CHORUS_TEAM_WORLD, dest, mine, 4),
-                 CHORUS_ERR_NOT_SYMMETRIC, "chorus_malloc");
+    EXPECT_FAILS(chorus_int_sum_reduce(CHORUS_TEAM_WORLD, NULL, source, 4), CHORUS_ERR_ARG,
+                 "chorus_int_sum_reduce: dest is null; expected 16 bytes");
+    EXPECT_FAILS(chorus_int_collect(CHORUS_TEAM_WORLD, mine, source, 1), CHORUS_ERR_UNSUPPORTED,
+                 "serves a dest outside the symmetric heap; allocate it with chorus_malloc");
+    EXPECT(chorus_int_sum_reduce(CHORUS_TEAM_WORLD, mine, source, 4) == CHORUS_OK);
     EXPECT_FAILS(
         chorus_int_sum_reduce(CHORUS_TEAM_WORLD, (int *)(void *)((char *)dest + 1), source, 4),
         CHORUS_ERR_ARG, "not aligned to the 4 bytes");

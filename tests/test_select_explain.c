@@ -30,7 +30,7 @@ START_TEST(explain__plan__with_its_rule_and_those_passed_over)
     char text[2048], expected[2048];
 
     r.type = CHORUS_TYPE_f16;
-    r.offers = ch_offers(r.type, r.reach, true);
+    r.offers = ch_offers(r.type, r.reach, CH_NEED_apart | CH_NEED_SYMMETRIC);
     r.chunk_bytes = 16 << 10;
     ck_assert_int_eq(explained(select, &r, text, sizeof(text)), CHORUS_OK);
     (void)snprintf(
@@ -65,7 +65,7 @@ START_TEST(explain__nothing_serves__says_why_each_does_not)
     struct ch_request r = reduce_of(8, 2);
     char text[2048], expected[2048];
 
-    r.offers = CH_NEED_put;
+    r.offers = CH_NEED_put | CH_NEED_SYMMETRIC;
     ck_assert_int_eq(explained(select, &r, text, sizeof(text)), CHORUS_ERR_UNSUPPORTED);
     (void)snprintf(expected, sizeof(expected),
                    "reduce, 8 bytes of f32, sum, 2 PEs on 1 node, reach mapped, cores shared, "

@@ -39,7 +39,7 @@ START_TEST(force__need_not_offered__refused_not_replaced)
 
     r.coll = CHORUS_COLL_reducescatter;
     ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
-    r.offers = ch_offers(r.type, r.reach, false);
+    r.offers = ch_offers(r.type, r.reach, CH_NEED_SYMMETRIC);
     ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_ERR_UNSUPPORTED);
     ck_assert_str_eq(
         ch_error_message(),

@@ -47,7 +47,7 @@ static struct ch_request request_on(const struct class *class, int coll, chorus_
     r.type = type;
     r.nodes = class->nodes;
     if (r.nodes > 1) r.reach = CH_REACH_network;
-    r.offers = ch_offers(type, r.reach, true);
+    r.offers = ch_offers(type, r.reach, CH_NEED_apart | CH_NEED_SYMMETRIC);
     if (strcmp(class->machine, "cuda") == 0) r.offers |= CH_NEED_copy_engine;
     r.ctas_max = UINT32_MAX;
     return r;

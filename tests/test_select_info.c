@@ -32,15 +32,15 @@ static const struct {
     {"version 2", "version takes no word after it; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"reduce\"?"},
     {"explain allgather --pes 2 --bytes 8", "unknown collective \"allgather\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"fcollect\"?"},
-    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --machine, --gpu or --cores; did you mean \"--pes\"?"},
-    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
+    {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --elsewhere, --machine, --gpu or --cores; did you mean \"--pes\"?"},
+    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --elsewhere, --machine, --gpu or --cores"},
     {"explain reduce --bytes=8", "explain needs --pes; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2", "explain needs --bytes; expected a number from 0, with K, M or G for powers of 1024"},
     {"explain reduce --pes 0 --bytes 8", "--pes is \"0\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes -1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes=-1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes --pes", "--bytes is \"--pes\"; expected a number from 0, with K, M or G for powers of 1024"},
-    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --machine, --gpu or --cores"},
+    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --elsewhere, --machine, --gpu or --cores"},
     {"explain reduce --pes 2 --bytes 64k", "--bytes is \"64k\"; expected a number from 0, with K, M or G for powers of 1024; did you mean \"64K\"?"},
     {"explain reduce --pes 2 --bytes 6", "--bytes is 6, which is not whole f32; expected a multiple of 4"},
     {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, f80, c64, c128, int, long, longlong, uint, ulong, ulonglong, uchar, ushort, float, double, char, schar, short, half, bfloat16, longdouble, complexf, complexd, int32, int64, uint32, uint64, size, ptrdiff, int8, int16, uint8 or uint16; did you mean \"f32\"?"},
@@ -279,9 +279,9 @@ START_TEST(info__algorithms__every_one_a_line)
     for (const char *at = output; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
     ck_assert_uint_eq(lines, CH_ALGO_COUNT + 1); /* a heading */
-    ck_assert_ptr_nonnull(strstr(output,
-                                 "\nreducescatter all_pull           simple   map,apart       1"
-                                 "                                     (n - 1) * s\n"));
+    ck_assert_ptr_nonnull(strstr(
+        output, "\nreducescatter all_pull           simple   map,apart,symmetric_source 1"
+                "                                     (n - 1) * s\n"));
 }
 END_TEST
 

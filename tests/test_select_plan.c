@@ -90,9 +90,9 @@ START_TEST(match__need_not_offered__falls_through)
 
     ck_assert_uint_eq(line_of(select, &r), 5);
     r.type = CHORUS_TYPE_f16;
-    r.offers = ch_offers(r.type, r.reach, true);
+    r.offers = ch_offers(r.type, r.reach, CH_NEED_apart | CH_NEED_SYMMETRIC);
     ck_assert_uint_eq(line_of(select, &r), 6);
-    r.offers = CH_NEED_put;
+    r.offers = CH_NEED_put | CH_NEED_SYMMETRIC;
     ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_ERR_UNSUPPORTED);
     ck_assert_str_eq(ch_error_message(),
                      "no rule for reduce of f16 serves 4 PEs that are reached "
@@ -113,7 +113,7 @@ START_TEST(match__network__is_served_by_tables_that_name_it)
 
     ck_assert_uint_eq(line_of(select, &r), 5);
     r.reach = CH_REACH_network;
-    r.offers = ch_offers(r.type, r.reach, true);
+    r.offers = ch_offers(r.type, r.reach, CH_NEED_apart | CH_NEED_SYMMETRIC);
     ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
     ck_assert_str_eq(plan.table->path, "tuning/network.yaml");
     ck_assert_uint_eq(plan.algo->needs & CH_NEED_map, 0);
@@ -121,17 +121,48 @@ START_TEST(match__network__is_served_by_tables_that_name_it)
 }
 END_TEST
 
+/* No table may leave a call without an algorithm because its buffers are the program's own. */
+START_TEST(match__buffers_elsewhere__next_tables_are_asked)
+{
+    struct ch_select *select = open_with(
+        "", "  - {coll: reduce, bytes: 0..1K, algo: one_shot, proto: ll, from: fallback}\n"
+            "  - {coll: reduce, algo: two_shot, from: fallback}\n");
+    struct ch_request r = reduce_of(64, 4);
+    struct ch_plan plan;
+
+    r.offers &= ~CH_NEED_SYMMETRIC;
+    ck_assert_uint_eq(line_of(select, &r), 5);
+    for (r.bytes = 1024; r.bytes < 1ull << 40; r.bytes *= 32) {
+        r.offers |= CH_NEED_SYMMETRIC;
+        ck_assert_uint_eq(line_of(select, &r), 6);
+        r.offers &= ~(uint32_t)CH_NEED_symmetric_source;
+        ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+        ck_assert_uint_eq(plan.algo->needs & ~r.offers, 0);
+    }
+    r.coll = CHORUS_COLL_collect;
+    r.offers &= ~CH_NEED_SYMMETRIC;
+    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_ERR_UNSUPPORTED);
+    ck_assert_str_eq(
+        ch_error_message(),
+        "no algorithm for collect, on PEs that are reached by mapped, serves a dest "
+        "outside the symmetric heap; allocate it with chorus_malloc");
+    ch_select_close(select);
+}
+END_TEST
+
 START_TEST(offers__follow_type_reach_and_place)
 {
-    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f32, CH_REACH_self, true),
-                      CH_NEED_map | CH_NEED_put | CH_NEED_whole | CH_NEED_apart |
-                          CH_NEED_lines);
-    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f32, CH_REACH_mapped, false),
-                      CH_NEED_map | CH_NEED_put | CH_NEED_whole | CH_NEED_lines);
-    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_bf16, CH_REACH_mapped, false),
-                      CH_NEED_map | CH_NEED_put | CH_NEED_lines);
-    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_network, false),
-                      CH_NEED_put | CH_NEED_lines | CH_NEED_nodes);
+    ck_assert_uint_eq(
+        ch_offers(CHORUS_TYPE_f32, CH_REACH_self, CH_NEED_apart | CH_NEED_SYMMETRIC),
+        CH_NEED_map | CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_lines |
+            CH_NEED_SYMMETRIC);
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f32, CH_REACH_mapped, CH_NEED_SYMMETRIC),
+                      CH_NEED_map | CH_NEED_put | CH_NEED_whole | CH_NEED_lines |
+                          CH_NEED_SYMMETRIC);
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_bf16, CH_REACH_mapped, CH_NEED_SYMMETRIC),
+                      CH_NEED_map | CH_NEED_put | CH_NEED_lines | CH_NEED_SYMMETRIC);
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_network, CH_NEED_SYMMETRIC),
+                      CH_NEED_put | CH_NEED_lines | CH_NEED_nodes | CH_NEED_SYMMETRIC);
 }
 END_TEST
 
@@ -300,7 +331,8 @@ static void check_plans(const struct ch_select *select, const char *machine, cho
             r.coll = coll;
             r.machine = machine;
             r.cores = more < 2 * CH_NEED_lines ? CH_CORES_own : CH_CORES_shared;
-            r.offers = CH_NEED_map | CH_NEED_put | more % (2 * CH_NEED_lines);
+            r.offers =
+                CH_NEED_map | CH_NEED_put | CH_NEED_SYMMETRIC | more % (2 * CH_NEED_lines);
             ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
             ck_assert_int_eq(plan.algo->coll, coll);
             ck_assert_uint_eq(plan.algo->needs & ~r.offers, 0);
@@ -377,6 +409,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, match__machine_gpu_nodes_reach_cores__compared_as_written);
     tcase_add_test(tests, match__need_not_offered__falls_through);
     tcase_add_test(tests, match__network__is_served_by_tables_that_name_it);
+    tcase_add_test(tests, match__buffers_elsewhere__next_tables_are_asked);
     tcase_add_test(tests, offers__follow_type_reach_and_place);
     tcase_add_test(tests, plan__lines_are_torn__another_protocol);
     tcase_add_test(tests, plan__ctas_and_radix__held_to_what_there_is);

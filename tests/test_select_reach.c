@@ -112,13 +112,14 @@ static void try_all(size_t n, bool is_reached[])
         request.type = types[rest % 3];
         request.op = ops[(rest /= 3) % 3];
         ck_assert_int_eq(ch_algo_find(request.coll, algos[(rest /= 3) % 4], &algo), CHORUS_OK);
-        request.offers = algo->needs | CH_NEED_map;
+        request.offers = algo->needs | CH_NEED_map | CH_NEED_SYMMETRIC;
         request.machine = machines[(rest /= 4) % 3];
         request.reach = 1u << (rest /= 3) % CH_REACH_COUNT;
         request.cores = 1u << rest / CH_REACH_COUNT;
         if (!ch_op_takes(request.op, request.type) ||
             (request.offers &
-             ~(ch_offers(request.type, CH_REACH_self, true) | CH_NEED_multicast)) != 0)
+             ~(ch_offers(request.type, CH_REACH_self, CH_NEED_apart | CH_NEED_SYMMETRIC) |
+               CH_NEED_multicast)) != 0)
             continue;
         try_numbers(&request, n, is_reached);
     }

@@ -125,7 +125,9 @@ static chorus_status place(const struct info_args *args, const struct ch_options
     r->ctas_max = options->ctas != 0 ? (uint32_t)options->ctas : ctas[machine];
     r->ctas_slim = machine == 1 ? r->ctas_max : 0;
     r->chunk_bytes = options->chunk * (r->reach == CH_REACH_network ? CH_CHUNK_FAR : 1);
-    r->offers = ch_offers(r->type, r->reach, !args->is_in_place);
+    r->offers = ch_offers(r->type, r->reach,
+                          (args->is_in_place ? 0 : CH_NEED_apart) |
+                              (args->is_elsewhere ? 0 : CH_NEED_SYMMETRIC));
     if (machine == 1) r->offers |= CH_NEED_copy_engine;
     return CHORUS_OK;
 }
@@ -191,13 +193,13 @@ static void print_needs(uint32_t needs)
                                  used == 0 ? "" : ",", #need);
     CH_NEED_LIST(X)
 #undef X
-    (void)printf("%-15s ", text);
+    (void)printf("%-26s ", text);
 }
 
 chorus_status info_algorithms(const struct info_args *args)
 {
     (void)args;
-    (void)printf("%-13s %-18s %-8s %-15s %-37s %s\n", "coll", "algo", "proto", "needs", "steps",
+    (void)printf("%-13s %-18s %-8s %-26s %-37s %s\n", "coll", "algo", "proto", "needs", "steps",
                  "wire");
     for (size_t i = 0; i < CH_ALGO_COUNT; i++) {
         const struct ch_algo *a = &ch_algos[i];

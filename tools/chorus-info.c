@@ -22,6 +22,7 @@ enum {
     KEY_DTYPE,
     KEY_OP,
     KEY_IN_PLACE,
+    KEY_ELSEWHERE,
     KEY_MACHINE,
     KEY_GPU,
     KEY_CORES
@@ -40,6 +41,7 @@ static const struct argp_option options[] = {
     {"dtype", KEY_DTYPE, "TYPE", 0, "explain: element type, as f32 or float (f32)", 0},
     {"op", KEY_OP, "OP", 0, "explain: operator of a reduction (sum)", 0},
     {"in-place", KEY_IN_PLACE, NULL, 0, "explain: source and dest are the same memory", 0},
+    {"elsewhere", KEY_ELSEWHERE, NULL, 0, "explain: they are outside the symmetric heap", 0},
     {"machine", KEY_MACHINE, "CLASS", 0, "explain: host (default) or cuda, the heap on GPUs", 0},
     {"gpu", KEY_GPU, "NAME", 0, "explain: the GPU's name, as of rule tables (that of a GPU here)", 0},
     {"cores", KEY_CORES, "CORES", 0, "explain: own or shared, by PEs of the job (as here, of PES)", 0},
@@ -89,6 +91,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_IN_PLACE:
         args->is_in_place = true;
+        return 0;
+    case KEY_ELSEWHERE:
+        args->is_elsewhere = true;
         return 0;
     case KEY_MACHINE:
         args->machine = text;

@@ -13,7 +13,7 @@
 struct info_args {
     const char *command, *operand; /* operand: explain's collective, a file, or a process */
     const char *bytes, *pes, *nodes, *dtype, *op, *machine, *gpu, *cores;
-    bool is_in_place;
+    bool is_in_place, is_elsewhere;
 };
 
 /* Each prints to standard output. A code other than CHORUS_OK comes with a message. */

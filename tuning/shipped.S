@@ -21,5 +21,6 @@ ch_shipped_\name:
     shipped h200x4, h200x4.yaml
     shipped network, network.yaml
     shipped builtin, builtin.yaml
+    shipped elsewhere, elsewhere.yaml
 
     .section .note.GNU-stack, "", %progbits

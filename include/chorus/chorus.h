@@ -871,6 +871,12 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT)
  * into its dest. The buffers of that call are the program's again when chorus_team_destroy
  * returns, which waits for the calls of all PEs; if the team is predefined, after
  * chorus_finalize.
+ *
+ * "Any memory" is memory of this PE, symmetric or not; where the heap is on GPUs, that of this
+ * PE's GPU, or what its kernels can load and store. A buffer is in the symmetric heap on all
+ * PEs of the team or on none. Buffers outside of it serve fewer algorithms: long messages go
+ * through the team's sync memory, chunk by chunk. On a team of several hosts, dest of an
+ * alltoall must be symmetric, of gather and scatter too (ERR_UNSUPPORTED).
  */
 
 /**
@@ -900,9 +906,9 @@ CHORUS_API void chorus_sync_all(void);
  *     dest[i] = source of root [i],   0 <= i < nelems, on every PE, root included
  *
  * @param team    a team that this PE is in
- * @param dest    [out] symmetric, nelems elements
- * @param source  [in] symmetric, nelems elements; read on root alone. May be dest (on all PEs),
- *                must not overlap it in part
+ * @param dest    [out] any memory, nelems elements
+ * @param source  [in] any memory, nelems elements; read on root alone. May be dest (on all
+ * PEs), must not overlap it in part
  * @param nelems  elements, the same on every PE; 0 does nothing
  * @param bytes   of the mem form, in place of nelems
  * @param root    number in team
@@ -913,9 +919,10 @@ CHORUS_API void chorus_sync_all(void);
  * Ordering:   dest is complete and source may be reused on return, on this PE; implies no
  *             barrier. No PE's dest is written before that PE is in the call.
  * Result:     a copy, bit for bit.
- * Errors:     ERR_ARG for team, root, alignment, overlap or nelems that overflow;
- *             ERR_NOT_SYMMETRIC; nothing done. ERR_TIMEOUT, ERR_ABORTED: dest is undefined and
- *             the team unusable. ERR_UNSUPPORTED when no rule serves the call.
+ * Errors:     ERR_ARG for team, root, alignment, overlap, null or nelems that overflow;
+ *             ERR_NOT_SYMMETRIC for a buffer that ends past the heap's end; nothing done.
+ *             ERR_TIMEOUT, ERR_ABORTED: dest is undefined and the team unusable.
+ *             ERR_UNSUPPORTED when no rule serves the call.
  * Source:     OpenSHMEM 1.5, shmem_broadcast; here nelems may be 0.
  * Since:      0.1
  */
@@ -933,8 +940,8 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_BROADCAST)
  *     dest[p * nelems + i] = source of PE p [i],   0 <= i < nelems, 0 <= p < PEs of team
  *
  * @param team    a team that this PE is in
- * @param dest    [out] symmetric, nelems elements for each PE of team
- * @param source  [in] symmetric, nelems elements. In place: may be this PE's block of dest,
+ * @param dest    [out] any memory, nelems elements for each PE of team
+ * @param source  [in] any memory, nelems elements. In place: may be this PE's block of dest,
  *                dest + me * nelems; must not overlap dest otherwise
  * @param nelems  elements of one PE's block, the same on every PE; 0 does nothing
  * @param bytes   of the mem form, in place of nelems
@@ -961,8 +968,8 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_FCOLLECT)
  *     dest[p * nelems + i] = source of PE p [me * nelems + i],   0 <= i < nelems
  *
  * @param team    a team that this PE is in; me is this PE's number in it
- * @param dest    [out] symmetric, nelems elements for each PE of team
- * @param source  [in] symmetric, nelems elements for each PE of team; must not overlap dest
+ * @param dest    [out] any memory, nelems elements for each PE of team
+ * @param source  [in] any memory, nelems elements for each PE of team; must not overlap dest
  * @param nelems  elements of one block, the same on every PE; 0 does nothing
  * @param bytes   of the mem form, in place of nelems
  *
@@ -991,7 +998,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
  *
  * @param team    a team that this PE is in
  * @param dest    [out] symmetric, the nelems elements of every PE together
- * @param source  [in] symmetric, nelems elements; must not overlap dest
+ * @param source  [in] any memory, nelems elements; must not overlap dest
  * @param nelems  elements of this PE's block; 0 adds none, and the PE calls all the same
  * @param bytes   of the mem form, in place of nelems
  *
@@ -1019,8 +1026,8 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_COLLECT)
  * nelems
  *
  * @param team    a team that this PE is in; me is this PE's number in it
- * @param dest    [out] symmetric; what lies between the elements is left alone
- * @param source  [in] symmetric; must not overlap dest, nor lie between its elements
+ * @param dest    [out] any memory; what lies between the elements is left alone
+ * @param source  [in] any memory; must not overlap dest, nor lie between its elements
  * @param dst     elements from one target to the next, 1 or more, the same on every PE
  * @param sst     elements from one source to the next, 1 or more, the same on every PE
  * @param nelems  elements of one block, the same on every PE; 0 does nothing. The mem form's
@@ -1052,8 +1059,8 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLS)
  *                     j = me * nreduce + i,   0 <= i < nreduce
  *
  * @param team     a team that this PE is in; me is this PE's number in it, n that of its PEs
- * @param dest     [out] symmetric, nreduce elements
- * @param source   [in] symmetric, nreduce elements, n times as many for reducescatter. In
+ * @param dest     [out] any memory, nreduce elements
+ * @param source   [in] any memory, nreduce elements, n times as many for reducescatter. In
  *                 place: may be dest, or for reducescatter have it at source + me * nreduce.
  *                 Must not overlap dest otherwise
  * @param nreduce  elements of the result that a PE gets, the same on every PE; 0 does nothing
@@ -1091,9 +1098,9 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_OP)
  *     exscan:  dest[i] = source of PE 0 [i] + ... + source of PE me - 1 [i], 0 on PE 0
  *
  * @param team    a team that this PE is in; me is this PE's number in it
- * @param dest    [out] symmetric, nelems elements
- * @param source  [in] symmetric, nelems elements. May be dest (on all PEs), must not overlap it
- *                in part
+ * @param dest    [out] any memory, nelems elements
+ * @param source  [in] any memory, nelems elements. May be dest (on all PEs), must not overlap
+ * it in part
  * @param nelems  elements, the same on every PE; 0 does nothing
  *
  * Collective: every PE of team, in the same order of calls on it; in place on all or on none.

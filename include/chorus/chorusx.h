@@ -457,8 +457,8 @@ CHORUS_API int chorusx_sync_all_on_stream(chorus_stream_t stream);
  *     alltoall:   dest[p * nelems + i] = source of PE p [me * nelems + i],   0 <= i < nelems
  *
  * @param team    a team that this PE is in; me is this PE's number in it
- * @param dest    [out] symmetric, as of the blocking call; not to be touched until then
- * @param source  [in] symmetric, as of the blocking call; not to be written until then
+ * @param dest    [out] any memory, as of the blocking call; not to be touched until then
+ * @param source  [in] any memory, as of the blocking call; not to be written until then
  * @param nelems  elements, as of the blocking call; 0 does nothing and queues nothing
  * @param bytes   of the mem forms, in place of nelems
  * @param root    number in team
@@ -501,8 +501,8 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE_ON_STREAM)
  *     reducescatter:  the same of source [me * nreduce + i],   0 <= i < nreduce
  *
  * @param team     a team that this PE is in; me is this PE's number in it, n that of its PEs
- * @param dest     [out] symmetric, as of the blocking call; not to be touched until then
- * @param source   [in] symmetric, as of the blocking call; not to be written until then
+ * @param dest     [out] any memory, as of the blocking call; not to be touched until then
+ * @param source   [in] any memory, as of the blocking call; not to be written until then
  * @param nreduce  elements, as of the blocking call; 0 does nothing and queues nothing
  * @param stream   of this PE; null on GPUs alone
  *
@@ -537,7 +537,7 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_STREAM_OP)
  *
  * @param team      a team that this PE is in
  * @param dest      [out] symmetric, as of the blocking call; not to be touched until then
- * @param source    [in] symmetric, as of the blocking call; not to be written until then
+ * @param source    [in] any memory, as of the blocking call; not to be written until then
  * @param dst, sst  elements from one to the next, as of the blocking call
  * @param nelems    elements, as of the blocking call
  * @param bytes     of collectmem, in place of nelems
@@ -653,9 +653,9 @@ CHORUS_API int chorusx_quiet_on_stream(chorus_stream_t stream);
  *     scatter:  dest[i] = source of root [me * nelems + i],   0 <= i < nelems
  *
  * @param team    a team that this PE is in; me is this PE's number in it
- * @param dest    [out] symmetric; of a gather, nelems elements for each PE of team, written on
+ * @param dest    [out] any memory; of a gather, nelems elements for each PE of team, written on
  *                root alone; of a scatter, nelems
- * @param source  [in] symmetric; of a gather, nelems elements; of a scatter, nelems for each
+ * @param source  [in] any memory; of a gather, nelems elements; of a scatter, nelems for each
  * PE, read on root alone. Must not overlap dest
  * @param nelems  elements of one block, the same on every PE; 0 does nothing
  * @param bytes   of the mem forms, in place of nelems
@@ -696,8 +696,8 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_GATHER_SCATTER)
  *     dest[i] = source of PE 0 [i] OP ... OP source of PE n - 1 [i],   on root
  *
  * @param team     a team that this PE is in; n is the number of its PEs
- * @param dest     [out] symmetric, nreduce elements, written on root alone
- * @param source   [in] symmetric, nreduce elements. May be dest (on all PEs), must not overlap
+ * @param dest     [out] any memory, nreduce elements, written on root alone
+ * @param source   [in] any memory, nreduce elements. May be dest (on all PEs), must not overlap
  * it in part
  * @param nreduce  elements, the same on every PE; 0 does nothing
  * @param root     number in team
@@ -740,7 +740,8 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
  * another number is sent, the smaller is moved
  * @param dest_offsets    [in] any memory: where in dest these go, in elements; blocks must not
  *                        overlap
- * @param source          [in] symmetric, up to the end of the last block; must not overlap dest
+ * @param source          [in] any memory, up to the end of the last block; must not overlap
+ * dest
  * @param source_counts   [in] any memory: elements that go to each PE of team
  * @param source_offsets  [in] any memory: where in source these lie, in elements
  * @param stream          of the forms that are queued on one: of this PE. The four arrays are

@@ -20,10 +20,6 @@ ROUND_WORDS = 8  # words of notes that PEs compare at once
 ROUND_BYTES = 8 * ROUND_WORDS
 
 
-_nothing = ctypes.create_string_buffer(1)
-_NOWHERE = ctypes.addressof(_nothing)  # where arrays without elements are; NumPy takes no null
-
-
 class Block:
     """One symmetric object. Its arrays keep it; `address` is None once it was freed."""
 
@@ -53,7 +49,7 @@ class Memory:
         return self._new(nbytes)
 
     def _new(self, nbytes):
-        address = _NOWHERE
+        address = self._scratch()  # of an array without elements: symmetric, and not null
         if nbytes > 0:
             address = call(lib.chorus_malloc, nbytes)
             if address is None:
@@ -91,22 +87,26 @@ class Memory:
                 freed += 1
         return freed
 
-    def _agree(self, mine):
-        """The bits that are set on every PE."""
+    def _scratch(self):
         if self.scratch is None:
             self.scratch = call(lib.chorus_malloc, 2 * ROUND_BYTES)
             if self.scratch is None:
                 raise HeapFullError(last_message())
+        return self.scratch
+
+    def _agree(self, mine):
+        """The bits that are set on every PE."""
+        scratch = self._scratch()
         me = lib.chorus_my_pe()
         note = mine.to_bytes(ROUND_BYTES, "little")
-        call(lib.chorus_putmem, self.scratch, note, ROUND_BYTES, me)
+        call(lib.chorus_putmem, scratch, note, ROUND_BYTES, me)
         call(lib.chorus_quiet)
         check(lib.chorusx_collective(ctypes.byref(Call(
-            coll=_lists.COLLS["reduce"], team=0, dest=self.scratch + ROUND_BYTES,
-            source=self.scratch, count=ROUND_WORDS, type=_lists.TYPES["uint64"],
+            coll=_lists.COLLS["reduce"], team=0, dest=scratch + ROUND_BYTES,
+            source=scratch, count=ROUND_WORDS, type=_lists.TYPES["uint64"],
             op=_lists.OPS["and"])), None))
         answer = ctypes.create_string_buffer(ROUND_BYTES)
-        call(lib.chorus_getmem, answer, self.scratch + ROUND_BYTES, ROUND_BYTES, me)
+        call(lib.chorus_getmem, answer, scratch + ROUND_BYTES, ROUND_BYTES, me)
         return int.from_bytes(answer.raw, "little")
 
     def keep_addresses(self):

@@ -123,11 +123,9 @@ RARE check_combine(const struct ch_context *context, const struct ch_args *args)
     return CHORUS_OK;
 }
 
-static chorus_status refuse_buffer(const struct ch_context *context, const struct ch_args *args,
-                                   const char *name, const void *buffer, size_t bytes,
-                                   bool is_misplaced)
+static chorus_status refuse_alignment(const struct ch_args *args, const char *name,
+                                      const void *buffer)
 {
-    if (is_misplaced) return ch_check_symmetric(context, args->function, name, buffer, bytes);
     return CH_FAIL(CHORUS_ERR_ARG, "%s: %s %p is not aligned to the %zu bytes its type needs",
                    args->function, name, buffer, ch_type_align[args->call->type]);
 }
@@ -139,12 +137,34 @@ static inline bool is_usable(const struct ch_context *context, const chorusx_cal
            ((uintptr_t)buffer & (ch_type_align[call->type] - 1)) == 0;
 }
 
-static chorus_status check_buffer(const struct ch_context *context, const struct ch_args *args,
-                                  const char *name, const void *buffer, size_t bytes)
+/* Memory of this PE outside of the heap: what it is, only the program knows. */
+static chorus_status check_elsewhere(const struct ch_context *context,
+                                     const struct ch_args *args, const char *name,
+                                     const void *buffer, size_t bytes)
 {
-    if (bytes == 0 || is_usable(context, args->call, buffer, bytes)) return CHORUS_OK;
-    return refuse_buffer(context, args, name, buffer, bytes,
-                         !ch_heap_contains(context->heap, buffer, bytes));
+    if (buffer == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is null; expected %zu bytes of memory",
+                       args->function, name, bytes);
+    if (ch_heap_contains(context->heap, buffer, 1)) /* which the bytes end past */
+        return ch_check_symmetric(context, args->function, name, buffer, bytes);
+    return CHORUS_OK;
+}
+
+/* `fact` is added to *facts_io if the buffer is in the symmetric heap. PEs must agree on it, so
+ * where only some have no bytes, the address tells all the same; null goes with any. */
+static inline chorus_status check_buffer(const struct ch_context *context,
+                                         const struct ch_args *args, const char *name,
+                                         const void *buffer, size_t bytes, uint32_t fact,
+                                         uint32_t *facts_io)
+{
+    if (ch_heap_contains(context->heap, buffer, bytes != 0 ? bytes : 1) ||
+        (bytes == 0 && buffer == NULL))
+        *facts_io |= fact;
+    else if (bytes != 0)
+        CH_TRY(check_elsewhere(context, args, name, buffer, bytes));
+    if (bytes != 0 && ((uintptr_t)buffer & (ch_type_align[args->call->type] - 1)) != 0)
+        return refuse_alignment(args, name, buffer);
+    return CHORUS_OK;
 }
 
 static inline bool are_apart(const chorusx_call *call, const struct extent *extent)
@@ -181,16 +201,19 @@ static chorus_status check_overlap(const struct ch_args *args, const struct ch_t
 
 /* Buffers of any call, usable or not. */
 RARE check_buffers(const struct ch_context *context, const struct ch_args *args,
-                   const struct ch_team *team, const struct extent *extent, bool *is_apart_out)
+                   const struct ch_team *team, const struct extent *extent, uint32_t *facts_out)
 {
     const chorusx_call *call = args->call;
+    const bool is_apart =
+        extent->dst_bytes == 0 || extent->src_bytes == 0 || are_apart(call, extent);
+    uint32_t facts = is_apart ? CH_NEED_apart : 0;
 
-    CH_TRY(check_buffer(context, args, "dest", call->dest, extent->dst_bytes));
-    CH_TRY(check_buffer(context, args, "source", call->source, extent->src_bytes));
-    if (extent->dst_bytes == 0 || extent->src_bytes == 0 || are_apart(call, extent))
-        return CHORUS_OK;
-    *is_apart_out = false;
-    return check_overlap(args, team, extent);
+    CH_TRY(check_buffer(context, args, "dest", call->dest, extent->dst_bytes,
+                        CH_NEED_symmetric_dest, &facts));
+    CH_TRY(check_buffer(context, args, "source", call->source, extent->src_bytes,
+                        CH_NEED_symmetric_source, &facts));
+    *facts_out = facts;
+    return is_apart ? CHORUS_OK : check_overlap(args, team, extent);
 }
 
 /* False: the bytes are more than an address can reach. */
@@ -231,7 +254,7 @@ static inline bool is_plain(const struct ch_context *context, const chorusx_call
 }
 
 RARE check_any(const struct ch_context *context, const struct ch_args *args,
-               const struct ch_team *team, bool *is_apart_out)
+               const struct ch_team *team, uint32_t *facts_out)
 {
     const chorusx_call *call = args->call;
     struct extent extent;
@@ -243,15 +266,15 @@ RARE check_any(const struct ch_context *context, const struct ch_args *args,
         return refuse_op(args);
     if (!find_extent(call, team, &extent)) return refuse_count(args, team);
     CH_TRY(check_pattern(args, team, &extent));
-    return check_buffers(context, args, team, &extent, is_apart_out);
+    return check_buffers(context, args, team, &extent, facts_out);
 }
 
 chorus_status ch_check_call(const struct ch_context *context, const struct ch_args *args,
-                            const struct ch_team *team, bool *is_apart_out)
+                            const struct ch_team *team, uint32_t *facts_out)
 {
     const chorusx_call *call = args->call;
 
-    *is_apart_out = true;
+    *facts_out = CH_NEED_apart | CH_NEED_SYMMETRIC;
     if (call->coll == CHORUS_COLL_barrier || is_plain(context, call, team)) return CHORUS_OK;
-    return check_any(context, args, team, is_apart_out);
+    return check_any(context, args, team, facts_out);
 }

@@ -12,20 +12,28 @@
  * A team remembers the plans of its last few shapes of call. A plan and all of the call that
  * selection sees lie in one word, which threads may thus read and write as they like:
  *
- *     bits  0..30  count   31..34  collective   35..38  type   39..41  operator   42  apart
- *     bits 43..49  algorithm   50..55  radix - 1   56..63  CTAs; 0: there is no plan
+ *     bits  0..28  count   29..32  collective   33..36  type   37..39  operator
+ *     bits 40  apart   41  dest symmetric   42  source symmetric
+ *     bits 43..49  algorithm   50..55  radix - 1   56..63  CTAs; 0: no plan
  *
  * What does not fit is selected each time.
  */
-enum { SHAPE_BITS = 43, RADIX_AT = 50, CTAS_AT = 56 };
+enum { COUNT_KEPT_MAX = (1 << 29) - 1, SHAPE_BITS = 43, RADIX_AT = 50, CTAS_AT = 56 };
 _Static_assert(CHORUS_COLL_COUNT <= 16 && CHORUS_TYPE_COUNT <= 16 && CHORUS_OP_COUNT <= 8,
                "a shape has no room for its values");
 _Static_assert(CH_ALGO_COUNT <= 128 && CH_RADIX_MAX <= 64, "a plan has no room for its values");
 
-static inline uint64_t shape_of(const chorusx_call *call, bool is_apart)
+static inline uint64_t bit_of(uint32_t facts, uint32_t fact)
 {
-    return (uint64_t)call->count | (uint64_t)call->coll << 31 | (uint64_t)call->type << 35 |
-           (uint64_t)call->op << 39 | (uint64_t)is_apart << 42;
+    return (facts & fact) != 0;
+}
+
+static inline uint64_t shape_of(const chorusx_call *call, uint32_t facts)
+{
+    return (uint64_t)call->count | (uint64_t)call->coll << 29 | (uint64_t)call->type << 33 |
+           (uint64_t)call->op << 37 | bit_of(facts, CH_NEED_apart) << 40 |
+           bit_of(facts, CH_NEED_symmetric_dest) << 41 |
+           bit_of(facts, CH_NEED_symmetric_source) << 42;
 }
 
 static inline uint64_t *plan_at(struct ch_team *team, uint64_t shape)
@@ -56,14 +64,14 @@ static uint32_t gpu_offers(const struct ch_context *context, const struct ch_tea
 }
 
 struct ch_request ch_request_of(const struct ch_context *context, const struct ch_team *team,
-                                const chorusx_call *call, bool is_apart)
+                                const chorusx_call *call, uint32_t facts)
 {
     const size_t block =
         ch_coll_is_uneven(call->coll) ? 0 : call->count * ch_type_bytes[call->type];
     const uint32_t reach = team->n == 1              ? CH_REACH_self
                            : ch_team_is_mapped(team) ? CH_REACH_mapped
                                                      : CH_REACH_network;
-    const uint32_t offers = ch_offers(call->type, reach, is_apart);
+    const uint32_t offers = ch_offers(call->type, reach, facts);
     const struct ch_request request = {
         .coll = call->coll,
         .bytes = call->coll == CHORUS_COLL_reducescatter ? block * team->n : block,
@@ -85,32 +93,32 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
 
 /* Ask the rules, and remember what they said. */
 static CH_COLD chorus_status ask_rules(const struct ch_context *context,
-                                       const chorusx_call *asked, bool is_apart,
+                                       const chorusx_call *asked, uint32_t facts,
                                        struct ch_call *out)
 {
-    const struct ch_request request = ch_request_of(context, out->team, asked, is_apart);
-    const uint64_t shape = shape_of(asked, is_apart);
+    const struct ch_request request = ch_request_of(context, out->team, asked, facts);
+    const uint64_t shape = shape_of(asked, facts);
     struct ch_plan plan;
 
     CH_TRY(ch_select_plan(context->select, &request, &plan));
     out->algo = plan.algo;
     out->ctas = plan.ctas;
     out->radix = plan.radix;
-    if (asked->count <= INT32_MAX && plan.ctas <= UINT8_MAX)
+    if (asked->count <= COUNT_KEPT_MAX && plan.ctas <= UINT8_MAX)
         __atomic_store_n(plan_at(out->team, shape), pack(shape, &plan), __ATOMIC_RELAXED);
     return CHORUS_OK;
 }
 
 static inline chorus_status select_plan(const struct ch_context *context,
-                                        const chorusx_call *asked, bool is_apart,
+                                        const chorusx_call *asked, uint32_t facts,
                                         struct ch_call *out)
 {
-    const uint64_t shape = shape_of(asked, is_apart);
+    const uint64_t shape = shape_of(asked, facts);
     const uint64_t plan = __atomic_load_n(plan_at(out->team, shape), __ATOMIC_RELAXED);
 
-    if (asked->count > INT32_MAX || plan >> CTAS_AT == 0 ||
+    if (asked->count > COUNT_KEPT_MAX || plan >> CTAS_AT == 0 ||
         (plan ^ shape) << (64 - SHAPE_BITS) != 0)
-        return ask_rules(context, asked, is_apart, out);
+        return ask_rules(context, asked, facts, out);
     out->algo = &ch_algos[plan >> SHAPE_BITS & (128 - 1)];
     out->radix = (uint32_t)(plan >> RADIX_AT & (64 - 1)) + 1;
     out->ctas = (uint32_t)(plan >> CTAS_AT);
@@ -139,11 +147,11 @@ static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **
 
 /* The caller chose: its needs must be met, nothing is put in its place. */
 static CH_COLD chorus_status force_plan(const struct ch_context *context,
-                                        const struct ch_args *args, bool is_apart,
+                                        const struct ch_args *args, uint32_t facts,
                                         struct ch_call *out)
 {
     const chorusx_call *call = args->call;
-    const struct ch_request request = ch_request_of(context, out->team, call, is_apart);
+    const struct ch_request request = ch_request_of(context, out->team, call, facts);
     uint32_t unmet;
 
     CH_TRY(ch_select_check(&request));
@@ -205,23 +213,23 @@ static chorus_status run_guarded(struct ch_context *context, const struct ch_cal
 
 /* Can and shall the source be compared? */
 static bool is_to_compare(const struct ch_context *context, const struct ch_args *args,
-                          bool is_apart)
+                          uint32_t facts)
 {
-    return ch_guards(context) && is_apart && args->call->coll != CHORUS_COLL_barrier &&
-           args->call->source_counts == NULL;
+    return ch_guards(context) && (facts & CH_NEED_apart) != 0 &&
+           args->call->coll != CHORUS_COLL_barrier && args->call->source_counts == NULL;
 }
 
 /* Any other call, or one that is to be looked at. */
 static CH_COLD chorus_status launch(struct ch_context *context, const struct ch_call *call,
-                                    const struct ch_args *args, bool is_apart)
+                                    const struct ch_args *args, uint32_t facts)
 {
     if (context->gpu != NULL) return launch_on_gpu(context, call, args);
     if (args->is_on_stream) {
         ch_stream_push(args->stream, call);
         return CHORUS_OK;
     }
-    return is_to_compare(context, args, is_apart) ? run_guarded(context, call, args)
-                                                  : run(context, call);
+    return is_to_compare(context, args, facts) ? run_guarded(context, call, args)
+                                               : run(context, call);
 }
 
 /* Does this PE take no part in moving anything? Nor does any other, then. */
@@ -231,7 +239,7 @@ static bool is_nothing(const chorusx_call *call)
            !ch_coll_is_uneven(call->coll);
 }
 
-/* A block of each buffer lies in an object, and this thread may make calls. */
+/* A block of each symmetric buffer lies in an object, and this thread may make calls. */
 static chorus_status look_at(const struct ch_context *context, const struct ch_args *args)
 {
     const chorusx_call *call = args->call;
@@ -239,7 +247,9 @@ static chorus_status look_at(const struct ch_context *context, const struct ch_a
 
     CH_TRY(ch_guard_thread(context, args->function));
     if (call->coll == CHORUS_COLL_barrier) return CHORUS_OK;
-    CH_TRY(ch_guard_inside(context, args->function, "dest", call->dest, bytes));
+    if (ch_heap_contains(context->heap, call->dest, 1))
+        CH_TRY(ch_guard_inside(context, args->function, "dest", call->dest, bytes));
+    if (!ch_heap_contains(context->heap, call->source, 1)) return CHORUS_OK;
     return ch_guard_inside(context, args->function, "source", call->source, bytes);
 }
 
@@ -262,7 +272,7 @@ static CH_COLD chorus_status check_entry(const struct ch_context *context,
 /* The call gets its number on the team and an entry in the record. In place is what PEs can
  * compare where all of them must be, or none. */
 static inline chorus_status enter(const struct ch_context *context, const struct ch_args *args,
-                                  bool is_apart, struct ch_call *call)
+                                  uint32_t facts, struct ch_call *call)
 {
     const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
     const chorusx_call *asked = args->call;
@@ -272,7 +282,7 @@ static inline chorus_status enter(const struct ch_context *context, const struct
         .type = (uint8_t)asked->type,
         .op = (uint8_t)asked->op,
         .algo = call->algo != NULL ? (uint8_t)(call->algo->id + 1) : 0,
-        .is_in_place = !is_apart,
+        .is_in_place = (facts & CH_NEED_apart) == 0,
         .is_on_stream = args->is_on_stream,
         .root = asked->root,
         .team = team->number,
@@ -287,10 +297,10 @@ static inline chorus_status enter(const struct ch_context *context, const struct
 }
 
 static CH_COLD chorus_status do_nothing(const struct ch_context *context,
-                                        const struct ch_args *args, bool is_apart,
+                                        const struct ch_args *args, uint32_t facts,
                                         struct ch_call *call)
 {
-    CH_TRY(enter(context, args, is_apart, call));
+    CH_TRY(enter(context, args, facts, call));
     ch_record_mark(call->team->record, call->index, CH_ENTRY_ENDED);
     return CHORUS_OK;
 }
@@ -300,24 +310,24 @@ chorus_status ch_collective(const struct ch_args *args)
     const chorusx_call *asked = args->call;
     struct ch_context *context;
     struct ch_call call;
-    bool is_apart;
+    uint32_t facts;
 
     CH_TRY(ch_context_require(args->function, &context));
     CH_TRY(ch_error_in(args->function, ch_team_get(context->teams, asked->team, &call.team)));
     CH_TRY(ch_error_in(args->function, ch_team_usable(call.team)));
-    CH_TRY(ch_check_call(context, args, call.team, &is_apart));
+    CH_TRY(ch_check_call(context, args, call.team, &facts));
     if (args->is_on_stream && context->gpu == NULL)
         CH_TRY(ch_stream_check(context, args->function, args->stream));
     call.asked = asked;
     call.algo = NULL;
-    if (is_nothing(asked)) return do_nothing(context, args, is_apart, &call);
+    if (is_nothing(asked)) return do_nothing(context, args, facts, &call);
     if (asked->algo != NULL)
-        CH_TRY(force_plan(context, args, is_apart, &call));
+        CH_TRY(force_plan(context, args, facts, &call));
     else
-        CH_TRY(select_plan(context, asked, is_apart, &call));
+        CH_TRY(select_plan(context, asked, facts, &call));
     if (context->gpu != NULL) CH_TRY(ch_gpu_check(&call));
-    CH_TRY(enter(context, args, is_apart, &call));
+    CH_TRY(enter(context, args, facts, &call));
     if (args->is_on_stream || context->gpu != NULL || ch_guards(context))
-        return launch(context, &call, args, is_apart);
+        return launch(context, &call, args, facts);
     return run(context, &call);
 }

@@ -23,13 +23,14 @@ CH_MUST_CHECK chorus_status ch_collective(const struct ch_args *args);
 CH_MUST_CHECK chorus_status ch_stream_check(struct ch_context *context, const char *function,
                                             const struct chorus_stream *stream);
 
-/* The values that selection sees. is_apart: dest and source do not overlap. */
+/* The values that selection sees. facts: of the buffers, CH_NEED_apart and CH_NEED_SYMMETRIC.
+ */
 struct ch_request ch_request_of(const struct ch_context *context, const struct ch_team *team,
-                                const chorusx_call *call, bool is_apart);
+                                const chorusx_call *call, uint32_t facts);
 
 /* CHORUS_OK, or ERR_ARG with a message about what of the call is wrong. */
 CH_MUST_CHECK chorus_status ch_check_call(const struct ch_context *context,
                                           const struct ch_args *args,
-                                          const struct ch_team *team, bool *is_apart_out);
+                                          const struct ch_team *team, uint32_t *facts_out);
 
 #endif /* CH_API_COLL_H */

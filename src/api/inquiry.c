@@ -117,7 +117,7 @@ int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chor
     CH_TRY(ch_context_require(__func__, &context));
     CH_TRY(ch_team_get(context->teams, team, &found));
     CH_TRY(check_question(__func__, coll, type, op));
-    request = ch_request_of(context, found, &call, true);
+    request = ch_request_of(context, found, &call, CH_NEED_apart | CH_NEED_SYMMETRIC);
     request.bytes = bytes;
     return ch_inquiry_plan(context, &request, plan_out);
 }

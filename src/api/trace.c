@@ -29,14 +29,14 @@ static bool describe(const struct ch_args *args, chorusx_plan *plan_out, size_t 
     struct ch_context *context;
     struct ch_request request;
     struct ch_team *team;
-    bool is_apart;
+    uint32_t facts;
 
     *bytes_out = 0;
     if (ch_context_require(args->function, &context) != CHORUS_OK ||
         ch_team_get(context->teams, call->team, &team) != CHORUS_OK ||
-        ch_check_call(context, args, team, &is_apart) != CHORUS_OK)
+        ch_check_call(context, args, team, &facts) != CHORUS_OK)
         return false;
-    request = ch_request_of(context, team, call, is_apart);
+    request = ch_request_of(context, team, call, facts);
     *bytes_out = request.bytes;
     if (call->algo != NULL) return ch_inquiry_forced(call, plan_out) == CHORUS_OK;
     return ch_inquiry_plan(context, &request, plan_out) == CHORUS_OK;

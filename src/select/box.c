@@ -54,7 +54,8 @@ static uint32_t offers_within(chorus_type type, uint32_t reach)
     uint32_t offers = 0;
 
     for (uint32_t bit = 1; bit <= reach; bit *= 2)
-        if ((reach & bit) != 0) offers |= ch_offers(type, bit, true);
+        if ((reach & bit) != 0)
+            offers |= ch_offers(type, bit, CH_NEED_apart | CH_NEED_SYMMETRIC);
     return offers;
 }
 

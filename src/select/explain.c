@@ -145,30 +145,49 @@ static void write_plan(const struct ch_request *request, const struct ch_plan *p
     write_formulas(request, plan, out);
 }
 
+/* A table that is not for the call, and why. */
+static void write_passed_table(const struct ch_table *passed, const struct ch_request *request,
+                               FILE *out)
+{
+    struct ch_why why;
+
+    if (!ch_table_mentions(passed, request->coll))
+        ch_why_set(&why, "no rule for %s", ch_coll_names[request->coll]);
+    else
+        ch_miss_text(ch_rule_miss(&passed->serves, request), &passed->serves, request, &why);
+    (void)fprintf(out, "passed %s: %s\n", passed->path, why.text);
+}
+
+/* The rules of a table before `until`; false if it is there. */
+static bool write_passed_rules(const struct ch_table *table, const struct ch_request *request,
+                               const struct ch_rule *until, FILE *out)
+{
+    struct ch_why why;
+
+    for (size_t i = 0; i < table->n_rules; i++) {
+        const struct ch_rule *rule = &table->rules[i];
+
+        if (rule == until) return false;
+        if (rule->coll != request->coll) continue;
+        ch_miss_text(ch_rule_miss(rule, request), rule, request, &why);
+        (void)fprintf(out, "passed %s:%u: %s\n", table->path, rule->line, why.text);
+    }
+    return true;
+}
+
 /* The tables and rules that were asked before `until` (null: all), and why they did not serve.
  */
 static void write_passed(const struct ch_select *s, const struct ch_request *request,
                          const struct ch_rule *until, FILE *out)
 {
-    const struct ch_table *table = ch_select_table(s, request);
-    struct ch_why why;
+    for (size_t i = 0; i < s->n_sources; i++) {
+        const struct ch_table *table = s->sources[i];
 
-    for (size_t i = 0; i < s->n_sources && s->sources[i] != table; i++) {
-        const struct ch_table *passed = s->sources[i];
-
-        if (!ch_table_mentions(passed, request->coll))
-            ch_why_set(&why, "no rule for %s", ch_coll_names[request->coll]);
-        else
-            ch_miss_text(ch_rule_miss(&passed->serves, request), &passed->serves, request,
-                         &why);
-        (void)fprintf(out, "passed %s: %s\n", passed->path, why.text);
-    }
-    for (size_t i = 0; table != NULL && i < table->n_rules && &table->rules[i] != until; i++) {
-        const struct ch_rule *rule = &table->rules[i];
-
-        if (rule->coll != request->coll) continue;
-        ch_miss_text(ch_rule_miss(rule, request), rule, request, &why);
-        (void)fprintf(out, "passed %s:%u: %s\n", table->path, rule->line, why.text);
+        if (!ch_table_serves(table, request)) {
+            write_passed_table(table, request, out);
+            continue;
+        }
+        if (!write_passed_rules(table, request, until, out) || ch_is_last(request)) return;
     }
 }
 

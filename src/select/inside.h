@@ -8,7 +8,7 @@
 
 #define CH_SYSTEM_TABLE "/etc/chorus/tuning.yaml"
 
-enum { CH_SOURCES_MAX = 9 }; /* the option's, the user's, the system's, six compiled in */
+enum { CH_SOURCES_MAX = 10 }; /* the option's, the user's, the system's, seven compiled in */
 
 enum { CH_SEEN_WORDS = 64 }; /* 4096 shapes; two that share a bit share a line of the log */
 
@@ -27,10 +27,13 @@ uint64_t ch_fnv1a(uint64_t hash, const void *bytes, size_t count);
 /* Does a table mention a collective? */
 bool ch_table_mentions(const struct ch_table *table, chorus_coll coll);
 
-/* The table that decides for a request: the first that serves it and mentions its collective.
+/* Is a table for such calls, and mentions their collective? The first that is decides, but for
+ * buffers outside the symmetric heap: of such calls, those that no rule serves go to the next.
  */
-const struct ch_table *ch_select_table(const struct ch_select *select,
-                                       const struct ch_request *request);
+bool ch_table_serves(const struct ch_table *table, const struct ch_request *request);
+
+/* Are no other tables asked after the first that serves the request? */
+bool ch_is_last(const struct ch_request *request);
 
 /* ch_select_plan, without its log. */
 CH_MUST_CHECK chorus_status ch_select_find(const struct ch_select *select,

@@ -36,15 +36,14 @@ static bool is_integer(chorus_type type)
     return are[type];
 }
 
-uint32_t ch_offers(chorus_type type, uint32_t reach, bool is_apart)
+uint32_t ch_offers(chorus_type type, uint32_t reach, uint32_t facts)
 {
-    uint32_t offers = CH_NEED_lines;
+    uint32_t offers = CH_NEED_lines | facts;
 
     offers |= CH_NEED_put;
     if (reach == CH_REACH_self || reach == CH_REACH_mapped) offers |= CH_NEED_map;
     if (reach == CH_REACH_network) offers |= CH_NEED_nodes;
     if (type != CHORUS_TYPE_f16 && type != CHORUS_TYPE_bf16) offers |= CH_NEED_whole;
-    if (is_apart) offers |= CH_NEED_apart;
     if (is_integer(type)) offers |= CH_NEED_exact;
     return offers;
 }

@@ -20,7 +20,8 @@
     X(h200x2, "tuning/h200x2.yaml")   \
     X(h200x4, "tuning/h200x4.yaml")   \
     X(network, "tuning/network.yaml") \
-    X(builtin, "tuning/builtin.yaml")
+    X(builtin, "tuning/builtin.yaml") \
+    X(elsewhere, "tuning/elsewhere.yaml")
 /* clang-format on */
 #define X(name, path) extern const char ch_shipped_##name[];
 SHIPPED_LIST(X)
@@ -138,17 +139,60 @@ bool ch_table_mentions(const struct ch_table *table, chorus_coll coll)
     return false;
 }
 
-const struct ch_table *ch_select_table(const struct ch_select *s,
-                                       const struct ch_request *request)
+bool ch_table_serves(const struct ch_table *table, const struct ch_request *request)
+{
+    return ch_rule_miss(&table->serves, request) == CH_MISS_NONE &&
+           ch_table_mentions(table, request->coll);
+}
+
+bool ch_is_last(const struct ch_request *request)
+{
+    return (~request->offers & CH_NEED_SYMMETRIC) == 0;
+}
+
+static const struct ch_rule *match(const struct ch_table *table,
+                                   const struct ch_request *request)
+{
+    for (size_t i = 0; i < table->n_rules; i++) {
+        const struct ch_rule *rule = &table->rules[i];
+
+        if (rule->coll == request->coll && ch_rule_miss(rule, request) == CH_MISS_NONE)
+            return rule;
+    }
+    return NULL;
+}
+
+/* The rule that decides, and its table; null: none. */
+static const struct ch_rule *find_rule(const struct ch_select *s,
+                                       const struct ch_request *request,
+                                       const struct ch_table **table_out)
 {
     for (size_t i = 0; i < s->n_sources; i++) {
         const struct ch_table *table = s->sources[i];
+        const struct ch_rule *rule;
 
-        if (ch_rule_miss(&table->serves, request) == CH_MISS_NONE &&
-            ch_table_mentions(table, request->coll))
-            return table;
+        if (!ch_table_serves(table, request)) continue;
+        rule = match(table, request);
+        *table_out = table;
+        if (rule != NULL || ch_is_last(request)) return rule;
     }
     return NULL;
+}
+
+static chorus_status refuse(const struct ch_request *request)
+{
+    if (!ch_is_last(request))
+        return CH_FAIL(
+            CHORUS_ERR_UNSUPPORTED,
+            "no algorithm for %s, on PEs that are reached by %s, serves a %s outside "
+            "the symmetric heap; allocate it with chorus_malloc",
+            ch_coll_names[request->coll], ch_reach_names[__builtin_ctz(request->reach)],
+            (request->offers & CH_NEED_symmetric_dest) == 0 ? "dest" : "source");
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "no rule for %s of %s serves %u PEs that are reached by %s; give a table "
+                   "that does in CHORUS_TUNING",
+                   ch_coll_names[request->coll], ch_type_names[request->type], request->pes,
+                   ch_reach_names[__builtin_ctz(request->reach)]);
 }
 
 uint32_t ch_ctas_most(const struct ch_algo *algo, const struct ch_request *request)
@@ -195,30 +239,21 @@ chorus_status ch_select_find(const struct ch_select *s, const struct ch_request 
                              struct ch_plan *plan_out)
 {
     const struct ch_table *table;
+    const struct ch_rule *rule;
 
     CH_TRY(ch_select_check(request));
     if (s->forced[request->coll].algo != NULL)
         return plan_forced(&s->forced[request->coll], request, plan_out);
-    table = ch_select_table(s, request);
-    for (size_t i = 0; table != NULL && i < table->n_rules; i++) {
-        const struct ch_rule *rule = &table->rules[i];
-
-        if (rule->coll != request->coll || ch_rule_miss(rule, request) != CH_MISS_NONE)
-            continue;
-        *plan_out = (struct ch_plan){
-            .algo = rule->algo,
-            .ctas = clamp(rule->ctas, 1, ch_ctas_most(rule->algo, request)),
-            .radix = clamp(rule->radix, CH_RADIX_MIN, request->pes),
-            .table = table,
-            .rule = rule,
-        };
-        return CHORUS_OK;
-    }
-    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                   "no rule for %s of %s serves %u PEs that are reached by %s; give a table "
-                   "that does in CHORUS_TUNING",
-                   ch_coll_names[request->coll], ch_type_names[request->type], request->pes,
-                   ch_reach_names[__builtin_ctz(request->reach)]);
+    rule = find_rule(s, request, &table);
+    if (rule == NULL) return refuse(request);
+    *plan_out = (struct ch_plan){
+        .algo = rule->algo,
+        .ctas = clamp(rule->ctas, 1, ch_ctas_most(rule->algo, request)),
+        .radix = clamp(rule->radix, CH_RADIX_MIN, request->pes),
+        .table = table,
+        .rule = rule,
+    };
+    return CHORUS_OK;
 }
 
 chorus_status ch_select_plan(const struct ch_select *s, const struct ch_request *request,

@@ -48,8 +48,11 @@ extern const char *const ch_cores_names[CH_CORES_COUNT];
 /* Needs that every request meets whose team has a reach of these: a last rule may have them. */
 static inline uint32_t ch_needs_always_met(uint32_t reach)
 {
-    if (reach == CH_REACH_network) return CH_NEED_put | CH_NEED_nodes;
-    return (reach & CH_REACH_network) != 0 ? CH_NEED_put : CH_NEED_map | CH_NEED_put;
+    const uint32_t symmetric = CH_NEED_SYMMETRIC; /* else the next table is asked */
+
+    if (reach == CH_REACH_network) return symmetric | CH_NEED_put | CH_NEED_nodes;
+    return symmetric |
+           ((reach & CH_REACH_network) != 0 ? CH_NEED_put : CH_NEED_map | CH_NEED_put);
 }
 
 /* A call, seen as values that all PEs of the team agree on. */
@@ -110,8 +113,9 @@ struct ch_plan {
 };
 
 /* The CH_NEED_ bits a request of this type offers on hosts, on a team of this reach.
- * `is_apart`: source and dest do not overlap on any PE. */
-uint32_t ch_offers(chorus_type type, uint32_t reach, bool is_apart);
+ * `facts`: those of the buffers that hold on all PEs, of CH_NEED_apart and CH_NEED_SYMMETRIC.
+ */
+uint32_t ch_offers(chorus_type type, uint32_t reach, uint32_t facts);
 
 /* The most CTAs that the algorithm may have in such a call. */
 uint32_t ch_ctas_most(const struct ch_algo *algo, const struct ch_request *request);

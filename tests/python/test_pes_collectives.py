@@ -55,6 +55,21 @@ def test_reduce__bfloat16__is_the_sum():
     assert array[1].item() == sum(p + 0.5 for p in range(N))
 
 
+def test_all__of_numpy_s_own_memory__are_served():
+    source, dest = np.arange(2000 * N) + ME, np.zeros(2000 * N, "int64")
+    assert chorus.reduce(dest, source) is dest
+    assert (dest == N * np.arange(2000 * N) + sum(range(N))).all()
+    chorus.alltoall(dest, source)
+    assert (dest.reshape(N, 2000) == source.reshape(N, 2000)[ME] - ME + np.arange(N)[:, None]).all()
+    chorus.reducescatter(dest[:2000], source)
+    chorus.fcollect(dest, dest[2000 * ME:2000 * (ME + 1)] if N == 1 else dest[:2000].copy())
+    assert (dest == N * np.arange(2000 * N) + sum(range(N))).all()
+    chorus.broadcast(source, root=N - 1)
+    assert (source == np.arange(2000 * N) + N - 1).all()
+    with pytest.raises(chorus.Error, match="serves a dest outside the symmetric heap"):
+        chorus.collect(dest, source[:ME + 1])
+
+
 def test_broadcast__from_last__is_everywhere():
     dest = symmetric(-np.ones(5))
     chorus.broadcast(dest, symmetric(of(ME)), root=N - 1)

@@ -2,7 +2,7 @@
 /*
  * alltoall by copy engines: every PE has its blocks copied into everyone's dest.
  *
- *   needs    map, copy_engine
+ *   needs    map, copy_engine, symmetric_dest
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE

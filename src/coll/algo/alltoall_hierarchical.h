@@ -3,7 +3,7 @@
  * alltoall on two levels: each PE writes its blocks into the dest on its host, and of each two
  * hosts two agents exchange all blocks between these.
  *
- *   needs    put, nodes
+ *   needs    put, nodes, symmetric_dest, symmetric_source
  *   steps    ch_bundle_steps(h, m, b, 1)
  *   wire     ch_bundle_wire(h, m, 1)
  *   scratch  two words per PE of the host, a FIFO to each agent

@@ -2,7 +2,7 @@
 /*
  * alltoall, all pull: every PE reads its blocks in the others' source, once all have met.
  *
- *   needs    map
+ *   needs    map, symmetric_source
  *   steps    ch_rounds(n, k)
  *   wire     (n - 1) * m
  *   scratch  two words per PE

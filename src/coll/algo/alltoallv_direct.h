@@ -3,7 +3,7 @@
  * alltoallv, all push: each PE tells every other where in its dest that one's block goes and
  * how long it is, then each writes its blocks into every dest.
  *
- *   needs    put
+ *   needs    put, symmetric_dest
  *   steps    2
  *   wire     (n - 1) * 16 + m
  *   scratch  two slots of two words for each peer

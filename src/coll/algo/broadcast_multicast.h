@@ -2,7 +2,7 @@
 /*
  * broadcast by multicast: the root stores to all at once.
  *
- *   needs    map, multicast
+ *   needs    map, multicast, symmetric_dest
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE

@@ -2,7 +2,7 @@
 /*
  * broadcast, every PE reads the root's source: the copies run side by side.
  *
- *   needs    map
+ *   needs    map, symmetric_source
  *   steps    1
  *   wire     m
  *   scratch  two words per PE

@@ -2,7 +2,7 @@
 /*
  * broadcast, the root writes into every dest, a batch into all of them at a time.
  *
- *   needs    put
+ *   needs    put, symmetric_dest
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE

@@ -3,7 +3,7 @@
  * broadcast by scatter and all-gather: each other PE reads a slice of the root's source and
  * writes it into everyone's dest.
  *
- *   needs    map
+ *   needs    map, symmetric_dest, symmetric_source
  *   steps    ch_min(2, n - 1)
  *   wire     (n - 1) * ch_most_grains(m, n - 1)
  *   scratch  two words per PE

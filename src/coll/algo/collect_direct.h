@@ -3,7 +3,7 @@
  * collect, all push: PEs give each other their counts, then each writes its block into every
  * dest.
  *
- *   needs    put
+ *   needs    put, symmetric_dest
  *   steps    2
  *   wire     (n - 1) * (m + 8)
  *   scratch  two slots of a word for each peer

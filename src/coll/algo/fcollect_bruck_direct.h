@@ -2,7 +2,7 @@
 /*
  * fcollect in rounds, as fcollect_bruck.h, with blocks written into the peers' dest.
  *
- *   needs    put
+ *   needs    put, symmetric_dest
  *   steps    ch_rounds(n, k)
  *   wire     (n - 1) * m
  *   scratch  two words per PE

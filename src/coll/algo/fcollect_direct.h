@@ -2,7 +2,7 @@
 /*
  * fcollect, all push, simple: every PE writes its block into everyone's dest.
  *
- *   needs    put
+ *   needs    put, symmetric_dest
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE

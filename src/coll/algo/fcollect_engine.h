@@ -2,7 +2,7 @@
 /*
  * fcollect by copy engines: every PE has its block copied into everyone's dest.
  *
- *   needs    map, copy_engine
+ *   needs    map, copy_engine, symmetric_dest
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE

@@ -3,7 +3,7 @@
  * fcollect on two levels: each PE writes its block into all dest on its host, and of each two
  * hosts two agents exchange all blocks of these.
  *
- *   needs    put, nodes
+ *   needs    put, nodes, symmetric_dest
  *   steps    ch_bundle_steps(h, m, b, 0)
  *   wire     ch_bundle_wire(h, m, 0)
  *   scratch  two words per PE of the host, a FIFO to each agent

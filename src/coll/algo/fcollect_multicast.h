@@ -2,7 +2,7 @@
 /*
  * fcollect by multicast: every PE stores its block to all at once.
  *
- *   needs    map, multicast
+ *   needs    map, multicast, symmetric_dest
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE

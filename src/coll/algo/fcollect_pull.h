@@ -3,7 +3,7 @@
  * fcollect, all pull: every PE reads the others' blocks where they lie in their dest, once all
  * have met.
  *
- *   needs    map
+ *   needs    map, symmetric_dest
  *   steps    ch_rounds(n, k)
  *   wire     (n - 1) * m
  *   scratch  a word per PE

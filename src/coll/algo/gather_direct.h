@@ -2,7 +2,7 @@
 /*
  * gather, all push, simple: every PE writes its block into the root's dest.
  *
- *   needs    put
+ *   needs    put, symmetric_dest
  *   steps    1
  *   wire     m
  *   scratch  two words per PE

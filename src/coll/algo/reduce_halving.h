@@ -2,7 +2,7 @@
 /*
  * reduce by recursive halving and doubling, radix k, any n, in place of the peers' memory.
  *
- *   needs    map, whole
+ *   needs    map, whole, symmetric_dest, symmetric_source
  *   steps    ch_halving_steps(n, k)
  *   wire     ch_halving_wire(n, k, m, e)
  *   scratch  two words per PE; dest holds partial results

@@ -3,7 +3,7 @@
  * reduce on two levels: the PEs of a host combine a slice each, a recursive exchange on each
  * rail combines the hosts' slices, and each PE writes its slice to the others of its host.
  *
- *   needs    put, whole, nodes
+ *   needs    put, whole, nodes, symmetric_dest, symmetric_source
  *   steps    ch_rails_steps(h, k, m, e, b)
  *   wire     ch_rails_wire(h, k, m, e)
  *   scratch  two words per PE of the host, a FIFO to each partner on the rail

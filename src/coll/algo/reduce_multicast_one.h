@@ -2,7 +2,7 @@
 /*
  * reduce, one shot: every PE loads and combines the whole vector from all.
  *
- *   needs    map, apart, multicast, exact
+ *   needs    map, apart, multicast, exact, symmetric_source
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE

@@ -2,7 +2,7 @@
 /*
  * reduce, two shots: every PE loads and combines its slice from all, and stores it to all.
  *
- *   needs    map, multicast
+ *   needs    map, multicast, symmetric_dest, symmetric_source
  *   steps    2
  *   wire     2 * (n - 1) * s
  *   scratch  two words per PE

@@ -2,7 +2,7 @@
 /*
  * reduce_to, one shot by pulling: the root reads every PE's source.
  *
- *   needs    map
+ *   needs    map, symmetric_source
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE

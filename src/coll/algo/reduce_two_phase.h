@@ -3,7 +3,7 @@
  * reduce in two phases: all of this PE's slice is combined, then all of it is stored
  * everywhere, so that links carry loads first and stores after, not both at a time.
  *
- *   needs    map
+ *   needs    map, symmetric_dest, symmetric_source
  *   steps    2
  *   wire     2 * (n - 1) * s
  *   scratch  two words per PE

@@ -2,7 +2,7 @@
 /*
  * reduce, two shots: direct reduce-scatter, then direct all-gather.
  *
- *   needs    map
+ *   needs    map, symmetric_dest, symmetric_source
  *   steps    2
  *   wire     2 * (n - 1) * s
  *   scratch  two words per PE

@@ -3,7 +3,7 @@
  * reduce, two shots by stores alone: every PE stores each peer's slice into the peer's sync
  * memory, and what it combined there into everyone's dest, piece by piece.
  *
- *   needs    map
+ *   needs    map, symmetric_dest
  *   steps    ch_divide_up(c, n * ch_slot_chunks(n)) + 1
  *   wire     m + (n - 2) * ch_most_grains(m, n)
  *   scratch  two slots of ch_slot_chunks(n) chunks for each peer

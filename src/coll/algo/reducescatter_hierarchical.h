@@ -3,7 +3,7 @@
  * reducescatter on two levels: on each host a PE combines what the host has for PEs of other
  * hosts and sends it there, where each PE combines what the hosts have for it.
  *
- *   needs    put, whole, apart, nodes
+ *   needs    put, whole, apart, nodes, symmetric_source
  *   steps    ch_shared(h) + (h->count > 1 ? c : 0)
  *   wire     ch_partials_wire(h, m)
  *   scratch  two words per PE of the host, a FIFO from one PE of each other, this PE's own

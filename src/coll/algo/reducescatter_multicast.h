@@ -2,7 +2,7 @@
 /*
  * reducescatter, one shot: every PE loads and combines its block from all.
  *
- *   needs    map, apart, multicast
+ *   needs    map, apart, multicast, symmetric_source
  *   steps    1
  *   wire     (n - 1) * s
  *   scratch  two words per PE

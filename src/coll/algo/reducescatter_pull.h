@@ -2,7 +2,7 @@
 /*
  * reducescatter, all pull: every PE combines its block where it lies, in the peers' sources.
  *
- *   needs    map, apart
+ *   needs    map, apart, symmetric_source
  *   steps    1
  *   wire     (n - 1) * s
  *   scratch  two words per PE

@@ -3,7 +3,7 @@
  * reducescatter on two levels: neighbours in groups of k combine blocks for all PEs, then each
  * PE combines what the groups have for it.
  *
- *   needs    map, whole, apart
+ *   needs    map, whole, apart, symmetric_source
  *   steps    ch_level_steps(n, k, s, o)
  *   wire     ch_level_wire(n, k, s)
  *   scratch  this PE's own slot, and three words per PE

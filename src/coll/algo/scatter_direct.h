@@ -2,7 +2,7 @@
 /*
  * scatter, the root writes each PE's block into that PE's dest.
  *
- *   needs    put
+ *   needs    put, symmetric_dest
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE
