@@ -73,6 +73,16 @@ refused(chorus.init, "a process joins its job once")
     assert status == 0, said
 
 
+def test_torch__all_reduce_before_init__is_an_exception():
+    pytest.importorskip("torch")
+    status, said = run("""
+import torch, chorus.torch
+try: chorus.torch.all_reduce(torch.ones(3))
+except chorus.Error as e: print(e)
+""")
+    assert status == 0 and "all_reduce: no chorus.init was called" in said, said
+
+
 def test_fork__after_init__is_no_pe():
     status, said = run("""
 import os, chorus

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Collectives of Chorus as operators of PyTorch.
+
+    import chorus, chorus.torch
+    chorus.init()
+    y = chorus.torch.all_reduce(x)
+
+Operators are out of place, take ordinary tensors on the device of the heap, run on the current
+stream of CUDA (on a host they return when they have run), have gradients where that makes sense,
+and are traced by torch.compile(fullgraph=True). A group is named: "" is all PEs of the job, others
+are named by `group`. Every PE of a group calls the same operators in the same order.
+"""
+from __future__ import annotations
+
+import functools
+from typing import Optional, Sequence
+
+import torch
+from torch import Tensor
+from torch.library import custom_op
+
+from . import _array, _collective, _dtype
+from ._library import ArgumentError, require
+from ._team import WORLD, Team
+
+_groups = {"": WORLD}
+
+
+def group(name: str, team: Team) -> str:
+    """Name a team, so that operators can be told of it; gives the name."""
+    if not name or not isinstance(team, Team):
+        raise ArgumentError(f"group: name is {name!r} and team {team!r}; expected a name of one letter "
+                            "or more, and a chorus.Team that this PE is in")
+    _groups[name] = team
+    return name
+
+
+def _team(function, name):
+    require(function)
+    if name not in _groups:
+        raise ArgumentError(f"{function}: no group is named {name!r}; name a team by "
+                            "chorus.torch.group")
+    return _groups[name]
+
+
+def _stream():
+    """Of a heap on a GPU, the current one; calls on a host return when they have run."""
+    if _array.heap_device() < 0:
+        return None
+    return torch.cuda.current_stream().cuda_stream
+
+
+def _rows(function, tensor, n):
+    """The length of one PE's block along the first dimension."""
+    if tensor.dim() == 0 or tensor.shape[0] % n:
+        raise ArgumentError(f"{function}: input has shape {tuple(tensor.shape)}; expected a first "
+                            f"dimension that the group's {n} PEs divide")
+    return tensor.shape[0] // n
+
+
+def empty(shape, dtype=torch.float32) -> Tensor:
+    """Collective over the job: a tensor in symmetric memory, its elements undefined. It is given
+    back as chorus.empty's arrays are."""
+    return torch.from_dlpack(_array.empty(shape, dtype))
+
+
+def _is_plain(tensor):
+    """Does nobody watch: the compiler, autograd, a mode or a transform of functions?"""
+    return (not torch.compiler.is_compiling() and type(tensor) is Tensor
+            and not (tensor.requires_grad and torch.is_grad_enabled())
+            and not torch._C._len_torch_dispatch_stack()
+            and not torch._C._are_functorch_transforms_active())
+
+
+def _operator(implementation):
+    """An operator of torch.library. PyTorch's dispatch of an operator that is written in Python takes
+    longer than a small call, so calls that nobody watches go past it."""
+    made = custom_op(f"chorus::{implementation.__name__}", mutates_args=())(implementation)
+
+    @functools.wraps(implementation)
+    def call(input, *args, **kwargs):
+        if _is_plain(input):
+            return implementation(input, *args, **kwargs)
+        return made(input, *args, **kwargs)
+
+    call.register_fake, call.register_autograd = made.register_fake, made.register_autograd
+    return call
+
+
+@_operator
+def all_reduce(input: Tensor, op: str = "sum", group: str = "") -> Tensor:
+    """The tensors of all PEs combined: op is "sum", "prod", "min", "max", "and", "or", "xor"."""
+    team, input = _team("all_reduce", group), input.contiguous()
+    return _collective.reduce(torch.empty_like(input), input, op, team, _stream())
+
+
+@all_reduce.register_fake
+def _(input, op="sum", group=""):
+    _dtype.require_operator("all_reduce", op, _dtype.name_of(input.dtype))
+    return torch.empty_like(input, memory_format=torch.contiguous_format)
+
+
+@_operator
+def all_gather(input: Tensor, group: str = "") -> Tensor:
+    """The tensors of all PEs, one after another along the first dimension."""
+    team, input = _team("all_gather", group), input.contiguous()
+    out = input.new_empty((team.n_pes * input.shape[0], *input.shape[1:]))
+    return _collective.fcollect(out, input, team, _stream())
+
+
+@all_gather.register_fake
+def _(input, group=""):
+    n = _team("all_gather", group).n_pes
+    return input.new_empty((n * input.shape[0], *input.shape[1:]))
+
+
+@_operator
+def reduce_scatter(input: Tensor, op: str = "sum", group: str = "") -> Tensor:
+    """This PE's block, along the first dimension, of the tensors of all PEs combined."""
+    team, input = _team("reduce_scatter", group), input.contiguous()
+    out = input.new_empty((_rows("reduce_scatter", input, team.n_pes), *input.shape[1:]))
+    return _collective.reducescatter(out, input, op, team, _stream())
+
+
+@reduce_scatter.register_fake
+def _(input, op="sum", group=""):
+    n = _team("reduce_scatter", group).n_pes
+    _dtype.require_operator("reduce_scatter", op, _dtype.name_of(input.dtype))
+    return input.new_empty((_rows("reduce_scatter", input, n), *input.shape[1:]))
+
+
+@_operator
+def broadcast(input: Tensor, root: int = 0, group: str = "") -> Tensor:
+    """The tensor of root, on every PE."""
+    team, input = _team("broadcast", group), input.contiguous()
+    return _collective.broadcast(torch.empty_like(input), input, root, team, _stream())
+
+
+@broadcast.register_fake
+def _(input, root=0, group=""):
+    return torch.empty_like(input, memory_format=torch.contiguous_format)
+
+
+def _check_splits(function, n, name, splits, rows):
+    if len(splits) != n or any(s < 0 for s in splits) or sum(splits) != rows:
+        raise ArgumentError(f"{function}: {name} is {list(splits)}; expected {n} numbers of 0 or more, "
+                            f"{rows} together")
+
+
+def _longest(splits, team):
+    """The longest block between any two PEs."""
+    most = torch.tensor([max(splits)], dtype=torch.int64)
+    if _array.heap_device() >= 0:
+        most = most.cuda()
+    return int(_collective.reduce(torch.empty_like(most), most, "max", team, _stream()).item())
+
+
+@_operator
+def all_to_all_single(input: Tensor, output_split_sizes: Optional[Sequence[int]] = None,
+                      input_split_sizes: Optional[Sequence[int]] = None, group: str = "",
+                      longest: int = 0) -> Tensor:
+    """Blocks of rows between each two PEs: input_split_sizes[p] rows go to PE p,
+    output_split_sizes[p] come from it; equal blocks without the two. Uneven blocks are padded to
+    the longest of any two PEs; without `longest` a reduction finds it, which waits for the device, so
+    that such a call cannot be captured in a CUDA graph."""
+    function = "all_to_all_single"
+    team, input = _team(function, group), input.contiguous()
+    n = team.n_pes
+    if output_split_sizes is None and input_split_sizes is None:
+        _rows(function, input, n)
+        return _collective.alltoall(torch.empty_like(input), input, team, _stream())
+    if output_split_sizes is None or input_split_sizes is None:
+        raise ArgumentError(f"{function}: only one of output_split_sizes and input_split_sizes is "
+                            "given; expected both or neither")
+    _check_splits(function, n, "input_split_sizes", input_split_sizes, input.shape[0])
+    _check_splits(function, n, "output_split_sizes", output_split_sizes, sum(output_split_sizes))
+    longest = longest or _longest([*input_split_sizes, *output_split_sizes], team)
+    packed = input.new_zeros((n, longest, *input.shape[1:]))
+    for block, part in zip(packed, input.split(list(input_split_sizes))):
+        block[:part.shape[0]] = part
+    got = _collective.alltoall(torch.empty_like(packed), packed, team, _stream())
+    return torch.cat([block[:rows] for block, rows in zip(got, output_split_sizes)])
+
+
+@all_to_all_single.register_fake
+def _(input, output_split_sizes=None, input_split_sizes=None, group="", longest=0):
+    rows = input.shape[0] if output_split_sizes is None else sum(output_split_sizes)
+    return input.new_empty((rows, *input.shape[1:]))
+
+
+def barrier(group: str = "") -> None:
+    """Wait until every PE of the group is here; on a GPU, in the order of the current stream."""
+    _collective.barrier(_team("barrier", group), _stream())
+
+
+# --- gradients ---------------------------------------------------------------------------------
+
+
+def _of_sum(function, op):
+    if op != "sum":
+        raise ArgumentError(f"{function}: op {op} has no gradient; expected sum")
+
+
+def _keep_op(ctx, inputs, output):
+    ctx.op, ctx.group = inputs[1], inputs[2]
+
+
+def _all_reduce_backward(ctx, grad):
+    _of_sum("all_reduce", ctx.op)
+    return all_reduce(grad, "sum", ctx.group), None, None
+
+
+def _reduce_scatter_backward(ctx, grad):
+    _of_sum("reduce_scatter", ctx.op)
+    return all_gather(grad, ctx.group), None, None
+
+
+def _keep_group(ctx, inputs, output):
+    ctx.group = inputs[1]
+
+
+def _all_gather_backward(ctx, grad):
+    return reduce_scatter(grad, "sum", ctx.group), None
+
+
+def _broadcast_backward(ctx, grad):
+    total = all_reduce(grad, "sum", ctx.group)
+    is_root = _team("broadcast", ctx.group).my_pe == ctx.op
+    return total if is_root else torch.zeros_like(total), None, None
+
+
+def _keep_splits(ctx, inputs, output):
+    ctx.splits, ctx.group, ctx.longest = (inputs[2], inputs[1]), inputs[3], inputs[4]
+
+
+def _all_to_all_backward(ctx, grad):
+    back = all_to_all_single(grad, ctx.splits[0], ctx.splits[1], ctx.group, ctx.longest)
+    return back, None, None, None, None
+
+
+all_reduce.register_autograd(_all_reduce_backward, setup_context=_keep_op)
+reduce_scatter.register_autograd(_reduce_scatter_backward, setup_context=_keep_op)
+all_gather.register_autograd(_all_gather_backward, setup_context=_keep_group)
+broadcast.register_autograd(_broadcast_backward, setup_context=_keep_op)
+all_to_all_single.register_autograd(_all_to_all_backward, setup_context=_keep_splits)
