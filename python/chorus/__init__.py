@@ -37,6 +37,7 @@ from ._remote import (atomic_add, atomic_and, atomic_compare_swap, atomic_fetch,
                       wait_until_all, wait_until_any)
 from ._stream import Stream, synchronize
 from ._team import NODE, SHARED, WORLD, Team
+from ._version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -9,14 +9,18 @@ import sys
 from typing import Any
 
 from . import _lists
-from ._array import heap_device, heap_struct
+from ._array import empty, heap_device, heap_struct
+from ._collective import fcollect
 from ._library import (ArgumentError, Error, InitAttr, UniqueId, c_int, call, catch_failures,
                        check, forked, init_status, last_message, leave_failures, lib,
                        remember_process, require)
 from ._memory import memory
+from ._remote import quiet
+from ._version import VERSION
 
 HEAP, DEVICE, UNIQUEID, THREADS = 1, 2, 4, 8  # CHORUSX_INIT_
 THREAD_MULTIPLE = 3
+VERSION_BYTES = 16
 STORE_KEY = "chorus/unique_id"
 
 
@@ -66,6 +70,26 @@ def init(*, heap: str | None = None, device: int | None = None, unique_id: bytes
     remember_process()
     catch_failures()
     _watch_end()
+    _check_versions()
+
+
+def _check_versions():
+    """All PEs have the same package, or init fails on all of them."""
+    mine = empty(VERSION_BYTES, "uint8")
+    everyones = empty((n_pes(), VERSION_BYTES), "uint8")
+    text = VERSION.encode()[:VERSION_BYTES]
+    call(lib.chorus_putmem, mine.address, text.ljust(VERSION_BYTES, b"\0"), VERSION_BYTES, my_pe())
+    quiet()
+    found = fcollect(everyones, mine).tobytes()
+    versions = [found[i:i + VERSION_BYTES].rstrip(b"\0").decode()
+                for i in range(0, len(found), VERSION_BYTES)]
+    mine.free()
+    everyones.free()
+    for pe, version in enumerate(versions):
+        if version != versions[0]:
+            finalize()
+            raise Error(f"init: PE {pe} has version {version} of the package chorus, PE 0 has "
+                        f"{versions[0]}; install the same for all PEs")
 
 
 def _through(store, rank, n_ranks):

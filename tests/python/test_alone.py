@@ -125,6 +125,18 @@ chorus.init()
     assert status == 1 and "ModuleNotFoundError" in said, said
 
 
+def test_init__other_version_on_one_pe__names_both(tmp_path):
+    status, said = run("""
+import os, chorus, chorus._job
+try: os.close(os.open(os.environ["FIRST"], os.O_CREAT | os.O_EXCL))
+except FileExistsError: chorus._job.VERSION = "9.8.7"
+try: chorus.init()
+except chorus.Error as e: print(e)
+assert not chorus.is_initialized()
+""", CHORUSRUN, "-n", "2", FIRST=str(tmp_path / "first"))
+    assert status == 0 and said.count("9.8.7") == 2 and said.count("0.1.0") == 2, said
+
+
 def test_unique_id__by_any_store__makes_a_job():
     program = """
 import os, sys, time, chorus
