@@ -41,6 +41,9 @@ class Array:
         if base is None:
             raise Error("the array was freed; make another", "ERR_ARG")
         require("an array")
+        if not self._block.is_of_job():
+            raise Error("the array is of a job that was left by chorus.finalize; make another",
+                        "ERR_ARG")
         return base + self._offset
 
     @property
@@ -124,7 +127,7 @@ class Array:
     def free(self) -> None:
         """Collective over the job: give the memory back on every PE. No array of it can be
         used afterwards; those of NumPy or PyTorch must not be."""
-        require("free")
+        self.address  # raises if there is nothing to free
         memory.free(self._block)
 
     def _interface(self):
@@ -195,7 +198,7 @@ def heap_struct():
     return info
 
 
-_device = []  # of the heap, once it is known: it never changes
+_device = []  # of the heap, once it is known: it never changes within a job
 
 
 def heap_device():
@@ -205,6 +208,11 @@ def heap_device():
         info = heap_struct()
         _device.append(info.device if info.heap == _lists.HEAPS["cuda"] else -1)
     return _device[0]
+
+
+def forget_device():
+    """After finalize."""
+    _device.clear()
 
 
 def _shape_of(shape, count=None):

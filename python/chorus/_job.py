@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from . import _lists
-from ._array import empty, heap_device, heap_struct
+from ._array import empty, forget_device, heap_device, heap_struct
 from ._collective import fcollect
 from ._library import (ArgumentError, Error, InitAttr, UniqueId, c_int, call, catch_failures,
                        check, forked, init_status, last_message, leave_failures, lib,
@@ -116,7 +116,13 @@ def _set_unique_id(attr, given, rank, n_ranks):
 _failed = []  # an exception ends the program
 
 
+_watched = []  # once it is
+
+
 def _watch_end():
+    if _watched:
+        return
+    _watched.append(True)
     before = sys.excepthook
 
     def note(*what):
@@ -144,6 +150,8 @@ def finalize() -> None:
     call(lib.chorus_finalize)
     if is_on_host:
         memory.keep_addresses()
+    memory.begin()
+    forget_device()
 
 
 def is_initialized() -> bool:

@@ -202,7 +202,7 @@ def require(function):
     if forked():
         raise Error(f"{function}: this process was forked by a PE, and is none; use another "
                     "start method (multiprocessing: \"spawn\"), or no Chorus in it")
-    raise Error(f"{function}: chorus.finalize was called; a process joins its job once")
+    raise Error(f"{function}: chorus.finalize was called; chorus.init joins a job again")
 
 
 _owner = [None]

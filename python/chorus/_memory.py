@@ -23,10 +23,14 @@ ROUND_BYTES = 8 * ROUND_WORDS
 class Block:
     """One symmetric object. Its arrays keep it; `address` is None once it was freed."""
 
-    __slots__ = ("address", "nbytes", "number", "noted", "__weakref__")
+    __slots__ = ("address", "nbytes", "number", "noted")
 
     def __init__(self, address, nbytes, number, noted):
         self.address, self.nbytes, self.number, self.noted = address, nbytes, number, noted
+
+    def is_of_job(self):
+        """Of the job that the process is in, not of one that it has left?"""
+        return self.noted is memory.noted
 
     def __del__(self):
         if self.address is not None and self.nbytes:
@@ -37,6 +41,10 @@ class Memory:
     """The blocks of this process, which is one PE."""
 
     def __init__(self):
+        self.begin()
+
+    def begin(self):
+        """The process has joined no job yet, or has left one."""
         self.noted = collections.deque()  # numbers of blocks that were collected here
         self.dropped = set()              # the same, taken from there
         self.live = {}                    # number to (address, bytes), alike on all PEs
@@ -114,7 +122,6 @@ class Memory:
         and no address that nothing is behind."""
         for address, nbytes in self.live.values():
             _map_zeros(address, nbytes)
-        self.live.clear()
 
 
 def _bits(number):

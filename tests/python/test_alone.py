@@ -68,7 +68,11 @@ assert view.tolist() == [0, 0, 0, 0]
 for call in calls + [lambda: array.tobytes(), lambda: array.free(), lambda: team.my_pe,
                      lambda: array.__array_interface__, lambda: chorus.reduce(array)]:
     refused(call, "chorus.finalize was called")
-refused(chorus.init, "a process joins its job once")
+chorus.init(heap="host")
+refused(lambda: chorus.reduce(array), "of a job that was left")
+refused(array.free, "of a job that was left")
+del array
+assert chorus.reduce(chorus.full(2, 3, "int64"))[1].item() == 3 and view.tolist() == [0, 0, 0, 0]
 """)
     assert status == 0, said
 
