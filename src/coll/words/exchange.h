@@ -206,12 +206,12 @@ CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, 
 
     if (st != CHORUS_OK) return st;
     for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {
-        const struct ch_places from = ch_places_of(c, CH_CELL_simple, c->me, pe);
+        const struct ch_slot_pair from = ch_slots_of(c, CH_CELL_simple, c->me, pe);
 
-        ch_copy(dst + pe * step, pe == c->me ? own : ch_place(from, exchange).memory, bytes,
+        ch_copy(dst + pe * step, pe == c->me ? own : ch_slot_at(from, exchange).memory, bytes,
                 turns.lanes);
     }
-    return ch_agree(CHORUS_OK, g); /* all lanes have read the places */
+    return ch_agree(CHORUS_OK, g); /* all lanes have read the slots */
 }
 
 /* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. */
