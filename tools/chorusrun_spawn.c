@@ -79,7 +79,7 @@ static void child_variables(const struct start *s, const struct args *args)
         (void)unsetenv(CH_WIRE_ENV_SPARE);
     (void)unsetenv(CH_WIRE_ENV_ROOT);
     (void)unsetenv(CH_WIRE_ENV_SECRET_FD);
-    if (s->secret < 0) return;
+    if (s->share == NULL || s->secret < 0) return;
     (void)setenv(CH_WIRE_ENV_ROOT, s->share->root, 1);
     set_number(CH_WIRE_ENV_SECRET_FD, s->secret);
 }

@@ -89,10 +89,12 @@ static void send_message(int sock, struct fuzz_input *in)
     struct ch_tree_head head = {.kind = fuzz_byte(in), .pe = fuzz_byte(in)};
     char body[BODY_MAX] = "";
     const uint8_t *bytes;
+    uint8_t code;
     size_t n;
 
     head.round = fuzz_byte(in);
-    head.code = (int8_t)fuzz_byte(in);
+    code = fuzz_byte(in);
+    head.code = code < 128 ? code : code - 256;
     head.bytes = (size_t)fuzz_byte(in) * 4 % BODY_MAX;
     bytes = fuzz_bytes(in, (size_t)head.bytes, &n);
     if (n > 0) memcpy(body, bytes, n);
