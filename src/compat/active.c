@@ -129,7 +129,8 @@ static void broadcast(struct active_set set, chorusx_call call, size_t bytes)
         pull(team, &call, bytes);
         return;
     }
-    kept = bytes > sizeof(room) ? malloc(is_root ? bytes : 0) : room;
+    kept = room;
+    if (bytes > sizeof(room)) kept = is_root ? malloc(bytes) : NULL;
     if (is_root && kept != NULL) memcpy(kept, call.dest, bytes);
     collect(set, call);
     if (is_root && kept != NULL) memcpy(call.dest, kept, bytes);
