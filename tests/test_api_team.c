@@ -201,7 +201,7 @@ static void team_create_group__neighbours__others_are_not_asked(void)
 static void team_create_group__of_a_team__numbers_are_the_teams(void)
 {
     const int alone[1] = {0};
-    int down[API_PES_MAX];
+    int *down = calloc((size_t)api_n(), sizeof(*down));
     chorus_team_t outer, inner, single;
 
     for (int i = 0; i < api_n(); i++)
@@ -218,6 +218,7 @@ static void team_create_group__of_a_team__numbers_are_the_teams(void)
     }
     chorus_team_destroy(inner);
     chorus_team_destroy(outer);
+    free(down);
 }
 
 static void team_create_group__wrong_calls__say_so_and_the_next_works(void)
