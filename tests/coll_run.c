@@ -255,8 +255,7 @@ static bool is_elsewhere(const void *buffer)
 /* Does no rule serve a dest outside the heap? */
 static bool has_no_row(const struct site *s, const chorusx_call *call)
 {
-    const bool is_put = call->coll == CHORUS_COLL_alltoall ||
-                        call->coll == CHORUS_COLL_gather || call->coll == CHORUS_COLL_scatter;
+    const bool is_put = call->coll == CHORUS_COLL_gather || call->coll == CHORUS_COLL_scatter;
 
     return call->algo == NULL &&
            (call->coll == CHORUS_COLL_collect || call->coll == CHORUS_COLL_alltoallv ||

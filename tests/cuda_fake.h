@@ -52,6 +52,7 @@ struct cuda_fake {
     int bad_memory;           /* copies, zeroing and stores fail on this device; -1: on none */
     int sound_operations;     /* the first so many of them succeed there */
     size_t free_bytes;        /* of every device */
+    void *registered;         /* memory of the host that a GPU reaches; null: none */
     int fails_kernels;        /* every collective reports that PE 0 is late */
     int keeps_calls;          /* calls that are checked do not end */
 

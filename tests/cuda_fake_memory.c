@@ -82,6 +82,16 @@ cudaError_t cudaHostUnregister(void *ptr)
     return cudaSuccess;
 }
 
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *is, const void *ptr)
+{
+    const int is_host = ptr != NULL && ptr == cuda_fake.registered;
+
+    *is = (struct cudaPointerAttributes){
+        .type = is_host ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered,
+        .devicePointer = is_host ? cuda_fake.registered : NULL};
+    return cudaSuccess;
+}
+
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags)
 {
     (void)flags;

@@ -536,8 +536,13 @@ START_TEST(buffer__not_in_the_heap__is_refused)
     ck_assert_int_eq(
         chorusx_int_sum_reduce_on_stream(CHORUS_TEAM_WORLD, &here, object, 1, NULL),
         CHORUS_ERR_NOT_SYMMETRIC);
-    expect_says("is not in the symmetric heap; allocate it with chorus_malloc");
+    expect_says(
+        "is not in the symmetric heap, nor memory that GPU 0 reaches; allocate it with");
     ck_assert_int_eq(cuda_fake_find(FAKE_LAUNCH, NULL, FROM_THE_FIRST), -1);
+    cuda_fake.registered = &here;
+    ck_assert_int_eq(
+        chorusx_int_sum_reduce_on_stream(CHORUS_TEAM_WORLD, &here, object, 1, NULL), CHORUS_OK);
+    cuda_fake.registered = NULL;
     chorus_free(object);
 }
 END_TEST

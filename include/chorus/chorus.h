@@ -875,8 +875,8 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT)
  * "Any memory" is memory of this PE, symmetric or not; where the heap is on GPUs, that of this
  * PE's GPU, or what its kernels can load and store. A buffer is in the symmetric heap on all
  * PEs of the team or on none. Buffers outside of it serve fewer algorithms: long messages go
- * through the team's sync memory, chunk by chunk. On a team of several hosts, dest of an
- * alltoall must be symmetric, of gather and scatter too (ERR_UNSUPPORTED).
+ * through the team's sync memory, chunk by chunk. On a team of several hosts, dest of gather and
+ * scatter must be symmetric (ERR_UNSUPPORTED).
  */
 
 /**
@@ -920,7 +920,8 @@ CHORUS_API void chorus_sync_all(void);
  *             barrier. No PE's dest is written before that PE is in the call.
  * Result:     a copy, bit for bit.
  * Errors:     ERR_ARG for team, root, alignment, overlap, null or nelems that overflow;
- *             ERR_NOT_SYMMETRIC for a buffer that ends past the heap's end; nothing done.
+ *             ERR_NOT_SYMMETRIC for a buffer that ends past the heap's end or, with a heap on
+ *             GPUs, that the PE's GPU does not reach; nothing done.
  *             ERR_TIMEOUT, ERR_ABORTED: dest is undefined and the team unusable.
  *             ERR_UNSUPPORTED when no rule serves the call.
  * Source:     OpenSHMEM 1.5, shmem_broadcast; here nelems may be 0.

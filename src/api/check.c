@@ -2,6 +2,7 @@
 /* check.c: what a collective call must satisfy before anything is selected or sent. */
 #include "api/argument.h"
 #include "api/coll.h"
+#include "device/device.h"
 
 /* Which buffer holds a block for each PE; the other, or both, hold one. */
 static inline bool has_blocks_in_dest(chorus_coll coll)
@@ -137,16 +138,25 @@ static inline bool is_usable(const struct ch_context *context, const chorusx_cal
            ((uintptr_t)buffer & (ch_type_align[call->type] - 1)) == 0;
 }
 
-/* Memory of this PE outside of the heap: what it is, only the program knows. */
+/* Memory of this PE outside of the heap. On hosts what it is, only the program knows; a GPU's
+ * kernel that cannot reach it would end all that the process does there. */
 static chorus_status check_elsewhere(const struct ch_context *context,
                                      const struct ch_args *args, const char *name,
                                      const void *buffer, size_t bytes)
 {
+    const struct ch_device *device = ch_heap_device(context->heap);
+
     if (buffer == NULL)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is null; expected %zu bytes of memory",
                        args->function, name, bytes);
     if (ch_heap_contains(context->heap, buffer, 1)) /* which the bytes end past */
         return ch_check_symmetric(context, args->function, name, buffer, bytes);
+    if (device != NULL && !ch_device_reaches(device, buffer))
+        return CH_FAIL(
+            CHORUS_ERR_NOT_SYMMETRIC,
+            "%s: %s %p is not in the symmetric heap, nor memory that GPU %d reaches; "
+            "allocate it with chorus_malloc or cudaMalloc",
+            args->function, name, buffer, ch_device_id_of(device)->ordinal);
     return CHORUS_OK;
 }
 

@@ -85,8 +85,8 @@
     X(broadcast, hierarchical, simple, ch_broadcast_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, ch_nodes_broadcast_steps(h, k, r), ch_nodes_broadcast_wire(h, k, r, m), none, never) \
     X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide, large) \
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
-    X(fcollect, exchange, simple, ch_fcollect_push_simple, CH_NEED_put, 0, c, (n - 1) * m, none, never) \
     X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
+    X(fcollect, exchange, simple, ch_fcollect_push_simple, CH_NEED_put, 0, c, (n - 1) * m, none, never) \
     X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_put, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m, plain, never) \
     X(fcollect, all_pull, simple, ch_fcollect_pull, CH_NEED_map | CH_NEED_symmetric_dest, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
     X(fcollect, bruck, simple, ch_fcollect_bruck, CH_NEED_put | CH_NEED_symmetric_dest, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
@@ -96,8 +96,8 @@
     X(fcollect, hierarchical, simple, ch_fcollect_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest, 0, ch_bundle_steps(h, m, b, 0), ch_bundle_wire(h, m, 0), none, never) \
     X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide, large) \
     X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
-    X(alltoall, exchange, simple, ch_alltoall_push_simple, CH_NEED_put, 0, c, (n - 1) * m, none, never) \
     X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
+    X(alltoall, exchange, simple, ch_alltoall_push_simple, CH_NEED_put, 0, c, (n - 1) * m, none, never) \
     X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map | CH_NEED_symmetric_source, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
     X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_put, 1, ch_forward_steps(n, k, m, p), ch_digits(n, k) * m, plain, never) \
     X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, engine, never) \

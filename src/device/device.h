@@ -54,6 +54,10 @@ const char *ch_device_archs(void);
  * launched before what comes before them in the stream has ended. */
 bool ch_device_orders_kernels(const struct ch_device *device);
 
+/* May its kernels load and store at this address of the process: memory of this device, of
+ * CUDA's managed kind, or of the host registered with CUDA under the same address? */
+bool ch_device_reaches(const struct ch_device *device, const void *ptr);
+
 /* Make the device current for this thread, which may then do what a capture of streams forbids
  * it otherwise: it is not recorded. Leave takes what enter gave, and undoes it. */
 int ch_device_enter(const struct ch_device *device);

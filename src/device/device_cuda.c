@@ -71,6 +71,26 @@ bool ch_device_orders_kernels(const struct ch_device *device)
     return device->compute >= COMPUTE_ORDERS;
 }
 
+bool ch_device_reaches(const struct ch_device *device, const void *ptr)
+{
+    struct cudaPointerAttributes is;
+
+    if (cudaPointerGetAttributes(&is, ptr) != cudaSuccess) {
+        (void)cudaGetLastError(); /* the program's next look at errors is not for this */
+        return false;
+    }
+    switch (is.type) {
+    case cudaMemoryTypeDevice:
+        return is.device == device->id.ordinal;
+    case cudaMemoryTypeManaged:
+        return true;
+    case cudaMemoryTypeHost:
+        return is.devicePointer == ptr;
+    default:
+        return false;
+    }
+}
+
 /* The kernels' image for this device, which is current. */
 static chorus_status find_image(struct ch_device *d)
 {
