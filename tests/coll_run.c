@@ -222,17 +222,17 @@ static void name_of(const struct ch_algo *algo, char name[64])
     snprintf(name, 64, "%s:%s", algo->name, ch_proto_names[algo->proto]);
 }
 
-/* The needs of the algorithm that a call forces. */
-static uint32_t needs_of(const chorusx_call *call)
+/* The algorithm that a call forces; null: none. */
+static const struct ch_algo *forced(const chorusx_call *call)
 {
     char name[64];
 
     for (int a = 0; a < CH_ALGO_COUNT && call->algo != NULL; a++) {
         name_of(&ch_algos[a], name);
         if (ch_algos[a].coll == call->coll && strcmp(name, call->algo) == 0)
-            return ch_algos[a].needs;
+            return &ch_algos[a];
     }
-    return 0;
+    return NULL;
 }
 
 enum due { NEVER, PERHAPS, ALWAYS };
@@ -268,13 +268,15 @@ static enum due refusal_due(const struct site *s, const chorusx_call *call, bool
 {
     const bool half = call->type == CHORUS_TYPE_f16 || call->type == CHORUS_TYPE_bf16;
     const bool wide = ch_type_bytes[call->type] == 16 || call->type == CHORUS_TYPE_c64;
-    const uint32_t needs = needs_of(call);
+    const struct ch_algo *const algo = forced(call);
+    const uint32_t needs = algo != NULL ? algo->needs : 0;
 
     if (call->coll >= CHORUS_COLL_EVERYWHERE_COUNT && is_on_gpu())
         return call->count == 0 ? PERHAPS : ALWAYS; /* nothing to do is done */
     if (call->count == 0 && call->coll != CHORUS_COLL_barrier && !ch_coll_is_uneven(call->coll))
         return NEVER;
     if (is_on_gpu() && ref_reduces(call->coll) && wide) return ALWAYS;
+    if (is_on_gpu() && algo != NULL && algo->kernel == CH_KERNEL_none) return ALWAYS;
     if ((needs & CH_NEED_whole) != 0 && half) return ALWAYS;
     if ((needs & CH_NEED_apart) != 0 && !apart) return ALWAYS;
     if ((needs & CH_NEED_map) != 0 && !is_on_gpu() && !is_mapped(s)) return ALWAYS;

@@ -23,7 +23,8 @@ void ch_gpu_close(struct ch_gpu *gpu); /* null is a no-op */
 /* How the program's own kernels wait and report. */
 struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu);
 
-/* Does this kernel exist: ERR_UNSUPPORTED for element types that only hosts combine. */
+/* Does this kernel exist: ERR_UNSUPPORTED for algorithms that hosts alone run, and for element
+ * types that hosts alone combine. */
 CH_MUST_CHECK chorus_status ch_gpu_check(const struct ch_call *call);
 
 /*

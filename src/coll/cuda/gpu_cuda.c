@@ -99,6 +99,12 @@ void ch_gpu_drain(const struct ch_gpu *gpu)
 
 chorus_status ch_gpu_check(const struct ch_call *call)
 {
+    if (call->algo->kernel == CH_KERNEL_none)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "%s: algorithm %s:%s cannot serve this call: it needs a heap in host "
+                       "memory; set CHORUS_HEAP=host",
+                       ch_coll_names[call->algo->coll], call->algo->name,
+                       ch_proto_names[call->algo->proto]);
     if (ch_kernel_of(call) == NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "%s of %s is for heaps on hosts: GPUs do not combine this type; set "
