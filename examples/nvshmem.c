@@ -8,7 +8,6 @@
 #include <nvshmemx.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { COUNT = 1 << 16, ROUNDS = 4 };
 
@@ -22,17 +21,17 @@ static int is_sum(const int *found, int n)
 
 int main(void)
 {
-    int *const values = (int *)calloc(2 * COUNT, sizeof(int)), *const found = values + COUNT;
-    int *block, *sum, me, n, is_right = values != NULL;
+    static int values[COUNT], found[COUNT];
+    int *block, *sum, me, n, is_right = 1;
     uint64_t *arrived;
 
     nvshmem_init();
     me = nvshmem_my_pe();
     n = nvshmem_n_pes();
-    block = (int *)nvshmem_calloc(2 * COUNT, sizeof(int));
-    sum = block + COUNT;
+    block = (int *)nvshmem_calloc(COUNT, sizeof(int));
+    sum = (int *)nvshmem_calloc(COUNT, sizeof(int));
     arrived = (uint64_t *)nvshmem_calloc(1, sizeof(*arrived));
-    if (!is_right || block == NULL || arrived == NULL) nvshmem_global_exit(1);
+    if (block == NULL || sum == NULL || arrived == NULL) nvshmem_global_exit(1);
     for (int i = 0; i < COUNT; i++)
         values[i] = me + i;
     for (int round = 1; round <= ROUNDS; round++) {
@@ -47,9 +46,9 @@ int main(void)
         is_right = is_right && is_sum(found, n);
     }
     nvshmem_free(arrived);
+    nvshmem_free(sum);
     nvshmem_free(block);
     nvshmem_finalize();
-    free(values);
     (void)printf("PE %d of %d: the sums are %s\n", me, n, is_right ? "right" : "wrong");
     return !is_right;
 }

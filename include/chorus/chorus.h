@@ -875,8 +875,8 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT)
  * "Any memory" is memory of this PE, symmetric or not; where the heap is on GPUs, that of this
  * PE's GPU, or what its kernels can load and store. A buffer is in the symmetric heap on all
  * PEs of the team or on none. Buffers outside of it serve fewer algorithms: long messages go
- * through the team's sync memory, chunk by chunk. On a team of several hosts, dest of gather and
- * scatter must be symmetric (ERR_UNSUPPORTED).
+ * through the team's sync memory, chunk by chunk. On a team of several hosts, dest of gather
+ * and scatter must be symmetric (ERR_UNSUPPORTED).
  */
 
 /**

@@ -214,16 +214,17 @@ RARE check_buffers(const struct ch_context *context, const struct ch_args *args,
                    const struct ch_team *team, const struct extent *extent, uint32_t *facts_out)
 {
     const chorusx_call *call = args->call;
-    const bool is_apart =
-        extent->dst_bytes == 0 || extent->src_bytes == 0 || are_apart(call, extent);
-    uint32_t facts = is_apart ? CH_NEED_apart : 0;
+    uint32_t facts = CH_NEED_apart;
 
     CH_TRY(check_buffer(context, args, "dest", call->dest, extent->dst_bytes,
                         CH_NEED_symmetric_dest, &facts));
     CH_TRY(check_buffer(context, args, "source", call->source, extent->src_bytes,
                         CH_NEED_symmetric_source, &facts));
     *facts_out = facts;
-    return is_apart ? CHORUS_OK : check_overlap(args, team, extent);
+    if (extent->dst_bytes == 0 || extent->src_bytes == 0 || are_apart(call, extent))
+        return CHORUS_OK;
+    *facts_out = facts & ~(uint32_t)CH_NEED_apart;
+    return check_overlap(args, team, extent);
 }
 
 /* False: the bytes are more than an address can reach. */
