@@ -71,6 +71,6 @@ with tempfile.TemporaryDirectory() as scratch:
     # A real one, and the table is what a job reads.
     real = str(Path(scratch) / "real")
     status, out, err = tune(real, "--coll", "barrier", "--sweep", SWEEP, "--launcher", f"{LAUNCHER} -n {{pes}}", "--seconds",
-                            "0.1", "--repeat", "1")
+                            "1", "--repeat", "1")
     done = subprocess.run([INFO, "check", f"{real}/tuning.yaml"], capture_output=True, text=True, check=False)
     assert (status, done.returncode) == (0, 0) and "barrier       1\n" in done.stdout, (err, done.stdout, done.stderr)
