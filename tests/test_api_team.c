@@ -316,12 +316,13 @@ static void make_and_destroy(chorus_team_t parent, int times)
 }
 
 /* More teams one after another than there are slots: each gives all back. Most are of one PE,
- * which waits for nobody. */
+ * which waits for nobody; so a job of 2 PEs tells as much as larger ones. */
 static void destroy__many_teams__memory_comes_back(void)
 {
     chorusx_heap_info_t before, after;
     chorus_team_t row, alone;
 
+    if (api_n() > 2) return;
     EXPECT(chorus_team_split_2d(WORLD, api_n(), NULL, 0, &row, NULL, 0, &alone) == CHORUS_OK);
     EXPECT(chorusx_heap_info(&before) == CHORUS_OK);
     make_and_destroy(alone, 4200);
@@ -336,9 +337,11 @@ static void destroy__many_teams__memory_comes_back(void)
 static void create__more_than_a_pe_can_have__says_so(void)
 {
     enum { SLOTS = 4096 };
-    chorus_team_t *teams = malloc(SLOTS * sizeof(*teams)), row, alone;
+    chorus_team_t *teams, row, alone;
     int n = 0;
 
+    if (api_n() > 2) return;
+    teams = malloc(SLOTS * sizeof(*teams));
     EXPECT(chorus_team_split_2d(WORLD, api_n(), NULL, 0, &row, NULL, 0, &alone) == CHORUS_OK);
     while (n < SLOTS &&
            chorus_team_split_strided(alone, 0, 1, 1, NULL, 0, &teams[n]) == CHORUS_OK)

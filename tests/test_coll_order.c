@@ -66,7 +66,7 @@ static void fail_on_stream(chorus_team_t team)
 
     EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
     EXPECT(chorusx_team_sync_on_stream(team, stream) == CHORUS_OK);
-    EXPECT_FAILS(chorusx_stream_synchronize(stream), CHORUS_ERR_TIMEOUT, "waited 3 s for PE");
+    EXPECT_FAILS(chorusx_stream_synchronize(stream), CHORUS_ERR_TIMEOUT, "waited 2 s for PE");
     EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK); /* it is told once */
     EXPECT(chorusx_stream_destroy(stream) == CHORUS_OK);
 }
@@ -84,10 +84,10 @@ static void fail_to_make_a_team(void)
  * waits. */
 static void give_up(chorus_team_t team)
 {
-    char late[48] = "waited 3 s for PE";
+    char late[48] = "waited 2 s for PE";
 
     if (api_me() == 0)
-        (void)snprintf(late, sizeof(late), "waited 3 s for PE %d, which", api_n() - 1);
+        (void)snprintf(late, sizeof(late), "waited 2 s for PE %d, which", api_n() - 1);
     if (api_n() == 3 && api_me() == 0)
         fail_on_stream(team);
     else
@@ -111,7 +111,7 @@ static void lock__never_cleared__holder_is_named(void)
         (void)snprintf(holder, sizeof(holder), "for a lock that PE %d holds", api_n() - 1);
         EXPECT_REPORT(CHORUS_ERR_TIMEOUT, holder);
     } else {
-        (void)usleep(2500000); /* most of the others' wait, which a sync does not outlast */
+        (void)usleep(1500000); /* most of the others' wait, which a sync does not outlast */
     }
     chorus_sync_all();
     chorus_free(lock);

@@ -164,6 +164,8 @@ static CH_COLD chorus_status force_plan(const struct ch_context *context,
                        args->function, call->algo, text);
     CH_NEED_LIST(X)
 #undef X
+    /* First: what has no kernel has no CTAs. */
+    if (context->gpu != NULL) CH_TRY(ch_gpu_check(out));
     out->ctas = call->ctas > 0 ? (uint32_t)call->ctas : 1;
     out->radix = call->radix > 0 ? (uint32_t)call->radix : CH_RADIX_DEFAULT;
     if (out->ctas > ch_ctas_most(out->algo, &request))
