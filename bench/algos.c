@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/algos.h"
 
-#include "bench/words.h"
+#include "bench/names.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ enum { NAMES_MAX = 128, NAME_BYTES = 40 };
 /* What --algo may say: each name once, with and without its protocol. */
 struct algo_names {
     char text[NAMES_MAX][NAME_BYTES];
-    struct ch_word words[NAMES_MAX];
+    struct ch_typed_name words[NAMES_MAX];
     size_t n;
 };
 
@@ -68,7 +68,7 @@ static void add_name(struct algo_names *list, const char *text, size_t length)
         if (is_word(item, list->text[k])) return;
     if (list->n == NAMES_MAX) return;
     (void)snprintf(list->text[list->n], NAME_BYTES, "%.*s", (int)length, text);
-    list->words[list->n] = (struct ch_word){list->text[list->n], 0};
+    list->words[list->n] = (struct ch_typed_name){list->text[list->n], 0};
     list->n++;
 }
 
@@ -148,7 +148,7 @@ static bool are_known(const struct ch_backend *backend, const struct ch_sweep_op
         for (size_t k = 0; k < list.n; k++)
             if (is_word(item, list.text[k])) is_known = true;
         if (is_known) continue;
-        nearest = ch_words_nearest(list.words, list.n, item.text, item.length);
+        nearest = ch_names_nearest(list.words, list.n, item.text, item.length);
         say(message, "--algo: unknown \"%.*s\";", (int)item.length, item.text);
         if (nearest != NULL) say(message, " did you mean \"%s\"?", nearest);
         say(message, " Known: auto, all");

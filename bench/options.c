@@ -3,7 +3,7 @@
 
 #include "bench/values.h"
 #include "bench/vs.h"
-#include "bench/words.h"
+#include "bench/names.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -63,14 +63,14 @@ static const struct argp_option known[] = {
     {0},
 };
 
-static const struct ch_word coll_words[] = {
+static const struct ch_typed_name coll_words[] = {
 #define X(COLL) {#COLL, CH_SWEEP_##COLL},
     CH_SWEEP_LIST(X)
 #undef X
 };
 
 /* Names of types as in the tables, and as in the functions of the API. */
-static const struct ch_word type_words[] = {
+static const struct ch_typed_name type_words[] = {
 #define X(T, ctype, class, bytes) {#T, CHORUS_TYPE_##T},
     CHORUS_TYPE_LIST(X)
 #undef X
@@ -79,7 +79,7 @@ static const struct ch_word type_words[] = {
 #undef X
 };
 
-static const struct ch_word op_words[] = {
+static const struct ch_typed_name op_words[] = {
 #define X(OP) {#OP, CHORUS_OP_##OP},
     CHORUS_OP_LIST(X)
 #undef X
@@ -105,7 +105,7 @@ static bool read_ctas(struct ch_sweep_options *options, const char *text)
     }
 }
 
-static const struct ch_word mode_words[] = {
+static const struct ch_typed_name mode_words[] = {
     {"blocking", CH_SWEEP_BLOCKING},
     {"stream", CH_SWEEP_STREAM},
     {"graph", CH_SWEEP_GRAPH},
@@ -184,7 +184,7 @@ static bool read_numeric(struct ch_sweep_options *options, int key, const char *
 }
 
 #define READ_WORDS(options, words, what, text, bits)                             \
-    ch_words_read(words, ARRAY_COUNT(words), what, text, bits, (options)->error, \
+    ch_names_read(words, ARRAY_COUNT(words), what, text, bits, (options)->error, \
                   sizeof((options)->error))
 
 /* Options whose value is words or bytes, and those without one. */
@@ -274,13 +274,13 @@ static const struct argp_option *find_short(char letter)
 
 static void explain_unknown(struct ch_sweep_options *options, const char *text, size_t length)
 {
-    struct ch_word words[ARRAY_COUNT(known)];
+    struct ch_typed_name words[ARRAY_COUNT(known)];
     const char *nearest;
     size_t n = 0;
 
     for (size_t i = 0; i < ARRAY_COUNT(known); i++)
-        if (known[i].name != NULL) words[n++] = (struct ch_word){known[i].name, 0};
-    nearest = ch_words_nearest(words, n, text + 2, length > 2 ? length - 2 : 0);
+        if (known[i].name != NULL) words[n++] = (struct ch_typed_name){known[i].name, 0};
+    nearest = ch_names_nearest(words, n, text + 2, length > 2 ? length - 2 : 0);
     if (nearest != NULL)
         (void)CH_REFUSE(options, "unknown option \"%.*s\"; did you mean \"--%s\"?", (int)length,
                         text, nearest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line: what is understood, and what is said of the rest. */
 #include "bench/options.h"
-#include "bench/words.h"
+#include "bench/names.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -121,11 +121,11 @@ END_TEST
 
 START_TEST(nearest__word_far_from_all__is_none)
 {
-    static const struct ch_word words[] = {{"one_shot", 0}, {"two_shot", 1}};
+    static const struct ch_typed_name words[] = {{"one_shot", 0}, {"two_shot", 1}};
 
-    ck_assert_str_eq(ch_words_nearest(words, 2, "oneshot", 7), "one_shot");
-    ck_assert_ptr_null(ch_words_nearest(words, 2, "ring", 4));
-    ck_assert_ptr_null(ch_words_nearest(words, 2, "", 0));
+    ck_assert_str_eq(ch_names_nearest(words, 2, "oneshot", 7), "one_shot");
+    ck_assert_ptr_null(ch_names_nearest(words, 2, "ring", 4));
+    ck_assert_ptr_null(ch_names_nearest(words, 2, "", 0));
 }
 END_TEST
 

@@ -2,7 +2,7 @@
 /* The batches of GPUs (batch_cuda.h) on a CPU: spans are cut, messages arrive, all combine. */
 #include "gpu_lanes.h"
 
-#include "coll/words/batch.h"
+#include "coll/primitives/batch.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef CHORUS_DEVICE_RMA_CUH
 #define CHORUS_DEVICE_RMA_CUH
 
-#include "coll/words/batch.h"
+#include "coll/primitives/batch.h"
 
 /* --- what the forms are made of --------------------------------------------------------- */
 /* Of words, one for each lane at the most: little code, which is what a short call takes. */

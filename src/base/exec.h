@@ -25,7 +25,7 @@
 #if defined(CH_NVLS)
 #define CH_MULTICAST_OF_MACHINE "coll/cuda/multimem_cuda.h"
 #else
-#define CH_MULTICAST_OF_MACHINE "coll/words/multicast_software.h"
+#define CH_MULTICAST_OF_MACHINE "coll/primitives/multicast_software.h"
 #endif
 
 #endif /* CH_EXEC_H */

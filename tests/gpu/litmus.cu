@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "litmus.h"
 
-#include "coll/words/batch.h"
-#include "coll/words/primitives.h"
+#include "coll/primitives/batch.h"
+#include "coll/primitives/primitives.h"
 
 #include <cuda_runtime.h>
 

@@ -16,7 +16,7 @@
 #ifndef CH_ALLTOALL_BRUCK_H
 #define CH_ALLTOALL_BRUCK_H
 
-#include "coll/words/rounds.h"
+#include "coll/primitives/rounds.h"
 
 /* One exchange: the blocks for PE p at src + p * src_step, those from PE p, in the end, at dst
  * + p * dst_step. */

@@ -13,7 +13,7 @@
 #ifndef CH_ALLTOALL_DIRECT_H
 #define CH_ALLTOALL_DIRECT_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 /* dst, on every PE = this PE's block for it; a batch of each at a time, so that this PE's
  * memory and all links work at once. The source must not change before ch_flush. */

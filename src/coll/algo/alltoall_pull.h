@@ -14,7 +14,7 @@
 #ifndef CH_ALLTOALL_PULL_H
 #define CH_ALLTOALL_PULL_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 CH_FN chorus_status ch_alltoall_pull(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -14,7 +14,7 @@
 #ifndef CH_ALLTOALLS_PULL_H
 #define CH_ALLTOALLS_PULL_H
 
-#include "coll/words/strided.h"
+#include "coll/primitives/strided.h"
 
 CH_FN chorus_status ch_alltoalls_pull(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -13,7 +13,7 @@
 #ifndef CH_ALLTOALLS_PUSH_H
 #define CH_ALLTOALLS_PUSH_H
 
-#include "coll/words/strided.h"
+#include "coll/primitives/strided.h"
 
 CH_FN chorus_status ch_alltoalls_push(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -15,7 +15,7 @@
 #ifndef CH_ALLTOALLV_DIRECT_H
 #define CH_ALLTOALLV_DIRECT_H
 
-#include "coll/words/given.h"
+#include "coll/primitives/given.h"
 
 /* The words for each PE, in the flag and the end of the slots, which stand side by side. */
 CH_FN const char *ch_positions_in_dest(const struct ch_coll *c, struct ch_lanes g)

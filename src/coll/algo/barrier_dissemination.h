@@ -13,7 +13,7 @@
 #ifndef CH_BARRIER_DISSEMINATION_H
 #define CH_BARRIER_DISSEMINATION_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 CH_FN chorus_status ch_barrier_dissemination(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -15,7 +15,7 @@
 #define CH_BARRIER_HIERARCHICAL_H
 
 #include "coll/algo/barrier_dissemination.h"
-#include "coll/words/levels.h"
+#include "coll/primitives/levels.h"
 
 CH_FN chorus_status ch_barrier_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -14,7 +14,7 @@
 #ifndef CH_BARRIER_PUSH_H
 #define CH_BARRIER_PUSH_H
 
-#include "coll/words/exchange.h"
+#include "coll/primitives/exchange.h"
 
 CH_FN chorus_status ch_barrier_push(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -13,7 +13,7 @@
 #ifndef CH_BROADCAST_BOARD_H
 #define CH_BROADCAST_BOARD_H
 
-#include "coll/words/board.h"
+#include "coll/primitives/board.h"
 
 CH_FN chorus_status ch_broadcast_board(const struct ch_coll *c, enum ch_cell kind,
                                        struct ch_lanes g)

@@ -16,7 +16,7 @@
 
 #include "coll/algo/broadcast_board.h"
 #include "coll/algo/broadcast_tree.h"
-#include "coll/words/levels.h"
+#include "coll/primitives/levels.h"
 
 /* One chunk, of `count` elements at byte `at`. Every PE but the root has it in dest before it
  * passes it on. */

@@ -13,7 +13,7 @@
 #ifndef CH_BROADCAST_MULTICAST_H
 #define CH_BROADCAST_MULTICAST_H
 
-#include "coll/words/multicast.h"
+#include "coll/primitives/multicast.h"
 
 CH_FN chorus_status ch_broadcast_multicast(const struct ch_coll *c, struct ch_lanes g)
 {

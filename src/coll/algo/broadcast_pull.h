@@ -13,7 +13,7 @@
 #ifndef CH_BROADCAST_PULL_H
 #define CH_BROADCAST_PULL_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 CH_FN chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -14,7 +14,7 @@
 #ifndef CH_BROADCAST_PUSH_H
 #define CH_BROADCAST_PUSH_H
 
-#include "coll/words/exchange.h"
+#include "coll/primitives/exchange.h"
 
 /* The root's chunk at byte `at`. */
 CH_FN chorus_status ch_broadcast_push_give(const struct ch_coll *c, enum ch_cell kind,

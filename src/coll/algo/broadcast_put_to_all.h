@@ -13,7 +13,7 @@
 #ifndef CH_BROADCAST_PUT_TO_ALL_H
 #define CH_BROADCAST_PUT_TO_ALL_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 CH_FN chorus_status ch_broadcast_put_to_all(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -15,7 +15,7 @@
 #ifndef CH_BROADCAST_SCATTER_H
 #define CH_BROADCAST_SCATTER_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 /* [at, at + bytes) of the root's source, into the dest of all but the root. */
 CH_FN void ch_scatter_slice(const struct ch_coll *c, size_t at, size_t bytes, struct ch_lanes g)

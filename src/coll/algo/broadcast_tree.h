@@ -13,7 +13,7 @@
 #ifndef CH_BROADCAST_TREE_H
 #define CH_BROADCAST_TREE_H
 
-#include "coll/words/fifo.h"
+#include "coll/primitives/fifo.h"
 
 /* Positions count from the root: its children are 1 .. k, theirs k + 1 .. and so on. */
 CH_FN uint32_t ch_tree_pe(const struct ch_coll *c, uint32_t position)

@@ -15,7 +15,7 @@
 #ifndef CH_COLLECT_DIRECT_H
 #define CH_COLLECT_DIRECT_H
 
-#include "coll/words/given.h"
+#include "coll/primitives/given.h"
 
 CH_FN chorus_status ch_collect_direct(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -14,7 +14,7 @@
 #ifndef CH_FCOLLECT_BRUCK_H
 #define CH_FCOLLECT_BRUCK_H
 
-#include "coll/words/rounds.h"
+#include "coll/primitives/rounds.h"
 
 /* This PE has its own block and those of the `span` - 1 PEs after it, and sends them to PEs
  * before it. */

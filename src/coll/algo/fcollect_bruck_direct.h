@@ -15,7 +15,7 @@
 #define CH_FCOLLECT_BRUCK_DIRECT_H
 
 #include "coll/shape_rounds.h"
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 /* `count` blocks from PE `first` on, round the team, from this PE's dest to a peer's. */
 CH_FN void ch_run_copy(const struct ch_coll *c, uint32_t peer, uint32_t first, uint32_t count,

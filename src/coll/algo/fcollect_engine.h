@@ -13,7 +13,7 @@
 #ifndef CH_FCOLLECT_ENGINE_H
 #define CH_FCOLLECT_ENGINE_H
 
-#include "coll/words/engine.h"
+#include "coll/primitives/engine.h"
 
 CH_FN chorus_status ch_fcollect_engine(const struct ch_coll *c, struct ch_lanes g)
 {

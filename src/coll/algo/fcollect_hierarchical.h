@@ -14,7 +14,7 @@
 #ifndef CH_FCOLLECT_HIERARCHICAL_H
 #define CH_FCOLLECT_HIERARCHICAL_H
 
-#include "coll/words/bundle.h"
+#include "coll/primitives/bundle.h"
 
 CH_FN chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {

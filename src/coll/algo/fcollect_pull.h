@@ -15,7 +15,7 @@
 #ifndef CH_FCOLLECT_PULL_H
 #define CH_FCOLLECT_PULL_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 CH_FN chorus_status ch_fcollect_pull(const struct ch_coll *c, struct ch_lanes g)
 {

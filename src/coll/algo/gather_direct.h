@@ -13,7 +13,7 @@
 #ifndef CH_GATHER_DIRECT_H
 #define CH_GATHER_DIRECT_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 CH_FN chorus_status ch_gather_direct(const struct ch_coll *c, struct ch_lanes g)
 {

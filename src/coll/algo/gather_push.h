@@ -13,7 +13,7 @@
 #ifndef CH_GATHER_PUSH_H
 #define CH_GATHER_PUSH_H
 
-#include "coll/words/fifo.h"
+#include "coll/primitives/fifo.h"
 
 /* The root: the chunk of `bytes` at byte `at` of every other PE's block. */
 CH_FN chorus_status ch_gather_chunk(const struct ch_coll *c, size_t at, size_t bytes,

@@ -21,9 +21,9 @@
 #ifndef CH_REDUCE_HALVING_H
 #define CH_REDUCE_HALVING_H
 
-#include "coll/words/pes.h"
+#include "coll/primitives/pes.h"
 #include "coll/shape_rounds.h"
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 /* A round: the PEs whose vectors are combined, and the slice of them that this PE combines. */
 struct ch_round {

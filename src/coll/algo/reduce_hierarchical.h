@@ -19,7 +19,7 @@
 #define CH_REDUCE_HIERARCHICAL_H
 
 #include "coll/algo/reduce_recursive.h"
-#include "coll/words/levels.h"
+#include "coll/primitives/levels.h"
 
 /* The slice of this PE; empty if it is on no complete rail. */
 CH_FN struct ch_slice ch_rail_slice(const struct ch_coll *c)

@@ -18,7 +18,7 @@
 #include "coll/algo/broadcast_board.h"
 #include "coll/algo/reduce_one_shot.h"
 #include "coll/algo/reduce_recursive.h"
-#include "coll/words/levels.h"
+#include "coll/primitives/levels.h"
 
 CH_FN chorus_status ch_reduce_leaders(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -15,7 +15,7 @@
 #ifndef CH_REDUCE_MULTICAST_ONE_H
 #define CH_REDUCE_MULTICAST_ONE_H
 
-#include "coll/words/multicast.h"
+#include "coll/primitives/multicast.h"
 
 CH_FN chorus_status ch_reduce_multicast_one(const struct ch_coll *c, struct ch_lanes g)
 {

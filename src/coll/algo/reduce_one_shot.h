@@ -13,7 +13,7 @@
 #ifndef CH_REDUCE_ONE_SHOT_H
 #define CH_REDUCE_ONE_SHOT_H
 
-#include "coll/words/exchange.h"
+#include "coll/primitives/exchange.h"
 
 CH_FN chorus_status ch_reduce_one_shot(const struct ch_coll *c, enum ch_cell kind,
                                        struct ch_lanes g)

@@ -13,7 +13,7 @@
 #ifndef CH_REDUCE_ONE_SHOT_PULL_H
 #define CH_REDUCE_ONE_SHOT_PULL_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 CH_FN chorus_status ch_reduce_one_shot_pull(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -19,7 +19,7 @@
 #ifndef CH_REDUCE_RECURSIVE_H
 #define CH_REDUCE_RECURSIVE_H
 
-#include "coll/words/fifo.h"
+#include "coll/primitives/fifo.h"
 
 /* One chunk among the first p PEs: round by round, groups of PEs that are `span` apart. */
 CH_FN chorus_status ch_recursive_among(const struct ch_coll *c, enum ch_cell kind, uint32_t p,

@@ -14,7 +14,7 @@
 #ifndef CH_REDUCE_RING_H
 #define CH_REDUCE_RING_H
 
-#include "coll/words/relay.h"
+#include "coll/primitives/relay.h"
 
 /*
  * What this PE does in turn `t` of 0 .. 2 n - 2 for a piece at `at`: slice p sets out from PE

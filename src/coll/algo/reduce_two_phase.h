@@ -14,7 +14,7 @@
 #ifndef CH_REDUCE_TWO_PHASE_H
 #define CH_REDUCE_TWO_PHASE_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 CH_FN chorus_status ch_reduce_two_phase(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -21,7 +21,7 @@
 #ifndef CH_REDUCE_TWO_SHOT_PUSH_H
 #define CH_REDUCE_TWO_SHOT_PUSH_H
 
-#include "coll/words/exchange.h"
+#include "coll/primitives/exchange.h"
 
 /* All bytes of a piece but those of the last, which is what is left. */
 CH_FN size_t ch_shot_piece_bytes(const struct ch_coll *c)

@@ -20,7 +20,7 @@
 #ifndef CH_REDUCE_TWO_SHOT_PUSH_LL_H
 #define CH_REDUCE_TWO_SHOT_PUSH_LL_H
 
-#include "coll/words/exchange.h"
+#include "coll/primitives/exchange.h"
 
 /* A piece of the vector: bytes [at, at + bytes), in slices of slice_bytes. */
 struct ch_two_shot {

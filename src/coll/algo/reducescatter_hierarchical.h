@@ -18,8 +18,8 @@
 #ifndef CH_REDUCESCATTER_HIERARCHICAL_H
 #define CH_REDUCESCATTER_HIERARCHICAL_H
 
-#include "coll/words/fifo.h"
-#include "coll/words/levels.h"
+#include "coll/primitives/fifo.h"
+#include "coll/primitives/levels.h"
 
 /* dst = what this host has for the part at byte `at` of a PE's block. */
 CH_FN void ch_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at, size_t bytes,

@@ -14,7 +14,7 @@
 #ifndef CH_REDUCESCATTER_PUSH_H
 #define CH_REDUCESCATTER_PUSH_H
 
-#include "coll/words/exchange.h"
+#include "coll/primitives/exchange.h"
 
 CH_FN chorus_status ch_reducescatter_push(const struct ch_coll *c, enum ch_cell kind,
                                           struct ch_lanes g)

@@ -20,7 +20,7 @@
 #ifndef CH_REDUCESCATTER_TWO_LEVEL_H
 #define CH_REDUCESCATTER_TWO_LEVEL_H
 
-#include "coll/words/rounds.h"
+#include "coll/primitives/rounds.h"
 
 /* A PE's group, and its position in it. */
 struct ch_level {

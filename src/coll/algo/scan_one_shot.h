@@ -14,7 +14,7 @@
 #ifndef CH_SCAN_ONE_SHOT_H
 #define CH_SCAN_ONE_SHOT_H
 
-#include "coll/words/fifo.h"
+#include "coll/primitives/fifo.h"
 
 /* dst = zeros, with all lanes. */
 CH_FN void ch_clear(char *dst, size_t bytes, struct ch_lanes g)

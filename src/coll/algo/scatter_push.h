@@ -13,7 +13,7 @@
 #ifndef CH_SCATTER_PUSH_H
 #define CH_SCATTER_PUSH_H
 
-#include "coll/words/fifo.h"
+#include "coll/primitives/fifo.h"
 
 CH_FN chorus_status ch_scatter_push_ll(const struct ch_coll *c, struct ch_lanes g)
 {

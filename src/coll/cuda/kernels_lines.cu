@@ -11,8 +11,8 @@
  */
 #include "coll/cuda/kernels_lines.h"
 
-#include "coll/words/batch.h"
-#include "coll/words/primitives.h"
+#include "coll/primitives/batch.h"
+#include "coll/primitives/primitives.h"
 
 #define ROUND_NS 2000u
 #define BUSY_BLOCKS 48u /* enough to fill the links of a GPU */

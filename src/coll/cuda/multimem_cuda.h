@@ -12,7 +12,7 @@
 #define CH_MULTIMEM_CUDA_H
 
 #include "coll/cuda/multimem.h"
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 #define CH_MULTIMEM_LOAD "multimem.ld_reduce.relaxed.sys.global."
 

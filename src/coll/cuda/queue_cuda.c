@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coll/cuda/queue.h"
 
-#include "coll/words/engine.h"
+#include "coll/primitives/engine.h"
 #include "coll/cuda/kernel.h"
 #include "coll/cuda/kernels.h"
 #include "coll/shape.h"

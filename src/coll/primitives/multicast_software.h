@@ -3,7 +3,7 @@
 #ifndef CH_MULTICAST_SOFTWARE_H
 #define CH_MULTICAST_SOFTWARE_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 CH_FN void ch_multicast_reduce(const struct ch_coll *c, char *dst, const char *src,
                                size_t bytes, struct ch_lanes g)

@@ -8,9 +8,9 @@
 #ifndef CH_CELLS_H
 #define CH_CELLS_H
 
-#include "coll/words/batch.h"
-#include "coll/words/pes.h"
-#include "coll/words/primitives.h"
+#include "coll/primitives/batch.h"
+#include "coll/primitives/pes.h"
+#include "coll/primitives/primitives.h"
 
 /* Store the message. */
 CH_FN void ch_cells_fill(enum ch_cell kind, char *cells, uint64_t flag, const char *src,

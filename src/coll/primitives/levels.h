@@ -9,7 +9,7 @@
 #define CH_LEVELS_H
 
 #include "coll/shape_nodes.h"
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 /* A call on `child`, of blocks of `count` elements. Its root is the child's PE 0. */
 CH_FN struct ch_coll ch_call_on(const struct ch_coll *c, const struct ch_child *child,

@@ -16,7 +16,7 @@
 #ifndef CH_FIFO_H
 #define CH_FIFO_H
 
-#include "coll/words/cells.h"
+#include "coll/primitives/cells.h"
 
 CH_FN struct ch_link *ch_link_of(const struct ch_coll *c, enum ch_cell kind, uint32_t peer)
 {

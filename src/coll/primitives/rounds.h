@@ -15,7 +15,7 @@
 #ifndef CH_ROUNDS_H
 #define CH_ROUNDS_H
 
-#include "coll/words/exchange.h"
+#include "coll/primitives/exchange.h"
 #include "coll/shape_rounds.h"
 
 /* Units that a slot holds, and the own one. */

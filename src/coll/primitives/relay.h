@@ -9,7 +9,7 @@
 #ifndef CH_RELAY_H
 #define CH_RELAY_H
 
-#include "coll/words/fifo.h"
+#include "coll/primitives/fifo.h"
 
 #define CH_LEGS 2u
 

@@ -22,7 +22,7 @@
 #ifndef CH_MULTICAST_H
 #define CH_MULTICAST_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 #include CH_MULTICAST_OF_MACHINE
 

@@ -9,7 +9,7 @@
 #ifndef CH_GIVEN_H
 #define CH_GIVEN_H
 
-#include "coll/words/exchange.h"
+#include "coll/primitives/exchange.h"
 
 /* All lanes: PE p gets the `bytes` at src + p * step. Once this returns, those of all PEs are
  * here for ch_given, until the call gives something else. */

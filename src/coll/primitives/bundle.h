@@ -11,8 +11,8 @@
 #ifndef CH_BUNDLE_H
 #define CH_BUNDLE_H
 
-#include "coll/words/fifo.h"
-#include "coll/words/levels.h"
+#include "coll/primitives/fifo.h"
+#include "coll/primitives/levels.h"
 
 /* What goes between hosts now: a part of every block. */
 struct ch_bundle {

@@ -9,7 +9,7 @@
 #ifndef CH_ENGINE_H
 #define CH_ENGINE_H
 
-#include "coll/words/primitives.h"
+#include "coll/primitives/primitives.h"
 
 /* All PEs are in the call: their dest may be written. */
 CH_FN chorus_status ch_engine_enter(const struct ch_coll *c, struct ch_lanes g)

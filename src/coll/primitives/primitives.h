@@ -11,7 +11,7 @@
 #ifndef CH_PRIMITIVES_H
 #define CH_PRIMITIVES_H
 
-#include "coll/words/batch.h"
+#include "coll/primitives/batch.h"
 #include "coll/coll.h"
 #include "coll/shape.h"
 

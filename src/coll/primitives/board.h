@@ -13,7 +13,7 @@
 #ifndef CH_BOARD_H
 #define CH_BOARD_H
 
-#include "coll/words/fifo.h"
+#include "coll/primitives/fifo.h"
 
 /* The message of `bytes` that comes after cell `position` of the owner's board. */
 CH_FN struct ch_message ch_board_after(const struct ch_coll *c, enum ch_cell kind,

@@ -3,7 +3,7 @@
 #ifndef CH_STRIDED_H
 #define CH_STRIDED_H
 
-#include "coll/words/fifo.h"
+#include "coll/primitives/fifo.h"
 
 /* A place where elements lie `step` bytes apart. */
 struct ch_strided {

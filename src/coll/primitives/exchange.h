@@ -12,7 +12,7 @@
 #ifndef CH_EXCHANGE_H
 #define CH_EXCHANGE_H
 
-#include "coll/words/cells.h"
+#include "coll/primitives/cells.h"
 
 /*
  * What a lane gives, a batch at a time, to one PE after the other. All of it is found before
