@@ -90,7 +90,7 @@ static void warn_of_wait(void *arg, uint64_t waited_ns)
 
 /* Select first: it needs nobody, and what it read is compared before memory is laid out. What
  * one PE could not make, all are told of. */
-static chorus_status open_rooms(struct ch_context *context)
+static chorus_status open_segments_and_teams(struct ch_context *context)
 {
     const struct ch_options *options = &context->options;
     struct ch_boot *boot = context->boot;
@@ -137,7 +137,7 @@ chorus_status ch_context_open(const struct ch_options *options, struct ch_boot *
     context->boot = boot;
     context->thread_level = thread_level;
     context->owner = pthread_self();
-    status = open_rooms(context);
+    status = open_segments_and_teams(context);
     if (status != CHORUS_OK) {
         ch_context_close(context);
         return status;

@@ -550,7 +550,7 @@ MUTANTS = [
            "return ch_hear_all(c, CH_WORD_DONE, epoch, g);", "return CHORUS_OK;",
            "fcollect:copy_engine:simple", WRONG),
     Mutant("no room waited for in a relay", "src/coll/primitives/relay.h",
-           "st = ch_wait_for_room(c, CH_CELL_simple, next, m.end);", "st = CHORUS_OK;",
+           "st = ch_wait_for_credits(c, CH_CELL_simple, next, m.end);", "st = CHORUS_OK;",
            "reduce:ring:simple", WRONG, 8),
     Mutant("a relay not announced", "src/coll/primitives/relay.h",
            "    ch_say(c, next, CH_WORD_FILLED, m.end, CH_DATA); /* pairs with ch_slot_from */\n", "",

@@ -42,7 +42,7 @@ CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t
 
     ch_lanes_sync(g); /* lane 0 has stored `sent` */
     m = ch_outgoing(c, CH_CELL_simple, pe, bytes);
-    if (g.lane == 0 && st == CHORUS_OK) st = ch_wait_for_room(c, CH_CELL_simple, pe, m.end);
+    if (g.lane == 0 && st == CHORUS_OK) st = ch_wait_for_credits(c, CH_CELL_simple, pe, m.end);
     st = ch_agree(st, g);
     if (st != CHORUS_OK) return st;
     ch_partial(c, m.memory, pe, at, bytes, g);

@@ -27,9 +27,9 @@ static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
     CH_TRY_CUDA(gpu->terms.device, "asking for the multiprocessors",
                 cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
                                        ch_device_id_of(gpu->terms.device)->ordinal));
-    gpu->terms.room_ctas = is_early && ch_device_orders_kernels(gpu->terms.device)
-                               ? (uint32_t)multiprocessors * ctas
-                               : 0;
+    gpu->terms.capacity_ctas = is_early && ch_device_orders_kernels(gpu->terms.device)
+                                   ? (uint32_t)multiprocessors * ctas
+                                   : 0;
     return CHORUS_OK;
 }
 

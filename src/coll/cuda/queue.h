@@ -13,8 +13,8 @@ struct ch_queue_terms {
     const struct ch_device *device; /* borrowed */
     const uint32_t *aborted;        /* as kernels address it */
     uint64_t timeout_ns;
-    uint32_t room_ctas; /* that run at once on the GPU; 0: nothing is launched early */
-    bool is_checked;    /* CHORUS_CHECK */
+    uint32_t capacity_ctas; /* that run at once on the GPU; 0: nothing is launched early */
+    bool is_checked;        /* CHORUS_CHECK */
     struct ch_kernel_fault *faults; /* of each team's slot: kernels write there */
 };
 

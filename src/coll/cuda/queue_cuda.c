@@ -96,7 +96,7 @@ static uint32_t ctas_early_of(const struct ch_queue_terms *terms, const struct c
     const uint32_t n =
         __atomic_load_n(team->n_in_use, __ATOMIC_RELAXED) + (ch_team_is_in_use(team) ? 0 : 1);
 
-    return terms->room_ctas / (2 * (n > TEAMS_AT_ONCE ? n : TEAMS_AT_ONCE));
+    return terms->capacity_ctas / (2 * (n > TEAMS_AT_ONCE ? n : TEAMS_AT_ONCE));
 }
 
 /* A call on its way to a stream. */

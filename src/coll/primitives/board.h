@@ -24,8 +24,8 @@ CH_FN struct ch_message ch_board_after(const struct ch_coll *c, enum ch_cell kin
 }
 
 /* Until the cells of this PE's board up to `end` may be filled. */
-CH_FN chorus_status ch_board_wait_for_room(const struct ch_coll *c, enum ch_cell kind,
-                                           uint64_t end, struct ch_lanes g)
+CH_FN chorus_status ch_board_wait_for_credits(const struct ch_coll *c, enum ch_cell kind,
+                                              uint64_t end, struct ch_lanes g)
 {
     struct ch_link *own = ch_link_of(c, kind, c->me);
     const uint64_t cells = (uint64_t)1 << c->layout->cells_log2[kind];
@@ -66,7 +66,7 @@ CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_cell kind, const ch
     ch_lanes_sync(g); /* lane 0 has stored `sent`, other lanes their share of src */
     m = ch_board_after(c, kind, c->me, own->sent, bytes);
     st = ch_standing(c);
-    if (st == CHORUS_OK) st = ch_board_wait_for_room(c, kind, m.end, g);
+    if (st == CHORUS_OK) st = ch_board_wait_for_credits(c, kind, m.end, g);
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
         ch_copy(m.memory, src, bytes, g);

@@ -40,8 +40,8 @@ CH_FN struct ch_message ch_incoming(const struct ch_coll *c, enum ch_cell kind, 
 }
 
 /* One lane: until the cells up to `end` may be filled. */
-CH_FN chorus_status ch_wait_for_room(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                                     uint64_t end)
+CH_FN chorus_status ch_wait_for_credits(const struct ch_coll *c, enum ch_cell kind,
+                                        uint32_t peer, uint64_t end)
 {
     struct ch_link *link = ch_link_of(c, kind, peer);
     const uint64_t cells = (uint64_t)1 << c->layout->cells_log2[kind];
@@ -65,7 +65,7 @@ CH_FN chorus_status ch_slot_to(const struct ch_coll *c, enum ch_cell kind, uint3
                                size_t bytes, struct ch_slot *slot)
 {
     const struct ch_message m = ch_outgoing(c, kind, peer, bytes);
-    const chorus_status st = ch_wait_for_room(c, kind, peer, m.end);
+    const chorus_status st = ch_wait_for_credits(c, kind, peer, m.end);
 
     *slot = ch_slot_of(m);
     ch_link_of(c, kind, peer)->sent = m.end;

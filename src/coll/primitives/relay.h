@@ -64,7 +64,7 @@ CH_FN chorus_status ch_fold_on(const struct ch_coll *c, const char *own, size_t 
 
     ch_lanes_sync(g); /* lane 0 has stored `sent` */
     m = ch_outgoing(c, CH_CELL_simple, next, bytes);
-    if (g.lane == 0) st = ch_wait_for_room(c, CH_CELL_simple, next, m.end);
+    if (g.lane == 0) st = ch_wait_for_credits(c, CH_CELL_simple, next, m.end);
     st = ch_agree(st, g);
     if (st == CHORUS_OK) st = ch_fold_relay(c, m.memory, own, bytes, g);
     if (st != CHORUS_OK) return st;
