@@ -56,17 +56,17 @@ def signalled(signo, *args):
     return time.monotonic() - begin, status_of(job)
 
 
-# A shell that stays, and one that has nothing to do afterwards.
+# A shell that continues after its PE, and one whose last command is the PE.
 STAYING, WRAPPED = ("sh", "-c", PE + " $0; sleep 60; true"), ("sh", "-c", PE + " $0; true")
 FAULTS = [
-    ("an empty job, for comparison", lambda: whole("true")),
+    ("none: an empty job", lambda: whole("true")),
     ("a PE exits with 3", lambda: whole(PE, "die_after_join")),
     ("a PE is killed by SIGKILL", lambda: whole(PE, "crash")),
     ("a PE calls chorus_global_exit(5)", lambda: whole(PE, "abort", "5")),
     ("a PE exits with 3, its peers ignore SIGTERM", lambda: whole(PE, "be_stubborn")),
-    ("a PE becomes another program (exec)", lambda: whole(PE, "become_another")),
-    ("a PE is killed under a shell that stays", lambda: whole(*STAYING, "crash")),
-    ("--timeout 1 passes, PEs flood --tag, nobody reads",
+    ("a PE executes another program (exec)", lambda: whole(PE, "become_another")),
+    ("a PE is killed, and its shell continues", lambda: whole(*STAYING, "crash")),
+    ("--timeout 1 passes, PEs write without pause with --tag, and nobody reads",
      lambda: unread("--tag", "--timeout", "1", "yes")),
     ("SIGTERM to chorusrun", lambda: signalled(signal.SIGTERM, "sh", "-c",
                                                "echo ready; exec sleep 60")),
