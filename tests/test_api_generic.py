@@ -37,6 +37,16 @@ void f({T} *a, const {T} *b)
     {statement}
 }}
 """
+# Names that <stdbool.h> would take from a program of C before C23.
+OWN_BOOL = """#include "chorus/chorus.h"
+#include "chorus/chorusx.h"
+int count(int false, int true);
+int count(int false, int true)
+{
+    const int bool = false + true;
+    return bool;
+}
+"""
 FUNCTION = "void chorus_put(int a);\nvoid chorus_put(int a)\n{\n    (void)a;\n}\n"
 
 
@@ -58,6 +68,10 @@ def problems(compiler):
         done = compiles(compiler, standard, program)
         if done.returncode != 0:
             yield f"{standard}, with macros of the program's: {done.stderr}"
+    for standard in ["c99", "c11", "c17"]:
+        done = compiles(compiler, standard, OWN_BOOL)
+        if done.returncode != 0:
+            yield f"{standard}, with variables named bool, true and false: {done.stderr}"
     # Before C11 the names are the program's.
     done = compiles(compiler, "c99", f'#include "chorus/chorus.h"\n{FUNCTION}')
     if done.returncode != 0:

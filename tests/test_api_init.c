@@ -6,6 +6,7 @@
 #include "chorus/chorusx.h"
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

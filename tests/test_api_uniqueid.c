@@ -3,6 +3,7 @@
 #include "chorus/chorusx.h"
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

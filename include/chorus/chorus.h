@@ -29,7 +29,6 @@
 #include "chorus/lists.h"
 #include "chorus/status.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -30,6 +30,9 @@ typedef struct CUstream_st *cudaStream_t; /* as CUDA declares it */
 #include "shmem_lists.h"
 
 #include <stdlib.h>
+#ifndef __cplusplus
+int setenv(const char *name, const char *value, int overwrite); /* -std=c11 hides it */
+#endif
 
 #define NVSHMEM_MAJOR_VERSION 3
 #define NVSHMEM_MINOR_VERSION 8

@@ -6,7 +6,7 @@ import style
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 CONDITION = re.compile(r"^\s*#\s*(?:el)?if.*$", re.M)
-STANDARD = {"stddef.h", "stdint.h", "stdbool.h"}
+STANDARD = {"stddef.h", "stdint.h"}
 
 
 def include_problem(path, quote, target):
