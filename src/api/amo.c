@@ -4,6 +4,7 @@
  * are only fetched, set and swapped, which their bits are enough for.
  */
 #include "api/argument.h"
+#include "api/near.h"
 #include "api/rma.h"
 #include "chorus/chorus.h"
 
@@ -57,13 +58,31 @@ static chorus_status run(const char *function, chorus_ctx_t ctx, const struct am
 }
 
 /* On failure *fetched is 0. */
-static void amo(const char *function, chorus_ctx_t ctx, struct amo a)
+static __attribute__((noinline)) void amo_far(const char *function, chorus_ctx_t ctx,
+                                              const struct amo *a)
 {
     uint64_t fetched = 0;
-    const chorus_status status = run(function, ctx, &a, &fetched);
+    const chorus_status status = run(function, ctx, a, &fetched);
 
-    if (a.fetched != NULL) store_bits(a.fetched, a.bytes, fetched);
+    if (a->fetched != NULL) store_bits(a->fetched, a->bytes, fetched);
     ch_report(status);
+}
+
+/* Its op and bytes are constants. */
+CH_INLINE void amo(const char *function, chorus_ctx_t ctx, struct amo a)
+{
+    const struct ch_near *near = ch_near_of(ctx, a.object, a.bytes, a.pe);
+    uint64_t fetched;
+
+    if (near == NULL || ((uintptr_t)a.object & (a.bytes - 1)) != 0) {
+        const struct amo kept = a; /* in memory on this way alone */
+
+        amo_far(function, ctx, &kept);
+        return;
+    }
+    fetched = ch_near_amo(near, a.op, a.object, a.bytes, bits_of(a.value, a.bytes),
+                          bits_of(a.compare, a.bytes));
+    if (a.fetched != NULL) store_bits(a.fetched, a.bytes, fetched);
 }
 
 /* OP and the object are followed by value, compare and fetched. */

@@ -35,6 +35,8 @@ struct ch_context {
     struct ch_network *network; /* to peers of other hosts; null: there are none */
     const struct ch_transport_ops *link;
     struct ch_transport *transport;
+    const struct ch_near *near; /* [n_near]: the transport's, borrowed, for near.h */
+    uint32_t n_near;            /* PEs of the job; 0: calls are looked at, or nobody is near */
     struct ch_patience patience;
     struct ch_teams *teams;
     struct ch_select *select;

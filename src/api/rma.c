@@ -2,6 +2,8 @@
 /* rma.c: put and get of typed elements and of bytes, and their ordering. */
 #include "api/rma.h"
 
+#include "api/near.h"
+
 static chorus_status put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                          size_t count, size_t element_bytes, int pe)
 {
@@ -76,29 +78,29 @@ void ch_rma_get_nbi(const char *function, chorus_ctx_t ctx, void *dest, const vo
 #define DEFINE_RMA(P, ARG, CTX, NAME, T)                                        \
     void P##NAME##_p(ARG T *dest, T value, int pe)                              \
     {                                                                           \
-        ch_rma_put(__func__, CTX, dest, &value, 1, sizeof(T), pe);              \
+        CH_PUT(ch_rma_put, CTX, dest, &value, 1, sizeof(T), pe);                \
     }                                                                           \
     T P##NAME##_g(ARG const T *source, int pe)                                  \
     {                                                                           \
         T value = {0}; /* what is left by a get that fails */                   \
-        ch_rma_get(__func__, CTX, &value, source, 1, sizeof(T), pe);            \
+        CH_GET(ch_rma_get, CTX, &value, source, 1, sizeof(T), pe);              \
         return value;                                                           \
     }                                                                           \
     void P##NAME##_put(ARG T *dest, const T *source, size_t nelems, int pe)     \
     {                                                                           \
-        ch_rma_put(__func__, CTX, dest, source, nelems, sizeof(T), pe);         \
+        CH_PUT(ch_rma_put, CTX, dest, source, nelems, sizeof(T), pe);           \
     }                                                                           \
     void P##NAME##_get(ARG T *dest, const T *source, size_t nelems, int pe)     \
     {                                                                           \
-        ch_rma_get(__func__, CTX, dest, source, nelems, sizeof(T), pe);         \
+        CH_GET(ch_rma_get, CTX, dest, source, nelems, sizeof(T), pe);           \
     }                                                                           \
     void P##NAME##_put_nbi(ARG T *dest, const T *source, size_t nelems, int pe) \
     {                                                                           \
-        ch_rma_put_nbi(__func__, CTX, dest, source, nelems, sizeof(T), pe);     \
+        CH_PUT(ch_rma_put_nbi, CTX, dest, source, nelems, sizeof(T), pe);       \
     }                                                                           \
     void P##NAME##_get_nbi(ARG T *dest, const T *source, size_t nelems, int pe) \
     {                                                                           \
-        ch_rma_get_nbi(__func__, CTX, dest, source, nelems, sizeof(T), pe);     \
+        CH_GET(ch_rma_get_nbi, CTX, dest, source, nelems, sizeof(T), pe);       \
     }
 #define X(NAME, T, kind)                               \
     DEFINE_RMA(chorus_, , CHORUS_CTX_DEFAULT, NAME, T) \
@@ -109,19 +111,19 @@ CHORUS_RMA_TYPES(X)
 #define DEFINE_MEM(P, ARG, CTX)                                                  \
     void P##putmem(ARG void *dest, const void *source, size_t bytes, int pe)     \
     {                                                                            \
-        ch_rma_put(__func__, CTX, dest, source, bytes, 1, pe);                   \
+        CH_PUT(ch_rma_put, CTX, dest, source, bytes, 1, pe);                     \
     }                                                                            \
     void P##getmem(ARG void *dest, const void *source, size_t bytes, int pe)     \
     {                                                                            \
-        ch_rma_get(__func__, CTX, dest, source, bytes, 1, pe);                   \
+        CH_GET(ch_rma_get, CTX, dest, source, bytes, 1, pe);                     \
     }                                                                            \
     void P##putmem_nbi(ARG void *dest, const void *source, size_t bytes, int pe) \
     {                                                                            \
-        ch_rma_put_nbi(__func__, CTX, dest, source, bytes, 1, pe);               \
+        CH_PUT(ch_rma_put_nbi, CTX, dest, source, bytes, 1, pe);                 \
     }                                                                            \
     void P##getmem_nbi(ARG void *dest, const void *source, size_t bytes, int pe) \
     {                                                                            \
-        ch_rma_get_nbi(__func__, CTX, dest, source, bytes, 1, pe);               \
+        CH_GET(ch_rma_get_nbi, CTX, dest, source, bytes, 1, pe);                 \
     }
 DEFINE_MEM(chorus_, , CHORUS_CTX_DEFAULT)
 DEFINE_MEM(chorus_ctx_, CH_CTX_ARG, ctx)

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sized.c: put and get of elements that have a size but no type. */
+#include "api/near.h"
 #include "api/rma.h"
 #include "chorus/chorus.h"
 
 #define DEFINE_SIZED(P, ARG, CTX, BITS, bytes)                                              \
     void P##put##BITS(ARG void *dest, const void *source, size_t nelems, int pe)            \
     {                                                                                       \
-        ch_rma_put(__func__, CTX, dest, source, nelems, (bytes), pe);                       \
+        CH_PUT(ch_rma_put, CTX, dest, source, nelems, (bytes), pe);                         \
     }                                                                                       \
     void P##get##BITS(ARG void *dest, const void *source, size_t nelems, int pe)            \
     {                                                                                       \
-        ch_rma_get(__func__, CTX, dest, source, nelems, (bytes), pe);                       \
+        CH_GET(ch_rma_get, CTX, dest, source, nelems, (bytes), pe);                         \
     }                                                                                       \
     void P##put##BITS##_nbi(ARG void *dest, const void *source, size_t nelems, int pe)      \
     {                                                                                       \
-        ch_rma_put_nbi(__func__, CTX, dest, source, nelems, (bytes), pe);                   \
+        CH_PUT(ch_rma_put_nbi, CTX, dest, source, nelems, (bytes), pe);                     \
     }                                                                                       \
     void P##get##BITS##_nbi(ARG void *dest, const void *source, size_t nelems, int pe)      \
     {                                                                                       \
-        ch_rma_get_nbi(__func__, CTX, dest, source, nelems, (bytes), pe);                   \
+        CH_GET(ch_rma_get_nbi, CTX, dest, source, nelems, (bytes), pe);                     \
     }                                                                                       \
     void P##iput##BITS(ARG void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,    \
                        size_t nelems, int pe)                                               \

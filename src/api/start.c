@@ -52,7 +52,11 @@ static chorus_status open_link(struct ch_context *context)
 
     context->link = choose_link(context);
     CH_TRY(ch_transport_check(context->link));
-    return context->link->open(&terms, &context->transport);
+    CH_TRY(context->link->open(&terms, &context->transport));
+    if (context->link->near == NULL || context->options.check >= 2) return CHORUS_OK;
+    context->near = context->link->near(context->transport);
+    context->n_near = context->boot->n;
+    return CHORUS_OK;
 }
 
 /* Everything else that needs no peer. */

@@ -97,6 +97,14 @@ void ch_wait_end(const struct ch_patience *p, struct ch_wait *w);
 /* Wake everyone who sleeps at the door. */
 void ch_door_wake(struct ch_door *door);
 
+/* After stores to the memory of the door's PE: wake who sleeps there. The fence is the
+ * compiler's. */
+static inline void ch_door_notify(struct ch_door *door)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&door->sleepers, __ATOMIC_RELAXED) != 0) ch_door_wake(door);
+}
+
 /* Mark the door's PE as ending and wake it: its waits return CHORUS_ERR_ABORTED. */
 void ch_door_abort(struct ch_door *door);
 

@@ -1,55 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/amo.h"
 
+#include "transport/amo_access.h"
+
 #include <string.h>
-
-/* What was in *word before. */
-static uint32_t amo_on_4(uint32_t *word, enum ch_amo op, uint32_t value, uint32_t compare)
-{
-    switch (op) {
-    case CH_AMO_SET:
-    case CH_AMO_SWAP:
-        return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
-    case CH_AMO_ADD:
-        return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
-    case CH_AMO_AND:
-        return __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);
-    case CH_AMO_OR:
-        return __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);
-    case CH_AMO_XOR:
-        return __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);
-    case CH_AMO_FETCH:
-        return __atomic_load_n(word, __ATOMIC_SEQ_CST);
-    case CH_AMO_COMPARE_SWAP:
-        (void)__atomic_compare_exchange_n(word, &compare, value, false, __ATOMIC_SEQ_CST,
-                                          __ATOMIC_SEQ_CST);
-    }
-    return compare; /* where a failed compare leaves what was there */
-}
-
-/* The same, twice as wide. */
-static uint64_t amo_on_8(uint64_t *word, enum ch_amo op, uint64_t value, uint64_t compare)
-{
-    switch (op) {
-    case CH_AMO_SET:
-    case CH_AMO_SWAP:
-        return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
-    case CH_AMO_ADD:
-        return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
-    case CH_AMO_AND:
-        return __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);
-    case CH_AMO_OR:
-        return __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);
-    case CH_AMO_XOR:
-        return __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);
-    case CH_AMO_FETCH:
-        return __atomic_load_n(word, __ATOMIC_SEQ_CST);
-    case CH_AMO_COMPARE_SWAP:
-        (void)__atomic_compare_exchange_n(word, &compare, value, false, __ATOMIC_SEQ_CST,
-                                          __ATOMIC_SEQ_CST);
-    }
-    return compare; /* where a failed compare leaves what was there */
-}
 
 chorus_status ch_amo_check(const void *word, size_t bytes)
 {
@@ -62,8 +16,7 @@ chorus_status ch_amo_check(const void *word, size_t bytes)
 uint64_t ch_amo_apply(enum ch_amo op, void *word, size_t bytes, uint64_t value,
                       uint64_t compare)
 {
-    if (bytes == 4) return amo_on_4(word, op, (uint32_t)value, (uint32_t)compare);
-    return amo_on_8(word, op, value, compare);
+    return ch_amo_access(op, word, bytes, value, compare);
 }
 
 static bool is_word(const void *a, const void *b, size_t bytes)

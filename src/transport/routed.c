@@ -8,42 +8,52 @@
 struct ch_transport {
     struct ch_transport *mapped;
     struct ch_network *network;
-    ptrdiff_t shifts[]; /* from an own address to the peer's own of the same object */
+    struct ch_near *near; /* [n], owned: those without a route */
+    ptrdiff_t shifts[];   /* from an own address to the peer's own of the same object */
 };
 
 static const struct ch_transport_ops *const near_ops = &ch_transport_mapped;
 
-static chorus_status routed_open(const struct ch_transport_terms *terms,
-                                 struct ch_transport **self_out)
+static bool is_near(const struct ch_transport *self, uint32_t pe)
 {
-    const uint32_t n = ch_heap_n_pes(terms->heap), me = ch_heap_me(terms->heap);
-    struct ch_transport *self = malloc(sizeof(*self) + n * sizeof(self->shifts[0]));
-    chorus_status st;
-
-    if (self == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a transport to %u PEs", n);
-    st = near_ops->open(terms, &self->mapped);
-    if (st != CHORUS_OK) {
-        free(self);
-        return st;
-    }
-    self->network = terms->network;
-    for (uint32_t pe = 0; pe < n; pe++)
-        self->shifts[pe] = ch_heap_home(terms->heap, pe) - ch_heap_home(terms->heap, me);
-    *self_out = self;
-    return CHORUS_OK;
+    return ch_network_route(self->network, pe) == NULL;
 }
 
 static void routed_close(struct ch_transport *self)
 {
     if (self == NULL) return;
     near_ops->close(self->mapped);
+    free(self->near);
     free(self);
 }
 
-static bool is_near(const struct ch_transport *self, uint32_t pe)
+static chorus_status routed_open(const struct ch_transport_terms *terms,
+                                 struct ch_transport **self_out)
 {
-    return ch_network_route(self->network, pe) == NULL;
+    const uint32_t n = ch_heap_n_pes(terms->heap), me = ch_heap_me(terms->heap);
+    struct ch_transport *self = calloc(1, sizeof(*self) + n * sizeof(self->shifts[0]));
+    chorus_status st;
+
+    if (self != NULL) self->near = calloc(n, sizeof(*self->near));
+    st = self != NULL && self->near != NULL
+             ? near_ops->open(terms, &self->mapped)
+             : CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a transport to %u PEs", n);
+    if (st != CHORUS_OK) {
+        routed_close(self);
+        return st;
+    }
+    self->network = terms->network;
+    for (uint32_t pe = 0; pe < n; pe++) {
+        self->shifts[pe] = ch_heap_home(terms->heap, pe) - ch_heap_home(terms->heap, me);
+        if (is_near(self, pe)) self->near[pe] = near_ops->near(self->mapped)[pe];
+    }
+    *self_out = self;
+    return CHORUS_OK;
+}
+
+static const struct ch_near *routed_near(const struct ch_transport *self)
+{
+    return self->near;
 }
 
 /* The peer's own address of the symmetric object. */
@@ -150,6 +160,7 @@ const struct ch_transport_ops ch_transport_routed = {
     .caps = CH_CAP_MAP | CH_CAP_PUT | CH_CAP_AMO,
     .open = routed_open,
     .close = routed_close,
+    .near = routed_near,
     .map = routed_map,
     .put = routed_put,
     .put_nbi = routed_put_nbi,

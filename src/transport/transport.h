@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "heap/heap.h"
 #include "transport/amo.h"
+#include "transport/near.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,6 +61,10 @@ struct ch_transport_ops {
     chorus_status (*open)(const struct ch_transport_terms *terms,
                           struct ch_transport **self_out);
     void (*close)(struct ch_transport *self); /* undoes open; null self is a no-op */
+
+    /* [PEs of the job]: whom the caller may reach by near.h in place of put, get and amo, on
+     * any context; null, as the entry may be: nobody. */
+    const struct ch_near *(*near)(const struct ch_transport *self);
 
     /* cap MAP: this PE's address of PE pe's copy of the symmetric object at `symmetric`; null
      * where that PE is not mapped. */
