@@ -295,8 +295,20 @@ static void destroy__predefined_team__is_refused(void)
     EXPECT_REPORT(CHORUS_ERR_ARG, "predefined");
     chorus_team_destroy(CHORUS_TEAM_NODE);
     EXPECT_REPORT(CHORUS_ERR_ARG, "predefined");
+    chorus_team_destroy(4000);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_team_destroy: team handle 4000 was never given out");
+    EXPECT(chorus_team_n_pes(WORLD) == api_n());
+}
+
+/* The standard's: a PE that is in no team of a split may destroy what it got. */
+static void destroy__invalid_team__does_nothing(void)
+{
+    chorus_team_t team = WORLD;
+
+    EXPECT(chorus_team_split_strided(WORLD, 0, 1, 1, NULL, 0, &team) == CHORUS_OK);
+    EXPECT((team == CHORUS_TEAM_INVALID) == (api_me() != 0));
+    chorus_team_destroy(team);
     chorus_team_destroy(CHORUS_TEAM_INVALID);
-    EXPECT_REPORT(CHORUS_ERR_ARG, "CHORUS_TEAM_INVALID");
     EXPECT(chorus_team_n_pes(WORLD) == api_n());
 }
 
@@ -372,6 +384,7 @@ static void create__more_than_a_pe_can_have__says_so(void)
     X(config__number_of_contexts__is_kept_and_given_back)        \
     X(destroyed_handle__every_call__is_refused)                  \
     X(destroy__predefined_team__is_refused)                      \
+    X(destroy__invalid_team__does_nothing)                       \
     X(destroy__many_teams__memory_comes_back)                    \
     X(create__more_than_a_pe_can_have__says_so)
 API_MAIN(TESTS)

@@ -416,7 +416,8 @@ CHORUS_API int chorus_team_split_2d(chorus_team_t parent, int xrange,
 /**
  * Give a team and its memory back. Teams split from it stay.
  *
- * @param team  a team that this PE is in, not a predefined one
+ * @param team  a team that this PE is in, not a predefined one; CHORUS_TEAM_INVALID does
+ * nothing
  *
  * Collective: every PE of team, after its last call on it, those on streams included.
  * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams; none

@@ -37,6 +37,7 @@ static chorus_status destroy(const char *function, chorus_team_t team)
     chorus_status status;
     uint64_t index;
 
+    if (team == CHORUS_TEAM_INVALID) return CHORUS_OK;
     CH_TRY(find(function, team, &context, &found));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_destroy, found, 0, &index));
     status = ch_team_destroy(context->teams, team);
