@@ -184,6 +184,19 @@ SHMEM_TEAM_MOVE_CALLS(NVSHMEMX_C, , , mem, void)
 #define NVSHMEMX_OP(OP, TYPES) TYPES(NVSHMEMX_##OP)
 CHORUS_DEVICE_REDUCE_LIST(NVSHMEMX_OP)
 
+/* CUDA copies what lies on a stack before it returns; a stream of the host machine is waited for. */
+static inline int nvshmemx_put_value(void *dest, const void *value, size_t bytes, int pe,
+                                     chorus_stream_t stream)
+{
+    const int code = chorusx_putmem_on_stream(dest, value, bytes, pe, stream);
+    chorusx_heap_info_t info;
+
+    if (code != CHORUS_OK || chorusx_heap_info(&info) != CHORUS_OK ||
+        info.heap == CHORUS_HEAP_cuda)
+        return code;
+    return chorusx_stream_synchronize(stream);
+}
+
 /* Puts and gets, whose bytes are those of elements; a number that does not fit is refused. */
 static inline size_t nvshmemx_bytes(size_t nelems, size_t bytes)
 {
@@ -220,6 +233,32 @@ CHORUS_DEVICE_TYPES(NVSHMEMX_TYPED)
 #define NVSHMEMX_SIZED(N, bytes) NVSHMEMX_BLOCK(put##N, get##N, bytes, void)
 CHORUS_SIZES(NVSHMEMX_SIZED)
 NVSHMEMX_BLOCK(putmem, getmem, 1, void)
+
+/* Element by element, each a call. */
+#define NVSHMEMX_STRIDES(way, name, BYTES, T)                                                  \
+    static inline void nvshmemx_##name##_on_stream(T *dest, const T *source, ptrdiff_t dst,    \
+                                                   ptrdiff_t sst, size_t nelems, int pe,       \
+                                                   cudaStream_t stream)                        \
+    {                                                                                          \
+        for (size_t i = 0; i < nelems; i++)                                                    \
+            NVSHMEMX_RUN(chorusx_##way##mem_on_stream(                                         \
+                (char *)dest + (ptrdiff_t)i * dst * (ptrdiff_t)(BYTES),                        \
+                (const char *)source + (ptrdiff_t)i * sst * (ptrdiff_t)(BYTES), BYTES, pe,     \
+                nvshmemx_stream_of(stream)))                                                   \
+    }
+#define NVSHMEMX_ELEMENTS(NAME, T, kind)                                                       \
+    NVSHMEMX_STRIDES(put, NAME##_iput, sizeof(T), T)                                           \
+    NVSHMEMX_STRIDES(get, NAME##_iget, sizeof(T), T)                                           \
+    static inline void nvshmemx_##NAME##_p_on_stream(T *dest, T value, int pe,                 \
+                                                     cudaStream_t stream)                      \
+    {                                                                                          \
+        NVSHMEMX_RUN(nvshmemx_put_value(dest, &value, sizeof(T), pe, nvshmemx_stream_of(stream))) \
+    }
+CHORUS_DEVICE_TYPES(NVSHMEMX_ELEMENTS)
+#define NVSHMEMX_SIZED_STRIDES(N, bytes)                                                       \
+    NVSHMEMX_STRIDES(put, iput##N, bytes, void)                                                \
+    NVSHMEMX_STRIDES(get, iget##N, bytes, void)
+CHORUS_SIZES(NVSHMEMX_SIZED_STRIDES)
 #undef OWN
 /* clang-format on */
 

@@ -140,6 +140,8 @@ static void buffers(void)
     EXPECT(mine[1] == previous && mine[2] == me);
     EXPECT(nvshmemx_buffer_register_symmetric((char *)mine + 1, BYTES, 0) == NULL);
     EXPECT(nvshmemx_buffer_register(mine, BYTES) == 0 && nvshmemx_buffer_unregister(mine) == 0);
+    EXPECT(nvshmemx_buffer_register(mine, 0) == NVSHMEMX_ERROR_INVALID_VALUE);
+    nvshmemx_buffer_unregister_all();
     free(mine);
 }
 
@@ -158,11 +160,36 @@ static void be_guest(void)
     EXPECT(nvshmemx_init_attr(64u, &attr) == NVSHMEMX_ERROR_INVALID_VALUE);
 }
 
+/* PE 0's id, brought to the others by a job that ends then. */
+static void start_by_id(void)
+{
+    nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
+    nvshmemx_uniqueid_t *ids;
+    int rank, ranks;
+
+    nvshmem_init();
+    rank = nvshmem_my_pe();
+    ranks = nvshmem_n_pes();
+    ids = (nvshmemx_uniqueid_t *)nvshmem_malloc(2 * sizeof(*ids));
+    EXPECT(nvshmemx_get_uniqueid(&ids[0]) == NVSHMEMX_SUCCESS);
+    EXPECT(nvshmem_broadcastmem(NVSHMEM_TEAM_WORLD, &ids[1], &ids[0], sizeof(*ids), 0) == 0);
+    id = ids[1];
+    nvshmem_finalize();
+    EXPECT(nvshmemx_set_attr_uniqueid_args(ranks - 1 - rank, ranks, &id, &attr) ==
+           NVSHMEMX_SUCCESS);
+    EXPECT(nvshmemx_set_attr_uniqueid_args(ranks, ranks, &id, &attr) != NVSHMEMX_SUCCESS);
+    EXPECT(nvshmemx_hostlib_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attr) == NVSHMEMX_SUCCESS);
+    EXPECT(nvshmem_my_pe() == ranks - 1 - rank && nvshmem_n_pes() == ranks);
+    nvshmemx_hostlib_finalize();
+}
+
 int main(void)
 {
     int major = 0, minor = 0;
 
     be_guest();
+    start_by_id();
     nvshmem_init();
     me = nvshmem_my_pe();
     n = nvshmem_n_pes();

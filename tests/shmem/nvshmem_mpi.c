@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     (void)MPI_Init(&argc, &argv);
     (void)MPI_Comm_rank(comm, &rank);
     (void)MPI_Comm_size(comm, &n_ranks);
-    attr.mpi_comm = &comm;
+    if (nvshmemx_set_attr_mpi_comm_args(&comm, &attr) != NVSHMEMX_SUCCESS) return 2;
     if (nvshmemx_init_attr(NVSHMEMX_INIT_WITH_MPI_COMM, &attr) != NVSHMEMX_SUCCESS) return 2;
     is_wrong = nvshmem_my_pe() != rank || nvshmem_n_pes() != n_ranks;
     word = (int *)nvshmem_malloc(2 * sizeof(int));

@@ -83,7 +83,7 @@ static void waits_of_old_see_what_came(void)
     EXPECT(data == 5 + previous);
     shmem_sync_all();
     shmem_long_p(&word, 2, next);
-    shmem_wait_until(&word, SHMEM_CMP_GE, 2);
+    (shmem_wait_until)(&word, SHMEM_CMP_GE, 2);
     EXPECT(word == 2);
 }
 
