@@ -30,6 +30,7 @@ static void side_open_with(struct side *s, struct ch_boot *boot, int is_on_gpu, 
     options.sync_max = 16 * M;
     options.ctas = 2;
     options.nvls = nvls;
+    options.check = !nvls; /* so that both are seen */
     s->boot = boot;
     EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
     ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
@@ -65,7 +66,8 @@ static void check_layout(const struct ch_sync_layout *found, const struct ch_tea
 {
     const size_t chunk = found->chunk_bytes[CH_CELL_ll], n = team->n,
                  at = found->slot_offset[CH_CELL_ll],
-                 end = at + 2 * n * found->slot_bytes[CH_CELL_ll];
+                 end = ch_device_check_offset(found, team->n) +
+                       (team->check != NULL ? CH_DEVICE_CHECK_BYTES(n) : 0);
     struct ch_sync_layout other = *found;
 
     EXPECT(chunk >= team->layout.chunk_bytes[CH_CELL_ll] && chunk % 16 == 0);
@@ -93,6 +95,7 @@ static void check_record(const struct side *s, ch_team_handle handle)
     sync = team->sync;
     EXPECT(record->me == team->me && record->n == team->n && record->handle == handle);
     EXPECT(record->id == team->id);
+    EXPECT(record->is_checked == (team->check != NULL));
     check_layout(&record->layout, team, (const char *)record);
     EXPECT(memcmp(record->peers, team->peers, team->n * sizeof(struct ch_peer)) == 0);
     for (uint32_t pe = 0; pe < team->n; pe++)
@@ -142,9 +145,9 @@ START_TEST(state__any__has_no_padding)
                           sizeof(l->fifo_bytes) + sizeof(l->fifo_offset) +
                           sizeof(l->slot_offset) + sizeof(l->own_offset) +
                           sizeof(l->dup_bytes) + sizeof(l->slim_bytes);
-    const size_t team = sizeof(t->me) + sizeof(t->n) + sizeof(t->handle) + sizeof(t->unused) +
-                        sizeof(t->id) + sizeof(t->peers) + sizeof(t->worlds) + sizeof(t->dup) +
-                        layout;
+    const size_t team = sizeof(t->me) + sizeof(t->n) + sizeof(t->handle) +
+                        sizeof(t->is_checked) + sizeof(t->id) + sizeof(t->peers) +
+                        sizeof(t->worlds) + sizeof(t->dup) + layout;
 
     ck_assert_uint_eq(sizeof(*l), layout);
     ck_assert_uint_eq(sizeof(*t), team);

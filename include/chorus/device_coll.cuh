@@ -25,6 +25,8 @@
 #include "coll/algo/reduce_two_shot.h"
 #include "coll/algo/reducescatter_push.h"
 
+#include "chorus/device_check.cuh"
+
 /* --- what the calls are made of --------------------------------------------------------- */
 CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
                                 const void *source, size_t count, size_t elem_bytes)
@@ -117,14 +119,6 @@ CH_FN void ch_put_back(struct ch_dup *dup, uint64_t number, struct ch_lanes g)
     if (g.lane == 0)
         ch_bits_store((unsigned long long *)&dup->exchanges[CH_CELL_ll],
                       (unsigned long long)number);
-}
-
-/* A failed call keeps the team. Every lane that noticed reports, and the first is heard. */
-CH_FN void ch_fail_call(const struct ch_device_team *team, chorus_status st, uint32_t late_pe,
-                        struct ch_lanes g)
-{
-    if (g.lane == 0) team->dup->failed = 1; /* for what hosts queue */
-    if (late_pe != team->me) ch_report_late(team->id, st, late_pe);
 }
 
 /* Between two barriers of its lanes: what they wrote before is there for the body, and what it
@@ -235,8 +229,13 @@ CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
 {
     const struct ch_device_team *team = ch_team_of(handle);
     struct ch_ticket ticket;
+    chorus_status st;
+    struct ch_coll c;
 
     if (team == 0) return CHORUS_ERR_ARG;
+    c = ch_call_on(team, 0, 0, 0, 1);
+    st = ch_check_call(CHORUS_COLL_barrier, team, &c, 0, 0, 0, g);
+    if (st != CHORUS_OK) return st;
     if (CH_IS_BLOCK(g)) return ch_sync_block(team, g);
     ticket = ch_take(team->dup, g);
     ch_lanes_sync(g); /* what any lane wrote is before the fence */
@@ -255,15 +254,18 @@ CH_FN void ch_report_code(int code, struct ch_lanes g)
 }
 
 CH_FN int ch_move_call(chorus_coll coll, chorus_team_t handle, void *dest, const void *source,
-                       size_t bytes, int root, struct ch_lanes g)
+                       size_t count, size_t elem_bytes, uint32_t type, int root,
+                       struct ch_lanes g)
 {
     const struct ch_device_team *team = ch_team_of(handle);
+    chorus_status st;
     struct ch_coll c;
 
     if (team == 0 || root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
-    if (bytes == 0) return CHORUS_OK;
-    c = ch_call_on(team, dest, source, bytes, 1);
+    c = ch_call_on(team, dest, source, count * elem_bytes, 1);
     c.root = (uint32_t)root;
+    st = ch_check_call(coll, team, &c, type, 0, count, g);
+    if (st != CHORUS_OK || count == 0) return st;
     return ch_run_call(coll, team, &c, g);
 }
 
@@ -272,13 +274,15 @@ CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
                           uint32_t op, struct ch_lanes g)
 {
     const struct ch_device_team *team = ch_team_of(handle);
+    chorus_status st;
     struct ch_coll c;
 
     if (team == 0) return CHORUS_ERR_ARG;
-    if (count == 0) return CHORUS_OK;
     c = ch_call_on(team, dest, source, count, elem_bytes);
     c.type = type;
     c.op = op;
+    st = ch_check_call(coll, team, &c, type, op, count, g);
+    if (st != CHORUS_OK || count == 0) return st;
     return ch_run_call(coll, team, &c, g);
 }
 
@@ -297,8 +301,9 @@ CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
  *             and seen by the threads that call on other PEs, after it. What other threads of
  *             the PE did, once these have seen it: after a barrier of the grid. Also of sync.
  * Errors:     ERR_ARG for a bad team; ERR_STATE while another call in a kernel is on it, or
- *             after a call on it failed, on streams too; ERR_TIMEOUT, ERR_ABORTED, after which
- *             the team is unusable; on all threads alike. The forms for all PEs report instead.
+ *             after a call on it failed, on streams too; ERR_TIMEOUT, ERR_ABORTED, and with
+ *             CHORUS_CHECK ERR_ARG where PEs make different calls, after which the team is
+ *             unusable; on all threads alike. The forms for all PEs report instead.
  * Source:     NVSHMEM, nvshmemx_barrier_block and its kin.
  * Since:      0.1
  */
@@ -380,54 +385,57 @@ CHORUS_BOTH void chorus_sync_all(void)
  * Source:     NVSHMEM, nvshmemx_T_broadcast_block and its kin.
  * Since:      0.1
  */
-#define CHORUS_DEFINE_MOVES_MEM(KIND, PREFIX, TAIL, LANES)                                    \
-    KIND int PREFIX##_broadcastmem##TAIL(chorus_team_t team, void *dest, const void *source,  \
-                                         size_t bytes, int root)                              \
-    {                                                                                         \
-        return ch_move_call(CHORUS_COLL_broadcast, team, dest, source, bytes, root, LANES()); \
-    }                                                                                         \
-    KIND int PREFIX##_fcollectmem##TAIL(chorus_team_t team, void *dest, const void *source,   \
-                                        size_t bytes)                                         \
-    {                                                                                         \
-        return ch_move_call(CHORUS_COLL_fcollect, team, dest, source, bytes, 0, LANES());     \
-    }                                                                                         \
-    KIND int PREFIX##_alltoallmem##TAIL(chorus_team_t team, void *dest, const void *source,   \
-                                        size_t bytes)                                         \
-    {                                                                                         \
-        return ch_move_call(CHORUS_COLL_alltoall, team, dest, source, bytes, 0, LANES());     \
+#define CHORUS_DEFINE_MOVES_MEM(KIND, PREFIX, TAIL, LANES)                                   \
+    KIND int PREFIX##_broadcastmem##TAIL(chorus_team_t team, void *dest, const void *source, \
+                                         size_t bytes, int root)                             \
+    {                                                                                        \
+        return ch_move_call(CHORUS_COLL_broadcast, team, dest, source, bytes, 1,             \
+                            CHORUS_TYPE_u8, root, LANES());                                  \
+    }                                                                                        \
+    KIND int PREFIX##_fcollectmem##TAIL(chorus_team_t team, void *dest, const void *source,  \
+                                        size_t bytes)                                        \
+    {                                                                                        \
+        return ch_move_call(CHORUS_COLL_fcollect, team, dest, source, bytes, 1,              \
+                            CHORUS_TYPE_u8, 0, LANES());                                     \
+    }                                                                                        \
+    KIND int PREFIX##_alltoallmem##TAIL(chorus_team_t team, void *dest, const void *source,  \
+                                        size_t bytes)                                        \
+    {                                                                                        \
+        return ch_move_call(CHORUS_COLL_alltoall, team, dest, source, bytes, 1,              \
+                            CHORUS_TYPE_u8, 0, LANES());                                     \
     }
-#define CHORUS_DEFINE_MOVES(KIND, PREFIX, NAME, T, TAIL, LANES)                              \
-    KIND int PREFIX##_##NAME##_broadcast##TAIL(chorus_team_t team, T *dest, const T *source, \
-                                               size_t nelems, int root)                      \
-    {                                                                                        \
-        return ch_move_call(CHORUS_COLL_broadcast, team, dest, source, nelems * sizeof(T),   \
-                            root, LANES());                                                  \
-    }                                                                                        \
-    KIND int PREFIX##_##NAME##_fcollect##TAIL(chorus_team_t team, T *dest, const T *source,  \
-                                              size_t nelems)                                 \
-    {                                                                                        \
-        return ch_move_call(CHORUS_COLL_fcollect, team, dest, source, nelems * sizeof(T), 0, \
-                            LANES());                                                        \
-    }                                                                                        \
-    KIND int PREFIX##_##NAME##_alltoall##TAIL(chorus_team_t team, T *dest, const T *source,  \
-                                              size_t nelems)                                 \
-    {                                                                                        \
-        return ch_move_call(CHORUS_COLL_alltoall, team, dest, source, nelems * sizeof(T), 0, \
-                            LANES());                                                        \
+#define CHORUS_DEFINE_MOVES(KIND, PREFIX, NAME, T, TYPE, TAIL, LANES)                          \
+    KIND int PREFIX##_##NAME##_broadcast##TAIL(chorus_team_t team, T *dest, const T *source,   \
+                                               size_t nelems, int root)                        \
+    {                                                                                          \
+        return ch_move_call(CHORUS_COLL_broadcast, team, dest, source, nelems, sizeof(T),      \
+                            TYPE, root, LANES());                                              \
+    }                                                                                          \
+    KIND int PREFIX##_##NAME##_fcollect##TAIL(chorus_team_t team, T *dest, const T *source,    \
+                                              size_t nelems)                                   \
+    {                                                                                          \
+        return ch_move_call(CHORUS_COLL_fcollect, team, dest, source, nelems, sizeof(T), TYPE, \
+                            0, LANES());                                                       \
+    }                                                                                          \
+    KIND int PREFIX##_##NAME##_alltoall##TAIL(chorus_team_t team, T *dest, const T *source,    \
+                                              size_t nelems)                                   \
+    {                                                                                          \
+        return ch_move_call(CHORUS_COLL_alltoall, team, dest, source, nelems, sizeof(T), TYPE, \
+                            0, LANES());                                                       \
     }
 
 CHORUS_DEFINE_MOVES_MEM(CHORUS_DEVICE, chorusx, _warp, ch_lanes_of_warp)
 CHORUS_DEFINE_MOVES_MEM(CHORUS_DEVICE, chorusx, _block, ch_lanes_of_block)
-#define CHORUS_DEFINE_TYPED(NAME, T, kind)                                        \
-    CHORUS_DEFINE_MOVES(CHORUS_DEVICE, chorusx, NAME, T, _warp, ch_lanes_of_warp) \
-    CHORUS_DEFINE_MOVES(CHORUS_DEVICE, chorusx, NAME, T, _block, ch_lanes_of_block)
+#define CHORUS_DEFINE_TYPED(NAME, T, kind)                                              \
+    CHORUS_DEFINE_MOVES(CHORUS_DEVICE, chorusx, NAME, T, kind, _warp, ch_lanes_of_warp) \
+    CHORUS_DEFINE_MOVES(CHORUS_DEVICE, chorusx, NAME, T, kind, _block, ch_lanes_of_block)
 CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
 #undef CHORUS_DEFINE_TYPED
 
 #ifdef __CUDA_ARCH__
 CHORUS_DEFINE_MOVES_MEM(CHORUS_BOTH, chorus, , ch_lanes_of_thread)
 #define CHORUS_DEFINE_TYPED(NAME, T, kind) \
-    CHORUS_DEFINE_MOVES(CHORUS_BOTH, chorus, NAME, T, , ch_lanes_of_thread)
+    CHORUS_DEFINE_MOVES(CHORUS_BOTH, chorus, NAME, T, kind, , ch_lanes_of_thread)
 CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
 #undef CHORUS_DEFINE_TYPED
 #endif /* __CUDA_ARCH__ */

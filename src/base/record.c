@@ -57,12 +57,14 @@ struct ch_doing ch_doing_unpack(uint64_t what)
 
     return (struct ch_doing){
         .what = (uint8_t)what,
-        .type = coll == CHORUS_COLL_barrier ? 0 : (uint8_t)(what >> 8),
-        .op = reduces ? what >> 16 & 15 : 0,
-        .algo = (uint8_t)(what >> 20),
-        .is_in_place = coll < CHORUS_COLL_EVERYWHERE_COUNT ? what >> 28 & 1 : 0,
-        .is_on_stream = what >> 29 & 1,
-        .root = has_root ? (int32_t)(uint32_t)(what >> 32) : 0,
+        .type = coll == CHORUS_COLL_barrier ? 0 : (uint8_t)(what >> CH_CALL_TYPE_AT),
+        .op = reduces ? what >> CH_CALL_OP_AT & 15 : 0,
+        .algo = (uint8_t)(what >> CH_CALL_ALGO_AT),
+        .is_in_place =
+            coll < CHORUS_COLL_EVERYWHERE_COUNT ? what >> CH_CALL_IN_PLACE_AT & 1 : 0,
+        .is_on_stream = what >> CH_CALL_ON_STREAM_AT & 1,
+        .is_in_kernel = what >> CH_CALL_IN_KERNEL_AT & 1,
+        .root = has_root ? (int32_t)(uint32_t)(what >> CH_CALL_ROOT_AT) : 0,
     };
 }
 
@@ -162,7 +164,7 @@ bool ch_record_find(const struct ch_record *record, uint32_t team, uint64_t numb
 /* What may differ: whether the call is on a stream, and the count, if it is uneven. */
 bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b)
 {
-    const uint64_t on_stream = UINT64_C(1) << 29;
+    const uint64_t on_stream = UINT64_C(1) << CH_CALL_ON_STREAM_AT;
 
     return ((ch_doing_pack(a) ^ ch_doing_pack(b)) & ~on_stream) == 0 &&
            (a->count == b->count ||
@@ -212,7 +214,9 @@ void ch_doing_text(const struct ch_doing *d, char text[CH_DOING_TEXT_BYTES])
         collective_text(d, what, sizeof(what));
         (void)snprintf(text, CH_DOING_TEXT_BYTES, "%s, call %llu of team %u%s", what,
                        (unsigned long long)d->number, (unsigned)d->team,
-                       d->is_on_stream ? ", on a stream" : "");
+                       d->is_on_stream   ? ", on a stream"
+                       : d->is_in_kernel ? ", in a kernel"
+                                         : "");
     } else if (d->what >= CH_DOING_END) {
         (void)snprintf(text, CH_DOING_TEXT_BYTES, "an unknown call");
     } else if (doing_units[other][0] == '\0') {

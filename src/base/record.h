@@ -14,6 +14,7 @@
 #ifndef CH_RECORD_H
 #define CH_RECORD_H
 
+#include "base/call_word.h"
 #include "base/clock.h"
 #include "base/collective.h"
 #include "base/error.h"
@@ -50,7 +51,7 @@ struct ch_doing {
     uint8_t what;
     uint8_t type, op;
     uint8_t algo; /* of a collective: its id plus 1; 0: none was chosen */
-    uint8_t is_in_place, is_on_stream;
+    uint8_t is_in_place, is_on_stream, is_in_kernel;
     int32_t root;
     uint32_t team; /* ch_team.number, alike on all PEs of the team */
     uint64_t
@@ -105,9 +106,12 @@ void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes);
 
 static inline uint64_t ch_doing_pack(const struct ch_doing *d)
 {
-    return (uint64_t)(uint32_t)d->root << 32 | (uint64_t)d->is_on_stream << 29 |
-           (uint64_t)d->is_in_place << 28 | (uint64_t)d->algo << 20 | (uint64_t)d->op << 16 |
-           (uint64_t)d->type << 8 | d->what;
+    return (uint64_t)(uint32_t)d->root << CH_CALL_ROOT_AT |
+           (uint64_t)d->is_in_kernel << CH_CALL_IN_KERNEL_AT |
+           (uint64_t)d->is_on_stream << CH_CALL_ON_STREAM_AT |
+           (uint64_t)d->is_in_place << CH_CALL_IN_PLACE_AT |
+           (uint64_t)d->algo << CH_CALL_ALGO_AT | (uint64_t)d->op << CH_CALL_OP_AT |
+           (uint64_t)d->type << CH_CALL_TYPE_AT | (uint64_t)d->what << CH_CALL_WHAT_AT;
 }
 
 /* All of it but team, number and count. */

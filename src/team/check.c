@@ -76,6 +76,7 @@ static bool find_other(const struct ch_team *team, const struct ch_doing *mine,
                                               : place_of(team->members[pe].check, key);
 
         if (!read_call(theirs, key, theirs_out) || ch_doing_agrees(mine, theirs_out)) continue;
+        theirs_out->team = mine->team;
         *pe_out = pe;
         return true;
     }
@@ -97,13 +98,12 @@ static void tell_all(const struct ch_team *team, uint64_t key)
     }
 }
 
-static chorus_status name_both(const struct ch_team *team, const char *function,
-                               const struct ch_doing *mine, uint32_t pe,
-                               struct ch_doing *theirs)
+chorus_status ch_team_differ(const struct ch_team *team, const char *function,
+                             const struct ch_doing *mine, uint32_t pe,
+                             const struct ch_doing *theirs)
 {
     char here[CH_DOING_TEXT_BYTES], there[CH_DOING_TEXT_BYTES];
 
-    theirs->team = mine->team;
     ch_doing_text(mine, here);
     ch_doing_text(theirs, there);
     return CH_FAIL(
@@ -139,7 +139,7 @@ chorus_status ch_team_check(struct ch_team *team, const char *function,
         return CHORUS_OK;
     __atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);
     tell_all(team, key_of(&mine));
-    return name_both(team, function, &mine, pe, &theirs);
+    return ch_team_differ(team, function, &mine, pe, &theirs);
 }
 
 void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doing)
@@ -160,7 +160,7 @@ chorus_status ch_team_refusal(const struct ch_team *team, const char *function)
     if (read_call(place_of(team->check, key), key, &mine)) {
         mine.team = team->number;
         if (find_other(team, &mine, &pe, &theirs))
-            return name_both(team, function, &mine, pe, &theirs);
+            return ch_team_differ(team, function, &mine, pe, &theirs);
     }
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s: other PEs of team %u found that their calls %llu differ; all PEs of a "

@@ -13,6 +13,8 @@
  * alone writes. There is no such fence then, so both may miss it as they begin. But it travels
  * before the data of the call, so a PE that received something compares when it begins its next
  * call; and a PE that waits for long compares when the wait is reported.
+ *
+ * Calls inside kernels are compared by the kernels themselves (chorus/device_check.cuh).
  */
 #ifndef CH_TEAM_CHECK_H
 #define CH_TEAM_CHECK_H
@@ -49,6 +51,11 @@ static inline size_t ch_check_bytes(uint32_t n, bool has_hosts)
 /* Publish this PE's call and compare it; ERR_ARG names both calls, and the team is unusable. */
 CH_MUST_CHECK chorus_status ch_team_check(struct ch_team *team, const char *function,
                                           const struct ch_doing *doing);
+
+/* ERR_ARG, naming this PE's call and that of another, which differs; `pe` is of the team. */
+chorus_status ch_team_differ(const struct ch_team *team, const char *function,
+                             const struct ch_doing *mine, uint32_t pe,
+                             const struct ch_doing *theirs);
 
 /* Was a call on the team refused? Never without CHORUS_CHECK. */
 static inline bool ch_team_is_refused(const struct ch_team *team)

@@ -61,7 +61,8 @@ static size_t slot_bytes(const struct ch_team *team)
 size_t ch_device_area_bytes(const struct ch_team *team)
 {
     return CH_DEVICE_TEAM_BYTES(team->n) + sizeof(struct ch_line) +
-           (size_t)2 * team->n * slot_bytes(team);
+           (size_t)2 * team->n * slot_bytes(team) +
+           (team->check_bytes != 0 ? CH_DEVICE_CHECK_BYTES(team->n) : 0);
 }
 
 /* Of calls inside kernels. An exchange of packets has a slot in duplicate 0's area or in this
@@ -86,6 +87,7 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
         .me = team->me,
         .n = team->n,
         .handle = handle,
+        .is_checked = team->check_bytes != 0,
         .id = team->id,
         .peers = peers_of(at),
         .worlds = (const uint32_t *)(const void *)(peers_of(at) + team->n),

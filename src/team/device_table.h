@@ -31,7 +31,7 @@ struct ch_device_terms {
 struct ch_device_team {
     uint32_t me, n;
     int32_t handle;
-    uint32_t unused;
+    uint32_t is_checked; /* CHORUS_CHECK: calls inside kernels are compared */
     uint64_t id;
     const struct ch_peer *peers;  /* [n], behind this */
     const uint32_t *worlds;       /* [n], behind them: numbers in the job */
@@ -48,6 +48,15 @@ struct ch_device_state {
     struct ch_device_team world;             /* a copy of its record */
     struct ch_peer peers[CH_DEVICE_PES_MAX]; /* [world.n] */
 };
+
+/* Behind the slots for packets of calls inside kernels, with CHORUS_CHECK: what peers call. Two
+ * sets of two packets of each PE, which that PE writes. */
+#define CH_DEVICE_CHECK_BYTES(n) ((size_t)2 * (n)*2 * sizeof(struct ch_packet))
+
+CH_FN size_t ch_device_check_offset(const struct ch_sync_layout *layout, uint32_t n)
+{
+    return layout->slot_offset[CH_CELL_ll] + (size_t)2 * n * layout->slot_bytes[CH_CELL_ll];
+}
 
 #define CH_DEVICE_TEAM_BYTES(n) \
     (sizeof(struct ch_device_team) + (n) * (sizeof(struct ch_peer) + sizeof(uint32_t)))

@@ -134,6 +134,8 @@ struct ch_dup {
     struct ch_slot *slots;             /* [n], of one call */
     uint64_t running; /* of a GPU's first, for all, with CHORUS_CHECK: 1 while a call runs */
     uint64_t ended;   /* likewise: CTAs of calls on streams that have ended, but for graphs' */
+    uint64_t checked; /* likewise, with CHORUS_CHECK: calls inside kernels that were compared,
+                         with CH_TAKEN while one is */
 };
 
 /* What a GPU's kernels remember, for each CTA: a struct ch_dup in lines of its own, links

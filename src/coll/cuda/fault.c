@@ -2,6 +2,7 @@
 #include "coll/cuda/fault.h"
 
 #include "base/clock.h"
+#include "team/check.h"
 
 /* What a kernel reported of the team (0: of none) in one place; null: nothing. */
 static struct ch_kernel_fault *fault_at(struct ch_kernel_fault *faults, uint32_t at,
@@ -45,6 +46,27 @@ void ch_fault_clear(struct ch_kernel_fault *faults, const struct ch_team *team)
     if (!ch_team_is_in_use(team)) forget_fault(&faults[team->slot]);
 }
 
+static struct ch_doing doing_of(const struct ch_team *team, uint64_t number,
+                                struct ch_made made)
+{
+    struct ch_doing doing = ch_doing_unpack(made.word);
+
+    doing.team = team->number;
+    doing.number = number;
+    doing.count = made.count;
+    return doing;
+}
+
+/* Of two calls inside kernels. */
+static chorus_status tell_difference(const struct ch_kernel_fault *told,
+                                     const struct ch_team *team)
+{
+    const struct ch_doing mine = doing_of(team, told->number, told->mine),
+                          theirs = doing_of(team, told->number, told->theirs);
+
+    return ch_team_differ(team, "a collective in a kernel", &mine, told->late_pe, &theirs);
+}
+
 /* The message of a report; the first failure of the team is `first`. */
 static chorus_status describe(const struct ch_kernel_fault *told, const struct ch_team *team,
                               chorus_status first, uint64_t timeout_ns)
@@ -63,6 +85,8 @@ static chorus_status describe(const struct ch_kernel_fault *told, const struct c
                        "a collective began while another on its team ran; order graphs, "
                        "streams and kernels that have calls on one team by events, or give "
                        "each a team");
+    if (told->kind == CH_FAULT_DIFFERS) return tell_difference(told, team);
+    if (ch_team_is_refused(team)) return ch_team_refusal(team, "a collective on a stream");
     if (told->status == CHORUS_ERR_ABORTED)
         return CH_FAIL(first, "a collective stopped waiting for PE %u: the job is ending",
                        late);

@@ -3,6 +3,7 @@
 #ifndef CH_KERNEL_H
 #define CH_KERNEL_H
 
+#include "base/call_word.h"
 #include "coll/algorithm.h"
 #include "coll/shape.h"
 #include "team/sync.h"
@@ -11,16 +12,26 @@
 #define CH_KERNEL_PES_MAX 64u
 
 /* What a report is of: a wait that failed; a call that was skipped, as an earlier one on its
- * team had failed; a call that began while another on its team ran. */
-enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED, CH_FAULT_OVERLAP };
+ * team had failed; a call that began while another on its team ran; with CHORUS_CHECK, calls
+ * inside kernels that differ between PEs. */
+enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED, CH_FAULT_OVERLAP, CH_FAULT_DIFFERS };
+
+/* A call as PEs compare it. */
+struct ch_made {
+    uint64_t word; /* see call_word.h */
+    uint64_t count;
+};
 
 /* In the host's memory: the first failure of a PE's kernels. */
 struct ch_kernel_fault {
     int status;       /* written last */
     uint32_t claimed; /* 1: by a lane that reports */
-    uint32_t late_pe; /* of the team */
-    uint32_t kind;    /* an enum ch_fault_kind; calls inside kernels report CH_FAULT_LATE, 0 */
+    uint32_t late_pe; /* of the team; the other PE, where calls differ */
+    uint32_t kind;    /* an enum ch_fault_kind; calls inside kernels that fail otherwise than
+                         by a difference leave it CH_FAULT_LATE, 0 */
     uint64_t team;    /* its id */
+    uint64_t number;  /* where calls differ: of the call, from 1; and the two */
+    struct ch_made mine, theirs;
 };
 
 struct ch_kernel_args {
