@@ -54,6 +54,10 @@ struct ch_boot_ops {
     int (*watch)(struct ch_boot *boot);
     chorus_status (*serve)(struct ch_boot *boot);
 
+    /* Tell all PEs, this one too, that the job is over, and why; the first to do so is heard.
+     * Null: nobody to tell. */
+    void (*give_up)(struct ch_boot *boot, const char *why);
+
     /* When the job is over, abort this door, of the PE itself, and set why_over before. Null:
      * it is about to go. Null function: the PE does not hear of that. */
     void (*guard)(struct ch_boot *boot, struct ch_door *door);

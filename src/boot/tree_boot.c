@@ -225,6 +225,15 @@ static void tree_abort_job(struct ch_boot *base, int status)
     if (boot->agent != NULL) boot->agent->ops->abort_job(boot->agent, status);
 }
 
+static void tree_give_up(struct ch_boot *base, const char *why)
+{
+    struct tree_boot *boot = (struct tree_boot *)base;
+
+    (void)pthread_mutex_lock(&boot->lock);
+    ch_tree_abort(boot->tree, 1, why);
+    (void)pthread_mutex_unlock(&boot->lock);
+}
+
 static void tree_free(struct tree_boot *boot)
 {
     if (boot->has_thread) {
@@ -254,6 +263,7 @@ static const struct ch_boot_ops tree_ops = {
     .abort_job = tree_abort_job,
     .watch = tree_watch,
     .serve = tree_serve,
+    .give_up = tree_give_up,
     .guard = tree_guard,
     .abandon = tree_abandon,
 };
