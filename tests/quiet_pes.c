@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * quiet_pes.c: while PE 1 is stopped, nothing that goes to it over the network completes. PE 0
- * nevertheless comes back from a put_signal_nbi to it, and from a pe_quiet of PE 2 alone.
+ * nevertheless comes back from a put_signal_nbi to it, and from a pe_quiet of PE 2 alone; and
+ * while one of its threads waits for room in the queue to PE 1, another reaches PE 2.
  */
 #include "chorus/chorus.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BYTES = 8 << 20 }; /* more than sockets hold */
+enum { BYTES = 8 << 20 };         /* more than sockets hold */
+enum { PUTS = 2000, GETS = 100 }; /* more than a queue holds, and some */
 
 static void expect(int holds, const char *what)
 {
@@ -45,12 +49,41 @@ static void send_past_the_stopped(char *data, uint64_t *sig, pid_t pid)
     free(mine);
 }
 
+static bool is_flooded; /* atomic */
+
+static void *flood(void *data)
+{
+    static char mine[64 << 10];
+
+    for (int i = 0; i < PUTS; i++)
+        chorus_putmem_nbi(data, mine, sizeof(mine), 1);
+    __atomic_store_n(&is_flooded, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void reach_another_meanwhile(char *data, pid_t pid)
+{
+    pthread_t thread;
+
+    expect(kill(pid, SIGSTOP) == 0, "PE 1 cannot be stopped");
+    expect(pthread_create(&thread, NULL, flood, data) == 0, "no thread");
+    for (int i = 0; i < GETS; i++) {
+        (void)chorus_char_g(data, 2);
+        (void)usleep(500); /* so that the queue is full for most of them */
+    }
+    expect(!__atomic_load_n(&is_flooded, __ATOMIC_ACQUIRE), "the queue was never full");
+    expect(kill(pid, SIGCONT) == 0, "PE 1 cannot go on");
+    expect(pthread_join(thread, NULL) == 0, "no end of the thread");
+    chorus_quiet();
+}
+
 int main(void)
 {
+    int provided;
     uint64_t *sig, *pid;
     char *data;
 
-    if (chorus_init() != CHORUS_OK) return 2;
+    if (chorus_init_thread(CHORUS_THREAD_MULTIPLE, &provided) != CHORUS_OK) return 2;
     data = chorus_calloc(BYTES, 1);
     sig = chorus_calloc(1, sizeof(*sig));
     pid = chorus_calloc(1, sizeof(*pid));
@@ -63,6 +96,8 @@ int main(void)
         for (int i = 0; i < BYTES; i++)
             expect(data[i] == (char)(i % 251), "wrong data came with the signal");
     }
+    chorus_barrier_all();
+    if (chorus_my_pe() == 0) reach_another_meanwhile(data, (pid_t)*pid);
     chorus_barrier_all();
     chorus_finalize();
     return 0;

@@ -18,11 +18,13 @@
  * are. Operations of different contexts, or to different peers, are not ordered at all.
  *
  * Time. Posting does not wait for the peer, but where a queue is full it makes progress until
- * there is room or the link fails. Nothing is returned from posting: the first failure of a
- * link stays, and progress returns it from then on; operations to a failed link do nothing, and
- * is_sent and is_done are true of them, so that whoever waits comes back to progress.
+ * there is room or the link fails, and gives way to other threads meanwhile. Nothing is
+ * returned from posting: the first failure of a link stays, and progress returns it from then
+ * on; operations to a failed link do nothing, and is_sent and is_done are true of them, so that
+ * whoever waits comes back to progress.
  *
- * Threads: the caller holds a lock around every call.
+ * Threads: the caller holds a lock around every call. A network that waits for room releases it
+ * now and then, by give_way; what other threads post meanwhile may go first.
  */
 #ifndef CH_NET_H
 #define CH_NET_H
@@ -32,6 +34,7 @@
 #include "base/option.h"
 #include "transport/amo.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,7 +75,18 @@ struct ch_net_terms {
     struct ch_door *door;     /* this PE's own: woken after what arrived */
     const ptrdiff_t *maps;    /* [n]: from a peer\'s own address to where this PE has it mapped,
                                  for loop; CH_NET_NO_MAP: nowhere */
+    void (*give_way)(void *arg); /* release the caller's lock for a moment, yielding the core;
+                                    null: there are no other threads, so only yield it */
+    void *give_way_arg;
 };
+
+static inline void ch_net_give_way(const struct ch_net_terms *terms)
+{
+    if (terms->give_way != NULL)
+        terms->give_way(terms->give_way_arg);
+    else
+        (void)sched_yield();
+}
 
 struct ch_net_ops {
     const char *name; /* as users see it: "ofi" */

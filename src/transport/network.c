@@ -10,14 +10,15 @@
 #include "transport/network_state.h"
 #include "transport/transport.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* The control plane sees at once that a process has ended, and up to 1.1 s later than a network
- * that a host does not answer. Both together are less than the 5 s in which that is to be told.
- */
-#define DOUBT_NS (1300 * CH_NS_PER_MS)
+/* So long the control plane may take to say who was lost, which it sees as soon as a process has
+ * ended; twice that is the second in which it is to be known. */
+#define DOUBT_NS (500 * CH_NS_PER_MS)
 
 /* The first failure ends every wait of this PE. */
 void ch_network_fail(struct ch_network *network, const char *why)
@@ -58,8 +59,11 @@ void ch_network_settle(struct ch_network *network)
 {
     const uint64_t since_ns = __atomic_load_n(&network->doubt_at_ns, __ATOMIC_ACQUIRE);
 
-    if (since_ns != 0 && !has_failed(network) && ch_clock_ns() - since_ns > DOUBT_NS)
-        ch_network_fail(network, network->why_doubt);
+    if (since_ns == 0 || has_failed(network) || ch_clock_ns() - since_ns <= DOUBT_NS) return;
+    ch_network_fail(network, network->why_doubt);
+    /* Before this PE's end shows to others, who would take it for the cause. */
+    if (network->boot->ops->give_up != NULL)
+        network->boot->ops->give_up(network->boot, network->why_doubt);
 }
 
 bool ch_network_step(struct ch_network *network, bool *moved_out)
@@ -67,6 +71,7 @@ bool ch_network_step(struct ch_network *network, bool *moved_out)
     bool has_moved = false;
 
     if (pthread_mutex_trylock(&network->lock) != 0) return false;
+    network->has_posts = false;
     if (!has_failed(network) && network->doubt_at_ns == 0 &&
         network->ops->progress(network->net, &has_moved) != CHORUS_OK)
         doubt(network, ch_error_message());
@@ -96,18 +101,47 @@ static chorus_status make(struct ch_progress *self, bool *moved_out)
 
 static void leave(struct ch_progress *self)
 {
-    ch_pump_wake(of_progress(self));
+    ch_pump_leave(of_progress(self));
 }
 
 /* All operations are posted under the lock. */
 static void lock(struct ch_network *network)
 {
+    if (pthread_mutex_trylock(&network->lock) == 0) return;
+    (void)__atomic_add_fetch(&network->n_queued, 1, __ATOMIC_RELAXED);
     (void)pthread_mutex_lock(&network->lock);
+    (void)__atomic_sub_fetch(&network->n_queued, 1, __ATOMIC_RELAXED);
 }
 
 static void unlock(struct ch_network *network)
 {
     (void)pthread_mutex_unlock(&network->lock);
+}
+
+/* The lock is released, and what was posted goes out even if the PE does not come again. */
+static void posted(struct ch_network *network)
+{
+    const bool is_asleep = network->is_asleep;
+
+    network->has_posts = true;
+    network->is_asleep = false;
+    unlock(network);
+    if (is_asleep) ch_pump_wake(network);
+}
+
+/* See struct ch_net_terms. A thread that is queued takes longer to wake than this one would
+ * take to come back. */
+static void give_way(void *arg)
+{
+    const struct timespec rest = {.tv_nsec = 20 * CH_NS_PER_US};
+    struct ch_network *network = arg;
+
+    unlock(network);
+    if (__atomic_load_n(&network->n_queued, __ATOMIC_RELAXED) != 0)
+        (void)nanosleep(&rest, NULL);
+    else
+        (void)sched_yield();
+    lock(network);
 }
 
 typedef bool (*is_over_fn)(struct ch_net *net, uint32_t ctx, uint32_t pe);
@@ -151,7 +185,7 @@ chorus_status ch_network_put_nbi(struct ch_network *network, uint32_t ctx, uint3
 {
     lock(network);
     network->ops->put(network->net, ctx, pe, there, src, bytes);
-    unlock(network);
+    posted(network);
     return standing(network);
 }
 
@@ -173,7 +207,7 @@ chorus_status ch_network_put_signal(struct ch_network *network, uint32_t ctx, ui
     else
         network->ops->amo(network->net, ctx, pe, put->op, put->word, sizeof(*put->word),
                           put->value, 0, NULL);
-    unlock(network);
+    posted(network);
     return is_nbi ? standing(network) : wait_until(network, network->ops->is_sent, ctx, pe);
 }
 
@@ -182,7 +216,7 @@ chorus_status ch_network_get_nbi(struct ch_network *network, uint32_t ctx, uint3
 {
     lock(network);
     network->ops->get(network->net, ctx, pe, dst, there, bytes);
-    unlock(network);
+    posted(network);
     return standing(network);
 }
 
@@ -199,7 +233,7 @@ chorus_status ch_network_amo(struct ch_network *network, uint32_t ctx, uint32_t 
 {
     lock(network);
     network->ops->amo(network->net, ctx, pe, op, there, bytes, value, compare, fetched_out);
-    unlock(network);
+    posted(network);
     if (fetched_out == NULL) return standing(network);
     return wait_until(network, network->ops->is_done, ctx, pe);
 }
@@ -223,7 +257,7 @@ static void route_put(struct ch_route *route, void *there, const void *src, size
 
     lock(network);
     network->ops->put(network->net, CH_CTX_ALGORITHMS, remote->pe, there, src, bytes);
-    unlock(network);
+    posted(network);
 }
 
 static void route_say(struct ch_route *route, uint64_t *there, uint64_t value)
@@ -233,7 +267,7 @@ static void route_say(struct ch_route *route, uint64_t *there, uint64_t value)
 
     lock(network);
     network->ops->say(network->net, CH_CTX_ALGORITHMS, remote->pe, there, value);
-    unlock(network);
+    posted(network);
 }
 
 static chorus_status route_flush(struct ch_route *route)
@@ -432,8 +466,12 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
                                   const struct ch_options *options,
                                   struct ch_patience *patience, const struct ch_kinds *kinds)
 {
-    struct ch_net_terms terms = {
-        .options = options, .me = network->me, .n = network->n, .door = patience->door};
+    struct ch_net_terms terms = {.options = options,
+                                 .me = network->me,
+                                 .n = network->n,
+                                 .door = patience->door,
+                                 .give_way = give_way,
+                                 .give_way_arg = network};
 
     CH_TRY(map_peers(network, heap));
     CH_TRY(name_hosts(network));

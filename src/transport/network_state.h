@@ -27,6 +27,7 @@ struct ch_network {
     ptrdiff_t *maps;                  /* [n], see net.h */
     struct ch_remote_pe *remotes;     /* [n] */
     pthread_mutex_t lock;             /* around every call of ops but open and close */
+    uint32_t n_queued;                /* threads that wait for the lock; atomic */
     char why_not[CH_KIND_COUNT][256]; /* of kinds that were tried and do not serve; or "" */
     char why[256];                    /* of the failure */
     char why_doubt[256];  /* what the network found, while the control plane may know */
@@ -36,6 +37,8 @@ struct ch_network {
     pthread_t thread;
     bool has_thread;
     int stop_fd;        /* an eventfd: end, or look now */
+    bool has_posts;     /* since progress was last made; under the lock */
+    bool is_asleep;     /* the thread wants to be woken by the next post; under the lock */
     uint32_t is_idle;   /* the thread naps and wants to be woken when the PE leaves; atomic */
     uint32_t is_away;   /* the PE sleeps, and has not been at the network since; atomic */
     uint32_t is_ending; /* atomic */
@@ -55,6 +58,8 @@ void ch_network_settle(struct ch_network *network);
 CH_MUST_CHECK chorus_status ch_pump_start(struct ch_network *network);
 void ch_pump_stop(struct ch_network *network); /* a no-op where it was not started */
 /* The PE goes to sleep: step in. */
-void ch_pump_wake(struct ch_network *network);
+void ch_pump_leave(struct ch_network *network);
+/* Look now. */
+void ch_pump_wake(const struct ch_network *network);
 
 #endif /* CH_NETWORK_STATE_H */

@@ -18,10 +18,11 @@ struct ch_part {
 
 /* Zeroed at first; ch_parts_free at last. */
 struct ch_parts {
-    struct ch_part *all;
-    size_t n, last; /* the one that was found last */
+    struct ch_part *all; /* [n], by address; none overlaps another */
+    size_t n, last;      /* the one that was found last */
 };
 
+/* A pointer to a part is good until parts are added or removed. */
 CH_MUST_CHECK chorus_status ch_parts_add(struct ch_parts *parts, struct ch_part part);
 /* The one that begins at base, which is no part any more. False: there is none. */
 bool ch_parts_remove(struct ch_parts *parts, uintptr_t base, struct ch_part *part_out);

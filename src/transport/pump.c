@@ -4,9 +4,9 @@
  *
  * A PE that waits looks at its network all the time, and the thread would only be in its way.
  * So the thread naps as long as it sees that the PE was at the network since it last looked,
- * and otherwise sleeps until something arrives. A PE that is about to sleep ends the nap, and
- * there is none until it is back. Where PEs are bound to cores and some are left, the thread
- * runs on those.
+ * and otherwise sleeps until something arrives or is posted. A PE that is about to sleep ends
+ * the nap, and there is none until it is back. Where PEs are bound to cores and some are left,
+ * the thread runs on those.
  */
 #include "transport/network_state.h"
 
@@ -61,14 +61,28 @@ static void nap(struct ch_network *network)
     __atomic_store_n(&network->is_idle, 0, __ATOMIC_SEQ_CST);
 }
 
-static int watch(struct ch_network *network)
+/* Progress has found nothing: sleep until something arrives, or the PE posts something. What it
+ * posts next is then waited for, so that all goes out together. */
+static void sleep_long(struct ch_network *network)
 {
+    bool is_short;
     int fd;
 
     (void)pthread_mutex_lock(&network->lock);
     fd = network->ops->watch(network->net);
+    is_short = fd < 0 || network->has_posts;
+    network->is_asleep = !is_short;
     (void)pthread_mutex_unlock(&network->lock);
-    return fd;
+    if (is_short || network->doubt_at_ns != 0) {
+        (void)rest(network, fd, NAP_MS);
+        return;
+    }
+    (void)rest(network, fd, SLEEP_MS);
+    (void)pthread_mutex_lock(&network->lock);
+    is_short = network->has_posts;
+    network->is_asleep = false;
+    (void)pthread_mutex_unlock(&network->lock);
+    if (is_short) (void)rest(network, fd, NAP_MS);
 }
 
 static void *pump_main(void *arg)
@@ -88,9 +102,7 @@ static void *pump_main(void *arg)
             seen = visits;
             nap(network);
         } else if (ch_network_step(network, &has_moved) && !has_moved) {
-            const int fd = watch(network);
-
-            (void)rest(network, fd, fd < 0 || network->doubt_at_ns != 0 ? NAP_MS : SLEEP_MS);
+            sleep_long(network);
         } else {
             (void)sched_yield(); /* to whoever holds the lock, where PEs share cores */
         }
@@ -98,17 +110,17 @@ static void *pump_main(void *arg)
     return NULL;
 }
 
-static void wake(const struct ch_network *network)
+void ch_pump_wake(const struct ch_network *network)
 {
     const uint64_t one = 1;
 
     if (write(network->stop_fd, &one, sizeof(one)) < 0) return; /* full: it is awake anyway */
 }
 
-void ch_pump_wake(struct ch_network *network)
+void ch_pump_leave(struct ch_network *network)
 {
     __atomic_store_n(&network->is_away, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_exchange_n(&network->is_idle, 0, __ATOMIC_SEQ_CST)) wake(network);
+    if (__atomic_exchange_n(&network->is_idle, 0, __ATOMIC_SEQ_CST)) ch_pump_wake(network);
 }
 
 chorus_status ch_pump_start(struct ch_network *network)
@@ -130,7 +142,7 @@ void ch_pump_stop(struct ch_network *network)
 {
     if (network->has_thread) {
         __atomic_store_n(&network->is_ending, 1, __ATOMIC_RELEASE);
-        wake(network);
+        ch_pump_wake(network);
         (void)pthread_join(network->thread, NULL);
     }
     network->has_thread = false;

@@ -168,9 +168,9 @@ static void verbs_close(struct ch_net *net)
     for (uint32_t i = 0; i < net->n_ctxs; i++)
         free(net->by_ctx[i]);
     for (uint32_t i = 0; net->peers != NULL && i < net->terms.n; i++)
-        free(net->peers[i].places);
-    while (net->n_parts > 0)
-        ch_verbs_detach(net, net->parts[0].base);
+        ch_parts_free(&net->peers[i].places);
+    while (net->parts.n > 0)
+        ch_verbs_detach(net, (void *)net->parts.all[net->parts.n - 1].base);
     if (net->calls != NULL) (void)ibv_destroy_qp(net->calls);
     if (net->srq != NULL) (void)ibv_destroy_srq(net->srq);
     if (net->cq != NULL) (void)ibv_destroy_cq(net->cq);
@@ -184,7 +184,7 @@ static void verbs_close(struct ch_net *net)
     free(net->links);
     free(net->by_ctx);
     free(net->peers);
-    free(net->parts);
+    ch_parts_free(&net->parts);
     free(net);
 }
 

@@ -285,14 +285,18 @@ void ch_verbs_is_up(struct ch_net *net, struct ch_verbs_link *link)
 {
     struct ch_verbs_op *held = link->held;
     const uint32_t n = link->n_held;
+    bool was_replaying;
 
     if (link->stage != CH_VERBS_CALLING) return;
     link->stage = CH_VERBS_UP;
     link->held = NULL;
     link->n_held = 0;
     if (n > 0) net->n_calling--;
+    was_replaying = net->is_replaying;
+    net->is_replaying = true;
     for (uint32_t i = 0; i < n; i++)
         ch_verbs_do(net, link, &held[i]);
+    net->is_replaying = was_replaying;
     free(held);
     ch_verbs_answer(net, link);
 }

@@ -74,6 +74,13 @@ chorus_status ch_verbs_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_
     return CHORUS_OK;
 }
 
+static void release(struct ch_verbs_regions *regions)
+{
+    (void)ibv_dereg_mr(regions->strict);
+    if (regions->relaxed != NULL) (void)ibv_dereg_mr(regions->relaxed);
+    free(regions);
+}
+
 /*
  * Twice: under the strict key a write passes no other, and words have to be written so; under
  * the relaxed one writes of data may pass each other on the way through the host, which some
@@ -83,55 +90,51 @@ chorus_status ch_verbs_attach(struct ch_net *net, void *base, size_t bytes, uint
 {
     const unsigned access =
         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    struct ch_verbs_part part = {.base = base, .bytes = bytes};
-    struct ch_verbs_part *parts = realloc(net->parts, (net->n_parts + 1) * sizeof(*parts));
+    struct ch_verbs_regions *regions = calloc(1, sizeof(*regions));
+    chorus_status st;
 
-    if (parts == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of the heap");
-    net->parts = parts;
-    part.strict = ibv_reg_mr(net->pd, base, bytes, access);
-    if (part.strict == NULL) return ch_verbs_refuse_memory(net, bytes, errno);
+    if (regions == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of the heap");
+    regions->strict = ibv_reg_mr(net->pd, base, bytes, access);
+    if (regions->strict == NULL) {
+        st = ch_verbs_refuse_memory(net, bytes, errno);
+        free(regions);
+        return st;
+    }
     if (!net->device.is_software)
-        part.relaxed = ibv_reg_mr(net->pd, base, bytes, access | IBV_ACCESS_RELAXED_ORDERING);
+        regions->relaxed =
+            ibv_reg_mr(net->pd, base, bytes, access | IBV_ACCESS_RELAXED_ORDERING);
     (void)madvise(base, bytes, MADV_DOFORK);
-    parts[net->n_parts++] = part;
-    *key_out = (uint64_t)part.strict->rkey << 32 |
-               (part.relaxed != NULL ? part.relaxed : part.strict)->rkey;
+    st = ch_parts_add(&net->parts, (struct ch_part){.base = (uintptr_t)base,
+                                                    .bytes = bytes,
+                                                    .key = regions->strict->lkey,
+                                                    .handle = regions});
+    if (st != CHORUS_OK) {
+        release(regions);
+        return st;
+    }
+    *key_out =
+        CH_VERBS_KEYS(regions->strict->rkey,
+                      (regions->relaxed != NULL ? regions->relaxed : regions->strict)->rkey);
     return CHORUS_OK;
 }
 
 void ch_verbs_detach(struct ch_net *net, void *base)
 {
-    for (size_t i = 0; i < net->n_parts; i++) {
-        if (net->parts[i].base != base) continue;
-        (void)ibv_dereg_mr(net->parts[i].strict);
-        if (net->parts[i].relaxed != NULL) (void)ibv_dereg_mr(net->parts[i].relaxed);
-        net->parts[i] = net->parts[--net->n_parts];
-        return;
-    }
+    struct ch_part part;
+
+    if (ch_parts_remove(&net->parts, (uintptr_t)base, &part)) release(part.handle);
 }
 
 chorus_status ch_verbs_learn(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
                              uint64_t key)
 {
-    struct ch_verbs_peer *peer = &net->peers[pe];
-    struct ch_verbs_place *places =
-        realloc(peer->places, (peer->n_places + 1) * sizeof(*places));
-
-    if (places == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of PE %u's heap", pe);
-    peer->places = places;
-    places[peer->n_places++] =
-        (struct ch_verbs_place){there, bytes, (uint32_t)(key >> 32), (uint32_t)key};
-    return CHORUS_OK;
+    return ch_parts_add(&net->peers[pe].places,
+                        (struct ch_part){.base = (uintptr_t)there, .bytes = bytes, .key = key});
 }
 
 void ch_verbs_forget(struct ch_net *net, uint32_t pe, const char *there)
 {
-    struct ch_verbs_peer *peer = &net->peers[pe];
+    struct ch_part part;
 
-    for (size_t i = 0; i < peer->n_places; i++) {
-        if (peer->places[i].base != there) continue;
-        peer->places[i] = peer->places[--peer->n_places];
-        return;
-    }
+    (void)ch_parts_remove(&net->peers[pe].places, (uintptr_t)there, &part);
 }

@@ -87,11 +87,10 @@ static void serve(struct ch_net *net, struct ch_verbs_link *link,
                   const struct ch_verbs_mail *mail)
 {
     void *const word = (void *)(uintptr_t)mail->there;
-    const struct ch_verbs_part *part = ch_verbs_part_at(net, word);
 
-    if (part == NULL || (mail->bytes != 4 && mail->bytes != 8) ||
-        mail->there % mail->bytes != 0 || mail->op > CH_AMO_COMPARE_SWAP ||
-        link->made - link->sent == CH_VERBS_AMOS) {
+    if (ch_parts_find(&net->parts, (uintptr_t)word) == NULL ||
+        (mail->bytes != 4 && mail->bytes != 8) || mail->there % mail->bytes != 0 ||
+        mail->op > CH_AMO_COMPARE_SWAP || link->made - link->sent == CH_VERBS_AMOS) {
         ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM,
                       "it asked for atomic %u of %u bytes at %p, which is not of this PE",
                       mail->op, mail->bytes, word);

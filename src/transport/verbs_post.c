@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 
-#include <sched.h>
 #include <string.h>
 
 enum { SPINS = 64, LOOKS_AT_CLOCK = 256 };
@@ -32,8 +31,8 @@ static bool go_on(struct ch_net *net, struct ch_verbs_link *link, struct patienc
 
     (void)ch_verbs_progress(net, &moved);
     if (net->failed != CHORUS_OK) return false;
+    if (++p->looks % SPINS == 0 && !net->is_replaying) ch_net_give_way(&net->terms);
     if (moved) return true;
-    if (++p->looks % SPINS == 0) (void)sched_yield();
     if (p->looks % LOOKS_AT_CLOCK != 0) return true;
     if (p->start_ns == 0) p->start_ns = ch_clock_ns();
     if (__atomic_load_n(&net->terms.door->aborted, __ATOMIC_RELAXED) != 0)
@@ -94,39 +93,30 @@ static void post(struct ch_net *net, struct ch_verbs_link *link, struct ibv_send
     }
 }
 
-const struct ch_verbs_part *ch_verbs_part_at(const struct ch_net *net, const void *at)
+/* A copy, since other threads may add parts while this one waits for room. */
+static bool find_place(struct ch_net *net, struct ch_verbs_link *link, const char *there,
+                       struct ch_part *place_out)
 {
-    for (size_t i = 0; i < net->n_parts; i++)
-        if ((uintptr_t)at - (uintptr_t)net->parts[i].base < net->parts[i].bytes)
-            return &net->parts[i];
-    return NULL;
-}
+    const struct ch_part *place = ch_parts_find(&net->peers[link->pe].places, (uintptr_t)there);
 
-static const struct ch_verbs_place *place_at(struct ch_net *net, struct ch_verbs_link *link,
-                                             const char *there)
-{
-    const struct ch_verbs_peer *peer = &net->peers[link->pe];
-
-    for (size_t i = 0; i < peer->n_places; i++)
-        if ((uintptr_t)there - (uintptr_t)peer->places[i].base < peer->places[i].bytes)
-            return &peer->places[i];
-    ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "its memory at %p was not announced",
-                  (const void *)there);
-    return NULL;
+    if (place == NULL) {
+        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "its memory at %p was not announced",
+                      (const void *)there);
+        return false;
+    }
+    *place_out = *place;
+    return true;
 }
 
 /* Before any of it is touched. */
 static bool is_announced(struct ch_net *net, struct ch_verbs_link *link, const char *there,
                          size_t bytes)
 {
-    const char *const end = there + bytes;
+    const uintptr_t end = (uintptr_t)there + bytes;
+    struct ch_part place;
 
-    while (there < end) {
-        const struct ch_verbs_place *place = place_at(net, link, there);
-
-        if (place == NULL) return false;
-        there = place->base + place->bytes;
-    }
+    for (uintptr_t at = (uintptr_t)there; at < end; at = place.base + place.bytes)
+        if (!find_place(net, link, (const char *)at, &place)) return false;
     return true;
 }
 
@@ -136,32 +126,31 @@ static size_t least(size_t a, size_t b)
 }
 
 /* What one work request can carry, from or to `at`, which lies in `part` or in none. */
-static size_t stretch(const struct ch_net *net, const struct ch_verbs_part *part,
-                      const char *at, const struct ch_verbs_place *place, const char *there,
-                      size_t bytes)
+static size_t stretch(const struct ch_net *net, const struct ch_part *part, const char *at,
+                      const struct ch_part *place, const char *there, size_t bytes)
 {
-    bytes = least(bytes, (size_t)(place->base + place->bytes - there));
+    bytes = least(bytes, place->base + place->bytes - (uintptr_t)there);
     if (part == NULL) return least(bytes, CH_VERBS_PIECE_BYTES);
     bytes = least(bytes, net->device.port_attr.max_msg_sz);
-    return least(bytes, (size_t)(part->base + part->bytes - at));
+    return least(bytes, part->base + part->bytes - (uintptr_t)at);
 }
 
 static bool put(struct ch_net *net, struct ch_verbs_link *link, char *there, const char *src,
                 size_t bytes, size_t *done_out)
 {
-    const struct ch_verbs_place *place = place_at(net, link, there);
-    const struct ch_verbs_part *part = ch_verbs_part_at(net, src);
+    const struct ch_part *part = ch_parts_find(&net->parts, (uintptr_t)src);
+    struct ch_part place;
     struct ch_verbs_slot slot = {0};
     struct ibv_sge sge = {.addr = (uintptr_t)src};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
 
-    if (place == NULL) return false;
-    bytes = stretch(net, part, src, place, there, bytes);
+    if (!find_place(net, link, there, &place)) return false;
+    bytes = stretch(net, part, src, &place, there, bytes);
     sge.length = (uint32_t)bytes;
     if (bytes <= net->inline_bytes) {
         wr.send_flags = IBV_SEND_INLINE;
     } else if (part != NULL) {
-        sge.lkey = part->strict->lkey;
+        sge.lkey = (uint32_t)part->key;
         slot.is_signaled = true;
     } else {
         slot.piece = take_piece(net, link);
@@ -172,7 +161,7 @@ static bool put(struct ch_net *net, struct ch_verbs_link *link, char *there, con
         sge.lkey = net->pool_mr->lkey;
     }
     wr.wr.rdma.remote_addr = (uintptr_t)there;
-    wr.wr.rdma.rkey = place->relaxed;
+    wr.wr.rdma.rkey = CH_VERBS_RELAXED(place.key);
     if (!wait_room(net, link)) return false;
     post(net, link, &wr, slot);
     if (slot.is_signaled && slot.piece == NULL) link->lent = link->posted;
@@ -183,17 +172,17 @@ static bool put(struct ch_net *net, struct ch_verbs_link *link, char *there, con
 static bool get(struct ch_net *net, struct ch_verbs_link *link, char *dst, const char *there,
                 size_t bytes, size_t *done_out)
 {
-    const struct ch_verbs_place *place = place_at(net, link, there);
-    const struct ch_verbs_part *part = ch_verbs_part_at(net, dst);
+    const struct ch_part *part = ch_parts_find(&net->parts, (uintptr_t)dst);
+    struct ch_part place;
     struct ch_verbs_slot slot = {.is_signaled = true};
     struct ibv_sge sge = {.addr = (uintptr_t)dst};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
 
-    if (place == NULL) return false;
-    bytes = stretch(net, part, dst, place, there, bytes);
+    if (!find_place(net, link, there, &place)) return false;
+    bytes = stretch(net, part, dst, &place, there, bytes);
     sge.length = (uint32_t)bytes;
     if (part != NULL) {
-        sge.lkey = part->strict->lkey;
+        sge.lkey = (uint32_t)part->key;
     } else {
         slot.piece = take_piece(net, link);
         if (slot.piece == NULL) return false;
@@ -203,7 +192,7 @@ static bool get(struct ch_net *net, struct ch_verbs_link *link, char *dst, const
         sge.lkey = net->pool_mr->lkey;
     }
     wr.wr.rdma.remote_addr = (uintptr_t)there;
-    wr.wr.rdma.rkey = place->strict;
+    wr.wr.rdma.rkey = CH_VERBS_STRICT(place.key);
     if (!wait_room(net, link)) return false;
     post(net, link, &wr, slot);
     *done_out = bytes;
@@ -244,7 +233,7 @@ static void amo(struct ch_net *net, struct ch_verbs_link *link, const struct ch_
  */
 static void say(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
 {
-    const struct ch_verbs_place *place;
+    struct ch_part place;
     struct ibv_sge sge = {.addr = (uintptr_t)&op->value, .length = sizeof(op->value)};
     struct ibv_send_wr wr = {.sg_list = &sge,
                              .num_sge = 1,
@@ -259,10 +248,9 @@ static void say(struct ch_net *net, struct ch_verbs_link *link, const struct ch_
         amo(net, link, &set);
         return;
     }
-    place = place_at(net, link, op->there);
-    if (place == NULL || !wait_room(net, link)) return;
+    if (!find_place(net, link, op->there, &place) || !wait_room(net, link)) return;
     wr.wr.rdma.remote_addr = (uintptr_t)op->there;
-    wr.wr.rdma.rkey = place->strict;
+    wr.wr.rdma.rkey = CH_VERBS_STRICT(place.key);
     post(net, link, &wr, (struct ch_verbs_slot){0});
 }
 

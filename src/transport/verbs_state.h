@@ -4,6 +4,7 @@
 #define CH_VERBS_STATE_H
 
 #include "transport/net.h"
+#include "transport/parts.h"
 #include "transport/verbs_device.h"
 
 #include <infiniband/verbs.h>
@@ -60,22 +61,18 @@ struct ch_verbs_mail {
     uint64_t there, value, compare;
 };
 
-struct ch_verbs_part { /* of the own memory */
-    char *base;
-    size_t bytes;
+/* Of a part of the own memory, whose key is the local one: the handle. Of a peer's, the key is
+ * that which CH_VERBS_STRICT and CH_VERBS_RELAXED take apart. */
+struct ch_verbs_regions {
     struct ibv_mr *strict, *relaxed; /* relaxed: writes to it may pass each other; or null */
 };
-
-struct ch_verbs_place { /* of a peer's memory */
-    const char *base;
-    size_t bytes;
-    uint32_t strict, relaxed; /* remote keys */
-};
+#define CH_VERBS_KEYS(strict, relaxed) ((uint64_t)(strict) << 32 | (relaxed))
+#define CH_VERBS_STRICT(key) ((uint32_t)((key) >> 32))
+#define CH_VERBS_RELAXED(key) ((uint32_t)(key))
 
 struct ch_verbs_peer {
     struct ch_verbs_card card;
-    struct ch_verbs_place *places;
-    size_t n_places;
+    struct ch_parts places; /* its memory */
 };
 
 /* An operation, as it was asked for. */
@@ -144,8 +141,7 @@ struct ch_net {
     char *free_pieces[CH_VERBS_PIECES];
     uint32_t n_free_pieces;
 
-    struct ch_verbs_part *parts;
-    size_t n_parts;
+    struct ch_parts parts;
     struct ch_verbs_peer *peers; /* [n]; null before meet */
 
     struct ch_verbs_link **links; /* by index */
@@ -155,6 +151,7 @@ struct ch_net {
     uint32_t n_unread;  /* work requests that asked for a completion, not read yet */
     uint32_t n_calling; /* links with operations that wait for them */
     uint32_t n_owing;   /* answers that wait for room */
+    bool is_replaying;  /* what a link held is posted: nothing may go before it */
 
     chorus_status failed;
     char why[256];
@@ -198,7 +195,6 @@ void ch_verbs_do(struct ch_net *net, struct ch_verbs_link *link, const struct ch
 void ch_verbs_flush(struct ch_net *net, struct ch_verbs_link *link);
 /* Answers that found no room. */
 void ch_verbs_answer(struct ch_net *net, struct ch_verbs_link *link);
-const struct ch_verbs_part *ch_verbs_part_at(const struct ch_net *net, const void *at);
 
 /* --- verbs_memory.c --- */
 /* Why memory could not be registered. */

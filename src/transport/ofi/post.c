@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +26,7 @@ static bool may_wait(struct ch_net *net, uint32_t pe, uint32_t steps, uint64_t *
             ch_ofi_fail(net, pe, FI_ECANCELED, "the job is ending");
         else if (timeout != 0 && now - *start_ns > timeout)
             ch_ofi_fail(net, pe, FI_ETIMEDOUT, "it takes no messages; is it stopped?");
-        (void)sched_yield();
+        ch_net_give_way(&net->terms);
     }
     return !net->links[pe].has_failed;
 }
@@ -222,17 +221,19 @@ static void transfer(struct ch_net *net, uint32_t ctx, uint32_t pe, uintptr_t th
     char *at = memory;
 
     while (bytes != 0 && !link->has_failed) {
-        const struct ch_part *part = ch_parts_find(&link->parts, there);
+        const struct ch_part *found = ch_parts_find(&link->parts, there);
+        struct ch_part part; /* other threads may add some while this one waits for room */
         size_t here;
 
-        if (part == NULL) {
+        if (found == NULL) {
             ch_ofi_fail(net, pe, FI_EINVAL, "what it attached does not hold the address");
             return;
         }
-        here = part->bytes - (there - part->base);
+        part = *found;
+        here = part.bytes - (there - part.base);
         if (here > bytes) here = bytes;
         if (here > most) here = most;
-        bulk(net, ctx, pe, part, there, (struct iovec){at, here}, is_put);
+        bulk(net, ctx, pe, &part, there, (struct iovec){at, here}, is_put);
         there += here;
         at += here;
         bytes -= here;

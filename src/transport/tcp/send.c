@@ -5,7 +5,6 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -64,7 +63,7 @@ struct ch_tcp_slot *ch_tcp_slot_new(struct ch_net *net, struct ch_tcp_link *link
         ch_tcp_step(net);
         if (steps % STEPS_PER_YIELD != 0) continue;
         give_up_late(net, link, &start_ns);
-        (void)sched_yield();
+        ch_net_give_way(&net->terms);
     }
     if (is_over(link)) return NULL;
     slot = append(link);
