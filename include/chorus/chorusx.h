@@ -291,6 +291,36 @@ CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
 CHORUS_API void *chorusx_buffer_register_symmetric(void *addr, size_t bytes);
 CHORUS_API int chorusx_buffer_unregister_symmetric(void *object);
 
+/* What chorusx_pool_malloc and chorusx_pool_free did: bytes is 0 for a block that was freed. */
+typedef struct chorusx_pool_note {
+    void *ptr;
+    size_t bytes;
+} chorusx_pool_note;
+
+/**
+ * Symmetric memory by the signatures that PyTorch's CUDAPluggableAllocator expects. Freeing
+ * only notes the block; the program takes the notes, and gives back by chorus_free what all PEs
+ * noted.
+ *
+ * @param bytes      of the block; the same on every PE
+ * @param device     not used: blocks are where the symmetric heap is
+ * @param stream     not used
+ * @param ptr        what chorusx_pool_malloc gave
+ * @param notes_out  [out] the oldest notes that nobody has taken, at most `most` of them
+ * @param most       entries of notes_out
+ *
+ * Collective: chorusx_pool_malloc as chorus_malloc; the others no, any PE.
+ * Threads:    chorusx_pool_malloc as chorus_malloc; the others any.
+ * Ordering:   chorusx_pool_malloc is a barrier over the job.
+ * Errors:     null, as of chorus_malloc; the number of notes, 0 if there are none. Blocks freed
+ *             after chorus_finalize are not noted.
+ * Source:     torch.cuda.memory.CUDAPluggableAllocator.
+ * Since:      0.1
+ */
+CHORUS_API void *chorusx_pool_malloc(ptrdiff_t bytes, int device, void *stream);
+CHORUS_API void chorusx_pool_free(void *ptr, ptrdiff_t bytes, int device, void *stream);
+CHORUS_API size_t chorusx_pool_take(chorusx_pool_note *notes_out, size_t most);
+
 /* --- teams ------------------------------------------------------------------------------ */
 /**
  * Make a team of any PEs of another, in any order.
@@ -857,6 +887,21 @@ typedef struct chorusx_call {
  * Since:      0.1
  */
 CHORUS_API int chorusx_collective(const chorusx_call *call, chorus_stream_t stream);
+
+/**
+ * Get the plan that this very call would have, without making it: whether its buffers overlap,
+ * or lie outside the symmetric heap, counts as in the call.
+ *
+ * @param call      borrowed; as of chorusx_collective
+ * @param plan_out  [out] the plan; with call->algo, what it names
+ *
+ * Collective: no, any PE; every PE of the team gets the same answer for the same call.
+ * Threads:    any, as chorusx_explain.
+ * Ordering:   implies no barrier.
+ * Errors:     ERR_ARG as of the call; ERR_UNSUPPORTED where no algorithm serves it, with the
+ * reason. Source:     own, see chorusx_explain. Since:      0.1
+ */
+CHORUS_API int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out);
 
 /* A collective call, for profilers. Pointers are valid until the tracer returns. */
 typedef struct chorusx_trace_event {

@@ -199,6 +199,7 @@ def heap_struct():
 
 
 _device = []  # of the heap, once it is known: it never changes within a job
+of_device = {}  # what other modules remember of calls on it
 
 
 def heap_device():
@@ -213,6 +214,7 @@ def heap_device():
 def forget_device():
     """After finalize."""
     _device.clear()
+    of_device.clear()
 
 
 def _shape_of(shape, count=None):

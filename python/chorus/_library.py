@@ -75,6 +75,10 @@ class PlanStruct(ctypes.Structure):
                 ("radix", c_int), ("rule", ctypes.c_char * 256)]
 
 
+class PoolNote(ctypes.Structure):
+    _fields_ = [("ptr", c_void), ("bytes", c_size)]
+
+
 class HeapInfoStruct(ctypes.Structure):
     _fields_ = [(name, c_size) for name in (
         "reserved_bytes", "committed_bytes", "used_bytes", "free_bytes", "largest_free_bytes",
@@ -93,6 +97,8 @@ def _load():
         "chorus_ptr": (c_void, c_void, c_int),
         "chorusx_strerror": (ctypes.c_char_p, c_int), "chorusx_last_error": (ctypes.c_char_p,),
         "chorusx_collective": (c_int, ctypes.POINTER(Call), c_void),
+        "chorusx_explain_call": (c_int, ctypes.POINTER(Call), ctypes.POINTER(PlanStruct)),
+        "chorusx_pool_take": (c_size, ctypes.POINTER(PoolNote), c_size),
         "chorus_team_sync": (c_int, ctypes.c_int32), "chorus_barrier": (c_int, ctypes.c_int32),
         "chorusx_team_sync_on_stream": (c_int, ctypes.c_int32, c_void),
         "chorusx_barrier_on_stream": (c_int, ctypes.c_int32, c_void),

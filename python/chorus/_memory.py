@@ -13,11 +13,13 @@ import collections
 import ctypes
 
 from . import _lists
-from ._library import Call, Error, HeapFullError, call, check, last_message, lib, require
+from ._library import (Call, Error, HeapFullError, PoolNote, call, check, last_message, lib,
+                       require)
 
 WORD_BITS = 64
 ROUND_WORDS = 8  # words of notes that PEs compare at once
 ROUND_BYTES = 8 * ROUND_WORDS
+NOTES = 256  # of PyTorch's allocator that are taken at once
 
 
 class Block:
@@ -48,6 +50,7 @@ class Memory:
         self.noted = collections.deque()  # numbers of blocks that were collected here
         self.dropped = set()              # the same, taken from there
         self.live = {}                    # number to (address, bytes), alike on all PEs
+        self.pooled = {}                  # address to number, of blocks of PyTorch's allocator
         self.next_number = 0
         self.scratch = None               # symmetric: what this PE says, then what all say
 
@@ -82,6 +85,7 @@ class Memory:
         """Collective: give back what was collected on every PE; gives how many blocks."""
         while self.noted:
             self.dropped.add(self.noted.popleft())
+        self.take_notes()
         if not self.live:
             return 0
         numbers = list(self.live)
@@ -95,6 +99,19 @@ class Memory:
                 freed += 1
         return freed
 
+    def take_notes(self):
+        """Blocks that PyTorch's allocator made and freed since, see chorus.torch.pool."""
+        notes, taken = (PoolNote * NOTES)(), NOTES
+        while taken == NOTES:
+            taken = lib.chorusx_pool_take(notes, NOTES)
+            for note in notes[:taken]:
+                if note.bytes:
+                    self.live[self.next_number] = (note.ptr, note.bytes)
+                    self.pooled[note.ptr] = self.next_number
+                    self.next_number += 1
+                elif note.ptr in self.pooled:
+                    self.dropped.add(self.pooled.pop(note.ptr))
+
     def _scratch(self):
         if self.scratch is None:
             self.scratch = call(lib.chorus_malloc, 2 * ROUND_BYTES)
@@ -106,8 +123,8 @@ class Memory:
         """The bits that are set on every PE."""
         scratch = self._scratch()
         me = lib.chorus_my_pe()
-        note = mine.to_bytes(ROUND_BYTES, "little")
-        call(lib.chorus_putmem, scratch, note, ROUND_BYTES, me)
+        said = mine.to_bytes(ROUND_BYTES, "little")
+        call(lib.chorus_putmem, scratch, said, ROUND_BYTES, me)
         call(lib.chorus_quiet)
         check(lib.chorusx_collective(ctypes.byref(Call(
             coll=_lists.COLLS["reduce"], team=0, dest=scratch + ROUND_BYTES,

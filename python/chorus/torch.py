@@ -10,6 +10,8 @@ Operators are out of place, take ordinary tensors on the device of the heap, run
 stream of CUDA (on a host they return when they have run), have gradients where that makes sense,
 and are traced by torch.compile(fullgraph=True). A group is named: "" is all PEs of the job, others
 are named by `group`. Every PE of a group calls the same operators in the same order.
+
+`pool` makes tensors symmetric, `enable` has functional collectives of torch.distributed served.
 """
 from __future__ import annotations
 
@@ -20,9 +22,14 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from . import _array, _collective, _dtype
+from . import _array, _collective, _direct, _dtype
 from ._library import ArgumentError, require
 from ._team import WORLD, Team
+from ._torch_functional import FallbackWarning, disable, enable, fallbacks
+from ._torch_pool import pool
+
+__all__ = ["FallbackWarning", "all_gather", "all_reduce", "all_to_all_single", "barrier", "broadcast",
+           "disable", "empty", "enable", "fallbacks", "group", "pool", "reduce_scatter"]
 
 _groups = {"": WORLD}
 
@@ -37,11 +44,19 @@ def group(name: str, team: Team) -> str:
 
 
 def _team(function, name):
-    require(function)
-    if name not in _groups:
+    team = _groups.get(name)
+    if team is None:
+        require(function)
         raise ArgumentError(f"{function}: no group is named {name!r}; name a team by "
                             "chorus.torch.group")
-    return _groups[name]
+    return team
+
+
+def _plain(tensor):
+    """Elements that lie one after another, as they are."""
+    if not tensor.is_contiguous():
+        tensor = tensor.contiguous()
+    return tensor.resolve_conj().resolve_neg() if tensor.is_complex() else tensor
 
 
 def _stream():
@@ -49,6 +64,11 @@ def _stream():
     if _array.heap_device() < 0:
         return None
     return torch.cuda.current_stream().cuda_stream
+
+
+def _has_rows(function, tensor):
+    if tensor.dim() == 0:
+        raise ArgumentError(f"{function}: input has no dimension; expected one or more")
 
 
 def _rows(function, tensor, n):
@@ -68,7 +88,7 @@ def empty(shape, dtype=torch.float32) -> Tensor:
 def _is_plain(tensor):
     """Does nobody watch: the compiler, autograd, a mode or a transform of functions?"""
     return (not torch.compiler.is_compiling() and type(tensor) is Tensor
-            and not (tensor.requires_grad and torch.is_grad_enabled())
+            and not (tensor.requires_grad and torch.is_grad_enabled()) and not tensor.is_neg()
             and not torch._C._len_torch_dispatch_stack()
             and not torch._C._are_functorch_transforms_active())
 
@@ -91,8 +111,8 @@ def _operator(implementation):
 @_operator
 def all_reduce(input: Tensor, op: str = "sum", group: str = "") -> Tensor:
     """The tensors of all PEs combined: op is "sum", "prod", "min", "max", "and", "or", "xor"."""
-    team, input = _team("all_reduce", group), input.contiguous()
-    return _collective.reduce(torch.empty_like(input), input, op, team, _stream())
+    team, input = _team("all_reduce", group)._handle, _plain(input)
+    return _direct.combine("reduce", op, team, torch.empty_like(input), input, input.numel())
 
 
 @all_reduce.register_fake
@@ -104,23 +124,25 @@ def _(input, op="sum", group=""):
 @_operator
 def all_gather(input: Tensor, group: str = "") -> Tensor:
     """The tensors of all PEs, one after another along the first dimension."""
-    team, input = _team("all_gather", group), input.contiguous()
+    team, input = _team("all_gather", group), _plain(input)
+    _has_rows("all_gather", input)
     out = input.new_empty((team.n_pes * input.shape[0], *input.shape[1:]))
-    return _collective.fcollect(out, input, team, _stream())
+    return _direct.move("fcollect", team._handle, out, input, input.numel())
 
 
 @all_gather.register_fake
 def _(input, group=""):
     n = _team("all_gather", group).n_pes
+    _has_rows("all_gather", input)
     return input.new_empty((n * input.shape[0], *input.shape[1:]))
 
 
 @_operator
 def reduce_scatter(input: Tensor, op: str = "sum", group: str = "") -> Tensor:
     """This PE's block, along the first dimension, of the tensors of all PEs combined."""
-    team, input = _team("reduce_scatter", group), input.contiguous()
+    team, input = _team("reduce_scatter", group), _plain(input)
     out = input.new_empty((_rows("reduce_scatter", input, team.n_pes), *input.shape[1:]))
-    return _collective.reducescatter(out, input, op, team, _stream())
+    return _direct.combine("reducescatter", op, team._handle, out, input, out.numel())
 
 
 @reduce_scatter.register_fake
@@ -133,8 +155,8 @@ def _(input, op="sum", group=""):
 @_operator
 def broadcast(input: Tensor, root: int = 0, group: str = "") -> Tensor:
     """The tensor of root, on every PE."""
-    team, input = _team("broadcast", group), input.contiguous()
-    return _collective.broadcast(torch.empty_like(input), input, root, team, _stream())
+    team, input = _team("broadcast", group)._handle, _plain(input)
+    return _direct.broadcast(team, torch.empty_like(input), input, input.numel(), root)
 
 
 @broadcast.register_fake
@@ -165,11 +187,12 @@ def all_to_all_single(input: Tensor, output_split_sizes: Optional[Sequence[int]]
     the longest of any two PEs; without `longest` a reduction finds it, which waits for the device, so
     that such a call cannot be captured in a CUDA graph."""
     function = "all_to_all_single"
-    team, input = _team(function, group), input.contiguous()
+    team, input = _team(function, group), _plain(input)
     n = team.n_pes
     if output_split_sizes is None and input_split_sizes is None:
         _rows(function, input, n)
-        return _collective.alltoall(torch.empty_like(input), input, team, _stream())
+        return _direct.move("alltoall", team._handle, torch.empty_like(input), input,
+                            input.numel() // n)
     if output_split_sizes is None or input_split_sizes is None:
         raise ArgumentError(f"{function}: only one of output_split_sizes and input_split_sizes is "
                             "given; expected both or neither")

@@ -28,6 +28,13 @@ struct ch_ctx_slot {
     ch_team_handle team;
 };
 
+/* What the allocator of another library did, until the program takes it; see pool.c. */
+struct ch_pool {
+    pthread_mutex_t lock; /* guards the notes, of which the first is the oldest */
+    struct chorusx_pool_note *notes;
+    size_t count, room;
+};
+
 struct ch_context {
     struct ch_options options;
     struct ch_boot *boot;
@@ -45,6 +52,7 @@ struct ch_context {
     bool keeps_lines;                /* the link between GPUs, if so */
     struct ch_stream_entry *streams; /* all of this PE's, see stream.c */
     struct ch_buffer *buffers;       /* memory of the program in the heap, see buffer.c */
+    struct ch_pool pool;
     int thread_level;
     pthread_t owner; /* the thread that made it */
     struct ch_ctx_slot ctxs[CH_CTX_SLOTS];
@@ -127,6 +135,9 @@ void ch_streams_close(struct ch_context *context);
 
 /* Give the program's memory back to it. */
 void ch_buffers_close(struct ch_context *context);
+
+void ch_pool_open(struct ch_pool *pool);
+void ch_pool_close(struct ch_pool *pool);
 
 /* What chorus_finalize does, for the PE this thread runs for. */
 CH_MUST_CHECK chorus_status ch_finish(const char *function);

@@ -121,3 +121,19 @@ int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chor
     request.bytes = bytes;
     return ch_inquiry_plan(context, &request, plan_out);
 }
+
+int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out)
+{
+    const struct ch_args args = {.function = __func__, .call = call};
+    struct ch_context *context;
+    struct ch_team *team;
+    struct ch_request request;
+    uint32_t facts;
+
+    CH_TRY(ch_context_require(__func__, &context));
+    CH_TRY(ch_error_in(__func__, ch_team_get(context->teams, call->team, &team)));
+    CH_TRY(ch_check_call(context, &args, team, &facts));
+    if (call->algo != NULL) return ch_inquiry_forced(call, plan_out);
+    request = ch_request_of(context, team, call, facts);
+    return ch_inquiry_plan(context, &request, plan_out);
+}

@@ -141,6 +141,7 @@ chorus_status ch_context_open(const struct ch_options *options, struct ch_boot *
     context->boot = boot;
     context->thread_level = thread_level;
     context->owner = pthread_self();
+    ch_pool_open(&context->pool);
     status = open_segments_and_teams(context);
     if (status != CHORUS_OK) {
         ch_context_close(context);
@@ -163,5 +164,6 @@ void ch_context_close(struct ch_context *context)
     ch_heap_close(context->heap);
     ch_select_close(context->select);
     context->boot->ops->close(context->boot);
+    ch_pool_close(&context->pool);
     free(context);
 }
