@@ -97,7 +97,7 @@ int chorus_team_get_config(chorus_team_t team, long config_mask, chorus_team_con
 int chorus_team_translate_pe(chorus_team_t src_team, int src_pe, chorus_team_t dest_team)
 {
     struct ch_context *context;
-    struct ch_team *from, *to;
+    struct ch_team *from = NULL, *to = NULL;
 
     if (find(__func__, src_team, &context, &from) != CHORUS_OK ||
         find(__func__, dest_team, &context, &to) != CHORUS_OK)
