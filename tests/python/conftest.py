@@ -13,7 +13,7 @@ IS_PE = "CHORUS_BOOT_FD" in os.environ
 @pytest.fixture(scope="session", autouse=True)
 def job():
     if IS_PE:
-        chorus.init(heap="host")
+        chorus.init(heap=os.environ.get("CHORUS_TEST_HEAP", "host"))
 
 
 def pytest_sessionfinish(session, exitstatus):
