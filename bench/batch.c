@@ -53,9 +53,12 @@ static struct ch_data data_of(const struct ch_batch *batch, uint32_t k)
 static bool gets(const struct ch_batch *batch, const struct ch_entrant *entrant,
                  const struct ch_data *data)
 {
-    const bool is_root = batch->work->coll == CH_SWEEP_broadcast && data->me == data->root;
+    const enum ch_sweep_coll coll = batch->work->coll;
+    const bool is_root = data->me == data->root;
 
-    return !is_root || (batch->backend->root_gets && !entrant->is_peer);
+    if (coll == CH_SWEEP_gather || coll == CH_SWEEP_reduce_to) return is_root;
+    return !is_root || coll != CH_SWEEP_broadcast ||
+           (batch->backend->root_gets && !entrant->is_peer);
 }
 
 /* Of calls that share a slot the last one's data is there: the first such call of a batch. */

@@ -17,6 +17,10 @@
 /* How often a PE outside of the team looks whether the sweep is over. */
 #define LOOK_NS 10000000
 
+struct blocks {
+    size_t counts[CH_SWEEP_PES_MAX], offsets[CH_SWEEP_PES_MAX]; /* elements */
+};
+
 /* One program, one sweep: what the backend's functions work on. */
 static struct {
     const struct ch_sweep_options *options;
@@ -83,8 +87,23 @@ static int call_barrier(const struct ch_work *work)
     return is_sync ? chorus_team_sync(job.team) : chorus_barrier(job.team);
 }
 
+/* Blocks of alltoallv, all alike; those of the last count, since one count is timed at a time.
+ */
+static const struct blocks *blocks_of(const struct ch_work *work)
+{
+    static struct blocks blocks;
+
+    if (blocks.counts[0] == work->count) return &blocks;
+    for (uint32_t pe = 0; pe < job.pes; pe++) {
+        blocks.counts[pe] = work->count;
+        blocks.offsets[pe] = pe * work->count;
+    }
+    return &blocks;
+}
+
 static int call(const struct ch_work *work, void *dest, const void *source, uint32_t root)
 {
+    const struct blocks *const blocks = blocks_of(work);
     const chorusx_call values = {
         .coll = (chorus_coll)work->coll, /* sync is never forced, so never comes here */
         .team = job.team,
@@ -97,6 +116,12 @@ static int call(const struct ch_work *work, void *dest, const void *source, uint
         .algo = work->algo,
         .ctas = work->ctas,
         .radix = job.options->radix,
+        .dst = 1, /* of alltoalls, whose elements lie side by side here */
+        .sst = 1,
+        .dest_counts = blocks->counts,
+        .dest_offsets = blocks->offsets,
+        .source_counts = blocks->counts,
+        .source_offsets = blocks->offsets,
     };
     int code;
 

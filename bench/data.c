@@ -9,11 +9,10 @@
 
 /* --- moved data: random bytes ------------------------------------------------------------- */
 
-/* The stream that `from` sends to `to`; of the collectives here only alltoall tells PEs apart.
- */
+/* The stream that `from` sends to `to`: the same for all, where a source has one block. */
 static uint64_t stream_seed(const struct ch_data *data, uint32_t from, uint32_t to)
 {
-    const uint64_t target = data->work->coll == CH_SWEEP_alltoall ? to : 0;
+    const uint64_t target = ch_work_is_to_each(data->work->coll) ? to : 0;
 
     return ch_random(data->seed, ((uint64_t)from << 32) | target);
 }
@@ -83,6 +82,22 @@ static uint16_t bits16(int64_t value, unsigned fraction_bits, unsigned bias)
 #define SAME_HALF(a, b) ((a).bits == (b).bits)
 #define SAME_COMPLEX(a, b) ((a) == (b))
 
+/* Element i of PEs from 0 to `of`, combined: of all of them, or their sum. */
+static struct ch_number combined(const struct ch_terms *terms, uint64_t i, uint32_t of)
+{
+    struct ch_number all = {0, 0};
+
+    if (of == terms->pes) return ch_terms_out(terms, i);
+    for (uint32_t pe = 0; pe < of; pe++) {
+        const struct ch_number number =
+            ch_terms_in(terms, i, (uint32_t)((pe + i) % terms->pes));
+
+        all.re += number.re;
+        all.im += number.im;
+    }
+    return all;
+}
+
 #define X(T, ctype, class, bytes)                                                           \
     static void fill_##T(const struct ch_terms *terms, uint32_t me, size_t count, void *at) \
     {                                                                                       \
@@ -95,14 +110,14 @@ static uint16_t bits16(int64_t value, unsigned fraction_bits, unsigned bias)
             if (++turn == terms->pes) turn = 0;                                             \
         }                                                                                   \
     }                                                                                       \
-    static uint64_t wrong_##T(const struct ch_terms *terms, size_t first, size_t count,     \
-                              const void *at)                                               \
+    static uint64_t wrong_##T(const struct ch_terms *terms, uint32_t of, size_t first,      \
+                              size_t count, const void *at)                                 \
     {                                                                                       \
         const ctype *const got = at;                                                        \
         uint64_t wrong = 0;                                                                 \
                                                                                             \
         for (size_t i = 0; i < count; i++) {                                                \
-            const struct ch_number number = ch_terms_out(terms, first + i);                 \
+            const struct ch_number number = combined(terms, first + i, of);                 \
             const ctype want = MAKE_##class(T, ctype, number);                              \
             if (!SAME_##class(got[i], want)) wrong++;                                       \
         }                                                                                   \
@@ -113,7 +128,8 @@ CHORUS_TYPE_LIST(X)
 
 static const struct {
     void (*fill)(const struct ch_terms *terms, uint32_t me, size_t count, void *at);
-    uint64_t (*wrong)(const struct ch_terms *terms, size_t first, size_t count, const void *at);
+    uint64_t (*wrong)(const struct ch_terms *terms, uint32_t of, size_t first, size_t count,
+                      const void *at);
 } typed[CHORUS_TYPE_COUNT] = {
 #define X(T, ctype, class, bytes) {fill_##T, wrong_##T},
     CHORUS_TYPE_LIST(X)
@@ -126,10 +142,11 @@ void ch_data_fill(const struct ch_data *data, void *source)
 {
     const struct ch_work *const work = data->work;
     const size_t block = work->count * ch_sweep_type_bytes[work->type];
-    const uint32_t blocks = work->coll == CH_SWEEP_alltoall ? data->pes : 1;
+    const uint32_t blocks = ch_work_is_to_each(work->coll) ? data->pes : 1;
+    const bool is_of_root = work->coll == CH_SWEEP_broadcast || work->coll == CH_SWEEP_scatter;
     struct ch_terms terms;
 
-    if (work->coll == CH_SWEEP_broadcast && data->me != data->root) return;
+    if (is_of_root && data->me != data->root) return;
     if (!ch_work_moves(work)) return;
     if (ch_work_reduces(work)) {
         const size_t count =
@@ -148,12 +165,20 @@ void ch_data_poison(const struct ch_data *data, void *dest)
     memset(dest, CH_DATA_POISON, ch_work_dest_bytes(data->work, data->pes));
 }
 
+/* So many PEs' contributions are in what this PE gets. */
+static uint32_t of_pes(const struct ch_data *data)
+{
+    if (data->work->coll == CH_SWEEP_inscan) return data->me + 1;
+    return data->work->coll == CH_SWEEP_exscan ? data->me : data->pes;
+}
+
 uint64_t ch_data_wrong(const struct ch_data *data, const void *dest)
 {
     const struct ch_work *const work = data->work;
     const size_t element = ch_sweep_type_bytes[work->type];
     const size_t block = work->count * element;
-    const uint32_t blocks = work->coll == CH_SWEEP_broadcast ? 1 : data->pes;
+    const bool is_from_each = ch_work_is_from_each(work->coll);
+    const uint32_t blocks = is_from_each ? data->pes : 1;
     const size_t first = work->coll == CH_SWEEP_reducescatter ? data->me * work->count : 0;
     struct ch_terms terms;
     uint64_t wrong = 0;
@@ -161,10 +186,10 @@ uint64_t ch_data_wrong(const struct ch_data *data, const void *dest)
     if (!ch_work_moves(work)) return 0;
     if (ch_work_reduces(work)) {
         ch_terms_make(&terms, work->type, work->op, data->pes, data->seed);
-        return typed[work->type].wrong(&terms, first, work->count, dest);
+        return typed[work->type].wrong(&terms, of_pes(data), first, work->count, dest);
     }
     for (uint32_t k = 0; k < blocks; k++) {
-        const uint32_t from = work->coll == CH_SWEEP_broadcast ? data->root : k;
+        const uint32_t from = is_from_each ? k : data->root;
 
         wrong += wrong_bytes((const unsigned char *)dest + k * block, block, element,
                              stream_seed(data, from, data->me));

@@ -26,7 +26,7 @@ double ch_stats_percentile(const double *sorted, size_t n, unsigned percent)
 static double messages(const struct ch_row *row)
 {
     const bool is_per_pe =
-        row->work.coll == CH_SWEEP_fcollect || row->work.coll == CH_SWEEP_alltoall;
+        ch_work_is_from_each(row->work.coll) || ch_work_is_to_each(row->work.coll);
 
     return is_per_pe ? row->pes : 1.0;
 }
@@ -38,16 +38,18 @@ static double bus_share(const struct ch_row *row)
     const double n = row->pes;
 
     switch (row->work.coll) {
+    case CH_SWEEP_barrier:
+    case CH_SWEEP_sync:
+        return 0.0;
     case CH_SWEEP_broadcast:
+    case CH_SWEEP_reduce_to:
+    case CH_SWEEP_inscan:
+    case CH_SWEEP_exscan:
         return 1.0;
-    case CH_SWEEP_fcollect:
-    case CH_SWEEP_alltoall:
-    case CH_SWEEP_reducescatter:
-        return (n - 1.0) / n;
     case CH_SWEEP_reduce:
         return 2.0 * (n - 1.0) / n;
     default:
-        return 0.0;
+        return (n - 1.0) / n;
     }
 }
 

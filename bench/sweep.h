@@ -14,9 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The library's collectives that every machine has, and sync: a barrier that completes no puts.
- */
-#define CH_SWEEP_LIST(X) CHORUS_COLL_EVERYWHERE_LIST(X) X(sync)
+/* The library's collectives, and sync: a barrier that completes no puts. */
+#define CH_SWEEP_LIST(X) CHORUS_COLL_LIST(X) X(sync)
 
 enum ch_sweep_coll {
 #define X(COLL) CH_SWEEP_##COLL,
@@ -51,11 +50,15 @@ struct ch_work {
 /* What is done for a call of `work` by itself on each of `pes` PEs. */
 bool ch_work_moves(const struct ch_work *work);   /* it has buffers: neither barrier nor sync */
 bool ch_work_reduces(const struct ch_work *work); /* its op matters */
+bool ch_work_scans(const struct ch_work *work);   /* its op is sum, of the PEs up to each */
+bool ch_work_is_to_each(enum ch_sweep_coll coll); /* a source has a block for each PE */
+bool ch_work_is_from_each(enum ch_sweep_coll coll); /* a dest has a block of each PE */
 size_t ch_work_source_bytes(const struct ch_work *work, uint32_t pes);
 size_t ch_work_dest_bytes(const struct ch_work *work, uint32_t pes);
 
-/* Bytes of the whole message: one PE's contribution for fcollect, one block for alltoall, the
- * whole vector for broadcast, reduce and reducescatter; 0 if none is moved. */
+/* Bytes of the whole message, as rules have them: one PE's contribution for fcollect, collect
+ * and gather, one block for alltoall and its kin and for scatter, the whole vector for the
+ * others; 0 if none is moved. */
 uint64_t ch_work_bytes(const struct ch_work *work, uint32_t pes);
 
 /* The count that makes a message of at most `bytes`; 0 if not even one element fits. */

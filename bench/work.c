@@ -36,9 +36,27 @@ bool ch_work_moves(const struct ch_work *work)
     return work->coll != CH_SWEEP_barrier && work->coll != CH_SWEEP_sync;
 }
 
+bool ch_work_scans(const struct ch_work *work)
+{
+    return work->coll == CH_SWEEP_inscan || work->coll == CH_SWEEP_exscan;
+}
+
 bool ch_work_reduces(const struct ch_work *work)
 {
-    return work->coll == CH_SWEEP_reduce || work->coll == CH_SWEEP_reducescatter;
+    return work->coll == CH_SWEEP_reduce || work->coll == CH_SWEEP_reducescatter ||
+           work->coll == CH_SWEEP_reduce_to || ch_work_scans(work);
+}
+
+bool ch_work_is_to_each(enum ch_sweep_coll coll)
+{
+    return coll == CH_SWEEP_alltoall || coll == CH_SWEEP_alltoalls ||
+           coll == CH_SWEEP_alltoallv || coll == CH_SWEEP_scatter;
+}
+
+bool ch_work_is_from_each(enum ch_sweep_coll coll)
+{
+    return coll == CH_SWEEP_fcollect || coll == CH_SWEEP_collect || coll == CH_SWEEP_gather ||
+           (ch_work_is_to_each(coll) && coll != CH_SWEEP_scatter);
 }
 
 /* One block: what `count` counts. */
@@ -50,16 +68,14 @@ static size_t block_bytes(const struct ch_work *work)
 size_t ch_work_source_bytes(const struct ch_work *work, uint32_t pes)
 {
     const bool is_per_pe =
-        work->coll == CH_SWEEP_alltoall || work->coll == CH_SWEEP_reducescatter;
+        ch_work_is_to_each(work->coll) || work->coll == CH_SWEEP_reducescatter;
 
     return block_bytes(work) * (is_per_pe ? pes : 1);
 }
 
 size_t ch_work_dest_bytes(const struct ch_work *work, uint32_t pes)
 {
-    const bool is_per_pe = work->coll == CH_SWEEP_alltoall || work->coll == CH_SWEEP_fcollect;
-
-    return block_bytes(work) * (is_per_pe ? pes : 1);
+    return block_bytes(work) * (ch_work_is_from_each(work->coll) ? pes : 1);
 }
 
 uint64_t ch_work_bytes(const struct ch_work *work, uint32_t pes)

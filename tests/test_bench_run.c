@@ -62,6 +62,7 @@ static int call(const struct ch_work *work, void *dest, const void *source, uint
     if (word == program.last_word) program.same_words++;
     program.last_word = word;
     memcpy(dest, source, program.skips_the_last_element ? bytes - 4 : bytes);
+    if (work->coll == CH_SWEEP_exscan) memset(dest, 0, bytes); /* nobody is before PE 0 */
     if (program.spoils) ((char *)dest)[program.spoil_at] ^= 1;
     return 0;
 }

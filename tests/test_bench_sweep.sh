@@ -53,7 +53,8 @@ every_algorithm() {
     [ "$(tail -n 1 "$folder/out")" = "$rows rows, 0 wrong" ] || fail "wrong last line"
     [ "$(column 7 | sort -u)" = "$1" ] || fail "wrong count of PEs"
     [ "$(column 15 | sort -u)" = 0 ] || fail "wrong data"
-    for coll in barrier sync broadcast fcollect alltoall reduce reducescatter; do
+    for coll in barrier sync broadcast fcollect alltoall reduce reducescatter collect alltoalls alltoallv inscan \
+        exscan gather scatter reduce_to; do
         column 1 | grep -qx "$coll" || fail "no row of $coll"
     done
     column 16 | grep -qx forced || fail "no row of a forced algorithm"
@@ -68,7 +69,7 @@ every_algorithm_2 | every_algorithm_3)
 stream)
     run 2 -b 8 -e 4K -f 512 -n 3 -w 1 --mode stream --csv "$folder/rows.csv"
     [ "$status" -eq 0 ] || fail "exits $status: $(cat "$folder/err")"
-    [ "$(column 1 | wc -l)" -eq 12 ] || fail "not 12 rows"
+    [ "$(column 1 | wc -l)" -eq 28 ] || fail "not 28 rows"
     ;;
 
 team)
@@ -79,7 +80,7 @@ team)
 
 alone)
     "$sweep" -b 8 -e 8 -n 3 -w 1 >"$folder/out" || fail "exits $?"
-    [ "$(tail -n 1 "$folder/out")" = "7 rows, 0 wrong" ] || fail "wrong last line"
+    [ "$(tail -n 1 "$folder/out")" = "15 rows, 0 wrong" ] || fail "wrong last line"
     ;;
 
 files)
