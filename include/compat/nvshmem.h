@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nvshmem.h: calls of NVSHMEM's host API over Chorus, for C and C++ (and CUDA's): each is the
- * call of chorus.h by the same name. docs/migrating.md says what is not here; calls inside
- * kernels are those of chorus_device.cuh, which a file of CUDA includes before this one.
+ * call of chorus.h by the same name. docs/migrating.md says what is not here. A file of CUDA
+ * that includes chorus_device.cuh before this one has the calls inside kernels too.
  *
  * Where CUDA's headers are found, its types are taken as they are: cudaStream_t, and in C++
  * __half and __nv_bfloat16.
@@ -139,15 +139,21 @@ static inline void nvshmem_info_get_version(int *major, int *minor)
 }
 
 /* --- families of types, as shmem_lists.h has them --------------------------------------- */
+/* By kernels too, in a file of CUDA that has chorus_device.cuh. */
+#ifdef CHORUS_DEVICE_CUH
+#define NVSHMEM_CALL static inline __host__ __device__
+#else
+#define NVSHMEM_CALL static inline
+#endif
 /* clang-format off */
 #define OWN(address) address
 #define NVSHMEM_BARE(...) __VA_ARGS__
 #define NVSHMEM_P(A, name, arguments, ...)                                                     \
-    static inline void nvshmem_##name(__VA_ARGS__) { chorus_##name arguments; }
+    NVSHMEM_CALL void nvshmem_##name(__VA_ARGS__) { chorus_##name arguments; }
 #define NVSHMEM_F(A, R, name, arguments, ...)                                                  \
-    static inline R nvshmem_##name(__VA_ARGS__) { return chorus_##name arguments; }
+    NVSHMEM_CALL R nvshmem_##name(__VA_ARGS__) { return chorus_##name arguments; }
 #define NVSHMEM_C(A, name, arguments, ...)                                                     \
-    static inline int nvshmem_##name(nvshmem_team_t team, __VA_ARGS__)                         \
+    NVSHMEM_CALL int nvshmem_##name(nvshmem_team_t team, __VA_ARGS__)                          \
     {                                                                                          \
         return chorus_##name(team, NVSHMEM_BARE arguments);                                    \
     }

@@ -328,6 +328,8 @@ static inline int nvshmemx_collective_launch_query_gridsize(const void *func, di
 /* For kernels of this file, whichever module it is: others are not reached from here. */
 #define nvshmemx_cumodule_init(module) ((void)(module), chorusx_module_init())
 #define nvshmemx_cumodule_finalize(module) ((void)(module), NVSHMEMX_SUCCESS)
+
+#include "nvshmem_device.cuh"
 #endif
 
 #endif /* NVSHMEMX_H */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program of NVSHMEM with kernels, by NVSHMEM's names: calls by a thread, a warp and a block,
+ * each with its result checked; launched as NVSHMEM launches, on the largest grid.
+ */
+#include <chorus/chorus_device.cuh>
+
+#include <nvshmem.h>
+#include <nvshmemx.h>
+
+#include <stdio.h>
+
+enum { N = 64, SKIP = 77 };
+
+static void expect(bool holds, const char *what)
+{
+    if (holds) return;
+    (void)fprintf(stderr, "PE %d: %s; %s\n", nvshmem_my_pe(), what, chorusx_last_error());
+    nvshmem_global_exit(1);
+}
+
+/* What each PE has; symmetric. */
+struct room {
+    int from_p, from_get, from_block[N], from_warp[N], from_stride[N], sum[N], gathered[N];
+    int source[N];
+    unsigned long long counter;
+    uint64_t signal, seen;
+};
+
+/* The grid's other blocks count alone. */
+__global__ void work(struct room *r)
+{
+    const int me = nvshmem_my_pe(), n = nvshmem_n_pes(), next = (me + 1) % n;
+
+    if (threadIdx.x == 0) nvshmem_ulonglong_atomic_inc(&r->counter, next);
+    if (blockIdx.x != 0) return;
+    if (threadIdx.x == 0) {
+        nvshmem_int_p(&r->from_p, me, next);
+        r->from_get = nvshmem_int_g(&r->source[1], next);
+        nvshmem_int_iput(r->from_stride, r->source, 2, 3, 4, next);
+        nvshmem_quiet();
+    }
+    nvshmemx_int_put_block(r->from_block, r->source, N, next);
+    nvshmemx_barrier_all_block();
+    if (threadIdx.x < 32) {
+        nvshmemx_int_put_signal_warp(r->from_warp, r->source, N, &r->signal, 7,
+                                     NVSHMEM_SIGNAL_SET, next);
+        if (threadIdx.x == 0)
+            r->seen = nvshmem_signal_wait_until(&r->signal, NVSHMEM_CMP_EQ, 7);
+    }
+    __syncthreads();
+    (void)nvshmemx_int_sum_reduce_block(NVSHMEM_TEAM_WORLD, r->sum, r->source, N);
+    (void)nvshmemx_int_fcollect_block(NVSHMEM_TEAM_WORLD, r->gathered, r->source, 1);
+    nvshmem_fence();
+}
+
+static void check(const struct room *r, int grid)
+{
+    const int me = nvshmem_my_pe(), n = nvshmem_n_pes(), next = (me + 1) % n,
+              previous = (me + n - 1) % n;
+
+    expect(r->from_p == previous && r->from_get == 100 * next + 1, "p and g");
+    expect(r->seen == 7 && r->counter == (unsigned long long)grid, "signal and atomics");
+    for (int i = 0; i < N; i++) {
+        expect(r->from_block[i] == 100 * previous + i, "put by a block");
+        expect(r->from_warp[i] == 100 * previous + i, "put by a warp");
+        expect(r->sum[i] == 50 * n * (n - 1) + n * i, "sum");
+    }
+    for (int i = 0; i < 4; i++)
+        expect(r->from_stride[2 * i] == 100 * previous + 3 * i, "put with strides");
+    for (int pe = 0; pe < n; pe++)
+        expect(r->gathered[pe] == 100 * pe, "fcollect");
+}
+
+int main(void)
+{
+    struct room here = {};
+    struct room *r;
+    int grid = 0, devices = 0;
+    void *args[] = {&r};
+
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        (void)puts("no GPU here");
+        return SKIP;
+    }
+    nvshmem_init();
+    r = (struct room *)nvshmem_malloc(sizeof(*r));
+    expect(r != NULL, "malloc");
+    for (int i = 0; i < N; i++)
+        here.source[i] = 100 * nvshmem_my_pe() + i;
+    expect(cudaMemcpy(r, &here, sizeof(here), cudaMemcpyHostToDevice) == cudaSuccess, "copy");
+    expect(nvshmemx_cumodule_init(NULL) == NVSHMEMX_SUCCESS, "cumodule_init");
+    expect(nvshmemx_collective_launch_query_gridsize((const void *)work, 64, args, 0, &grid) ==
+                   NVSHMEMX_SUCCESS &&
+               grid > 0,
+           "query_gridsize");
+    nvshmem_barrier_all();
+    expect(nvshmemx_collective_launch((const void *)work, grid, 64, args, 0, 0) ==
+               NVSHMEMX_SUCCESS,
+           "collective_launch");
+    expect(nvshmemx_collective_launch((const void *)work, grid + 1, 64, args, 0, 0) !=
+               NVSHMEMX_SUCCESS,
+           "a grid that is too large is refused");
+    nvshmemx_quiet_on_stream(0);
+    nvshmemx_barrier_all_on_stream(0);
+    expect(chorusx_stream_synchronize(0) == 0, "kernel");
+    expect(cudaMemcpy(&here, r, sizeof(here), cudaMemcpyDeviceToHost) == cudaSuccess,
+           "copy back");
+    check(&here, grid);
+    expect(nvshmemx_cumodule_finalize(NULL) == NVSHMEMX_SUCCESS, "cumodule_finalize");
+    nvshmem_free(r);
+    nvshmem_finalize();
+    return 0;
+}
