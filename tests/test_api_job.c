@@ -83,6 +83,47 @@ static int leave_without_finalize(void)
     return EXIT_SUCCESS;
 }
 
+/* PE 1 ends with the lock, by a signal or without chorus_finalize, while the others are in
+ * line. */
+static int end_with_the_lock(bool by_signal)
+{
+    long *lock;
+
+    (void)start_or_say();
+    lock = chorus_calloc(1, sizeof(*lock));
+    if (chorus_my_pe() == 1) chorus_set_lock(lock);
+    chorus_barrier_all();
+    if (chorus_my_pe() != 1) chorus_set_lock(lock);
+    (void)usleep(50000); /* the others have come; the lock is named either way */
+    if (by_signal) (void)raise(SIGKILL);
+    return EXIT_SUCCESS;
+}
+
+static int be_killed_with_the_lock(void)
+{
+    return end_with_the_lock(true);
+}
+
+static int leave_with_the_lock(void)
+{
+    return end_with_the_lock(false);
+}
+
+/* PE 1 neither clears the lock nor ends. */
+static int keep_the_lock(void)
+{
+    long *lock;
+
+    (void)setenv("CHORUS_TIMEOUT", "0.3", 1);
+    (void)start_or_say();
+    lock = chorus_calloc(1, sizeof(*lock));
+    if (chorus_my_pe() == 1) chorus_set_lock(lock);
+    chorus_barrier_all();
+    if (chorus_my_pe() == 2) chorus_set_lock(lock);
+    (void)sleep(20);
+    return EXIT_SUCCESS;
+}
+
 static int wait_under_a_wrapper(void)
 {
     (void)start_or_say();
@@ -129,6 +170,9 @@ static const struct {
     {"exit_256", exit_256},
     {"exit_263", exit_263},
     {"leave_without_finalize", leave_without_finalize},
+    {"be_killed_with_the_lock", be_killed_with_the_lock},
+    {"leave_with_the_lock", leave_with_the_lock},
+    {"keep_the_lock", keep_the_lock},
     {"wait_under_a_wrapper", wait_under_a_wrapper},
     {"compute_under_a_wrapper", compute_under_a_wrapper},
     {"differ_in_an_option", differ_in_an_option},
@@ -229,6 +273,16 @@ START_TEST(exit_without_finalize__others_in_a_barrier__do_not_hang)
 }
 END_TEST
 
+START_TEST(set_lock__holder_dies__is_named)
+{
+    assert_job("be_killed_with_the_lock", 137, "PE 1 (pid");
+    assert_job("be_killed_with_the_lock", 137, "chorus_set_lock");
+    assert_job("leave_with_the_lock", 1, "PE 1");
+    assert_job("keep_the_lock", 1,
+               "chorus_set_lock: PE 2 waited 0.3 s for a lock that PE 1 holds");
+}
+END_TEST
+
 static const struct {
     const char *n, *behaviour;
 } wrapped[] = {{"1", "compute_under_a_wrapper"}, {"3", "wait_under_a_wrapper"}};
@@ -284,6 +338,7 @@ static int run_tests(void)
     tcase_add_test(tcase, global_exit__one_pe__ends_the_job_with_its_status);
     tcase_add_test(tcase, global_exit__status_of_more_than_a_byte__is_not_success);
     tcase_add_test(tcase, exit_without_finalize__others_in_a_barrier__do_not_hang);
+    tcase_add_test(tcase, set_lock__holder_dies__is_named);
     tcase_add_loop_test(tcase, chorusrun__is_killed__pes_under_wrappers_end, 0, 2);
     tcase_add_test(tcase, init__an_option_differs__fails_everywhere);
     tcase_add_test(tcase, init__one_pe_has_no_memory__others_do_not_hang);
