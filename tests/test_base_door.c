@@ -82,6 +82,38 @@ START_TEST(wait__job_is_ending__ends)
 }
 END_TEST
 
+/* As a wait of the program does. */
+static void *listen(void *arg)
+{
+    struct scene *s = arg;
+    struct ch_wait w = {.is_listening = true};
+
+    while (ch_word_load(&s->word) == 0 && ch_wait_slow(&s->patience, &w) == CHORUS_OK)
+        continue;
+    ch_wait_end(&s->patience, &w);
+    return NULL;
+}
+
+/* A put wakes who waits for memory of the program; of others it knows nothing. */
+START_TEST(wait__of_the_program__is_woken_by_puts)
+{
+    struct scene s;
+    pthread_t thread;
+
+    open_scene(&s, 8, 20 * CH_NS_PER_S);
+    ck_assert_int_eq(pthread_create(&thread, NULL, listen, &s), 0);
+    while (__atomic_load_n(&s.door.listeners, __ATOMIC_ACQUIRE) == 0)
+        nap(1);
+    ck_assert_uint_eq(__atomic_load_n(&s.door.sleepers, __ATOMIC_ACQUIRE), 1);
+    ch_word_store(&s.word, 1, CH_DATA);
+    ch_door_tell(&s.door);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_uint_ge(s.door.wakes, 1);
+    ck_assert_uint_eq(s.door.listeners, 0);
+    ck_assert_uint_eq(s.door.sleepers, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("door");
@@ -92,6 +124,7 @@ int main(void)
     tcase_add_loop_test(tcase, wait__word_is_stored__ends_and_leaves_no_sleeper, 0, 2);
     tcase_add_test(tcase, wait__nobody_stores__ends_at_the_deadline);
     tcase_add_test(tcase, wait__job_is_ending__ends);
+    tcase_add_test(tcase, wait__of_the_program__is_woken_by_puts);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -259,7 +259,7 @@ static void amo_cases_main(struct ch_boot *boot)
 
     pe_open(&pe, boot);
     words = get_block(&pe, 64);
-    ch_heap_door(pe.heap, 0)->sleepers = 1; /* so that notices can be seen */
+    ch_heap_door(pe.heap, 0)->listeners = 1; /* so that notices can be seen */
     for (size_t i = 0; i < sizeof(amo_cases) / sizeof(amo_cases[0]); i++) {
         run_case(&pe, &amo_cases[i], 4, words);
         run_case(&pe, &amo_cases[i], 8, words);
@@ -280,7 +280,9 @@ START_TEST(amo__each_operation__gives_old_leaves_new)
 }
 END_TEST
 
-/* Whoever stores to a PE's memory wakes whoever sleeps there; who only reads does not. */
+/* Whoever stores to a PE's memory wakes whoever sleeps there and may wait for it, not who waits
+ * in a collective: that once made a put of 64 KiB a fifth slower. Who only reads wakes nobody.
+ */
 static void notices_main(struct ch_boot *boot)
 {
     struct pe pe;
@@ -293,6 +295,9 @@ static void notices_main(struct ch_boot *boot)
     EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
     EXPECT(door->wakes == 0); /* nobody sleeps */
     door->sleepers = 1;
+    EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
+    EXPECT(door->wakes == 0);
+    door->listeners = 1;
     EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
     EXPECT(door->wakes == 1);
     EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, words + 2, 24, 0) == CHORUS_OK);

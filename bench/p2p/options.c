@@ -59,7 +59,7 @@ static bool read_ops(struct ch_p2p_options *options, const char *list)
         if (found == 0)
             return REFUSE(options,
                           "--op \"%.*s\": expected all, or of put, put_signal, get, fetch_add, "
-                          "puts, gets, put_signals, adds",
+                          "puts, gets, put_signals, adds, copy, fetch_adds, c11_adds",
                           (int)length, at);
         options->ops |= found;
         at += length;

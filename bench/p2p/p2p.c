@@ -47,11 +47,13 @@ static void add_case(const struct ch_p2p_job *job, enum ch_p2p_op op, size_t byt
 static void list_cases(const struct ch_p2p_job *job)
 {
     const struct ch_p2p_options *options = job->options;
+    const bool is_mapped = chorus_team_n_pes(CHORUS_TEAM_SHARED) == chorus_n_pes();
 
     for (uint32_t op = 0; op < CH_P2P_COUNT; op++) {
-        const bool has_one_width = op == CH_P2P_fetch_add || op == CH_P2P_adds;
+        const bool has_one_width = ch_p2p_is_atomic((enum ch_p2p_op)op);
 
         if ((options->ops >> op & 1) == 0) continue;
+        if (ch_p2p_is_of_cpu((enum ch_p2p_op)op) && !is_mapped) continue;
         if (has_one_width) add_case(job, (enum ch_p2p_op)op, sizeof(uint64_t));
         for (uint64_t bytes = options->bytes_min; !has_one_width && bytes <= options->bytes_max;
              bytes *= options->factor)
@@ -93,6 +95,21 @@ static void write_row(FILE *csv, struct ch_p2p_case *c)
                       (unsigned long long)c->wrong);
 }
 
+/* How far a call is from what the CPU does by itself: medians of samples that took turns. */
+static void compare(enum ch_p2p_op ours, enum ch_p2p_op plain)
+{
+    for (size_t i = 0; i < n_cases; i++)
+        for (size_t j = 0; j < n_cases; j++) {
+            const struct ch_p2p_case *a = &cases[i], *b = &cases[j];
+
+            if (a->op != ours || b->op != plain || a->bytes != b->bytes) continue;
+            (void)printf(
+                "# %s of %zu bytes: %.2f times the time of %s\n", ch_p2p_names[ours], a->bytes,
+                ch_stats_percentile(a->us, a->n, 50) / ch_stats_percentile(b->us, b->n, 50),
+                ch_p2p_names[plain]);
+        }
+}
+
 /* On PE 0. False: a value was wrong, or a file could not be written. */
 static bool report(const struct ch_p2p_options *options, int argc, char **argv)
 {
@@ -112,6 +129,8 @@ static bool report(const struct ch_p2p_options *options, int argc, char **argv)
         write_row(csv, &cases[i]);
         wrong += cases[i].wrong;
     }
+    compare(CH_P2P_put, CH_P2P_copy);
+    compare(CH_P2P_fetch_adds, CH_P2P_c11_adds);
     (void)printf("%zu rows, %llu wrong\n", n_cases, (unsigned long long)wrong);
     if (csv != NULL && fclose(csv) != 0) {
         (void)fprintf(stderr, "chorus-p2p: cannot write %s: %s\n", options->csv,

@@ -24,7 +24,10 @@
     X(puts, 0, "puts without waiting, and a quiet")                                             \
     X(gets, 0, "gets without waiting, and a quiet")                                             \
     X(put_signals, 0, "puts with signals without waiting, and a quiet")                         \
-    X(adds, 0, "atomics that fetch nothing, of 8 bytes, and a quiet")
+    X(adds, 0, "atomics that fetch nothing, of 8 bytes, and a quiet")                           \
+    X(copy, 1, "memcpy in place of the put, where all memory is mapped")                        \
+    X(fetch_adds, 0, "atomics that fetch, of 8 bytes, one after another")                       \
+    X(c11_adds, 0, "the CPU's own in place of these, where all memory is mapped")
 /* clang-format on */
 
 enum ch_p2p_op {
@@ -36,6 +39,8 @@ enum ch_p2p_op {
 
 extern const char *const ch_p2p_names[CH_P2P_COUNT];
 extern const bool ch_p2p_is_single[CH_P2P_COUNT];
+bool ch_p2p_is_atomic(enum ch_p2p_op op); /* of one width */
+bool ch_p2p_is_of_cpu(enum ch_p2p_op op); /* what the peer's memory being mapped allows */
 
 enum { CH_P2P_WINDOW_MAX = 1024 };
 

@@ -38,9 +38,15 @@ static bool is_get(enum ch_p2p_op op)
     return op == CH_P2P_get || op == CH_P2P_gets;
 }
 
-static bool is_atomic(enum ch_p2p_op op)
+bool ch_p2p_is_atomic(enum ch_p2p_op op)
 {
-    return op == CH_P2P_fetch_add || op == CH_P2P_adds;
+    return op == CH_P2P_fetch_add || op == CH_P2P_adds || op == CH_P2P_fetch_adds ||
+           op == CH_P2P_c11_adds;
+}
+
+bool ch_p2p_is_of_cpu(enum ch_p2p_op op)
+{
+    return op == CH_P2P_copy || op == CH_P2P_c11_adds;
 }
 
 /* The two PEs agree on the seed, by the number of the turn. */
@@ -51,7 +57,7 @@ static void prepare(struct ch_p2p_job *job, const struct ch_p2p_case *c)
 
     job->seed++;
     job->signals = *job->signal = *job->counter = 0;
-    if (is_atomic(c->op) || !job->options->checks) return;
+    if (ch_p2p_is_atomic(c->op) || !job->options->checks) return;
     if (job->me == reads_from) fill(job->source, bytes, job->seed);
     memset(job->dest, CH_DATA_POISON, bytes);
 }
@@ -63,7 +69,7 @@ static void check(struct ch_p2p_job *job, struct ch_p2p_case *c, uint64_t calls)
 
     if (!job->options->checks) return;
     *job->wrong = 0;
-    if (is_atomic(c->op))
+    if (ch_p2p_is_atomic(c->op))
         *job->wrong = job->me == job->peer && *job->counter != calls ? sizeof(uint64_t) : 0;
     else if (job->me == lands_on)
         *job->wrong = count_wrong(job->dest, c->bytes * c->window, job->seed);
@@ -109,8 +115,35 @@ static void call_one(struct ch_p2p_job *job, const struct ch_p2p_case *c, uint64
         chorus_putmem_signal_nbi(dest, source, c->bytes, job->signal, ++job->signals,
                                  CHORUS_SIGNAL_SET, job->peer);
         return;
+    case CH_P2P_copy:
+        memcpy(chorus_ptr(dest, job->peer), source, c->bytes);
+        return;
     default:
         chorus_uint64_atomic_add(job->counter, 1, job->peer);
+    }
+}
+
+/* Loops with nothing but the atomic in them; what is fetched is used. */
+static void fetch_adds(const struct ch_p2p_job *job, uint64_t n)
+{
+    uint64_t *const word = job->counter;
+    const int peer = job->peer;
+
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t fetched = chorus_uint64_atomic_fetch_add(word, 1, peer);
+
+        __asm__ volatile("" : : "r"(fetched));
+    }
+}
+
+static void c11_adds(const struct ch_p2p_job *job, uint64_t n)
+{
+    uint64_t *const word = chorus_ptr(job->counter, job->peer);
+
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t fetched = __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+
+        __asm__ volatile("" : : "r"(fetched));
     }
 }
 
@@ -122,6 +155,10 @@ static double sample(struct ch_p2p_job *job, const struct ch_p2p_case *c)
     if (c->op == CH_P2P_put_signal) {
         ping_pong(job, c);
         calls = 2;
+    } else if (c->op == CH_P2P_fetch_adds) {
+        fetch_adds(job, c->window);
+    } else if (c->op == CH_P2P_c11_adds) {
+        c11_adds(job, c->window);
     } else {
         for (uint64_t i = 0; i < c->window; i++)
             call_one(job, c, i);

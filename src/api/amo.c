@@ -10,18 +10,18 @@
 
 #include <string.h>
 
-/* One atomic. Pointers are to objects of `bytes` bytes; null where the form has none. */
 struct amo {
     enum ch_amo op;
     void *object; /* symmetric */
     const char *object_name;
-    const void *value, *compare;
+    uint64_t value, compare; /* 0 where the form has none */
     size_t bytes;
     int pe;
-    void *fetched; /* [out] */
+    bool fetches;
 };
 
-static uint64_t bits_of(const void *value, size_t bytes)
+/* Of a value of 4 or 8 bytes; 0 for null. */
+static inline uint64_t bits_of(const void *value, size_t bytes)
 {
     uint32_t narrow;
     uint64_t wide;
@@ -35,10 +35,11 @@ static uint64_t bits_of(const void *value, size_t bytes)
     return wide;
 }
 
-static void store_bits(void *value, size_t bytes, uint64_t bits)
+static inline void store_bits(void *value, size_t bytes, uint64_t bits)
 {
     const uint32_t narrow = (uint32_t)bits;
 
+    if (value == NULL) return;
     if (bytes == sizeof(narrow))
         memcpy(value, &narrow, sizeof(narrow));
     else
@@ -53,48 +54,46 @@ static chorus_status run(const char *function, chorus_ctx_t ctx, const struct am
     CH_TRY(ch_target_check(function, ctx, a->object_name, a->object, 1, a->bytes, a->pe, &t));
     CH_TRY(ch_check_aligned(function, a->object_name, a->object, a->bytes));
     return t.context->link->amo(t.context->transport, t.ctx, a->op, a->object, a->bytes,
-                                bits_of(a->value, a->bytes), bits_of(a->compare, a->bytes),
-                                t.pe, a->fetched == NULL ? NULL : fetched_out);
+                                a->value, a->compare, t.pe, a->fetches ? fetched_out : NULL);
 }
 
-/* On failure *fetched is 0. */
-static __attribute__((noinline)) void amo_far(const char *function, chorus_ctx_t ctx,
-                                              const struct amo *a)
+/* Any call; 0 after a failure. */
+static __attribute__((noinline)) uint64_t amo_far(const char *function, chorus_ctx_t ctx,
+                                                  const struct amo *a)
 {
     uint64_t fetched = 0;
-    const chorus_status status = run(function, ctx, a, &fetched);
 
-    if (a->fetched != NULL) store_bits(a->fetched, a->bytes, fetched);
-    ch_report(status);
+    ch_report(run(function, ctx, a, &fetched));
+    return fetched;
 }
 
-/* Its op and bytes are constants. */
-CH_INLINE void amo(const char *function, chorus_ctx_t ctx, struct amo a)
+/* What was there before. The op and the bytes are constants, so little is left of it. */
+CH_INLINE uint64_t amo(const char *function, chorus_ctx_t ctx, struct amo a)
 {
     const struct ch_near *near = ch_near_of(ctx, a.object, a.bytes, a.pe);
-    uint64_t fetched;
 
     if (near == NULL || ((uintptr_t)a.object & (a.bytes - 1)) != 0) {
         const struct amo kept = a; /* in memory on this way alone */
 
-        amo_far(function, ctx, &kept);
-        return;
+        return amo_far(function, ctx, &kept);
     }
-    fetched = ch_near_amo(near, a.op, a.object, a.bytes, bits_of(a.value, a.bytes),
-                          bits_of(a.compare, a.bytes));
-    if (a.fetched != NULL) store_bits(a.fetched, a.bytes, fetched);
+    return ch_near_amo(near, a.op, a.object, a.bytes, a.value, a.compare);
 }
 
-/* OP and the object are followed by value, compare and fetched. */
-#define AMO(CTX, OP, dest, value, compare, fetched)                                        \
-    amo(__func__, CTX,                                                                     \
-        (struct amo){CH_AMO_##OP, (dest), "dest", (value), (compare), sizeof(*(dest)), pe, \
-                     (fetched)})
+/* OP and the object are followed by pointers to value, compare and fetched; null: none. */
+#define AMO(CTX, OP, dest, value, compare, fetched)                                      \
+    store_bits(                                                                          \
+        (fetched), sizeof(*(dest)),                                                      \
+        amo(__func__, CTX,                                                               \
+            (struct amo){CH_AMO_##OP, (dest), "dest", bits_of((value), sizeof(*(dest))), \
+                         bits_of((compare), sizeof(*(dest))), sizeof(*(dest)), pe,       \
+                         (fetched) != NULL}))
 /* The const of a fetch's source is the caller's promise; the fetch keeps it. */
-#define AMO_FETCH(CTX, source, fetched)                                               \
-    amo(__func__, CTX,                                                                \
-        (struct amo){CH_AMO_FETCH, (void *)(uintptr_t)(source), "source", NULL, NULL, \
-                     sizeof(*(source)), pe, (fetched)})
+#define AMO_FETCH(CTX, source, fetched)                                                    \
+    store_bits((fetched), sizeof(*(source)),                                               \
+               amo(__func__, CTX,                                                          \
+                   (struct amo){CH_AMO_FETCH, (void *)(uintptr_t)(source), "source", 0, 0, \
+                                sizeof(*(source)), pe, true}))
 
 #define DEFINE_EXTENDED(P, ARG, CTX, NAME, T)                              \
     T P##NAME##_atomic_fetch(ARG const T *source, int pe)                  \

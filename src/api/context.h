@@ -42,8 +42,6 @@ struct ch_context {
     struct ch_network *network; /* to peers of other hosts; null: there are none */
     const struct ch_transport_ops *link;
     struct ch_transport *transport;
-    const struct ch_near *near; /* [n_near]: the transport's, borrowed, for near.h */
-    uint32_t n_near;            /* PEs of the job; 0: calls are looked at, or nobody is near */
     struct ch_patience patience;
     struct ch_teams *teams;
     struct ch_select *select;
@@ -56,7 +54,9 @@ struct ch_context {
     int thread_level;
     pthread_t owner; /* the thread that made it */
     struct ch_ctx_slot ctxs[CH_CTX_SLOTS];
-    uint64_t n_scans; /* wait and test calls so far: where the next one begins to look */
+    uint64_t n_scans;      /* wait and test calls so far: where the next one begins to look */
+    uint32_t n_near;       /* PEs of the job; 0: calls are looked at, or nobody is near */
+    struct ch_near near[]; /* as the transport has them, where a call finds them at once */
 };
 
 /* What chorusx_init_status says; of a forked child, that it is after the end. */

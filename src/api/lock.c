@@ -97,7 +97,7 @@ static chorus_status gave_up(const struct lock *l, chorus_status status)
 /* Until the bits of `mask` in this PE's place are 0, or are not; *place_out is it then. */
 static chorus_status await(const struct lock *l, uint32_t mask, bool zero, uint32_t *place_out)
 {
-    struct ch_wait w = {0};
+    struct ch_wait w = {.is_listening = true};
     chorus_status status = look(l, place_out), waited = CHORUS_OK;
 
     while (status == CHORUS_OK && waited == CHORUS_OK && ((*place_out & mask) == 0) != zero) {

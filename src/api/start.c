@@ -10,6 +10,7 @@
 #include "team/where.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static chorus_status attach(void *self, void *base, size_t bytes, uint64_t *key_out)
 {
@@ -54,8 +55,9 @@ static chorus_status open_link(struct ch_context *context)
     CH_TRY(ch_transport_check(context->link));
     CH_TRY(context->link->open(&terms, &context->transport));
     if (context->link->near == NULL || context->options.check >= 2) return CHORUS_OK;
-    context->near = context->link->near(context->transport);
     context->n_near = context->boot->n;
+    memcpy(context->near, context->link->near(context->transport),
+           context->n_near * sizeof(context->near[0]));
     return CHORUS_OK;
 }
 
@@ -130,12 +132,13 @@ static chorus_status open_segments_and_teams(struct ch_context *context)
 chorus_status ch_context_open(const struct ch_options *options, struct ch_boot *boot,
                               int thread_level, struct ch_context **context_out)
 {
-    struct ch_context *context = calloc(1, sizeof(*context));
+    const size_t bytes = sizeof(struct ch_context) + boot->n * sizeof(struct ch_near);
+    struct ch_context *context = calloc(1, bytes);
     chorus_status status;
 
     if (context == NULL) {
         boot->ops->close(boot);
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a PE's %zu bytes", sizeof(*context));
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a PE's %zu bytes", bytes);
     }
     context->options = *options;
     context->boot = boot;

@@ -51,7 +51,7 @@ static enum ch_amo amo_of(int how)
 static chorus_status await(const struct op *op)
 {
     const struct ch_patience *patience = &op->context->patience;
-    struct ch_wait w = {0};
+    struct ch_wait w = {.is_listening = true};
     chorus_status status = CHORUS_OK;
     uint64_t seen = 0;
 

@@ -215,7 +215,7 @@ static chorus_status gave_up(const struct ch_context *context, struct query *q,
 
 static chorus_status wait_for(struct query *q, scan_fn scan)
 {
-    struct ch_wait w = {0};
+    struct ch_wait w = {.is_listening = true};
     struct ch_context *context;
     chorus_status status = CHORUS_OK, looked;
     uint64_t index = 0; /* of a wait that does not end at once, in the record */

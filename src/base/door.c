@@ -99,6 +99,7 @@ static void sleep_step(const struct ch_patience *p, struct ch_wait *w)
 
     if (w->drowsy == 0) {
         __atomic_fetch_add(&p->door->sleepers, 1, __ATOMIC_SEQ_CST);
+        if (w->is_listening) __atomic_fetch_add(&p->door->listeners, 1, __ATOMIC_SEQ_CST);
         w->wakes = __atomic_load_n(&p->door->wakes, __ATOMIC_ACQUIRE);
     }
     if (w->drowsy < DROWSY_POLLS) {
@@ -189,6 +190,7 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
 void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
 {
     if (w->drowsy == 0) return;
+    if (w->is_listening) __atomic_fetch_sub(&p->door->listeners, 1, __ATOMIC_SEQ_CST);
     __atomic_fetch_sub(&p->door->sleepers, 1, __ATOMIC_SEQ_CST);
     w->drowsy = 0;
 }

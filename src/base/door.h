@@ -8,6 +8,10 @@
  * orders the two, so the store may still be on its way when the sleeper looks for the last
  * time; a sleeper therefore goes on polling for longer than a store takes, and a sleep ends
  * after a millisecond in any case.
+ *
+ * A put or an atomic of the program may be what a PE waits for in a wait on its own memory, but
+ * not in a collective, which waits for the library's words alone. To wake a PE that goes to
+ * sleep again costs a system call, a fifth of a put of 64 KiB, so puts look at the listeners.
  */
 #ifndef CH_DOOR_H
 #define CH_DOOR_H
@@ -24,10 +28,12 @@
 struct ch_door {
     uint32_t wakes;            /* futex word: grows with each waking */
     uint32_t sleepers;         /* threads asleep, or about to be */
+    uint32_t listeners;        /* those of them that wait for memory of the program */
     uint32_t aborted;          /* not 0: the job is ending; set by anyone, never cleared */
-    uint32_t slow_yields;      /* in a row; only the PE itself uses this and the next */
-    uint64_t crowded_until_ns; /* until then another program is taken to want the PE's core */
-    uint64_t rest[CH_CACHE_LINE_BYTES / 8 - 3];
+    uint64_t crowded_until_ns; /* until then another program is taken to want the PE's core;
+                                  only the PE itself uses this and the next */
+    uint32_t slow_yields;      /* in a row */
+    uint32_t rest[CH_CACHE_LINE_BYTES / 4 - 7];
 };
 
 /* A network of this PE, for whoever waits: what a wait is for arrives while someone makes
@@ -84,6 +90,7 @@ struct ch_wait {
     uint32_t wakes;    /* as read before the last poll */
     uint32_t drowsy;   /* polls since it is counted in the door's sleepers; 0: it is not */
     uint32_t warned;   /* not 0: warn was called */
+    bool is_listening; /* set by who waits for memory of the program */
 };
 
 /*
@@ -97,12 +104,12 @@ void ch_wait_end(const struct ch_patience *p, struct ch_wait *w);
 /* Wake everyone who sleeps at the door. */
 void ch_door_wake(struct ch_door *door);
 
-/* After stores to the memory of the door's PE: wake who sleeps there. The fence is the
- * compiler's. */
-static inline void ch_door_notify(struct ch_door *door)
+/* After stores for the program to memory of the door's PE: wake it if it may wait for them. The
+ * fence is the compiler's. */
+static inline void ch_door_tell(struct ch_door *door)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&door->sleepers, __ATOMIC_RELAXED) != 0) ch_door_wake(door);
+    if (__atomic_load_n(&door->listeners, __ATOMIC_RELAXED) != 0) ch_door_wake(door);
 }
 
 /* Mark the door's PE as ending and wake it: its waits return CHORUS_ERR_ABORTED. */
