@@ -63,6 +63,12 @@ static void fail(const struct site *s, const chorusx_call *call, const char *wha
     exit(1);
 }
 
+static void give_up(void)
+{
+    fprintf(stderr, "PE %d: %s\n", chorus_my_pe(), chorusx_last_error());
+    exit(1);
+}
+
 /* May this collective be called so? (The API refuses the rest.) */
 static bool place_allowed(chorus_coll coll, enum place place)
 {
@@ -501,13 +507,13 @@ static void queue_of_calls(chorus_stream_t stream)
     for (int c = 0; c < CALLS; c++)
         if (chorusx_int_sum_reduce_on_stream(CHORUS_TEAM_WORLD, dest + c * COUNT,
                                              source + c * COUNT, COUNT, stream))
-            exit(1);
-    if (chorusx_stream_synchronize(stream) != 0) exit(1);
+            give_up();
+    if (chorusx_stream_synchronize(stream) != 0) give_up();
     chorus_getmem(values, dest, CALLS * COUNT * sizeof(int), me);
     for (int i = 0; i < CALLS * COUNT; i++)
         if (values[i] != i * (n * (n + 1) / 2)) {
             fprintf(stderr, "PE %d: queued sum %d is %d\n", me, i, values[i]);
-            exit(1);
+            give_up();
         }
     free(values);
     chorus_free(source);
@@ -523,9 +529,9 @@ static void other_teams(char *dest, char *source)
 
     for (int i = 0; i < n; i++)
         backwards[i] = n - 1 - i;
-    if (chorusx_team_create(CHORUS_TEAM_WORLD, backwards, n, &team) != 0) exit(1);
+    if (chorusx_team_create(CHORUS_TEAM_WORLD, backwards, n, &team) != 0) give_up();
     run_on(team, dest, source, dest, NULL, false);
-    if (chorus_team_split_strided(team, 0, 1, (n + 1) / 2, NULL, 0, &halves) != 0) exit(1);
+    if (chorus_team_split_strided(team, 0, 1, (n + 1) / 2, NULL, 0, &halves) != 0) give_up();
     run_on(halves, dest, source, dest, NULL, false);
     if (halves != CHORUS_TEAM_INVALID) chorus_team_destroy(halves);
     chorus_team_destroy(team);
@@ -533,7 +539,7 @@ static void other_teams(char *dest, char *source)
     for (int start = 0; start < 2 && n > 1; start++) {
         if (chorus_team_split_strided(CHORUS_TEAM_WORLD, start, 2, (n + 1 - start) / 2, NULL, 0,
                                       &team) != 0)
-            exit(1);
+            give_up();
         if (me % 2 == start) run_on(team, dest, source, dest, NULL, false);
         if (team != CHORUS_TEAM_INVALID) chorus_team_destroy(team);
     }
@@ -548,7 +554,7 @@ static void elsewhere_main(void *arg)
     char *own_dest = malloc(buffer_bytes(n)), *own_source = malloc(buffer_bytes(n));
 
     (void)arg;
-    if (dest == NULL || source == NULL || own_dest == NULL || own_source == NULL) exit(1);
+    if (dest == NULL || source == NULL || own_dest == NULL || own_source == NULL) give_up();
     run_on(CHORUS_TEAM_WORLD, own_dest, own_source, dest, NULL, false);
     run_on(CHORUS_TEAM_WORLD, dest, own_source, dest, NULL, false);
     run_on(CHORUS_TEAM_WORLD, own_dest, source, dest, NULL, false);
@@ -565,14 +571,14 @@ static void pe_main(void *arg)
     chorus_stream_t stream;
 
     (void)arg;
-    if (dest == NULL || source == NULL) exit(1);
+    if (dest == NULL || source == NULL) give_up();
     run_on(CHORUS_TEAM_WORLD, dest, source, dest, NULL, true);
     if (!is_large) {
         other_teams(dest, source);
-        if (chorusx_stream_create(&stream) != 0) exit(1);
+        if (chorusx_stream_create(&stream) != 0) give_up();
         run_on(CHORUS_TEAM_WORLD, dest, source, dest, stream, false);
         queue_of_calls(stream);
-        if (chorusx_stream_destroy(stream) != 0) exit(1);
+        if (chorusx_stream_destroy(stream) != 0) give_up();
     }
     chorus_free(source);
     chorus_free(dest);

@@ -40,22 +40,22 @@ START_TEST(flood__is_read__timeout_is_served)
 {
     const uint64_t before = ch_clock_ns();
 
-    START("-n", "4", "--tag", "--timeout", "1", "yes", "");
+    START("-n", "4", "--tag", "--timeout", "0.4", "yes", "");
     forget_output(true);
     take_status();
     ck_assert_uint_lt(ch_clock_ns() - before, END_NS);
     ASSERT_STATUS(124);
-    ASSERT_SAYS("after 1 s, 4 PEs are still running");
+    ASSERT_SAYS("after 0.4 s, 4 PEs are still running");
 }
 END_TEST
 
 START_TEST(flood__nobody_reads__timeout_is_served)
 {
-    START("-n", "4", "--tag", "--timeout", "1", "yes", "");
+    START("-n", "4", "--tag", "--timeout", "0.4", "yes", "");
     forget_output(false);
     take_status();
     ASSERT_STATUS(124);
-    ASSERT_SAYS("after 1 s, 4 PEs are still running");
+    ASSERT_SAYS("after 0.4 s, 4 PEs are still running");
     ASSERT_SAYS("nobody reads standard output: what was written last is lost\n");
     ck_assert_int_eq(count(r.text[1], "chorusrun:"), 2);
 }
@@ -64,11 +64,11 @@ END_TEST
 /* The PEs have ended; what they wrote is more than a pipe holds. */
 START_TEST(output__nobody_reads_the_rest__timeout_is_served)
 {
-    START("-n", "2", "--tag", "--timeout", "4", "seq", "30000");
+    START("-n", "2", "--tag", "--timeout", "1.5", "seq", "30000");
     forget_output(false);
     take_status();
     ASSERT_STATUS(124);
-    ASSERT_SAYS("after 4 s, all PEs have ended, but not all that they wrote has been read\n");
+    ASSERT_SAYS("after 1.5 s, all PEs have ended, but not all that they wrote has been read\n");
 }
 END_TEST
 
@@ -84,7 +84,7 @@ START_TEST(output__nobody_reads__signal_is_served)
         ck_assert_int_gt(n, 0);
         r.used[1] += (size_t)n;
     }
-    (void)usleep(500000);
+    (void)usleep(100000);
     ck_assert_int_eq(kill(r.pid, SIGTERM), 0);
     forget_output(false);
     take_status();
@@ -96,7 +96,7 @@ END_TEST
 /* Its own messages must not hold chorusrun up either: the PEs have filled the pipe. */
 START_TEST(messages__nobody_reads__timeout_is_served)
 {
-    START("-n", "2", "--timeout", "1", "sh", "-c", "yes >&2");
+    START("-n", "2", "--timeout", "0.4", "sh", "-c", "yes >&2");
     take_status();
     ASSERT_STATUS(124);
 }
@@ -143,9 +143,10 @@ END_TEST
  */
 START_TEST(output__reader_is_slow__gets_all)
 {
-    shell("($CHORUSRUN -n 1 --tag sh -c 'seq 600000; exit 3'; echo status $?) | (sleep 1; awk "
-          "'{ if ($1 == \"status\") s = $2; else sum += $2 } "
-          "END { printf \"%d %.0f %s\\n\", NR, sum, s }')");
+    shell(
+        "($CHORUSRUN -n 1 --tag sh -c 'seq 600000; exit 3'; echo status $?) | (sleep 0.4; awk "
+        "'{ if ($1 == \"status\") s = $2; else sum += $2 } "
+        "END { printf \"%d %.0f %s\\n\", NR, sum, s }')");
     ck_assert_str_eq(r.text[0], "600001 180000300000 3\n");
 }
 END_TEST
@@ -173,7 +174,7 @@ END_TEST
 /* What a PE left behind holds the pipe, and writes for ever. */
 START_TEST(output__held_by_a_process_left_behind__job_ends)
 {
-    shell("$CHORUSRUN -n 2 --tag sh -c 'yes & sleep 1' | wc -c");
+    shell("$CHORUSRUN -n 2 --tag sh -c 'yes & sleep 0.2' | wc -c");
     ck_assert_int_gt((int)strtol(r.text[0], NULL, 10), 0);
 }
 END_TEST

@@ -113,12 +113,12 @@ static void assert_told(uint32_t pe, chorus_status status, const char *part)
 /* The one with the wrong secret is told what is wrong; to the others it is a stranger. */
 START_TEST(tree__secret_is_wrong__that_pe_is_refused_and_others_count_it)
 {
-    tree_prepare(3, CH_NS_PER_S);
+    tree_prepare(3, CH_NS_PER_S / 2);
     tree_pes[2].start.secret[31] ^= 1;
     tree_run(3, meet);
     assert_told(2, CHORUS_ERR_ARG, "has another secret: it is of another job, or this process");
     for (uint32_t pe = 0; pe < 2; pe++) {
-        assert_told(pe, CHORUS_ERR_TIMEOUT, "2 of 3 PEs came within 1 s; PE 2 never joined");
+        assert_told(pe, CHORUS_ERR_TIMEOUT, "2 of 3 PEs came within 0.5 s; PE 2 never joined");
         assert_told(pe, CHORUS_ERR_TIMEOUT, "connections did not know the job's secret");
     }
 }
@@ -149,7 +149,7 @@ END_TEST
 static void come_unless_3(struct tree_pe *pe)
 {
     if (pe->start.me == 3) {
-        (void)usleep(1500000);
+        (void)usleep(900000);
         meet(pe);
         EXPECT(pe->status == CHORUS_ERR_ABORTED);
     } else {

@@ -17,7 +17,7 @@
 #define K ((size_t)1024)
 #define M (K * K)
 
-enum { GUARD = 16, ROUNDS = 100, ADDS = 500, CTX_A = 0, CTX_B = 1, FLOOD = 3000 };
+enum { GUARD = 16, ROUNDS = 100, ADDS = 200, CTX_A = 0, CTX_B = 1, FLOOD = 3000, USES = 8 };
 
 /* Those that notice by themselves when a peer is lost come first; the last has memory alone: no
  * keys, no connections, no descriptors. */
@@ -423,7 +423,7 @@ static void stray_main(struct ch_boot *boot)
 /* Both sides use a link for the first time at once, again and again. */
 static void first_use_main(struct ch_boot *boot)
 {
-    for (uint64_t again = 1; again <= 20; again++) {
+    for (uint64_t again = 1; again <= USES; again++) {
         struct net_pe pe;
 
         net_pe_open(&pe, boot, ops, 64, 1);

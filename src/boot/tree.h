@@ -53,6 +53,7 @@ struct ch_tree_terms {
     uint32_t me, n; /* me is CH_TREE_NO_PE in a root that is no PE */
     unsigned char secret[CH_BOOT_SECRET_BYTES];
     struct ch_tree_events events;
+    uint64_t hello_ns; /* how long a stranger has for its hello; 0: 5 s */
 };
 
 /* A new secret, of random bytes; and as 64 hex digits and back. */

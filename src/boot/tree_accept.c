@@ -2,7 +2,7 @@
 /*
  * tree_accept.c: connections of strangers: PEs that join, and whatever else finds the port. A
  * stranger costs a descriptor and a few hundred bytes until it has sent a hello in full, or for
- * CH_TREE_STRANGER_NS; nothing is allocated for it.
+ * terms.hello_ns; nothing is allocated for it.
  */
 #include "boot/tree_inside.h"
 
@@ -32,10 +32,12 @@ void ch_tree_stop_listening(struct ch_tree *tree)
 void ch_tree_drop_late_strangers(struct ch_tree *tree)
 {
     const uint64_t now = ch_clock_ns();
+    const uint64_t most_ns =
+        tree->terms.hello_ns != 0 ? tree->terms.hello_ns : CH_TREE_STRANGER_NS;
 
     if (tree->door.fd < 0) return;
     for (int i = 0; i < CH_TREE_STRANGERS; i++)
-        if (now - tree->strangers[i].since_ns > CH_TREE_STRANGER_NS) drop(&tree->strangers[i]);
+        if (now - tree->strangers[i].since_ns > most_ns) drop(&tree->strangers[i]);
 }
 
 static void greet(struct ch_tree *tree, int fd)
