@@ -353,27 +353,33 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("boot_tree");
-    TCase *tc = tcase_create("all");
+    TCase *exchange = tcase_create("exchange"), *refusal = tcase_create("refusal");
+    TCase *told = tcase_create("told"), *handshake = tcase_create("handshake");
     SRunner *runner;
     int n_failed;
 
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, tree__exchanges__everyone_gets_all_in_pe_order, 0, COUNTS);
-    tcase_add_test(tc, tree__secret_is_wrong__that_pe_is_refused_and_others_count_it);
-    tcase_add_test(tc, tree__numbers_disagree__all_are_told_alike);
-    tcase_add_test(tc, tree__two_are_one_pe__all_are_told_alike);
-    tcase_add_test(tc, tree__pes_do_not_come__all_are_told_which);
-    tcase_add_test(tc, tree__blobs_of_unlike_bytes__everyone_is_told_and_the_job_goes_on);
-    tcase_add_test(tc, tree__pe_left__others_are_told_who);
-    tcase_add_loop_test(tc, tree__root_is_not_there__is_said, 0, 2);
-    tcase_add_test(tc, tree__port_is_taken__is_said);
-    tcase_add_loop_test(tc, hello__of_another_version_or_job__does_not_fit, 0,
+    tcase_set_timeout(exchange, 120);
+    tcase_add_loop_test(exchange, tree__exchanges__everyone_gets_all_in_pe_order, 0, COUNTS);
+    tcase_set_timeout(refusal, 120);
+    tcase_set_timeout(told, 120);
+    tcase_add_test(told, tree__secret_is_wrong__that_pe_is_refused_and_others_count_it);
+    tcase_add_test(refusal, tree__numbers_disagree__all_are_told_alike);
+    tcase_add_test(refusal, tree__two_are_one_pe__all_are_told_alike);
+    tcase_add_test(refusal, tree__pes_do_not_come__all_are_told_which);
+    tcase_add_test(told, tree__blobs_of_unlike_bytes__everyone_is_told_and_the_job_goes_on);
+    tcase_add_test(told, tree__pe_left__others_are_told_who);
+    tcase_add_loop_test(refusal, tree__root_is_not_there__is_said, 0, 2);
+    tcase_add_test(refusal, tree__port_is_taken__is_said);
+    tcase_add_loop_test(handshake, hello__of_another_version_or_job__does_not_fit, 0,
                         (int)(sizeof(hellos) / sizeof(hellos[0])));
-    tcase_add_test(tc, handshake__any_byte_changed__is_refused);
-    tcase_add_loop_test(tc, head__of_another_form__is_refused, 0,
+    tcase_add_test(handshake, handshake__any_byte_changed__is_refused);
+    tcase_add_loop_test(handshake, head__of_another_form__is_refused, 0,
                         (int)(sizeof(heads) / sizeof(heads[0])));
-    tcase_add_test(tc, address__text__is_found_or_said_what_is_wrong);
-    suite_add_tcase(suite, tc);
+    tcase_add_test(handshake, address__text__is_found_or_said_what_is_wrong);
+    suite_add_tcase(suite, exchange);
+    suite_add_tcase(suite, refusal);
+    suite_add_tcase(suite, told);
+    suite_add_tcase(suite, handshake);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);

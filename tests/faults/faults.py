@@ -224,9 +224,9 @@ def supervise(args, case, folder):
         job = subprocess.Popen(command_of(args, case, record), stdin=subprocess.DEVNULL, stdout=out,
                                stderr=out, env=environment(case, place), cwd=place)
     try:
-        status = job.wait(GIVE_UP_S)
+        status = job.wait(args.give_up)
     except subprocess.TimeoutExpired:
-        problems.append(f"has not ended after {GIVE_UP_S:g} s")
+        problems.append(f"has not ended after {args.give_up:g} s")
         job.kill()
         status = job.wait()
     dies_later = status == -signal.SIGKILL  # PEs die after a launcher that is killed
@@ -326,6 +326,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once")
     parser.add_argument("--fault", help="this one alone")
     parser.add_argument("--moment", help="this one alone")
+    parser.add_argument("--give-up", type=float, default=GIVE_UP_S, metavar="S", help="a run that takes so long hangs")
     parser.add_argument("-v", action="store_true", help="tell of every run")
     args = parser.parse_args()
     first, last = (int(n) for n in args.seeds.split(".."))

@@ -11,14 +11,17 @@ import concurrent.futures
 import dataclasses
 import pathlib
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mutants"))
+import built  # pylint: disable=wrong-import-position
+
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-LAUNCHER, PROGRAM, INSIDE = "tools/chorusrun", "tests/faults/faults_pe", "libchorus_inside.a"
+LAUNCHER, PROGRAM = "tools/chorusrun", "tests/faults/faults_pe"
 SEEDS = 4
+GIVE_UP_S = 4.5  # more than a run of these faults may take
 
 
 @dataclasses.dataclass
@@ -57,32 +60,6 @@ MUTANTS = [
 ]
 
 
-def commands_of(build, target):
-    """What ninja runs for a target: lists of words, the last one links."""
-    lines = subprocess.run(["ninja", "-C", str(build), "-t", "commands", target], check=True,
-                           capture_output=True, text=True).stdout.splitlines()
-    return [shlex.split(line) for line in lines]
-
-
-def compile_mutant(build, source, mutant):
-    """The object made from it, and the one that it stands for."""
-    target = LAUNCHER if mutant.file.startswith("tools/") else INSIDE
-    command = next(c for c in commands_of(build, target) if c[-1].endswith("/" + mutant.file))
-    at = command.index("-o") + 1
-    original, command[at], command[-1] = command[at], str(source.with_suffix(".o")), str(source)
-    command[command.index("-MF") + 1] = str(source.with_suffix(".d"))
-    subprocess.run(command + ["-w"], cwd=build, check=True)
-    return command[at], original
-
-
-def link(build, target, mutated, original, out):
-    """The target with the mutant's object, before what an archive has."""
-    words = [word for word in commands_of(build, target)[-1] if word != original]
-    at = words.index("-o") + 1
-    words[at:at + 1] = [str(out), mutated]
-    subprocess.run(words, cwd=build, check=True)
-
-
 def survives(build, place, mutant):
     """Why the mutant is alive, or nothing."""
     text = (TOP / mutant.file).read_text()
@@ -94,10 +71,11 @@ def survives(build, place, mutant):
     programs = {LAUNCHER: build / LAUNCHER, PROGRAM: build / PROGRAM}
     target = LAUNCHER if mutant.file.startswith("tools/") else PROGRAM
     programs[target] = place / pathlib.Path(target).name
-    link(build, target, *compile_mutant(build, source, mutant), programs[target])
+    holder = LAUNCHER if target == LAUNCHER else built.INSIDE
+    built.link(build, target, *built.compile_in_place_of(build, holder, mutant.file, source), programs[target])
     result = subprocess.run([sys.executable, str(TOP / "tests/faults/faults.py"),
                              *map(str, programs.values()), "--fault", mutant.fault, "--moment",
-                             mutant.moment, "--seeds", f"1..{SEEDS}", "--jobs", str(SEEDS)],
+                             mutant.moment, "--seeds", f"1..{SEEDS}", "--jobs", str(SEEDS), "--give-up", str(GIVE_UP_S)],
                             capture_output=True, text=True, timeout=100, check=False)
     if result.returncode == 1 and re.search(mutant.says, result.stdout):
         return ""
