@@ -21,6 +21,12 @@ static uint64_t begin(const struct ch_context *context, const struct ch_doing *d
                            context->thread_level != CHORUS_THREAD_MULTIPLE, CH_ENTRY_RUNNING);
 }
 
+/* Is the call one that a program makes after another was refused, too? */
+static bool is_ending(enum ch_doing_what what)
+{
+    return what == CH_DOING_finalize || what == CH_DOING_team_destroy;
+}
+
 chorus_status ch_doing_begin(const struct ch_context *context, const char *function,
                              enum ch_doing_what what, struct ch_team *team, uint64_t count,
                              uint64_t *index_out)
@@ -33,8 +39,9 @@ chorus_status ch_doing_begin(const struct ch_context *context, const char *funct
     };
 
     if (ch_guards(context)) CH_TRY(ch_guard_thread(context, function));
+    if (ch_team_is_refused(team) && !is_ending(what)) return ch_team_refusal(team, function);
     *index_out = begin(context, &doing);
-    if (team->check == NULL) return CHORUS_OK;
+    if (team->check == NULL || ch_team_is_refused(team)) return CHORUS_OK;
     return ch_check_entry(function, team, &doing, *index_out);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team/check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Collectives and other calls are counted apart. */
@@ -64,23 +65,37 @@ static bool read_call(const struct ch_checked *theirs, uint64_t key, struct ch_d
     return __atomic_load_n(&theirs->key, __ATOMIC_RELAXED) == key;
 }
 
-/* The next PE after this one whose call differs; false: none that is known. */
-static bool find_other(const struct ch_team *team, const struct ch_doing *mine,
-                       uint32_t *pe_out, struct ch_doing *theirs_out)
+/* Where this PE finds what a PE published as this call. */
+static const struct ch_checked *call_of(const struct ch_team *team, uint32_t pe, uint64_t key)
 {
-    for (uint32_t k = 1; k < team->n; k++) {
-        const uint32_t pe = (team->me + k) % team->n;
-        const uint64_t key = key_of(mine);
-        const struct ch_checked *theirs = route_to(team, pe) != NULL
-                                              ? far_place(team->check, pe, key)
-                                              : place_of(team->members[pe].check, key);
+    return route_to(team, pe) != NULL ? far_place(team->check, pe, key)
+                                      : place_of(team->members[pe].check, key);
+}
 
-        if (!read_call(theirs, key, theirs_out) || ch_doing_agrees(mine, theirs_out)) continue;
-        theirs_out->team = mine->team;
-        *pe_out = pe;
-        return true;
+/* A PE whose call of this number differs from that of another one, of those that are known; the
+ * first is this PE, or if it has not made the call, the next that has. */
+static bool find_two(const struct ch_team *team, uint64_t key, struct ch_two *out)
+{
+    struct ch_doing call;
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < team->n && n < 2; k++) {
+        const uint32_t pe = (team->me + k) % team->n;
+
+        if (!read_call(call_of(team, pe, key), key, &call) ||
+            (n == 1 && ch_doing_agrees(&out->calls[0], &call)))
+            continue;
+        call.team = team->number;
+        out->pes[n] = pe;
+        out->calls[n++] = call;
     }
-    return false;
+    return n == 2;
+}
+
+/* The same, if this PE made the call. */
+static bool find_other(const struct ch_team *team, uint64_t key, struct ch_two *out)
+{
+    return find_two(team, key, out) && out->pes[0] == team->me;
 }
 
 /* End the waits of all PEs of the team. */
@@ -99,69 +114,93 @@ static void tell_all(const struct ch_team *team, uint64_t key)
 }
 
 chorus_status ch_team_differ(const struct ch_team *team, const char *function,
-                             const struct ch_doing *mine, uint32_t pe,
-                             const struct ch_doing *theirs)
+                             const struct ch_two *two)
 {
-    char here[CH_DOING_TEXT_BYTES], there[CH_DOING_TEXT_BYTES];
+    char first[CH_DOING_TEXT_BYTES], second[CH_DOING_TEXT_BYTES];
 
-    ch_doing_text(mine, here);
-    ch_doing_text(theirs, there);
+    ch_doing_text(&two->calls[0], first);
+    ch_doing_text(&two->calls[1], second);
     return CH_FAIL(
         CHORUS_ERR_ARG,
         "%s: the calls of two PEs differ%s: PE %u makes %s; PE %u makes %s; all PEs of a team "
         "must make the same calls, in the same order and with the same values",
-        function, strcmp(here, there) == 0 ? " in their algorithms" : "",
-        team->members[team->me].world, here, team->members[pe].world, there);
+        function, strcmp(first, second) == 0 ? " in their algorithms" : "",
+        team->members[two->pes[0]].world, first, team->members[two->pes[1]].world, second);
 }
 
-/* This PE's call before, of the same kind. */
-static bool read_before(const struct ch_team *team, const struct ch_doing *doing,
-                        struct ch_doing *out)
+/* From here on the team is unusable on this PE. */
+static chorus_status refuse(struct ch_team *team, const char *function,
+                            const struct ch_two *two)
 {
-    const uint64_t key = key_of(doing) - 2;
+    __atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);
+    return ch_team_differ(team, function, two);
+}
 
-    if (doing->number < 2 || !read_call(place_of(team->check, key), key, out)) return false;
-    out->team = team->number;
-    return true;
+/* All PEs find the same. */
+static chorus_status check_by_mail(struct ch_team *team, const char *function,
+                                   const struct ch_doing *doing)
+{
+    const struct ch_voters voters = ch_team_voters(team);
+    const uint64_t mine[2] = {ch_doing_pack(doing), doing->count};
+    struct ch_two two = {.pes = {team->me}, .calls = {*doing}};
+    uint64_t(*const all)[2] = calloc(team->n, sizeof(*all));
+    chorus_status status;
+    uint32_t k = 1;
+
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", team->n);
+    status = voters.exchange(voters.self, mine, sizeof(mine), all);
+    while (k < team->n && memcmp(all[(team->me + k) % team->n], mine, sizeof(mine)) == 0)
+        k++;
+    if (status == CHORUS_OK && k < team->n) {
+        two.pes[1] = (team->me + k) % team->n;
+        two.calls[1] = ch_doing_unpack(all[two.pes[1]][0]);
+        two.calls[1].team = team->number;
+        two.calls[1].number = doing->number;
+        two.calls[1].count = all[two.pes[1]][1];
+        __atomic_store_n(&team->check->refused, key_of(doing), __ATOMIC_RELEASE);
+        status = refuse(team, function, &two);
+    }
+    free(all);
+    return status;
+}
+
+/* Does the call exchange words between all PEs of a team on several hosts? */
+static bool is_by_mail(const struct ch_team *team, const struct ch_doing *doing)
+{
+    return team->remotes != NULL && !ch_doing_is_collective(doing) &&
+           doing->what != CH_DOING_finalize && doing->what != CH_DOING_team_destroy;
 }
 
 chorus_status ch_team_check(struct ch_team *team, const char *function,
                             const struct ch_doing *doing)
 {
-    struct ch_doing mine = *doing, theirs;
-    uint32_t pe;
+    const uint64_t key = key_of(doing);
+    struct ch_two two;
 
     publish(team->check, doing);
     publish_far(team, doing);
-    if (!find_other(team, &mine, &pe, &theirs) &&
-        !(team->remotes != NULL && read_before(team, doing, &mine) &&
-          find_other(team, &mine, &pe, &theirs)))
+    if (is_by_mail(team, doing)) return check_by_mail(team, function, doing);
+    if (!find_other(team, key, &two) &&
+        (team->remotes == NULL || doing->number < 2 || !find_other(team, key - 2, &two)))
         return CHORUS_OK;
-    __atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);
-    tell_all(team, key_of(&mine));
-    return ch_team_differ(team, function, &mine, pe, &theirs);
+    tell_all(team, key_of(&two.calls[0]));
+    return refuse(team, function, &two);
 }
 
 void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doing)
 {
-    struct ch_doing theirs;
-    uint32_t pe;
+    struct ch_two two;
 
-    if (team->check != NULL && find_other(team, doing, &pe, &theirs))
+    if (team->check != NULL && find_other(team, key_of(doing), &two))
         tell_all(team, key_of(doing));
 }
 
 chorus_status ch_team_refusal(const struct ch_team *team, const char *function)
 {
     const uint64_t key = __atomic_load_n(&team->check->refused, __ATOMIC_ACQUIRE);
-    struct ch_doing mine, theirs;
-    uint32_t pe;
+    struct ch_two two;
 
-    if (read_call(place_of(team->check, key), key, &mine)) {
-        mine.team = team->number;
-        if (find_other(team, &mine, &pe, &theirs))
-            return ch_team_differ(team, function, &mine, pe, &theirs);
-    }
+    if (find_two(team, key, &two)) return ch_team_differ(team, function, &two);
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s: other PEs of team %u found that their calls %llu differ; all PEs of a "
                    "team must make the same calls, in the same order and with the same values",

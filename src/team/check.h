@@ -12,7 +12,8 @@
  * To a PE of another host the call is sent, into a part of that PE's area which the sender
  * alone writes. There is no such fence then, so both may miss it as they begin. But it travels
  * before the data of the call, so a PE that received something compares when it begins its next
- * call; and a PE that waits for long compares when the wait is reported.
+ * call; and a PE that waits for long compares when the wait is reported. Calls on memory and
+ * teams, which are exchanges of words between all PEs, begin with one that compares them.
  *
  * Calls inside kernels are compared by the kernels themselves (chorus/device_check.cuh).
  */
@@ -52,10 +53,15 @@ static inline size_t ch_check_bytes(uint32_t n, bool has_hosts)
 CH_MUST_CHECK chorus_status ch_team_check(struct ch_team *team, const char *function,
                                           const struct ch_doing *doing);
 
-/* ERR_ARG, naming this PE's call and that of another, which differs; `pe` is of the team. */
+/* Calls of two PEs, by their numbers in the team. */
+struct ch_two {
+    uint32_t pes[2];
+    struct ch_doing calls[2];
+};
+
+/* ERR_ARG, naming two calls that differ. */
 chorus_status ch_team_differ(const struct ch_team *team, const char *function,
-                             const struct ch_doing *mine, uint32_t pe,
-                             const struct ch_doing *theirs);
+                             const struct ch_two *two);
 
 /* Was a call on the team refused? Never without CHORUS_CHECK. */
 static inline bool ch_team_is_refused(const struct ch_team *team)

@@ -48,21 +48,29 @@ void ch_team_post(const struct ch_team *team, uint32_t to, struct ch_packet *pac
     ch_route_say(route, &packet->flag, flag, CH_DATA);
 }
 
-/* Two sets of packets, so that a PE one exchange ahead overwrites nothing unread. */
+/* Two sets of packets, so that a PE one exchange ahead overwrites nothing unread. The last
+ * exchange has one of its own and no number: after a call that failed or was refused, some PEs
+ * may have begun an exchange that others have not. */
+static uint64_t set_of(const struct ch_team *team)
+{
+    return team->is_ending ? CH_MAIL_LAST : team->mail_epoch % 2;
+}
+
+static uint64_t flag_of(const struct ch_team *team)
+{
+    return team->is_ending ? 1 : team->mail_epoch;
+}
+
 static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
                                    uint64_t *value_out)
 {
-    const uint64_t epoch = team->mail_epoch;
-
-    return ch_team_await(team, from, ch_team_packet(team, team->me, epoch % 2, from), epoch,
-                         value_out);
+    return ch_team_await(team, from, ch_team_packet(team, team->me, set_of(team), from),
+                         flag_of(team), value_out);
 }
 
 static void post_mail(const struct ch_team *team, uint32_t to, uint32_t from, uint64_t value)
 {
-    const uint64_t epoch = team->mail_epoch;
-
-    ch_team_post(team, to, ch_team_packet(team, to, epoch % 2, from), value, epoch);
+    ch_team_post(team, to, ch_team_packet(team, to, set_of(team), from), value, flag_of(team));
 }
 
 /* To the PEs of this host, from this PE on, so that not all write to one at a time. */
@@ -144,6 +152,11 @@ struct ch_voters ch_team_voters(struct ch_team *team)
 }
 
 chorus_status ch_team_meet(struct ch_team *team)
+{
+    return exchange_word(team, 0, 0, 0, NULL);
+}
+
+chorus_status ch_team_meet_last(struct ch_team *team)
 {
     return exchange_word(team, 0, 0, 0, NULL);
 }

@@ -392,7 +392,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     /* What this PE still sends to others' sync memory would come after mail by the leaders. */
     if (team->levels != NULL)
         CH_TRY(ch_network_quiet(teams->network, CH_CTX_ALGORITHMS, CH_NET_ALL));
-    CH_TRY(ch_team_meet(team));
+    CH_TRY(ch_team_meet_last(team));
     CH_TRY(ch_device_table_remove(teams, handle));
     if (ch_team_is_in_use(team))
         (void)__atomic_fetch_sub(&teams->n_in_use, 1, __ATOMIC_RELAXED);

@@ -52,15 +52,16 @@ CH_MUST_CHECK chorus_status ch_team_route(const struct ch_teams *teams, struct c
 /* Undoes these three. */
 void ch_team_end_routes(const struct ch_teams *teams, struct ch_team *team);
 
-/* The mailbox: two sets of packets of the team, see mail.c, and two of its groups, see group.c.
- */
+/* The mailbox: two sets of packets of the team and one for its last exchange, see mail.c, and
+ * two of its groups, see group.c. */
+enum { CH_MAIL_SETS = 5, CH_MAIL_LAST = CH_MAIL_SETS - 1 };
 size_t ch_team_shared_bytes(const struct ch_team *team); /* with what CHORUS_CHECK compares */
 static inline size_t ch_team_mail_bytes(const struct ch_team *team)
 {
-    return 4 * (size_t)team->n * sizeof(struct ch_packet);
+    return CH_MAIL_SETS * (size_t)team->n * sizeof(struct ch_packet);
 }
 
-/* Where peer `from` leaves its packets for peer `to`: of the set 0 to 3. */
+/* Where peer `from` leaves its packets for peer `to`, in each set. */
 static inline struct ch_packet *ch_team_packet(const struct ch_team *team, uint32_t to,
                                                uint64_t set, uint32_t from)
 {
@@ -73,6 +74,10 @@ void ch_team_post(const struct ch_team *team, uint32_t to, struct ch_packet *pac
 CH_MUST_CHECK chorus_status ch_team_await(const struct ch_team *team, uint32_t from,
                                           const struct ch_packet *packet, uint64_t flag,
                                           uint64_t *value_out);
+
+/* The last exchange of a team, a barrier, once is_ending is set: also where an earlier one
+ * failed. */
+CH_MUST_CHECK chorus_status ch_team_meet_last(struct ch_team *team);
 
 /* Some PEs of a team, which vote without the others. */
 struct ch_group {

@@ -61,10 +61,11 @@ static struct ch_doing doing_of(const struct ch_team *team, uint64_t number,
 static chorus_status tell_difference(const struct ch_kernel_fault *told,
                                      const struct ch_team *team)
 {
-    const struct ch_doing mine = doing_of(team, told->number, told->mine),
-                          theirs = doing_of(team, told->number, told->theirs);
+    const struct ch_two two = {.pes = {team->me, told->late_pe},
+                               .calls = {doing_of(team, told->number, told->mine),
+                                         doing_of(team, told->number, told->theirs)}};
 
-    return ch_team_differ(team, "a collective in a kernel", &mine, told->late_pe, &theirs);
+    return ch_team_differ(team, "a collective in a kernel", &two);
 }
 
 /* The message of a report; the first failure of the team is `first`. */
