@@ -102,6 +102,8 @@ CH_FN void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
 /* Peers of a GPU are mapped, all of them; no call comes here. */
 struct ch_route;
 
+#define CH_LENT_BYTES 1024u
+
 CH_FN void ch_route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
 {
     (void)route, (void)there, (void)src, (void)bytes;

@@ -29,6 +29,10 @@
 /* And the bytes that it copies at a time to several places: they stay in a cache. */
 #define CH_PLAIN_BYTES 32768u
 
+/* Messages of at least this length are put on a network from where they lie, shorter ones from
+ * a copy: copying one takes less time than to wait until the network has read it. */
+#define CH_LENT_BYTES 1024u
+
 /* Out of line, where a call seldom comes or stays long: what is inlined above it keeps its
  * registers. */
 #define CH_SELDOM static __attribute__((noinline, unused))

@@ -26,6 +26,7 @@
 /* The least that exec_host.h allows, so that short messages have several units. */
 #define CH_UNIT_BYTES 240u
 #define CH_PLAIN_BYTES CH_UNIT_BYTES
+#define CH_LENT_BYTES 64u
 
 enum ch_sim_order { CH_SIM_RELAXED, CH_SIM_ACQUIRE, CH_SIM_RELEASE };
 

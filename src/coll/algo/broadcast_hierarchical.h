@@ -35,7 +35,7 @@ CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size
     node.root = is_root_node ? levels->nodes.local[c->root] : 0;
     rail.root = from;
     if (is_root_node && node.root != 0) st = ch_broadcast_board(&node, CH_CELL_simple, g);
-    if (node.me == 0 && st == CHORUS_OK) st = ch_broadcast_tree(&rail, CH_CELL_simple, g);
+    if (node.me == 0 && st == CHORUS_OK) st = ch_tree_pass(&rail, CH_CELL_simple, g);
     if (!(is_root_node && node.root != 0) && st == CHORUS_OK)
         st = ch_broadcast_board(&node, CH_CELL_simple, g);
     return st;
@@ -50,7 +50,7 @@ CH_FN chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch
         part = ch_part(c, CH_CELL_simple, at);
         st = ch_broadcast_levels(c, at, part / c->elem_bytes, g);
     }
-    return st;
+    return st == CHORUS_OK ? ch_flush_lent(c, bytes, g) : st;
 }
 
 #endif /* CH_BROADCAST_HIERARCHICAL_H */

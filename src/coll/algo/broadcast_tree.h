@@ -29,6 +29,7 @@ CH_FN uint32_t ch_tree_parent(const struct ch_coll *c, uint32_t position)
     return ch_tree_pe(c, position <= c->radix ? 0 : (position - 1) / c->radix);
 }
 
+/* from must not change before ch_flush_lent. */
 CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_cell kind, uint32_t position,
                                  const char *from, size_t bytes, struct ch_lanes g)
 {
@@ -40,11 +41,11 @@ CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_cell kind, uin
     children.first = ch_tree_pe(c, (uint32_t)first);
     children.step = 1;
     children.count = (uint32_t)(end - first);
-    return ch_send(c, kind, children, from, 0, bytes, g);
+    return ch_lend(c, kind, children, from, bytes, g);
 }
 
-CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_cell kind,
-                                      struct ch_lanes g)
+/* Without the end of the call: what was lent is still to be flushed. */
+CH_FN chorus_status ch_tree_pass(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
 {
     const uint32_t position = c->me >= c->root ? c->me - c->root : c->me + c->n - c->root;
     const size_t bytes = ch_bytes(c);
@@ -60,8 +61,17 @@ CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_cell kind
         st = ch_tree_send(c, kind, position, from + at, part, g);
         if (st != CHORUS_OK) return st;
     }
-    if (c->me == c->root) ch_copy(c->dst, c->src, bytes, g);
+    if (c->me == c->root && c->dst != c->src) ch_copy(c->dst, c->src, bytes, g);
     return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_cell kind,
+                                      struct ch_lanes g)
+{
+    const chorus_status st = ch_tree_pass(c, kind, g);
+
+    if (st != CHORUS_OK || kind != CH_CELL_simple) return st;
+    return ch_flush_lent(c, ch_bytes(c), g);
 }
 
 CH_FN chorus_status ch_broadcast_tree_simple(const struct ch_coll *c, struct ch_lanes g)

@@ -48,7 +48,7 @@ CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t
     ch_partial(c, m.memory, pe, at, bytes, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
     if (g.lane != 0) return CHORUS_OK;
-    ch_sent(c, pe, m.memory, bytes);
+    ch_sent(c, pe, m.memory, m.memory, bytes);
     ch_say(c, pe, CH_WORD_FILLED, m.end, CH_DATA); /* pairs with ch_slot_from */
     ch_link_of(c, CH_CELL_simple, pe)->sent = m.end;
     return CHORUS_OK;

@@ -102,7 +102,8 @@ CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bund
     if (st != CHORUS_OK) return st;
     ch_bundle_pack(c, b, to, first, ch_min(b->per, blocks - first), c->slots[0].memory, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
-    if (g.lane == 0) ch_announce(c, CH_CELL_simple, peer, &c->slots[0], bytes);
+    if (g.lane == 0)
+        ch_announce(c, CH_CELL_simple, peer, &c->slots[0], c->slots[0].memory, bytes);
     return CHORUS_OK;
 }
 

@@ -28,6 +28,7 @@ struct ch_gift {
     struct ch_batch batch; /* without bytes where the lane has nothing to give */
     int is_padded;         /* a constant: the first data_bytes from src on are data */
     size_t data_bytes;
+    int is_lent; /* plain data that must not change before ch_flush_lent */
 };
 
 CH_FN void ch_gift_to(const struct ch_coll *c, enum ch_cell kind, struct ch_gift *gift)
@@ -54,6 +55,7 @@ CH_FN struct ch_gift ch_gift_of(const struct ch_coll *c, enum ch_cell kind, cons
     gift.i = gift.turns.first;
     gift.is_padded = 0;
     gift.data_bytes = 0;
+    gift.is_lent = 0;
     ch_gift_to(c, kind, &gift);
     return gift;
 }
@@ -115,13 +117,14 @@ CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last, const struct ch
         const uint32_t pe = ch_pe(c, others, i);
         const struct ch_slot_pair slots = ch_slots_of(c, CH_CELL_simple, pe, c->me);
 
+        if (gift->is_lent && !ch_is_mapped(c, pe)) continue;
         ch_copy(ch_slot_at(slots, last + 1).memory, gift->src + pe * gift->step, gift->bytes,
                 gift->turns.lanes);
     }
 }
 
 /* Give each other PE its message, in the next exchange of this protocol, whose number is
- * stored. What was given may be reused on return. */
+ * stored. What was given and is not lent may be reused on return. */
 CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
                             const struct ch_gift *gift, uint64_t *exchange, struct ch_lanes g)
 {
@@ -148,9 +151,9 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
         const uint32_t pe = ch_pe(c, others, i);
 
         if (kind == CH_CELL_simple) {
-            const struct ch_slot_pair to = ch_slots_of(c, kind, pe, c->me);
+            char *to = ch_slot_at(ch_slots_of(c, kind, pe, c->me), last + 1).memory;
 
-            ch_sent(c, pe, ch_slot_at(to, last + 1).memory, gift->bytes);
+            ch_sent(c, pe, to, gift->is_lent ? gift->src + pe * gift->step : to, gift->bytes);
             ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
         } else {
             ch_notify(c->patience, c->peers[pe].door);
@@ -202,8 +205,9 @@ CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, 
                                     struct ch_lanes g)
 {
     const struct ch_turns turns = ch_turns_of(c->n, g);
-    const chorus_status st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+    chorus_status st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
 
+    if (st == CHORUS_OK) st = ch_flush_lent(c, bytes, g);
     if (st != CHORUS_OK) return st;
     for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {
         const struct ch_slot_pair from = ch_slots_of(c, CH_CELL_simple, c->me, pe);
@@ -224,6 +228,7 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kin
 
     if (kind == CH_CELL_simple) {
         st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+        if (st == CHORUS_OK) st = ch_flush_lent(c, bytes, g);
         sources.exchange = ch_later(exchange); /* addresses, too, are computed after the wait */
         sources.own = (const char *)(uintptr_t)ch_later((uintptr_t)own);
     }
@@ -258,12 +263,23 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
     return ch_gather(c, kind, exchange, c->dst + at, x->dst_step, x->own + at, gift->bytes, g);
 }
 
+/* What the chunk at byte `at` is made of. */
+CH_FN struct ch_gift ch_exchange_gift(const struct ch_coll *c, enum ch_cell kind,
+                                      const struct ch_exchange *x, size_t at, struct ch_lanes g)
+{
+    struct ch_gift gift =
+        ch_gift_of(c, kind, x->src + at, x->src_step, ch_part(c, kind, at), g);
+
+    if (kind == CH_CELL_simple) gift.is_lent = ch_is_lent(c, gift.bytes);
+    return gift;
+}
+
 /* All of a call, chunk by chunk. */
 CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
                                     struct ch_exchange x, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c);
-    struct ch_gift gift = ch_gift_of(c, kind, x.src, x.src_step, ch_part(c, kind, 0), g);
+    struct ch_gift gift = ch_exchange_gift(c, kind, &x, 0, g);
 
     ch_begin(c, (uintptr_t)gift.from | (uintptr_t)gift.to.even | gift.to.odd, &gift.batch);
     if (bytes == 0)
@@ -273,7 +289,7 @@ CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
 
         at += gift.bytes;
         if (st != CHORUS_OK || at >= bytes) return st;
-        gift = ch_gift_of(c, kind, x.src + at, x.src_step, ch_part(c, kind, at), g);
+        gift = ch_exchange_gift(c, kind, &x, at, g);
     }
 }
 

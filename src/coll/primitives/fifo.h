@@ -85,12 +85,12 @@ CH_FN chorus_status ch_slot_from(const struct ch_coll *c, enum ch_cell kind, uin
     return ch_listen(c, peer, CH_WORD_FILLED, m.end); /* pairs with ch_announce */
 }
 
-/* One lane: the message of `bytes` to `peer` is in its FIFO. */
+/* One lane: the message of `bytes` to `peer` is in its FIFO or, lent, at `from`. */
 CH_FN void ch_announce(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                       const struct ch_slot *slot, size_t bytes)
+                       const struct ch_slot *slot, const char *from, size_t bytes)
 {
     if (kind == CH_CELL_simple) {
-        ch_sent(c, peer, slot->memory, bytes);
+        ch_sent(c, peer, slot->memory, from, bytes);
         ch_say(c, peer, CH_WORD_FILLED, slot->end, CH_DATA);
     } else {
         ch_notify(c->patience, c->peers[peer].door);
@@ -125,20 +125,22 @@ CH_FN void ch_fill(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
     }
 }
 
+/* Plain data likewise, but what is lent. */
 CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *src,
-                         size_t step, size_t bytes, struct ch_lanes g)
+                         size_t step, size_t bytes, int is_lent, struct ch_lanes g)
 {
-    for (uint32_t i = 0; i < to.count; i++)
-        if (ch_pe(c, to, i) != c->me)
-            ch_copy(c->slots[i].memory, src + ch_pe(c, to, i) * step, bytes, g);
+    for (uint32_t i = 0; i < to.count; i++) {
+        const uint32_t pe = ch_pe(c, to, i);
+
+        if (pe != c->me && (!is_lent || ch_is_mapped(c, pe)))
+            ch_copy(c->slots[i].memory, src + pe * step, bytes, g);
+    }
 }
 
-/*
- * Send each PE p of the set, but not this one, the `bytes` (1 to a chunk) at src + p * step.
- * src may be reused on return.
- */
-CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
-                            const char *src, size_t step, size_t bytes, struct ch_lanes g)
+/* ch_send, or ch_lend of what is lent; is_lent: of the simple protocol alone. */
+CH_FN chorus_status ch_send_as(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
+                               const char *src, size_t step, size_t bytes, int is_lent,
+                               struct ch_lanes g)
 {
     chorus_status st = ch_standing(c);
 
@@ -148,14 +150,37 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_cell kind, struct c
     st = ch_agree(st, g); /* all slots are there */
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
-        ch_fill_plain(c, to, src, step, bytes, g);
+        ch_fill_plain(c, to, src, step, bytes, is_lent, g);
     else
         ch_fill(c, kind, to, src, step, bytes, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
-    for (uint32_t i = g.lane; i < to.count; i += g.width)
-        if (ch_pe(c, to, i) != c->me)
-            ch_announce(c, kind, ch_pe(c, to, i), &c->slots[i], bytes);
+    for (uint32_t i = g.lane; i < to.count; i += g.width) {
+        const uint32_t pe = ch_pe(c, to, i);
+
+        if (pe != c->me)
+            ch_announce(c, kind, pe, &c->slots[i],
+                        is_lent ? src + pe * step : c->slots[i].memory, bytes);
+    }
     return CHORUS_OK;
+}
+
+/*
+ * Send each PE p of the set, but not this one, the `bytes` (1 to a chunk) at src + p * step.
+ * src may be reused on return.
+ */
+CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
+                            const char *src, size_t step, size_t bytes, struct ch_lanes g)
+{
+    return ch_send_as(c, kind, to, src, step, bytes, 0, g);
+}
+
+/* The same message to each PE of the set. src must not change before ch_flush_lent. */
+CH_FN chorus_status ch_lend(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
+                            const char *src, size_t bytes, struct ch_lanes g)
+{
+    const int is_lent = kind == CH_CELL_simple && ch_is_lent(c, bytes);
+
+    return ch_send_as(c, kind, to, src, 0, bytes, is_lent, g);
 }
 
 /* All lanes: slots for the messages that are next from the set. This PE's stays as it is. */

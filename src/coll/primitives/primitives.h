@@ -74,12 +74,21 @@ CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_
     ch_notify(c->patience, c->peers[peer].door);
 }
 
-/* One lane: the `bytes` that lanes stored at `memory`, in the peer's sync memory, go there if
- * it is not mapped. It is told of them by ch_say. */
-CH_FN void ch_sent(const struct ch_coll *c, uint32_t peer, char *memory, size_t bytes)
+/* One lane: the `bytes` at `from` go to `memory`, in the peer's sync memory, if it is not
+ * mapped: what lanes stored at `memory` itself, or what is lent, below. The peer is told by
+ * ch_say. */
+CH_FN void ch_sent(const struct ch_coll *c, uint32_t peer, char *memory, const char *from,
+                   size_t bytes)
 {
     if (!ch_is_mapped(c, peer))
-        ch_route_put(c->remotes[peer].route, memory + c->remotes[peer].sync, memory, bytes);
+        ch_route_put(c->remotes[peer].route, memory + c->remotes[peer].sync, from, bytes);
+}
+
+/* Does a message of so many bytes go to peers that are not mapped from where it lies? Then it
+ * is lent: it must not change before ch_flush_lent. */
+CH_FN int ch_is_lent(const struct ch_coll *c, size_t bytes)
+{
+    return c->remotes != NULL && bytes >= CH_LENT_BYTES;
 }
 
 /* All lanes, but each at its time: `bytes` at src go to the peer's copy of the symmetric object
@@ -154,6 +163,14 @@ CH_FN chorus_status ch_flush(const struct ch_coll *c, struct ch_lanes g)
         if (!ch_is_mapped(c, ch_after(c, k)))
             st = ch_route_flush(c->remotes[ch_after(c, k)].route);
     return ch_agree(st, g);
+}
+
+/* The same of messages of up to so many bytes. */
+CH_FN chorus_status ch_flush_lent(const struct ch_coll *c, size_t bytes, struct ch_lanes g)
+{
+    if (!ch_is_lent(c, bytes)) return CHORUS_OK;
+    ch_lanes_sync(g); /* other lanes have posted theirs */
+    return ch_flush(c, g);
 }
 
 /* All lanes: go on once `peer` has told `least`. */

@@ -70,7 +70,7 @@ CH_FN chorus_status ch_fold_on(const struct ch_coll *c, const char *own, size_t 
     if (st != CHORUS_OK) return st;
     ch_lanes_sync(g); /* all lanes have stored their share */
     if (g.lane != 0) return CHORUS_OK;
-    ch_sent(c, next, m.memory, bytes);
+    ch_sent(c, next, m.memory, m.memory, bytes);
     ch_say(c, next, CH_WORD_FILLED, m.end, CH_DATA); /* pairs with ch_slot_from */
     ch_link_of(c, CH_CELL_simple, next)->sent = m.end;
     return CHORUS_OK;

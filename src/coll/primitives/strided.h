@@ -80,7 +80,8 @@ CH_FN chorus_status ch_send_strided(const struct ch_coll *c, size_t first, size_
                         ch_in_source(c, ch_pe(c, others, i), first), count, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t i = g.lane; i < others.count; i += g.width)
-        ch_announce(c, CH_CELL_simple, ch_pe(c, others, i), &c->slots[i], bytes);
+        ch_announce(c, CH_CELL_simple, ch_pe(c, others, i), &c->slots[i], c->slots[i].memory,
+                    bytes);
     return CHORUS_OK;
 }
 
