@@ -278,7 +278,8 @@ START_TEST(info__algorithms__every_one_a_line)
     ck_assert_int_eq(run("", "algorithms"), 0);
     for (const char *at = output; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
-    ck_assert_uint_eq(lines, CH_ALGO_COUNT + 1); /* a heading */
+    ck_assert_uint_eq(lines, CH_ALGO_COUNT + 3); /* a heading, and where to read more */
+    ck_assert_ptr_nonnull(strstr(output, "\n# The page algorithms.md "));
     ck_assert_ptr_nonnull(strstr(
         output, "\nreducescatter all_pull           simple   map,apart,symmetric_source 1"
                 "                                     (n - 1) * s\n"));

@@ -209,6 +209,9 @@ chorus_status info_algorithms(const struct info_args *args)
         print_needs(a->needs);
         (void)printf("%-37s %s\n", a->steps_text, a->wire_text);
     }
+    (void)printf(
+        "# The page algorithms.md (docs/, or share/doc/chorus) says what each does and when it "
+        "is fast,\n# with a picture of its messages, and explains these formulas.\n");
     return CHORUS_OK;
 }
 

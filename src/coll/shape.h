@@ -8,11 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The smaller of two numbers. */
 CH_FN uint64_t ch_min(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
+/* The larger of two numbers. */
 CH_FN uint64_t ch_max(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
@@ -24,12 +26,13 @@ CH_FN uint32_t ch_log2(uint32_t x)
     return 31u - (uint32_t)__builtin_clz(x);
 }
 
+/* a / b, rounded up. */
 CH_FN uint64_t ch_divide_up(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0);
 }
 
-/* The least r with k^r >= n: rounds of a dissemination over n PEs. */
+/* The smallest r with k^r >= n: the rounds of a dissemination with radix k among n PEs. */
 CH_FN uint64_t ch_rounds(uint64_t n, uint64_t k)
 {
     uint64_t r = 0;
@@ -39,7 +42,8 @@ CH_FN uint64_t ch_rounds(uint64_t n, uint64_t k)
     return r;
 }
 
-/* Signals a PE sends in a dissemination: (k - 1) * ch_rounds(n, k), less the targets past n. */
+/* Signals that a PE sends in a dissemination: (k - 1) * ch_rounds(n, k), without those whose
+ * distance would be n or more. */
 CH_FN uint64_t ch_fan(uint64_t n, uint64_t k)
 {
     uint64_t targets = 0;
@@ -49,7 +53,7 @@ CH_FN uint64_t ch_fan(uint64_t n, uint64_t k)
     return targets;
 }
 
-/* Levels below the root of a k-ary tree of n PEs, filled level by level. */
+/* The depth of a k-ary tree of n PEs that is filled level by level; 0 for the root alone. */
 CH_FN uint64_t ch_depth(uint64_t n, uint64_t k)
 {
     uint64_t depth = 0;
@@ -69,8 +73,8 @@ CH_FN uint64_t ch_power(uint64_t n, uint64_t k)
     return p;
 }
 
-/* PEs that meet in a recursive exchange, the largest multiple of that power: in rounds of k,
- * and one more of as many as it is the multiple of. */
+/* PEs that take part in a recursive exchange: the largest multiple t * k^r of that power. They
+ * exchange in r rounds among k PEs, and in one round among t. */
 CH_FN uint64_t ch_exchange_pes(uint64_t n, uint64_t k)
 {
     return n - n % ch_power(n, k);
@@ -82,10 +86,13 @@ CH_FN uint64_t ch_exchange_group(uint64_t p, uint64_t k, uint64_t span)
     return ch_min(k, p / span);
 }
 
-/* Rounds of a recursive exchange, and those of folding the remainder in and out. Folding in
- * delays PEs whose numbers differ from the folding one's in every digit; where such a PE has a
- * remainder itself, folding out comes on top. These all have the digit 0 in a last round that
- * is smaller; else p / k - 1 and p / k are the first two that differ in every digit. */
+/* Rounds of a recursive exchange among p = ch_exchange_pes(n, k) PEs, and 1 or 2 steps more if
+ * n is greater than p: each of the other PEs sends its vector to one of the p (folding in) and
+ * receives the result from it (folding out). Folding in delays a PE of the p in the last round
+ * only if its number differs in every digit from that of a PE that folds. If such a PE folds
+ * out itself, there are 2 steps more, else 1. All PEs that fold have the digit 0 in a last
+ * round of fewer than k PEs; otherwise p / k - 1 and p / k are the first two numbers that
+ * differ in every digit. */
 CH_FN uint64_t ch_exchanges(uint64_t n, uint64_t k)
 {
     const uint64_t p = ch_exchange_pes(n, k), power = ch_power(n, k);
@@ -93,7 +100,7 @@ CH_FN uint64_t ch_exchanges(uint64_t n, uint64_t k)
     return ch_rounds(p, k) + (p == n ? 0 : p == power && n - p > p / k ? 2 : 1);
 }
 
-/* Messages that the busiest PE of a recursive exchange sends. */
+/* Messages of a recursive exchange from the PE that sends most. */
 CH_FN uint64_t ch_exchange_fan(uint64_t n, uint64_t k)
 {
     const uint64_t p = ch_exchange_pes(n, k), power = ch_power(n, k);
@@ -116,18 +123,20 @@ CH_FN struct ch_slice ch_slice_of(size_t count, uint32_t n, uint32_t pe)
     return s;
 }
 
-/* The two smallest of n slices together, n > 1. */
+/* Bytes of the two smallest slices together, where m bytes in elements of e are divided into n
+ * slices, n > 1. */
 CH_FN uint64_t ch_least_two(uint64_t m, uint64_t e, uint64_t n)
 {
     return (m / e / n + (m / e + 1) / n) * e;
 }
 
-/* CTAs' parts, and pieces of a message that several PEs share, begin at multiples of this, a
- * GPU's cache line: no two of them write to one line, and a warp's access covers whole ones. */
+/* Parts of CTAs, and pieces of a message that several PEs share, begin at multiples of this,
+ * the cache line of a GPU: no two of them write to one line, and an access of a warp covers
+ * whole lines. */
 #define CH_PART_BYTES 128u
 
-/* Bytes [first, first + count) of `bytes` that are PE `pe`'s of n, in whole lines; the last PE
- * has what is left over, too. */
+/* The slice [first, first + count) of `bytes` that belongs to PE `pe` of n, in whole lines of
+ * 128 bytes; the slice of the last PE also has the remainder. */
 CH_FN struct ch_slice ch_grains_of(size_t bytes, uint32_t n, uint32_t pe)
 {
     struct ch_slice s = ch_slice_of(bytes / CH_PART_BYTES, n, pe);
@@ -138,15 +147,16 @@ CH_FN struct ch_slice ch_grains_of(size_t bytes, uint32_t n, uint32_t pe)
     return s;
 }
 
-/* The longest of these slices: the first or the last. */
+/* The longest slice where m bytes are divided into n slices of whole lines of 128 bytes, the
+ * last of which also has the remainder: the first or the last. */
 CH_FN uint64_t ch_most_grains(uint64_t m, uint64_t n)
 {
     return ch_max(ch_grains_of(m, (uint32_t)n, 0).count,
                   ch_grains_of(m, (uint32_t)n, (uint32_t)n - 1).count);
 }
 
-/* How a block is shared among CTAs: in grains of so many elements, `base` of them for each CTA
- * and one more for the first `extra`. Whoever makes a call divides, so that CTAs need not. */
+/* How a block is divided among CTAs: in grains of `grain` elements, `base` grains for each CTA
+ * and one more for each of the first `extra`. The host divides, so that the CTAs need not. */
 struct ch_share {
     size_t grain, base, extra;
 };
@@ -163,7 +173,7 @@ CH_FN struct ch_share ch_share_of(size_t count, size_t elem_bytes, uint32_t ctas
     return s;
 }
 
-/* Elements that CTA `cta` works on, of a block of `count`. */
+/* The elements that CTA `cta` works on, of a block of `count` elements. */
 CH_FN struct ch_slice ch_part_of(const struct ch_share *s, size_t count, uint32_t cta)
 {
     struct ch_slice part;

@@ -7,7 +7,7 @@
 #include "coll/shape.h"
 #include "team/nodes.h"
 
-/* 1 if a host has several PEs. */
+/* 1 if some host has several PEs of the team, else 0. */
 CH_FN uint64_t ch_shared(const struct ch_nodes *h)
 {
     return h->most > 1 ? 1 : 0;
@@ -15,13 +15,15 @@ CH_FN uint64_t ch_shared(const struct ch_nodes *h)
 
 /* --- broadcast ---------------------------------------------------------------------------- */
 
-/* Does the root hand its message to its host's leader first? */
+/* Does the root first send its message to the leader of its host? */
 CH_FN uint32_t ch_is_led(const struct ch_nodes *h, uint64_t root)
 {
     return h->local[root] != 0;
 }
 
-/* Steps of a broadcast from `root`, in a tree among leaders and a board on each host. */
+/* Steps of a broadcast from `root` by a tree among leaders and a board on each host: the
+ * maximum over the hosts of the leader's depth in the tree, one more where a board is read, and
+ * one more if the root is not a leader. */
 CH_FN uint64_t ch_nodes_broadcast_steps(const struct ch_nodes *h, uint64_t k, uint64_t root)
 {
     const uint32_t from = h->node[root];
@@ -36,6 +38,8 @@ CH_FN uint64_t ch_nodes_broadcast_steps(const struct ch_nodes *h, uint64_t k, ui
     return most;
 }
 
+/* Bytes of such a broadcast that the PE moves that moves most: m for each child of a leader in
+ * the tree, and m more if the root is not a leader. */
 CH_FN uint64_t ch_nodes_broadcast_wire(const struct ch_nodes *h, uint64_t k, uint64_t root,
                                        uint64_t m)
 {
@@ -55,8 +59,9 @@ CH_FN uint64_t ch_exchange_sent(uint64_t n, uint64_t k, uint64_t pe)
     return (k - 1) * ch_rounds(power, k) + p / power - 1 + (pe + p < n);
 }
 
-/* Bytes that the busiest PE moves where each host's sum goes from all its PEs to all, and the
- * result from its leader to the others. */
+/* Bytes that the PE sends that sends most, where the PEs of a host exchange their vectors, and
+ * its leader takes part in a recursive exchange: m for each other PE of its host and for each
+ * message of the exchange. */
 CH_FN uint64_t ch_leaders_wire(const struct ch_nodes *h, uint64_t k, uint64_t m)
 {
     uint64_t most = h->most > 1 ? h->most : 0;
@@ -66,13 +71,14 @@ CH_FN uint64_t ch_leaders_wire(const struct ch_nodes *h, uint64_t k, uint64_t m)
     return most * m;
 }
 
-/* Bytes of the longest slice where a vector of `m` is shared among the complete rails. */
+/* Bytes of the longest slice where a vector of m bytes is divided among the rails. */
 CH_FN uint64_t ch_rail_bytes(const struct ch_nodes *h, uint64_t m, uint64_t e)
 {
     return ch_divide_up(m / e, h->least) * e;
 }
 
-/* Steps of a recursive exchange of such slices, between two steps on each host. */
+/* Steps of a recursive exchange of such slices on the rails, with one step on each host before
+ * and one after it. */
 CH_FN uint64_t ch_rails_steps(const struct ch_nodes *h, uint64_t k, uint64_t m, uint64_t e,
                               uint64_t b)
 {
@@ -80,7 +86,8 @@ CH_FN uint64_t ch_rails_steps(const struct ch_nodes *h, uint64_t k, uint64_t m, 
            ch_divide_up(ch_rail_bytes(h, m, e), b) * ch_exchanges(h->count, k);
 }
 
-/* Bytes that the PE with the longest slice reads, sends on its rail, and writes. */
+/* Bytes that the PE with the longest slice reads on its host, sends on its rail, and writes on
+ * its host. */
 CH_FN uint64_t ch_rails_wire(const struct ch_nodes *h, uint64_t k, uint64_t m, uint64_t e)
 {
     uint64_t most = 0;
@@ -92,13 +99,14 @@ CH_FN uint64_t ch_rails_wire(const struct ch_nodes *h, uint64_t k, uint64_t m, u
 
 /* --- fcollect, alltoall ------------------------------------------------------------------- */
 
-/* Parts of blocks of `m` bytes that a message of `b` holds. */
+/* How many blocks of m bytes fit into a message of b bytes; 1 if not even one does. */
 CH_FN uint64_t ch_bundle_per(uint64_t m, uint64_t b)
 {
     return m == 0 || m > b ? 1 : b / m;
 }
 
-/* The most blocks that a host has for another, if each PE has one for each, or one for all. */
+/* The most blocks that one host has for another: one for each pair of PEs (is_each), or one for
+ * each PE. */
 CH_FN uint64_t ch_bundle_most(const struct ch_nodes *h, int is_each)
 {
     uint64_t first = 0, second = 0;
@@ -112,14 +120,16 @@ CH_FN uint64_t ch_bundle_most(const struct ch_nodes *h, int is_each)
     return is_each ? first * second : h->count > 1 ? first : 0;
 }
 
-/* Messages of two hosts, one behind another, between two steps on each. */
+/* The messages that carry all blocks from one host to another, one after another, and one step
+ * on each host before and after them. is_each: 1 for alltoall, 0 for fcollect. */
 CH_FN uint64_t ch_bundle_steps(const struct ch_nodes *h, uint64_t m, uint64_t b, int is_each)
 {
     return 2 * ch_shared(h) +
            ch_divide_up(m, b) * ch_divide_up(ch_bundle_most(h, is_each), ch_bundle_per(m, b));
 }
 
-/* Blocks that a PE packs from others of its host, sends, and unpacks to others there. */
+/* Blocks that a PE loads from other PEs of its host to pack them, sends, and stores to other
+ * PEs of its host to unpack them. */
 CH_FN uint64_t ch_bundle_moved(const struct ch_nodes *h, uint32_t node, uint32_t local,
                                int is_each)
 {
@@ -136,6 +146,8 @@ CH_FN uint64_t ch_bundle_moved(const struct ch_nodes *h, uint32_t node, uint32_t
     return moved;
 }
 
+/* Bytes that the PE moves that moves most where hosts exchange blocks of m bytes: those that it
+ * packs, sends and unpacks for its host. is_each: 1 for alltoall, 0 for fcollect. */
 CH_FN uint64_t ch_bundle_wire(const struct ch_nodes *h, uint64_t m, int is_each)
 {
     uint64_t most = 0;
@@ -148,7 +160,7 @@ CH_FN uint64_t ch_bundle_wire(const struct ch_nodes *h, uint64_t m, int is_each)
 
 /* --- reducescatter ------------------------------------------------------------------------ */
 
-/* Blocks of PEs of other hosts that PE `local` of a host combines. */
+/* How many blocks of PEs of other hosts PE `local` of a host combines. */
 CH_FN uint64_t ch_partials(const struct ch_nodes *h, uint32_t node, uint32_t local)
 {
     const uint64_t pes = ch_node_pes(h, node);
@@ -162,6 +174,9 @@ CH_FN uint64_t ch_partials(const struct ch_nodes *h, uint32_t node, uint32_t loc
     return blocks;
 }
 
+/* Bytes that the PE moves that moves most in a reducescatter on two levels: m for each combined
+ * block that it sends, and m from each other PE of its host for each of these blocks and for
+ * its own. */
 CH_FN uint64_t ch_partials_wire(const struct ch_nodes *h, uint64_t m)
 {
     uint64_t most = 0;

@@ -7,13 +7,13 @@
 #include "coll/shape.h"
 #include "team/sync.h"
 
-/* Blocks that a PE of a gather by dissemination sends the j-th PE that is `span` apart. */
+/* Blocks that a PE sends in a gather by dissemination to the PE at distance j * span. */
 CH_FN uint64_t ch_run(uint64_t n, uint64_t span, uint64_t j)
 {
     return ch_min(span, n - j * span);
 }
 
-/* Of 0 .. n-1, those whose digit in base k at `span` is j. */
+/* How many of the numbers 0 .. n-1 have the digit j in base k at the place of `span`. */
 CH_FN uint64_t ch_with_digit(uint64_t n, uint64_t k, uint64_t span, uint64_t j)
 {
     const uint64_t rest = n % (span * k);
@@ -21,8 +21,8 @@ CH_FN uint64_t ch_with_digit(uint64_t n, uint64_t k, uint64_t span, uint64_t j)
     return n / (span * k) * span + (rest > j * span ? ch_min(rest - j * span, span) : 0);
 }
 
-/* Blocks that a PE sends, and is sent, where blocks move by the digits of their distance:
- * digits of 0 .. n-1 that are not 0. */
+/* Blocks that a PE sends, and receives, where blocks are forwarded by the digits of their
+ * distance: the number of digits other than 0 in the numbers 0 .. n-1 in base k. */
 CH_FN uint64_t ch_digits(uint64_t n, uint64_t k)
 {
     uint64_t digits = 0;
@@ -32,15 +32,15 @@ CH_FN uint64_t ch_digits(uint64_t n, uint64_t k)
     return digits;
 }
 
-/* Bytes of each of `blocks` that go at a time in packets, where the messages of all rounds
- * together have n slots of p units, and each begins at a line. */
+/* Bytes of each of `blocks` that are sent at a time in packets, if the messages of all rounds
+ * share n slots of p units, and each message begins at a cache line. */
 CH_FN uint64_t ch_packed(uint64_t n, uint64_t k, uint64_t p, uint64_t blocks)
 {
     return (n * p - ch_fan(n, k) * (CH_MESSAGE_UNITS - 1)) / ch_max(blocks, 1) / 2 * 16;
 }
 
-/* Bytes of a block that go at a time: in a gather by dissemination; where blocks move by
- * digits; and where n of these fit o units side by side. */
+/* Bytes of a block that are sent at a time: in a gather by dissemination; where blocks are
+ * forwarded by digits; and where n such blocks must also fit into o units. */
 CH_FN uint64_t ch_gather_bytes(uint64_t n, uint64_t k, uint64_t p)
 {
     return ch_packed(n, k, p, n - 1);
@@ -56,24 +56,29 @@ CH_FN uint64_t ch_combine_bytes(uint64_t n, uint64_t k, uint64_t p, uint64_t o)
     return ch_min(ch_forward_bytes(n, k, p), o / n * 16);
 }
 
-/* Rounds for blocks of m bytes in all. */
+/* Steps of a gather by dissemination (Bruck) of blocks of m bytes: ch_rounds(n, k) for each
+ * part of a block that the slots hold at a time. */
 CH_FN uint64_t ch_gather_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t p)
 {
     return ch_rounds(n, k) * ch_divide_up(m, ch_gather_bytes(n, k, p));
 }
 
+/* Steps where blocks of m bytes are forwarded by the digits of their distance: ch_rounds(n, k)
+ * for each part of a block that the slots hold at a time. */
 CH_FN uint64_t ch_forward_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t p)
 {
     return ch_rounds(n, k) * ch_divide_up(m, ch_forward_bytes(n, k, p));
 }
 
+/* As ch_forward_steps, where the parts of n blocks must also fit into this PE's own slot of o
+ * units, in which they are combined. */
 CH_FN uint64_t ch_combine_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t p, uint64_t o)
 {
     return ch_rounds(n, k) * ch_divide_up(m, ch_combine_bytes(n, k, p, o));
 }
 
-/* Blocks that a PE of a reducescatter on two levels may have to post: in a last group of few
- * PEs it stands in for those that are missing. */
+/* The most blocks that a PE posts in a reducescatter on two levels: in a last group of fewer
+ * PEs, a PE also does the work of the positions that no PE has. */
 CH_FN uint64_t ch_level_blocks(uint64_t n, uint64_t k)
 {
     const uint64_t pes = ch_min(n, k);
@@ -86,12 +91,15 @@ CH_FN uint64_t ch_level_bytes(uint64_t n, uint64_t k, uint64_t o)
     return o / ch_level_blocks(n, k) * 16;
 }
 
+/* Steps of a reducescatter on two levels: 1 for the second level and, if there are several
+ * groups, 1 for each part of a block of m bytes that fits into a PE's own slot of o units. */
 CH_FN uint64_t ch_level_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t o)
 {
     return 1 + (k < n ? ch_divide_up(m, ch_level_bytes(n, k, o)) : 0);
 }
 
-/* The most bytes that a PE reads there, for blocks of m. */
+/* Bytes that the PE loads that loads most in a reducescatter on two levels, for blocks of m
+ * bytes. */
 CH_FN uint64_t ch_level_wire(uint64_t n, uint64_t k, uint64_t m)
 {
     const uint64_t pes = ch_min(n, k);
@@ -108,7 +116,7 @@ CH_FN uint64_t ch_level_wire(uint64_t n, uint64_t k, uint64_t m)
     return most * m;
 }
 
-/* PEs of the last round of an exchange among p are so far apart. */
+/* The distance of the PEs that exchange in the last round of an exchange among p PEs. */
 CH_FN uint64_t ch_last_span(uint64_t p, uint64_t k)
 {
     uint64_t span = 1;
@@ -118,7 +126,8 @@ CH_FN uint64_t ch_last_span(uint64_t p, uint64_t k)
     return span;
 }
 
-/* Steps of a recursive halving and doubling, and one to who did not take part. */
+/* Steps of a recursive halving and doubling with radix k among p = ch_exchange_pes(n, k) PEs:
+ * 2 * ch_rounds(p, k), and one more, to the PEs that did not take part, if n is greater. */
 CH_FN uint64_t ch_halving_steps(uint64_t n, uint64_t k)
 {
     const uint64_t p = ch_exchange_pes(n, k);
@@ -126,8 +135,8 @@ CH_FN uint64_t ch_halving_steps(uint64_t n, uint64_t k)
     return 2 * ch_rounds(p, k) + (p != n);
 }
 
-/* Bytes that PE `pe` of a recursive halving reads and, doubling, writes; of `m` in elements of
- * `e`. */
+/* Bytes that PE `pe` of a recursive halving and doubling reads and writes, for m bytes in
+ * elements of e bytes. */
 CH_FN uint64_t ch_halving_bytes(uint64_t n, uint64_t k, uint64_t m, uint64_t e, uint64_t pe)
 {
     const uint64_t p = ch_exchange_pes(n, k);
@@ -143,7 +152,8 @@ CH_FN uint64_t ch_halving_bytes(uint64_t n, uint64_t k, uint64_t m, uint64_t e, 
     return bytes;
 }
 
-/* The most of any PE. */
+/* Bytes that the PE reads and writes that moves most in a recursive halving and doubling of m
+ * bytes in elements of e bytes. */
 CH_FN uint64_t ch_halving_wire(uint64_t n, uint64_t k, uint64_t m, uint64_t e)
 {
     uint64_t most = 0;

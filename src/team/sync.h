@@ -150,8 +150,9 @@ struct ch_dup {
  * whole, until the caller says how many. */
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes);
 
-/* Chunks that a slot for plain data holds. With few peers there is room for longer ones, which
- * an algorithm for large messages needs: after each it waits until its stores have arrived. */
+/* Chunks that a slot for plain data holds in a team of n PEs: 8 / n for 2 to 7 PEs, else 1. An
+ * algorithm for large messages is faster with long slots, since it waits after each slot until
+ * its stores have arrived. */
 CH_FN size_t ch_slot_chunks(uint64_t n)
 {
     return n > 1 && n < 8 ? 8 / n : 1;

@@ -60,7 +60,7 @@ def known_algorithms(program):
     done = ask(program, "algorithms")
     if done.returncode != 0:
         fail(f"cannot ask {program}: {done.stderr.strip()}")
-    words = (line.split(maxsplit=4) for line in done.stdout.splitlines()[1:])
+    words = (line.split(maxsplit=4) for line in done.stdout.splitlines()[1:] if not line.startswith("#"))
     return {tuple(w[:3]): (w[3].split(","), bool(re.search(r"\bk\b", w[4])))
             for w in words if len(w) == 5}
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoall in rounds, with forwarding: the distance from a block's source to its destination is
- * a number in base k, and in each round the block moves by one of its digits.
+ * alltoall in rounds, with forwarding. The distance from the source of a block to its
+ * destination is a number in base k; in each round the block is sent by one digit of that
+ * distance.
  *
  *   needs    put
  *   steps    ch_forward_steps(n, k, m, p)
  *   wire     ch_digits(n, k) * m
  *   scratch  the slots of all peers; dest holds blocks to forward
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
- *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; a block to forward
- *            lies where the block of the same distance to this PE belongs, so nothing is
- *            rotated
+ *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k. A block that is to be
+ *            forwarded is stored where the block of the same distance to this PE belongs, so
+ *            no rotation is needed at the end
  */
 #ifndef CH_ALLTOALL_BRUCK_H
 #define CH_ALLTOALL_BRUCK_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoall, all push, simple: every PE writes its blocks into everyone's dest.
+ * alltoall by direct stores: every PE writes its blocks into the dest of every other PE, after
+ * that PE has entered the call.
  *
  *   needs    put, symmetric_dest
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
- *   source   NVSHMEM, all push; here each PE waits for its peers to enter
+ *   source   NVSHMEM, all push; here each PE waits until its peers have entered
  */
 #ifndef CH_ALLTOALL_DIRECT_H
 #define CH_ALLTOALL_DIRECT_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoall by copy engines: every PE has its blocks copied into everyone's dest.
+ * alltoall by copy engines: the engines of a GPU copy its blocks into the dest of every other
+ * PE, after all PEs have entered the call.
  *
  *   needs    map, copy_engine, symmetric_dest
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
- *   source   all push, with the copying left to engines
+ *   source   all push; engines make the copies
  */
 #ifndef CH_ALLTOALL_ENGINE_H
 #define CH_ALLTOALL_ENGINE_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoall, all pull: every PE reads its blocks in the others' source, once all have met.
+ * alltoall by direct loads: after all PEs have entered the call, every PE reads its blocks
+ * from the sources of the others.
  *
  *   needs    map, symmetric_source
  *   steps    ch_rounds(n, k)
  *   wire     (n - 1) * m
  *   scratch  two words per PE
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
- *   source   all push, with the copying left to the receivers and signals by
- *            dissemination
+ *   source   all push; here the receivers copy, and PEs signal by dissemination
  */
 #ifndef CH_ALLTOALL_PULL_H
 #define CH_ALLTOALL_PULL_H

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoall, all push, in packets or lines; as plain data it is called exchange.
+ * alltoall in messages to all: every PE sends each other PE its block through sync memory,
+ * chunk by chunk, and copies what it receives into dest. With packets or lines it is named
+ * all_push, with plain data exchange.
  *
  *   needs    put
  *   steps    c
  *   wire     (n - 1) * m
  *   scratch  two slots of a chunk for each peer
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
- *   source   all push of NVSHMEM, which has it in the simple protocol alone
+ *   source   all push of NVSHMEM, which has only the simple protocol
  */
 #ifndef CH_ALLTOALL_PUSH_H
 #define CH_ALLTOALL_PUSH_H

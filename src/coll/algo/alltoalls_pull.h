@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoalls, all pull: every PE reads the elements of its blocks in the others' source, once
- * all have met.
+ * alltoalls by direct loads: after all PEs have entered the call, every PE reads the elements
+ * of its blocks from the sources of the others.
  *
  *   needs    map, symmetric_source
  *   steps    ch_rounds(n, k)
  *   wire     (n - 1) * m
  *   scratch  two words per PE
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
  *   source   alltoall, all pull, element by element
  */

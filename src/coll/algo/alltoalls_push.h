@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoalls, all push: elements are packed into messages, and unpacked where they arrive.
+ * alltoalls in messages to all: every PE packs the elements of each block into messages, and
+ * unpacks the messages that it receives.
  *
  *   needs    put
  *   steps    c
  *   wire     (n - 1) * m
  *   scratch  a FIFO for each peer
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
  *   source   packing of strided data, as MPI libraries do it for a network
  */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoallv, all push: each PE tells every other where in its dest that one's block goes and
- * how long it is, then each writes its blocks into every dest.
+ * alltoallv by direct stores: each PE tells every other PE at which position of its dest the
+ * other's block belongs and how long it is; then each PE writes its blocks into the dest of
+ * the others.
  *
  *   needs    put, symmetric_dest
  *   steps    2
  *   wire     (n - 1) * 16 + m
  *   scratch  two slots of two words for each peer
- *   inplace  not possible: the api refuses buffers that overlap
- *   result   a copy; of a block that sender and receiver count differently, the shorter
- *   source   alltoall, all push, behind an exchange of positions, which also says that PEs have
- *            entered
+ *   inplace  not possible: the call refuses buffers that overlap
+ *   result   a copy; if sender and receiver give different lengths for a block, the shorter
+ *   source   alltoall, all push, after an exchange of positions, which also shows that the
+ *            PEs have entered
  */
 #ifndef CH_ALLTOALLV_DIRECT_H
 #define CH_ALLTOALLV_DIRECT_H

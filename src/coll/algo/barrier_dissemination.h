@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * barrier by dissemination, radix k (k = n: one round, everyone to everyone).
+ * barrier by dissemination with radix k: in round r (from 0) each PE signals the k - 1 PEs
+ * that are multiples of k^r further in the team. With k = n there is one round, in which every
+ * PE signals every other.
  *
  *   needs    put
  *   steps    ch_rounds(n, k)
@@ -8,7 +10,7 @@
  *   scratch  one word per PE
  *   inplace  has no buffers
  *   result   every PE has entered before any PE leaves; earlier stores are visible
- *   source   Hensgen, Finkel and Manber (1988), with k - 1 signals a round
+ *   source   Hensgen, Finkel and Manber (1988), with k - 1 signals in a round
  */
 #ifndef CH_BARRIER_DISSEMINATION_H
 #define CH_BARRIER_DISSEMINATION_H

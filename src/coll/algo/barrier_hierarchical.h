@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * barrier on two levels: the PEs of a host tell their leader, the leaders meet by
- * dissemination, and each tells its host's PEs.
+ * barrier on two levels: the PEs of a host signal their leader, the leaders synchronise by
+ * dissemination, and each leader signals the PEs of its host.
  *
  *   needs    put, nodes
  *   steps    2 * ch_shared(h) + ch_rounds(h->count, k)
@@ -9,7 +9,7 @@
  *   scratch  two words per PE of the host, one per host
  *   inplace  has no buffers
  *   result   every PE has entered before any PE leaves; earlier stores are visible
- *   source   of this library: one message of a host in each round, however many PEs it has
+ *   source   of this library; a host sends one message in each round, however many PEs it has
  */
 #ifndef CH_BARRIER_HIERARCHICAL_H
 #define CH_BARRIER_HIERARCHICAL_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * barrier, every PE signals every other, as an exchange that has no messages.
+ * barrier in which every PE signals every other PE. It is numbered as an exchange without
+ * messages.
  *
  *   needs    put
  *   steps    1
@@ -8,8 +9,8 @@
  *   scratch  one word per PE
  *   inplace  has no buffers
  *   result   every PE has entered before any PE leaves; earlier stores are visible
- *   source   dissemination with radix n; numbered as exchanges are, so that calls inside
- * kernels have one number, which they get with the team
+ *   source   dissemination with radix n. It has the number of exchanges, so that calls inside
+ *            kernels use one number only, which they get when they acquire the team
  */
 #ifndef CH_BARRIER_PUSH_H
 #define CH_BARRIER_PUSH_H

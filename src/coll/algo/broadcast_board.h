@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast, the root posts its message once and every PE reads it there, chunk by chunk.
+ * broadcast by a board: the root stores its message once, in its own sync memory, and every
+ * other PE loads it from there, chunk by chunk. The root waits for no PE.
  *
  *   needs    map
  *   steps    1
@@ -8,7 +9,7 @@
  *   scratch  the root's board
  *   inplace  safe: dest may be source
  *   result   a copy
- *   source   of this library: pull, by way of sync memory, so that the root waits for nobody
+ *   source   of this library; pull, through sync memory
  */
 #ifndef CH_BROADCAST_BOARD_H
 #define CH_BROADCAST_BOARD_H

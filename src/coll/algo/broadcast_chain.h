@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast down a chain from PE to PE, a chunk at a time: a tree of radix 1.
+ * broadcast along a chain: each PE forwards the message to the next PE, a chunk at a time.
  *
  *   needs    put
  *   steps    n - 1

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast on two levels, a chunk at a time: a k-ary tree among the hosts' leaders, and a
- * board on each host. A root that is no leader posts on its own host first.
+ * broadcast on two levels, a chunk at a time: a k-ary tree among the leaders of the hosts, and
+ * a board on each host. A root that is not a leader first posts the message on the board of
+ * its host.
  *
  *   needs    put, nodes
  *   steps    ch_nodes_broadcast_steps(h, k, r)
@@ -9,7 +10,8 @@
  *   scratch  a FIFO to each child in the tree, a board
  *   inplace  safe: dest may be source
  *   result   a copy
- *   source   topology-aware hierarchical tree of NVSHMEM; here of two existing bodies
+ *   source   topology-aware hierarchical tree of NVSHMEM; here it consists of two other
+ *            algorithms
  */
 #ifndef CH_BROADCAST_HIERARCHICAL_H
 #define CH_BROADCAST_HIERARCHICAL_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast by multicast: the root stores to all at once.
+ * broadcast by multicast: one store of the root reaches the dest of all PEs, after all have
+ * entered the call.
  *
  *   needs    map, multicast, symmetric_dest
  *   steps    1

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast, every PE reads the root's source: the copies run side by side.
+ * broadcast by direct loads: every PE reads the source of the root, at the same time as the
+ * others.
  *
  *   needs    map, symmetric_source
  *   steps    1
@@ -8,7 +9,7 @@
  *   scratch  two words per PE
  *   inplace  safe: dest may be source
  *   result   a copy
- *   source   put to all, with the copying left to the receivers
+ *   source   put to all; here the receivers copy
  */
 #ifndef CH_BROADCAST_PULL_H
 #define CH_BROADCAST_PULL_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast, the root sends its message to all, chunk by chunk.
+ * broadcast in messages to all: the root sends its message to every other PE through sync
+ * memory, chunk by chunk.
  *
  *   needs    put
  *   steps    1
@@ -8,8 +9,8 @@
  *   scratch  two slots of a chunk for each peer
  *   inplace  safe: dest may be source
  *   result   a copy
- *   source   a tree of radix n, as an exchange where the root alone has messages: a PE leaves
- *            when all have entered, and no positions in FIFOs are loaded first
+ *   source   a tree of radix n, as an exchange in which only the root has messages: a PE
+ *            leaves when all have entered, and no positions of FIFOs need to be loaded first
  */
 #ifndef CH_BROADCAST_PUSH_H
 #define CH_BROADCAST_PUSH_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast, the root writes into every dest, a batch into all of them at a time.
+ * broadcast by direct stores: the root writes into the dest of every other PE, one batch of
+ * data into all of them before the next batch.
  *
  *   needs    put, symmetric_dest
  *   steps    1
@@ -8,7 +9,7 @@
  *   scratch  two words per PE
  *   inplace  safe: dest may be source
  *   result   a copy
- *   source   NVSHMEM, put to all; here the root waits for each peer to enter
+ *   source   NVSHMEM, put to all; here the root waits until each peer has entered
  */
 #ifndef CH_BROADCAST_PUT_TO_ALL_H
 #define CH_BROADCAST_PUT_TO_ALL_H

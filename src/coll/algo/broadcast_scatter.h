@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast by scatter and all-gather: each other PE reads a slice of the root's source and
- * writes it into everyone's dest.
+ * broadcast by scatter and all-gather: each PE but the root reads one slice of the root's
+ * source and writes it into the dest of all PEs.
  *
  *   needs    map, symmetric_dest, symmetric_source
  *   steps    ch_min(2, n - 1)
@@ -9,8 +9,8 @@
  *   scratch  two words per PE
  *   inplace  safe: dest may be source
  *   result   a copy
- *   source   van de Geijn's scatter and collect (1994), with direct access to all
- *            peers; n - 1 slices, so that the root's link carries m and no more
+ *   source   van de Geijn's scatter and collect (1994), with direct access to all peers;
+ *            there are n - 1 slices, so that the root's link carries m bytes and no more
  */
 #ifndef CH_BROADCAST_SCATTER_H
 #define CH_BROADCAST_SCATTER_H

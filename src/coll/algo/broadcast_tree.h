@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast down a k-ary tree, a chunk at a time, through FIFOs.
+ * broadcast along a k-ary tree, a chunk at a time: each PE forwards what it receives to its k
+ * children, through FIFOs.
  *
  *   needs    put
  *   steps    ch_depth(n, k)
@@ -8,7 +9,7 @@
  *   scratch  FIFOs to the children
  *   inplace  safe: dest may be source
  *   result   a copy
- *   source   NVSHMEM, k-ary flat tree in LL; here for any message, chunk by chunk
+ *   source   NVSHMEM, k-ary flat tree in LL; here for messages of any length, chunk by chunk
  */
 #ifndef CH_BROADCAST_TREE_H
 #define CH_BROADCAST_TREE_H

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collect, all push: PEs give each other their counts, then each writes its block into every
- * dest.
+ * collect by direct stores: the PEs exchange the counts of their blocks, then each PE writes
+ * its block into the dest of all others.
  *
  *   needs    put, symmetric_dest
  *   steps    2
  *   wire     (n - 1) * (m + 8)
  *   scratch  two slots of a word for each peer
- *   inplace  not possible: where a block goes is known to no PE before the call
+ *   inplace  not possible: before the call no PE knows the position of its block
  *   result   a copy
- *   source   fcollect, all push, behind an exchange of counts, which also says that PEs have
- *            entered
+ *   source   fcollect, all push, after an exchange of counts, which also shows that the PEs
+ *            have entered
  */
 #ifndef CH_COLLECT_DIRECT_H
 #define CH_COLLECT_DIRECT_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect in rounds: in each, a PE sends all blocks that it has, and then has k times as many.
+ * fcollect in rounds, in messages: in each round a PE sends all blocks that it has to k - 1
+ * other PEs, and afterwards has k times as many.
  *
  *   needs    put
  *   steps    ch_gather_steps(n, k, m, p)
@@ -8,8 +9,8 @@
  *   scratch  the slots of all peers
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
- *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; blocks are
- *            stored where they belong, so nothing is rotated
+ *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k. Blocks are stored where
+ *            they belong, so no rotation is needed at the end
  */
 #ifndef CH_FCOLLECT_BRUCK_H
 #define CH_FCOLLECT_BRUCK_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect in rounds, as fcollect_bruck.h, with blocks written into the peers' dest.
+ * fcollect in rounds, by direct stores: in each round a PE writes all blocks that it has into
+ * the dest of k - 1 other PEs, and afterwards has k times as many.
  *
  *   needs    put, symmetric_dest
  *   steps    ch_rounds(n, k)
@@ -8,8 +9,8 @@
  *   scratch  two words per PE
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
- *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; each PE waits for
- *            those that it writes to
+ *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; each PE waits until the
+ *            PEs that it writes to have entered
  */
 #ifndef CH_FCOLLECT_BRUCK_DIRECT_H
 #define CH_FCOLLECT_BRUCK_DIRECT_H

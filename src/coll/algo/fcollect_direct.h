@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect, all push, simple: every PE writes its block into everyone's dest.
+ * fcollect by direct stores: every PE writes its block into the dest of every other PE, after
+ * that PE has entered the call.
  *
  *   needs    put, symmetric_dest
  *   steps    1
@@ -8,7 +9,7 @@
  *   scratch  two words per PE
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
- *   source   NVSHMEM, all push; here each PE waits for its peers to enter
+ *   source   NVSHMEM, all push; here each PE waits until its peers have entered
  */
 #ifndef CH_FCOLLECT_DIRECT_H
 #define CH_FCOLLECT_DIRECT_H

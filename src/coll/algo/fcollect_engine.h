@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect by copy engines: every PE has its block copied into everyone's dest.
+ * fcollect by copy engines: the engines of a GPU copy its block into the dest of every other
+ * PE, after all PEs have entered the call.
  *
  *   needs    map, copy_engine, symmetric_dest
  *   steps    1
@@ -8,7 +9,7 @@
  *   scratch  two words per PE
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
- *   source   all push, with the copying left to engines
+ *   source   all push; engines make the copies
  */
 #ifndef CH_FCOLLECT_ENGINE_H
 #define CH_FCOLLECT_ENGINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect on two levels: each PE writes its block into all dest on its host, and of each two
- * hosts two agents exchange all blocks of these.
+ * fcollect on two levels. Within a host, each PE writes its block into the dest of the others.
+ * For each pair of hosts, one PE of each (an agent) exchanges all blocks of the two hosts.
  *
  *   needs    put, nodes, symmetric_dest
  *   steps    ch_bundle_steps(h, m, b, 0)
@@ -9,7 +9,8 @@
  *   scratch  two words per PE of the host, a FIFO to each agent
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
- *   source   of this library: agents pack what they find in dest of their host's PEs
+ *   source   of this library; an agent packs the blocks that it finds in the dest of its
+ *            host's PEs
  */
 #ifndef CH_FCOLLECT_HIERARCHICAL_H
 #define CH_FCOLLECT_HIERARCHICAL_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect by multicast: every PE stores its block to all at once.
+ * fcollect by multicast: one store of a PE writes its block into the dest of all PEs, after
+ * all have entered the call.
  *
  *   needs    map, multicast, symmetric_dest
  *   steps    1
@@ -8,7 +9,7 @@
  *   scratch  two words per PE
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
- *   source   NVSHMEM, NVLS one shot; here each PE waits for its peers to enter
+ *   source   NVSHMEM, NVLS one shot; here each PE waits until its peers have entered
  */
 #ifndef CH_FCOLLECT_MULTICAST_H
 #define CH_FCOLLECT_MULTICAST_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect, all pull: every PE reads the others' blocks where they lie in their dest, once all
- * have met.
+ * fcollect by direct loads: each PE copies its block into its own dest; after all PEs have
+ * done so, every PE reads the blocks of the others from their dest.
  *
  *   needs    map, symmetric_dest
  *   steps    ch_rounds(n, k)
@@ -9,8 +9,7 @@
  *   scratch  a word per PE
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
- *   source   all push, with the copying left to the receivers and signals by
- *            dissemination
+ *   source   all push; here the receivers copy, and PEs signal by dissemination
  */
 #ifndef CH_FCOLLECT_PULL_H
 #define CH_FCOLLECT_PULL_H

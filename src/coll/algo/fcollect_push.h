@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect, all push, in packets or lines; as plain data it is called exchange.
+ * fcollect in messages to all: every PE sends its block to every other PE through sync memory,
+ * chunk by chunk, and copies what it receives into dest. With packets or lines it is named
+ * all_push, with plain data exchange.
  *
  *   needs    put
  *   steps    c
@@ -8,7 +10,7 @@
  *   scratch  two slots of a chunk for each peer
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
- *   source   NVSHMEM, all push in LL and LL128; here for any message, chunk by chunk
+ *   source   NVSHMEM, all push in LL and LL128; here for blocks of any length, chunk by chunk
  */
 #ifndef CH_FCOLLECT_PUSH_H
 #define CH_FCOLLECT_PUSH_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fcollect round a ring: every block goes from PE to PE until all have it.
+ * fcollect along a ring: each PE forwards every block that it receives to the next PE, until
+ * all PEs have all blocks.
  *
  *   needs    put
  *   steps    (n - 1) * ch_divide_up(c, 2)
@@ -8,8 +9,7 @@
  *   scratch  a FIFO to the next PE
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
- *   source   Thakur, Rabenseifner and Gropp (2005), two messages of each block
- *            on their way
+ *   source   Thakur, Rabenseifner and Gropp (2005); two messages of each block are in flight
  */
 #ifndef CH_FCOLLECT_RING_H
 #define CH_FCOLLECT_RING_H

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gather, all push, simple: every PE writes its block into the root's dest.
+ * gather by direct stores: every PE writes its block into the dest of the root, after the root
+ * has entered the call.
  *
  *   needs    put, symmetric_dest
  *   steps    1
  *   wire     m
  *   scratch  two words per PE
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
  *   source   fcollect, all push, with one PE that receives
  */

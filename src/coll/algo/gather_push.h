@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gather, all push, in packets: every PE sends its block to the root.
+ * gather in messages: every PE sends its block to the root in packets, through sync memory.
  *
  *   needs    put
  *   steps    1
  *   wire     m
  *   scratch  a FIFO for each peer
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
  *   source   fcollect, all push, with one PE that receives
  */

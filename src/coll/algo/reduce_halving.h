@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce by recursive halving and doubling, radix k, any n, in place of the peers' memory.
+ * reduce by recursive halving and doubling with radix k, for any n, by direct access to the
+ * memory of the peers.
  *
  *   needs    map, whole, symmetric_dest, symmetric_source
  *   steps    ch_halving_steps(n, k)
  *   wire     ch_halving_wire(n, k, m, e)
  *   scratch  two words per PE; dest holds partial results
- *   inplace  safe: a slice of source or dest is read by one PE alone, before that PE
- *            writes it
- *   result   each element combined by one PE, group by group of the PE number's
- *            digits in base k: bitwise equal on every PE
- *   source   Rabenseifner (ICCS 2004), radix k, with direct access to peers; the groups
- *            of reduce_recursive.h
+ *   inplace  safe: a slice of source or dest is read by one PE alone, before that PE writes
+ *            it
+ *   result   each element combined by one PE, in groups by the digits of the PE number in
+ *            base k: bitwise equal on every PE
+ *   source   Rabenseifner (ICCS 2004), radix k, with direct access to peers; the groups of
+ *            reduce_recursive.h
  *
- * The first round is among neighbours: most of the data is exchanged within a socket, and of
- * each vector about a k-th between sockets. The p PEs that take part are those of
- * reduce_recursive.h; the sources of the others are read by the first group of PE me - p, which
- * writes the result into their dest.
+ * In the first round, PEs with neighbouring numbers exchange data. Most of the data is thus
+ * exchanged within a socket, and about a k-th of each vector between sockets. The first p PEs
+ * take part, with p as in reduce_recursive.h. The sources of each other PE `me` are read by
+ * the first group of PE me - p, which also writes the result into its dest.
  */
 #ifndef CH_REDUCE_HALVING_H
 #define CH_REDUCE_HALVING_H

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce on two levels: the PEs of a host combine a slice each, a recursive exchange on each
- * rail combines the hosts' slices, and each PE writes its slice to the others of its host.
+ * reduce on two levels: each PE combines one slice of the vectors of its host's PEs, a
+ * recursive exchange on each rail combines the slices of the hosts, and each PE writes its
+ * slice into the dest of the other PEs of its host.
  *
  *   needs    put, whole, nodes, symmetric_dest, symmetric_source
  *   steps    ch_rails_steps(h, k, m, e, b)
  *   wire     ch_rails_wire(h, k, m, e)
  *   scratch  two words per PE of the host, a FIFO to each partner on the rail
- *   inplace  safe: of a host's PEs one alone reads or writes a slice until the last step
- *   result   combined in PE order on each host, then in one order on each rail:
- *            bitwise equal on every PE
- *   source   hierarchical reduce over rails, as in Open MPI's coll/han; on the host, the
- *            two halves of reduce_two_shot.h
+ *   inplace  safe: of a host's PEs only one reads or writes a slice until the last step
+ *   result   combined in PE order on each host, then in one order on each rail: bitwise equal
+ *            on every PE
+ *   source   hierarchical reduce over rails, as in Open MPI's coll/han; on the host, the two
+ *            halves of reduce_two_shot.h
  *
- * There are as many slices as complete rails; PEs that are on none only give and take.
+ * There are as many slices as rails. A PE that is on no rail combines no slice; its source is
+ * read, and its dest is written, by others.
  */
 #ifndef CH_REDUCE_HIERARCHICAL_H
 #define CH_REDUCE_HIERARCHICAL_H

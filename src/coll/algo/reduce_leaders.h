@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce on two levels for short vectors: one shot on each host, a recursive exchange among the
- * leaders, and a board on each host.
+ * reduce on two levels for short vectors: a reduce in one shot on each host, a recursive
+ * exchange among the leaders of the hosts, and a broadcast by a board on each host.
  *
  *   needs    put, whole, nodes
  *   steps    ch_shared(h) * (c + 1) + c * ch_exchanges(h->count, k)
  *   wire     ch_leaders_wire(h, k, m)
  *   scratch  two slots of a chunk for each PE of the host, a FIFO to each partner, a board
- *   inplace  safe: what is overwritten was sent before
- *   result   combined host by host, in PE order on each, then in one order on all
- *            leaders: bitwise equal on every PE
- *   source   of this library: three existing bodies
+ *   inplace  safe: data is sent before it is overwritten
+ *   result   combined in PE order on each host, then in one order on all leaders: bitwise
+ *            equal on every PE
+ *   source   of this library; it consists of three other algorithms
  */
 #ifndef CH_REDUCE_LEADERS_H
 #define CH_REDUCE_LEADERS_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce, one shot: every PE loads and combines the whole vector from all.
+ * reduce in one shot by multicast: one load of a PE returns the combination of the vectors of
+ * all PEs; every PE loads the whole vector.
  *
  *   needs    map, apart, multicast, exact, symmetric_source
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE
  *   inplace  not possible
- *   result   combined in PE order 0 .. n-1: bitwise equal on every PE. Multicast in
- *            hardware serves here only what any order gives the same bits for:
- *            integers
+ *   result   combined in PE order 0 .. n-1: bitwise equal on every PE. In hardware it is used
+ *            only where every order gives the same bits: integers
  *   source   NVSHMEM, NVLS one shot
  */
 #ifndef CH_REDUCE_MULTICAST_ONE_H

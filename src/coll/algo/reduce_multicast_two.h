@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce, two shots: every PE loads and combines its slice from all, and stores it to all.
+ * reduce in two shots by multicast: one load of a PE returns the combination of the vectors of
+ * all PEs, and one store reaches all PEs; each PE does so for its slice.
  *
  *   needs    map, multicast, symmetric_dest, symmetric_source
  *   steps    2
  *   wire     2 * (n - 1) * s
  *   scratch  two words per PE
  *   inplace  safe: only PE p reads or writes slice p until the last round
- *   result   each slice combined on one PE, in PE order 0 .. n-1: bitwise equal on
- *            every PE, in hardware too
+ *   result   each slice combined on one PE, in PE order 0 .. n-1: bitwise equal on every PE,
+ *            in hardware too
  *   source   NVSHMEM, NVLS two shot
  */
 #ifndef CH_REDUCE_MULTICAST_TWO_H

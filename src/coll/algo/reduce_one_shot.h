@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce, one shot: every PE sends its vector to all and combines what it gets.
+ * reduce in one shot: every PE sends its vector to every other PE through sync memory, chunk
+ * by chunk, and combines all that it receives.
  *
  *   needs    put
  *   steps    c
@@ -8,7 +9,7 @@
  *   scratch  two slots of a chunk for each peer
  *   inplace  safe: a chunk is sent before it is overwritten
  *   result   combined in PE order 0 .. n-1: bitwise equal on every PE
- *   source   NVSHMEM, fcollect and local reduce, one level; here for any team
+ *   source   NVSHMEM, fcollect and local reduce, on one level; here for any team
  */
 #ifndef CH_REDUCE_ONE_SHOT_H
 #define CH_REDUCE_ONE_SHOT_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce, one shot: every PE loads and combines the whole vector from all.
+ * reduce in one shot by direct loads: after all PEs have entered, every PE loads the vectors
+ * of all PEs and combines them.
  *
  *   needs    map, apart, symmetric_source
  *   steps    1
@@ -8,7 +9,7 @@
  *   scratch  two words per PE
  *   inplace  not possible
  *   result   combined in PE order 0 .. n-1: bitwise equal on every PE
- *   source   as reduce_one_shot.h, with the reading left to the receivers
+ *   source   as reduce_one_shot.h; here the receivers read
  */
 #ifndef CH_REDUCE_ONE_SHOT_PULL_H
 #define CH_REDUCE_ONE_SHOT_PULL_H

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce by recursive exchange, radix k, any n.
+ * reduce by recursive exchange with radix k, for any n: in each round a PE exchanges its
+ * partial result with k - 1 other PEs, and combines.
  *
  *   needs    put, whole
  *   steps    c * ch_exchanges(n, k)
  *   wire     ch_exchange_fan(n, k) * m
  *   scratch  a FIFO to each partner
  *   inplace  safe: a chunk is sent before it is overwritten
- *   result   combined in one order on all PEs, digit by digit of the PE number in
- *            base k: bitwise equal on every PE
- *   source   NVSHMEM, recursive exchange; here for any team and any n, the remainder
- *            folded as by Thakur, Rabenseifner and Gropp (2005)
+ *   result   combined in one order on all PEs, by the digits of the PE number in base k:
+ *            bitwise equal on every PE
+ *   source   NVSHMEM, recursive exchange; here for any team and any n, the remainder folded
+ *            as by Thakur, Rabenseifner and Gropp (2005)
  *
- * The p first PEs exchange, p being t * k^r <= n with t < k: in r rounds, and one of groups of
- * t. Each of the others, fewer than k^r, hands its vector to one of these before, and is handed
- * the result after.
+ * Let p = t * k^r be the largest such number <= n with t < k. The first p PEs take part, in r
+ * rounds of groups of k PEs and one round of groups of t. Each of the other PEs, fewer than
+ * k^r, sends its vector to one of the p PEs before, and receives the result from it
+ * afterwards.
  */
 #ifndef CH_REDUCE_RECURSIVE_H
 #define CH_REDUCE_RECURSIVE_H

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce round a ring: reduce-scatter, then all-gather, a piece of the vector at a time.
+ * reduce along a ring: a reduce-scatter and then an all-gather, each of which sends slices
+ * from PE to PE.
  *
  *   needs    put, whole
  *   steps    2 * (n - 1) * ch_divide_up(c, 2 * n)
  *   wire     2 * m - ch_least_two(m, e, n)
  *   scratch  a FIFO to the next PE
  *   inplace  safe: a slice of source is read before dest has its result
- *   result   slice p combined in the order p, p + 1 .. p - 1, once, and handed
- *            round: bitwise equal on every PE
- *   source   Patarasu and Yuan (2009), two messages of each slice on their way
+ *   result   slice p combined in the order p, p + 1 .. p - 1, by one PE each, and then
+ *            forwarded: bitwise equal on every PE
+ *   source   Patarasu and Yuan (2009); two messages of each slice are in flight
  */
 #ifndef CH_REDUCE_RING_H
 #define CH_REDUCE_RING_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce_to, one shot: every PE sends its source to the root, which combines them.
+ * reduce_to in one shot: every PE sends its source to the root through sync memory, and the
+ * root combines them.
  *
  *   needs    put
  *   steps    1
  *   wire     m
  *   scratch  a FIFO for each peer
- *   inplace  safe: the root combines a chunk where its own lies
+ *   inplace  safe: the root combines a chunk where its own chunk is
  *   result   combined in PE order 0..n-1
- *   source   reduce, one shot, with one PE that receives
+ *   source   reduce in one shot, with one PE that receives
  */
 #ifndef CH_REDUCE_TO_ONE_SHOT_H
 #define CH_REDUCE_TO_ONE_SHOT_H

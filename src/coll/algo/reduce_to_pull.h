@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce_to, one shot by pulling: the root reads every PE's source.
+ * reduce_to in one shot by direct loads: the root reads the sources of all PEs and combines
+ * them.
  *
  *   needs    map, symmetric_source
  *   steps    1
@@ -8,7 +9,7 @@
  *   scratch  two words per PE
  *   inplace  safe: the root reads a batch of all sources before it stores their combination
  *   result   combined in PE order 0..n-1
- *   source   reduce, one shot by pulling, with one PE that reads
+ *   source   reduce in one shot by loads, with one PE that reads
  */
 #ifndef CH_REDUCE_TO_PULL_H
 #define CH_REDUCE_TO_PULL_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce in two phases: all of this PE's slice is combined, then all of it is stored
- * everywhere, so that links carry loads first and stores after, not both at a time.
+ * reduce in two phases by direct loads and stores: each PE first loads its slice from all PEs
+ * and combines all of it, and then stores all of it to all PEs. Links carry loads in the first
+ * phase and stores in the second, never both.
  *
  *   needs    map, symmetric_dest, symmetric_source
  *   steps    2
@@ -9,7 +10,7 @@
  *   scratch  two words per PE
  *   inplace  safe: only PE p reads or writes slice p until the last round
  *   result   combined in PE order 0 .. n-1: bitwise equal on every PE
- *   source   as reduce_two_shot.h, which does both batch by batch
+ *   source   as reduce_two_shot.h, which loads and stores batch by batch
  */
 #ifndef CH_REDUCE_TWO_PHASE_H
 #define CH_REDUCE_TWO_PHASE_H

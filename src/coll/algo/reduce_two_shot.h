@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce, two shots: direct reduce-scatter, then direct all-gather.
+ * reduce in two shots by direct loads and stores: each PE loads a batch of its slice from all
+ * PEs, combines it and stores it to all PEs, before it goes on to the next batch.
  *
  *   needs    map, symmetric_dest, symmetric_source
  *   steps    2
@@ -8,8 +9,8 @@
  *   scratch  two words per PE
  *   inplace  safe: only PE p reads or writes slice p until the last round
  *   result   combined in PE order 0 .. n-1: bitwise equal on every PE
- *   source   the split of Rabenseifner (ICCS 2004), with direct access to all peers
- *            in place of halving and doubling
+ *   source   the two parts of Rabenseifner (ICCS 2004), reduce-scatter and all-gather, with
+ *            direct access to all peers in place of halving and doubling
  */
 #ifndef CH_REDUCE_TWO_SHOT_H
 #define CH_REDUCE_TWO_SHOT_H

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce, two shots by stores alone: every PE stores each peer's slice into the peer's sync
- * memory, and what it combined there into everyone's dest, piece by piece.
+ * reduce in two shots by stores: every PE stores each peer's slice into that peer's sync
+ * memory, and each PE combines its slice there and stores the result into the dest of all PEs,
+ * several chunks at a time.
  *
  *   needs    map, symmetric_dest
  *   steps    ch_divide_up(c, n * ch_slot_chunks(n)) + 1
  *   wire     m + (n - 2) * ch_most_grains(m, n)
  *   scratch  two slots of ch_slot_chunks(n) chunks for each peer
- *   inplace  safe: a piece of a source is given before anybody announces the piece,
- *            and results are stored after
- *   result   each slice combined on one PE, in PE order 0 .. n-1: bitwise equal on
- *            every PE
- *   source   as reduce_two_shot.h, which loads the slices; over a link that is busy
- *            in both directions stores carry more
+ *   inplace  safe: a piece of a source is sent before any PE announces the piece, and results
+ *            are stored after
+ *   result   each slice combined on one PE, in PE order 0 .. n-1: bitwise equal on every PE
+ *   source   as reduce_two_shot.h, which loads the slices; on a link that is busy in both
+ *            directions stores reach a higher bandwidth
  *
- * Each piece is an exchange (exchange.h), given while the one before is combined: a PE that has
- * heard of piece j from all knows that they have taken j - 1, as they announce a piece
- * after they have combined the one before. An exchange without messages ends the call.
+ * Each piece is an exchange (exchange.h), which a PE sends while it combines the piece before.
+ * A PE announces piece j after it has combined piece j - 1, so a PE that has heard of piece j
+ * from all PEs knows that all have read piece j - 1. An exchange without messages ends the
+ * call.
  */
 #ifndef CH_REDUCE_TWO_SHOT_PUSH_H
 #define CH_REDUCE_TWO_SHOT_PUSH_H

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce, two shots in packets: each PE gets its slice from all, and all get what it combined.
+ * reduce in two shots in packets: every PE sends each peer that peer's slice; each PE combines
+ * its slice, and sends the result to all.
  *
  *   needs    put
  *   steps    2 * ch_divide_up(c, n)
  *   wire     2 * (n - 1) * 16 * ch_divide_up(m, 16 * n)
  *   scratch  two slots of a chunk for each peer
- *   inplace  safe: a PE has a batch of a slice's result when all have sent theirs
- *   result   each slice combined on one PE, in PE order 0 .. n-1: bitwise equal on
- *            every PE
- *   source   the split of Rabenseifner (ICCS 2004), by messages to all
+ *   inplace  safe: a PE has a batch of a slice's result only when all PEs have sent theirs
+ *   result   each slice combined on one PE, in PE order 0 .. n-1: bitwise equal on every PE
+ *   source   the two parts of Rabenseifner (ICCS 2004), by messages to all
  *
- * Two exchanges a piece of the vector, a chunk for each PE: slices in the first, results in the
- * second. The lane that combines a batch of a slice sends it on at once, from where it is, as
- * the same batch of the second exchange. So who has all of that knows that all of the first was
- * taken, which is what exchange.h asks; and therefore slices are equally long, padded where the
- * vector ends.
+ * Each piece of the vector, one chunk for each PE, takes two exchanges: slices in the first,
+ * results in the second. The lane that combines a batch of a slice sends the result at once,
+ * from its registers, as the same batch of the second exchange. A PE that has received all of
+ * the second exchange therefore knows that all of the first has been read, as exchange.h
+ * requires. For this, all slices have the same length; the last ones are padded.
  */
 #ifndef CH_REDUCE_TWO_SHOT_PUSH_LL_H
 #define CH_REDUCE_TWO_SHOT_PUSH_LL_H

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reducescatter in rounds: an alltoall as in alltoall_bruck.h, whose result each PE combines.
+ * reducescatter in rounds, with forwarding: an alltoall as in alltoall_bruck.h, after which
+ * each PE combines the blocks that it has received.
  *
  *   needs    put
  *   steps    ch_combine_steps(n, k, s, p, o)
  *   wire     ch_digits(n, k) * s
  *   scratch  the slots of all peers; this PE's own slot holds blocks
- *   inplace  safe for dest = source and for dest = this PE's block of
- *            source: a part of dest is written when that part of source was read
+ *   inplace  safe for dest = source and for dest = this PE's block of source: a part of dest
+ *            is written when that part of source was read
  *   result   combined in PE order 0 .. n-1
- *   source   of this library: the index algorithm of Bruck and others (1997), then a
- *            local reduction
+ *   source   of this library: the index algorithm of Bruck and others (1997), then a local
+ *            reduction
  */
 #ifndef CH_REDUCESCATTER_BRUCK_H
 #define CH_REDUCESCATTER_BRUCK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reducescatter on two levels: on each host a PE combines what the host has for PEs of other
- * hosts and sends it there, where each PE combines what the hosts have for it.
+ * reducescatter on two levels: on each host, one PE combines what the PEs of the host have for
+ * a PE of another host, and sends it there; that PE combines what it receives from all hosts.
  *
  *   needs    put, whole, apart, nodes, symmetric_source
  *   steps    ch_shared(h) + (h->count > 1 ? c : 0)
@@ -13,7 +13,8 @@
  *   source   hierarchical reducescatter, as in Open MPI's coll/han; here for any map of PEs
  *            to hosts
  *
- * PE i of a host combines for PE i of each other host; on a host of s PEs, PE i % s does.
+ * PE i of a host combines for PE i of each other host. If the host has only s PEs, PE i % s
+ * does.
  */
 #ifndef CH_REDUCESCATTER_HIERARCHICAL_H
 #define CH_REDUCESCATTER_HIERARCHICAL_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reducescatter, one shot: every PE loads and combines its block from all.
+ * reducescatter in one shot by multicast: one load of a PE returns the combination of all PEs'
+ * sources; every PE loads its block.
  *
  *   needs    map, apart, multicast, symmetric_source
  *   steps    1

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reducescatter, all pull: every PE combines its block where it lies, in the peers' sources.
+ * reducescatter by direct loads: every PE loads its block from the sources of all PEs and
+ * combines them.
  *
  *   needs    map, apart, symmetric_source
  *   steps    1
@@ -8,7 +9,7 @@
  *   scratch  two words per PE
  *   inplace  not possible
  *   result   combined in PE order 0 .. n-1
- *   source   all push, with the reading left to the receivers
+ *   source   all push; here the receivers read
  */
 #ifndef CH_REDUCESCATTER_PULL_H
 #define CH_REDUCESCATTER_PULL_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reducescatter, all push: every PE sends each peer its block and combines what it gets.
+ * reducescatter in messages to all: every PE sends each other PE its block through sync
+ * memory, chunk by chunk, and combines the blocks that it receives.
  *
  *   needs    put
  *   steps    c
  *   wire     (n - 1) * s
  *   scratch  two slots of a chunk for each peer
- *   inplace  safe for dest = source and for dest = this PE's block of
- *            source
+ *   inplace  safe for dest = source and for dest = this PE's block of source
  *   result   combined in PE order 0 .. n-1
- *   source   NVSHMEM, all push; here for any message, chunk by chunk
+ *   source   NVSHMEM, all push; here for blocks of any length, chunk by chunk
  */
 #ifndef CH_REDUCESCATTER_PUSH_H
 #define CH_REDUCESCATTER_PUSH_H

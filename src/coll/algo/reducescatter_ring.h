@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reducescatter round a ring: each block collects the PEs' contributions on its way home.
+ * reducescatter along a ring: each block is sent from PE to PE until it reaches its owner, and
+ * each PE on the way combines its own contribution with it.
  *
  *   needs    put, whole
  *   steps    (n - 1) * ch_divide_up(c, 2)
  *   wire     (n - 1) * s
  *   scratch  a FIFO to the next PE
- *   inplace  safe for dest = source and for dest = this PE's block of
- *            source: dest is written when that part of source was read
+ *   inplace  safe for dest = source and for dest = this PE's block of source: dest is written
+ *            when that part of source was read
  *   result   block p combined in the order p + 1, p + 2 .. p
- *   source   the first half of a ring reduce, as by Patarasu and Yuan (2009)
+ *   source   the first half of a reduce along a ring, as by Patarasu and Yuan (2009)
  */
 #ifndef CH_REDUCESCATTER_RING_H
 #define CH_REDUCESCATTER_RING_H

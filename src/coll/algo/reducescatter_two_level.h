@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reducescatter on two levels: neighbours in groups of k combine blocks for all PEs, then each
- * PE combines what the groups have for it.
+ * reducescatter on two levels by direct loads: PEs with neighbouring numbers, in groups of k,
+ * combine partial results for all PEs; then each PE combines the partial results of the groups
+ * for its block.
  *
  *   needs    map, whole, apart, symmetric_source
  *   steps    ch_level_steps(n, k, s, o)
@@ -9,13 +10,14 @@
  *   scratch  this PE's own slot, and three words per PE
  *   inplace  not possible
  *   result   combined group by group, in PE order in each
- *   source   of this library: the first level stays within a cache or a socket, and a PE
- *            has k + n / k peers in place of n
+ *   source   of this library; the loads of the first level stay within a cache or a socket,
+ *            and a PE loads from k + n / k peers in place of n
  *
- * In its group a PE combines the blocks of the PEs whose number modulo k is its own position
- * there; in a last group of fewer PEs it stands in for positions that are missing, too. It
- * posts them in its own slot of the exchange, for those PEs to read. It uses that slot again
- * two exchanges later, and in the one between it hears from each of those PEs.
+ * In its group, a PE combines the blocks of those PEs whose number modulo k is its own
+ * position in the group. In a last group of fewer PEs, it also does this for the positions
+ * that no PE has. It posts the results in its own slot of the exchange, and those PEs read
+ * them there. It uses that slot again two exchanges later; in the exchange between, it
+ * receives a message from each of those PEs, which have then read it.
  */
 #ifndef CH_REDUCESCATTER_TWO_LEVEL_H
 #define CH_REDUCESCATTER_TWO_LEVEL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inscan and exscan, one shot: every PE sends its source to the PEs after it, and combines what
- * those before it sent.
+ * inscan and exscan in one shot: every PE sends its source to the PEs after it, and combines
+ * the sources that it receives from the PEs before it.
  *
  *   needs    put
  *   steps    ch_min(c, n - 1)
@@ -9,7 +9,7 @@
  *   scratch  a FIFO for each peer
  *   inplace  safe: a chunk of source was sent before it is overwritten
  *   result   combined in PE order; PE 0 of an exscan gets zeros
- *   source   reduce, one shot, between each PE and those after it
+ *   source   reduce in one shot, between each PE and those after it
  */
 #ifndef CH_SCAN_ONE_SHOT_H
 #define CH_SCAN_ONE_SHOT_H

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scatter, the root writes each PE's block into that PE's dest.
+ * scatter by direct stores: the root writes each PE's block into that PE's dest, after that PE
+ * has entered the call.
  *
  *   needs    put, symmetric_dest
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  two words per PE
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
  *   source   alltoall, all push, with one PE that sends
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scatter, in packets: the root sends each PE its block.
+ * scatter in messages: the root sends each PE its block in packets, through sync memory.
  *
  *   needs    put
  *   steps    1
  *   wire     (n - 1) * m
  *   scratch  a FIFO for each peer
- *   inplace  not possible: the api refuses buffers that overlap
+ *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
  *   source   alltoall, all push, with one PE that sends
  */
