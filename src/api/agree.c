@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agree.c: what must be alike on all PEs is compared before anything is built on it. */
+/* agree.c: compares what must be equal on all PEs, before anything depends on it. */
 #include "api/context.h"
 
 #include "boot/vote.h"

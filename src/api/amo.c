@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * amo.c: atomics on a peer's object. Operands travel as bit patterns of 4 or 8 bytes; floats
- * are only fetched, set and swapped, which their bits are enough for.
+ * amo.c: atomics on an object of a peer. Operands are passed as bit patterns of 4 or 8 bytes.
+ * Floats are only fetched, set and swapped, for which the bits are enough.
  */
 #include "api/argument.h"
 #include "api/near.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argument.h: arguments of public calls. Messages name function, argument, found, expected. */
+/*
+ * argument.h: checks of the arguments of public calls. A message names the function, the
+ * argument, what was found and what is expected.
+ */
 #ifndef CH_ARGUMENT_H
 #define CH_ARGUMENT_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buffer.c: memory of the program as a symmetric object. The object's pages are mapped a second
- * time, in place of the program's, with the same contents: both addresses are of one memory.
+ * buffer.c: memory of the program as a symmetric object. The pages of the object are also
+ * mapped in place of the program's pages, with the same contents, so that two addresses name
+ * the same memory.
  */
 #include "api/context.h"
 #include "chorus/chorusx.h"

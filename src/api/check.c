@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c: what a collective call must satisfy before anything is selected or sent. */
+/*
+ * check.c: the conditions that a collective call must meet before an algorithm is selected or
+ * anything is sent.
+ */
 #include "api/argument.h"
 #include "api/coll.h"
 #include "device/device.h"

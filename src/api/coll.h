@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll.h: a collective call on its way from the API to a launch. */
+/* coll.h: the steps of a collective call from the API to its launch. */
 #ifndef CH_API_COLL_H
 #define CH_API_COLL_H
 

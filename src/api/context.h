@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * context.h: everything a PE has between init and finalize.
+ * context.h: the state of a PE between init and finalize.
  *
- * The one mutable global of the library is the pointer to it: one per process, and, where PEs
- * are threads, one per thread that stands before it.
+ * The only mutable global of the library is the pointer to this state: one for the process
+ * and, where PEs are threads, one for each thread, which is used first.
  */
 #ifndef CH_CONTEXT_H
 #define CH_CONTEXT_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ctx.c: contexts of the program. A handle is slot + 1 + generation * slots, so that one which
- * was destroyed is recognised; slot + CH_CTX_PROGRAM is the transport's number.
+ * ctx.c: contexts of the program. A handle is slot + 1 + generation * slots, so that the
+ * handle of a destroyed context is recognised; slot + CH_CTX_PROGRAM is the number that the
+ * transport uses.
  */
 #include "api/ctx.h"
 

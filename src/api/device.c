@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c: what the host's half of chorus_device.cuh asks of the library. */
+/* device.c: library functions that the host part of chorus_device.cuh calls. */
 #include "chorus/chorusx.h"
 
 #include "api/context.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doing.h: calls besides collectives in the record of the PE's calls, and their checks. */
+/* doing.h: records and checks calls other than collectives. */
 #ifndef CH_API_DOING_H
 #define CH_API_DOING_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* environment.h: variables that are nearly settings. */
+/* environment.h: warnings about environment variables whose names are similar to settings. */
 #ifndef CH_ENVIRONMENT_H
 #define CH_ENVIRONMENT_H
 

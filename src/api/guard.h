@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * guard.h: CHORUS_CHECK=2, for objects in host memory: bytes behind the end of each object that
- * nobody may write to, a pattern in freed ones, and buffers that must lie in one object.
+ * guard.h: CHORUS_CHECK=2, for objects in host memory: a pattern behind the end of each
+ * object, a pattern in freed objects, and a check that a buffer is in one object.
  *
- * A guarded object is longer by CH_GUARD_BYTES at least. What is behind its end is filled with
- * a pattern, but for the last 8 bytes of its block, which say where its end is.
+ * A guarded object is longer by at least CH_GUARD_BYTES. The bytes behind its end contain the
+ * pattern, except the last 8 bytes of its block, which say where the object ends.
  */
 #ifndef CH_API_GUARD_H
 #define CH_API_GUARD_H

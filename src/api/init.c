@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init.c: setup and end of a PE, and who it is. */
+/* init.c: init, finalize, and the numbers of PEs. */
 #include "chorus/chorusx.h"
 
 #include "api/context.h"

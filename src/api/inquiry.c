@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inquiry.c: what happened, what is here, and what a call would do. */
+/* inquiry.c: error messages, heap and version, and explanations of plans. */
 #include "chorus/chorusx.h"
 
 #include "api/inquiry.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inquiry.h: plans as programs see them. */
+/* inquiry.h: plans in the form that programs get. */
 #ifndef CH_INQUIRY_H
 #define CH_INQUIRY_H
 

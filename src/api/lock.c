@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lock.c: locks as queues of PEs, after Mellor-Crummey and Scott: who waits does so on a word
- * of its own, and PEs get the lock in the order in which they asked.
+ * lock.c: locks as queues of PEs, after Mellor-Crummey and Scott: a PE that waits polls a word
+ * of its own memory, and PEs get the lock in the order in which they asked for it.
  *
- * A lock has two words of 32 bits on each PE. The first, of PE 0 alone, names the last PE of
- * the queue, or nobody. The second is the PE's place in the queue: whether it waits, the PE
- * behind it and the one before it. PEs are written as their number + 1, so that 0 is nobody.
+ * A lock has two words of 32 bits on each PE. The first is used on PE 0 only, and names the
+ * last PE of the queue, or none. The second is the PE's entry in the queue: whether it waits,
+ * the PE behind it and the PE before it. A PE is stored as its number + 1, so that 0 means
+ * none.
  */
 #include "api/argument.h"
 #include "api/doing.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c: the symmetric heap as the standard sees it: with a barrier where it demands one. */
+/*
+ * memory.c: allocation from the symmetric heap by the calls of the standard, with a barrier
+ * where it requires one.
+ */
 #include "chorus/chorus.h"
 
 #include "api/argument.h"

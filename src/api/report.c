@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.c: the one place that prints and ends the process.
+ * report.c: the only file that prints and ends the process.
  *
- * Functions that return nothing hand their failures to a handler; unless the program set its
- * own, that one says on standard error what happened, wakes and ends the other PEs, and exits.
+ * A function that returns nothing passes its failure to a handler. The default handler prints
+ * the message on standard error, ends the waits of the other PEs and their processes, and
+ * exits.
  */
 #include "chorus/chorusx.h"
 

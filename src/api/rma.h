@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rma.h: the checked one-sided operations that every typed and sized name comes down to.
+ * rma.h: the one-sided operations, with checks, that all typed and sized functions call.
  *
- * `function` is the public name, for messages. Failures go to ch_report, the call then has no
- * effect. Elements are counted, `element_bytes` is what one has.
+ * `function` is the public name, for messages. A failure is passed to ch_report, and the call
+ * then has no effect. Counts are in elements of `element_bytes` bytes.
  */
 #ifndef CH_RMA_H
 #define CH_RMA_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signal.c: data and a word that says it is there. Waiting for a signal is in wait.c. */
+/* signal.c: puts with signals, and signals. wait.c has the waits for them. */
 #include "api/argument.h"
 #include "api/rma.h"
 #include "chorus/chorusx.h"

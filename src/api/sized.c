@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sized.c: put and get of elements that have a size but no type. */
+/* sized.c: put and get of elements given by their size. */
 #include "api/near.h"
 #include "api/rma.h"
 #include "chorus/chorus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start.c: making and unmaking everything a PE has, folder by folder. */
+/* start.c: creates and destroys the state of a PE, folder by folder. */
 #include "api/context.h"
 
 #include "api/trace.h"

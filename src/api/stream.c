@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.c: streams that the library makes, and who owns them. */
+/* stream.c: streams that the library creates, and their owners. */
 #include "coll/host/stream.h"
 
 #include "api/context.h"

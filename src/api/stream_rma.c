@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_rma.c: puts, gets, signals and waits for signals that are queued on a stream. The
- * thread of a host's stream makes them as the blocking calls do; a GPU's are what the front end
- * and the copy engines of the GPU do by themselves.
+ * stream_rma.c: puts, gets, signals and waits for signals that are queued on a stream. On a
+ * host, the stream's thread executes them as the blocking calls do. On a GPU, the front end
+ * and the copy engines execute them.
  */
 #include "api/argument.h"
 #include "api/coll.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* team.c: the standard's view of teams: handles in, lists of PEs made from triplets and grids.
+/*
+ * team.c: the team calls of the standard: handles, and lists of PEs computed from triplets and
+ * grids.
  */
 #include "chorus/chorusx.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace.h: telling profilers of collective calls; a call costs one load while nobody asks. */
+/*
+ * trace.h: informs profilers of collective calls. A call costs one load while no profiler is
+ * registered.
+ */
 #ifndef CH_TRACE_H
 #define CH_TRACE_H
 

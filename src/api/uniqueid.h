@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uniqueid.h: what a program says of the job that it puts together. */
+/* uniqueid.h: the arguments with which a program creates a job by itself. */
 #ifndef CH_API_UNIQUEID_H
 #define CH_API_UNIQUEID_H
 

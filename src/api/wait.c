@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait.c: wait and test on words of this PE that others store to.
+ * wait.c: wait and test on words of this PE that other PEs store to.
  *
- * Every call is a query: a scan over the words of the set, done once by the test family and
- * until it succeeds by the wait family. Words and values of all types are compared as keys,
- * unsigned numbers in the order of the type's values. Words that are on a GPU are copied here
- * before each scan.
+ * Every call is a query: a scan over the words of the set, which the test functions do once,
+ * and the wait functions until it succeeds. Words and values of all types are compared as
+ * keys, which are unsigned numbers in the order of the type's values. Words on a GPU are
+ * copied to the host before each scan.
  */
 #include "api/argument.h"
 #include "api/doing.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroup.h: the control groups that count what this process takes of memory or of time on
- * cores: its own and those above it, in either version of the interface. A limit of any of them
- * holds.
+ * cgroup.h: the control groups that limit the memory, or the time on cores, of this process:
+ * its own group and those above it, in both versions of the interface. The limit of each of
+ * them applies.
  */
 #ifndef CH_CGROUP_H
 #define CH_CGROUP_H

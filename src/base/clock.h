@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.h: monotonic time in nanoseconds, and in ticks, which are read faster. */
+/* clock.h: monotonic time in nanoseconds, and in ticks, which are faster to read. */
 #ifndef CH_CLOCK_H
 #define CH_CLOCK_H
 

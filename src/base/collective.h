@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective.h: what the collectives differ in. */
+/* collective.h: properties in which collectives differ. */
 #ifndef CH_COLLECTIVE_H
 #define CH_COLLECTIVE_H
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door.h: where a PE sleeps and others wake it. One door per PE, in its shared memory.
+ * door.h: the doorbell of a PE, on which it sleeps and by which peers wake it. Each PE has
+ * one, in its shared memory.
  *
- * A PE that waits polls a word that a peer stores to. Now and then it yields its core, and
- * after a long time it sleeps on the futex word of its door. A PE that stores to a peer's
- * memory reads the peer's door afterwards, and wakes the threads that sleep there. No fence
- * orders the two, so the store may still be on its way when the sleeper looks for the last
- * time; a sleeper therefore goes on polling for longer than a store takes, and a sleep ends
- * after a millisecond in any case.
+ * A PE that waits polls a word that a peer stores to. From time to time it yields its core,
+ * and after a long time it sleeps on the futex word of its doorbell. A PE that stores to a
+ * peer's memory reads the peer's doorbell afterwards, and wakes the threads that sleep on it.
+ * No fence orders the store and this load, so the store may not be visible yet when the peer
+ * polls for the last time before it sleeps. The peer therefore continues to poll for longer
+ * than a store takes, and a sleep ends after a millisecond in any case.
  *
  * A put or an atomic of the program may be what a PE waits for in a wait on its own memory, but
- * not in a collective, which waits for the library's words alone. To wake a PE that goes to
+ * not in a collective, which waits only for the library's words. To wake a PE that goes to
  * sleep again costs a system call, a fifth of a put of 64 KiB, so puts look at the listeners.
  */
 #ifndef CH_DOOR_H

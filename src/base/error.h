@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.h: the first function to notice a failure says why; callers pass the code up. */
+/*
+ * error.h: failures. The first function that notices a failure gives the reason; its callers
+ * return the code.
+ */
 #ifndef CH_ERROR_H
 #define CH_ERROR_H
 

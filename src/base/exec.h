@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec.h: the only header that knows which machine an algorithm runs on.
+ * exec.h: the only header that depends on the backend that an algorithm runs on.
  *
- * An algorithm is a CH_FN function of C that C++17 accepts too, over the primitives that the
- * halves below define with one contract (stated in exec_host.h). A body runs on `width` lanes
- * that act for one PE: one CPU thread (width 1), one fiber of the simulator (width 1), one
- * thread block.
+ * An algorithm is a CH_FN function in the common subset of C11 and C++17, over primitives that
+ * the headers included below define with one contract (stated in exec_host.h). A function runs
+ * on `width` lanes that act for one PE: one CPU thread (width 1), fibers of the simulator, or
+ * one thread block.
  */
 #ifndef CH_EXEC_H
 #define CH_EXEC_H

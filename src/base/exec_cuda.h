@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_cuda.h: a GPU, a machine whose lanes are the threads of a block. The contract of each
- * primitive is exec_host.h's.
+ * exec_cuda.h: the backend for GPUs, whose lanes are the threads of a block. exec_host.h
+ * states the contract of each primitive.
  *
- * A kernel begins (after ch_kernel_order) with everything visible that was written before it in
- * stream order, on this GPU and by it on others, and ends likewise; so only what a call itself
- * wrote needs a release. Lanes are a block, or inside kernels also a warp or one thread; where
- * a block is no larger than a warp, its barriers are the warp's. Packets and the parts of a
- * line are single 16-byte accesses.
+ * When a kernel begins (after ch_kernel_order), it sees everything that was written before it
+ * in stream order, on this GPU and by it on others; its own stores are visible in the same way
+ * when it ends. So only what a call itself wrote needs a release. Lanes are a block, or inside
+ * kernels also a warp or one thread; if a block is no larger than a warp, barriers are those
+ * of the warp. Packets and the parts of a line are single accesses of 16 bytes.
  */
 #ifndef CH_EXEC_CUDA_H
 #define CH_EXEC_CUDA_H

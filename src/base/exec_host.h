@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_host.h: the host machine, and the contract of every primitive.
+ * exec_host.h: the backend for hosts, and the contract of every primitive.
  *
- * Memory that other PEs reach is touched by these alone. Words, packets and lines are shared;
- * plain data is handed over by them. Ordering is C11's: a release store makes all earlier
- * accesses of this PE visible to whoever acquires its value.
+ * Memory that other PEs reach is accessed only by these primitives. Words, packets and lines
+ * may be accessed by two PEs at once; plain data is ordered by them. The order is that of C11:
+ * a release store makes all earlier accesses of this PE visible to a PE whose acquire load
+ * returns its value.
  */
 #ifndef CH_EXEC_HOST_H
 #define CH_EXEC_HOST_H

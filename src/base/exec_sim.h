@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_sim.h: the simulator, a machine whose PEs and lanes are fibers of one thread.
+ * exec_sim.h: the backend for the simulator, whose PEs and lanes are fibers of one thread.
  *
- * The contract is exec_host.h's, taken at its weakest: only words order other accesses, packets
- * and lines carry nothing but themselves, and whatever need not be visible may stay unseen for
- * a while. The ch_sim_ functions are the engine's (tests/sim); docs/simulator.md explains them.
+ * The contract is that of exec_host.h in its weakest form: only words order other accesses,
+ * packets and lines order nothing, and a store that need not be visible yet may remain
+ * invisible for a while. The ch_sim_ functions belong to the engine (tests/sim);
+ * docs/simulator.md explains them.
  */
 #ifndef CH_EXEC_SIM_H
 #define CH_EXEC_SIM_H

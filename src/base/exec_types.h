@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exec_types.h: what the machines of exec.h have in common. */
+/* exec_types.h: types that the backends of exec.h have in common. */
 #ifndef CH_EXEC_TYPES_H
 #define CH_EXEC_TYPES_H
 

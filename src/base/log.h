@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log.h: one logger. Silent unless CHORUS_LOG asks, or a callback is set. */
+/* log.h: the logger. It prints nothing unless CHORUS_LOG says so, or a callback is set. */
 #ifndef CH_LOG_H
 #define CH_LOG_H
 

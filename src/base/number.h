@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * number.h: numbers that users write, in the environment, in rule tables and on command lines.
+ * number.h: numbers in the environment, in rule tables and on command lines.
  *
- * Digits alone: no sign, no blanks, no other base, whatever the locale. False: the text is not
- * of the form, or its value is not in [lo, hi], both included; *out is left as it was.
+ * A number consists of decimal digits: no sign, no blanks, no other base, in any locale. A
+ * function returns false if the text has not this form, or if its value is not in [lo, hi],
+ * both included; *out is then unchanged.
  */
 #ifndef CH_NUMBER_H
 #define CH_NUMBER_H

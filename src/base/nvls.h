@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvls.h: may the multicast of NVLink switches be used? Only where CHORUS_NVLS asks for it, and
- * nothing by which a site switches it off for other libraries is set.
+ * nvls.h: decides whether the multicast of NVLink switches may be used: only if CHORUS_NVLS
+ * requests it, and no variable is set by which a site disables it for other libraries.
  */
 #ifndef CH_NVLS_H
 #define CH_NVLS_H

@@ -2,14 +2,15 @@
 /*
  * record.h: the last calls of a PE, in its shared memory.
  *
- * The PE writes an entry when a call begins and marks it when the call ends. Other PEs read the
- * record for messages about waits, chorusrun and chorus-info for reports about the job. A
- * reader never stops the writer: an entry's number is 0 while the entry changes, and a reader
- * that finds another number after reading than before drops what it read.
+ * The PE writes an entry when a call begins and marks it when the call ends. Other PEs read
+ * the record for messages about waits, chorusrun and chorus-info for reports about the job. A
+ * reader never stops the writer: the number of an entry is 0 while the entry changes, and a
+ * reader discards what it read if the number differs before and after.
  *
- * Reading the clock takes as long as the rest of an entry, and a quarter of a small broadcast.
- * So while calls follow each other closely, one in CH_RECORD_UNTIMED has its time; and so has
- * a call that waits until its PE yields. Of others it is known which timed call they follow.
+ * Reading the clock takes as long as writing the rest of an entry, and a quarter of a small
+ * broadcast. While calls follow each other closely, only one in CH_RECORD_UNTIMED is given its
+ * time; a call whose wait is so long that its PE yields is given it then. For other calls it
+ * is known which timed call they follow.
  */
 #ifndef CH_RECORD_H
 #define CH_RECORD_H

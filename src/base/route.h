@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * route.h: the way to a peer whose memory this PE can neither load nor store: messages of a
- * network, as one transport sends them.
+ * route.h: the route to a peer whose memory this PE can neither load nor store: messages of a
+ * network, sent by one transport.
  *
- * A place in the peer's memory is named by the peer's own address of it. Nothing is returned
- * when a message is posted: what fails is the status of ch_route_flush, and of the waits of
- * the job.
+ * A location in the peer's memory is named by the peer's own address. Posting a message
+ * returns no status; ch_route_flush and the waits of the job report failures.
  */
 #ifndef CH_ROUTE_H
 #define CH_ROUTE_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * boot.h: who am I, how many are we, and exchange of small blobs before there is a heap.
+ * boot.h: the number of this PE and of all PEs, and exchange of small blobs before there is a
+ * heap.
  *
- * One static const table per way of starting. All calls of a boot are collective over the
- * job and slow; nothing on the data path comes here.
+ * There is one static const table for each way of starting. All calls are collective over the
+ * job and slow; they are not used to transfer user data.
  */
 #ifndef CH_BOOT_H
 #define CH_BOOT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hosts.c: a PE that chorusrun started on one of several hosts, by an agent there. chorusrun
- * itself is the tree's root; the agent is told when the PE joins and leaves, as chorusrun is on
- * one host, and the PE ends with it.
+ * hosts.c: a PE that chorusrun started on one of several hosts, by an agent. chorusrun itself
+ * is the root of the tree. The PE informs the agent when it joins and leaves, as it informs
+ * chorusrun on one host, and ends when the agent ends.
  */
 #include "boot/tree_boot.h"
 #include "boot/ways.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launcher.c: a PE that chorusrun started. It joins by the socket that it inherited; the rest
- * goes through a socket of its own (message.h says why).
+ * launcher.c: a PE that chorusrun started. It joins by the socket that it inherited; all later
+ * messages use a socket of its own (message.h says why).
  */
 #include "base/clock.h"
 #include "boot/ways.h"

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * message.h: what a PE and chorusrun say to each other, as bytes. Nothing here reads or writes
- * a socket, so every check can be tested on a buffer.
+ * message.h: the messages between a PE and chorusrun, as bytes. No function here reads or
+ * writes a socket, so every check can be tested on a buffer.
  *
  * Every message is a head and, for some kinds, `bytes` bytes after it. A PE's first message is
- * JOIN, over the socket that it inherited. The descriptor that comes with it is one end of a
- * pair that the PE made, and everything after goes over that. A wrapper of the program, such as
- * a shell, holds the inherited socket as well, but nobody else holds the PE's own: its end says
- * that the program has ended, or has become another by exec. The inherited one stays open on
- * chorusrun's side, and its end says that chorusrun has ended.
+ * JOIN, over the socket that it inherited. It carries a descriptor, which is one end of a
+ * socket pair that the PE created, and all later messages use that pair. A wrapper of the
+ * program, such as a shell, also holds the inherited socket, but only the PE holds its end of
+ * the pair: if that is closed, the program has ended, or has become another program by exec.
+ * chorusrun keeps its end of the inherited socket open: if that is closed, chorusrun has
+ * ended.
  *
  * A PE's EXCHANGE carries its descriptor with the head. chorusrun answers each EXCHANGE, once
  * all PEs have sent theirs, with RESULT: the blobs of all PEs in order, then one-byte messages
  * that carry the descriptors of the PEs on the same host, CH_WIRE_FDS at a time; or with FAIL,
- * whose bytes are the reason.
- * Until it has the whole answer, a PE may only leave or end the job.
+ * whose bytes are the reason. Until a PE has the whole answer, it may only leave or end the
+ * job.
  */
 #ifndef CH_MESSAGE_H
 #define CH_MESSAGE_H

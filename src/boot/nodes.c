@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nodes.c: which PEs are on which host. Every PE says what it knows of its own place; all
- * conclude the same from the same claims.
+ * nodes.c: determines which PEs are on which host. Every PE publishes what it knows of its own
+ * host, and all PEs compute the same result from these data.
  */
 #include "boot/place.h"
 #include "boot/vote.h"

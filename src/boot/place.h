@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.h: the cores this process may use, binding to one of them, and what is near. */
+/*
+ * place.h: the cores that this process may use, binding to one of them, and which devices are
+ * near.
+ */
 #ifndef CH_PLACE_H
 #define CH_PLACE_H
 

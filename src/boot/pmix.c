@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pmix.c: a PE that mpirun, srun --mpi=pmix or another launcher with PMIx started. PE 0 is the
- * tree's root and publishes its addresses and a secret.
+ * root of the tree and publishes its addresses and a secret.
  *
- * The library is opened when it is needed, so that programs under other launchers neither load
- * nor need it. A value that it gives is freed here, without its macros, which call it by name.
+ * libpmix is opened when it is needed, so that programs under other launchers neither load nor
+ * need it. Values that it returns are freed here without its macros, because these call it by
+ * name.
  */
 #include "boot/tree_boot.h"
 #include "boot/ways.h"

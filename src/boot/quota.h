@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quota.h: how much of a host's cores a control group leaves to this process. */
+/* quota.h: how many of a host's cores the control groups allow this process to use. */
 #ifndef CH_QUOTA_H
 #define CH_QUOTA_H
 

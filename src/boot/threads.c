@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threads.c: PEs are threads of one process and meet under a mutex.
+ * threads.c: PEs that are threads of one process; they synchronise by a mutex.
  *
- * An exchange is two meetings. After the first, every PE's blob may be read where its owner
- * keeps it; after the second, nobody reads it any more and its owner may return. A meeting
- * that cannot happen (a PE left, or came too late) breaks the job for good, so that nobody
- * reads the blob of a PE that gave up. Only a first meeting can break.
+ * An exchange synchronises all PEs twice. After the first time, every PE may read the blobs of
+ * the others where their owners keep them; after the second, no PE reads them any more, and
+ * their owners may return. If the PEs cannot synchronise (a PE has left, or came too late),
+ * the job has failed for good, so that no PE reads the blob of a PE that gave up. Only the
+ * first synchronisation can fail.
  */
 #include "base/clock.h"
 #include "boot/place.h"

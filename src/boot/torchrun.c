@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * torchrun.c: a PE that torchrun started, or anything that sets the same variables. PE 0 is the
- * tree's root, on MASTER_ADDR; MASTER_PORT is in use by torchrun itself, so the root listens on
- * the next one, or on CHORUS_PORT.
+ * torchrun.c: a PE that torchrun started, or another program that sets the same variables. PE
+ * 0 is the root of the tree, on MASTER_ADDR; torchrun itself uses MASTER_PORT, so the root
+ * listens on the next port, or on CHORUS_PORT.
  *
- * torchrun tells its processes no secret. CHORUS_SECRET may hold one, any text; without it, the
- * secret is made from what names the job, which keeps jobs apart and strangers out that do not
- * mean to harm, but not those that do.
+ * torchrun gives no secret to its processes. CHORUS_SECRET may be set to any text. Without it,
+ * the secret is derived from the names of the job, which keeps jobs apart and refuses
+ * accidental connections, but does not keep out an attacker.
  */
 #include "base/log.h"
 #include "boot/tree_boot.h"

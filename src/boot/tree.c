@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree.c: a node: its descriptors, and what it does with messages. */
+/* tree.c: a node of the tree: its descriptors, and how it handles messages. */
 #include "boot/tree_inside.h"
 
 #include "base/clock.h"

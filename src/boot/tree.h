@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree.h: the control plane of a job on several hosts: its programs, connected by TCP as a tree
- * of up to CH_TREE_CHILDREN children each, for as long as the job lives.
+ * tree.h: the control plane of a job on several hosts: its processes, connected by TCP as a
+ * tree, with up to CH_TREE_CHILDREN children each, for as long as the job runs.
  *
- * The root is a program that listens where all others know it: a PE, or one that is no PE, such
- * as chorusrun. It and every other program that has joined are nodes. Whoever joins says hello
- * to the root, which takes it as a child or sends it on to one of its children. Both sides
- * prove in the handshake that they know the job's secret (tree_message.h). When all PEs have
- * joined, nodes no longer listen.
+ * The root is a process that listens at an address that all others know: a PE, or another
+ * program such as chorusrun. The root and every other process that has joined are nodes. A
+ * process that joins sends a hello to the root, which accepts it as a child or sends it to one
+ * of its children. In the handshake both sides prove that they know the job's secret
+ * (tree_message.h). When all PEs have joined, nodes stop listening.
  *
- * An exchange goes up as (PE, blob), and its result comes down from the root. A connection that
- * ends before its peer has left is a lost PE; the job is then over, and a message that names
- * the PE goes through the tree. Nobody sends heartbeats: the kernels do (tree_address.c), so
- * that a stopped process is not taken for a dead host.
+ * An exchange is sent upwards as pairs (PE, blob), and the root sends its result down. If a
+ * connection ends before its peer has left, the peer is a lost PE; the job is then over, and a
+ * message that names the PE is sent through the tree. Nodes send no heartbeats: the kernels do
+ * (tree_address.c), so that a stopped process is not taken for a dead host.
  *
- * Calls of one tree are made under one lock, or by one thread; none of them waits, except
- * ch_tree_join and ch_tree_close.
+ * Calls on one tree are made under one lock, or by one thread; only ch_tree_join and
+ * ch_tree_close wait.
  */
 #ifndef CH_TREE_H
 #define CH_TREE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_accept.c: connections of strangers: PEs that join, and whatever else finds the port. A
- * stranger costs a descriptor and a few hundred bytes until it has sent a hello in full, or for
- * terms.hello_ns; nothing is allocated for it.
+ * tree_accept.c: unauthenticated connections: PEs that join, and other programs that connect
+ * to the port. Such a connection costs a descriptor and a few hundred bytes until it has sent
+ * a complete hello, or for terms.hello_ns; nothing is allocated for it.
  */
 #include "boot/tree_inside.h"
 

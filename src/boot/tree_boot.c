@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_boot.c: a PE as a node of a tree. A thread of its own serves the tree, asleep while no
- * message comes: a PE in a long computation must pass on what others say, and hear that the job
- * is over. Exchanges wait for what that thread tells.
+ * tree_boot.c: a PE as a node of a tree. A separate thread serves the tree, and sleeps while
+ * no message arrives, because a PE in a long computation must forward messages of others, and
+ * learn that the job is over. An exchange waits for the result that this thread receives.
  */
 #include "boot/tree_boot.h"
 

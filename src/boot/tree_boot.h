@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_boot.h: a boot over a tree, for the ways of starting that span hosts. */
+/* tree_boot.h: a boot over a tree, for the ways of starting that support several hosts. */
 #ifndef CH_TREE_BOOT_H
 #define CH_TREE_BOOT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_end.c: who is in the job, who left it, who was lost, and that it is over. */
+/* tree_end.c: which PEs are in the job, left it, or were lost; and the end of the job. */
 #include "boot/tree_inside.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_inside.h: a node of a tree, for the files that it is made of. */
+/* tree_inside.h: a node of a tree, for the files that implement it. */
 #ifndef CH_TREE_INSIDE_H
 #define CH_TREE_INSIDE_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_join.c: find a parent, starting at the root. The one part of a tree that waits. */
+/*
+ * tree_join.c: finds a parent, beginning at the root. This is the only part of a tree that
+ * waits.
+ */
 #include "boot/tree_inside.h"
 
 #include "base/clock.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_local.h: descriptors among the PEs of one host, which TCP does not carry. The lowest PE
- * of the host has a UNIX socket, named by the job, to which the others of it connect at the
- * first exchange; it collects theirs and gives all to each.
+ * tree_local.h: passes descriptors among the PEs of one host, since TCP cannot carry them. The
+ * PE of the host with the lowest number has a UNIX socket, named after the job, to which the
+ * others connect at the first exchange; it collects the descriptors and sends all to each.
  */
 #ifndef CH_TREE_LOCAL_H
 #define CH_TREE_LOCAL_H

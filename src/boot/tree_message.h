@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_message.h: what nodes of a tree say to each other, as bytes. Nothing here reads or
+ * tree_message.h: the messages between nodes of a tree, as bytes. No function here reads or
  * writes a socket.
  *
- * Who accepts a connection sends a challenge at once: a nonce, which makes a hello that was
- * recorded elsewhere worthless. Who connected answers with a hello, and gets an answer. Hello
- * and answer carry a MAC over themselves and both nonces, with the job's secret as the key.
- * After a welcome, both send messages: a head, and `bytes` bytes after it.
+ * The side that accepts a connection first sends a challenge: a nonce, by which a hello that
+ * was recorded on another connection is refused. The side that connected sends a hello, and
+ * receives an answer. Hello and answer have a MAC over themselves and both nonces, with the
+ * job's secret as the key. After a welcome, both send messages: a head, and `bytes` bytes
+ * after it.
  *
- * Numbers are as this machine has them; the magic number differs on one of the other order.
+ * Numbers have the byte order of this machine; the magic number shows if the peer's differs.
  */
 #ifndef CH_TREE_MESSAGE_H
 #define CH_TREE_MESSAGE_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_round.c: exchanges. Parts of all PEs meet at the root, which answers everybody. */
+/*
+ * tree_round.c: exchanges. The contributions of all PEs are collected at the root, which
+ * answers to all.
+ */
 #include "boot/tree_inside.h"
 
 #include <stdio.h>

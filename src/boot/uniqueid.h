@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uniqueid.h: a job that a program puts together by itself. One process makes an id, the
- * program carries it to the others by whatever means it has, and all join with it. The process
- * that made the id is the tree's root, whichever PE it becomes.
+ * uniqueid.h: a job that a program creates by itself. One process creates an id, the program
+ * distributes it to the others by any means, and all join with it. The process that created
+ * the id is the root of the tree, whichever PE it becomes.
  */
 #ifndef CH_UNIQUEID_H
 #define CH_UNIQUEID_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vote.h: a step that all PEs must have taken before any takes the next one.
+ * vote.h: a step that must succeed on all PEs before any PE begins the next step.
  *
- * Every PE tells all others how the step went there, and perhaps some values. All return the
- * failure of the first that had one, in the order of PEs, with its message. Messages travel in
- * an exchange of their own, which only a failure needs: most votes are short.
+ * Every PE sends to all others whether the step succeeded there, and possibly some values. All
+ * return the failure of the first PE, in the order of PEs, that had one, with its message.
+ * Messages are sent in a separate exchange, and only after a failure, so most votes are short.
  */
 #ifndef CH_VOTE_H
 #define CH_VOTE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ways.h: the ways of starting, one file each; boot.c chooses. */
+/* ways.h: the ways of starting, one file each; boot.c chooses one. */
 #ifndef CH_WAYS_H
 #define CH_WAYS_H
 

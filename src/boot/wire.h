@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * wire.h: the PE's side of the socket pair. message.h says what goes over it.
- */
+/* wire.h: the PE's side of the socket pair. message.h defines the messages. */
 #ifndef CH_WIRE_H
 #define CH_WIRE_H
 

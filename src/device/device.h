@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h: the GPU of a PE: which one, its memory, its streams and events, and moving bytes
- * there and back.
+ * device.h: the GPU of a PE: which one it is, its memory, streams and events, and copies to
+ * and from it.
  *
- * device_cuda.c is for builds with CUDA; in others device_none.c finds no device, so that
- * nothing else here is ever reached. Functions may be called by any thread of the PE, whichever
- * device it has made current, and leave that as it was; only ch_device_open makes its device
- * the current one. Addresses of objects on GPUs are void *, and not for the CPU to follow.
+ * device_cuda.c is used in builds with CUDA; in others, device_none.c finds no device, so no
+ * other function here is reached. Any thread of the PE may call these functions, whichever
+ * device it has made current; they leave the current device unchanged, except ch_device_open,
+ * which makes its device current. Addresses of objects on GPUs are void *; the CPU must not
+ * access them.
  */
 #ifndef CH_DEVICE_H
 #define CH_DEVICE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_none.c: a build without CUDA has no device, and so no use for what follows the first.
+/*
+ * device_none.c: a build without CUDA finds no device, and so never calls the other functions.
  */
 #include "device/device.h"
 

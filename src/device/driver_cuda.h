@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver_cuda.h: the driver's own calls. The library is not linked with libcuda, which is
- * absent where there is no driver: the runtime finds it, and each call in it.
+ * driver_cuda.h: functions of the CUDA driver. The library is not linked with libcuda, which
+ * does not exist on machines without a driver; the CUDA runtime finds libcuda and each
+ * function in it.
  */
 #ifndef CH_DRIVER_CUDA_H
 #define CH_DRIVER_CUDA_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* find_cuda.c: which GPU a PE gets, and whether it has what the library needs. */
+/* find_cuda.c: which GPU a PE uses, and whether it has the features that the library needs. */
 #include "device/device.h"
 
 #include "base/option.h"

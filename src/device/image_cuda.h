@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image_cuda.h: what the kernels of this library are compiled for. All of them are compiled
- * alike, so one stands for all.
+ * image_cuda.h: the architectures that the kernels of this library are compiled for. All
+ * kernels are compiled for the same ones, so one kernel represents all.
  */
 #ifndef CH_IMAGE_CUDA_H
 #define CH_IMAGE_CUDA_H

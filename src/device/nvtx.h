@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvtx.h: ranges that NVIDIA's profilers show. Without a profiler they do nothing. */
+/*
+ * nvtx.h: ranges that NVIDIA's profilers show. Without a profiler these functions do nothing.
+ */
 #ifndef CH_NVTX_H
 #define CH_NVTX_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime_cuda.h: what the runtime of CUDA refused, as an error of ours. */
+/* runtime_cuda.h: turns errors of the CUDA runtime into errors of the library. */
 #ifndef CH_RUNTIME_CUDA_H
 #define CH_RUNTIME_CUDA_H
 

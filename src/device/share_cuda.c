@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share_cuda.c: memory of a device, and the two kinds of handles that pass it on. */
+/*
+ * share_cuda.c: memory of a device, and the two kinds of handles by which processes share it.
+ */
 #include "device/state_cuda.h"
 
 #include "base/log.h"

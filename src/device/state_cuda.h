@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state_cuda.h: what a device is made of; for the files of this folder alone. */
+/* state_cuda.h: the state of a device; only for the files of this folder. */
 #ifndef CH_DEVICE_STATE_CUDA_H
 #define CH_DEVICE_STATE_CUDA_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arena.h: a first-fit allocator over the offsets [0, limit). It touches no memory but its own
- * bookkeeping, and the same calls give the same offsets on every PE.
+ * arena.h: a first-fit allocator over the offsets [0, limit). It accesses only its own data
+ * structures, and the same sequence of calls gives the same offsets on every PE.
  *
- * Blocks, in use or free, tile the range and stand in one array by offset: a block is found by
- * bisection, its neighbours are the entries beside it, and two free blocks are never
- * neighbours. An insertion moves the tail of the array, 16 bytes a block, which is cheap for
- * the thousands of blocks a symmetric heap holds.
+ * Blocks, in use or free, cover the range without gaps, and are stored in one array in order
+ * of their offset: a block is found by bisection, its neighbours are the entries next to it,
+ * and two free blocks are never adjacent. An insertion moves the rest of the array, 16 bytes
+ * for each block, which is cheap for the thousands of blocks of a symmetric heap.
  */
 #ifndef CH_ARENA_H
 #define CH_ARENA_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunk.c: memory behind device segments, of all PEs or of none. */
+/* chunk.c: adds memory to the device segments of all PEs, or of none. */
 #include "heap/data.h"
 
 #include "boot/vote.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.c: device segments: reserved, laid out, given back. What lies behind them is chunk.c's.
- */
+/* data.c: device segments: reservation, layout, release. chunk.c adds the memory. */
 #include "heap/data.h"
 
 #include "base/log.h"

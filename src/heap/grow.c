@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grow.c: the one part of allocation that asks the other PEs.
+ * grow.c: the only part of allocation that communicates with other PEs.
  *
- * Two votes: everyone has the memory, so go on; everyone committed it, so use it. One vote
- * would not do: a PE that looks at the machine's free memory after a peer has begun to take
- * its share sees less than there was.
+ * It consists of two votes: first whether every PE has the memory, then whether every PE has
+ * committed it. One vote would not be enough: a PE that reads the machine's free memory after
+ * a peer has begun to commit its part would see too little.
  */
 #include "heap/heap_state.h"
 #include "heap/machine.h"

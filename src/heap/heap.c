@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heap.c: the symmetric part, and the questions that all parts answer. */
+/* heap.c: the symmetric part of a heap, and queries about all parts. */
 #include "heap/heap_state.h"
 #include "heap/machine.h"
 

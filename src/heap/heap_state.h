@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heap_state.h: what a heap is made of; for the files of this folder alone. */
+/* heap_state.h: the state of a heap; only for the files of this folder. */
 #ifndef CH_HEAP_STATE_H
 #define CH_HEAP_STATE_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * local.c: the part of the segment that this PE manages alone.
+ * local.c: the part of the segment that this PE manages by itself.
  *
- * Its file is as long as the part's limit, but its pages come when someone first stores to
- * them: a team has sync memory for every algorithm and peer, of which a program may use little.
- * For the same reason, memory that an earlier team had is cleared only where it has pages.
+ * The file is as long as the limit of the part, but the kernel allocates a page when it is
+ * first stored to: a team has sync memory for every algorithm and peer, of which a program may
+ * use little. For the same reason, memory that an earlier team had is cleared only where it
+ * has pages.
  */
 #include "heap/heap_state.h"
 #include "heap/machine.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.h: how much memory may be taken before the kernel kills processes for it.
+ * machine.h: how much memory may be allocated before the kernel kills processes.
  *
- * Linux commits more than there is, and then kills. So who takes memory asks before: the
- * machine, and each control group whose limit holds for this process. A part is left to others.
+ * Linux promises more memory than there is, and kills processes when it runs out. Before an
+ * allocation, the library therefore determines what is left of the machine, and of each
+ * control group whose limit applies to this process. A part is left to other programs.
  */
 #ifndef CH_MACHINE_H
 #define CH_MACHINE_H

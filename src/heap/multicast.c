@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * multicast.c: from n devices to one address, in steps that all PEs take together: the driver
- * blocks a PE that binds memory before all have joined, so none begins until all are ready.
+ * multicast.c: creates one address for n devices, in steps that all PEs take together: the
+ * driver blocks a PE that binds memory until all have joined, so no PE begins before all are
+ * ready.
  */
 #include "heap/multicast.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * multicast.h: addresses that reach all PEs of the job at once; for the files of this folder.
+ * multicast.h: addresses that reach all PEs of the job at once; only for the files of this
+ * folder.
  *
- * Each chunk of the device segments gets a multicast object of all PEs' devices, which is
- * mapped in a range of its own, laid out as a segment is: the same offset is the same place.
+ * Each chunk of the device segments gets a multicast object over the devices of all PEs. It is
+ * mapped in a separate range that has the layout of a segment, so that equal offsets name the
+ * same location.
  */
 #ifndef CH_HEAP_MULTICAST_H
 #define CH_HEAP_MULTICAST_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open.c: from n processes or threads to n heaps that see each other.
+ * open.c: creates the heaps of n processes or threads, each of which can access the others.
  *
- * Every step that can fail on one PE is followed by a vote, so that all open or none.
+ * Every step that can fail on one PE is followed by a vote, so that all PEs succeed or none
+ * does.
  */
 #include "heap/heap_state.h"
 

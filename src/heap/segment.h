@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment.h: the memory a PE shares: a memfd without a name, mapped at its largest size, with
- * pages behind it only where they were committed, or where someone stored first. Both come from
+ * segment.h: the shared memory of a PE: a memfd without a name, mapped at its largest size,
+ * with pages only where they were committed, or where a PE has stored. Pages are allocated on
  * the NUMA node that the PE started on.
  */
 #ifndef CH_SEGMENT_H
