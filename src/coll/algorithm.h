@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * algorithm.h: what there is to choose from. One list; names are what users write in tables
- * and see in logs, indices never leave the process.
+ * algorithm.h: the list of algorithms. Users write the names in tables and see them in logs;
+ * indices are used within a process only.
  */
 #ifndef CH_ALGORITHM_H
 #define CH_ALGORITHM_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coll.h: what an algorithm is given: one CTA's part of one call.
+ * coll.h: the arguments of an algorithm: one CTA's part of one call.
  *
- * Where a call has several CTAs, each gets a part of every block and a duplicate of its own, so
- * an algorithm never knows: it sees a smaller `count` and an unchanged `stride`.
+ * If a call has several CTAs, each gets a part of every block and its own duplicate. The
+ * algorithm does not notice: it sees a smaller `count` and an unchanged `stride`.
  */
 #ifndef CH_COLL_H
 #define CH_COLL_H

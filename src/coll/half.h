@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half.h: binary16 and bfloat16 to and from float, rounding to nearest even, NaN kept. */
+/*
+ * half.h: conversion of binary16 and bfloat16 to and from float, rounding to nearest even,
+ * keeping NaN.
+ */
 #ifndef CH_HALF_H
 #define CH_HALF_H
 

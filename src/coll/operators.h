@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operators.h: what each reduction operator does to two elements, for every machine. */
+/* operators.h: the effect of each reduction operator on two elements, for every backend. */
 #ifndef CH_OPERATORS_H
 #define CH_OPERATORS_H
 

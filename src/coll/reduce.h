@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce.h: element-wise combination, one table entry per (type, operator).
+ * reduce.h: element-wise combination, one table entry for each type and operator.
  *
- * A combination of n sources is first(src 0), next(src 1) ... next(src n - 1), last: the
- * accumulator is the type itself, or float for the 16-bit floating types, which are thus
- * rounded once however many PEs there are.
+ * A combination of n sources is first(src 0), next(src 1) ... next(src n - 1), last. The
+ * accumulator has the type itself, or float for the 16-bit floating types, which are thus
+ * rounded once for any number of PEs.
  */
 #ifndef CH_REDUCE_H
 #define CH_REDUCE_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shape_nodes.h: the arithmetic of algorithms on two levels, for any map of PEs to hosts. Where
- * hosts have unequal numbers of PEs, steps are the most that there can be. */
+/*
+ * shape_nodes.h: the arithmetic of algorithms on two levels, for any map of PEs to hosts. If
+ * hosts have unequal numbers of PEs, the number of steps is an upper bound.
+ */
 #ifndef CH_SHAPE_NODES_H
 #define CH_SHAPE_NODES_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shape_rounds.h: the arithmetic of algorithms that take several rounds of a radix, for many
- * PEs. */
+/*
+ * shape_rounds.h: the arithmetic of algorithms with several rounds and a radix, for many PEs.
+ */
 #ifndef CH_SHAPE_ROUNDS_H
 #define CH_SHAPE_ROUNDS_H
 

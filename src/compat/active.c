@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * active.c: the deprecated collectives, whose members are a triplet of PEs and who call alone.
+ * active.c: the deprecated collectives on active sets: triplets of PEs, of which only the
+ * members make the call.
  *
- * They are collectives of a team of the same PEs, which its members make when they first use
- * the set, and keep: every member takes part in every call on a set, so all of them come to the
- * same call without the team. pSync and pWrk are not needed.
+ * They are collectives of a team of the same PEs, which its members create when they first use
+ * the set, and then keep. Every member takes part in every call on a set, so all of them
+ * create the team in the same call. pSync and pWrk are not needed.
  */
 #include "compat/active.h"
 

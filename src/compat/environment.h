@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* environment.h: the variables that OpenSHMEM names, in terms of those of Chorus. */
+/* environment.h: translates the variables of OpenSHMEM into those of Chorus. */
 #ifndef CH_COMPAT_ENVIRONMENT_H
 #define CH_COMPAT_ENVIRONMENT_H
 

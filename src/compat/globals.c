@@ -2,10 +2,10 @@
 /*
  * globals.c: which pages hold variables, and how they become part of the symmetric heap.
  *
- * The program's writable segments are shared, but for what the dynamic linker has made
- * read-only, and those of shared libraries that were linked with this one: they call OpenSHMEM,
- * so their variables may be meant as symmetric. Other libraries, the C library above all, keep
- * theirs.
+ * The writable segments of the program are shared, except the parts that the dynamic linker
+ * has made read-only, and those of shared libraries that were linked with this one, because
+ * such libraries call OpenSHMEM. The variables of other libraries, such as the C library,
+ * remain private.
  */
 #include "compat/globals.h"
 

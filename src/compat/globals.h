@@ -2,10 +2,10 @@
 /*
  * globals.h: variables of the program as symmetric objects.
  *
- * A symmetric object holds an image of the program's data and bss, and is mapped a second time
- * in place of these: a variable is thus one memory at two addresses, its own, which the program
- * goes on to use, and one in the symmetric heap, which stands for it in calls of chorus.h. PEs'
- * programs may lie at different addresses.
+ * A symmetric object holds a copy of the program's data and bss, and is also mapped in their
+ * place. A variable is thus one memory with two addresses: its own, which the program
+ * continues to use, and one in the symmetric heap, which is used in calls of chorus.h. The
+ * programs of the PEs may be loaded at different addresses.
  */
 #ifndef CH_COMPAT_GLOBALS_H
 #define CH_COMPAT_GLOBALS_H

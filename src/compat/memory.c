@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c: the symmetric heap, by the names of today and of before. */
+/* memory.c: the symmetric heap, by the current and the deprecated names. */
 #include "compat/setup.h"
 
 DEFINE_F(, void *, malloc, (bytes), size_t bytes)

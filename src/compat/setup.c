@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* setup.c: init and its kin, and the environment that OpenSHMEM names. */
+/* setup.c: initialisation, and the environment of OpenSHMEM. */
 #include "compat/setup.h"
 
 #include "compat/active.h"

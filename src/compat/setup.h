@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* setup.h: what all calls of the library share. */
+/* setup.h: declarations that all files of this library use. */
 #ifndef CH_COMPAT_SETUP_H
 #define CH_COMPAT_SETUP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vendor.c: what shmemx.h has and no standard. */
+/* vendor.c: functions of shmemx.h that are in no standard. */
 #include "compat/shmemx.h"
 
 #include <time.h>

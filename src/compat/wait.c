@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait.c: waiting and testing, and caches, of which nobody has to think any more. */
+/* wait.c: waits and tests, and the deprecated cache functions, which do nothing. */
 #include "compat/setup.h"
 
 #define DEFINE_WAIT(NAME, T, kind) SHMEM_WAIT_CALLS(DEFINE_P, DEFINE_F, , NAME##_, T)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi.c: carries a job's id over an MPI communicator, by the public interface alone. */
+/* mpi.c: distributes a job's id over an MPI communicator, by the public interface only. */
 #include "chorus/chorusx_mpi.h"
 
 #include <mpi.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * box.h: the requests that a rule covers, as a box: a range or a set for each thing that rules
- * ask about.
+ * box.h: the requests that a rule covers, as a box: a range or a set for each property that
+ * rules have conditions on.
  *
- * Needs are a set, too. A rule competes with earlier ones most easily where a request offers
- * just what its own algorithm needs, so only the offers count that are the needs of some
- * algorithm of the collective, or ch_needs_always_met: a bit for each.
+ * Needs are a set, too. Whether an earlier rule wins depends on which needs a request meets.
+ * Only the needs of some algorithm of the collective matter, and those that every request
+ * meets (ch_needs_always_met): one bit for each.
  */
 #ifndef CH_BOX_H
 #define CH_BOX_H

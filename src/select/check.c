@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c: can every rule be reached, and is every request of a listed collective served?
+ * check.c: can every rule be reached, and is every request for a listed collective served?
  *
- * From the requests that a rule covers those are cut away that earlier rules take; if nothing
- * remains, no request can reach the rule. This is exact for ranges and sets, also where several
- * earlier rules cover it only together. An earlier rule takes a request if its algorithm's
- * needs are among the later rule's, or are offered always, and if its machine and gpu are the
- * same or not given.
+ * From the requests that a rule covers, those that earlier rules serve are subtracted; if none
+ * remains, no request can reach the rule. This is exact for ranges and sets, also if only
+ * several earlier rules together cover the rule. An earlier rule serves a request for certain
+ * if its algorithm's needs are among the later rule's, or are always met, and if its machine
+ * and gpu are the same or not given.
  */
 #include "select/reach.h"
 #include "select/table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c: the bytes of a table, before they are taken for YAML. */
+/* file.c: reads the bytes of a table, before YAML is parsed. */
 #include "select/table.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* force.h: choices that the user makes in place of the tables. */
+/* force.h: algorithms that the user forces in place of the tables. */
 #ifndef CH_FORCE_H
 #define CH_FORCE_H
 

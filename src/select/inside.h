@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inside.h: what a struct ch_select holds, for the files of this folder. */
+/* inside.h: the members of a struct ch_select, for the files of this folder. */
 #ifndef CH_INSIDE_H
 #define CH_INSIDE_H
 

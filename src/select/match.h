@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* match.h: does a rule apply to a request, and if not, why. One answer for choosing and
- * explaining. */
+/*
+ * match.h: does a rule apply to a request, and if not, why? One function for choosing and for
+ * explaining.
+ */
 #ifndef CH_MATCH_H
 #define CH_MATCH_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name.h: finding what a user wrote among the names there are, and what to say if it is not
- * there. */
+/*
+ * name.h: finds a name that a user wrote in a list of names, and words the message if it is
+ * not there.
+ */
 #ifndef CH_NAME_H
 #define CH_NAME_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* named.h: the algorithm that a name, or a name and a protocol, stand for. */
+/* named.h: the algorithm that has a name, or a name and a protocol. */
 #ifndef CH_NAMED_H
 #define CH_NAMED_H
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reach.c: the requests are divided into cells until it is plain, in each cell, which rules win
- * there.
+ * reach.c: divides the requests into cells until it is clear, for each cell, which rules are
+ * used there.
  *
- * In a cell only the rules matter that overlap it, up to the first that covers it. Two sides
- * belong together if a rule leaves something of the cell on both. Rules whose sides do not
- * belong together leave one another what they leave on their own sides, in every combination:
- * so a rule wins something if it shows among those before it on its sides, and other sides are
- * not used up by then. Where no more than two sides belong together, the rules on these are
- * rectangles, and tiles.c says which show. All others are divided at the middle of their
- * bounds. A cell is left as soon as each of its rules is known to win somewhere.
+ * In a cell, only those rules matter that overlap it, up to the first that covers it. Two
+ * dimensions are connected if a rule leaves a part of the cell uncovered in both. Rules whose
+ * dimensions are not connected are independent: each leaves parts uncovered in its own
+ * dimensions only, in every combination. A rule is therefore used for some request if it is
+ * visible among the earlier rules of its own dimensions, and the other dimensions are not
+ * completely covered by then. If at most two dimensions are connected, the rules on these are
+ * rectangles, and tiles.c finds the visible ones. All other cells are divided at the middle of
+ * their bounds. A cell is finished when each of its rules is known to be used somewhere.
  *
- * For n rules that ask about two things this takes about n log n looks, however they cross. A
- * rule to which no request is left ends the search, and those long after it must not make it
- * long: so the first 64 rules are looked at, then twice as many, until all are.
+ * For n rules with conditions on two properties this takes about n log n steps, however they
+ * overlap. A rule that no request can reach ends the search, and rules long after it must not
+ * delay it: so the first 64 rules are examined, then twice as many, until all are.
  */
 #include "select/reach.h"
 

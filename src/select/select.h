@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * select.h: which algorithm serves a request, and why. Pure: no device, no PE, no clock.
+ * select.h: which algorithm serves a request, and why. These functions are pure: they use no
+ * device, no PE and no clock.
  */
 #ifndef CH_SELECT_H
 #define CH_SELECT_H

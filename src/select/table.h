@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h: from bytes to a checked table, inside this folder.
+ * table.h: from bytes to a checked table; only for this folder.
  *
- * libyaml loads the document as a tree whose nodes know where they stand, so that the first
- * pass over it and every later check can say file:line:column. (libcyaml, which loads into
- * structs over libyaml, keeps no positions and has no "one name or a list of names".)
+ * libyaml loads the document as a tree whose nodes have positions, so that the first pass and
+ * every later check can give file:line:column. (libcyaml, which loads into structs over
+ * libyaml, keeps no positions and does not support "one name or a list of names".)
  */
 #ifndef CH_TABLE_H
 #define CH_TABLE_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tiles.c: a line sweeps along x. A tree over y holds the tiles on the line, each in the nodes
- * that its y is made of, as in any segment tree. A node knows the first tile that covers all of
- * it, the last that shows in it, and one that shows in it and was not yet reported. So the root
- * names the unreported tiles one by one, each at the cost of its nodes.
+ * tiles.c: a line sweeps along x. A tree over y holds the tiles that the line crosses, each in
+ * the nodes that its y range consists of, as in any segment tree. A node stores the first tile
+ * that covers all of it, the last tile that is visible in it, and one that is visible in it
+ * and was not yet reported. The root thus gives the unreported visible tiles one by one, each
+ * at the cost of its nodes.
  */
 #include "select/tiles.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tiles.h: of rectangles that lie on one another, which show? */
+/* tiles.h: which of several overlapping rectangles are visible? */
 #ifndef CH_TILES_H
 #define CH_TILES_H
 

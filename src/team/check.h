@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.h: do all PEs of a team make the same calls? (CHORUS_CHECK)
+ * check.h: CHORUS_CHECK: do all PEs of a team make the same calls?
  *
- * Each PE of a team has an area in host memory where it publishes its last calls. A PE that
- * begins a call publishes it, then reads what the peers have published of the call with the
- * same number. A fence lies between the two, so of two PEs at least the later one sees both
- * calls. Nobody waits. A PE that finds a difference marks the areas of all PEs of the team and
- * wakes them: the waits of those that are in the call already end, and each PE compares for
- * itself to say what differs.
+ * Each PE of a team has an area in host memory into which it writes its last calls. A PE that
+ * begins a call writes it there, then reads what its peers have written for the call with the
+ * same number. A fence separates the two, so of two PEs at least the later one sees both
+ * calls. No PE waits. A PE that finds a difference marks the areas of all PEs of the team and
+ * wakes them: this ends the waits of those that are already in the call, and each PE compares
+ * again to find the difference.
  *
- * To a PE of another host the call is sent, into a part of that PE's area which the sender
- * alone writes. There is no such fence then, so both may miss it as they begin. But it travels
- * before the data of the call, so a PE that received something compares when it begins its next
- * call; and a PE that waits for long compares when the wait is reported. Calls on memory and
- * teams, which are exchanges of words between all PEs, begin with one that compares them.
+ * To a PE of another host the call is sent, into a part of that PE's area that only the sender
+ * writes. No fence orders the two then, so both PEs may miss the difference when they begin
+ * the call. But a call is sent before its data, so a PE that received data compares when it
+ * begins its next call, and a PE that waits for long compares when the wait is reported. Calls on
+ * memory and teams, which are exchanges of words between all PEs, begin with an exchange that
+ * compares them.
  *
  * Calls inside kernels are compared by the kernels themselves (chorus/device_check.cuh).
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h: keeping device_table.h's records, for a heap on a GPU; private to this folder. */
+/* device.h: writes the records of device_table.h, for a heap on a GPU; only for this folder. */
 #ifndef CH_TEAM_DEVICE_H
 #define CH_TEAM_DEVICE_H
 

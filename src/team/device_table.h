@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_table.h: the teams of a PE as its kernels see them, in the memory of its GPU.
+ * device_table.h: the teams of a PE in the form in which its kernels read them, in the memory
+ * of its GPU.
  *
- * A record lies behind the sync memory of its team, and is written with it. The table of
- * records, by slot of the handle, is as old as the PE; kernels find it by a ch_device_state,
- * of which every module with kernels of the program has a copy in constant memory
- * (chorus_device.cuh). That holds the record of CHORUS_TEAM_WORLD itself, too: what calls on
- * other teams load from one record after the other costs them nothing.
+ * A record is behind the sync memory of its team, and is written with it. The table of
+ * records, by slot of the handle, exists as long as the PE. Kernels find it by a
+ * ch_device_state, of which every module of the program that contains kernels has a copy in
+ * constant memory (chorus_device.cuh). The state also contains the record of
+ * CHORUS_TEAM_WORLD, so that calls on that team need no dependent loads.
  */
 #ifndef CH_TEAM_DEVICE_TABLE_H
 #define CH_TEAM_DEVICE_TABLE_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group.c: votes of some PEs of a team, of which the others hear nothing.
+ * group.c: votes of some PEs of a team, in which the other PEs have no part.
  *
- * Groups may overlap, so no epoch is common to a team: any two PEs count the exchanges that
- * they were in together, whatever the groups. Both count alike, since both make these calls in
- * one order, and neither is more than one exchange ahead of the other, so two packets are
- * enough.
+ * Groups may overlap, so the team has no common epoch. Any two PEs count the exchanges that
+ * they were both in, in whatever groups. Both have the same count, since both make these calls
+ * in the same order, and neither is more than one exchange ahead of the other, so two packets
+ * are enough.
  */
 #include "team/table.h"
 

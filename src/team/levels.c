@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* levels.c: what a team on several hosts knows of its child teams. */
+/* levels.c: properties of a team on several hosts that concern its child teams. */
 #include "team/table.h"
 
 #include <stdlib.h>

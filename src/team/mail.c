@@ -3,16 +3,17 @@
  * mail.c: exchanges of words through the mailboxes of a team, for the library's own votes and
  * barriers.
  *
- * Each PE gives every PE a word, in the packet that is its own there. PEs of one host store it.
- * To other hosts, words go by the leaders, the first PE of each: a leader hands the words of
- * its host to the other leaders, and the words that it gets to the PEs of its host. Of h hosts,
- * a leader needs h - 1 connections and the other PEs none, where n PEs that write to each other
- * would need n * n. A packet is used again two exchanges later, when its reader has been in the
- * exchange between, so it does not matter who wrote it.
+ * Each PE sends every PE a word, in a packet that belongs to the sender. PEs of one host store
+ * it directly. To other hosts, words are sent by the leaders, the first PE of each host: a
+ * leader sends the words of its host to the other leaders, and stores the words that it
+ * receives for the PEs of its host. With h hosts, a leader needs h - 1 connections and the
+ * other PEs none, while n PEs that write to each other would need n * n. A packet is used
+ * again two exchanges later, when its reader has been in the exchange between, so it does not
+ * matter who wrote it.
  *
- * All wait for the PEs of their host first and then for the others, in their order, and leaders
- * hand on in the same order. So whoever waits in vain waits for the first PE that is missing,
- * and not for one that hands on its word.
+ * All PEs wait for the PEs of their own host first and then for the others, in their order,
+ * and leaders forward in the same order. If a wait fails, the PE that it waited for is
+ * therefore the first PE that is missing, and not one that forwards a word.
  */
 #include "team/table.h"
 #include "team/where.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nodes.h: the hosts that a team's PEs are on, and its child teams.
+ * nodes.h: the hosts of a team's PEs, and its child teams.
  *
- * A team on several hosts has two child teams of each PE: `node`, the PEs of its host, and
- * `rail`, the PEs of all hosts that have its number there. As many rails are complete as the
- * host with the fewest PEs has PEs; a PE that is on none is a rail of its own. Rail 0 is of the
- * hosts' leaders. Children have sync memory of their own, so a call on one is like any other.
+ * A team on several hosts has two child teams on each PE: `node`, the PEs of its host, and
+ * `rail`, the PEs of all hosts that have the same number on their host. There are as many
+ * complete rails as the host with the fewest PEs has PEs; a PE that is on none of these is a
+ * rail by itself. Rail 0 consists of the leaders of the hosts. Child teams have their own sync
+ * memory, so a call on one is like any other call.
  */
 #ifndef CH_NODES_H
 #define CH_NODES_H

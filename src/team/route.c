@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* route.c: what a team has for peers that are not mapped: routes, mirrors, keys. */
+/*
+ * route.c: the data of a team for peers that are not mapped: routes, local copies of sync
+ * memory, keys.
+ */
 #include "team/table.h"
 
 #include <errno.h>

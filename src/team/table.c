@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c: handles, the predefined teams, creation and destruction among a parent's PEs. */
+/*
+ * table.c: handles, the predefined teams, creation and destruction of teams by the PEs of a
+ * parent team.
+ */
 #include "team/device.h"
 
 #include "chorus/chorus.h"

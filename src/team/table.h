@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.h: the teams of a PE by handle; private to this folder. */
+/* table.h: the teams of a PE by handle; only for this folder. */
 #ifndef CH_TEAM_TABLE_H
 #define CH_TEAM_TABLE_H
 

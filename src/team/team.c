@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* team.c: a team's memory, its making and its end. */
+/* team.c: the memory of a team, its creation and destruction. */
 #include "team/team.h"
 
 #include "device/device.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * team.h: groups of PEs, and the sync memory their collectives run on.
+ * team.h: groups of PEs, and the sync memory that their collectives use.
  *
- * A team's sync memory lies on the data side of each member's heap, at an address that the
- * members tell each other when the team is made. It holds, per duplicate, the words and FIFOs
- * of sync.h. A duplicate serves one CTA. The library itself (team creation, malloc's barrier)
- * uses a mailbox, in host memory wherever the heap is, and never meets a user's call in flight.
+ * The sync memory of a team is in each member's heap, on GPUs if the heap is there, at an
+ * address that the members exchange when the team is created. It contains the words and FIFOs
+ * of sync.h for each duplicate. A duplicate serves one CTA. The library itself (creation of
+ * teams, the barrier of an allocation) uses a mailbox, which is always in host memory, and so
+ * cannot interfere with a call of the program.
  */
 #ifndef CH_TEAM_H
 #define CH_TEAM_H

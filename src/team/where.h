@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* where.h: messages about waits: which PE is missing, and what it is doing, from the records.
+/*
+ * where.h: messages about waits, made from the records: which PE is missing, and what it is
+ * doing.
  */
 #ifndef CH_TEAM_WHERE_H
 #define CH_TEAM_WHERE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amo.h: the atomics that a transport offers, and how the CPU makes each access. */
+/* amo.h: the atomics that a transport offers, and how the CPU performs each access. */
 #ifndef CH_AMO_H
 #define CH_AMO_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda.c: peers whose GPU memory this PE's GPU can load and store. The host moves data by the
- * copy engines, on a stream of the PE's own, and waits for each operation: nothing is ever in
- * flight, so every context behaves as the default one.
+ * copy engines, on a stream of the PE, and waits for each operation. No operation is in flight
+ * after its call, so every context behaves as the default one.
  *
- * A transfer that is one aligned word is one store, as of an atomic: a PE that waits for the
- * word sees all of it or nothing. Copies and stores get through while kernels hold the whole
- * GPU; atomics that compute are kernels themselves, and wait for room.
+ * A transfer of one aligned word is one store, as of an atomic: a PE that waits for the word
+ * sees all of it or nothing. Copies and stores are executed while kernels occupy the whole
+ * GPU. Atomics that compute are kernels themselves, and wait for a free multiprocessor.
  */
 #include "transport/transport.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frame.h: what PEs say to each other where the network does not act on memory by itself.
+ * frame.h: messages between PEs, for operations that the network cannot perform on memory by
+ * itself.
  *
- * A frame is a head and a body. Whoever receives one does what it says before it looks at the
- * next, so two PEs keep the order of all contexts. Replies come in the order of what asked for
- * them, and nothing else is acknowledged: a reply says that all frames before its request have
- * taken effect too. Numbers are in the byte order of the hosts, which must have one.
+ * A frame is a head and a body. The receiver executes each frame before it reads the next one,
+ * so two PEs keep the order of all contexts. Replies are sent in the order of the requests,
+ * and nothing else is acknowledged: a reply also confirms that all frames before its request
+ * have taken effect. Numbers have the byte order of the hosts, which must all have the same.
  */
 #ifndef CH_FRAME_H
 #define CH_FRAME_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop.c: a network of one host, for tests: it takes load and store away. What is posted lies
- * in a queue, with nothing copied, until some later progress does it in the peer's memory,
- * which is mapped: puts of a link in any order, says and atomics after them, links in any
- * order. It takes them away from all PEs, or, where mapped may be taken too, from those that
- * are to be as on other hosts (network.c).
+ * loop.c: a network within one host, for tests; its PEs do not use loads and stores of each
+ * other's memory. Operations that are posted are queued without copying any data, until
+ * progress executes them in the peer's memory, which is mapped: puts of a link in any order,
+ * words and atomics after the puts, links in any order. It serves all PEs or, if the transport
+ * `mapped` is also allowed, those that are treated as PEs of other hosts (network.c).
  */
 #include "transport/net.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapped.c: peers whose segments this PE can load and store. Nothing is ever in flight: an
- * operation is done when its call returns, so every context behaves as the default one.
+ * mapped.c: peers whose segments this PE can load and store. An operation is complete when its
+ * call returns, so every context behaves as the default one.
  */
 #include "transport/transport.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network.c: choosing a kind of network, the lock around it, and what waits on it. */
+/* network.c: chooses a kind of network, holds the lock around it, and waits for operations. */
 #include "transport/network.h"
 
 #include "base/clock.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * network.h: the PEs of a job that this PE reaches by a network, whichever kind carries it.
+ * network.h: the PEs of a job that this PE reaches over a network, of whichever kind.
  *
- * A PE that waits makes progress itself, between its polls. A thread of the library steps in
- * while the PE is elsewhere or asleep, and serves the control plane of the job; it sleeps while
- * nothing arrives. Jobs whose PEs all reach each other's memory have neither.
+ * A PE that waits makes progress itself, between its polls. A thread of the library makes
+ * progress while the PE does not call the library or sleeps, and serves the control plane of
+ * the job; it sleeps while no message arrives. A job whose PEs are all mapped has neither.
  */
 #ifndef CH_NETWORK_H
 #define CH_NETWORK_H

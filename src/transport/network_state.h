@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_state.h: what a network is made of; for network.c and pump.c alone. */
+/* network_state.h: the state of a network; only for network.c and pump.c. */
 #ifndef CH_NETWORK_STATE_H
 #define CH_NETWORK_STATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.h: the memory of a PE that peers may name: parts, some of them side by side. */
+/* parts.h: the memory of a PE that peers may access: parts, some of which are adjacent. */
 #ifndef CH_PARTS_H
 #define CH_PARTS_H
 

@@ -2,11 +2,11 @@
 /*
  * pump.c: the thread that makes progress while its PE does not, and serves the control plane.
  *
- * A PE that waits looks at its network all the time, and the thread would only be in its way.
- * So the thread naps as long as it sees that the PE was at the network since it last looked,
- * and otherwise sleeps until something arrives or is posted. A PE that is about to sleep ends
- * the nap, and there is none until it is back. Where PEs are bound to cores and some are left,
- * the thread runs on those.
+ * A PE that waits polls its network all the time, and the thread would only slow it down. The
+ * thread therefore waits for a short time as long as it sees that the PE used the network
+ * since the last time, and otherwise sleeps until something arrives or is posted. A PE that is about to
+ * sleep wakes the thread, which then does not wait until the PE is back. If PEs are bound to
+ * cores and some cores are left, the thread runs on those.
  */
 #include "transport/network_state.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routed.c: each peer by its route: its memory where that is mapped, else the network. */
+/* routed.c: uses for each peer its memory if that is mapped, otherwise the network. */
 #include "transport/network.h"
 #include "transport/transport.h"
 

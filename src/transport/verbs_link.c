@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verbs_link.c: queue pairs, one of a context and a peer, made at first use.
+ * verbs_link.c: queue pairs, one for each context and peer, created at first use.
  *
- * The number of a queue pair must be known at both ends. A PE's card names one queue pair of
- * unreliable datagrams, and over these the ends of a link call each other: each names its own
- * queue pair of the link, and says whether it has connected that to the other's. The end that
- * has operations to post calls until it knows that the other is connected; the other only
- * answers. Whatever is lost is said again. Calls carry a MAC with the job's secret.
+ * Both ends must know the number of the other's queue pair. Each PE publishes one queue pair
+ * for unreliable datagrams, over which the two ends of a connection exchange requests: each
+ * names its own queue pair, and says whether it has connected that to the other's. The end
+ * that has operations to post repeats its request until it knows that the other has connected;
+ * the other end only answers. Lost requests are repeated. Requests have a MAC with the job's
+ * secret.
  */
 #include "transport/verbs_state.h"
 

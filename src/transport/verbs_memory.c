@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs_memory.c: what PEs tell each other of themselves and their memory. */
+/* verbs_memory.c: what PEs publish of themselves and their memory. */
 #include "transport/verbs_state.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs_order.h: does a device promise the order of writes? */
+/* verbs_order.h: does a device guarantee the order of writes? */
 #ifndef CH_VERBS_ORDER_H
 #define CH_VERBS_ORDER_H
 

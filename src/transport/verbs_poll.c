@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs_poll.c: completions, what peers ask of this CPU, and what the device reports. */
+/*
+ * verbs_poll.c: handles completions, requests of peers to this CPU, and events of the device.
+ */
 #include "transport/verbs_state.h"
 
 #include "base/clock.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verbs_post.c: operations as work requests.
+ * verbs_post.c: turns operations into work requests.
  *
- * A write or read is one work request for each part of memory that it touches, here or there.
- * Short sources are copied into the work request (inline). Memory that is not attached goes by
- * pieces of a registered pool: writes copy it there, and what was read is copied from there
- * when the completion comes. Completions are asked for by whatever lends or takes such memory,
- * and else by one work request in CH_VERBS_EVERY.
+ * A write or read is one work request for each part of memory that it accesses, on either
+ * side. Short sources are copied into the work request (inline). Memory that is not attached
+ * is copied through pieces of a registered pool: for writes before they are posted, for reads
+ * when the completion arrives. A completion is requested for each operation that borrows or
+ * uses such memory, and otherwise for one work request in CH_VERBS_EVERY.
  */
 #include "transport/verbs_state.h"
 

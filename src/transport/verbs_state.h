@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs_state.h: what the verbs network is made of; for its own files alone. */
+/* verbs_state.h: the state of the verbs network; only for its own files. */
 #ifndef CH_VERBS_STATE_H
 #define CH_VERBS_STATE_H
 

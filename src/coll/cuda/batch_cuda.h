@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_cuda.h: batches for GPUs: pieces of 16 bytes a lane, neighbours side by side.
+ * batch_cuda.h: batches for GPUs: each lane handles pieces of 16 bytes; neighbouring lanes
+ * handle neighbouring pieces.
  *
  * A piece of plain memory begins at a multiple of 16 of the address that the batch was made
- * for, so that whole pieces are single accesses there; the first and last of a span may be
- * partial, and so may all where another address lies differently. A piece of packets is two
- * of them.
+ * for, so that whole pieces are single accesses there. The first and last piece of a span may
+ * be partial; at an address with another alignment, all may be. A piece of packets is two
+ * packets.
  *
  * A piece of a line is one of its eight parts; the last has 8 bytes of data and then the flag.
- * Eight neighbours store a line by one instruction of their warp. Whether a link keeps it whole
- * no handbook says; NCCL relies on it over NVLink, and lines.h tries it. Whether eight
- * neighbours load a line as a whole is not relied on: once the warp has agreed that the flags
- * are there, each lane loads its part again, as NCCL does. So of a line that is stored whole,
- * that load is of what was there with the flag.
+ * Eight neighbouring lanes store a line by one instruction of their warp. No documentation
+ * says whether a link keeps it whole; NCCL relies on it over NVLink, and lines.h tests it.
+ * That eight lanes load a line as a whole is not assumed: once the warp has seen the flags,
+ * each lane loads its part again, as NCCL does. If a line is stored as a whole, this second
+ * load returns the data that belongs to the flag.
  */
 #ifndef CH_BATCH_CUDA_H
 #define CH_BATCH_CUDA_H

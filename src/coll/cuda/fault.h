@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fault.h: what kernels report of calls that failed, or were skipped as an earlier one of their
- * team had failed. A report lies in memory of the host that kernels write: a team's at its
- * slot, that of a call inside the program's kernels apart. The next host call that asks for it
- * returns it, which makes room for another; a failed team is unusable from then on.
+ * fault.h: reports of kernels about calls that failed, or that were skipped because an earlier
+ * call of their team had failed. Kernels write a report into host memory: that of a team at
+ * its slot, that of a call inside the program's kernels at a separate address. The next host
+ * call that asks for it returns the report, after which another one can be written. A failed
+ * team remains unusable.
  */
 #ifndef CH_FAULT_H
 #define CH_FAULT_H

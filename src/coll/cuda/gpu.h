@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.h: calls of collectives on a PE's GPU, each a kernel on a stream. gpu_cuda.c is for
- * builds with CUDA; in others gpu_none.c makes none, and no heap lies on a GPU.
+ * gpu.h: calls of collectives on a PE's GPU, each a kernel on a stream. gpu_cuda.c is used in
+ * builds with CUDA; in others gpu_none.c offers none, and no heap is on a GPU.
  */
 #ifndef CH_GPU_H
 #define CH_GPU_H

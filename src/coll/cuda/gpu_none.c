@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_none.c: built without CUDA. No heap lies on a GPU, so nothing here is reached. */
+/*
+ * gpu_none.c: a build without CUDA. No heap is on a GPU, so these functions are never called.
+ */
 #include "coll/cuda/gpu.h"
 
 static chorus_status none(void)

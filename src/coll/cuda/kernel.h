@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.h: what a kernel of a collective is given, by the host that launches it. */
+/* kernel.h: the arguments of a collective's kernel, from the host that launches it. */
 #ifndef CH_KERNEL_H
 #define CH_KERNEL_H
 

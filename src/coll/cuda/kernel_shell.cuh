@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_shell.cuh: what stands around an algorithm in a kernel. */
+/* kernel_shell.cuh: the code of a kernel before and after the algorithm. */
 #ifndef CH_KERNEL_SHELL_CUH
 #define CH_KERNEL_SHELL_CUH
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.h: which kernel runs a call, and that all are there before the first. */
+/* kernels.h: which kernel runs a call; all kernels are loaded before the first call. */
 #ifndef CH_KERNELS_H
 #define CH_KERNELS_H
 

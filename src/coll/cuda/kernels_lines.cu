@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels_lines.cu: the trial of lines.h. A PE sends each peer lines and takes the peer's, and
- * posts lines on a board in its own memory, which all peers read over the link.
+ * kernels_lines.cu: the trial of lines.h. A PE sends lines to each peer and reads the lines of
+ * the peer; it also stores lines on a board in its own memory, which all peers read over the
+ * link.
  *
- * A line can be seen torn only while it arrives. So the writer begins when the reader is there
- * and leaves time between rounds, in which the reader already waits for the next. Meanwhile
- * other blocks store to all peers as fast as they can, since a busy link may cut what an idle
- * one keeps whole. What is sent is loaded from addresses of every alignment first, which parts
- * the lanes of a warp before they store.
+ * An incomplete line can be seen only while it arrives. The writer therefore begins when the
+ * reader is polling, and pauses between rounds, during which the reader already waits for the
+ * next line. At the same time other blocks store to all peers as fast as they can, since a
+ * busy link may split a line that an idle link keeps whole. The data is first loaded from
+ * addresses of every alignment, so that the lanes of a warp diverge before they store.
  */
 #include "coll/cuda/kernels_lines.h"
 

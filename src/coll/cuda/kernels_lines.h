@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels_lines.h: the trial of lines.h as the host launches it. */
+/* kernels_lines.h: the trial of lines.h, as launched by the host. */
 #ifndef CH_KERNELS_LINES_H
 #define CH_KERNELS_LINES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels_move.cu: kernels of the collectives that move bytes, whatever their type. */
+/* kernels_move.cu: kernels of the collectives that move bytes, for every type. */
 #include "coll/cuda/kernel_shell.cuh"
 
 /* What stands around the copies of an algorithm for copy engines: barriers, of a kind. */

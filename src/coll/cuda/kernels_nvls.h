@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels_nvls.h: kernels for teams that multicast in hardware reaches. */
+/* kernels_nvls.h: kernels for teams whose PEs are all reached by multicast in hardware. */
 #ifndef CH_KERNELS_NVLS_H
 #define CH_KERNELS_NVLS_H
 

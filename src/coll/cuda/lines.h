@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lines.h: does the link between GPUs keep lines of 128 bytes whole? No handbook says so, but
- * NCCL relies on it over NVLink; so it takes NVLink between all, and is tried at start.
- * lines_cuda.c asks kernels_lines.cu; in builds without CUDA lines_none.c is never reached.
+ * lines.h: does the link between GPUs keep lines of 128 bytes whole? No documentation says so,
+ * but NCCL relies on it over NVLink. Lines are therefore used only if NVLink connects all GPUs
+ * and a trial at the start succeeds. lines_cuda.c runs kernels_lines.cu; in builds without
+ * CUDA lines_none.c is never called.
  */
 #ifndef CH_LINES_H
 #define CH_LINES_H

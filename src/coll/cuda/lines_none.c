@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lines_none.c: built without CUDA. No heap lies on a GPU, so nothing here is reached. */
+/*
+ * lines_none.c: a build without CUDA. No heap is on a GPU, so these functions are never
+ * called.
+ */
 #include "coll/cuda/lines.h"
 
 chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t timeout_ns,

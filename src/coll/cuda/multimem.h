@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* multimem.h: what switches that multicast (NVLink SHARP) combine. */
+/* multimem.h: which types and operators switches with multicast (NVLink SHARP) combine. */
 #ifndef CH_MULTIMEM_H
 #define CH_MULTIMEM_H
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * multimem_cuda.h: the words of multicast.h on GPUs whose switches multicast (NVLink SHARP).
+ * multimem_cuda.h: the primitives of multicast.h on GPUs whose switches multicast (NVLink
+ * SHARP).
  *
- * An address in the range of a multicast object stands for the same place on all PEs of the
- * job: a load from it is combined by the switch, a store to it goes to all. Whole pieces of 16
- * bytes are done so; what is left at both ends, and spans that lie differently in dst and src,
- * are done in software. The same memory then has two addresses on a GPU, so accesses by one
- * and by the other are kept apart by a fence between aliases.
+ * An address in the range of a multicast object names the same location on all PEs of the job:
+ * the switch combines the values for a load, and sends a store to all. Whole pieces of 16
+ * bytes are accessed in this way; the remainders at both ends, and spans with different
+ * alignment in dst and src, are done in software. The same memory then has two addresses on a
+ * GPU, so a fence between aliases separates accesses by the two.
  */
 #ifndef CH_MULTIMEM_CUDA_H
 #define CH_MULTIMEM_CUDA_H

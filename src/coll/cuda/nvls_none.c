@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvls_none.c: kernels for no GPU that multicasts in hardware. */
+/* nvls_none.c: no kernels, for builds without multicast in hardware. */
 #include "coll/cuda/kernels_nvls.h"
 
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.h: the kernels of a call, put on a stream of a GPU: how many lanes they have, what they
- * are given, and which are launched early. */
+/*
+ * queue.h: queues the kernels of a call on a stream of a GPU: how many lanes they have, their
+ * arguments, and which are launched early.
+ */
 #ifndef CH_QUEUE_H
 #define CH_QUEUE_H
 

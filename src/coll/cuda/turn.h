@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * turn.h: on which streams a team's calls may be put, and that they run one at a time.
+ * turn.h: orders the calls of a team on streams, so that they run one at a time.
  *
- * A call comes after the team's last one: by the order of the stream where both are on the same
- * one. Where they are not, the new call's stream waits for a count, in the GPU's memory, of the
- * CTAs of the team's calls that have ended. An event after each call would do as well, but take
- * the host's time at each, and stand between a kernel and the one that is launched early after
- * it; and one that is recorded when the other stream comes needs the old stream, which the
- * program may have destroyed. Within a capture events cost nothing and are used. Calls that are
- * captured are ordered among those of the same capture, the others among themselves: when a
- * graph runs, only the program knows.
+ * A call runs after the team's previous call. If both are on the same stream, the stream
+ * orders them. Otherwise the new call's stream waits for a count, in the GPU's memory, of the
+ * CTAs of the team's calls that have ended. An event after each call would also work, but it
+ * costs host time at each call, and stands between a kernel and the next one, which then
+ * cannot be launched early; an event that is recorded only when the other stream is used needs
+ * the old stream, which the program may have destroyed. Within a capture events cost nothing
+ * and are used. Captured calls are ordered among those of the same capture, other calls among
+ * themselves: only the program knows when a graph runs.
  */
 #ifndef CH_TURN_H
 #define CH_TURN_H

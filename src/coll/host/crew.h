@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crew.h: the host's CTAs, as threads that work together on one call at a time. */
+/* crew.h: the CTAs of a host, as threads that work on one call at a time. */
 #ifndef CH_CREW_H
 #define CH_CREW_H
 

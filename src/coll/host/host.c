@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host.c: every algorithm for CPU threads, one lane a CTA. */
+/* host.c: every algorithm for CPU threads, with one lane for each CTA. */
 #include "coll/host/host.h"
 
 #include "coll/all.h"

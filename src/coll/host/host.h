@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host.h: the host machine's instances. */
+/* host.h: the instances of the algorithms for the host. */
 #ifndef CH_HOST_H
 #define CH_HOST_H
 

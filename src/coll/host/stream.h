@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stream.h: the host's stream, an in-order queue of calls with a thread that runs them. */
+/* stream.h: the stream of a host, an in-order queue of calls with a thread that runs them. */
 #ifndef CH_STREAM_H
 #define CH_STREAM_H
 

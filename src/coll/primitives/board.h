@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * board.h: messages that a PE posts once, for every other PE of the team to read.
+ * board.h: messages that a PE stores once, for every other PE of the team to load.
  *
- * A PE's board is the FIFO from itself to itself, which no message of fifo.h uses. It alone
- * writes there; cells, flags and positions are as in any FIFO, but every other PE takes each
- * message. So the writer waits for room from all of them. Every PE takes all messages of a
- * board, or the writer is stuck when the board has gone round.
- * In the simple protocol one word announces a message, the owner's CH_WORD_FILLED to itself.
+ * A PE's board is the FIFO from the PE to itself, which no message of fifo.h uses. Only the PE
+ * writes there; cells, flags and positions are as in any FIFO, but every other PE reads each
+ * message, so the writer waits for credits from all of them. Every PE must read all messages
+ * of a board, otherwise the writer waits forever once the board is full. In the simple
+ * protocol one word announces a message, the owner's CH_WORD_FILLED to itself.
  *
- * Both functions begin with a sync, as those of fifo.h do, and neither ends with one.
+ * Both functions begin with a synchronisation of the lanes, as those of fifo.h do, and neither
+ * ends with one.
  */
 #ifndef CH_BOARD_H
 #define CH_BOARD_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bundle.h: blocks that the PEs of a host have for those of other hosts, several in a message.
+ * bundle.h: blocks that the PEs of a host have for PEs of other hosts, several in one message.
  *
- * For each other host one PE of this host sends and receives, its agent, and over there one PE
- * is the agent for this host. An agent packs blocks from where the PEs of its host have them
- * into the FIFO to the other agent, and unpacks what comes into the dest of these PEs, so all
- * of them must be in the call. Both agents of two hosts send a chunk and then take one, as
- * fifo.h asks.
+ * For each other host, one PE of this host sends and receives, its agent; one PE of that host
+ * is the agent for this host. An agent packs blocks from the memory of the PEs of its host
+ * into the FIFO to the other agent, and unpacks the blocks that it receives into the dest of
+ * these PEs, so all of them must have entered the call. Both agents of two hosts send a chunk
+ * and then receive one, as fifo.h requires.
  */
 #ifndef CH_BUNDLE_H
 #define CH_BUNDLE_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cells.h: a message of packets or lines, once it is known where it lies, with which flag.
+ * cells.h: a message of packets or lines whose address and flag are known.
  *
- * Whoever takes one waits for each of its cells by itself: what is on its way is taken as it
- * comes. `kind` is a constant at every call, so only its branch is left after inlining.
+ * The receiver waits for each cell separately, so it can read the first cells while the others
+ * are still being stored. `kind` is a constant at every call, so only its branch is left after
+ * inlining.
  */
 #ifndef CH_CELLS_H
 #define CH_CELLS_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine.h: what stands around copies that no lane makes.
+ * engine.h: the parts of a call before and after copies that a copy engine makes.
  *
- * A copy engine knows no signals. So an algorithm for it is three parts, one after another in
- * the order of a stream: all PEs are in the call; copies; all have made their copies. A machine
- * with engines runs the first and the last part as bodies and queues the copies itself.
+ * A copy engine cannot wait for signals. An algorithm for it therefore consists of three
+ * parts, one after another in the order of a stream: all PEs enter the call; copies; all PEs
+ * have made their copies. A backend with engines runs the first and the last part as functions
+ * and queues the copies on the engines.
  */
 #ifndef CH_ENGINE_H
 #define CH_ENGINE_H

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange.h: messages that every PE of a team gives every other at once.
+ * exchange.h: messages that every PE of a team sends to every other PE at once.
  *
- * The exchanges of a duplicate in one protocol are numbered, alike on every PE; the number is
- * the flag of packets and lines, and a word announces what is plain. Of each PE a PE has two
- * slots for messages of the protocol, used in turn. That is enough, and nobody asks for room:
- * a PE begins exchange e + 2 after it has all messages of e + 1, and the others gave those
- * after they had taken all of e. So every PE of the team takes part in every exchange, with
- * messages of the same length (1 byte to a chunk), by ch_give and then one of the others.
+ * The exchanges of a duplicate are numbered in each protocol, equally on every PE. The number
+ * is the flag of packets and lines; plain data is announced by a word. For each sender, the
+ * receiver has two slots for messages of the protocol, used in turn. No credits are needed: a
+ * PE begins exchange e + 2 after it has received all messages of e + 1, and the other PEs sent
+ * these after they had read all messages of e. For this, every PE of the team must take part
+ * in every exchange, with messages of the same length (1 byte to a chunk), by ch_give and then
+ * one of the other functions.
  */
 #ifndef CH_EXCHANGE_H
 #define CH_EXCHANGE_H

@@ -2,16 +2,17 @@
 /*
  * fifo.h: messages through the FIFOs of sync.h, in one of three protocols.
  *
- * ch_send fills cells of the FIFO to each PE of a set; ch_recv and ch_fold take them. Landing
- * in sync memory is what makes these safe before the peer has entered the call. A message is at
- * most a chunk. A sender waits for room, so a PE must not send a peer more than two
- * chunks that the peer cannot take before it has sent its own.
- * `kind` is a constant at every call, so only its branch is left after inlining.
+ * ch_send fills cells of the FIFO to each PE of a set; ch_recv and ch_fold read them. Since
+ * the cells are in sync memory, a PE may send before the peer has entered the call. A message
+ * is at most a chunk. A sender waits for credits, so a PE must not send a peer more than two
+ * chunks that the peer can only read after it has sent its own. `kind` is a constant at every
+ * call, so only its branch is left after inlining.
  *
- * In each of the three, a PE of the set is some lane's: it finds where the message lies, waits
- * for what must be there first, and leaves a slot for all lanes to read. After the message the
- * lanes sync, so that what they left in dst is there for all and src may be reused; what is
- * still to be said to the PE, its lane says by the slot alone.
+ * In each of the three functions, each PE of the set is assigned to one lane. The lane finds
+ * the address of the message, waits for credits or for the message, and stores a slot that all
+ * lanes read. After the message the lanes synchronise, so that all lanes may read dst and src
+ * may be reused. The same lane then announces the message, or returns credits, from the slot
+ * alone.
  */
 #ifndef CH_FIFO_H
 #define CH_FIFO_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * given.h: a few words that every PE gives every other before data moves, and the puts that
- * follow them.
+ * given.h: a few words that every PE sends to every other before data is moved, and the puts
+ * that follow them.
  *
- * They land in slots of an exchange of the simple protocol, and say besides that their PE is
- * in the call. Whoever has all of them may thus write into dests.
+ * They are stored in slots of an exchange of the simple protocol. They also show that their PE
+ * has entered the call, so a PE that has received the words of all PEs may write into the dest
+ * of all.
  */
 #ifndef CH_GIVEN_H
 #define CH_GIVEN_H

@@ -2,8 +2,9 @@
 /*
  * levels.h: calls on the child teams of a team on several hosts (team/nodes.h).
  *
- * Such a call is a body's call within a call: it has the CTA, the type and the operator of the
- * outer one, and the child's peers and duplicate. All peers of a node are mapped.
+ * An algorithm calls the function of another algorithm for a child team. This inner call has
+ * the CTA, the type and the operator of the outer one, and the peers and the duplicate of the
+ * child team. All peers on one host are mapped.
  */
 #ifndef CH_LEVELS_H
 #define CH_LEVELS_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* multicast_software.h: the words of multicast.h on machines that multicast nothing. */
+/*
+ * multicast_software.h: the primitives of multicast.h for backends without multicast in
+ * hardware.
+ */
 #ifndef CH_MULTICAST_SOFTWARE_H
 #define CH_MULTICAST_SOFTWARE_H
 

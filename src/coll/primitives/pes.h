@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pes.h: sets of PEs, and how the lanes of a CTA share one out. */
+/* pes.h: sets of PEs, and how the lanes of a CTA divide the PEs of a set among them. */
 #ifndef CH_PES_H
 #define CH_PES_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * primitives.h: what algorithms are written in: signals, waits, copies of one chunk, over
- * exec.h.
+ * primitives.h: the primitives that algorithms are written in: signals, waits, copies of one
+ * chunk, over exec.h.
  *
- * Signals: ch_epoch numbers the calls of a duplicate; ch_tell stores an epoch in a peer's word,
- * ch_hear waits for one. Control flow around any of these is the same on all lanes.
- * Every wait returns a status that is the same on all lanes; after one that is not CHORUS_OK
- * the team is unusable, so an algorithm just returns it.
+ * Signals: ch_epoch gives the number of a call on a duplicate; ch_tell stores an epoch in a
+ * word of a peer, ch_hear waits for one. All lanes must call each of these functions in the
+ * same order. Every wait returns a status that is equal on all lanes; if it is not CHORUS_OK,
+ * the team is unusable, and the algorithm returns it.
  */
 #ifndef CH_PRIMITIVES_H
 #define CH_PRIMITIVES_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * relay.h: messages that go round the team from PE to PE, through simple FIFOs.
+ * relay.h: messages that are forwarded around the team from PE to PE, through FIFOs of plain
+ * data.
  *
- * What goes round is at most two messages long, its legs, and both are on their way at once: a
- * PE works on one while the other travels. A PE thus never sends more than two chunks that its
- * next cannot take before it has sent its own, which is what fifo.h asks.
+ * The data that is forwarded at a time is at most two messages long, its legs, and both are in
+ * flight at once: a PE processes one while the other is sent. A PE thus never sends more than
+ * two chunks that the next PE can only read after it has sent its own, as fifo.h requires.
  */
 #ifndef CH_RELAY_H
 #define CH_RELAY_H

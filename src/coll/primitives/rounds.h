@@ -4,13 +4,15 @@
  *
  * Such an exchange has a number as those of exchange.h do, but a PE sends messages only to the
  * PEs of a dissemination of radix k, one to each, in rounds. A message holds blocks of several
- * PEs, each from a packet of its own on. It does not land in the slot of its sender: the n
- * slots for the exchange lie side by side, and the messages of all rounds lie in these one
- * after the other, each from a line of its own on, alike on every PE. So a slot need not be as
- * long as a block of every PE.
- * Memory for two exchanges suffices here too: a PE has finished exchange e + 1 only when it has
- * a block of every PE, and every PE sends its block after it has taken all messages of exchange
- * e. So whoever sends in exchange e + 2 knows that all messages of e were taken, from any PE.
+ * PEs; each block begins at a packet of its own. It is not stored in the slot of its sender.
+ * Instead, the n slots of the exchange form one area, in which the messages of all rounds
+ * follow each other, each beginning at a line of its own, in the same order on every PE. A
+ * slot therefore need not be as long as a block of every PE.
+ *
+ * Memory for two exchanges is enough here too: a PE has finished exchange e + 1 only when it
+ * has a block of every PE, and every PE sends its block after it has read all messages of
+ * exchange e. A PE that sends in exchange e + 2 therefore knows that every PE has read all
+ * messages of e.
  */
 #ifndef CH_ROUNDS_H
 #define CH_ROUNDS_H

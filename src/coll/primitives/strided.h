@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strided.h: elements that lie apart, and messages of them. */
+/* strided.h: elements with a stride, and messages of them. */
 #ifndef CH_STRIDED_H
 #define CH_STRIDED_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * library.c: libfabric, loaded when it is asked for. Linked, it would bring the libraries of
- * all its providers into every program, one of which takes over the program's signals of
- * crashes.
+ * library.c: loads libfabric at run time, when it is requested. A program that is linked with
+ * it would load the libraries of all its providers, one of which replaces the program's
+ * handlers of fatal signals.
  */
 #include "transport/ofi/ofi.h"
 

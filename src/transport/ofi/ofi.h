@@ -3,10 +3,11 @@
  * ofi.h: networks of libfabric: reliable datagrams with messages and remote memory access.
  *
  * Data of more than a few bytes is written to, and read from, the peer's registered memory.
- * Words, atomics and small puts are frames (frame.h) that gather in a message; the peer's
- * progress does them with the CPU, so a word is one release store after what was written
- * before it, whatever the fabric does. A fabric that does not keep messages behind writes
- * (FI_ORDER_SAW) has its messages held until the writes have been delivered.
+ * Words, atomics and small puts are frames (frame.h) that are collected in a message. The
+ * peer's CPU executes them when it makes progress, so a word is one release store after the
+ * data that was written before it, on every fabric. If a fabric may deliver messages before
+ * earlier writes (no FI_ORDER_SAW), a message is held back until these writes have been
+ * delivered.
  */
 #ifndef CH_OFI_H
 #define CH_OFI_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open.c: finding a provider, what is opened of it, and memory. */
+/* open.c: finds a provider, opens its objects, and registers memory. */
 #include "transport/ofi/ofi.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* post.c: operations become frames, or reads and writes of the peer's memory. */
+/* post.c: turns operations into frames, or into reads and writes of the peer's memory. */
 #include "transport/ofi/ofi.h"
 
 #include "base/clock.h"

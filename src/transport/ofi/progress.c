@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.c: completions, and the messages of peers. */
+/* progress.c: handles completions, and the messages of peers. */
 #include "transport/ofi/ofi.h"
 
 #include <sodium.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* address.h: where a host can be reached, and which of a peer's addresses to try first. */
+/* address.h: the addresses of a host, and which of a peer's addresses to try first. */
 #ifndef CH_TCP_ADDRESS_H
 #define CH_TCP_ADDRESS_H
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * connect.c: connections, from either side, until both ends know each other.
+ * connect.c: opens connections from either side, until both ends have authenticated each
+ * other.
  *
- * Two PEs may dial each other at once, and one connection is to be left: that of the lower PE.
- * It answers the other's hello with BUSY once it has said its own, and the higher PE drops its
- * own for the lower's. Before the lower has said hello nobody can have answered, so it takes
- * what comes. A guest, which may be anybody, has a few seconds and a place among a bounded
- * number.
+ * Two PEs may connect to each other at the same time; then the connection of the lower PE is
+ * kept. The lower PE answers the other's hello with BUSY once it has sent its own, and the
+ * higher PE closes its connection and uses the lower's. Before the lower PE has sent its
+ * hello, no PE can have answered it, so it accepts the connection that arrives. An
+ * unauthenticated connection is kept for a few seconds, and their number is limited.
  */
 #include "transport/tcp/tcp.h"
 

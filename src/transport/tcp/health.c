@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * health.c: what a socket of this network is set to, and whether the other host is there.
+ * health.c: socket options of this network, and detection of hosts that do not answer.
  *
- * A host that is cut off shows by silence alone. Where nothing is under way, keepalive finds
- * it. Where something is, the kernel would try for a quarter of an hour; a limit of that time
- * (TCP_USER_TIMEOUT) would also end connections to PEs that were stopped, or that compute, and
- * take nothing, though their hosts answer every probe. So silence is looked for here.
+ * A host that was disconnected shows only by its silence. While no operation is outstanding,
+ * TCP keepalive detects it. While one is, the kernel would retransmit for a quarter of an
+ * hour. A limit of that time (TCP_USER_TIMEOUT) would also end connections to PEs that are
+ * stopped, or that compute and read nothing, although their hosts answer every probe. This
+ * file therefore checks for silence itself.
  */
 #include "transport/tcp/tcp.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hello.h: how the two ends of a new connection show each other that they are of one job.
+ * hello.h: how the two ends of a new connection prove that they belong to the same job.
  *
- * Whoever accepts sends a challenge, with a nonce; whoever dialed answers with a hello: who it
- * is, whom it wants, a nonce of its own, and a MAC of both nonces and all it said under the
- * secret of the job; the answer has a MAC likewise. So neither end takes a connection that was
- * recorded before, and nothing that an end says before its MAC was checked is believed.
+ * The side that accepts sends a challenge with a nonce. The side that connected answers with a
+ * hello: its number, the number of the PE that it wants, a nonce of its own, and a MAC of both
+ * nonces and of the hello under the job's secret. The answer has a MAC in the same way.
+ * Neither end therefore accepts a recorded handshake, and neither uses data of the other
+ * before it has checked its MAC.
  */
 #ifndef CH_TCP_HELLO_H
 #define CH_TCP_HELLO_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* post.c: operations become frames, and what is known of them later. */
+/* post.c: turns operations into frames, and keeps what is known of their completion. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * receive.c: frames of a peer, done in their order.
+ * receive.c: executes the frames of a peer in their order.
  *
- * Nothing that a peer sends is believed: a frame that names memory outside the attached parts,
- * or that nobody asked for, ends the link and touches nothing.
+ * Every frame is checked: one that names memory outside the attached parts, or that was not
+ * requested, ends the connection and changes nothing.
  */
 #include "transport/tcp/tcp.h"
 

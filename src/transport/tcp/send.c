@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* send.c: frames gather in slots until one system call gives them to the kernel. */
+/* send.c: collects frames in slots until one system call passes them to the kernel. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tcp.h: the network of hosts that have nothing but sockets; what its files share.
+ * tcp.h: the network over sockets; declarations that its files share.
  *
- * Two PEs have one connection, made when one of them first sends to the other. Operations are
- * frames (frame.h). They gather in slots, and what ends a message (a say, an amo, a question)
- * sends all of them with one system call, so a put and the word after it travel in one packet.
- * The receiver reads small frames through a buffer, and large bodies straight into their place.
+ * Two PEs have one connection, opened when one of them first sends to the other. Operations
+ * are frames (frame.h). They are collected in slots; a frame that ends a message (a word, an
+ * atomic, a request for a reply) makes one system call send all of them, so a put and the word
+ * after it are in one TCP segment. The receiver reads small frames through a buffer, and large
+ * bodies directly to their destination.
  *
- * Operations of a PE to a peer have serial numbers. Of a context it is known which was its
- * last, and of a link up to which the kernel has them, and up to which they have taken effect.
+ * Operations of a PE to a peer have serial numbers. For a context the number of its last
+ * operation is known, and for a connection up to which number the kernel has the operations,
+ * and up to which they have taken effect.
  */
 #ifndef CH_TCP_H
 #define CH_TCP_H
