@@ -12,9 +12,9 @@
  * To a PE of another host the call is sent, into a part of that PE's area that only the sender
  * writes. No fence orders the two then, so both PEs may miss the difference when they begin
  * the call. But a call is sent before its data, so a PE that received data compares when it
- * begins its next call, and a PE that waits for long compares when the wait is reported. Calls on
- * memory and teams, which are exchanges of words between all PEs, begin with an exchange that
- * compares them.
+ * begins its next call, and a PE that waits for long compares when the wait is reported. Calls
+ * on memory and teams, which are exchanges of words between all PEs, begin with an exchange
+ * that compares them.
  *
  * Calls inside kernels are compared by the kernels themselves (chorus/device_check.cuh).
  */

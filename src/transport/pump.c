@@ -4,9 +4,9 @@
  *
  * A PE that waits polls its network all the time, and the thread would only slow it down. The
  * thread therefore waits for a short time as long as it sees that the PE used the network
- * since the last time, and otherwise sleeps until something arrives or is posted. A PE that is about to
- * sleep wakes the thread, which then does not wait until the PE is back. If PEs are bound to
- * cores and some cores are left, the thread runs on those.
+ * since the last time, and otherwise sleeps until something arrives or is posted. A PE that is
+ * about to sleep wakes the thread, which then does not wait until the PE is back. If PEs are
+ * bound to cores and some cores are left, the thread runs on those.
  */
 #include "transport/network_state.h"
 
