@@ -37,6 +37,7 @@ struct ch_options pes_options(uint64_t heap_max)
 
     ck_assert_int_eq(ch_options_read(&options), CHORUS_OK);
     options.heap_max = heap_max;
+    options.sync_max = (uint64_t)64 << 20; /* little address space, whose end tests can reach */
     return options;
 }
 

@@ -22,6 +22,6 @@ expect() {
 
 expect "of 24 descriptors could be received; raise the limit with ulimit -n" 'ulimit -n 20'
 expect "for the heaps of 24 PEs, " 'ulimit -v 4000000'
-expect "lower CHORUS_HEAP_MAX, or raise the limit of this process, 4096000000 (ulimit -v)" \
+expect "lower CHORUS_HEAP_MAX or CHORUS_SYNC_MAX, or raise the limit of this process, 4096000000 (ulimit -v)" \
     'ulimit -v 4000000'
 exit "$failed"

@@ -34,11 +34,11 @@ START_TEST(sync__many_pes__predefined_teams_fit_the_smallest_heap)
     for (uint32_t n = 1; n <= PES_MAX; n++) {
         struct ch_layout layout;
 
-        ch_layout_init(&layout, 64 << 10, n);
+        ch_layout_init(&layout, 64 << 10, 0, n);
         ck_assert_msg(TEAMS * team_bytes(n) <= layout.local_bytes,
                       "%u PEs: 3 teams take %zu bytes of %zu", n, TEAMS * team_bytes(n),
                       layout.local_bytes);
-        ch_layout_init(&layout, 512 * M, n);
+        ch_layout_init(&layout, 512 * M, 0, n);
         ck_assert_uint_le(TEAMS * team_bytes(n), layout.local_bytes);
     }
 }

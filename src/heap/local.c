@@ -29,7 +29,7 @@ static chorus_status grow_local(struct ch_heap *heap, size_t limit, size_t bytes
         return CH_FAIL(
             CHORUS_ERR_NOMEM,
             "%zu bytes of sync memory asked; %zu of %zu are in use; destroy teams, lower "
-            "CHORUS_CTAS, or raise CHORUS_HEAP_MAX",
+            "CHORUS_CTAS or CHORUS_CHUNK, or raise CHORUS_SYNC_MAX",
             bytes_asked, heap->local.used_bytes, layout->local_bytes);
     CH_TRY(ch_arena_reserve(&heap->local));
     ch_memory_left("", &memory);

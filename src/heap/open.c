@@ -239,7 +239,7 @@ chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *option
     heap->me = boot->me;
     heap->n = boot->n;
     heap->step_bytes = options->heap_step;
-    ch_layout_init(&heap->layout, options->heap_max, boot->n);
+    ch_layout_init(&heap->layout, options->heap_max, options->sync_max, boot->n);
     (void)pthread_mutex_init(&heap->local_lock, NULL);
     heap->segments = calloc(boot->n, sizeof(*heap->segments));
     heap->homes = calloc(boot->n, sizeof(*heap->homes));

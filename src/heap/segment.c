@@ -46,7 +46,8 @@ static size_t round_up(size_t value, size_t multiple)
     return (value + multiple - 1) / multiple * multiple;
 }
 
-void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, uint32_t n_pes)
+void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, size_t sync_bytes,
+                    uint32_t n_pes)
 {
     const size_t share = ADDRESSES_MAX / n_pes;
     size_t symmetric = symmetric_bytes != 0 ? symmetric_bytes : ch_memory_of_machine();
@@ -55,6 +56,7 @@ void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, uint32_t n
     if (symmetric > share) symmetric = share;
     symmetric = round_up(symmetric, PAGE_MAX_BYTES);
     if (local < LOCAL_MIN_BYTES) local = LOCAL_MIN_BYTES;
+    if (local < sync_bytes) local = sync_bytes;
     if (local < symmetric / 8) local = symmetric / 8;
     layout->local_offset = CH_HEAD_BYTES;
     layout->symmetric_offset = round_up(CH_HEAD_BYTES + local, PAGE_MAX_BYTES);
@@ -100,7 +102,7 @@ static chorus_status no_addresses(const struct ch_layout *layout)
                        (unsigned long long)limit.rlim_cur);
     return CH_FAIL(CHORUS_ERR_SYSTEM,
                    "cannot reserve address space for the heaps of %u PEs, %zu bytes each: %s; "
-                   "lower CHORUS_HEAP_MAX%s",
+                   "lower CHORUS_HEAP_MAX or CHORUS_SYNC_MAX%s",
                    layout->n_pes, layout->total_bytes, strerror(error), has);
 }
 

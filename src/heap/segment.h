@@ -35,8 +35,10 @@ struct ch_segment {
     int is_shared; /* PEs of this process use the mapping too: the last of them unmaps it */
 };
 
-/* symmetric_bytes is the wish: what CHORUS_HEAP_MAX says, or 0 for the machine's memory. */
-void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, uint32_t n_pes);
+/* symmetric_bytes is the wish: what CHORUS_HEAP_MAX says, or 0 for the machine's memory;
+ * sync_bytes, for the local part, what CHORUS_SYNC_MAX says. */
+void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, size_t sync_bytes,
+                    uint32_t n_pes);
 
 /* This PE's own segment: its door is committed and zero. `users` PEs of this process will
  * close the mapping: this one and those that share it. Disclaim what is too many. */
