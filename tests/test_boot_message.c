@@ -92,6 +92,8 @@ static const struct {
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 1, 8}, CH_WIRE_INSIDE, "of a form"}, /* none came */
     {{CH_WIRE_MAGIC, CH_WIRE_LEAVE, 0, 0, 8}, CH_WIRE_INSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_LEAVE, 0, 1, 0}, CH_WIRE_INSIDE, "of a form"},
+    {{CH_WIRE_MAGIC, CH_WIRE_SHOW, 0, 0, 0}, CH_WIRE_INSIDE, "of a form"},
+    {{CH_WIRE_MAGIC, CH_WIRE_SHOW, 0, 1, 8}, CH_WIRE_INSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_ABORT, 256, 0, 0}, CH_WIRE_INSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_ABORT, -1, 0, 0}, CH_WIRE_INSIDE, "of a form"},
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 0, 8}, CH_WIRE_OUTSIDE, "before it joined the job"},

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 
-chorusrun, chorus_info, program = sys.argv[1:]
+chorusrun, chorus_info, program, launcher = sys.argv[1:]
 
 
 def expect(pattern, text):
@@ -83,3 +83,16 @@ with subprocess.Popen([chorusrun, "-n", "3", "--timeout", "60", program, "late"]
         sys.exit("SIGQUIT ended the job")
     job.terminate()
     job.communicate(timeout=60)
+
+# On several hosts agents say what their PEs do: at the end of a job, those that have ended too,
+# and while it runs.
+HOSTS = ["--hosts", "a:2,b:1", "--launcher", launcher]
+code, text = run([*HOSTS, program, "count"], CHORUS_CHECK="1")
+expect(rf"chorusrun:   PE 1 \(pid \d+ on a\) .*{FEWER}", text)
+expect(r"chorusrun:   PE 2 \(pid \d+ on b\) failed in .* of team 0", text)
+code, text = run([*HOSTS, "--timeout", "1", program, "late"])
+for on in ("0 .* on a", "2 .* on b"):
+    expect(rf"chorusrun:   PE {on}\) has been in {REDUCE}", text)
+expect(rf"chorusrun:   PE 1 .* on a\) {LAST.removeprefix('PE 1 ')}", text)
+if code != 124:
+    sys.exit(f"the job ended with {code}")

@@ -64,6 +64,7 @@ static void hear_end(struct job *job, struct pe *pe, int wait_status)
     char why[CH_WIRE_REASON_BYTES];
     int status;
 
+    if (wait_status != 0) where_say_last(job, pe);
     if (!is_killed && wait_status != 0 && spawn_has_failed(job, &status, why))
         job_hear(job, pe, &(struct news){NEWS_UNRUN, status, why});
     else
@@ -119,6 +120,8 @@ static void handle_signals(struct job *job, int signals)
             reap(job);
         else if (info.ssi_signo == SIGQUIT && job->front == NULL)
             where_say(job); /* and the job goes on */
+        else if (info.ssi_signo == SIGQUIT)
+            front_ask(job);
         else if (is_to_end(info.ssi_signo) && front_ends_early(job, (int)info.ssi_signo))
             continue;
         else if (info.ssi_code != SI_KERNEL || job->front != NULL)
@@ -272,6 +275,7 @@ static void make_pes(struct job *job, uint32_t first, uint32_t n)
 static void free_job(struct job *job)
 {
     for (uint32_t i = 0; i < job->n_pes; i++) { /* those whose output nobody read are open */
+        free(job->pes[i].did);
         free(job->pes[i].out.room);
         free(job->pes[i].err.room);
     }

@@ -106,6 +106,8 @@ enum news_kind {
     NEWS_UNRUN,   /* its program cannot be executed; value: chorusrun's status; text: why */
     NEWS_ENDED,   /* value: status as of wait(2); text: what the message adds */
     NEWS_STOPPED, /* value: by which signal */
+    NEWS_DOING,   /* what it does; text continues "PE 1 ..." */
+    NEWS_DID,     /* likewise, what it did last; before the news of its failure */
     NEWS_COUNT
 };
 
@@ -130,6 +132,7 @@ struct pe {
     uint64_t lost_at_ns; /* when it is taken for lost, its socket having ended; 0: it is not */
     struct mail mail;
     const struct ch_record *record; /* of its calls, mapped; null: not yet */
+    char *did;                      /* text of its NEWS_DID, owned; or null */
     int lifeline; /* the socket by which it joined, open as long as chorusrun lives; or -1 */
     struct stream out, err;
     nfds_t mail_at, out_at, err_at; /* their places among what poll watches; 0: not watched */
@@ -244,6 +247,8 @@ size_t agent_window(const struct agent *agent); /* bytes of output that the fron
 
 /* front */
 void front_signal(struct front *front, int signo); /* SIGKILL: to launchers alone */
+/* For a line of each PE; says those of PEs that failed. */
+void front_ask(struct job *job);
 void front_end(struct job *job, int status, const char *reason);
 /* The PEs will not all join: those that wait for them are told. */
 void front_fail_start(struct job *job, const char *reason);
@@ -269,8 +274,9 @@ const char *who(const struct pe *pe, struct who *out);
 /* where: what PEs are doing, and what they did last. */
 void where_watch(struct pe *pe, int fd); /* a descriptor that the PE gave to an exchange */
 void where_forget(struct pe *pe);        /* it joins again, with another segment */
-void where_say(struct job *job);         /* a line for each PE */
-void where_keep(struct job *job);        /* in the file of --record */
+void where_say(struct job *job);         /* a line for each PE; of an agent, to the front */
+void where_say_last(struct job *job, struct pe *pe); /* an agent, of a PE that failed */
+void where_keep(struct job *job);                    /* in the file of --record */
 
 /* end: the first reason wins; says it on stderr unless `text` is null. */
 void job_end(struct job *job, int status, const char *format, ...)

@@ -238,6 +238,9 @@ static void obey(struct job *job, const struct frame *frame, const char *bytes)
     case FRAME_SIGNAL:
         signal_all(job, frame->value);
         return;
+    case FRAME_WHERE:
+        where_say(job);
+        return;
     case FRAME_STOP:
         job_name_stopped(job);
         job_end(job, 0, NULL);

@@ -79,7 +79,7 @@ void job_end(struct job *job, int status, const char *format, ...)
         }
         if (job->front == NULL) {
             job_name_stopped(job);
-            where_say(job);
+            if (job->agent == NULL) where_say(job); /* else the front will ask */
             where_keep(job);
         }
     }

@@ -38,7 +38,8 @@ enum frame_kind {
     FRAME_STOP,       /* end all PEs */
     FRAME_IN,         /* for PE 0's standard input; no bytes: its end */
     FRAME_CREDIT,     /* `value` more bytes of output may come */
-    FRAME_PING        /* the front lives */
+    FRAME_PING,       /* the front lives */
+    FRAME_WHERE       /* say what PEs do, as NEWS_DOING */
 };
 
 struct frame {

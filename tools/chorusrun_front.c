@@ -111,10 +111,21 @@ void front_signal(struct front *front, int signo)
         if (!front->hosts[i].is_over) (void)kill(-front->hosts[i].launcher, SIGKILL);
 }
 
+void front_ask(struct job *job)
+{
+    struct who w;
+
+    for (uint32_t i = 0; i < job->n_started; i++)
+        if (job->pes[i].did != NULL)
+            say(job, "  %s %s", who(&job->pes[i], &w), job->pes[i].did);
+    send_to_all(job->front, FRAME_WHERE, 0);
+}
+
 void front_end(struct job *job, int status, const char *reason)
 {
     struct front *front = job->front;
 
+    front_ask(job); /* before PEs hear of the end */
     root_abort(job, status, reason);
     send_to_all(front, FRAME_STOP, 0);
     for (uint32_t i = 0; i < front->n_hosts; i++) {

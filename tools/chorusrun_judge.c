@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -138,6 +139,12 @@ static void note(struct job *job, struct pe *pe, const struct news *news)
     case NEWS_ABORTED:
         pe->has_aborted = true;
         break;
+    case NEWS_DOING:
+        return;
+    case NEWS_DID:
+        free(pe->did);
+        pe->did = strdup(news->text);
+        return;
     case NEWS_UNRUN:
     case NEWS_ENDED:
         if (pe->is_alive) job->n_alive--;
@@ -164,6 +171,7 @@ static void judge(struct job *job, struct pe *pe, const struct news *news)
     if (news->kind == NEWS_UNRUN && pe->host != NULL)
         job_end(job, news->value, "host %s: %s", pe->host, news->text);
     if (news->kind == NEWS_ENDED) judge_ended(job, pe, false, news->value, news->text);
+    if (news->kind == NEWS_DOING) say(job, "  %s %s", who(pe, &w), news->text);
     if (news->kind == NEWS_STOPPED)
         say(job, "%s has been stopped by signal %d (%s)", who(pe, &w), news->value,
             strsignal(news->value));

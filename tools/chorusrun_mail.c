@@ -246,6 +246,12 @@ static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *
     pe->mail.stage = CH_WIRE_INSIDE;
 }
 
+static void show(struct pe *pe, int fd)
+{
+    where_watch(pe, fd);
+    (void)close(fd);
+}
+
 /* The PE may join again by this socket. */
 static void leave_job(struct job *job, struct pe *pe)
 {
@@ -271,6 +277,8 @@ static void message_complete(struct job *job, struct pe *pe)
     forget_message(job, &pe->mail);
     if (head.kind == CH_WIRE_JOIN)
         join_job(job, pe, &join, sock);
+    else if (head.kind == CH_WIRE_SHOW)
+        show(pe, sock);
     else if (head.kind == CH_WIRE_LEAVE)
         leave_job(job, pe);
     else

@@ -45,23 +45,39 @@ void where_forget(struct pe *pe)
     pe->record = NULL;
 }
 
-static void say_one(struct job *job, uint32_t i)
-{
-    const struct pe *pe = &job->pes[i];
-    char text[2 * CH_DOING_TEXT_BYTES] = "has made no call since it joined the job";
-    struct who name;
+enum { TEXT_BYTES = 2 * CH_DOING_TEXT_BYTES + 32 };
 
-    if (pe->has_left) {
-        say(job, "  %s has left the job", who(pe, &name));
-        return;
-    }
+static void describe(const struct pe *pe, char text[TEXT_BYTES])
+{
+    char doing[2 * CH_DOING_TEXT_BYTES] = "has made no call since it joined the job";
+
     if (pe->record != NULL)
-        ch_record_text(pe->record, text);
+        ch_record_text(pe->record, doing);
     else if (!pe->has_joined)
-        (void)snprintf(text, sizeof(text), "has not joined the job (chorus_init)");
+        (void)snprintf(doing, sizeof(doing), "has not joined the job (chorus_init)");
     else if (pe->mail.is_waiting)
-        (void)snprintf(text, sizeof(text), "waits in chorus_init for the other PEs");
-    say(job, "  %s %s%s", who(pe, &name), text, pe->is_alive ? "" : "; it has ended");
+        (void)snprintf(doing, sizeof(doing), "waits in chorus_init for the other PEs");
+    (void)snprintf(text, TEXT_BYTES, "%s%s", pe->has_left ? "has left the job" : doing,
+                   pe->has_left || pe->is_alive ? "" : "; it has ended");
+}
+
+/* The front has what a PE did that failed. */
+static void say_one(struct job *job, struct pe *pe)
+{
+    char text[TEXT_BYTES];
+
+    if (pe->did != NULL) return;
+    describe(pe, text);
+    job_hear(job, pe, &(struct news){NEWS_DOING, 0, text});
+}
+
+void where_say_last(struct job *job, struct pe *pe)
+{
+    char text[TEXT_BYTES];
+
+    if (job->agent == NULL || pe->has_left || !pe->has_joined) return;
+    describe(pe, text);
+    job_hear(job, pe, &(struct news){NEWS_DID, 0, text});
 }
 
 void where_say(struct job *job)
@@ -72,8 +88,8 @@ void where_say(struct job *job)
         if (job->pes[i].has_joined) n_joined++;
     if (n_joined == 0) return;
     for (uint32_t i = 0; i < job->n_started && i < LINES_MAX; i++)
-        say_one(job, i);
-    if (job->n_started > LINES_MAX)
+        say_one(job, &job->pes[i]);
+    if (job->n_started > LINES_MAX && job->agent == NULL)
         say(job, "  and %u more PEs; --record keeps the calls of all",
             job->n_started - LINES_MAX);
 }

@@ -27,7 +27,7 @@ chorus_status ch_boot_open(uint64_t timeout_ns, bool is_again, struct ch_boot **
             "a process that %s started joins its job once; start PEs that join again "
             "with chorusrun on one host",
             ch_ways[i]->name);
-    CH_LOG(INFO, "started by %s: %s", ch_ways[i]->name, why);
+    CH_LOG(DEBUG, "started by %s: %s", ch_ways[i]->name, why);
     return ch_ways[i]->open(timeout_ns, boot_out);
 }
 

@@ -63,6 +63,10 @@ struct ch_boot_ops {
      * it is about to go. Null function: the PE does not hear of that. */
     void (*guard)(struct ch_boot *boot, struct ch_door *door);
 
+    /* Let chorusrun look at this memory of the PE, which holds the record of its calls. Null:
+     * it does, or there is none. */
+    void (*show)(struct ch_boot *boot, int fd);
+
     /* In a child that the PE forked: let go of its connections, so that they end with the PE.
      * Null: the PE's end is noticed otherwise. */
     void (*abandon)(struct ch_boot *boot);

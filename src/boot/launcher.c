@@ -135,18 +135,25 @@ static void outlive_launcher(int inherited)
     (void)fcntl(inherited, F_SETFL, 0);
 }
 
-/* One message without an answer. It fails only when chorusrun is gone, and the job with it. */
-static void tell(const struct launcher_boot *boot, enum ch_wire_kind kind, int code)
+/* One message without an answer, with a descriptor or -1. It fails only when chorusrun is gone,
+ * and the job with it. */
+static void tell(const struct launcher_boot *boot, enum ch_wire_kind kind, int code, int fd)
 {
     struct ch_wire_head head = ch_wire_head_of(kind);
 
     head.code = code;
-    if (ch_wire_send(boot->sock, &head, sizeof(head), -1, 0) != CHORUS_OK) return;
+    head.n_fds = fd >= 0;
+    if (ch_wire_send(boot->sock, &head, sizeof(head), fd, 0) != CHORUS_OK) return;
 }
 
 static void launcher_abort_job(struct ch_boot *boot, int status)
 {
-    tell((struct launcher_boot *)boot, CH_WIRE_ABORT, status);
+    tell((struct launcher_boot *)boot, CH_WIRE_ABORT, status, -1);
+}
+
+static void launcher_show(struct ch_boot *boot, int fd)
+{
+    tell((struct launcher_boot *)boot, CH_WIRE_SHOW, 0, fd);
 }
 
 static void launcher_close(struct ch_boot *base)
@@ -154,7 +161,7 @@ static void launcher_close(struct ch_boot *base)
     struct launcher_boot *boot = (struct launcher_boot *)base;
 
     outlive_launcher(boot->inherited);
-    tell(boot, CH_WIRE_LEAVE, 0);
+    tell(boot, CH_WIRE_LEAVE, 0, -1);
     left.sock = boot->sock;
     left.pid = getpid();
     ch_boot_forget_nodes(base);
@@ -166,6 +173,7 @@ static const struct ch_boot_ops launcher_ops = {
     .exchange = launcher_exchange,
     .close = launcher_close,
     .abort_job = launcher_abort_job,
+    .show = launcher_show,
 };
 
 static chorus_status number_from(const char *name, uint64_t lo, uint64_t hi, uint64_t *out)

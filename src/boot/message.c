@@ -77,6 +77,8 @@ static const char *form_fault(const struct ch_wire_head *head)
     case CH_WIRE_EXCHANGE:
         return head->bytes > CH_WIRE_BLOB_MAX || head->n_fds > 1 || head->code < 0 ? wrong_form
                                                                                    : NULL;
+    case CH_WIRE_SHOW:
+        return head->bytes != 0 || head->n_fds != 1 ? wrong_form : NULL;
     case CH_WIRE_LEAVE:
         return head->bytes != 0 || head->n_fds != 0 ? wrong_form : NULL;
     case CH_WIRE_ABORT:

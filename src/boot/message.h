@@ -55,7 +55,8 @@ enum ch_wire_kind {
     CH_WIRE_LEAVE,    /* PE: my exit is no longer a failure */
     CH_WIRE_ABORT,    /* PE: end the whole job with exit status `code`, 0 to 255 */
     CH_WIRE_RESULT,   /* chorusrun: everyone's */
-    CH_WIRE_FAIL /* chorusrun: no result, for the reason in the bytes; `code` is a status */
+    CH_WIRE_FAIL, /* chorusrun: no result, for the reason in the bytes; `code` is a status */
+    CH_WIRE_SHOW  /* PE: 1 descriptor, of its memory, where exchanges go another way */
 };
 
 struct ch_wire_head {
