@@ -25,6 +25,7 @@ static void describe(uint32_t pe, size_t offset, char *text, size_t text_bytes)
 static const uint32_t *hosts; /* of the PEs; null: one for all */
 static bool is_weak;          /* the links between them */
 static uint32_t contexts;
+static int atomics; /* posted on links; see sim.h */
 
 static bool run(uint32_t n, uint32_t width, uint64_t seed, void (*body)(uint32_t, uint32_t))
 {
@@ -35,6 +36,7 @@ static bool run(uint32_t n, uint32_t width, uint64_t seed, void (*body)(uint32_t
                                     .host = hosts,
                                     .contexts = contexts,
                                     .is_weak = is_weak,
+                                    .atomics = atomics,
                                     .describe = describe};
 
     sim_open(&setup);
@@ -601,6 +603,93 @@ START_TEST(link__place_of_another_pe__is_named)
 }
 END_TEST
 
+/* --- atomics ---------------------------------------------------------------------------- */
+
+enum { ADDERS = 4, ADDS = 3 };
+static const uint32_t three_hosts[] = {0, 0, 1, 2};
+static uint64_t before[ADDERS][ADDS];
+
+/* Two PEs add by their CPU, two by a link; PE 0 has nothing else to do, or is gone already. */
+static void add_together(uint32_t pe, uint32_t lane)
+{
+    struct ch_route *const route = sim_route(pe, 0);
+
+    (void)lane;
+    for (int i = 0; i < ADDS; i++) {
+        if (route == NULL)
+            before[pe][i] = sim_word_add(word(0, WORD), 1);
+        else
+            sim_route_add(route, word(0, WORD), 1, &before[pe][i]);
+    }
+    if (route != NULL) (void)ch_route_flush(route);
+}
+
+static void expect_each_once(uint64_t seed)
+{
+    unsigned seen = 0;
+
+    for (int i = 0; i < ADDERS * ADDS; i++)
+        seen |= 1u << before[i / ADDS][i % ADDS];
+    ck_assert_msg(seen == (1u << ADDERS * ADDS) - 1, "seed %d: seen are %x", (int)seed, seen);
+}
+
+START_TEST(atomic__of_all_pes__is_served_once_each)
+{
+    hosts = three_hosts;
+    atomics = SIM_SERVED_ATOMICS;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        memset(before, 0, sizeof(before));
+        ck_assert_msg(run(ADDERS, 1, seed, add_together), "seed %d: %s", (int)seed,
+                      sim_message());
+        expect_each_once(seed);
+    }
+}
+END_TEST
+
+/* What adapters offer, beside CPUs on one word: additions get lost, which the word's history
+ * shows. */
+START_TEST(atomic__of_a_device_beside_cpus__fails)
+{
+    uint32_t n_failed = 0;
+
+    hosts = three_hosts;
+    atomics = SIM_DEVICE_ATOMICS;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        if (run(ADDERS, 1, seed, add_together)) continue;
+        n_failed++;
+        ck_assert_msg(strstr(sim_message(), "perhaps another PE's") != NULL, "seed %d: %s",
+                      (int)seed, sim_message());
+    }
+    ck_assert_uint_ge(n_failed, SEEDS / 10);
+}
+END_TEST
+
+static void put_then_add(uint32_t pe, uint32_t lane)
+{
+    static uint64_t unused;
+
+    (void)lane;
+    if (pe == 0) {
+        put(0, 7);
+        ch_route_put(sim_route(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
+        sim_route_add(sim_route(0, 1), word(1, WORD), 1, &unused);
+        (void)ch_route_flush(sim_route(0, 1));
+    } else {
+        hear(1, 1);
+        if (get(1) != 7) sim_fail("stale");
+    }
+}
+
+START_TEST(atomic__behind_a_put__carries_it_unless_weak)
+{
+    hosts = two_hosts;
+    atomics = SIM_SERVED_ATOMICS;
+    expect_always(2, put_then_add);
+    is_weak = true;
+    expect_never(2, put_then_add, "not knowing whether PE");
+}
+END_TEST
+
 START_TEST(link__on_one_host__is_none)
 {
     ck_assert(run(2, 1, 1, say_nothing));
@@ -619,6 +708,9 @@ int main(void)
     tcase_add_test(tcase, link__word_of_another_context__carries_no_put);
     tcase_add_test(tcase, link__place_of_another_pe__is_named);
     tcase_add_test(tcase, link__on_one_host__is_none);
+    tcase_add_test(tcase, atomic__of_all_pes__is_served_once_each);
+    tcase_add_test(tcase, atomic__of_a_device_beside_cpus__fails);
+    tcase_add_test(tcase, atomic__behind_a_put__carries_it_unless_weak);
     tcase_add_test(tcase, word__release_and_acquire__hands_data_over);
     tcase_add_test(tcase, word__relaxed_store__hands_nothing_over);
     tcase_add_test(tcase, word__relaxed_load__hands_nothing_over);

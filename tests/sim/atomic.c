@@ -145,6 +145,32 @@ static uint64_t acquire(const struct sim_version *v, enum ch_sim_order order)
     return v->value;
 }
 
+uint64_t sim_word_latest(const uint64_t *word)
+{
+    struct sim_block *b = unit_at(word, SIM_WORD, 8);
+    const struct sim_version *latest;
+
+    sim_yield();
+    latest = b->latest[cell_of(word)];
+    return latest != NULL ? acquire(latest, CH_SIM_ACQUIRE) : 0;
+}
+
+/* Nobody comes between the load and the store. What the word has said before, it goes on
+ * saying.
+ */
+uint64_t sim_word_add(uint64_t *word, uint64_t value)
+{
+    const uint64_t before = sim_word_latest(word);
+    struct sim_version *v = sim_alloc(sizeof(*v));
+
+    v->value = before + value;
+    v->is_data = true;
+    v->took = sim_tell_took(sim.now);
+    publish(sim_block_at(word), word, v);
+    v->clock = sim_release(sim.now);
+    return before;
+}
+
 uint64_t ch_sim_word_load(const uint64_t *word, enum ch_sim_order order)
 {
     const struct sim_block *b = unit_at(word, SIM_WORD, 8);

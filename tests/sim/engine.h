@@ -48,8 +48,9 @@ struct sim_meeting {
 
 struct sim {
     struct sim_setup setup;
-    uint32_t fibers; /* of the PEs' lanes, then of the links */
-    uint32_t lanes;  /* of all PEs */
+    uint32_t
+        fibers;     /* of the PEs' lanes, then of the links and of threads that make progress */
+    uint32_t lanes; /* of all PEs */
     struct ch_route *routes[SIM_CONTEXTS_MAX][SIM_FIBERS_MAX][SIM_FIBERS_MAX];
     struct sim_fiber *now;
     uint32_t ready[SIM_COUNTED_FIBERS_MAX]; /* fibers that can run */
@@ -77,23 +78,29 @@ void sim_yield(void);
 void sim_sleep(const void *watch, uint64_t wants);
 void sim_wake(const void *watch);
 
-/* A fiber for a link of PE `from`. */
-struct sim_fiber *sim_fiber_for_link(uint32_t from);
+/* A fiber of PE `pe` with one of the lanes below. */
+struct sim_fiber *sim_fiber_beside(uint32_t pe, uint32_t lane);
 
 /* --- net.c -------------------------------------------------------------------------------
  */
-#define SIM_LINK_LANE UINT32_MAX /* the lane of a fiber that does what is posted on a link */
+/* The lanes of a fiber that does what is posted on a link, and of one that makes progress. */
+#define SIM_LINK_LANE UINT32_MAX
+#define SIM_SERVER_LANE (UINT32_MAX - 1)
 /* The links of a run that only counts are opened when they are first asked for, and their
  * fibers when something is posted. */
 struct ch_route *sim_link_open(uint32_t index, uint32_t from, uint32_t to);
 void sim_link_start(struct ch_route *route, struct sim_fiber *fiber);
 void sim_link_run(const struct sim_fiber *self); /* never returns */
 bool sim_is_idle_link(const struct sim_fiber *f);
+void sim_server_start(struct sim_fiber *fiber);
+void sim_server_run(const struct sim_fiber *self); /* likewise */
 
 /* --- atomic.c ------------------------------------------------------------------------------
  */
 /* The word gets `value`, with what this fiber knows or, unless null, with another clock. */
 void sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense, const uint32_t *clock);
+/* The latest value, whose writer's knowledge this fiber gets. */
+uint64_t sim_word_latest(const uint64_t *word);
 
 /* --- clock.c -------------------------------------------------------------------------------
  */

@@ -118,6 +118,7 @@ static void fiber_main(void)
         struct sim_fiber *self = sim.now;
 
         if (self->lane == SIM_LINK_LANE) sim_link_run(self);
+        if (self->lane == SIM_SERVER_LANE) sim_server_run(self);
         run_body(self->pe, self->lane);
         self->is_done = true;
         leave_ready(self);
@@ -162,7 +163,7 @@ static void fiber_open(uint32_t id, uint32_t pe, uint32_t lane)
 {
     struct sim_fiber *f = &sim.fiber[id];
 
-    if (lane == SIM_LINK_LANE || f->lane == SIM_LINK_LANE) f->is_started = false;
+    if (lane >= SIM_SERVER_LANE || f->lane >= SIM_SERVER_LANE) f->is_started = false;
     if (!f->is_started) {
         (void)getcontext(&f->start);
         f->start.uc_stack.ss_sp = stacks[id];
@@ -187,13 +188,13 @@ static void fiber_open(uint32_t id, uint32_t pe, uint32_t lane)
     sim.ready[sim.n_ready++] = id;
 }
 
-struct sim_fiber *sim_fiber_for_link(uint32_t from)
+struct sim_fiber *sim_fiber_beside(uint32_t pe, uint32_t lane)
 {
     const uint32_t id = sim.fibers;
 
     if (id == (sim.setup.is_counted ? SIM_COUNTED_FIBERS_MAX : SIM_FIBERS_MAX))
         sim_fail("more links are used than the %u fibers allow", id);
-    fiber_open(id, from, SIM_LINK_LANE);
+    fiber_open(id, pe, lane);
     sim.fibers++;
     return &sim.fiber[id];
 }
@@ -223,7 +224,7 @@ static void open_links(uint32_t context)
 
         if (!are_apart(from, to)) continue;
         sim.routes[context][from][to] = sim_link_open(sim.n_links++, from, to);
-        sim_link_start(sim.routes[context][from][to], sim_fiber_for_link(from));
+        sim_link_start(sim.routes[context][from][to], sim_fiber_beside(from, SIM_LINK_LANE));
     }
 }
 
@@ -253,6 +254,8 @@ void sim_open(const struct sim_setup *setup)
     }
     for (uint32_t context = 0; context == 0 || context < setup->contexts; context++)
         if (!setup->is_counted) open_links(context);
+    for (uint32_t pe = 0; setup->atomics == SIM_SERVED_ATOMICS && pe < setup->n; pe++)
+        sim_server_start(sim_fiber_beside(pe, SIM_SERVER_LANE));
     sim_memory_open();
 }
 

@@ -7,6 +7,10 @@
  * knows of what it writes to what its poster knew. On a strong link a word is stored by that
  * fiber, after the puts before it, and so carries them. On a weak link it carries only what the
  * poster knew when it was posted.
+ *
+ * An atomic travels like a word. At the peer, a fiber that stands for the thread that makes
+ * progress there does it, with the peer's CPU, and in any order towards those of other links;
+ * the link goes on once it has the answer. A device that did it would read, and then store.
  */
 #include "sim/engine.h"
 
@@ -19,11 +23,13 @@
 #define LINKS_MAX (1u << 17)
 
 struct op {
+    enum { PUT, SAY, ADD } kind;
     void *at; /* in the peer's memory */
     const void *src;
-    size_t bytes; /* 0: a word */
+    size_t bytes;
     uint64_t value;
     enum ch_sense sense;
+    uint64_t *before;             /* where an atomic's answer goes */
     const uint32_t *clock, *took; /* of the poster */
     uint64_t call, depth;
 };
@@ -56,6 +62,71 @@ void sim_link_start(struct ch_route *route, struct sim_fiber *fiber)
     link_of[fiber->id] = link;
 }
 
+/* The atomics that links have brought to a PE. */
+static struct server {
+    struct sim_fiber *fiber;
+    uint32_t n;
+    struct request {
+        const struct op *op;
+        const uint32_t *brings; /* what it says besides its own word */
+        uint64_t before;
+        const uint32_t *clock; /* the server's, once it has done it */
+    } * requests[SIM_FIBERS_MAX];
+} servers[SIM_FIBERS_MAX];
+
+void sim_server_start(struct sim_fiber *fiber)
+{
+    servers[fiber->pe] = (struct server){.fiber = fiber};
+}
+
+void sim_server_run(const struct sim_fiber *self)
+{
+    struct server *server = &servers[self->pe];
+
+    for (;;) {
+        struct request *request;
+        uint32_t which;
+
+        while (server->n == 0)
+            sim_sleep(&server->n, 0);
+        sim_yield();
+        which = sim_random(server->n);
+        request = server->requests[which];
+        server->requests[which] = server->requests[--server->n];
+        sim_join(sim.now, request->brings);
+        sim_join_took(sim.now, request->op->took);
+        request->before = sim_word_add(request->op->at, request->op->value);
+        request->clock = sim_release(sim.now);
+        sim_wake(request);
+    }
+}
+
+/* The link's fiber waits for the answer. */
+static void have_served(const struct link *link, const struct op *op)
+{
+    struct server *server = &servers[link->to];
+    struct request request = {.op = op,
+                              .brings = sim.setup.is_weak ? op->clock : sim_release(sim.now)};
+
+    server->requests[server->n++] = &request;
+    sim_wake(&server->n);
+    while (request.clock == NULL)
+        sim_sleep(&request, 0);
+    sim_join(sim.now, request.clock);
+    *op->before = request.before;
+}
+
+static void do_add(const struct link *link, const struct op *op)
+{
+    if (sim.setup.atomics == SIM_SERVED_ATOMICS) {
+        have_served(link, op);
+        return;
+    }
+    *op->before = sim_word_latest(op->at);
+    sim_yield();
+    sim_word_store(op->at, *op->before + op->value, op->sense, NULL);
+}
+
 static void do_op(struct link *link, const struct op *op)
 {
     struct sim_fiber *self = sim.now;
@@ -65,10 +136,12 @@ static void do_op(struct link *link, const struct op *op)
     self->call = op->call;
     self->cost.depth = op->depth;
     sim_yield();
-    if (op->bytes != 0)
+    if (op->kind == PUT)
         ch_sim_copy(op->at, op->src, op->bytes);
-    else
+    else if (op->kind == SAY)
         sim_word_store(op->at, op->value, op->sense, sim.setup.is_weak ? op->clock : NULL);
+    else
+        do_add(link, op);
     link->clock = sim_release(self);
 }
 
@@ -88,7 +161,8 @@ void sim_link_run(const struct sim_fiber *self)
 
 bool sim_is_idle_link(const struct sim_fiber *f)
 {
-    return f->lane == SIM_LINK_LANE && f->watch != NULL;
+    if (f->lane == SIM_SERVER_LANE) return true;
+    return f->lane == SIM_LINK_LANE && f->watch == &link_of[f->id]->posted;
 }
 
 static struct op *post(struct link *link)
@@ -96,7 +170,8 @@ static struct op *post(struct link *link)
     struct sim_fiber *self = sim.now;
     struct op *op;
 
-    if (link->fiber == NULL) sim_link_start(&link->head, sim_fiber_for_link(link->from));
+    if (link->fiber == NULL)
+        sim_link_start(&link->head, sim_fiber_beside(link->from, SIM_LINK_LANE));
     op = &link->ops[link->posted % OPS_MAX];
     if (link->posted - link->done == OPS_MAX)
         sim_fail("PE %u has %u puts to PE %u under way", self->pe, OPS_MAX, link->to);
@@ -130,6 +205,7 @@ void ch_sim_route_put(struct ch_route *route, void *there, const void *src, size
     sim_yield();
     op = post(link);
     check_place(link, there);
+    op->kind = PUT;
     op->at = there;
     op->src = src;
     op->bytes = bytes;
@@ -147,11 +223,28 @@ void ch_sim_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
     sim_yield();
     op = post(link);
     check_place(link, there);
+    op->kind = SAY;
     op->at = there;
-    op->bytes = 0;
     op->value = value;
     op->sense = sense;
     if (sense != CH_CREDIT) sim.now->cost.signals++;
+    sim_wake(&link->posted);
+    sim_yield();
+}
+
+void sim_route_add(struct ch_route *route, uint64_t *word, uint64_t value, uint64_t *before_out)
+{
+    struct link *const link = (struct link *)route;
+    struct op *op;
+
+    sim_yield();
+    op = post(link);
+    check_place(link, word);
+    op->kind = ADD;
+    op->at = word;
+    op->value = value;
+    op->sense = CH_DATA;
+    op->before = before_out;
     sim_wake(&link->posted);
     sim_yield();
 }

@@ -30,6 +30,11 @@ struct sim_setup {
         *host;         /* [n]: PEs of different hosts are not mapped; null: all of one host */
     bool is_weak;      /* a word may be there before the puts before it */
     uint32_t contexts; /* links between two PEs, which order nothing among them; 0: one */
+    enum {
+        SIM_NO_ATOMICS,     /* none are posted on links */
+        SIM_SERVED_ATOMICS, /* each PE has a thread that makes progress, which does them */
+        SIM_DEVICE_ATOMICS, /* the link's device does, atomic towards itself alone */
+    } atomics;
     /* Write what lies at `offset` of a PE's memory, for messages. */
     void (*describe)(uint32_t pe, size_t offset, char *text_out, size_t text_bytes);
 };
@@ -56,6 +61,12 @@ void sim_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1
 /* Plain accesses of this PE to its own memory, as an application makes them. */
 void sim_read(const void *from, size_t bytes, void *out);
 void sim_write(void *to, const void *data, size_t bytes);
+
+/* Add to a word: by the CPU, to a mapped PE's; or by a link, where *before_out is valid, and
+ * what its writers knew is known, after a flush of the route. */
+uint64_t sim_word_add(uint64_t *word, uint64_t value);
+void sim_route_add(struct ch_route *route, uint64_t *word, uint64_t value,
+                   uint64_t *before_out);
 
 /* All lanes of this PE meet. */
 void sim_meet(void);
