@@ -23,18 +23,22 @@
 
 #include "coll/primitives/fifo.h"
 
-/* One chunk among the first p PEs: round by round, groups of PEs that are `span` apart. */
+/* One chunk among the first p PEs: round by round, groups of PEs that are `span` apart. `own`
+ * is what this PE begins with, and may be acc. */
 CH_FN chorus_status ch_recursive_among(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
-                                       char *acc, size_t bytes, struct ch_lanes g)
+                                       char *acc, const char *own, size_t bytes,
+                                       struct ch_lanes g)
 {
     for (uint32_t span = 1; span < p; span *= c->radix) {
         const uint32_t pes = (uint32_t)ch_exchange_group(p, c->radix, span);
         const uint32_t digit = c->me / span % pes;
         const struct ch_pes group = {c->me - digit * span, span, pes};
-        chorus_status st = ch_send(c, kind, group, acc, 0, bytes, g);
+        chorus_status st = ch_lend(c, kind, group, own, bytes, g);
 
-        if (st == CHORUS_OK) st = ch_fold(c, kind, group, acc, acc, bytes, g);
+        if (st == CHORUS_OK && kind == CH_CELL_simple) st = ch_flush_lent(c, bytes, g);
+        if (st == CHORUS_OK) st = ch_fold(c, kind, group, acc, own, bytes, g);
         if (st != CHORUS_OK) return st;
+        own = acc;
     }
     return CHORUS_OK;
 }
@@ -45,9 +49,11 @@ CH_FN chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_cell kin
                                        struct ch_lanes g)
 {
     const struct ch_pes folded = {c->me, p, c->me + p < c->n ? 2u : 1u};
-    chorus_status st = ch_fold(c, kind, folded, dst, src, bytes, g);
+    const int is_alone = folded.count == 1 && p > 1; /* with its source, then */
+    chorus_status st = is_alone ? CHORUS_OK : ch_fold(c, kind, folded, dst, src, bytes, g);
 
-    if (st == CHORUS_OK) st = ch_recursive_among(c, kind, p, dst, bytes, g);
+    if (st == CHORUS_OK)
+        st = ch_recursive_among(c, kind, p, dst, is_alone ? src : dst, bytes, g);
     return st == CHORUS_OK ? ch_send(c, kind, folded, dst, 0, bytes, g) : st;
 }
 

@@ -20,6 +20,7 @@ enum {
     PROBES = 3,       /* that stay without an answer */
     SILENT_MS = 2500, /* of a host for which something is under way */
     CONGESTION_BYTES = 16,
+    BUFFER_BYTES = 4 << 20, /* of a socket, for each direction; a limit, no memory in use */
 };
 
 /*
@@ -40,6 +41,26 @@ static void choose_congestion(int fd)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
 }
 
+/*
+ * The kernel begins with buffers of some tens of KiB and enlarges them as data flows. Until
+ * then the rest of a longer message waits for its PE, which may not be running where PEs share
+ * cores. A size that is set ends the enlarging, unless the kernel can be told to go on (Linux
+ * 5.16); where it cannot, its sizes stay.
+ */
+static void enlarge_buffers(int fd)
+{
+#ifdef SO_BUF_LOCK
+    const int unlocked = 0, bytes = BUFFER_BYTES;
+
+    if (setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &unlocked, sizeof(unlocked)) != 0) return;
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+    (void)setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &unlocked, sizeof(unlocked));
+#else
+    (void)fd;
+#endif
+}
+
 void ch_tcp_socket_prepare(int fd)
 {
     const int on = 1, idle = IDLE_S, probe = PROBE_S, probes = PROBES;
@@ -50,6 +71,7 @@ void ch_tcp_socket_prepare(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe, sizeof(probe));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
     choose_congestion(fd);
+    enlarge_buffers(fd);
 }
 
 bool ch_tcp_is_silent(int fd)
