@@ -258,16 +258,6 @@ static bool is_elsewhere(const void *buffer)
     return !chorus_addr_accessible(buffer, chorus_my_pe());
 }
 
-/* Does no rule serve a dest outside the heap? */
-static bool has_no_row(const struct site *s, const chorusx_call *call)
-{
-    const bool is_put = call->coll == CHORUS_COLL_gather || call->coll == CHORUS_COLL_scatter;
-
-    return call->algo == NULL &&
-           (call->coll == CHORUS_COLL_collect || call->coll == CHORUS_COLL_alltoallv ||
-            (is_put && !is_mapped(s)));
-}
-
 /* Is a call refused as its algorithm's needs are not met, or its type has no kernel? Whether
  * the link keeps lines whole and switches multicast, only the library knows. */
 static enum due refusal_due(const struct site *s, const chorusx_call *call, bool apart)
@@ -287,9 +277,7 @@ static enum due refusal_due(const struct site *s, const chorusx_call *call, bool
     if ((needs & CH_NEED_apart) != 0 && !apart) return ALWAYS;
     if ((needs & CH_NEED_map) != 0 && !is_on_gpu() && !is_mapped(s)) return ALWAYS;
     if ((needs & CH_NEED_nodes) != 0 && is_mapped(s)) return ALWAYS;
-    if (is_elsewhere(call->dest) &&
-        ((needs & CH_NEED_symmetric_dest) != 0 || has_no_row(s, call)))
-        return ALWAYS;
+    if (is_elsewhere(call->dest) && (needs & CH_NEED_symmetric_dest) != 0) return ALWAYS;
     if (is_elsewhere(call->source) && (needs & CH_NEED_symmetric_source) != 0) return ALWAYS;
     if ((needs & (CH_NEED_copy_engine | CH_NEED_multicast)) != 0 && !is_on_gpu()) return ALWAYS;
     return (needs & (CH_NEED_lines | CH_NEED_multicast)) != 0 && is_on_gpu() ? PERHAPS : NEVER;

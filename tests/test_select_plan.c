@@ -139,13 +139,13 @@ START_TEST(match__buffers_elsewhere__next_tables_are_asked)
         ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
         ck_assert_uint_eq(plan.algo->needs & ~r.offers, 0);
     }
-    r.coll = CHORUS_COLL_collect;
-    r.offers &= ~CH_NEED_SYMMETRIC;
-    ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_ERR_UNSUPPORTED);
-    ck_assert_str_eq(
-        ch_error_message(),
-        "no algorithm for collect, on PEs that are reached by mapped, serves a dest "
-        "outside the symmetric heap; allocate it with chorus_malloc");
+    for (int coll = CHORUS_COLL_broadcast; coll < CHORUS_COLL_COUNT; coll++)
+        for (r.reach = CH_REACH_mapped; r.reach <= CH_REACH_network; r.reach <<= 1) {
+            r.coll = (chorus_coll)coll;
+            r.offers = ch_offers(CHORUS_TYPE_bf16, r.reach, 0);
+            ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+            ck_assert_uint_eq(plan.algo->needs & ~r.offers, 0);
+        }
     ch_select_close(select);
 }
 END_TEST

@@ -78,28 +78,37 @@ class Ways:
         backend = self.group._get_backend(device)
         pool = torch.cuda.MemPool(backend.mem_allocator)
         with torch.cuda.use_mem_pool(pool):
-            buffer = torch.empty(batch, HIDDEN, device=device, dtype=DTYPE)
+            buffers = torch.empty(2, batch, HIDDEN, device=device, dtype=DTYPE)
         backend.register_mem_pool(pool, symm=True)
         self.window_pool = pool
 
         def windows(x, w):
-            torch.mm(x, w, out=buffer)
-            dist.all_reduce(buffer)
-            return buffer
+            y = other_than(x, buffers)
+            torch.mm(x, w, out=y)
+            dist.all_reduce(y)
+            return y
         return windows
 
     def make_symmetric(self, device, batch):
-        self.buffer = symm_mem.empty(batch, HIDDEN, device=device, dtype=DTYPE)
-        symm_mem.rendezvous(self.buffer, self.group.group_name)
+        self.buffers = [symm_mem.empty(batch, HIDDEN, device=device, dtype=DTYPE) for _ in range(2)]
+        for buffer in self.buffers:
+            symm_mem.rendezvous(buffer, self.group.group_name)
 
         def one_shot(x, w):
-            torch.mm(x, w, out=self.buffer)
-            return torch.ops.symm_mem.one_shot_all_reduce(self.buffer, "sum", self.group.group_name)
+            y = other_than(x, self.buffers)
+            torch.mm(x, w, out=y)
+            return torch.ops.symm_mem.one_shot_all_reduce(y, "sum", self.group.group_name)
         return one_shot
 
     def two_shot(self, x, w):
-        torch.mm(x, w, out=self.buffer)
-        return torch.ops.symm_mem.two_shot_all_reduce_(self.buffer, "sum", self.group.group_name)
+        y = other_than(x, self.buffers)
+        torch.mm(x, w, out=y)
+        return torch.ops.symm_mem.two_shot_all_reduce_(y, "sum", self.group.group_name)
+
+
+def other_than(x, buffers):
+    """The one of two that a product of x may be written into."""
+    return buffers[buffers[0].data_ptr() == x.data_ptr()]
 
 
 def find_c_call():
@@ -175,7 +184,10 @@ def measure_eager(device):
     """Host time of a call that is queued, in us: of 16 KiB, no autograd."""
     x = torch.ones(8192, device=device, dtype=DTYPE)
     calls = {"chorus": lambda: ct.all_reduce(x), "nccl": lambda: dist.all_reduce(x),
-             "chorus_operator": lambda: torch.ops.chorus.all_reduce(x)}
+             "chorus_operator": lambda: torch.ops.chorus.all_reduce(x),
+             "chorus_c": lambda: c_call(0, x.data_ptr(), x.data_ptr(), 8192, stream),
+             "empty_like": lambda: torch.empty_like(x)}
+    stream = torch.cuda.current_stream().cuda_stream
     costs = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, call in calls.items():

@@ -874,9 +874,8 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT)
  *
  * "Any memory" is memory of this PE, symmetric or not; where the heap is on GPUs, that of this
  * PE's GPU, or what its kernels can load and store. A buffer is in the symmetric heap on all
- * PEs of the team or on none. Buffers outside of it serve fewer algorithms: long messages go
- * through the team's sync memory, chunk by chunk. On a team of several hosts, dest of gather
- * and scatter must be symmetric (ERR_UNSUPPORTED).
+ * PEs of the team or on none. Fewer algorithms serve buffers outside of it: long messages go
+ * through the team's sync memory, which is symmetric, chunk by chunk (chorusx_explain_call).
  */
 
 /**
@@ -998,7 +997,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
  *     first = nelems of PE 0 + ... + nelems of PE p - 1
  *
  * @param team    a team that this PE is in
- * @param dest    [out] symmetric, the nelems elements of every PE together
+ * @param dest    [out] any memory, the nelems elements of every PE together
  * @param source  [in] any memory, nelems elements; must not overlap dest
  * @param nelems  elements of this PE's block; 0 adds none, and the PE calls all the same
  * @param bytes   of the mem form, in place of nelems

@@ -291,6 +291,28 @@ CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
 CHORUS_API void *chorusx_buffer_register_symmetric(void *addr, size_t bytes);
 CHORUS_API int chorusx_buffer_unregister_symmetric(void *object);
 
+/**
+ * Make memory of the program as good as a symmetric object for collectives that are called with
+ * its own address; or give it back, with its contents. The pages are mapped to the PEs of the
+ * host, and pinned where an RDMA device carries the heap. Within the memory, a buffer of a call
+ * lies at the same place on every PE.
+ *
+ * @param addr   [in,out] whole pages, which the program may write: from mmap or aligned_alloc,
+ *               not on a stack. Addresses may differ from PE to PE
+ * @param bytes  a multiple of the page size, the same on every PE
+ *
+ * Collective: every PE of the job, in the same order of such calls and of allocations.
+ * Threads:    as of chorusx_buffer_register_symmetric; nor is a collective under way.
+ * Ordering:   a barrier over the job on return, and on entry of the call that gives it back.
+ * Errors:     on all PEs alike: ERR_ARG for what is not whole pages, is in the heap or
+ * registered already; ERR_NOMEM where the heap is full; ERR_SYSTEM where the pages cannot be
+ *             mapped again; ERR_UNSUPPORTED where the heap is on GPUs. ERR_ARG for an address
+ * that was not registered. Nothing has changed then. Source:     NVSHMEM,
+ * nvshmemx_buffer_register, which is for the calling PE alone. Since:      0.1
+ */
+CHORUS_API int chorusx_buffer_register(void *addr, size_t bytes);
+CHORUS_API int chorusx_buffer_unregister(void *addr);
+
 /* What chorusx_pool_malloc and chorusx_pool_free did: bytes is 0 for a block that was freed. */
 typedef struct chorusx_pool_note {
     void *ptr;
@@ -566,7 +588,7 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_STREAM_OP)
  *     collect, alltoalls, inscan, exscan:  dest as by the blocking call
  *
  * @param team      a team that this PE is in
- * @param dest      [out] symmetric, as of the blocking call; not to be touched until then
+ * @param dest      [out] any memory, as of the blocking call; not to be touched until then
  * @param source    [in] any memory, as of the blocking call; not to be written until then
  * @param dst, sst  elements from one to the next, as of the blocking call
  * @param nelems    elements, as of the blocking call
@@ -765,7 +787,7 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
  *     0 <= i < dest_counts[p], which is source_counts[me] of PE p
  *
  * @param team            a team that this PE is in; me is this PE's number in it
- * @param dest            [out] symmetric, up to the end of the last block
+ * @param dest            [out] any memory, up to the end of the last block
  * @param dest_counts     [in] any memory: elements that come from each PE of team. Where
  * another number is sent, the smaller is moved
  * @param dest_offsets    [in] any memory: where in dest these go, in elements; blocks must not

@@ -129,7 +129,7 @@ def _block(function, name, array, team):
 
 
 def collect(dest: A, source: Any, team: Team | None = None, stream: Any = None) -> A:
-    """The blocks of all PEs, one after another, which may have different lengths: dest has them
+    """The blocks of all PEs, one after another, which may have different lengths: dest has room for
     all together. On heaps in host memory."""
     to, of = _pair("collect", dest, source)
     return _moves("collect", team_of(team), stream, to, of, of.count)
@@ -251,18 +251,37 @@ class Plan:
     rule: str
 
 
+def _call_of(coll, team, dest, source, op):
+    """The call on these arrays, where its arrays tell all of it."""
+    to, of = _pair("explain", dest, source)
+    count = of.count if coll in ("fcollect", "gather", "collect") else to.count
+    if coll == "alltoall":
+        count = _block("explain", "dest", to, team)
+    call = _typed(coll, team, to, of, count)
+    if coll in COMBINING:
+        call.op = _dtype.require_operator("explain", op, to.dtype)
+    return call
+
+
 def explain(coll: str, nbytes: int = 0, dtype: Any = "uint8", op: str = "sum",
-            team: Team | None = None) -> Plan:
+            team: Team | None = None, dest: Any = None, source: Any = None) -> Plan:
     """The plan that a call would have. nbytes: of one PE's block for fcollect and alltoall, of the
-    whole of source for the others."""
+    whole of source for the others, of symmetric arrays that do not overlap. Or dest and source, as
+    the call gets them: in place, symmetric or not (not alltoalls and alltoallv)."""
     require("explain")
     if coll not in _lists.COLLS:
         raise ArgumentError(f"explain: coll is {coll!r}; expected one of {', '.join(_lists.COLLS)}")
-    kind = _lists.TYPES.get(_dtype.name_of(dtype), BYTES)
-    number = _lists.OPS["sum"]
-    if coll in COMBINING:
-        number = _dtype.require_operator("explain", op, _dtype.name_of(dtype))
-    plan = PlanStruct()
-    check(lib.chorusx_explain(team_of(team), _lists.COLLS[coll], kind, number,
-                              ctypes.c_size_t(nbytes), ctypes.byref(plan)))
+    plan, handle = PlanStruct(), team_of(team)
+    if dest is not None:
+        if coll in ("barrier", "alltoalls", "alltoallv"):
+            raise ArgumentError(f"explain: arrays do not tell all of {coll}; pass nbytes and dtype")
+        check(lib.chorusx_explain_call(ctypes.byref(_call_of(coll, handle, dest, source, op)),
+                                       ctypes.byref(plan)))
+    else:
+        kind = _lists.TYPES.get(_dtype.name_of(dtype), BYTES)
+        number = _lists.OPS["sum"]
+        if coll in COMBINING:
+            number = _dtype.require_operator("explain", op, _dtype.name_of(dtype))
+        check(lib.chorusx_explain(handle, _lists.COLLS[coll], kind, number, ctypes.c_size_t(nbytes),
+                                  ctypes.byref(plan)))
     return Plan(plan.algo.decode(), plan.proto.decode(), plan.ctas, plan.radix, plan.rule.decode())

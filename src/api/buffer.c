@@ -17,37 +17,53 @@
 struct ch_buffer {
     void *object, *addr;
     size_t bytes;
+    bool is_named; /* collectives find the object by the program's address, too */
     struct ch_buffer *next;
 };
 
-static chorus_status check(const struct ch_context *context, const void *addr, size_t bytes)
+static bool overlaps(const struct ch_buffer *buffer, const char *addr, size_t bytes)
+{
+    const char *const taken = buffer->addr;
+
+    return addr < taken + buffer->bytes && taken < addr + bytes;
+}
+
+static chorus_status check(const struct ch_context *context, const char *function,
+                           const void *addr, size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
     if (context->gpu != NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "chorusx_buffer_register_symmetric: the heap is on GPUs, whose memory "
-                       "cannot take the place of the program's; allocate by chorus_malloc");
+                       "%s: the heap is on GPUs, whose memory cannot take the place of the "
+                       "program's; allocate by chorus_malloc",
+                       function);
     if (addr == NULL || bytes == 0 || (uintptr_t)addr % page != 0 || bytes % page != 0)
-        return CH_FAIL(
-            CHORUS_ERR_ARG,
-            "chorusx_buffer_register_symmetric: %zu bytes at %p; expected whole pages "
-            "of %zu bytes",
-            bytes, addr, page);
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: %zu bytes at %p; expected whole pages of %zu bytes, since other "
+                       "data on a page would be shared with it",
+                       function, bytes, addr, page);
+    if (ch_heap_contains(context->heap, addr, 1))
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: %p is in the symmetric heap already", function,
+                       addr);
+    for (const struct ch_buffer *b = context->buffers; b != NULL; b = b->next)
+        if (overlaps(b, addr, bytes))
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "%s: %zu bytes at %p overlap the %zu bytes at %p, which were "
+                           "registered before",
+                           function, bytes, addr, b->bytes, b->addr);
     return CHORUS_OK;
 }
 
 /* Another mapping of the object's pages where the buffer was, with what was in it. */
-static chorus_status take(struct ch_buffer *buffer)
+static chorus_status take(const char *function, const struct ch_buffer *buffer)
 {
     memcpy(buffer->object, buffer->addr, buffer->bytes);
     if (mremap(buffer->object, 0, buffer->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, buffer->addr) !=
         MAP_FAILED)
         return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_SYSTEM,
-                   "chorusx_buffer_register_symmetric: the system does not map %zu bytes at %p "
-                   "again: %s",
-                   buffer->bytes, buffer->addr, strerror(errno));
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: the system does not map %zu bytes at %p again: %s",
+                   function, buffer->bytes, buffer->addr, strerror(errno));
 }
 
 /* Private memory again, with the same contents. */
@@ -62,50 +78,104 @@ static void give_back(const struct ch_buffer *buffer)
                  buffer->addr);
 }
 
-void *chorusx_buffer_register_symmetric(void *addr, size_t bytes)
+/* Collective. Every PE says how its part went, so that all go on or none does. */
+static chorus_status make(struct ch_context *context, const char *function,
+                          struct ch_buffer *buffer)
+{
+    struct ch_vote vote = {.step = function};
+    chorus_status status;
+
+    vote.mine = check(context, function, buffer->addr, buffer->bytes);
+    CH_TRY(ch_boot_vote(context->boot, &vote, NULL));
+    buffer->object = chorus_align((size_t)sysconf(_SC_PAGESIZE), buffer->bytes);
+    if (buffer->object == NULL) return CHORUS_ERR_NOMEM;
+    vote.mine = take(function, buffer);
+    status = ch_boot_vote(context->boot, &vote, NULL);
+    if (status == CHORUS_OK) return CHORUS_OK;
+    if (vote.mine == CHORUS_OK) give_back(buffer);
+    chorus_free(buffer->object);
+    return status;
+}
+
+static chorus_status take_buffer(const char *function, void *addr, size_t bytes, bool is_named,
+                                 void **object_out)
 {
     struct ch_context *context;
     struct ch_buffer *buffer;
     chorus_status status;
 
-    if (ch_context_require(__func__, &context) != CHORUS_OK ||
-        check(context, addr, bytes) != CHORUS_OK)
-        return NULL;
+    CH_TRY(ch_context_require(function, &context));
     buffer = malloc(sizeof(*buffer));
-    if (buffer == NULL) return NULL;
-    *buffer = (struct ch_buffer){chorus_align((size_t)sysconf(_SC_PAGESIZE), bytes), addr,
-                                 bytes, context->buffers};
-    if (buffer->object == NULL) {
+    if (buffer == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory for %zu bytes", function,
+                       sizeof(*buffer));
+    *buffer = (struct ch_buffer){NULL, addr, bytes, is_named, context->buffers};
+    status = make(context, function, buffer);
+    if (status != CHORUS_OK) {
         free(buffer);
-        return NULL;
+        return status;
     }
-    status = take(buffer);
-    ch_report(status == CHORUS_OK ? ch_context_meet(context) : status);
     context->buffers = buffer;
-    return buffer->object;
+    *object_out = buffer->object;
+    return CHORUS_OK;
+}
+
+/* Collective: the buffer whose object, or whose memory if it is named, is at `at`. */
+static chorus_status return_buffer(const char *function, const void *at, bool is_named)
+{
+    struct ch_context *context;
+    struct ch_buffer **where, *buffer;
+
+    CH_TRY(ch_context_require(function, &context));
+    for (where = &context->buffers; *where != NULL; where = &(*where)->next)
+        if ((*where)->is_named == is_named &&
+            (is_named ? (*where)->addr : (*where)->object) == at)
+            break;
+    buffer = *where;
+    if (buffer == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: %p is not registered, or was given back", function,
+                       at);
+    CH_TRY(ch_context_meet(context)); /* what comes later would be lost */
+    *where = buffer->next;
+    give_back(buffer);
+    chorus_free(buffer->object);
+    free(buffer);
+    return CHORUS_OK;
+}
+
+void *chorusx_buffer_register_symmetric(void *addr, size_t bytes)
+{
+    void *object = NULL;
+
+    return take_buffer(__func__, addr, bytes, false, &object) == CHORUS_OK ? object : NULL;
 }
 
 int chorusx_buffer_unregister_symmetric(void *object)
 {
-    struct ch_context *context;
-    struct ch_buffer **at, *buffer;
+    return return_buffer(__func__, object, false);
+}
 
-    CH_TRY(ch_context_require(__func__, &context));
-    for (at = &context->buffers; *at != NULL && (*at)->object != object;)
-        at = &(*at)->next;
-    buffer = *at;
-    if (buffer == NULL)
-        return CH_FAIL(
-            CHORUS_ERR_ARG,
-            "%s: %p is not what chorusx_buffer_register_symmetric gave, or was given "
-            "back",
-            __func__, object);
-    CH_TRY(ch_context_meet(context)); /* what comes later would be lost */
-    *at = buffer->next;
-    give_back(buffer);
-    free(buffer);
-    chorus_free(object);
-    return CHORUS_OK;
+int chorusx_buffer_register(void *addr, size_t bytes)
+{
+    void *object;
+
+    return take_buffer(__func__, addr, bytes, true, &object);
+}
+
+int chorusx_buffer_unregister(void *addr)
+{
+    return return_buffer(__func__, addr, true);
+}
+
+void *ch_buffer_named(const struct ch_context *context, void *at, size_t bytes)
+{
+    for (const struct ch_buffer *b = context->buffers; b != NULL; b = b->next) {
+        const size_t offset = (uintptr_t)at - (uintptr_t)b->addr;
+
+        if (b->is_named && offset < b->bytes && bytes <= b->bytes - offset)
+            return (char *)b->object + offset;
+    }
+    return at;
 }
 
 void ch_buffers_close(struct ch_context *context)

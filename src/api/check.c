@@ -292,3 +292,15 @@ chorus_status ch_check_call(const struct ch_context *context, const struct ch_ar
     if (call->coll == CHORUS_COLL_barrier || is_plain(context, call, team)) return CHORUS_OK;
     return check_any(context, args, team, facts_out);
 }
+
+void ch_check_named(const struct ch_context *context, const struct ch_team *team,
+                    chorusx_call *call)
+{
+    struct extent extent;
+
+    if (call->coll == CHORUS_COLL_barrier || call->coll == CHORUS_COLL_alltoalls ||
+        ch_coll_is_uneven(call->coll) || !find_extent(call, team, &extent))
+        return;
+    call->dest = ch_buffer_named(context, call->dest, extent.dst_bytes);
+    call->source = ch_buffer_named(context, (void *)(uintptr_t)call->source, extent.src_bytes);
+}

@@ -307,16 +307,14 @@ static CH_COLD chorus_status do_nothing(const struct ch_context *context,
     return CHORUS_OK;
 }
 
-chorus_status ch_collective(const struct ch_args *args)
+static inline chorus_status make(struct ch_context *context, struct ch_team *team,
+                                 const struct ch_args *args)
 {
     const chorusx_call *asked = args->call;
-    struct ch_context *context;
     struct ch_call call;
     uint32_t facts;
 
-    CH_TRY(ch_context_require(args->function, &context));
-    CH_TRY(ch_error_in(args->function, ch_team_get(context->teams, asked->team, &call.team)));
-    CH_TRY(ch_error_in(args->function, ch_team_usable(call.team)));
+    call.team = team;
     CH_TRY(ch_check_call(context, args, call.team, &facts));
     if (args->is_on_stream && context->gpu == NULL)
         CH_TRY(ch_stream_check(context, args->function, args->stream));
@@ -332,4 +330,28 @@ chorus_status ch_collective(const struct ch_args *args)
     if (args->is_on_stream || context->gpu != NULL || ch_guards(context))
         return launch(context, &call, args, facts);
     return run(context, &call);
+}
+
+/* Memory that the program registered goes by its symmetric address. */
+static CH_COLD chorus_status make_by_symmetric(struct ch_context *context, struct ch_team *team,
+                                               const struct ch_args *args)
+{
+    struct ch_args named = *args;
+    chorusx_call call = *args->call;
+
+    ch_check_named(context, team, &call);
+    named.call = &call;
+    return make(context, team, &named);
+}
+
+chorus_status ch_collective(const struct ch_args *args)
+{
+    struct ch_context *context;
+    struct ch_team *team;
+
+    CH_TRY(ch_context_require(args->function, &context));
+    CH_TRY(ch_error_in(args->function, ch_team_get(context->teams, args->call->team, &team)));
+    CH_TRY(ch_error_in(args->function, ch_team_usable(team)));
+    if (context->buffers != NULL) return make_by_symmetric(context, team, args);
+    return make(context, team, args);
 }

@@ -136,6 +136,9 @@ void ch_streams_close(struct ch_context *context);
 /* Give the program's memory back to it. */
 void ch_buffers_close(struct ch_context *context);
 
+/* The symmetric address of memory that chorusx_buffer_register was called for; else `at`. */
+void *ch_buffer_named(const struct ch_context *context, void *at, size_t bytes);
+
 void ch_pool_open(struct ch_pool *pool);
 void ch_pool_close(struct ch_pool *pool);
 

@@ -124,7 +124,8 @@ int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chor
 
 int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out)
 {
-    const struct ch_args args = {.function = __func__, .call = call};
+    chorusx_call named = *call;
+    const struct ch_args args = {.function = __func__, .call = &named};
     struct ch_context *context;
     struct ch_team *team;
     struct ch_request request;
@@ -132,6 +133,7 @@ int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out)
 
     CH_TRY(ch_context_require(__func__, &context));
     CH_TRY(ch_error_in(__func__, ch_team_get(context->teams, call->team, &team)));
+    ch_check_named(context, team, &named);
     CH_TRY(ch_check_call(context, &args, team, &facts));
     if (call->algo != NULL) return ch_inquiry_forced(call, plan_out);
     request = ch_request_of(context, team, call, facts);

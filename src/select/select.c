@@ -181,13 +181,6 @@ static const struct ch_rule *find_rule(const struct ch_select *s,
 
 static chorus_status refuse(const struct ch_request *request)
 {
-    if (!ch_is_last(request))
-        return CH_FAIL(
-            CHORUS_ERR_UNSUPPORTED,
-            "no algorithm for %s, on PEs that are reached by %s, serves a %s outside "
-            "the symmetric heap; allocate it with chorus_malloc",
-            ch_coll_names[request->coll], ch_reach_names[__builtin_ctz(request->reach)],
-            (request->offers & CH_NEED_symmetric_dest) == 0 ? "dest" : "source");
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                    "no rule for %s of %s serves %u PEs that are reached by %s; give a table "
                    "that does in CHORUS_TUNING",

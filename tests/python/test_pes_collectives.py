@@ -66,8 +66,16 @@ def test_all__of_numpy_s_own_memory__are_served():
     assert (dest == N * np.arange(2000 * N) + sum(range(N))).all()
     chorus.broadcast(source, root=N - 1)
     assert (source == np.arange(2000 * N) + N - 1).all()
-    with pytest.raises(chorus.Error, match="serves a dest outside the symmetric heap"):
-        chorus.collect(dest, source[:ME + 1])
+    source[:] = np.arange(2000 * N) + 7 * ME
+    uneven = -np.ones(N * (N + 1) // 2, "int64")
+    chorus.collect(uneven, source[:ME + 1])
+    assert (uneven == np.concatenate([np.arange(p + 1) + 7 * p for p in range(N)])).all()
+    counts, offsets = [ME + p for p in range(N)], [2000 * p for p in range(N)]
+    dest[:] = -1
+    chorus.alltoallv(dest, counts, offsets, source, counts, offsets)
+    for p in range(N):
+        block = dest[2000 * p:2000 * p + ME + p + 1]
+        assert (block[:-1] == np.arange(ME + p) + 2000 * ME + 7 * p).all() and block[-1] == -1
 
 
 def test_broadcast__from_last__is_everywhere():
@@ -180,6 +188,13 @@ def test_explain__reduce__names_the_rule():
     assert plan.ctas >= 1 and ":" in plan.rule
     with pytest.raises(chorus.ArgumentError, match="coll is 'allreduce'; expected one of barrier"):
         chorus.explain("allreduce")
+    one, two = np.zeros(1 << 18), np.zeros(1 << 18)
+    elsewhere = chorus.explain("reduce", dest=one, source=two)
+    assert N == 1 or "elsewhere.yaml:" in elsewhere.rule
+    symmetric_ = chorus.explain("reduce", dest=symmetric(one), source=symmetric(two))
+    assert symmetric_ == chorus.explain("reduce", one.nbytes, "float64")
+    with pytest.raises(chorus.ArgumentError, match="arrays do not tell all of alltoallv"):
+        chorus.explain("alltoallv", dest=one, source=two)
 
 
 def test_bad__counts_types_and_places__are_named():

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of PyTorch on tensors of the CPU: values, gradients, fakes, torch.compile."""
+import os
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -147,3 +149,27 @@ def test_empty__symmetric__is_shared():
     del tensor
     chorus.collect_garbage()
     assert ct.empty((4, 2), torch.bfloat16).data_ptr() == address
+
+
+def test_fork__after_a_call__is_no_pe():
+    """The child has the functions that were looked up before."""
+    x = mine(4)
+    ct.all_reduce(x)
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            ct.all_reduce(x)
+        except chorus.Error as why:
+            status = 0 if "in a child that the PE forked" in str(why) and why.status == "ERR_STATE" else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert torch.allclose(ct.all_reduce(x), everyones(4).sum(0), atol=1e-5)
+
+
+def test_all_reduce__lazily_conjugated_or_negated__is_of_the_values():
+    x = torch.complex(mine(3), mine(3) + 1)
+    expected = torch.complex(everyones(3), everyones(3) + 1).sum(0)
+    assert torch.allclose(ct.all_reduce(x.conj()), expected.conj(), atol=1e-5)
+    assert torch.allclose(ct.all_reduce(x.conj().imag), -expected.imag, atol=1e-5)

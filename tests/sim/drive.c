@@ -363,12 +363,14 @@ static void pe_open(uint32_t me)
     if (drive.plan->is_net) open_levels(me, pe);
 }
 
-/* Are the steps what the formula says? Where hosts have unequal PEs, it says the most. */
+/* Are the steps what the formula says? Where hosts have unequal PEs, or PEs send blocks of
+ * unequal lengths in chunks, it says the most. */
 static bool is_as_said(const struct plan_call *call, uint64_t depth, uint64_t steps)
 {
     const struct ch_nodes *nodes = &drive.plan->nodes;
     const bool is_bound =
-        (call->algo->needs & CH_NEED_nodes) != 0 && nodes->least != nodes->most;
+        ((call->algo->needs & CH_NEED_nodes) != 0 && nodes->least != nodes->most) ||
+        (ch_coll_is_uneven(call->algo->coll) && strcmp(call->algo->name, "exchange") == 0);
 
     return is_bound ? depth <= steps : depth == steps;
 }

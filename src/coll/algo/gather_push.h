@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gather in messages: every PE sends its block to the root in packets, through sync memory.
+ * gather in messages: every PE sends its block to the root through sync memory, in packets, or as
+ * plain data by the name exchange.
  *
  *   needs    put
  *   steps    1
@@ -16,33 +17,44 @@
 #include "coll/primitives/fifo.h"
 
 /* The root: the chunk of `bytes` at byte `at` of every other PE's block. */
-CH_FN chorus_status ch_gather_chunk(const struct ch_coll *c, size_t at, size_t bytes,
-                                    struct ch_lanes g)
+CH_FN chorus_status ch_gather_chunk(const struct ch_coll *c, enum ch_cell kind, size_t at,
+                                    size_t bytes, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
         const uint32_t peer = ch_after(c, k);
 
-        st = ch_recv(c, CH_CELL_ll, peer, c->dst + peer * c->stride + at, bytes, g);
+        st = ch_recv(c, kind, peer, c->dst + peer * c->stride + at, bytes, g);
     }
     return st;
 }
 
-CH_FN chorus_status ch_gather_push_ll(const struct ch_coll *c, struct ch_lanes g)
+CH_FN chorus_status ch_gather_push(const struct ch_coll *c, enum ch_cell kind,
+                                   struct ch_lanes g)
 {
     const int is_root = c->me == c->root;
     chorus_status st = CHORUS_OK;
 
     if (is_root) ch_copy(c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
     for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK;) {
-        const size_t bytes = ch_part(c, CH_CELL_ll, at);
+        const size_t bytes = ch_part(c, kind, at);
 
-        st = is_root ? ch_gather_chunk(c, at, bytes, g)
-                     : ch_send(c, CH_CELL_ll, ch_only(c->root), c->src + at, 0, bytes, g);
+        st = is_root ? ch_gather_chunk(c, kind, at, bytes, g)
+                     : ch_send(c, kind, ch_only(c->root), c->src + at, 0, bytes, g);
         at += bytes;
     }
     return st;
+}
+
+CH_FN chorus_status ch_gather_push_ll(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_gather_push(c, CH_CELL_ll, g);
+}
+
+CH_FN chorus_status ch_gather_push_simple(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_gather_push(c, CH_CELL_simple, g);
 }
 
 #endif /* CH_GATHER_PUSH_H */

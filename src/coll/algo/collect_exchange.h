@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collect, exchange: PEs give each other their counts, then each sends its block to all others,
+ * chunk by chunk.
+ *
+ *   needs    put
+ *   steps    c + 1
+ *   wire     (n - 1) * (m + 8)
+ *   scratch  two slots of a word and a FIFO for each peer
+ *   inplace  not possible: where a block goes is known to no PE before the call
+ *   result   a copy
+ *   source   fcollect, exchange, behind an exchange of counts
+ */
+#ifndef CH_COLLECT_EXCHANGE_H
+#define CH_COLLECT_EXCHANGE_H
+
+#include "coll/primitives/fifo.h"
+#include "coll/primitives/given.h"
+
+/* The bytes of `pe`'s block. */
+CH_FN size_t ch_collected_bytes(const struct ch_coll *c, uint32_t pe, uint64_t exchange)
+{
+    return pe == c->me ? ch_bytes(c) : ch_given(c, pe, exchange, 0) * c->elem_bytes;
+}
+
+/* The chunk at `at` of each block that reaches so far. */
+CH_FN chorus_status ch_collect_chunk(const struct ch_coll *c, uint64_t exchange, size_t at,
+                                     size_t chunk, struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+    char *block = c->dst;
+
+    if (at < ch_bytes(c))
+        st = ch_send(c, CH_CELL_simple, ch_others(c), c->src + at, 0,
+                     ch_min(chunk, ch_bytes(c) - at), g);
+    for (uint32_t pe = 0; pe < c->n && st == CHORUS_OK; pe++) {
+        const size_t bytes = ch_collected_bytes(c, pe, exchange);
+
+        if (pe != c->me && at < bytes)
+            st = ch_recv(c, CH_CELL_simple, pe, block + at, ch_min(chunk, bytes - at), g);
+        block += bytes;
+    }
+    return st;
+}
+
+CH_FN chorus_status ch_collect_exchange(const struct ch_coll *c, struct ch_lanes g)
+{
+    const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
+    const uint64_t count = c->count;
+    size_t first = 0, most = 0;
+    uint64_t exchange;
+    chorus_status st = ch_give_words(c, (const char *)&count, 0, sizeof(count), &exchange, g);
+
+    if (st != CHORUS_OK) return st;
+    for (uint32_t pe = 0; pe < c->n; pe++) {
+        const size_t bytes = ch_collected_bytes(c, pe, exchange);
+
+        if (pe < c->me) first += bytes;
+        if (bytes > most) most = bytes;
+    }
+    ch_copy(c->dst + first, c->src, ch_bytes(c), g);
+    for (size_t at = 0; at < most && st == CHORUS_OK; at += chunk)
+        st = ch_collect_chunk(c, exchange, at, chunk, g);
+    return st;
+}
+
+#endif /* CH_COLLECT_EXCHANGE_H */
