@@ -109,6 +109,27 @@ static void check_record(const struct side *s, ch_team_handle handle)
            (const char *)record->dup + team->n_dups * CH_DEVICE_DUP_BYTES(team->n));
 }
 
+/* Where the memory that a team's kernels use ends. */
+static const char *end_of(const struct side *s, ch_team_handle handle)
+{
+    const struct ch_device_team *record = find(s, handle);
+    struct ch_team *team = NULL;
+
+    EXPECT(ch_team_get(s->teams, handle, &team) == CHORUS_OK);
+    return (const char *)team->sync + ch_device_check_offset(&record->layout, team->n) +
+           (team->check != NULL ? CH_DEVICE_CHECK_BYTES(team->n) : 0);
+}
+
+static void check_apart(const struct side *s, ch_team_handle one, ch_team_handle other)
+{
+    struct ch_team *first = NULL, *second = NULL;
+
+    EXPECT(ch_team_get(s->teams, one, &first) == CHORUS_OK);
+    EXPECT(ch_team_get(s->teams, other, &second) == CHORUS_OK);
+    EXPECT(end_of(s, one) <= (const char *)second->sync ||
+           end_of(s, other) <= (const char *)first->sync);
+}
+
 static void make_and_destroy(struct ch_boot *boot)
 {
     const uint32_t all[] = {0, 1, 2};
@@ -124,6 +145,8 @@ static void make_and_destroy(struct ch_boot *boot)
     EXPECT(memcmp(&state.terms, &terms, sizeof(terms)) == 0);
     for (ch_team_handle handle = CHORUS_TEAM_WORLD; handle <= CHORUS_TEAM_NODE; handle++)
         check_record(&s, handle);
+    check_apart(&s, CHORUS_TEAM_WORLD, CHORUS_TEAM_SHARED);
+    check_apart(&s, CHORUS_TEAM_SHARED, CHORUS_TEAM_NODE);
     EXPECT(ch_team_create(s.teams, CHORUS_TEAM_WORLD, all, boot->n, 0, &first) == CHORUS_OK);
     check_record(&s, first);
     EXPECT(ch_team_destroy(s.teams, first) == CHORUS_OK);

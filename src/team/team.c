@@ -92,10 +92,11 @@ size_t ch_team_shared_bytes(const struct ch_team *team)
 static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
-    const size_t for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
+    size_t for_kernels;
 
     if (teams->is_checked && team->n > 1)
         team->check_bytes = ch_check_bytes(team->n, teams->network != NULL);
+    for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
     CH_TRY(ch_heap_local_alloc(heap, ch_team_shared_bytes(team), &team->mail));
     if (team->check_bytes != 0) {
         team->check = (struct ch_check *)(void *)((char *)team->mail + check_offset(team));

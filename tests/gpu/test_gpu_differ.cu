@@ -24,8 +24,8 @@ static const struct {
     {"fcollect (0 f32)", "fcollect (64 f32)"},
 };
 
-__device__ int call(enum mistake mistake, bool is_odd, chorus_team_t team, float *dest,
-                    float *source)
+__device__ __forceinline__ int call(enum mistake mistake, bool is_odd, chorus_team_t team,
+                                    float *dest, float *source)
 {
     switch (mistake) {
     case COUNTS:
