@@ -25,7 +25,7 @@ static void describe(uint32_t pe, size_t offset, char *text, size_t text_bytes)
 static const uint32_t *hosts; /* of the PEs; null: one for all */
 static bool is_weak;          /* the links between them */
 static uint32_t contexts;
-static int atomics; /* posted on links; see sim.h */
+static enum sim_atomics atomics;
 
 static bool run(uint32_t n, uint32_t width, uint64_t seed, void (*body)(uint32_t, uint32_t))
 {

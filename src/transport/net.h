@@ -139,6 +139,9 @@ struct ch_net_ops {
     /* A descriptor to poll for reading once progress has found nothing; -1: look again instead.
      */
     int (*watch)(struct ch_net *net);
+    /* The PE is about to sleep: what changes words of its memory from now on is to be something
+     * that watch tells of, if peers learn of this in time. Null: it always is. */
+    void (*doze)(struct ch_net *net);
 
     /* For `chorus-info links`, as one line: provider, device, port and address of both ends as
      * far as they are known, and why these. */

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-/* So long the control plane may take to say who was lost, which it sees as soon as a process has
- * ended; twice that is the second in which it is to be known. */
+/* So long the control plane may take to say who was lost, which it sees as soon as a process
+ * has ended; twice that is the second in which it is to be known. */
 #define DOUBT_NS (500 * CH_NS_PER_MS)
 
 /* The first failure ends every wait of this PE. */
@@ -99,11 +99,6 @@ static chorus_status make(struct ch_progress *self, bool *moved_out)
     return CHORUS_OK;
 }
 
-static void leave(struct ch_progress *self)
-{
-    ch_pump_leave(of_progress(self));
-}
-
 /* All operations are posted under the lock. */
 static void lock(struct ch_network *network)
 {
@@ -116,6 +111,17 @@ static void lock(struct ch_network *network)
 static void unlock(struct ch_network *network)
 {
     (void)pthread_mutex_unlock(&network->lock);
+}
+
+static void leave(struct ch_progress *self)
+{
+    struct ch_network *network = of_progress(self);
+
+    if (network->ops->doze != NULL && pthread_mutex_trylock(&network->lock) == 0) {
+        network->ops->doze(network->net);
+        unlock(network);
+    }
+    ch_pump_leave(network);
 }
 
 /* The lock is released, and what was posted goes out even if the PE does not come again. */

@@ -332,5 +332,6 @@ const struct ch_net_ops ch_net_verbs = {
     .is_done = verbs_is_done,
     .progress = ch_verbs_progress,
     .watch = ch_verbs_watch,
+    .doze = ch_verbs_doze,
     .describe = verbs_describe,
 };

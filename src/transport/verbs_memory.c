@@ -86,23 +86,34 @@ static void release(struct ch_verbs_regions *regions)
  * the relaxed one writes of data may pass each other on the way through the host, which some
  * need to be fast. Where there is no bus, or the second is refused, both are one.
  */
-chorus_status ch_verbs_attach(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out)
+static chorus_status make_regions(const struct ch_net *net, void *base, size_t bytes,
+                                  struct ch_verbs_regions **regions_out)
 {
     const unsigned access =
         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     struct ch_verbs_regions *regions = calloc(1, sizeof(*regions));
-    chorus_status st;
 
     if (regions == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of the heap");
     regions->strict = ibv_reg_mr(net->pd, base, bytes, access);
     if (regions->strict == NULL) {
-        st = ch_verbs_refuse_memory(net, bytes, errno);
+        const int error = errno;
+
         free(regions);
-        return st;
+        return ch_verbs_refuse_memory(net, bytes, error);
     }
     if (!net->device.is_software)
         regions->relaxed =
             ibv_reg_mr(net->pd, base, bytes, access | IBV_ACCESS_RELAXED_ORDERING);
+    *regions_out = regions;
+    return CHORUS_OK;
+}
+
+chorus_status ch_verbs_attach(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out)
+{
+    struct ch_verbs_regions *regions = NULL;
+    chorus_status st;
+
+    CH_TRY(make_regions(net, base, bytes, &regions));
     (void)madvise(base, bytes, MADV_DOFORK);
     st = ch_parts_add(&net->parts, (struct ch_part){.base = (uintptr_t)base,
                                                     .bytes = bytes,

@@ -129,10 +129,21 @@ static void read_mail(struct ch_net *net, const struct ibv_wc *wc)
     if (mail.link >= net->n_links || net->links[mail.link]->qp->qp_num != wc->qp_num) return;
     ch_verbs_is_up(net, net->links[mail.link]); /* it sends, so it has connected */
     if (net->links[mail.link]->stage != CH_VERBS_UP) return;
-    if (mail.is_answer)
-        take_answer(net, net->links[mail.link], &mail);
-    else
+    switch ((enum ch_verbs_mail_kind)mail.kind) {
+    case CH_VERBS_MAIL_AMO:
         serve(net, net->links[mail.link], &mail);
+        return;
+    case CH_VERBS_MAIL_ANSWER:
+        take_answer(net, net->links[mail.link], &mail);
+        return;
+    case CH_VERBS_MAIL_DOZES:
+        net->links[mail.link]->peer_dozes = true;
+        return;
+    case CH_VERBS_MAIL_KNOCK:
+        net->links[mail.link]->is_told = false;
+        ch_door_wake(net->terms.door);
+        return;
+    }
 }
 
 static void read_call(struct ch_net *net, const struct ibv_wc *wc)

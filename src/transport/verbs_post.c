@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { SPINS = 64, LOOKS_AT_CLOCK = 256 };
+enum { SPINS = 64, LOOKS_AT_CLOCK = 256, DOZE_LINKS = 64 };
 
 /* --- waiting for room --- */
 
@@ -212,6 +212,7 @@ static void send_mail(struct ch_net *net, struct ch_verbs_link *link,
 static void amo(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
 {
     const struct ch_verbs_mail mail = {.link = link->peer_link,
+                                       .kind = CH_VERBS_MAIL_AMO,
                                        .op = (uint8_t)op->amo,
                                        .bytes = (uint8_t)op->bytes,
                                        .there = (uintptr_t)op->there,
@@ -254,7 +255,37 @@ static void say(struct ch_net *net, struct ch_verbs_link *link, const struct ch_
     post(net, link, &wr, (struct ch_verbs_slot){0});
 }
 
-void ch_verbs_do(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+/* Where there is no room it is left out, and the peer looks by itself in a while. */
+static bool tell(struct ch_net *net, struct ch_verbs_link *link, enum ch_verbs_mail_kind kind)
+{
+    const struct ch_verbs_mail mail = {.link = link->peer_link, .kind = (uint8_t)kind};
+
+    if (link->stage != CH_VERBS_UP || !has_room(net, link)) return false;
+    send_mail(net, link, &mail);
+    return true;
+}
+
+/* With many links that would cost more than the sleep of a millisecond. */
+void ch_verbs_doze(struct ch_net *net)
+{
+    if (!net->is_in_order || net->n_links > DOZE_LINKS || net->failed != CHORUS_OK) return;
+    for (uint32_t i = 0; i < net->n_links; i++)
+        if (!net->links[i]->is_told)
+            net->links[i]->is_told = tell(net, net->links[i], CH_VERBS_MAIL_DOZES);
+}
+
+/* The peer sleeps and may wait for this word. */
+static void knock(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+{
+    const bool is_word =
+        op->kind == CH_VERBS_SAY || (op->kind == CH_VERBS_PUT && op->bytes <= sizeof(uint64_t));
+
+    if (!link->peer_dozes || !is_word) return;
+    link->peer_dozes = !tell(net, link, CH_VERBS_MAIL_KNOCK);
+}
+
+static void perform(struct ch_net *net, struct ch_verbs_link *link,
+                    const struct ch_verbs_op *op)
 {
     size_t done = 0;
 
@@ -278,6 +309,12 @@ void ch_verbs_do(struct ch_net *net, struct ch_verbs_link *link, const struct ch
         if (link->stage == CH_VERBS_UP) amo(net, link, op);
         return;
     }
+}
+
+void ch_verbs_do(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+{
+    perform(net, link, op);
+    knock(net, link, op);
 }
 
 void ch_verbs_post(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
@@ -304,7 +341,7 @@ void ch_verbs_answer(struct ch_net *net, struct ch_verbs_link *link)
 {
     while (link->sent != link->made && link->stage == CH_VERBS_UP && has_room(net, link)) {
         const struct ch_verbs_mail mail = {.link = link->peer_link,
-                                           .is_answer = 1,
+                                           .kind = CH_VERBS_MAIL_ANSWER,
                                            .value = link->answers[link->sent % CH_VERBS_AMOS]};
 
         link->sent++;

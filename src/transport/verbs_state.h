@@ -54,10 +54,19 @@ struct ch_verbs_call {
     unsigned char mac[32]; /* of all before, with the job's secret */
 };
 
-/* What a PE sends on a link, for the other's CPU: an atomic, or the answer to one. */
+/* What a PE sends on a link, for the other's CPU. A PE that is about to sleep says so on its
+ * links, since it does not learn of writes to its memory; the peer knocks after its next word.
+ */
+enum ch_verbs_mail_kind {
+    CH_VERBS_MAIL_AMO,
+    CH_VERBS_MAIL_ANSWER, /* to an atomic */
+    CH_VERBS_MAIL_DOZES,
+    CH_VERBS_MAIL_KNOCK,
+};
+
 struct ch_verbs_mail {
     uint32_t link; /* the receiver's number of it */
-    uint8_t is_answer, op, bytes, rest;
+    uint8_t kind, op, bytes, rest;
     uint64_t there, value, compare;
 };
 
@@ -100,6 +109,8 @@ struct ch_verbs_link {
     uint32_t pe, ctx, index;
     enum ch_verbs_stage stage;
     bool is_connected; /* the own queue pair */
+    bool is_told;      /* the peer, that this PE dozes; it has not knocked since */
+    bool peer_dozes;   /* and has not been knocked for since */
     struct ibv_qp *qp;
     struct ibv_ah *ah; /* while calling */
     uint32_t psn, peer_qpn, peer_link;
@@ -193,6 +204,8 @@ void ch_verbs_post(struct ch_net *net, struct ch_verbs_link *link,
 void ch_verbs_do(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op);
 /* Post a write of nothing, whose completion tells that all before has arrived. */
 void ch_verbs_flush(struct ch_net *net, struct ch_verbs_link *link);
+/* See net.h. */
+void ch_verbs_doze(struct ch_net *net);
 /* Answers that found no room. */
 void ch_verbs_answer(struct ch_net *net, struct ch_verbs_link *link);
 

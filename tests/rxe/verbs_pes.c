@@ -4,14 +4,16 @@
  * library.
  *
  *   verbs_pes fork ROUNDS      children of a PE use its memory and end, and do no harm
+ *   verbs_pes doze ROUNDS      a PE that has said that it sleeps is woken by each word
  *   verbs_pes fault NAME       a fault, and the message that it leads to
- *   verbs_pes latency ROUNDS   microseconds one way of a put of 8 bytes and of a barrier,
- * medians verbs_pes bandwidth ROUNDS MiB/s of puts of 1 MiB
+ *   verbs_pes latency ROUNDS   medians of a put of 8 bytes, one way, and of a barrier
+ *   verbs_pes bandwidth ROUNDS MiB/s of puts of 1 MiB
  */
 #include "base/clock.h"
 #include "base/exec_host.h"
 #include "transport/net.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -224,6 +226,47 @@ static int fault(const char *name)
 
 /* --- times --- */
 
+/* --- sleep --- */
+
+#define HEARD_NS (100 * CH_NS_PER_MS) /* in which a message comes */
+
+static void sleep_until(const char *at, uint64_t value)
+{
+    enum { PATIENCE_MS = 20000 };
+
+    for (bool moved = true; ch_word_load((const uint64_t *)(const void *)at) < value;) {
+        struct pollfd fd = {.events = POLLIN};
+
+        ch_net_verbs.doze(net); /* again, as a knock for the word before may come late */
+        fd.fd = ch_net_verbs.watch(net);
+        if (!moved && fd.fd >= 0) CHECK(poll(&fd, 1, PATIENCE_MS) == 1);
+        moved = false;
+        CHECK(ch_net_verbs.progress(net, &moved) == CHORUS_OK);
+    }
+}
+
+static int doze(uint64_t rounds)
+{
+    char *const there = shared->heap[1] + WORD_AT;
+
+    for (uint64_t i = 1; i <= rounds; i++) {
+        const uint64_t since_ns = ch_clock_ns();
+
+        meet();
+        if (me == 1 && i == 1) wait_word(heap + WORD_AT, i); /* the link is not made yet */
+        if (me == 1 && i > 1) sleep_until(heap + WORD_AT, i);
+        if (me == 1) continue;
+        while (ch_clock_ns() - since_ns < HEARD_NS)
+            step();
+        if (i % 2 == 0)
+            ch_net_verbs.say(net, 0, 1, (uint64_t *)(void *)there, i);
+        else
+            ch_net_verbs.put(net, 0, 1, there, &i, sizeof(i));
+        quiet(0);
+    }
+    return 0;
+}
+
 static int compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -305,6 +348,7 @@ static int run(const char *what, const char *argument)
     (void)alarm(SECONDS_MAX);
     start();
     if (strcmp(what, "fork") == 0) status = forks(atoi(argument));
+    if (strcmp(what, "doze") == 0) status = doze((uint64_t)atoi(argument));
     if (strcmp(what, "latency") == 0) status = latency(atoi(argument));
     if (strcmp(what, "bandwidth") == 0) status = bandwidth(atoi(argument));
     if (strcmp(what, "fault") == 0) return fault(argument);

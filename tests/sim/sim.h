@@ -20,6 +20,13 @@
 #define SIM_PES_MAX 1024u
 #define SIM_CONTEXTS_MAX 2u
 
+/* Who does the atomics that are posted on links. */
+enum sim_atomics {
+    SIM_NO_ATOMICS,     /* there are none */
+    SIM_SERVED_ATOMICS, /* the thread of the target PE that makes progress */
+    SIM_DEVICE_ATOMICS, /* the link's device, atomic towards itself alone */
+};
+
 struct sim_setup {
     uint32_t n, width; /* PEs, and lanes of each; at most SIM_FIBERS_MAX together */
     bool is_counted; /* nobody's knowledge is kept, so no race is seen: values, waits and costs
@@ -30,11 +37,7 @@ struct sim_setup {
         *host;         /* [n]: PEs of different hosts are not mapped; null: all of one host */
     bool is_weak;      /* a word may be there before the puts before it */
     uint32_t contexts; /* links between two PEs, which order nothing among them; 0: one */
-    enum {
-        SIM_NO_ATOMICS,     /* none are posted on links */
-        SIM_SERVED_ATOMICS, /* each PE has a thread that makes progress, which does them */
-        SIM_DEVICE_ATOMICS, /* the link's device does, atomic towards itself alone */
-    } atomics;
+    enum sim_atomics atomics;
     /* Write what lies at `offset` of a PE's memory, for messages. */
     void (*describe)(uint32_t pe, size_t offset, char *text_out, size_t text_bytes);
 };
