@@ -114,9 +114,8 @@ static chorus_status await(const struct lock *l, uint32_t mask, bool zero, uint3
 static chorus_status await_turn(const struct lock *l)
 {
     const struct ch_context *c = l->context;
-    const uintptr_t base = (uintptr_t)ch_heap_data_base(c->heap, l->me);
     const uint64_t index =
-        ch_doing_begin_alone(c, CH_DOING_lock, (uintptr_t)(void *)l->tail - base);
+        ch_doing_begin_alone(c, CH_DOING_lock, ch_heap_offset(c->heap, l->tail));
     uint32_t place;
 
     return ch_doing_end(c, index, await(l, WAITS, true, &place));

@@ -104,13 +104,6 @@ void *chorus_malloc_with_hints(size_t bytes, long hints)
     return status == CHORUS_OK ? ptr : null_for(status);
 }
 
-/* Where a block is, alike on all PEs. */
-static size_t offset_of(const struct ch_context *context, const void *ptr)
-{
-    return (uintptr_t)ptr -
-           (uintptr_t)ch_heap_data_base(context->heap, ch_heap_me(context->heap));
-}
-
 /* Meet first: a peer may still write to the block until it is here. */
 static chorus_status return_block(struct ch_context *context, const char *function, void *ptr)
 {
@@ -129,8 +122,8 @@ static chorus_status release(const char *function, void *ptr)
     uint64_t index;
 
     CH_TRY(ch_context_require(function, &context));
-    CH_TRY(
-        ch_doing_begin_all(context, function, CH_DOING_free, offset_of(context, ptr), &index));
+    CH_TRY(ch_doing_begin_all(context, function, CH_DOING_free,
+                              ch_heap_offset(context->heap, ptr), &index));
     return ch_error_in(function,
                        ch_doing_end(context, index, return_block(context, function, ptr)));
 }

@@ -118,6 +118,15 @@ static inline bool ch_heap_contains(const struct ch_heap *heap, const void *ptr,
     return offset <= end && bytes <= end - offset;
 }
 
+/* The distance of an address from the start of the symmetric part; equal on all PEs for the
+ * same object. */
+static inline size_t ch_heap_offset(const struct ch_heap *heap, const void *ptr)
+{
+    const struct ch_heap_extent *extent = (const struct ch_heap_extent *)(const void *)heap;
+
+    return (uintptr_t)ptr - (uintptr_t)extent->symmetric;
+}
+
 uint32_t ch_heap_me(const struct ch_heap *heap);
 uint32_t ch_heap_n_pes(const struct ch_heap *heap);
 
