@@ -37,14 +37,14 @@ enum {
 static const struct argp_option options[] = {
     {"bytes", KEY_BYTES, "BYTES", 0, "explain: bytes of the message, such as 64K", 0},
     {"pes", KEY_PES, "PES", 0, "explain: PEs of the team", 0},
-    {"nodes", KEY_NODES, "NODES", 0, "explain: hosts that they are on (1)", 0},
+    {"nodes", KEY_NODES, "NODES", 0, "explain: number of hosts of these PEs (1)", 0},
     {"dtype", KEY_DTYPE, "TYPE", 0, "explain: element type, as f32 or float (f32)", 0},
     {"op", KEY_OP, "OP", 0, "explain: operator of a reduction (sum)", 0},
     {"in-place", KEY_IN_PLACE, NULL, 0, "explain: source and dest are the same memory", 0},
-    {"elsewhere", KEY_ELSEWHERE, NULL, 0, "explain: they are outside the symmetric heap", 0},
-    {"machine", KEY_MACHINE, "CLASS", 0, "explain: host (default) or cuda, the heap on GPUs", 0},
-    {"gpu", KEY_GPU, "NAME", 0, "explain: the GPU's name, as of rule tables (that of a GPU here)", 0},
-    {"cores", KEY_CORES, "CORES", 0, "explain: own or shared, by PEs of the job (as here, of PES)", 0},
+    {"elsewhere", KEY_ELSEWHERE, NULL, 0, "explain: both are outside the symmetric heap", 0},
+    {"machine", KEY_MACHINE, "CLASS", 0, "explain: host (default) or cuda, for a heap on GPUs", 0},
+    {"gpu", KEY_GPU, "NAME", 0, "explain: name of the GPUs, as in rule tables (the GPU here)", 0},
+    {"cores", KEY_CORES, "CORES", 0, "explain: own or shared: has each PE a core? (as on this machine)", 0},
     {0},
 };
 /* clang-format on */
@@ -174,19 +174,17 @@ int main(int argc, char **argv)
         "explain COLL | algorithms | options | version | start | links | check FILE | job PID "
         "| "
         "record FILE",
-        "What Chorus has, and why a call would choose what.\v"
-        "explain COLL   the plan for a call, its rule, and why the rules before it did not "
-        "apply\n"
-        "algorithms     every algorithm, with what it needs and costs\n"
-        "options        the environment variables, with the values in force\n"
-        "version        the version, the kernels inside, and where a job's objects would lie "
-        "here\n"
-        "start          by what a job would be started that this process were in, and why by "
-        "nothing else\n"
-        "links          as the program of a job: how each PE reaches each other, and why so\n"
-        "check FILE     read a rule table and say what is in it\n"
-        "job PID        what each PE of a running job is doing; PID is of chorusrun, or of a "
-        "PE\n"
+        "Print settings and algorithms of Chorus, and why a call gets its algorithm.\v"
+        "explain COLL   the plan for a call, its rule, and why earlier rules did not apply\n"
+        "algorithms     every algorithm, with its needs and costs\n"
+        "options        the environment variables, with their current values\n"
+        "version        the version, the kernels in the library, and where objects of a job "
+        "started here would be\n"
+        "start          how this process would find the other PEs of its job, and why\n"
+        "links          as the program of a job: how each PE reaches each other PE, and why\n"
+        "check FILE     read a rule table and print the number of its rules\n"
+        "job PID        what each PE of a running job is doing; PID is that of chorusrun, or "
+        "of a PE\n"
         "record FILE    the last calls of a job, from chorusrun --record, and where PEs differ",
         NULL,
         NULL,

@@ -2,26 +2,28 @@
 /*
  * chorus.h: the standard API, OpenSHMEM's and NVSHMEM's with the prefix chorus_.
  *
- * Words: a *PE* is a member of the job; a *team* is an ordered group of PEs; a *symmetric*
- * object is one that chorus_malloc and its kin gave every PE at once, and a PE passes its own
- * address of it; a *block* is what one PE contributes to, or gets from, each other PE.
+ * Terms: a *PE* is a member of the job; a *team* is an ordered group of PEs; a *symmetric*
+ * object is one that all PEs allocated by the same call (chorus_malloc and similar functions);
+ * a PE passes the address of its own object. A *block* is what one PE contributes to, or gets
+ * from, each other PE. docs/glossary.md has all terms.
  *
- * Errors: a function that returns int gives 0 (CHORUS_OK) or a negative chorus_status. One that
- * returns nothing, or a value, hands its failures to the handler of chorusx_set_error_handler,
- * whose default prints the message and ends the job; should the handler return, the call has
- * had no effect and its value is 0 unless said otherwise. In both cases chorusx_last_error()
- * has the message of this thread. ERR_STATE, before chorus_init and after chorus_finalize, is
- * an error of every call that does anything, and not repeated below.
+ * Errors: a function that returns int returns 0 (CHORUS_OK) or a negative chorus_status. A
+ * function that returns nothing, or a value, passes its failures to the handler of
+ * chorusx_set_error_handler. The default handler prints the message and ends the job. If a
+ * handler returns, the call has had no effect, and its value is 0 unless stated otherwise. In
+ * both cases chorusx_last_error() returns the message of this thread. Every call that has an
+ * effect fails with ERR_STATE before chorus_init and after chorus_finalize; this is not
+ * repeated below.
  *
- * Memory: objects lie in host memory or, where the job's heap is on GPUs (CHORUS_HEAP,
- * chorusx_init_attr), on the GPU of their PE. There, kernels may follow an address, the CPU may
- * not: it uses put, get, atomics, signals and waits, or copies by CUDA. What a put or get moves
- * to or from on this side may be host memory or the GPU's in any case.
+ * Memory: objects are in host memory or, if the job's heap is on GPUs (CHORUS_HEAP,
+ * chorusx_init_attr), on the GPU of their PE. Kernels may access objects on a GPU by their
+ * addresses, the CPU must not: it uses put, get, atomics, signals and waits, or copies by CUDA.
+ * The buffer of a put or get on this PE's side may be host memory or GPU memory in any case.
  *
- * Types: a family's description speaks for each of its types and sizes, T being the type. In
- * C11 the type may be left out of names, chorus/generic.h says of which.
+ * Types: the description of a family holds for each of its types and sizes; T is the type. In
+ * C11 the type may be left out of some names, which chorus/generic.h lists.
  *
- * Threads: "any" means that any threads of a PE may be in such calls at once.
+ * Threads: "any" means that several threads of a PE may be in such calls at the same time.
  */
 #ifndef CHORUS_H
 #define CHORUS_H
