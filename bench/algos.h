@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algos.h: which algorithms --algo asks for. */
+/* algos.h: the algorithms that --algo selects. */
 #ifndef CH_ALGOS_H
 #define CH_ALGOS_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * backend.h: what a program must offer to be swept: chorus-sweep, and its peers.
+ * backend.h: the functions that a sweep needs of a library: Chorus in chorus-sweep, and the
+ * others that it is compared with.
  *
- * Everything but call, flush and served is outside of what is timed. A failure that is not a
- * matter of one row (a PE lost, memory gone) is the backend's to report; it ends the job.
+ * Only call, flush and served are timed. A failure that does not concern one row only (a lost
+ * PE, no memory) is reported by the backend, and ends the job.
  */
 #ifndef CH_BACKEND_H
 #define CH_BACKEND_H

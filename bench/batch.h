@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch.h: calls that are timed together, their data before and after.
+ * batch.h: calls that are timed together, and their data before and after.
  *
- * Where objects are a GPU's, sources are filled and destinations checked in a stage, memory of
- * the host, and copied. Other libraries run the same batches there, in buffers of their own.
+ * If objects are on a GPU, sources are filled and destinations checked in a staging buffer in
+ * host memory, and copied. Other libraries run the same batches on GPUs, in buffers of their
+ * own.
  */
 #ifndef CH_BATCH_H
 #define CH_BATCH_H

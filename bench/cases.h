@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cases.h: which rows a command line asks for, in their order. */
+/* cases.h: the rows that a command line selects, in their order. */
 #ifndef CH_CASES_H
 #define CH_CASES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff.h: which rows of two sweeps differ by more than noise. */
+/* diff.h: finds the rows of two sweeps that differ by more than noise. */
 #ifndef CH_DIFF_H
 #define CH_DIFF_H
 

@@ -2,15 +2,16 @@
 /*
  * measure.h: how a row is timed.
  *
- * An iteration is timed on its own: new data, a sync so that PEs start together, then a batch
- * of calls one after another between two readings of the clock. Its time is the slowest PE's,
- * divided by the calls. A batch is one call, unless that is too short for the clock: then so
- * many that it takes CH_BATCH_US or more, the same number on all PEs, each call with buffers of
- * its own. Filling, poisoning and checking are outside of the two readings.
+ * Each iteration is timed separately: new data, a sync so that all PEs start together, then a
+ * batch of calls one after another between two readings of the clock. Its time is that of the
+ * slowest PE, divided by the number of calls. A batch is one call, unless that is too short
+ * for the clock: then it has so many calls that it takes CH_BATCH_US or more, the same number
+ * on all PEs, each call with its own buffers. Filling, poisoning and checking are not timed.
  *
  * On a stream of a GPU, and in a graph, a batch has a fixed number of calls, all with the same
- * buffers, and the GPU's events tell its time; peers' batches alternate with ours. Data is new
- * for each iteration up to CH_FRESH_BYTES, above for each row: the host fills and checks it.
+ * buffers, and events of the GPU measure its time; batches of other libraries alternate with
+ * those of Chorus. Data is new for each iteration up to CH_FRESH_BYTES, and for each row
+ * above; the host fills and checks it.
  */
 #ifndef CH_MEASURE_H
 #define CH_MEASURE_H

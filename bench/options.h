@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h: the command line of a sweep. Letters mean what they mean in nccl-tests. */
+/*
+ * options.h: the command line of a sweep. Its letters have the meaning that they have in
+ * nccl-tests.
+ */
 #ifndef CH_SWEEP_OPTIONS_H
 #define CH_SWEEP_OPTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.h: numbers that look random and follow from a seed and an index. */
+/* random.h: pseudo-random numbers that are determined by a seed and an index. */
 #ifndef CH_RANDOM_H
 #define CH_RANDOM_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.h: where rows go: a table on standard output, CSV, JSON lines, a plot. One PE's. */
+/*
+ * report.h: output of rows: a table on standard output, CSV, JSON lines, a plot. One PE writes
+ * them.
+ */
 #ifndef CH_REPORT_H
 #define CH_REPORT_H
 

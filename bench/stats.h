@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats.h: from times to what a row says. */
+/* stats.h: statistics of the times of a row. */
 #ifndef CH_STATS_H
 #define CH_STATS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.h: numbers and bytes on the command line, and how they are refused. */
+/* values.h: numbers and byte counts on the command line, and the messages that reject them. */
 #ifndef CH_VALUES_H
 #define CH_VALUES_H
 

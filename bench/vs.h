@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vs.h: other libraries that make the same calls on the same GPUs, timed in turn with ours.
+ * vs.h: other libraries that make the same calls on the same GPUs, timed in turn with Chorus.
  *
- * A library is looked for when the sweep starts; what is not there, or cannot do a call, leaves
- * its columns empty and says so once on standard error.
+ * A library is opened when the sweep starts. If it is not found, or cannot make a call, its
+ * columns remain empty and one line on standard error says so.
  */
 #ifndef CH_VS_H
 #define CH_VS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorusx.h: extensions, what NVSHMEM calls nvshmemx_: streams, any list of PEs as a team,
- * type and operator as values, inquiry, PEs as threads. What chorus.h says at its head of
- * words, errors and threads holds here too.
+ * chorusx.h: extensions, which NVSHMEM names nvshmemx_: streams, teams of any list of PEs,
+ * types and operators as values, inquiry, PEs as threads. The head of chorus.h defines the
+ * terms and describes errors and threads.
  */
 #ifndef CHORUSX_H
 #define CHORUSX_H

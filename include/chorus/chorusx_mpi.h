@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorusx_mpi.h: a job of the processes of an MPI communicator. In a library of its own,
- * libchorus-mpi, which is built where MPI is; libchorus itself knows nothing of MPI.
+ * chorusx_mpi.h: a job of the processes of an MPI communicator. It is a separate library,
+ * libchorus-mpi, which is built if MPI is installed; libchorus does not depend on MPI.
  */
 #ifndef CHORUSX_MPI_H
 #define CHORUSX_MPI_H

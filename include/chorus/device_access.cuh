@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_access.cuh: single accesses to memory that other PEs use; of chorus_device.cuh. */
+/*
+ * device_access.cuh: single accesses to memory that other PEs use; part of chorus_device.cuh.
+ */
 #ifndef CHORUS_DEVICE_ACCESS_CUH
 #define CHORUS_DEVICE_ACCESS_CUH
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_amo.cuh: atomics inside kernels; of chorus_device.cuh. */
+/* device_amo.cuh: atomics inside kernels; part of chorus_device.cuh. */
 #ifndef CHORUS_DEVICE_AMO_CUH
 #define CHORUS_DEVICE_AMO_CUH
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_rma.cuh: put, get, signals and their order inside kernels; of chorus_device.cuh. */
+/*
+ * device_rma.cuh: put, get, signals and their order inside kernels; part of chorus_device.cuh.
+ */
 #ifndef CHORUS_DEVICE_RMA_CUH
 #define CHORUS_DEVICE_RMA_CUH
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_wait.cuh: waits and tests inside kernels; of chorus_device.cuh. */
+/* device_wait.cuh: waits and tests inside kernels; part of chorus_device.cuh. */
 #ifndef CHORUS_DEVICE_WAIT_CUH
 #define CHORUS_DEVICE_WAIT_CUH
 
