@@ -139,6 +139,7 @@ static void buffers(void)
     EXPECT(nvshmemx_buffer_unregister_symmetric(object, BYTES) == NVSHMEMX_ERROR_INVALID_VALUE);
     EXPECT(mine[1] == previous && mine[2] == me);
     EXPECT(nvshmemx_buffer_register_symmetric((char *)mine + 1, BYTES, 0) == NULL);
+    EXPECT(strstr(chorusx_last_error(), "expected whole pages of") != NULL);
     EXPECT(nvshmemx_buffer_register(mine, BYTES) == 0 && nvshmemx_buffer_unregister(mine) == 0);
     EXPECT(nvshmemx_buffer_register(mine, 0) == NVSHMEMX_ERROR_INVALID_VALUE);
     nvshmemx_buffer_unregister_all();
