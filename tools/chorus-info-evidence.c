@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorus-info-evidence.c: do the lines exist that a table's rules cite in `from`?
+ * chorus-info-evidence.c: do the lines exist that the rules of a table cite in `from`?
  *
- * They are looked for where measurements are: in the table's folder and in raw/ in it. A table
- * that lies where there is no CSV file at all was copied without its measurements, and passes.
+ * They are looked for in the table's folder and in its folder raw. If there is no CSV file in
+ * these, the table was copied without its measurements, and passes.
  */
 #include "chorus-info.h"
 

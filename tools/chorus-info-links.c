@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorus-info-links.c: how each PE of this job reaches each other, and why not by another way.
+ * chorus-info-links.c: how each PE of this job reaches each other PE, and why not by another
+ * transport.
  *
- * Every process of the job runs this. Links are made at first use, so each PE reads a word of
- * each other before it describes the link.
+ * Every process of the job runs this. Connections are opened at first use, so each PE reads a
+ * word of each other PE before it describes the connection.
  */
 #include "chorus-info.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorus-info-record.c: what PEs did, from the records of their calls: of a running job, or of
- * a file that chorusrun --record wrote. */
+/*
+ * chorus-info-record.c: prints the calls of PEs, from their records: those of a running job,
+ * or of a file that chorusrun --record wrote.
+ */
 #include "chorus-info.h"
 
 #include "base/number.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorus-info-start.c: the way this process was started, and why it is none of the others. */
+/*
+ * chorus-info-start.c: prints how this process was started, and why the other ways do not
+ * apply.
+ */
 #include "chorus-info.h"
 
 #include "boot/ways.h"

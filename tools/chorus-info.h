@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorus-info.h: what was asked on the command line, and the commands that answer. */
+/* chorus-info.h: the arguments of the command line, and the commands. */
 #ifndef CHORUS_INFO_H
 #define CHORUS_INFO_H
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorusrun.h: the launcher, one thread around one poll, and a thread for each file it writes.
+ * chorusrun.h: the launcher: one thread around one poll, and a thread for each file that it
+ * writes.
  *
- * chorusrun.c waits and hands out events; args reads the command line; spawn starts PEs; mail
- * and reply answer what they say over their sockets; where reports what they are doing; output
- * forwards lines under --tag, and outlet writes them; judge decides what news of a PE mean, and
- * end ends the job.
+ * chorusrun.c waits and dispatches events; args reads the command line; spawn starts PEs; mail
+ * and reply answer the messages on their sockets; where reports what they are doing; output
+ * forwards lines with --tag, and outlet writes them; judge decides what an event of a PE means
+ * for the job, and end ends the job.
  *
- * Under --hosts there are two kinds of chorusrun. The front, which the user started, starts an
- * agent on each host, decides, and writes all output (front, launch, root). An agent starts the
- * PEs of its host, and hands news and output of them to the front instead of judging and
- * writing (agent). They speak in frames, over the standard input and output of the agent.
+ * With --hosts there are two kinds of chorusrun. The front, which the user started, starts an
+ * agent on each host, makes decisions, and writes all output (front, launch, root). An agent
+ * starts the PEs of its host, and forwards their events and output to the front instead of
+ * deciding and writing (agent). They exchange frames over the standard input and output of the
+ * agent.
  */
 #ifndef CHORUSRUN_H
 #define CHORUSRUN_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chorusrun_agent.c: chorusrun on one of several hosts. It starts the PEs that the front
- * orders, and ends them when the front says so, has gone, or has not been heard of for long.
+ * orders. It ends them when the front orders this, has ended, or has sent nothing for a long
+ * time.
  */
 #include "chorusrun_agent.h"
 

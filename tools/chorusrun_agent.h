@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorusrun_agent.h: what chorusrun does besides as an agent. */
+/* chorusrun_agent.h: functions that chorusrun has only as an agent. */
 #ifndef CHORUSRUN_AGENT_H
 #define CHORUSRUN_AGENT_H
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorusrun_frame.h: what a front and its agents say to each other, as bytes.
+ * chorusrun_frame.h: the messages between a front and its agents, as bytes.
  *
  * An agent first writes a line, AGENT_HELLO with its version and the cores that it may use;
- * what a shell wrote before is skipped. Everything after, in both directions, is frames: a
- * head, and the bytes that it counts. An agent's first frame up comes after FRAME_ORDER came
- * down.
+ * output of a shell before that line is skipped. After it, both directions carry frames: a
+ * head, and the bytes that it counts. An agent sends its first frame after it has received
+ * FRAME_ORDER.
  *
- * Neither side reads less because of output: it is held until it can be written, and each side
- * sends no more than the window that the other's FRAME_CREDITs have opened. So news, signals
- * and the end of the job pass output that nobody reads.
+ * Output never stops either side from reading: output is queued until it can be written, and
+ * each side sends only as much as the window allows that the other's FRAME_CREDITs have
+ * opened. Events, signals and the end of the job are therefore delivered while nobody reads
+ * the output.
  */
 #ifndef CHORUSRUN_FRAME_H
 #define CHORUSRUN_FRAME_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorusrun_front.c: the job as its front sees it. No PE starts before all agents are there, so
- * that what is wrong with a host is found while nothing runs.
+ * chorusrun_front.c: the job in the front. No PE starts before all agents have reported, so
+ * faults of a host are found before anything runs.
  */
 #include "chorusrun_front.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorusrun_front.h: what chorusrun does under --hosts instead of starting PEs itself. */
+/* chorusrun_front.h: with --hosts, these functions replace those that start PEs. */
 #ifndef CHORUSRUN_FRONT_H
 #define CHORUSRUN_FRONT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorusrun_hosts.c: what --hosts says. */
+/* chorusrun_hosts.c: parses the argument of --hosts. */
 #include "chorusrun.h"
 
 #include "base/number.h"

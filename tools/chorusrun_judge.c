@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorusrun_judge.c: what becomes known of a PE, and what that means for the job. */
+/* chorusrun_judge.c: handles events of PEs, and decides what they mean for the job. */
 #include "chorusrun.h"
 
 #include "base/clock.h"

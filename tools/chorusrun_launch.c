@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorusrun_launch.c: the programs, such as ssh, that lead to agents. */
+/* chorusrun_launch.c: starts the programs, such as ssh, that start agents. */
 #include "chorusrun_front.h"
 
 #include <errno.h>

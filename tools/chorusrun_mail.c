@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorusrun_mail.c: exchanges of PEs. A round is over when all have sent theirs; everyone
- * then gets the same reply. A PE has one message under way at most, because it waits for the
- * answer; while slow PEs still read the reply of a round, quick ones may be one round ahead.
+ * chorusrun_mail.c: exchanges of PEs. A round is complete when all PEs have sent their data;
+ * all PEs then get the same reply. A PE has at most one message in flight, because it waits
+ * for the answer. While slow PEs still read the reply of a round, fast PEs may be one round
+ * ahead.
  */
 #include "chorusrun.h"
 

@@ -2,10 +2,10 @@
 /*
  * chorusrun_outlet.c: standard output and standard error of chorusrun.
  *
- * A write blocks as long as nobody reads, and chorusrun must serve signals and deadlines
- * meanwhile. O_NONBLOCK would change the file for every process that shares it. So each outlet
- * has a thread that writes; the main thread only queues, and stops reading from PEs while the
- * queue is full. The thread is started with the first byte, after the PEs.
+ * A write blocks as long as nobody reads, and chorusrun must handle signals and deadlines
+ * meanwhile. O_NONBLOCK would change the file for every process that shares it. Each outlet
+ * therefore has a thread that writes; the main thread only queues, and stops reading from PEs
+ * while the queue is full. The thread is started with the first byte, after the PEs.
  */
 #include "chorusrun.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorusrun_output.c: lines of PEs under --tag, and chorusrun's own messages.
+ * chorusrun_output.c: lines of PEs with --tag, and messages of chorusrun.
  *
- * A stream is read once in a round and a bounded number of bytes, and only while its outlet has
- * room for the most lines that these can be. So a PE that floods its output waits, for its
- * peers and for the reader, and neither it nor a reader that does not read keeps chorusrun from
- * signals and deadlines.
+ * In each round of the main loop a stream is read once, up to a limited number of bytes, and
+ * only while its outlet has space for all lines that these can contain. A PE that writes more
+ * waits until its output is read. Neither such a PE nor a reader that stops reading keeps
+ * chorusrun from handling signals and deadlines.
  */
 #include "chorusrun_agent.h"
 #include "chorusrun_front.h"

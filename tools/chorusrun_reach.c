@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorusrun_reach.c: which of the front's addresses can be reached from this host. All are
- * tried at once, as one that a firewall drops answers with nothing.
+ * chorusrun_reach.c: finds which of the front's addresses can be reached from this host. All
+ * are tried at once, since an address that a firewall drops gives no answer.
  */
 #include "chorusrun_agent.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chorusrun_root.c: the root of the tree that the PEs of all hosts join. It carries their
- * exchanges, and the end of the job to those that wait in a call; that a PE has ended, and how,
- * its agent says.
+ * exchanges, and informs PEs that wait in a call when the job ends. Agents report that a PE
+ * has ended, and how.
  */
 #include "chorusrun_front.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorusrun_talk.c: what the front says to an agent, and hears from it. */
+/* chorusrun_talk.c: messages of the front to an agent, and from it. */
 #include "chorusrun_front.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
 /*
  * chorusrun_where.c: what PEs are doing, from the records of their calls (base/record.h).
  *
- * A record lies at the head of the memory that its PE shares. The descriptor of that memory
- * goes through this process when PEs exchange them, and the record is mapped then, so that it
- * can be read after the PE has gone.
+ * A record is at the start of the memory that its PE shares. PEs pass the descriptor of that
+ * memory through this process when they exchange them, and this process then maps the record,
+ * so that it can be read after the PE has ended.
  */
 #include "chorusrun.h"
 
