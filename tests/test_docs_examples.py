@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-root, program = sys.argv[1:]
+root, program = sys.argv[1], os.path.abspath(sys.argv[2])
 faults = []
 
 
