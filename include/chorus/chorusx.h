@@ -324,10 +324,10 @@ typedef struct chorusx_pool_note {
  * only notes the block; the program takes the notes, and gives back by chorus_free what all PEs
  * noted.
  *
+ * @param ptr        a block that chorusx_pool_malloc returned
  * @param bytes      of the block; the same on every PE
  * @param device     not used: blocks are where the symmetric heap is
- * @param stream     not used
- * @param ptr        what chorusx_pool_malloc gave
+ * @param stream     not used; blocks belong to no stream
  * @param notes_out  [out] the oldest notes that nobody has taken, at most `most` of them
  * @param most       entries of notes_out
  *
@@ -920,8 +920,10 @@ CHORUS_API int chorusx_collective(const chorusx_call *call, chorus_stream_t stre
  * Collective: no, any PE; every PE of the team gets the same answer for the same call.
  * Threads:    any, as chorusx_explain.
  * Ordering:   implies no barrier.
- * Errors:     ERR_ARG as of the call; ERR_UNSUPPORTED where no algorithm serves it, with the
- * reason. Source:     own, see chorusx_explain. Since:      0.1
+ * Errors:     ERR_ARG as of the call; ERR_UNSUPPORTED if no algorithm can serve it; the
+ *             message has the reason.
+ * Source:     own, see chorusx_explain.
+ * Since:      0.1
  */
 CHORUS_API int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out);
 
