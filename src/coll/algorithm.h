@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* clang-format off */
-/* How data travels. signal: none does. simple: plain stores, then a signal. ll: packets of 8
+/* How data is sent. signal: there is none. simple: plain stores, then a signal. ll: packets of 8
  * data bytes and a flag. ll128: lines of 120 data bytes and a flag. */
 #define CH_PROTO_LIST(X) X(signal) X(simple) X(ll) X(ll128)
 
@@ -35,10 +35,11 @@
  * How GPUs run an algorithm: name, lanes of a CTA at the most, whether its body waits for the
  * kernel's turn (ch_begin), whether its messages are a PE's slices of a CTA's part, whether it
  * may have CTAs on slim duplicates of sync memory (sync.h), and so twice as many.
- * plain: as they are. wide: those that use no FIFO, and need so many CTAs to load a link. folding: those that fold what they relay, or what others folded, need the
- * registers of twice as many lanes. due: those that begin with an exchange. sliced: the same,
- * of slices. multicast, integers: by kernels_nvls.cu alone, the latter for integers alone.
- * engine: copies on engines. none: no kernel; by one CTA of hosts alone.
+ * plain: nothing special. wide: uses no FIFO, and needs many CTAs to use a link fully. folding:
+ * combines data that it forwards; such a kernel uses twice the registers, hence half the lanes.
+ * due: begins with an exchange. sliced: the same, of slices. multicast, integers: only in
+ * kernels_nvls.cu, the latter for integers only. engine: copies by engines. none: has no kernel;
+ * one CTA of a host runs it.
  */
 #define CH_KERNEL_LIST(X)                                                           \
     X(plain, 512, 0, 0, 0)                                                          \

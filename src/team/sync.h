@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sync.h: what lies in sync memory, and what a CTA remembers between calls.
+ * sync.h: the layout of sync memory, and what a CTA stores between calls.
  *
  * Per duplicate and PE:
  *
  *     words   [CH_WORD_COUNT][n], a cache line each: word w of peer p is written by p alone
- *     slots  [CH_CELL_COUNT][2][n]: for exchange.h; in each of the two, slot p is written
- *             by peer p alone, but for rounds.h, which shares out the n otherwise
+ *     slots  [CH_CELL_COUNT][2][n]: for exchange.h; in each of the two, only peer p writes
+ *             slot p, except in rounds.h, which divides the n slots in another way
  *     own     [CH_CELL_COUNT][2]: for exchanges in rounds, written by this PE alone; none for
  *             lines
  *     fifos   [CH_CELL_COUNT][n]: FIFO r of peer p is written by p alone; a PE's own are its
  *             boards, which all others read
  *
- * All of it is of a length that grows with n, and nothing with n * n. Where GPUs may have more
- * CTAs, there are as many slim duplicates behind the whole ones: their words, and their slots
- * for plain data.
+ * The length of all of this grows with n, not with n * n. If GPUs may use more CTAs, there are
+ * as many slim duplicates behind the whole ones; these have words, and slots for plain data.
  *
- * A FIFO is of cells from one PE to another: packets, lines, or 64 plain bytes. A
- * message takes the cells it needs, side by side; where the rest of the FIFO is too short for
- * it, it begins at the start. Cells are numbered for ever, those left out too; cell i lies at
- * i % cells. The writer fills a cell once the reader has said (CH_WORD_TAKEN) that what lay
- * there is taken. Packets and lines carry the number of the lap through the FIFO, i / cells +
- * 1, so no flag is used twice in one slot and none needs clearing; plain cells are announced
- * by a word (CH_WORD_FILLED). All counters only grow, so waits compare with "at least" and
- * nothing is reset between calls.
+ * A FIFO consists of cells, for messages from one PE to another: packets, lines, or 64 bytes of
+ * plain data. A message uses consecutive cells; if the rest of the FIFO is too short for it, it
+ * begins at the start. The number of a cell, including those left out, only grows; cell i is at
+ * i % cells. The writer fills a cell after the reader has returned its credit (CH_WORD_TAKEN).
+ * Packets and lines carry i / cells + 1 as their flag, so no flag is used twice in one cell and
+ * none needs to be cleared; a word announces plain cells (CH_WORD_FILLED). All counters only
+ * grow, so waits compare with "at least" and nothing is reset between calls.
  */
 #ifndef CH_SYNC_H
 #define CH_SYNC_H

@@ -16,8 +16,8 @@
 #include "coll/primitives/cells.h"
 
 /*
- * What a lane gives, a batch at a time, to one PE after the other. All of it is found before
- * anything is loaded, so that a small call has only its loads to wait for.
+ * What a lane sends, a batch at a time, to one PE after the other. All addresses are computed
+ * before anything is loaded, so that a small call only waits for its loads.
  */
 struct ch_gift {
     const char *src; /* PE p's message is at src + p * step */
@@ -163,7 +163,8 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
     return CHORUS_OK;
 }
 
-/* Begin the next exchange of this protocol without a message: what the others need to know. */
+/* Begin the next exchange of this protocol without a message: a word announces it to the
+ * others. */
 CH_FN chorus_status ch_meet(const struct ch_coll *c, enum ch_cell kind, uint64_t *exchange,
                             enum ch_sense sense, struct ch_lanes g)
 {
@@ -178,8 +179,8 @@ CH_FN chorus_status ch_meet(const struct ch_coll *c, enum ch_cell kind, uint64_t
     return CHORUS_OK;
 }
 
-/* Take the packets or lines that each PE p gave into dst + p * step; from this PE, what is at
- * `own`. */
+/* Copy the packets or lines that each PE p has sent into dst + p * step; of this PE, the data
+ * at `own`. */
 CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64_t exchange,
                               char *dst, size_t step, const char *own, size_t bytes,
                               struct ch_lanes g)
@@ -200,7 +201,7 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64
     return ch_agree(st, g); /* all lanes have read the slots */
 }
 
-/* The same of plain data, which is announced as a whole. */
+/* The same for plain data, which a word announces as a whole. */
 CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, char *dst,
                                     size_t step, const char *own, size_t bytes,
                                     struct ch_lanes g)
@@ -284,7 +285,7 @@ CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
 
     ch_begin(c, (uintptr_t)gift.from | (uintptr_t)gift.to.even | gift.to.odd, &gift.batch);
     if (bytes == 0)
-        return CHORUS_OK; /* without messages nobody learns what others have taken */
+        return CHORUS_OK; /* an empty exchange would not show what others have read */
     for (size_t at = 0;;) {
         const chorus_status st = ch_exchange_chunk(c, kind, &x, at, &gift, g);
 

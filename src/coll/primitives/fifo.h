@@ -40,7 +40,7 @@ CH_FN struct ch_message ch_incoming(const struct ch_coll *c, enum ch_cell kind, 
                             ch_link_of(c, kind, peer)->taken, bytes);
 }
 
-/* One lane: until the cells up to `end` may be filled. */
+/* One lane: wait until the receiver has returned the credits for the cells up to `end`. */
 CH_FN chorus_status ch_wait_for_credits(const struct ch_coll *c, enum ch_cell kind,
                                         uint32_t peer, uint64_t end)
 {
@@ -61,7 +61,7 @@ CH_FN struct ch_slot ch_slot_of(struct ch_message m)
     return slot;
 }
 
-/* One lane: room for the message of `bytes` that is next to `peer`. */
+/* One lane: the slot of the next message to `peer`, of `bytes`, once it may be filled. */
 CH_FN chorus_status ch_slot_to(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                size_t bytes, struct ch_slot *slot)
 {

@@ -36,8 +36,8 @@ CH_FN chorus_status ch_may_exchange(const struct ch_coll *c, enum ch_cell kind, 
     return st == CHORUS_OK && is_taken ? CHORUS_ERR_STATE : st;
 }
 
-/* The first of `count` numbers for this call on the duplicate: 1, 2, ... the same on every PE.
- * A call asks once, and has several where one word says several things in turn. */
+/* The first of `count` epochs of this call on the duplicate: 1, 2, ... equal on every PE. A
+ * call uses this once; it has several epochs if one word announces several things in turn. */
 CH_FN uint64_t ch_epochs(const struct ch_coll *c, uint64_t count, struct ch_lanes g)
 {
     const uint64_t last = *c->epoch;
@@ -59,7 +59,7 @@ CH_FN uint64_t *ch_word_at(const struct ch_coll *c, uint32_t owner, uint32_t wor
                         writer);
 }
 
-/* One lane: say `value` in this PE's `word` on `peer`. Pairs with ch_hear there. */
+/* One lane: store `value` in this PE's `word` on `peer`. Pairs with ch_hear there. */
 CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
                   enum ch_sense sense)
 {
@@ -84,14 +84,14 @@ CH_FN void ch_sent(const struct ch_coll *c, uint32_t peer, char *memory, const c
         ch_route_put(c->remotes[peer].route, memory + c->remotes[peer].sync, from, bytes);
 }
 
-/* Does a message of so many bytes go to peers that are not mapped from where it lies? Then it
- * is lent: it must not change before ch_flush_lent. */
+/* Is a message of so many bytes sent directly from its source to peers that are not mapped?
+ * Then it is lent: it must not change before ch_flush_lent. */
 CH_FN int ch_is_lent(const struct ch_coll *c, size_t bytes)
 {
     return c->remotes != NULL && bytes >= CH_LENT_BYTES;
 }
 
-/* All lanes, but each at its time: `bytes` at src go to the peer's copy of the symmetric object
+/* All lanes, not synchronised: put `bytes` at src into the peer's copy of the symmetric object
  * at `at`. src must not change before ch_flush. */
 CH_FN void ch_put(const struct ch_coll *c, uint32_t peer, char *at, const char *src,
                   size_t bytes, struct ch_lanes g)
@@ -102,7 +102,8 @@ CH_FN void ch_put(const struct ch_coll *c, uint32_t peer, char *at, const char *
         ch_route_put(c->remotes[peer].route, ch_on_peer(c, peer, at), src, bytes);
 }
 
-/* All lanes: what all of them did before is visible to the peer that hears this. */
+/* All lanes: store `value` in this PE's `word` on `peer`. All earlier stores of all lanes are
+ * visible to the peer once its ch_hear returns. */
 CH_FN void ch_tell(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
                    enum ch_sense sense, struct ch_lanes g)
 {
@@ -110,7 +111,7 @@ CH_FN void ch_tell(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64
     if (g.lane == 0) ch_say(c, peer, word, value, sense);
 }
 
-/* ch_say to every other PE, by lanes that have met. */
+/* ch_say to every other PE, by lanes that have synchronised. */
 CH_FN void ch_say_all(const struct ch_coll *c, uint32_t word, uint64_t value,
                       enum ch_sense sense, struct ch_lanes g)
 {
@@ -126,7 +127,7 @@ CH_FN void ch_tell_all(const struct ch_coll *c, uint32_t word, uint64_t value,
     ch_say_all(c, word, value, sense, g);
 }
 
-/* One lane: wait until `peer` has said at least `least` here. */
+/* One lane: wait until the word of `peer` on this PE is at least `least`. */
 CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t word,
                               uint64_t least)
 {
@@ -136,7 +137,8 @@ CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t w
     return st;
 }
 
-/* The same status for all lanes, from one of each; a sync. */
+/* Synchronises the lanes, and returns the same status on all of them: the failure of one that
+ * has one. */
 CH_FN chorus_status ch_agree(chorus_status st, struct ch_lanes g)
 {
     if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
@@ -144,8 +146,8 @@ CH_FN chorus_status ch_agree(chorus_status st, struct ch_lanes g)
     return ch_lanes_any(g, st == CHORUS_ERR_STATE) ? CHORUS_ERR_STATE : CHORUS_ERR_TIMEOUT;
 }
 
-/* The same, of what follows from the number of the last exchange, which inside kernels all
- * lanes have from one. */
+/* The same for a status that follows from the number of the last exchange; inside kernels one
+ * lane has given that number to all. */
 CH_FN chorus_status ch_agree_on(const struct ch_coll *c, chorus_status st, struct ch_lanes g)
 {
     if (c->is_known == 0) return ch_agree(st, g);
@@ -153,7 +155,7 @@ CH_FN chorus_status ch_agree_on(const struct ch_coll *c, chorus_status st, struc
     return st;
 }
 
-/* All lanes: what any PE was given by ch_put is there, and the sources may change. */
+/* All lanes: the puts of ch_put have arrived at all PEs, and their sources may change. */
 CH_FN chorus_status ch_flush(const struct ch_coll *c, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
@@ -173,7 +175,7 @@ CH_FN chorus_status ch_flush_lent(const struct ch_coll *c, size_t bytes, struct 
     return ch_flush(c, g);
 }
 
-/* All lanes: go on once `peer` has told `least`. */
+/* All lanes: wait until the word of `peer` on this PE is at least `least`. */
 CH_FN chorus_status ch_hear(const struct ch_coll *c, uint32_t peer, uint32_t word,
                             uint64_t least, struct ch_lanes g)
 {
@@ -191,15 +193,16 @@ CH_FN chorus_status ch_hear_all(const struct ch_coll *c, uint32_t word, uint64_t
     return ch_agree(st, g);
 }
 
-/* Is the j-th PE that is `span` apart one of a round of dissemination? */
+/* Does the PE at distance j * span take part in a round of dissemination? */
 CH_FN int ch_is_target(const struct ch_coll *c, uint32_t span, uint32_t j)
 {
     return j < c->radix && (uint64_t)j * span < c->n;
 }
 
 /*
- * All PEs have told `value`, by way of others, once this returns: a dissemination of the call's
- * radix. What any lane of a PE did before is visible to all, if the sense says so.
+ * A dissemination with the call's radix: when it returns, all PEs have announced `value`,
+ * directly or through others. Earlier stores of any lane of a PE are visible to all PEs if
+ * sense is CH_DATA.
  */
 CH_FN chorus_status ch_disseminate(const struct ch_coll *c, uint32_t word, uint64_t value,
                                    enum ch_sense sense, struct ch_lanes g)
@@ -218,12 +221,12 @@ CH_FN chorus_status ch_disseminate(const struct ch_coll *c, uint32_t word, uint6
     return CHORUS_OK;
 }
 
-/* Where a combination is stored: in this PE's dst, or at the same place on every PE. */
+/* Where a combination is stored: in this PE's dst, or at the same address on every PE. */
 enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
 
 /*
- * dst = src of PE 0 op src of PE 1 ..., read where they lie: `src` is this PE's address of the
- * vector, and every PE of the team is a source, in PE order.
+ * dst = src of PE 0 op src of PE 1 ..., loaded from the memory of the PEs: `src` is this PE's
+ * address of the symmetric vector, and every PE of the team is a source, in PE order.
  */
 CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                           enum ch_reach_of to, struct ch_lanes g)
