@@ -138,7 +138,7 @@ START_TEST(amo__all_pes_at_once__none_lost)
 }
 END_TEST
 
-/* A sleeper at its door is woken by whoever stores to its GPU. */
+/* A PE that sleeps on its doorbell is woken by a peer that stores to its GPU. */
 static void wake(struct ch_boot *boot)
 {
     struct side s;

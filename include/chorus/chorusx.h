@@ -304,11 +304,12 @@ CHORUS_API int chorusx_buffer_unregister_symmetric(void *object);
  * Collective: every PE of the job, in the same order of such calls and of allocations.
  * Threads:    as of chorusx_buffer_register_symmetric; nor is a collective under way.
  * Ordering:   a barrier over the job on return, and on entry of the call that gives it back.
- * Errors:     on all PEs alike: ERR_ARG for what is not whole pages, is in the heap or
- * registered already; ERR_NOMEM where the heap is full; ERR_SYSTEM where the pages cannot be
- *             mapped again; ERR_UNSUPPORTED where the heap is on GPUs. ERR_ARG for an address
- * that was not registered. Nothing has changed then. Source:     NVSHMEM,
- * nvshmemx_buffer_register, which is for the calling PE alone. Since:      0.1
+ * Errors:     on all PEs alike, and nothing has changed: ERR_ARG for memory that is not whole
+ *             pages, is in the heap, or is registered already, and for an address that was not
+ *             registered; ERR_NOMEM if the heap is full; ERR_SYSTEM if the pages cannot be
+ *             mapped again; ERR_UNSUPPORTED if the heap is on GPUs.
+ * Source:     NVSHMEM, nvshmemx_buffer_register, which registers for the calling PE only.
+ * Since:      0.1
  */
 CHORUS_API int chorusx_buffer_register(void *addr, size_t bytes);
 CHORUS_API int chorusx_buffer_unregister(void *addr);

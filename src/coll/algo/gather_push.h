@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gather in messages: every PE sends its block to the root through sync memory, in packets, or as
- * plain data by the name exchange.
+ * gather in messages: every PE sends its block to the root through sync memory, in packets, or
+ * as plain data by the name exchange.
  *
  *   needs    put
  *   steps    1
