@@ -42,10 +42,10 @@ static void choose_congestion(int fd)
 }
 
 /*
- * The kernel begins with buffers of some tens of KiB and enlarges them as data flows. Until
- * then the rest of a longer message waits for its PE, which may not be running where PEs share
- * cores. A size that is set ends the enlarging, unless the kernel can be told to go on (Linux
- * 5.16); where it cannot, its sizes stay.
+ * The kernel starts a connection with buffers of some tens of KiB and enlarges them as data
+ * flows. Until then, the end of a longer message stays in the sender until its PE runs again,
+ * which takes long where PEs share cores. Setting a size stops the kernel from enlarging the
+ * buffer, unless SO_BUF_LOCK (Linux 5.16) allows it again; older kernels keep their own sizes.
  */
 static void enlarge_buffers(int fd)
 {
