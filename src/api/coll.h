@@ -33,8 +33,8 @@ CH_MUST_CHECK chorus_status ch_check_call(const struct ch_context *context,
                                           const struct ch_args *args,
                                           const struct ch_team *team, uint32_t *facts_out);
 
-/* Buffers of the call that lie in memory of chorusx_buffer_register get their symmetric address;
- * not those of collectives whose dest differs in length between PEs. */
+/* Buffers of the call that are in memory of chorusx_buffer_register get their symmetric
+ * address; not those of collectives whose dest differs in length between PEs. */
 void ch_check_named(const struct ch_context *context, const struct ch_team *team,
                     chorusx_call *call);
 
