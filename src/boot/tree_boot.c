@@ -173,7 +173,8 @@ static chorus_status tree_exchange(struct ch_boot *base, const void *blob, size_
     if (bytes > CH_TREE_BLOB_MAX)
         return CH_FAIL(CHORUS_ERR_ARG, "exchange at start: %zu bytes given; at most %d go",
                        bytes, CH_TREE_BLOB_MAX);
-    if (fd >= 0 && boot->agent != NULL) boot->agent->ops->show(boot->agent, fd);
+    if (fd >= 0 && boot->agent != NULL && boot->agent->ops->show != NULL)
+        boot->agent->ops->show(boot->agent, fd);
     if (fd >= 0 && boot->local == NULL) CH_TRY(ch_local_open(base, &boot->local));
     CH_TRY(exchange_blobs(boot, blob, bytes, fd >= 0, blobs_out, deadline_ns));
     if (fd < 0) return CHORUS_OK;
