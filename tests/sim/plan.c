@@ -185,8 +185,12 @@ static void list_blocks(struct plan_call *call, uint32_t n)
         call->source_offsets[pe] = pe * call->count;
         call->dest_offsets[pe] = (n - 1 - pe) * call->count;
         for (uint32_t peer = 0; peer < n; peer++) {
-            call->source_counts[pe][peer] = ref_block(call->count, pe, peer);
-            call->dest_counts[pe][peer] = ref_block(call->count, peer, pe);
+            const uint32_t kind = (pe + peer) % 3; /* the smaller of the two counts is moved */
+
+            call->source_counts[pe][peer] =
+                kind == 1 ? call->count : ref_block(call->count, pe, peer);
+            call->dest_counts[pe][peer] =
+                kind == 2 ? call->count : ref_block(call->count, peer, pe);
         }
     }
 }
@@ -413,7 +417,7 @@ static size_t most_sent(const struct plan *plan, const struct plan_call *call)
         size_t sent = 0;
 
         for (uint32_t peer = 0; peer < plan->n; peer++)
-            if (peer != pe) sent += call->source_counts[pe][peer];
+            if (peer != pe) sent += ref_block(call->count, pe, peer);
         if (sent > most) most = sent;
     }
     return most * ch_type_bytes[call->type];

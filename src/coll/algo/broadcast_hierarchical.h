@@ -45,6 +45,7 @@ CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size
 
 CH_FN chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
+    const struct ch_coll rail = ch_on_rail(c);
     const size_t bytes = ch_bytes(c);
     chorus_status st = CHORUS_OK;
 
@@ -52,7 +53,7 @@ CH_FN chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch
         part = ch_part(c, CH_CELL_simple, at);
         st = ch_broadcast_levels(c, at, part / c->elem_bytes, g);
     }
-    return st == CHORUS_OK ? ch_flush_lent(c, bytes, g) : st;
+    return st == CHORUS_OK ? ch_flush_lent(&rail, bytes, g) : st;
 }
 
 #endif /* CH_BROADCAST_HIERARCHICAL_H */
