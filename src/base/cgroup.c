@@ -90,7 +90,7 @@ bool ch_cgroup_find(const char *root, const char *controller, struct ch_cgroup *
     char path[LINE_BYTES];
     const char *below = path;
     struct mount mount;
-    int bytes;
+    int bytes, below_bytes;
 
     if (!find_path(root, controller, path, &out->is_v1) ||
         !find_mount(root, controller, out->is_v1, &mount))
@@ -103,8 +103,10 @@ bool ch_cgroup_find(const char *root, const char *controller, struct ch_cgroup *
     bytes = snprintf(out->folder, sizeof(out->folder), "%s%s", root, mount.where);
     if (bytes < 0 || (size_t)bytes >= sizeof(out->folder)) return false;
     out->top_bytes = (size_t)bytes;
-    (void)snprintf(out->folder + bytes, sizeof(out->folder) - (size_t)bytes, "%s", below);
-    if (access(out->folder, F_OK) != 0) out->folder[bytes] = '\0';
+    below_bytes =
+        snprintf(out->folder + bytes, sizeof(out->folder) - (size_t)bytes, "%s", below);
+    if ((size_t)(bytes + below_bytes) >= sizeof(out->folder) || access(out->folder, F_OK) != 0)
+        out->folder[bytes] = '\0';
     return true;
 }
 

@@ -136,27 +136,32 @@ static chorus_status refuse(struct ch_team *team, const char *function,
     return ch_team_differ(team, function, two);
 }
 
+/* What a PE says of its call in an exchange. */
+struct said {
+    uint64_t what, count;
+};
+
 /* All PEs find the same. */
 static chorus_status check_by_mail(struct ch_team *team, const char *function,
                                    const struct ch_doing *doing)
 {
     const struct ch_voters voters = ch_team_voters(team);
-    const uint64_t mine[2] = {ch_doing_pack(doing), doing->count};
+    const struct said mine = {ch_doing_pack(doing), doing->count};
     struct ch_two two = {.pes = {team->me}, .calls = {*doing}};
-    uint64_t(*const all)[2] = calloc(team->n, sizeof(*all));
+    struct said *all = calloc(team->n, sizeof(*all));
     chorus_status status;
     uint32_t k = 1;
 
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", team->n);
-    status = voters.exchange(voters.self, mine, sizeof(mine), all);
-    while (k < team->n && memcmp(all[(team->me + k) % team->n], mine, sizeof(mine)) == 0)
+    status = voters.exchange(voters.self, &mine, sizeof(mine), all);
+    while (k < team->n && memcmp(&all[(team->me + k) % team->n], &mine, sizeof(mine)) == 0)
         k++;
     if (status == CHORUS_OK && k < team->n) {
         two.pes[1] = (team->me + k) % team->n;
-        two.calls[1] = ch_doing_unpack(all[two.pes[1]][0]);
+        two.calls[1] = ch_doing_unpack(all[two.pes[1]].what);
         two.calls[1].team = team->number;
         two.calls[1].number = doing->number;
-        two.calls[1].count = all[two.pes[1]][1];
+        two.calls[1].count = all[two.pes[1]].count;
         __atomic_store_n(&team->check->refused, key_of(doing), __ATOMIC_RELEASE);
         status = refuse(team, function, &two);
     }

@@ -186,8 +186,9 @@ CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
     status = call->ctas == 1 ? run_cta(call, whole, 0, &late_peer)
                              : run_ctas(call, crew, &late_peer);
     if (status == CHORUS_OK) return CHORUS_OK;
+    status = describe(call, status, late_peer);
     __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
-    return describe(call, status, late_peer);
+    return status;
 }
 
 chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch_crew *crew)
