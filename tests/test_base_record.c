@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The record of a PE's last calls: what readers find in it, also while it is written. */
+#include "base/record.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALLS = 3000, TEAMS = 7, CALLS_AT_ONCE = 200000 };
+
+static struct ch_record record;
+
+static void empty_record(void)
+{
+    memset(&record, 0, sizeof(record));
+    ch_record_init(&record, 1, 4);
+}
+
+/* The call that index i is in these tests: nothing of it is like another's in reach. */
+static struct ch_doing call_of(uint64_t i)
+{
+    return (struct ch_doing){.what = CHORUS_COLL_broadcast,
+                             .type = CHORUS_TYPE_f32,
+                             .root = (int32_t)(i & 0xffff),
+                             .team = (uint32_t)(i % TEAMS),
+                             .number = i,
+                             .count = i * 3};
+}
+
+static uint64_t begin(uint64_t i)
+{
+    const struct ch_doing call = call_of(i);
+
+    return ch_record_begin(&record, &call, true, CH_ENTRY_RUNNING);
+}
+
+static bool is_call(const struct ch_called *called, uint64_t i)
+{
+    const struct ch_doing call = call_of(i);
+
+    return called->index == i && called->doing.what == call.what &&
+           called->doing.type == call.type && called->doing.root == call.root &&
+           called->doing.team == call.team && called->doing.number == call.number &&
+           called->doing.count == call.count;
+}
+
+START_TEST(read__any_call__the_last_ones_alone)
+{
+    struct ch_called called;
+
+    empty_record();
+    ck_assert(!ch_record_read(&record, 0, &called));
+    ck_assert(!ch_record_latest(&record, &called));
+    for (uint64_t i = 1; i <= CALLS; i++)
+        ck_assert_uint_eq(begin(i), i);
+    for (uint64_t i = 0; i <= CALLS + 1; i++) {
+        const bool is_kept = i > CALLS - CH_RECORD_ENTRIES && i <= CALLS;
+
+        ck_assert_int_eq(ch_record_read(&record, i, &called), is_kept);
+        if (is_kept) ck_assert(is_call(&called, i));
+    }
+}
+END_TEST
+
+START_TEST(find__a_team_and_a_number__gives_that_call)
+{
+    struct ch_doing other = {.what = CH_DOING_malloc, .team = 3, .number = 10, .count = 77};
+    struct ch_called called;
+
+    empty_record();
+    for (uint64_t i = 1; i <= 20; i++)
+        (void)begin(i);
+    (void)ch_record_begin(&record, &other, true, CH_ENTRY_RUNNING);
+    ck_assert(ch_record_find(&record, 3, 10, true, &called) && is_call(&called, 10));
+    ck_assert(ch_record_find(&record, 3, 10, false, &called) && called.doing.count == 77);
+    ck_assert(!ch_record_find(&record, 4, 10, true, &called)); /* another team's */
+    ck_assert(!ch_record_find(&record, 3, 9, false, &called));
+}
+END_TEST
+
+START_TEST(latest__a_call_that_runs__comes_before_later_ones)
+{
+    struct ch_called called;
+
+    empty_record();
+    for (uint64_t i = 1; i <= 5; i++)
+        (void)begin(i);
+    for (uint64_t i = 1; i <= 5; i++)
+        if (i != 3) ch_record_mark(&record, i, CH_ENTRY_ENDED);
+    ck_assert(ch_record_latest(&record, &called) && is_call(&called, 3));
+    ch_record_mark(&record, 3, CH_ENTRY_FAILED);
+    ck_assert(ch_record_latest(&record, &called) && is_call(&called, 5));
+    ck_assert_int_eq(called.state, CH_ENTRY_ENDED);
+}
+END_TEST
+
+START_TEST(agrees__calls_that_differ_in_one_thing__as_all_pes_see_them)
+{
+    const struct ch_doing reduce = {.what = CHORUS_COLL_reduce,
+                                    .type = CHORUS_TYPE_f32,
+                                    .op = CHORUS_OP_sum,
+                                    .algo = 4,
+                                    .count = 64};
+    const struct ch_doing collect = {.what = CHORUS_COLL_collect, .count = 64};
+    struct ch_doing one = reduce, uneven = collect, read;
+
+    ck_assert(ch_doing_agrees(&reduce, &one));
+    one.is_on_stream = 1;
+    ck_assert(ch_doing_agrees(&reduce, &one));
+    uneven.count = 65;
+    ck_assert(ch_doing_agrees(&collect, &uneven));
+#define DIFFERS(field, value) \
+    one = reduce;             \
+    one.field = value;        \
+    ck_assert_msg(!ch_doing_agrees(&reduce, &one), #field)
+    DIFFERS(what, CHORUS_COLL_reducescatter);
+    DIFFERS(type, CHORUS_TYPE_f64);
+    DIFFERS(op, CHORUS_OP_max);
+    DIFFERS(algo, 5);
+    DIFFERS(is_in_place, 1);
+    DIFFERS(is_in_kernel, 1);
+    DIFFERS(root, 1);
+    DIFFERS(count, 65);
+#undef DIFFERS
+    one = reduce;
+    one.root = 1; /* which a reduce does not have */
+    read = ch_doing_unpack(ch_doing_pack(&one));
+    read.count = 64;
+    ck_assert(ch_doing_agrees(&reduce, &read));
+}
+END_TEST
+
+static void *write_calls(void *unused)
+{
+    for (uint64_t i = 1; i <= CALLS_AT_ONCE; i++) {
+        (void)begin(i);
+        ch_record_mark(&record, i, CH_ENTRY_ENDED);
+    }
+    return unused;
+}
+
+/* The reader looks where the writer is about to write. */
+START_TEST(read__while_it_is_written__no_call_is_mixed_with_another)
+{
+    struct ch_called called;
+    uint64_t n, n_read = 0;
+    pthread_t writer;
+
+    empty_record();
+    ck_assert_int_eq(pthread_create(&writer, NULL, write_calls, NULL), 0);
+    do {
+        n = __atomic_load_n(&record.n, __ATOMIC_RELAXED);
+        for (uint64_t i = n; i != 0 && i + 8 > n; i--) {
+            const uint64_t oldest = i > CH_RECORD_ENTRIES ? i - CH_RECORD_ENTRIES + 1 : i;
+
+            if (!ch_record_read(&record, oldest, &called)) continue;
+            ck_assert(is_call(&called, oldest));
+            n_read++;
+        }
+    } while (n < CALLS_AT_ONCE);
+    ck_assert_int_eq(pthread_join(writer, NULL), 0);
+    ck_assert_uint_gt(n_read, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("base record");
+    TCase *tcase = tcase_create("record");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+
+    tcase_add_test(tcase, read__any_call__the_last_ones_alone);
+    tcase_add_test(tcase, find__a_team_and_a_number__gives_that_call);
+    tcase_add_test(tcase, latest__a_call_that_runs__comes_before_later_ones);
+    tcase_add_test(tcase, agrees__calls_that_differ_in_one_thing__as_all_pes_see_them);
+    tcase_add_test(tcase, read__while_it_is_written__no_call_is_mixed_with_another);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
