@@ -127,11 +127,10 @@ static chorus_status return_buffer(const char *function, const void *at, bool is
     struct ch_buffer **where, *buffer;
 
     CH_TRY(ch_context_require(function, &context));
-    for (where = &context->buffers; *where != NULL; where = &(*where)->next)
-        if ((*where)->is_named == is_named &&
-            (is_named ? (*where)->addr : (*where)->object) == at)
+    where = &context->buffers;
+    for (buffer = *where; buffer != NULL; where = &buffer->next, buffer = *where)
+        if (buffer->is_named == is_named && (is_named ? buffer->addr : buffer->object) == at)
             break;
-    buffer = *where;
     if (buffer == NULL)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: %p is not registered, or was given back", function,
                        at);

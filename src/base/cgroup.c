@@ -105,7 +105,7 @@ bool ch_cgroup_find(const char *root, const char *controller, struct ch_cgroup *
     out->top_bytes = (size_t)bytes;
     below_bytes =
         snprintf(out->folder + bytes, sizeof(out->folder) - (size_t)bytes, "%s", below);
-    if ((size_t)(bytes + below_bytes) >= sizeof(out->folder) || access(out->folder, F_OK) != 0)
+    if (bytes + below_bytes >= (int)sizeof(out->folder) || access(out->folder, F_OK) != 0)
         out->folder[bytes] = '\0';
     return true;
 }
