@@ -91,9 +91,6 @@ MUTANTS = [
            CHECK, "pes", "chorusx_team_status"),
     Mutant("the wrong PE is named", "team/check.c", "out->pes[n] = pe;", "out->pes[n] = team->me;",
            CHECK, "pes", "is_told"),
-    Mutant("a call is compared with the one before it", "team/check.c",
-           "if (__atomic_load_n(&theirs->key, __ATOMIC_ACQUIRE) != key) return false;", "",
-           CHECK, "pes", "calls__that_"),
 ]
 
 
