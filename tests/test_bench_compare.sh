@@ -5,6 +5,7 @@ set -u
 compare=$1 build=$2
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
+export OMPI_MCA_orte_tmpdir_base="$folder" # see test_boot_ways.sh
 cd "$folder" || exit 1
 
 fail() {

@@ -10,7 +10,12 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 case $way in
 mpirun)
     command -v mpirun >/dev/null || { echo "no mpirun here"; exit 77; }
-    exec timeout 100 mpirun --oversubscribe -n "$n" "$@"
+    # Of its own, since one that ends takes away the folder that another is about to use.
+    OMPI_MCA_orte_tmpdir_base=$(mktemp -d) || exit 2
+    export OMPI_MCA_orte_tmpdir_base
+    trap 'rm -rf "$OMPI_MCA_orte_tmpdir_base"' EXIT
+    timeout 100 mpirun --oversubscribe -n "$n" "$@"
+    exit
     ;;
 torchrun)
     # Ports of different runs at one time differ with the shell's own number.

@@ -7,18 +7,17 @@
 As ../mutants/mutants.py: each mutant is a launcher, or a program with the library in it, of which
 one source has one mistake. Runs with the fault must fail and must say why in the words given.
 """
-import concurrent.futures
 import dataclasses
+import functools
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mutants"))
 import built  # pylint: disable=wrong-import-position
+from judge import TOP, judge  # pylint: disable=wrong-import-position
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 LAUNCHER, PROGRAM = "tools/chorusrun", "tests/faults/faults_pe"
 SEEDS = 4
 GIVE_UP_S = 4.5  # more than a run of these faults may take
@@ -60,14 +59,10 @@ MUTANTS = [
 ]
 
 
-def survives(build, place, mutant):
+def survives(build, mutant, text, place):
     """Why the mutant is alive, or nothing."""
-    text = (TOP / mutant.file).read_text()
-    if text.count(mutant.old) != 1:
-        return f"{mutant.file} has {text.count(mutant.old)} places with: {mutant.old}"
-    place.mkdir(parents=True)
     source = place / pathlib.Path(mutant.file).name
-    source.write_text(text.replace(mutant.old, mutant.new))
+    source.write_text(text)
     programs = {LAUNCHER: build / LAUNCHER, PROGRAM: build / PROGRAM}
     target = LAUNCHER if mutant.file.startswith("tools/") else PROGRAM
     programs[target] = place / pathlib.Path(target).name
@@ -84,16 +79,8 @@ def survives(build, place, mutant):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    top = build / "tests/faults/mutants"
-    shutil.rmtree(top, ignore_errors=True)
-    places = [top / str(i) for i in range(len(MUTANTS))]
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # most of the time they hang
-        outcomes = pool.map(lambda m, p: survives(build, p, m), MUTANTS, places)
-        for mutant, wrong in zip(MUTANTS, outcomes):
-            print(f"{'ALIVE' if wrong else 'killed'}  {mutant.name}{': ' if wrong else ''}{wrong}")
-            failed += bool(wrong)
-    return 1 if failed else 0
+    return judge(MUTANTS, build / "tests/faults/mutants",
+                 functools.partial(survives, build), 4)  # most of the time they hang
 
 
 if __name__ == "__main__":

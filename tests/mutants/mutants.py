@@ -13,7 +13,6 @@ algorithm's own body (tests/sim/instance.c) test_sim_coll must fail and must say
 given. The test fails for a mutant that survives, that is killed for another reason, or whose
 place in the sources is no longer found.
 """
-import concurrent.futures
 import dataclasses
 import pathlib
 import re
@@ -21,7 +20,8 @@ import shutil
 import subprocess
 import sys
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+from judge import TOP, judge
+
 # It takes longer to compile an algorithm than to run it until it fails.
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DCH_SIM", "-O0", "-w"]
 BODY = """#include "sim/instance.h"
@@ -720,12 +720,9 @@ class Bench:
                         str(self.library), "-lm", "-o", str(program)], check=True)
         return program
 
-    def try_mutant(self, mutant, place):
+    def try_mutant(self, mutant, text, place):
         """What is wrong with the mutant's death, or nothing."""
-        text = (TOP / mutant.file).read_text()
-        if text.count(mutant.old) != 1:
-            return f"{mutant.file} has {text.count(mutant.old)} places with: {mutant.old}"
-        program = self.program(mutant, text.replace(mutant.old, mutant.new), place)
+        program = self.program(mutant, text, place)
         result = subprocess.run([str(program), "--algo", mutant.algo, "--pes", str(mutant.pes),
                                  "--seeds", str(SEEDS)], capture_output=True, text=True,
                                 timeout=120)
@@ -739,13 +736,7 @@ class Bench:
 def main():
     folder, all_h, library = map(pathlib.Path, sys.argv[1:4])
     bench = Bench(folder, all_h, library, sys.argv[4:])
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        places = [folder / str(i) for i in range(len(MUTANTS))]
-        for mutant, wrong in zip(MUTANTS, pool.map(bench.try_mutant, MUTANTS, places)):
-            print(f"{'ALIVE' if wrong else 'killed'}  {mutant.name}{': ' if wrong else ''}{wrong}")
-            failed += bool(wrong)
-    return 1 if failed else 0
+    return judge(MUTANTS, folder / "places", bench.try_mutant, 2)
 
 
 if __name__ == "__main__":

@@ -8,18 +8,17 @@ could have?
 As mutants.py: each mutant is a test with the library in it, of which one source has one mistake.
 The test must fail and must say why in the words given; one that hangs is killed for another reason.
 """
-import concurrent.futures
 import dataclasses
+import functools
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
 import built
+from judge import judge
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 TREE, HOSTILE = "tests/test_boot_tree", "tests/test_boot_hostile"
 RECORD, CHECK = "tests/test_base_record", "tests/test_coll_check_inside"
 
@@ -27,7 +26,7 @@ RECORD, CHECK = "tests/test_base_record", "tests/test_coll_check_inside"
 @dataclasses.dataclass
 class Mutant:
     name: str
-    file: str  # in src
+    file: str
     old: str
     new: str
     test: str
@@ -36,76 +35,72 @@ class Mutant:
 
 
 MUTANTS = [
-    Mutant("a hello's MAC is not looked at", "boot/tree_message.c",
+    Mutant("a hello's MAC is not looked at", "src/boot/tree_message.c",
            "hello->magic == CH_TREE_MAGIC && sodium_memcmp(mac, hello->mac, sizeof(mac)) == 0 &&",
            "hello->magic == CH_TREE_MAGIC &&", TREE, "handshake", "ch_tree_hello_check.*other"),
-    Mutant("a recorded hello serves again", "boot/tree_message.c",
+    Mutant("a recorded hello serves again", "src/boot/tree_message.c",
            "(void)crypto_generichash_update(&state, challenge->nonce, sizeof(challenge->nonce));", "",
            TREE, "handshake", "ch_tree_hello_check.*other"),
-    Mutant("an answer may be for another hello", "boot/tree_message.c",
+    Mutant("an answer may be for another hello", "src/boot/tree_message.c",
            "if (nonce != NULL) (void)crypto_generichash_update(&state, nonce, CH_TREE_NONCE_BYTES);", "",
            TREE, "handshake", "ch_tree_answer_check.*bad"),
-    Mutant("versions are not compared", "boot/tree_message.c",
+    Mutant("versions are not compared", "src/boot/tree_message.c",
            "hello->version_minor != CHORUS_MINOR_VERSION", "0", TREE, "handshake", "ch_tree_hello_fits"),
-    Mutant("a PE has no number of the job", "boot/tree_message.c", "hello->n == n && hello->pe < n", "hello->n == n",
+    Mutant("a PE has no number of the job", "src/boot/tree_message.c", "hello->n == n && hello->pe < n", "hello->n == n",
            TREE, "handshake", "ch_tree_hello_fits"),
-    Mutant("a message is as long as it says", "boot/tree_message.c",
+    Mutant("a message is as long as it says", "src/boot/tree_message.c",
            "return head->pe < n && head->bytes <= CH_TREE_BLOB_MAX;", "return head->pe < n;",
            TREE, "handshake", "ch_tree_head_check"),
-    Mutant("parts lie in another order", "boot/tree_round.c", "memcpy(all + pe * bytes,",
+    Mutant("parts lie in another order", "src/boot/tree_round.c", "memcpy(all + pe * bytes,",
            "memcpy(all + (tree->terms.n - 1 - pe) * bytes,", TREE, "exchange", "on a PE"),
-    Mutant("parts of unlike bytes are put together", "boot/tree_round.c",
+    Mutant("parts of unlike bytes are put together", "src/boot/tree_round.c",
            "if (part->bytes == first->bytes && part->code == first->code) continue;", "continue;",
            TREE, "told", "on a PE|signal"),
-    Mutant("connections with a wrong secret are not counted", "boot/tree_accept.c", "tree->n_refused++;", "",
+    Mutant("connections with a wrong secret are not counted", "src/boot/tree_accept.c", "tree->n_refused++;", "",
            TREE, "told", "never joined\""),
-    Mutant("whoever knows no secret gets in", "boot/tree_accept.c",
+    Mutant("whoever knows no secret gets in", "src/boot/tree_accept.c",
            "if (!ch_tree_hello_check(&s->hello, tree->terms.secret, &s->challenge)) {", "if (0) {",
            HOSTILE, "kinds", "kind 5 stays"),
-    Mutant("strangers that say nothing stay", "boot/tree_accept.c",
+    Mutant("strangers that say nothing stay", "src/boot/tree_accept.c",
            "if (now - tree->strangers[i].since_ns > most_ns) drop(&tree->strangers[i]);", ";",
            HOSTILE, "kinds", "kind 2 stays"),
-    Mutant("strangers have no time to say hello", "boot/tree_accept.c",
+    Mutant("strangers have no time to say hello", "src/boot/tree_accept.c",
            "tree->terms.hello_ns != 0 ? tree->terms.hello_ns : CH_TREE_STRANGER_NS;", "CH_NS_PER_MS;",
            HOSTILE, "kinds", "is_closed_by_root"),
-    Mutant("a call of another team is found", "base/record.c", "out->doing.team == team && ", "",
+    Mutant("a call of another team is found", "src/base/record.c", "out->doing.team == team && ", "",
            RECORD, "record", "find__a_team"),
-    Mutant("an allocation is taken for a collective", "base/record.c",
+    Mutant("an allocation is taken for a collective", "src/base/record.c",
            "out->doing.number == number &&\n            ch_doing_is_collective(&out->doing) == is_collective)",
            "out->doing.number == number)", RECORD, "record", "find__a_team"),
-    Mutant("a call that runs is passed over", "base/record.c",
+    Mutant("a call that runs is passed over", "src/base/record.c",
            "if (ch_called_is_running(out)) return true;", "", RECORD, "record", "latest__a_call"),
-    Mutant("counts are not compared", "base/record.c", "(a->count == b->count ||", "(a->count != b->count + 1000 ||",
+    Mutant("counts are not compared", "src/base/record.c", "(a->count == b->count ||", "(a->count != b->count + 1000 ||",
            RECORD, "record", "agrees__calls.*count"),
-    Mutant("a root is compared where there is none", "base/record.c",
+    Mutant("a root is compared where there is none", "src/base/record.c",
            ".root = has_root ? (int32_t)(uint32_t)(what >> CH_CALL_ROOT_AT) : 0,",
            ".root = (int32_t)(uint32_t)(what >> CH_CALL_ROOT_AT),", RECORD, "record", "agrees__calls"),
-    Mutant("PEs that wait are not told of a difference", "team/check.c",
+    Mutant("PEs that wait are not told of a difference", "src/team/check.c",
            "__atomic_store_n(&check->refused, key, __ATOMIC_RELEASE);\n        ch_door_wake", "ch_door_wake",
            CHECK, "pes", "CHORUS_ERR_ARG"),
-    Mutant("collectives and other calls are counted together", "team/check.c",
+    Mutant("collectives and other calls are counted together", "src/team/check.c",
            "return d->number << 1 | ch_doing_is_collective(d);", "return d->number << 1;",
            CHECK, "pes", "calls__that_"),
-    Mutant("a refused team goes on", "team/check.c",
+    Mutant("a refused team goes on", "src/team/check.c",
            "__atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);", "",
            CHECK, "pes", "chorusx_team_status"),
-    Mutant("the wrong PE is named", "team/check.c", "out->pes[n] = pe;", "out->pes[n] = team->me;",
+    Mutant("the wrong PE is named", "src/team/check.c", "out->pes[n] = pe;", "out->pes[n] = team->me;",
            CHECK, "pes", "is_told"),
 ]
 
 
-def survives(build, place, mutant):
+def survives(build, mutant, text, place):
     """Why the mutant is alive, or nothing."""
-    file = "src/" + mutant.file
-    text = (TOP / file).read_text()
-    if text.count(mutant.old) != 1:
-        return f"{file} has {text.count(mutant.old)} places with: {mutant.old}"
-    place.mkdir(parents=True)
-    source, program = place / pathlib.Path(file).name, place / "test"
-    source.write_text(text.replace(mutant.old, mutant.new))
-    built.link(build, mutant.test, *built.compile_in_place_of(build, built.INSIDE, file, source), program)
+    source, program = place / pathlib.Path(mutant.file).name, place / "test"
+    source.write_text(text)
+    built.link(build, mutant.test, *built.compile_in_place_of(build, built.INSIDE, mutant.file, source), program)
     as_pes = [build / "tools/chorusrun", "-n", "3", "--timeout", "20", program, "pes"]
-    result = subprocess.run(as_pes if mutant.case == "pes" else [program], capture_output=True, text=True, timeout=100, check=False,
+    result = subprocess.run(as_pes if mutant.case == "pes" else [program], capture_output=True,
+                            text=True, timeout=100, check=False,
                             env={**os.environ, "CK_RUN_CASE": mutant.case, "CK_TIMEOUT_MULTIPLIER": "0.1",
                                  "CHORUS_CHECK": "1", "CHORUS_TIMEOUT": "2"})
     if result.returncode == 1 and re.search(mutant.says, result.stdout + result.stderr):
@@ -115,16 +110,8 @@ def survives(build, place, mutant):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    top = build / "tests/parts_mutants"
-    shutil.rmtree(top, ignore_errors=True)
-    places = [top / str(i) for i in range(len(MUTANTS))]
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # some wait most of the time
-        outcomes = pool.map(lambda m, p: survives(build, p, m), MUTANTS, places)
-        for mutant, wrong in zip(MUTANTS, outcomes):
-            print(f"{'ALIVE' if wrong else 'killed'}  {mutant.name}{': ' if wrong else ''}{wrong}")
-            failed += bool(wrong)
-    return 1 if failed else 0
+    return judge(MUTANTS, build / "tests/parts_mutants",
+                 functools.partial(survives, build), 4)  # some wait most of the time
 
 
 if __name__ == "__main__":

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs that try mutants share: which mutants are tried, their sources, what is printed."""
+import concurrent.futures
+import os
+import pathlib
+import shutil
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+SHARE = 3  # one mutant of so many is tried where CHORUS_MUTANTS is not "all"
+
+
+def judge(mutants, folder, attempt, at_once):
+    """Exit status: 1 if one of the mutants is alive, or if its place in the sources is not found.
+
+    A mutant has a name, a `file` of the sources, and in it a text `old` in whose place `new` stands.
+    attempt(mutant, text, place) says why a mutant is alive: `text` is its source, `place` a folder
+    of its own in `folder`. So many are tried at once. `./dev mutants` sets CHORUS_MUTANTS."""
+    shutil.rmtree(folder, ignore_errors=True)
+    is_all = os.environ.get("CHORUS_MUTANTS") == "all"
+
+    def outcome(numbered):
+        number, mutant = numbered
+        text = (TOP / mutant.file).read_text()
+        if text.count(mutant.old) != 1:
+            return f"{mutant.file} has {text.count(mutant.old)} places with: {mutant.old}"
+        if not is_all and number % SHARE != 0:
+            return None
+        place = folder / str(number)
+        place.mkdir(parents=True)
+        return attempt(mutant, text.replace(mutant.old, mutant.new), place)
+
+    alive = tried = 0
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for mutant, wrong in zip(mutants, pool.map(outcome, enumerate(mutants))):
+            if wrong is not None:
+                print(f"{'ALIVE' if wrong else 'killed'}  {mutant.name}{': ' if wrong else ''}{wrong}")
+                tried += 1
+                alive += bool(wrong)
+    print(f"{tried} of {len(mutants)} mutants tried, {alive} alive")
+    return 1 if alive else 0
