@@ -26,6 +26,8 @@
 #define CH_FN static __device__ __forceinline__
 #endif
 
+#define CH_ALL_MAPPED 1 /* as of coll.h: a GPU loads and stores every peer's memory */
+
 /* 1 where calls are made inside kernels (chorus_device.cuh): no kernel's begin and end stand
  * around them. What the program wrote before a call is released once, where the call begins,
  * and only if peers read it or write there (device_coll.cuh); every wait for a word is an

@@ -20,7 +20,7 @@
  * memory and all links work at once. The source must not change before ch_flush. */
 CH_FN void ch_store_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
 {
-    for (uint32_t k = 1; k < c->n && c->remotes != NULL; k++)
+    for (uint32_t k = 1; k < c->n && !ch_is_all_mapped(c); k++)
         if (!ch_is_mapped(c, ch_after(c, k)))
             ch_put(c, ch_after(c, k), dst, c->src + ch_after(c, k) * c->stride, ch_bytes(c), g);
     for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, ch_bytes(c), g); ch_batch_more(&b);

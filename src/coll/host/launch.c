@@ -116,7 +116,7 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     coll->reduce = &ch_reduce_table[asked->type][asked->op];
     coll->late_peer = late_peer;
     if (is_special(asked)) use_special(asked, &special, coll);
-    return ch_host_entries[call->algo->id](coll);
+    return (coll->remotes == NULL ? ch_host_mapped : ch_host_routed)[call->algo->id](coll);
 }
 
 /* Work of a crew. */

@@ -88,7 +88,7 @@ CH_FN void ch_sent(const struct ch_coll *c, uint32_t peer, char *memory, const c
  * Then it is lent: it must not change before ch_flush_lent. */
 CH_FN int ch_is_lent(const struct ch_coll *c, size_t bytes)
 {
-    return c->remotes != NULL && bytes >= CH_LENT_BYTES;
+    return !ch_is_all_mapped(c) && bytes >= CH_LENT_BYTES;
 }
 
 /* All lanes, not synchronised: put `bytes` at src into the peer's copy of the symmetric object
@@ -160,7 +160,7 @@ CH_FN chorus_status ch_flush(const struct ch_coll *c, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
-    if (c->remotes == NULL) return CHORUS_OK;
+    if (ch_is_all_mapped(c)) return CHORUS_OK;
     for (uint32_t k = 1; k < c->n && g.lane == 0 && st == CHORUS_OK; k++)
         if (!ch_is_mapped(c, ch_after(c, k)))
             st = ch_route_flush(c->remotes[ch_after(c, k)].route);
@@ -275,14 +275,14 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
 CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                         struct ch_lanes g)
 {
-    for (uint32_t k = 1; k < c->n && c->remotes != NULL; k++)
+    for (uint32_t k = 1; k < c->n && !ch_is_all_mapped(c); k++)
         if (!ch_is_mapped(c, ch_after(c, k))) ch_put(c, ch_after(c, k), dst, src, bytes, g);
     for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v;
 
         ch_value_load(&v, src, &b);
-        for (uint32_t k = c->remotes != NULL && dst == src; k < c->n; k++)
+        for (uint32_t k = !ch_is_all_mapped(c) && dst == src; k < c->n; k++)
             if (ch_is_mapped(c, ch_after(c, k)))
                 ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v, &b);
     }
