@@ -85,12 +85,16 @@ def empty(shape, dtype=torch.float32) -> Tensor:
     return torch.from_dlpack(_array.empty(shape, dtype))
 
 
+_is_traced = torch.compiler.is_dynamo_compiling
+_has_gradients = torch.is_grad_enabled
+_modes = torch._C._len_torch_dispatch_stack
+_has_transforms = torch._C._are_functorch_transforms_active
+
+
 def _is_plain(tensor):
     """Does nobody watch: the compiler, autograd, a mode or a transform of functions?"""
-    return (not torch.compiler.is_compiling() and type(tensor) is Tensor
-            and not (tensor.requires_grad and torch.is_grad_enabled()) and not tensor.is_neg()
-            and not torch._C._len_torch_dispatch_stack()
-            and not torch._C._are_functorch_transforms_active())
+    return (not _is_traced() and type(tensor) is Tensor and not tensor.is_neg()
+            and not (tensor.requires_grad and _has_gradients()) and not _modes() and not _has_transforms())
 
 
 def _operator(implementation):
@@ -156,7 +160,7 @@ def _(input, op="sum", group=""):
 def broadcast(input: Tensor, root: int = 0, group: str = "") -> Tensor:
     """The tensor of root, on every PE."""
     team, input = _team("broadcast", group)._handle, _plain(input)
-    return _direct.broadcast(team, torch.empty_like(input), input, input.numel(), root)
+    return _direct.move("broadcast", team, torch.empty_like(input), input, input.numel(), root)
 
 
 @broadcast.register_fake
