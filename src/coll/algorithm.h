@@ -103,7 +103,7 @@
     X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_put, 1, ch_forward_steps(n, k, m, p), ch_digits(n, k) * m, plain, never) \
     X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, engine, never) \
     X(alltoall, hierarchical, simple, ch_alltoall_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_bundle_steps(h, m, b, 1), ch_bundle_wire(h, m, 1), none, never) \
-    X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
+    X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_put, 0, c, (n - 1) * m, wide, never) \
     X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
     X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
     X(reduce, one_shot_pull, simple, ch_reduce_one_shot_pull, CH_NEED_map | CH_NEED_apart | CH_NEED_symmetric_source, 0, 1, (n - 1) * m, plain, never) \

@@ -3,10 +3,19 @@
 
 #include "device/runtime_cuda.h"
 
-/* Streams that are not made: null is the same as cudaStreamLegacy. */
+/* The number of a device's one legacy stream, which is not asked for at each call; those that
+ * CUDA gives out count from 0. */
+#define LEGACY_NUMBER UINT64_MAX
+
+static bool is_legacy(cudaStream_t stream)
+{
+    return stream == NULL || stream == cudaStreamLegacy;
+}
+
+/* Streams that are not made. */
 static bool is_default(cudaStream_t stream)
 {
-    return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+    return is_legacy(stream) || stream == cudaStreamPerThread;
 }
 
 /* The stream of the device that is current here. */
@@ -69,6 +78,10 @@ chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_tur
     CH_TRY(capture_of(device, stream, &turn_out->capture));
     turn_out->number = (uint64_t)(uintptr_t)stream + 1;
     if (turn_out->capture != 0) return CHORUS_OK;
+    if (is_legacy(stream)) {
+        turn_out->number = LEGACY_NUMBER;
+        return CHORUS_OK;
+    }
     if (!is_default(stream)) CH_TRY(check_device(device, stream));
     CH_TRY_CUDA(device, "asking a stream for its number", cudaStreamGetId(stream, &id));
     turn_out->number = (uint64_t)id + 1;

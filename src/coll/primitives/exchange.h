@@ -29,7 +29,8 @@ struct ch_gift {
     struct ch_batch batch; /* without bytes where the lane has nothing to give */
     int is_padded;         /* a constant: the first data_bytes from src on are data */
     size_t data_bytes;
-    int is_lent; /* plain data that must not change before ch_flush_lent */
+    int is_lent;   /* plain data that must not change before ch_flush_lent */
+    int is_stored; /* plain data that is in the slots already */
 };
 
 CH_FN void ch_gift_to(const struct ch_coll *c, enum ch_cell kind, struct ch_gift *gift)
@@ -57,6 +58,7 @@ CH_FN struct ch_gift ch_gift_of(const struct ch_coll *c, enum ch_cell kind, cons
     gift.is_padded = 0;
     gift.data_bytes = 0;
     gift.is_lent = 0;
+    gift.is_stored = 0;
     ch_gift_to(c, kind, &gift);
     return gift;
 }
@@ -142,7 +144,7 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
     if (kind != CH_CELL_simple && c->is_due) ch_gift_load(&v, gift);
     if (kind != CH_CELL_simple)
         ch_give_cells(c, kind, last, mark, &v, *gift);
-    else if (mark == 0)
+    else if (mark == 0 && !gift->is_stored)
         ch_give_plain(c, last, gift);
     st = ch_agree_on(c, ch_may_exchange(c, kind, last), g); /* all lanes have given */
     if (st != CHORUS_OK) return st;
@@ -201,16 +203,13 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64
     return ch_agree(st, g); /* all lanes have read the slots */
 }
 
-/* The same for plain data, which a word announces as a whole. */
+/* The same for plain data, which is here as a whole. */
 CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, char *dst,
                                     size_t step, const char *own, size_t bytes,
                                     struct ch_lanes g)
 {
     const struct ch_turns turns = ch_turns_of(c->n, g);
-    chorus_status st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
 
-    if (st == CHORUS_OK) st = ch_flush_lent(c, bytes, g);
-    if (st != CHORUS_OK) return st;
     for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {
         const struct ch_slot_pair from = ch_slots_of(c, CH_CELL_simple, c->me, pe);
 
@@ -220,7 +219,8 @@ CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, 
     return ch_agree(CHORUS_OK, g); /* all lanes have read the slots */
 }
 
-/* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. */
+/* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. Plain
+ * data is here. */
 CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kind,
                                        uint64_t exchange, char *dst, const char *own,
                                        size_t bytes, struct ch_lanes g)
@@ -229,12 +229,9 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kin
     chorus_status st = CHORUS_OK;
 
     if (kind == CH_CELL_simple) {
-        st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
-        if (st == CHORUS_OK) st = ch_flush_lent(c, bytes, g);
         sources.exchange = ch_later(exchange); /* addresses, too, are computed after the wait */
         sources.own = (const char *)(uintptr_t)ch_later((uintptr_t)own);
     }
-    if (st != CHORUS_OK) return st;
     ch_combine(c, kind, &sources, dst, bytes, g, &st);
     return ch_agree(st, g); /* all lanes have combined what was in the slots */
 }
@@ -248,23 +245,6 @@ struct ch_exchange {
     size_t dst_step;
 };
 
-/* The chunk at byte `at`, of which the gift is made. */
-CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind,
-                                      const struct ch_exchange *x, size_t at,
-                                      const struct ch_gift *gift, struct ch_lanes g)
-{
-    uint64_t exchange;
-    const chorus_status st = ch_give(c, kind, gift, &exchange, g);
-
-    if (st != CHORUS_OK) return st;
-    if (x->is_combined)
-        return ch_gather_combined(c, kind, exchange, c->dst + at, x->own + at, gift->bytes, g);
-    if (kind == CH_CELL_simple)
-        return ch_gather_plain(c, exchange, c->dst + at, x->dst_step, x->own + at, gift->bytes,
-                               g);
-    return ch_gather(c, kind, exchange, c->dst + at, x->dst_step, x->own + at, gift->bytes, g);
-}
-
 /* What the chunk at byte `at` is made of. */
 CH_FN struct ch_gift ch_exchange_gift(const struct ch_coll *c, enum ch_cell kind,
                                       const struct ch_exchange *x, size_t at, struct ch_lanes g)
@@ -276,23 +256,66 @@ CH_FN struct ch_gift ch_exchange_gift(const struct ch_coll *c, enum ch_cell kind
     return gift;
 }
 
+/*
+ * Wait for all PEs' plain data of the exchange, whose chunk at byte `at` *gift is. Whoever gave
+ * it has read the exchange before it, so the next chunk goes into the slots of that one: it is
+ * under way while this PE reads, and is announced once this PE has read.
+ */
+CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_exchange *x,
+                                      uint64_t exchange, size_t at, struct ch_gift *gift,
+                                      struct ch_lanes g)
+{
+    const size_t bytes = gift->bytes;
+    const chorus_status st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+
+    if (st != CHORUS_OK) return st;
+    if (at + bytes < ch_bytes(c)) {
+        *gift = ch_exchange_gift(c, CH_CELL_simple, x, at + bytes, g);
+        ch_give_plain(c, exchange, gift);
+        gift->is_stored = 1;
+    }
+    return ch_flush_lent(c, bytes, g);
+}
+
+/* The chunk at byte `at`, of which the gift is made, and then the next one's. */
+CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind,
+                                      const struct ch_exchange *x, size_t at,
+                                      struct ch_gift *gift, struct ch_lanes g)
+{
+    const size_t bytes = gift->bytes;
+    uint64_t exchange;
+    chorus_status st = ch_give(c, kind, gift, &exchange, g);
+
+    if (st == CHORUS_OK && kind == CH_CELL_simple)
+        st = ch_exchange_plain(c, x, exchange, at, gift, g);
+    if (st != CHORUS_OK) return st;
+    if (x->is_combined)
+        st = ch_gather_combined(c, kind, exchange, c->dst + at, x->own + at, bytes, g);
+    else if (kind == CH_CELL_simple)
+        st = ch_gather_plain(c, exchange, c->dst + at, x->dst_step, x->own + at, bytes, g);
+    else
+        st = ch_gather(c, kind, exchange, c->dst + at, x->dst_step, x->own + at, bytes, g);
+    if (kind != CH_CELL_simple && st == CHORUS_OK && at + bytes < ch_bytes(c))
+        *gift = ch_exchange_gift(c, kind, x, at + bytes, g);
+    return st;
+}
+
 /* All of a call, chunk by chunk. */
 CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
                                     struct ch_exchange x, struct ch_lanes g)
 {
-    const size_t bytes = ch_bytes(c);
     struct ch_gift gift = ch_exchange_gift(c, kind, &x, 0, g);
 
     ch_begin(c, (uintptr_t)gift.from | (uintptr_t)gift.to.even | gift.to.odd, &gift.batch);
-    if (bytes == 0)
-        return CHORUS_OK; /* an empty exchange would not show what others have read */
-    for (size_t at = 0;;) {
+    /* An empty exchange would not show what others have read. */
+    for (size_t at = 0; at < ch_bytes(c);) {
+        const size_t bytes = gift.bytes;
         const chorus_status st = ch_exchange_chunk(c, kind, &x, at, &gift, g);
 
-        at += gift.bytes;
-        if (st != CHORUS_OK || at >= bytes) return st;
-        gift = ch_exchange_gift(c, kind, &x, at, g);
+        if (st != CHORUS_OK) return st;
+        at += bytes;
     }
+    return CHORUS_OK;
 }
 
 #endif /* CH_EXCHANGE_H */
