@@ -189,3 +189,24 @@ def test_init__heap_on_gpus_without_any__says_so():
     status, said = run("import chorus; chorus.init(heap='cuda')")
     assert status == 1 and "chorus.init" not in said.splitlines()[-1], said
     assert "Error: " in said.splitlines()[-1] and "CUDA" in said, said
+
+
+def test_init__another_cuda_runtime_in_the_process__is_not_called(tmp_path):
+    """PyTorch brings one of its own version. Chorus has its runtime within, and exports none of it."""
+    source, other = tmp_path / "other.c", tmp_path / "libcudart.so"
+    calls = ("cudaGetDeviceCount", "cudaRuntimeGetVersion", "cudaDriverGetVersion", "cudaGetDevice",
+             "cudaGetDriverEntryPointByVersion", "cudaSetDevice", "cudaGetLastError")
+    source.write_text("#include <unistd.h>\n" + "".join(
+        f"int {call}(void) {{ _exit(7); }}\n" for call in calls))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(other), str(source)], check=True)
+    status, said = run(f"""
+import ctypes
+other = ctypes.CDLL({str(other)!r}, ctypes.RTLD_GLOBAL)
+import chorus
+from chorus._library import lib
+for call in {calls}:
+    assert not hasattr(lib, call), call
+chorus.init()
+print(chorus.reduce(chorus.full(2, 1, "int32")).tobytes().hex())
+""")
+    assert status == 0 and said.endswith("0100000001000000\n"), said
