@@ -135,6 +135,73 @@ static void order_main(struct ch_boot *boot)
     free(expected);
 }
 
+/* One round with a posted receive: the message for the slot, which may come behind another one,
+ * is of so many bytes or, in some rounds, shorter than what is wanted. */
+struct receive_round {
+    uint64_t round;
+    size_t bytes, wanted;
+    bool is_behind, is_early; /* the sender waits until the receive is posted */
+};
+
+enum { RECEIVE_DATA = 64, RECEIVE_OTHER = 3000, RECEIVE_SLOT = RECEIVE_DATA + RECEIVE_OTHER };
+
+static struct receive_round receive_round(uint64_t round)
+{
+    static const size_t sizes[] = {105, 1024, 8192, 16384, 16871, 16872, 16873, 40000, 3 * M};
+    const size_t bytes = sizes[round % (sizeof(sizes) / sizeof(sizes[0]))];
+    const struct receive_round r = {round, bytes, round % 5 == 0 ? bytes + 1 : bytes,
+                                    round % 3 == 0, round % 2 == 0};
+
+    return r;
+}
+
+static void receive_send(struct net_pe *pe, const struct receive_round *r, char *source)
+{
+    net_fill(source, r->bytes, r->round + pe->me);
+    if (r->is_early) net_pe_word(pe, word_of(pe, pe->me, 1), r->round);
+    if (r->is_behind)
+        ops->put(pe->net, CTX_A, pe->next, place(pe, pe->next, RECEIVE_DATA), source,
+                 r->bytes < RECEIVE_OTHER ? r->bytes : RECEIVE_OTHER);
+    ops->put(pe->net, CTX_A, pe->next, place(pe, pe->next, RECEIVE_SLOT), source, r->bytes);
+    ops->say(pe->net, CTX_A, pe->next, word_of(pe, pe->next, 0), r->round);
+}
+
+/* The whole message is where `received` says, and the one before it where it belongs. */
+static void receive_main(struct ch_boot *boot)
+{
+    char *source = malloc(4 * M), *expected = malloc(4 * M), *dst = malloc(4 * M);
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, RECEIVE_SLOT + 4 * M, 1);
+    for (uint64_t round = 1; round <= ROUNDS && ops->receive != NULL; round++) {
+        const struct receive_round r = receive_round(round);
+        bool is_posted, is_there;
+
+        memset(pe.memory + RECEIVE_DATA, 0x5a, RECEIVE_OTHER);
+        is_posted = ops->receive(pe.net, pe.before, pe.memory + RECEIVE_SLOT, dst, r.wanted);
+        EXPECT(!is_posted || !ops->receive(pe.net, pe.before, pe.memory, dst, r.wanted));
+        ops->say(pe.net, CTX_A, pe.before, word_of(&pe, pe.before, 1), round);
+        receive_send(&pe, &r, source);
+        if (round % 7 == 0 && is_posted) /* given up at any time */
+            is_posted = net_pe_step(&pe) && ops->received(pe.net, pe.before);
+        net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
+        is_there = is_posted && (round % 7 == 0 || ops->received(pe.net, pe.before));
+        EXPECT(is_there == is_posted || !r.is_early || r.wanted != r.bytes || round == 1);
+        EXPECT(!is_there || r.wanted == r.bytes);
+        net_fill(expected, r.bytes, round + pe.before);
+        EXPECT(memcmp(is_there ? dst : pe.memory + RECEIVE_SLOT, expected, r.bytes) == 0);
+        EXPECT(!r.is_behind || memcmp(pe.memory + RECEIVE_DATA, expected,
+                                      r.bytes < RECEIVE_OTHER ? r.bytes : RECEIVE_OTHER) == 0);
+        net_pe_sent(&pe, CTX_A, CH_NET_ALL);
+        net_pe_meet(&pe);
+    }
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+    free(source);
+    free(expected);
+    free(dst);
+}
+
 /* A source changes right after is_sent. */
 static void sent_main(struct ch_boot *boot)
 {
@@ -517,7 +584,8 @@ static void describe_main(struct ch_boot *boot)
 /* clang-format on */
 THREADS_LIST(ON_THREADS)
 /* clang-format off */
-#define REAL_LIST(X) X(watch, 2) X(watch, 3) X(grow, 2) X(grow, 3) X(parts, 2) X(stray, 2)
+#define REAL_LIST(X) X(watch, 2) X(watch, 3) X(grow, 2) X(grow, 3) X(parts, 2) X(stray, 2) \
+    X(receive, 2) X(receive, 3)
 /* clang-format on */
 REAL_LIST(ON_THREADS)
 

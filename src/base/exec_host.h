@@ -172,6 +172,23 @@ CH_FN chorus_status ch_route_flush(struct ch_route *route)
     return route->ops->flush(route);
 }
 
+/*
+ * One lane, a posted receive: if the peer puts exactly `bytes` into `slot`, this PE's sync
+ * memory, and they have not begun to arrive, they may be stored at dst instead. Until
+ * ch_route_received, which follows, dst has any contents. 0: nothing is posted, as where
+ * another thread waits for the peer.
+ */
+CH_FN int ch_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes)
+{
+    return route->ops->receive(route, slot, dst, bytes);
+}
+
+/* One lane: ends it. The peer has said that they are here: are they at dst? */
+CH_FN int ch_route_received(struct ch_route *route)
+{
+    return route->ops->received(route);
+}
+
 CH_SELDOM chorus_status ch_word_wait_long(const struct ch_patience *p, const uint64_t *word,
                                           uint64_t least)
 {

@@ -46,6 +46,8 @@ void ch_sim_route_put(struct ch_route *route, void *there, const void *src, size
 void ch_sim_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
                       enum ch_sense sense);
 chorus_status ch_sim_route_flush(struct ch_route *route);
+int ch_sim_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes);
+int ch_sim_route_received(struct ch_route *route);
 int ch_sim_route_is_weak(const struct ch_route *route);
 
 /* Memory has no caches here. */
@@ -151,6 +153,16 @@ CH_FN void ch_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
 CH_FN chorus_status ch_route_flush(struct ch_route *route)
 {
     return ch_sim_route_flush(route);
+}
+
+CH_FN int ch_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes)
+{
+    return ch_sim_route_receive(route, slot, dst, bytes);
+}
+
+CH_FN int ch_route_received(struct ch_route *route)
+{
+    return ch_sim_route_received(route);
 }
 
 #endif /* CH_EXEC_SIM_H */

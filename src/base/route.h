@@ -20,6 +20,8 @@ struct ch_route_ops {
     void (*put)(struct ch_route *route, void *there, const void *src, size_t bytes);
     void (*say)(struct ch_route *route, uint64_t *there, uint64_t value);
     chorus_status (*flush)(struct ch_route *route);
+    int (*receive)(struct ch_route *route, void *slot, void *dst, size_t bytes);
+    int (*received)(struct ch_route *route);
 };
 
 /* Head of every route; the transports extend it. */

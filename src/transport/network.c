@@ -285,7 +285,33 @@ static chorus_status route_flush(struct ch_route *route)
     return wait_until(network, network->ops->is_sent, CH_CTX_ALGORITHMS, remote->pe);
 }
 
-static const struct ch_route_ops route_ops = {route_put, route_say, route_flush};
+static int route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes)
+{
+    struct ch_remote_pe *remote = (struct ch_remote_pe *)(void *)route;
+    struct ch_network *network = remote->network;
+    bool is_posted;
+
+    if (network->ops->receive == NULL) return 0;
+    lock(network);
+    is_posted = network->ops->receive(network->net, remote->pe, slot, dst, bytes);
+    unlock(network);
+    return is_posted;
+}
+
+static int route_received(struct ch_route *route)
+{
+    struct ch_remote_pe *remote = (struct ch_remote_pe *)(void *)route;
+    struct ch_network *network = remote->network;
+    bool is_there;
+
+    lock(network);
+    is_there = network->ops->received(network->net, remote->pe);
+    unlock(network);
+    return is_there;
+}
+
+static const struct ch_route_ops route_ops = {route_put, route_say, route_flush, route_receive,
+                                              route_received};
 
 struct ch_route *ch_network_route(const struct ch_network *network, uint32_t pe)
 {

@@ -85,6 +85,10 @@ MUTANTS = [
            "ch_say(c, peer, CH_WORD_FILLED, slot->end, CH_DATA);\n"
            "        ch_sent(c, peer, slot->memory, from, bytes);",
            "fcollect:ring:simple", WRONG),
+    Mutant("a message in dst is taken from its slot", "src/coll/primitives/fifo.h",
+           "if (is_posted && ch_route_received(c->remotes[peer].route)) slot->memory = dst;",
+           "if (is_posted) (void)ch_route_received(c->remotes[peer].route);",
+           "broadcast:tree:simple", WRONG),
     Mutant("a combination that goes on is not put", "src/coll/primitives/relay.h",
            "    ch_sent(c, next, m.memory, m.memory, bytes);\n", "",
            "reduce:ring:simple", WRONG),

@@ -40,7 +40,14 @@ struct link {
     uint32_t from, to;
     uint64_t posted, done;
     const uint32_t *clock; /* the fiber's, after the last that it did */
-    struct op *ops;        /* [OPS_MAX] */
+    struct {
+        void *slot, *dst;
+        size_t bytes;                 /* 0: none is posted */
+        const uint32_t *clock, *took; /* of who posted it */
+        const uint32_t *spoiled;      /* the fiber's, after it spoiled dst; null: it has not */
+        bool is_there;
+    } receive;      /* of the PE that the link goes to */
+    struct op *ops; /* [OPS_MAX] */
 };
 
 static struct link links[LINKS_MAX], *link_of[SIM_COUNTED_FIBERS_MAX]; /* by fiber */
@@ -127,8 +134,29 @@ static void do_add(const struct link *link, const struct op *op)
     sim_word_store(op->at, *op->before + op->value, op->sense, NULL);
 }
 
+/* Where a put goes. A posted receive takes what it is for; of anything else, too, its dst may
+ * have got bytes, before they went to where they belong. */
+static void *place_of(struct link *link, const struct op *op)
+{
+    static const unsigned char garbage[SIM_BLOCK_BYTES] = {0xa5, 0x5a};
+    const size_t bytes = link->receive.bytes;
+
+    if (bytes == 0 || link->receive.is_there) return op->at;
+    sim_join(sim.now, link->receive.clock);
+    sim_join_took(sim.now, link->receive.took);
+    if (op->kind == PUT && op->at == link->receive.slot && op->bytes == bytes) {
+        link->receive.is_there = true;
+        return link->receive.dst;
+    }
+    sim_write(link->receive.dst, garbage, bytes < sizeof(garbage) ? bytes : sizeof(garbage));
+    link->receive.spoiled = sim_release(sim.now);
+    return op->at;
+}
+
 static void do_op(struct link *link, const struct op *op)
 {
+    void *at;
+
     struct sim_fiber *self = sim.now;
 
     sim_join(self, op->clock);
@@ -136,8 +164,9 @@ static void do_op(struct link *link, const struct op *op)
     self->call = op->call;
     self->cost.depth = op->depth;
     sim_yield();
+    at = place_of(link, op);
     if (op->kind == PUT)
-        ch_sim_copy(op->at, op->src, op->bytes);
+        ch_sim_copy(at, op->src, op->bytes);
     else if (op->kind == SAY)
         sim_word_store(op->at, op->value, op->sense, sim.setup.is_weak ? op->clock : NULL);
     else
@@ -258,4 +287,40 @@ chorus_status ch_sim_route_flush(struct ch_route *route)
         sim_sleep(&link->done, posted);
     if (link->clock != NULL) sim_join(sim.now, link->clock);
     return CHORUS_OK;
+}
+
+static struct link *link_back(const struct ch_route *route)
+{
+    const struct link *const link = (const struct link *)route;
+
+    return (struct link *)sim_route(link->to, link->from);
+}
+
+int ch_sim_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes)
+{
+    struct link *const link = link_back(route);
+
+    sim_yield();
+    if (link->receive.bytes != 0)
+        sim_fail("PE %u posts two receives from PE %u", sim.now->pe, link->from);
+    if (sim.setup.is_counted || sim_chance(4))
+        return 0; /* as networks without them, or while another thread waits */
+    link->receive.slot = slot;
+    link->receive.dst = dst;
+    link->receive.bytes = bytes;
+    link->receive.is_there = false;
+    link->receive.spoiled = NULL;
+    link->receive.took = sim_tell_took(sim.now);
+    link->receive.clock = sim_release(sim.now);
+    sim_yield();
+    return 1;
+}
+
+int ch_sim_route_received(struct ch_route *route)
+{
+    struct link *const link = link_back(route);
+
+    link->receive.bytes = 0;
+    if (link->receive.spoiled != NULL) sim_join(sim.now, link->receive.spoiled);
+    return link->receive.is_there;
 }

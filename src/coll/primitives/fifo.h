@@ -206,13 +206,34 @@ CH_FN chorus_status ch_release(const struct ch_coll *c, enum ch_cell kind, struc
     return st;
 }
 
-/* Receive the message of `bytes` that is next from `peer` into dst, this PE's. */
+/* One lane: ch_slot_from of a message for dst. A long one from a peer that is not mapped may
+ * arrive there; dst is the slot then. */
+CH_FN chorus_status ch_slot_into(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                                 char *dst, size_t bytes, struct ch_slot *slot)
+{
+    const int is_posted =
+        kind == CH_CELL_simple && ch_is_lent(c, bytes) && !ch_is_mapped(c, peer) &&
+        ch_route_receive(c->remotes[peer].route, ch_incoming(c, kind, peer, bytes).memory, dst,
+                         bytes);
+    const chorus_status st = ch_slot_from(c, kind, peer, bytes, slot);
+
+    if (is_posted && ch_route_received(c->remotes[peer].route)) slot->memory = dst;
+    return st;
+}
+
+/* Receive the message of `bytes` that is next from `peer` into dst, this PE's. dst may be
+ * written from the beginning of the call on. */
 CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                             char *dst, size_t bytes, struct ch_lanes g)
 {
     const struct ch_pes from = ch_only(peer);
-    chorus_status st = ch_expect(c, kind, from, bytes, g);
+    chorus_status st = ch_standing(c);
 
+    if (kind == CH_CELL_simple && ch_is_lent(c, bytes))
+        ch_lanes_sync(g); /* other lanes' accesses to dst precede what is stored there */
+    if (g.lane == 0 && st == CHORUS_OK)
+        st = ch_slot_into(c, kind, peer, dst, bytes, &c->slots[0]);
+    st = ch_agree(st, g); /* the slot is there */
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
         ch_copy(dst, c->slots[0].memory, bytes, g);

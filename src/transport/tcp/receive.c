@@ -65,7 +65,11 @@ static enum step do_put(struct ch_net *net, struct ch_tcp_link *link,
 {
     if (!ch_parts_hold(&net->parts, head->there, head->value))
         return refuse_place(net, link, head);
-    return take_body(link, (void *)(uintptr_t)head->there, head->value, false);
+    if (!ch_tcp_is_wanted(link, head))
+        return take_body(link, (void *)(uintptr_t)head->there, head->value, false);
+    (void)take_body(link, link->wanted.dst, head->value, false); /* none is too small */
+    link->wanted.state = link->left == 0 ? CH_TCP_THERE : CH_TCP_ARRIVING;
+    return DONE;
 }
 
 static enum step do_say(struct ch_net *net, struct ch_tcp_link *link,
@@ -166,19 +170,24 @@ static enum step do_frame(struct ch_net *net, struct ch_tcp_link *link)
     }
 }
 
-/* `got` more bytes are here: of a body in its place, then in the buffer. False: the link has
- * failed. */
-static bool take(struct ch_net *net, struct ch_tcp_link *link, size_t got)
+/* Of a body, `placed` more bytes are in their place. */
+static void place(struct ch_tcp_link *link, size_t placed)
 {
-    const size_t placed = got < link->left ? got : link->left;
+    if (placed == 0) return;
+    link->place += placed;
+    link->left -= placed;
+    if (link->left != 0) return;
+    if (link->is_reply)
+        finish_reply(link);
+    else if (link->wanted.state == CH_TCP_ARRIVING)
+        link->wanted.state = CH_TCP_THERE;
+}
+
+/* Do the frames in the buffer. False: the link has failed. */
+static bool do_frames(struct ch_net *net, struct ch_tcp_link *link)
+{
     enum step step = DONE;
 
-    if (link->left != 0) {
-        link->place += placed;
-        link->left -= placed;
-        if (link->left == 0 && link->is_reply) finish_reply(link);
-    }
-    link->hi += got - placed;
     while (step == DONE && link->left == 0 && link->state == CH_TCP_UP)
         step = do_frame(net, link);
     if (step == BAD) return false;
@@ -193,15 +202,48 @@ static void lose(struct ch_net *net, struct ch_tcp_link *link, const char *why)
     if (link->state != CH_TCP_GONE) ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "%s", why);
 }
 
+/* Where the next bytes go: the rest of a body to its place, one that is guessed to come to
+ * where it is wanted, and all others into the buffer. */
+static int aim(struct ch_tcp_link *link, size_t guess, struct iovec parts[3])
+{
+    const size_t head = guess != 0 ? sizeof(struct ch_frame) : 0;
+    char *const in = link->in + link->hi;
+    int n = 0;
+
+    if (guess != 0) {
+        parts[n++] = (struct iovec){in, head};
+        parts[n++] = (struct iovec){link->wanted.dst, guess};
+        if (guess < link->wanted.bytes) return n; /* more of the body follows */
+    } else if (link->left != 0) {
+        parts[n++] = (struct iovec){link->place, link->left};
+    }
+    parts[n++] = (struct iovec){in + head, sizeof(link->in) - link->hi - head - guess};
+    return n;
+}
+
+/* `got` more bytes are here. False: the link has failed. */
+static bool take(struct ch_net *net, struct ch_tcp_link *link, size_t guess, size_t got)
+{
+    const size_t placed = got < link->left ? got : link->left;
+
+    if (guess != 0) {
+        ch_tcp_wanted_sort(link, guess, got);
+    } else {
+        place(link, placed);
+        link->hi += got - placed;
+    }
+    return do_frames(net, link);
+}
+
 void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
 {
     for (int i = 0; i < READS && link->state == CH_TCP_UP; i++) {
-        const struct iovec parts[2] = {{link->place, link->left},
-                                       {link->in + link->hi, sizeof(link->in) - link->hi}};
-        const size_t room = parts[0].iov_len + parts[1].iov_len;
-        const ssize_t got = link->left != 0
-                                ? readv(link->fd, parts, 2)
-                                : recv(link->fd, parts[1].iov_base, parts[1].iov_len, 0);
+        const size_t guess = ch_tcp_wanted_guess(link);
+        struct iovec parts[3];
+        const int n = aim(link, guess, parts);
+        const ssize_t got = n == 1 ? recv(link->fd, parts[0].iov_base, parts[0].iov_len, 0)
+                                   : readv(link->fd, parts, n);
+        size_t room = 0;
 
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) break;
@@ -211,7 +253,10 @@ void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
             return;
         }
         net->has_moved = net->has_arrived = true;
-        if (!take(net, link, (size_t)got)) return;
+        link->is_asked = false;
+        if (!take(net, link, guess, (size_t)got)) return;
+        for (int k = 0; k < n; k++)
+            room += parts[k].iov_len;
         if ((size_t)got < room) break;
     }
     ch_tcp_flush(net, link); /* replies */

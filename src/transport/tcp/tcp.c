@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 /*
- * Up to FEW links are read one after another, at a system call each; epoll finds out which of
- * more have something. What comes seldom is looked for every LOOK visits, but at once while a
- * connection is being made.
+ * A single link is read directly while an answer may be near, which saves a system call. Else
+ * epoll finds out which links have something; it also leaves alone the socket, which the sender
+ * of a stream of messages is using on its core. What comes seldom is looked for every LOOK
+ * visits, but at once while a connection is being made.
  */
-enum { FEW = 1, LOOK = 64, EVENTS = 32 };
+enum { LOOK = 64, EVENTS = 32 };
 
 #define CHECK_NS (CH_NS_PER_S / 2) /* between checks of links and deadlines */
 #define BYE_NS (CH_NS_PER_S / 2)   /* most that the end waits for full sockets */
@@ -205,13 +206,14 @@ static void attend(struct ch_net *net)
 
 void ch_tcp_step(struct ch_net *net)
 {
-    const bool is_seldom = net->visits++ % LOOK == 0 || net->n_calls > 0;
+    struct ch_tcp_link *const only = net->n_up == 1 ? net->links[net->up[0]] : NULL;
+    const bool is_near = only != NULL && only->is_asked;
 
-    if (is_seldom || net->n_up > FEW) attend(net);
+    if (net->visits++ % LOOK == 0 || net->n_calls > 0 || !is_near) attend(net);
     for (uint32_t i = net->n_up; i-- > 0;) {
         struct ch_tcp_link *link = net->links[net->up[i]];
 
-        if (net->n_up <= FEW)
+        if (is_near)
             link_step(net, link);
         else
             ch_tcp_flush(net, link);
@@ -282,6 +284,8 @@ const struct ch_net_ops ch_net_tcp = {
     .say = ch_tcp_say,
     .get = ch_tcp_get,
     .amo = ch_tcp_amo,
+    .receive = ch_tcp_post_receive,
+    .received = ch_tcp_received,
     .is_sent = ch_tcp_is_sent,
     .is_done = ch_tcp_is_done,
     .progress = tcp_progress,

@@ -25,7 +25,8 @@ enum {
     CH_TCP_PENDING = 64, /* requests of a PE to a peer whose replies are not here yet */
     CH_TCP_SLOTS = 512,  /* frames that wait to be sent; CH_TCP_PENDING of them for replies */
     CH_TCP_SMALL = 104,  /* bytes of a body that are copied, so that the source is free */
-    CH_TCP_IN = 8192,    /* buffer of a link; larger bodies do not go through it */
+    CH_TCP_IN = 16896,   /* buffer of a link: 16 KiB and the frames around them; larger bodies
+                            do not go through it */
     CH_TCP_CTXS = 16,    /* contexts that are told apart; others share these */
     CH_TCP_GUESTS = 128, /* connections whose other end has not said yet who it is */
 };
@@ -45,6 +46,13 @@ struct ch_tcp_pending {
     void *dst;
     size_t bytes;
     uint64_t covers; /* with the reply, operations up to this one have taken effect */
+};
+
+/* A receive that the PE posted. */
+struct ch_tcp_wanted {
+    char *slot, *dst;
+    size_t bytes;                                                 /* 0: there is none */
+    enum { CH_TCP_AWAITED, CH_TCP_ARRIVING, CH_TCP_THERE } state; /* of the body, at dst */
 };
 
 enum ch_tcp_state {
@@ -95,10 +103,12 @@ struct ch_tcp_link {
     uint64_t first_pending, end_pending;
 
     char in[CH_TCP_IN];
-    size_t lo, hi;   /* bytes in it that were not looked at yet */
-    char *place;     /* where the rest of a body goes */
-    size_t left;     /* and its bytes; 0: a head is next */
-    bool is_reply;   /* it is the body of a reply */
+    size_t lo, hi; /* bytes in it that were not looked at yet */
+    char *place;   /* where the rest of a body goes */
+    size_t left;   /* and its bytes; 0: a head is next */
+    bool is_reply; /* it is the body of a reply */
+    struct ch_tcp_wanted wanted;
+    bool is_asked;   /* something was sent since something came: an answer may be near */
     uint32_t silent; /* checks in a row that found the peer's host silent */
 };
 
@@ -155,6 +165,18 @@ void ch_tcp_flush(struct ch_net *net, struct ch_tcp_link *link);
 
 /* receive.c: read what is there, and do it. */
 void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link);
+
+/* wanted.c: the operations of struct ch_net_ops, and: is the frame what a posted receive is
+ * for? */
+bool ch_tcp_post_receive(struct ch_net *net, uint32_t pe, void *slot, void *dst, size_t bytes);
+bool ch_tcp_received(struct ch_net *net, uint32_t pe);
+bool ch_tcp_is_wanted(const struct ch_tcp_link *link, const struct ch_frame *head);
+/* How many bytes of the body that a posted receive is for to read to its destination, though
+ * the head in front of them is not here yet; 0: none. */
+size_t ch_tcp_wanted_guess(const struct ch_tcp_link *link);
+/* `got` bytes were read so, of which the buffer has the head and those after the body: sets
+ * what a body in its place needs, or else puts all into the buffer. */
+void ch_tcp_wanted_sort(struct ch_tcp_link *link, size_t guess, size_t got);
 
 /* connect.c */
 CH_MUST_CHECK chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out);

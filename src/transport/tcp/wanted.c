@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wanted.c: posted receives, by which a body goes from the socket to where the PE wants it.
+ *
+ * A PE that waits for one message reads the socket as if that message came next: its head into
+ * the buffer of the link, its body to the destination, and what follows into the buffer. That
+ * is one system call and no copy. If something else has come first, its bytes are copied from
+ * the destination to the buffer, so the guess is limited by the size of the buffer.
+ */
+#include "transport/tcp/tcp.h"
+
+#include <string.h>
+
+bool ch_tcp_post_receive(struct ch_net *net, uint32_t pe, void *slot, void *dst, size_t bytes)
+{
+    struct ch_tcp_link *link = net->links[pe];
+
+    if (link == NULL || bytes <= CH_TCP_SMALL || link->wanted.bytes != 0) return false;
+    link->wanted = (struct ch_tcp_wanted){slot, dst, bytes, CH_TCP_AWAITED};
+    return true;
+}
+
+/* A wait that fails may end the receive while the body arrives: the rest goes to the slot. */
+bool ch_tcp_received(struct ch_net *net, uint32_t pe)
+{
+    struct ch_tcp_link *link = net->links[pe];
+    const struct ch_tcp_wanted wanted = link->wanted;
+
+    link->wanted.bytes = 0;
+    if (wanted.state == CH_TCP_ARRIVING && link->left != 0) {
+        const size_t here = wanted.bytes - link->left;
+
+        memcpy(wanted.slot, wanted.dst, here);
+        link->place = wanted.slot + here;
+    }
+    return wanted.state == CH_TCP_THERE;
+}
+
+bool ch_tcp_is_wanted(const struct ch_tcp_link *link, const struct ch_frame *head)
+{
+    const struct ch_tcp_wanted *wanted = &link->wanted;
+
+    return wanted->bytes != 0 && wanted->state == CH_TCP_AWAITED &&
+           head->kind == CH_FRAME_PUT && head->there == (uintptr_t)wanted->slot &&
+           head->value == wanted->bytes;
+}
+
+size_t ch_tcp_wanted_guess(const struct ch_tcp_link *link)
+{
+    const size_t most = sizeof(link->in) - sizeof(struct ch_frame);
+
+    if (link->wanted.bytes == 0 || link->wanted.state != CH_TCP_AWAITED || link->hi != 0 ||
+        link->left != 0)
+        return 0;
+    return link->wanted.bytes < most ? link->wanted.bytes : most;
+}
+
+void ch_tcp_wanted_sort(struct ch_tcp_link *link, size_t guess, size_t got)
+{
+    char *const behind = link->in + sizeof(struct ch_frame);
+    size_t body, rest;
+    struct ch_frame head;
+
+    link->hi = got;
+    if (got <= sizeof(head)) return;
+    memcpy(&head, link->in, sizeof(head));
+    body = got - sizeof(head) < guess ? got - sizeof(head) : guess;
+    rest = got - sizeof(head) - body;
+    if (!ch_tcp_is_wanted(link, &head)) {
+        memmove(behind + body, behind, rest);
+        memcpy(behind, link->wanted.dst, body);
+        return;
+    }
+    link->place = link->wanted.dst + body;
+    link->left = link->wanted.bytes - body;
+    link->wanted.state = link->left == 0 ? CH_TCP_THERE : CH_TCP_ARRIVING;
+    link->is_reply = false;
+    memmove(link->in, behind, rest);
+    link->hi = rest;
+}
