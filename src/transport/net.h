@@ -20,8 +20,9 @@
  * Time. Posting does not wait for the peer, but where a queue is full it makes progress until
  * there is room or the link fails, and gives way to other threads meanwhile. Nothing is
  * returned from posting: the first failure of a link stays, and progress returns it from then
- * on; operations to a failed link do nothing, and is_sent and is_done are true of them, so that
- * whoever waits comes back to progress.
+ * on. Operations to a failed link do nothing, and is_sent and is_done are false from then on:
+ * what a get or an atomic was to fetch is not there, so whoever waits goes on until progress
+ * says why.
  *
  * Threads: the caller holds a lock around every call. A network that waits for room releases it
  * now and then, by give_way; what other threads post meanwhile may go first.

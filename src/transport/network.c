@@ -38,7 +38,10 @@ static bool has_failed(const struct ch_network *network)
 
 static chorus_status failure(const struct ch_network *network)
 {
-    return CH_FAIL(CHORUS_ERR_ABORTED, "the job is ending: %s", network->progress.why);
+    const char *const why = ch_patience_why(network->patience);
+
+    return CH_FAIL(CHORUS_ERR_ABORTED, "the job is ending%s%s",
+                   *why != '\0' ? ": " : " because another PE failed", why);
 }
 
 /*
@@ -162,6 +165,15 @@ static bool is_over(struct ch_network *network, is_over_fn what, uint32_t ctx, u
     return over;
 }
 
+/* One of those for whom that is not so; `pe`, if one was meant. */
+static uint32_t who_is_late(struct ch_network *network, is_over_fn what, uint32_t ctx,
+                            uint32_t pe)
+{
+    for (uint32_t i = 0; pe == CH_NET_ALL && i < network->n; i++)
+        if (!is_over(network, what, ctx, i)) return i;
+    return pe == CH_NET_ALL ? network->me : pe;
+}
+
 /* Until it is so of all that was posted in ctx to pe. */
 static chorus_status wait_until(struct ch_network *network, is_over_fn what, uint32_t ctx,
                                 uint32_t pe)
@@ -172,13 +184,11 @@ static chorus_status wait_until(struct ch_network *network, is_over_fn what, uin
     while (st == CHORUS_OK && !is_over(network, what, ctx, pe))
         st = ch_wait_slow(network->patience, &w);
     ch_wait_end(network->patience, &w);
-    if (has_failed(network)) return failure(network);
-    if (st == CHORUS_ERR_ABORTED)
-        return CH_FAIL(st, "the job is ending because another PE failed");
-    if (st != CHORUS_OK)
-        return CH_FAIL(st, "%s: nothing was heard of PE %u in time; is it stopped?",
-                       network->ops->name, pe);
-    return CHORUS_OK;
+    if (has_failed(network) || st == CHORUS_ERR_ABORTED) return failure(network);
+    if (st == CHORUS_OK) return CHORUS_OK;
+    pe = who_is_late(network, what, ctx, pe);
+    return CH_FAIL(st, "%s: nothing was heard of PE %u on host %s in time; is it stopped?",
+                   network->ops->name, pe, network->hosts[pe]);
 }
 
 static chorus_status standing(const struct ch_network *network)

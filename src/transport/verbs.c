@@ -267,13 +267,11 @@ static void verbs_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo
 static bool link_is_sent(struct ch_net *net, struct ch_verbs_link *link)
 {
     (void)net;
-    if (link->stage == CH_VERBS_FAILED) return true;
     return link->n_held == 0 && link->retired >= link->lent;
 }
 
 static bool link_is_done(struct ch_net *net, struct ch_verbs_link *link)
 {
-    if (link->stage == CH_VERBS_FAILED) return true;
     if (link->n_held > 0) return false;
     ch_verbs_flush(net, link);
     return link->posted == link->retired && link->asked == link->answered;
@@ -282,6 +280,7 @@ static bool link_is_done(struct ch_net *net, struct ch_verbs_link *link)
 static bool all_are(struct ch_net *net, uint32_t ctx, uint32_t pe,
                     bool (*what)(struct ch_net *, struct ch_verbs_link *))
 {
+    if (net->failed != CHORUS_OK) return false;
     if (pe != CH_NET_ALL) {
         struct ch_verbs_link *link = ch_verbs_link_known(net, ctx, pe);
 

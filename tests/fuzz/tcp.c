@@ -113,7 +113,7 @@ static void run_link(struct ch_net *net, int fd, int sock, struct fuzz_input *in
     for (int i = 0; i < DEEDS_MAX && in->at < in->end; i++) {
         do_deed(net, sock, in);
         if (ch_net_tcp.progress(net, &has_moved) != CHORUS_OK)
-            FUZZ_CHECK(ch_error_message()[0] != '\0' && ch_net_tcp.is_done(net, 0, 1));
+            FUZZ_CHECK(ch_error_message()[0] != '\0' && !ch_net_tcp.is_done(net, 0, 1));
     }
     (void)close(sock);
     for (int i = 0; i < 3; i++)

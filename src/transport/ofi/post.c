@@ -266,8 +266,7 @@ void ch_ofi_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const 
 static bool is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     ch_ofi_flush(net, pe);
-    return net->links[pe].has_failed ||
-           net->links[pe].bulks_of[ch_net_count_of(ctx, CH_OFI_CTXS)] == 0;
+    return net->links[pe].bulks_of[ch_net_count_of(ctx, CH_OFI_CTXS)] == 0;
 }
 
 static bool is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
@@ -277,7 +276,7 @@ static bool is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
     const uint64_t last = link->ctx_posted[ch_net_count_of(ctx, CH_OFI_CTXS)];
 
     if (link->asked < last && !is_pending_full(link)) {
-        if (!post(net, ctx, pe, &head, NULL, 0)) return true;
+        if (!post(net, ctx, pe, &head, NULL, 0)) return false;
         link->ctx_posted[ch_net_count_of(ctx, CH_OFI_CTXS)] = last;
         expect(link, NULL);
     }
@@ -289,11 +288,12 @@ typedef bool (*is_over_fn)(struct ch_net *net, uint32_t ctx, uint32_t pe);
 static bool is_over(struct ch_net *net, uint32_t ctx, uint32_t pe, is_over_fn what)
 {
     bool over = true;
+    const uint32_t lo = pe == CH_NET_ALL ? 0 : pe,
+                   hi = pe == CH_NET_ALL ? net->terms.n : pe + 1;
 
-    if (pe != CH_NET_ALL) return what(net, ctx, pe);
-    for (uint32_t i = 0; i < net->terms.n; i++)
+    for (uint32_t i = lo; i < hi; i++)
         over &= what(net, ctx, i);
-    return over;
+    return over && net->status == CHORUS_OK;
 }
 
 bool ch_ofi_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)

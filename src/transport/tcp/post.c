@@ -113,7 +113,7 @@ static bool is_done(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
     if (link->asked < last && !ch_tcp_is_pending_full(link)) {
         struct ch_tcp_slot *slot = ch_tcp_slot_new(net, link);
 
-        if (slot == NULL) return true;
+        if (slot == NULL) return false;
         slot->head.kind = CH_FRAME_ASK;
         expect(link, NULL, 0);
     }
@@ -124,11 +124,12 @@ static bool is_done(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
 static bool is_over(struct ch_net *net, uint32_t ctx, uint32_t pe, is_over_fn what)
 {
     bool over = true;
+    const uint32_t lo = pe == CH_NET_ALL ? 0 : pe,
+                   hi = pe == CH_NET_ALL ? net->terms.n : pe + 1;
 
-    if (pe != CH_NET_ALL) return net->links[pe] == NULL || what(net, net->links[pe], ctx);
-    for (uint32_t i = 0; i < net->terms.n; i++)
+    for (uint32_t i = lo; i < hi; i++)
         if (net->links[i] != NULL) over &= what(net, net->links[i], ctx);
-    return over;
+    return over && net->status == CHORUS_OK;
 }
 
 bool ch_tcp_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
