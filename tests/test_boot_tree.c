@@ -4,10 +4,13 @@
 #include "chorus/chorus.h"
 #include "tree_pes.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { ROUNDS = 8, BIG_BYTES = 20000 };
@@ -62,6 +65,26 @@ static void exchange_files(struct ch_boot *boot, uint32_t round)
     free(fds);
 }
 
+/* The connections that a PE has accepted are at the port at which it listened. Some may listen
+ * still. All PEs are threads, and have joined. */
+static void expect_few_children(uint32_t n)
+{
+    enum { CHILDREN_MOST = 16, PORTS = 1 << 16, FDS_MOST = 8192 };
+    static uint32_t sockets_at[PORTS];
+    uint32_t n_sockets = 0;
+
+    memset(sockets_at, 0, sizeof(sockets_at));
+    for (int fd = 0; fd < FDS_MOST; fd++) {
+        struct sockaddr_in6 own = {.sin6_port = 0}; /* the port is where IPv4 has it */
+        socklen_t bytes = sizeof(own);
+        if (getsockname(fd, (struct sockaddr *)&own, &bytes) != 0) continue;
+        if (own.sin6_family != AF_INET && own.sin6_family != AF_INET6) continue;
+        n_sockets++;
+        EXPECT(++sockets_at[ntohs(own.sin6_port)] <= CHILDREN_MOST + 1);
+    }
+    EXPECT(n_sockets >= 2 * (n - 1)); /* both ends of each connection */
+}
+
 static void exchange_all_kinds(struct tree_pe *pe)
 {
     struct ch_boot *const boot = pe->boot;
@@ -72,6 +95,7 @@ static void exchange_all_kinds(struct tree_pe *pe)
     options.nodes = boot->n / 3;
     EXPECT(ch_boot_locate(boot, &options) == CHORUS_OK);
     EXPECT(boot->n_nodes == (boot->n < 6 ? 1 : boot->n / 3));
+    if (boot->me == 0) expect_few_children(boot->n);
     for (uint32_t round = 0; round < rounds; round++) {
         exchange_blobs(boot, 4 + round, round);
         exchange_files(boot, round);
