@@ -110,9 +110,23 @@ static void compare(enum ch_p2p_op ours, enum ch_p2p_op plain)
         }
 }
 
-/* On PE 0. False: a value was wrong, or a file could not be written. */
-static bool report(const struct ch_p2p_options *options, int argc, char **argv)
+/* Which way the calls took. */
+static void add_peer(struct ch_facts *facts, const struct ch_p2p_job *job)
 {
+    const char *const transport = getenv("CHORUS_TRANSPORT");
+    char *const text = facts->fact[facts->n].text;
+
+    facts->fact[facts->n++].name = "peer";
+    (void)snprintf(text, sizeof(facts->fact[0].text), "PE %d, %s; CHORUS_TRANSPORT is \"%s\"",
+                   job->peer,
+                   chorus_ptr(job->dest, job->peer) != NULL ? "mapped" : "over a network",
+                   transport != NULL ? transport : "");
+}
+
+/* On PE 0. False: a value was wrong, or a file could not be written. */
+static bool report(const struct ch_p2p_job *job, int argc, char **argv)
+{
+    const struct ch_p2p_options *const options = job->options;
     const struct ch_backend backend = {.program = "chorus-p2p", .version = CH_VERSION};
     FILE *csv = options->csv != NULL ? fopen(options->csv, "w") : NULL;
     struct ch_facts facts;
@@ -124,6 +138,7 @@ static bool report(const struct ch_p2p_options *options, int argc, char **argv)
         return false;
     }
     ch_facts_gather(&facts, &backend, argc, argv);
+    add_peer(&facts, job);
     write_head(csv, &facts);
     for (size_t i = 0; i < n_cases; i++) {
         write_row(csv, &cases[i]);
@@ -170,7 +185,7 @@ static int run(const struct ch_p2p_options *options, int argc, char **argv)
     for (uint64_t round = 0; round < options->rounds; round++)
         for (size_t i = 0; i < n_cases; i++)
             ch_p2p_round(&job, &cases[i], samples_of(options, &cases[i]), job.me == 0);
-    if (job.me == 0) is_good = report(options, argc, argv);
+    if (job.me == 0) is_good = report(&job, argc, argv);
     for (size_t i = 0; i < n_cases; i++)
         free(cases[i].us);
     return is_good ? 0 : 1;
