@@ -24,6 +24,11 @@ struct ch_teams {
     uint32_t n_slots_used;               /* no slot from here on ever held a team */
 };
 
+static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uint32_t slot)
+{
+    return (ch_team_handle)(teams->slots[slot].generation << CH_TEAM_SLOT_BITS | slot);
+}
+
 /* A team of n with memory of its own and no peers yet. */
 CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
                                           size_t chunk_bytes, struct ch_team **team_out);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * birth.c: teams are made. Each member allocates its part, the voters exchange where their
+ * parts are, and each connects to its peers.
+ */
+#include "team/birth.h"
+
+#include "team/device.h"
+#include "transport/transport.h"
+
+#include <stdlib.h>
+
+static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint32_t *slot_out)
+{
+    for (uint32_t slot = from; slot < CH_TEAM_SLOTS; slot++) {
+        if (teams->slots[slot].team != NULL ||
+            teams->slots[slot].generation == CH_TEAM_GENERATIONS)
+            continue;
+        *slot_out = slot;
+        return CHORUS_OK;
+    }
+    return CH_FAIL(CHORUS_ERR_NOMEM,
+                   "a PE can be in %d teams at once; destroy some (and can make %u in all)",
+                   CH_TEAM_SLOTS, CH_TEAM_SLOTS * CH_TEAM_GENERATIONS);
+}
+
+/* Chunks of a team that a network reaches are longer: each costs system calls at both ends. */
+static size_t chunk_bytes_of(const struct ch_teams *teams, const struct ch_voters *voters,
+                             const struct ch_birth *birth)
+{
+    for (uint32_t i = 0; i < birth->n; i++)
+        if (ch_network_route(teams->network, voters->number(voters->self, birth->pes[i])) !=
+            NULL)
+            return CH_CHUNK_FAR * teams->chunk_bytes;
+    return teams->chunk_bytes;
+}
+
+/* This PE's part of the teams, and where peers find each. */
+static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *voters,
+                               struct ch_birth births[], uint32_t n_births, uint64_t places[])
+{
+    uint32_t from = 0;
+
+    for (uint32_t b = 0; b < n_births; b++) {
+        if (!births[b].is_member) continue;
+        CH_TRY(find_slot(teams, from, &births[b].slot));
+        CH_TRY(ch_team_alloc(teams, births[b].n, chunk_bytes_of(teams, voters, &births[b]),
+                             &births[b].team));
+        places[b] = ch_team_place(teams, births[b].team);
+        from = births[b].slot + 1;
+    }
+    return CHORUS_OK;
+}
+
+/* The same of a child of the first team: the PEs of that team that `child` names. */
+static chorus_status alloc_child(struct ch_teams *teams, const struct ch_birth *first,
+                                 const struct ch_child *child, struct ch_birth *birth,
+                                 uint64_t *place)
+{
+    birth->n = child->n;
+    birth->pes = birth->list = malloc(child->n * sizeof(*birth->list));
+    if (birth->list == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", child->n);
+    for (uint32_t i = 0; i < child->n; i++)
+        birth->list[i] = first->pes[child->pes[i]];
+    CH_TRY(ch_team_alloc(teams, child->n, first->team->layout.chunk_bytes[CH_CELL_simple],
+                         &birth->team));
+    *place = ch_team_place(teams, birth->team);
+    return CHORUS_OK;
+}
+
+static chorus_status alloc_children(struct ch_teams *teams, const struct ch_voters *voters,
+                                    const struct ch_birth *first,
+                                    struct ch_birth children[CH_CHILDREN],
+                                    uint64_t places[CH_CHILDREN])
+{
+    struct ch_levels *levels;
+
+    if (!first->is_member) return CHORUS_OK;
+    CH_TRY(ch_levels_make(teams, voters, first->pes, first->n, &levels));
+    first->team->levels = levels;
+    CH_TRY(alloc_child(teams, first, &levels->node, &children[0], &places[0]));
+    return alloc_child(teams, first, &levels->rail, &children[1], &places[1]);
+}
+
+/* All voters have said where their part of each team is. */
+static chorus_status connect(const struct ch_teams *teams, const struct ch_voters *voters,
+                             const struct ch_birth births[], uint32_t n_births,
+                             const uint64_t *places)
+{
+    for (uint32_t b = 0; b < n_births; b++) {
+        if (births[b].team == NULL) continue;
+        for (uint32_t i = 0; i < births[b].n; i++) {
+            const uint32_t pe = births[b].pes[i];
+
+            ch_team_add_peer(teams, births[b].team, i, voters->number(voters->self, pe),
+                             places[pe * n_births + b]);
+        }
+        CH_TRY(ch_team_route(teams, births[b].team));
+    }
+    return CHORUS_OK;
+}
+
+static chorus_status attach_all(const struct ch_teams *teams, const struct ch_birth births[],
+                                uint32_t n_births, struct ch_team_keys mine[])
+{
+    for (uint32_t b = 0; b < n_births; b++)
+        if (births[b].team != NULL) CH_TRY(ch_team_attach(teams, births[b].team, &mine[b]));
+    return CHORUS_OK;
+}
+
+static chorus_status learn_all(const struct ch_teams *teams, const struct ch_birth births[],
+                               uint32_t n_births, const struct ch_team_keys *all)
+{
+    for (uint32_t b = 0; b < n_births; b++)
+        for (uint32_t i = 0; births[b].team != NULL && i < births[b].n; i++)
+            CH_TRY(
+                ch_team_learn(teams, births[b].team, i, &all[births[b].pes[i] * n_births + b]));
+    return CHORUS_OK;
+}
+
+/* Where there is a network, its peers are told that each team's memory may be written to, and
+ * by which key. */
+static chorus_status open_memory(const struct ch_teams *teams, const struct ch_voters *voters,
+                                 const struct ch_birth births[], uint32_t n_births,
+                                 chorus_status connected)
+{
+    struct ch_team_keys mine[CH_BIRTHS_MAX] = {{0, 0}}, *all;
+    struct ch_vote vote = {.step = "teams across hosts", .values = mine};
+    chorus_status status;
+
+    if (teams->network == NULL) return connected;
+    all = calloc((size_t)voters->n * n_births, sizeof(*all));
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to make a team among %u PEs", voters->n);
+    if (ch_network_has_keys(teams->network)) vote.bytes = n_births * sizeof(*mine);
+    vote.mine = connected == CHORUS_OK ? attach_all(teams, births, n_births, mine) : connected;
+    status = ch_vote(voters, &vote, all);
+    if (status == CHORUS_OK) status = learn_all(teams, births, n_births, all);
+    free(all);
+    return status;
+}
+
+static chorus_status add_record(struct ch_teams *teams, const struct ch_birth *birth)
+{
+    if (birth->team == NULL) return CHORUS_OK;
+    return ch_device_table_add(teams, birth->team, ch_team_handle_of(teams, birth->slot));
+}
+
+/* Where kernels make calls, teams are in the tables of all their PEs or of none. */
+static chorus_status add_records(struct ch_teams *teams, const struct ch_voters *voters,
+                                 const struct ch_birth births[], uint32_t n_births)
+{
+    struct ch_vote vote = {.step = "teams on GPUs"};
+    uint32_t n_added = 0;
+    chorus_status status;
+
+    if (teams->device_state.teams == NULL) return CHORUS_OK;
+    while (n_added < n_births && vote.mine == CHORUS_OK) {
+        vote.mine = add_record(teams, &births[n_added]);
+        if (vote.mine == CHORUS_OK) n_added++;
+    }
+    status = ch_vote(voters, &vote, NULL);
+    for (uint32_t b = 0; b < n_added && status != CHORUS_OK; b++)
+        if (births[b].team != NULL)
+            CH_TRY(ch_device_table_remove(teams, ch_team_handle_of(teams, births[b].slot)));
+    return status;
+}
+
+/* Put a team that all its PEs have under its handle. */
+static void keep(struct ch_teams *teams, const struct ch_birth *birth)
+{
+    birth->team->slot = birth->slot;
+    birth->team->number = birth->number;
+    teams->slots[birth->slot].team = birth->team;
+    if (birth->slot >= teams->n_slots_used) teams->n_slots_used = birth->slot + 1;
+}
+
+/* A team on several hosts and its children, or one on one host. */
+static void adopt(struct ch_team *team, struct ch_birth children[CH_CHILDREN])
+{
+    if (team == NULL || team->levels == NULL) return;
+    team->node = children[0].team;
+    team->rail = children[1].team;
+    /* Waits of a call in its child teams end, too, if the call is refused. */
+    if (team->check != NULL) team->node->refusable = team->rail->refusable = team->refusable;
+    ch_child_is(&team->levels->node, team->node);
+    ch_child_is(&team->levels->rail, team->rail);
+}
+
+/* All have voted. */
+static void end_births(struct ch_teams *teams, struct ch_birth births[], uint32_t n_own,
+                       chorus_status status)
+{
+    for (uint32_t b = 0; b < CH_BIRTHS_MAX; b++) {
+        free(births[b].list);
+        if (status != CHORUS_OK)
+            ch_team_free(teams, births[b].team);
+        else if (b < n_own && births[b].team != NULL)
+            keep(teams, &births[b]);
+    }
+    if (status == CHORUS_OK) adopt(births[0].team, births + n_own);
+}
+
+/* Each takes part in the vote whatever happened to it before, so that all learn the same. */
+chorus_status ch_births_make(struct ch_teams *teams, const struct ch_voters *voters,
+                             struct ch_birth births[CH_BIRTHS_MAX], uint32_t n_own)
+{
+    const bool is_across = ch_is_across(teams, voters, births[0].pes, births[0].n);
+    const uint32_t n_births = n_own + (is_across ? CH_CHILDREN : 0);
+    uint64_t mine[CH_BIRTHS_MAX] = {0},
+             *all = calloc((size_t)voters->n * n_births, sizeof(*all));
+    struct ch_vote vote = {"team", CHORUS_OK, mine, n_births * sizeof(*mine)};
+    chorus_status status;
+
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to make a team among %u PEs", voters->n);
+    vote.mine = alloc_all(teams, voters, births, n_own, mine);
+    if (is_across && vote.mine == CHORUS_OK)
+        vote.mine = alloc_children(teams, voters, births, births + n_own, mine + n_own);
+    status = ch_vote(voters, &vote, all);
+    if (status == CHORUS_OK) {
+        status = connect(teams, voters, births, n_births, all);
+        status = open_memory(teams, voters, births, n_births, status);
+    }
+    if (status == CHORUS_OK) status = add_records(teams, voters, births, n_own);
+    free(all);
+    end_births(teams, births, n_own, status);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* birth.h: making teams among PEs that vote; only for this folder. */
+#ifndef CH_TEAM_BIRTH_H
+#define CH_TEAM_BIRTH_H
+
+#include "team/table.h"
+
+/* Teams that are made at once, at most: WORLD, SHARED and NODE, and the first one's children.
+ */
+enum { CH_OWN_MAX = 3, CH_CHILDREN = 2, CH_BIRTHS_MAX = CH_OWN_MAX + CH_CHILDREN };
+
+/* A team that is being made. */
+struct ch_birth {
+    const uint32_t *pes; /* [n], as the voters count; borrowed */
+    uint32_t *list;      /* of a child team: pes, owned */
+    uint32_t n;
+    uint32_t number; /* of the team, in messages */
+    bool is_member;  /* this PE; if not, slot and team are not set */
+    uint32_t slot;
+    struct ch_team *team;
+};
+
+/*
+ * Make teams among the voters, of which the first alone may be on several hosts. Collective
+ * over the voters, with n_own births that are alike on all but for is_member; on an error no
+ * voter has any of the teams. Else each member has its team, in a slot of `teams`.
+ */
+CH_MUST_CHECK chorus_status ch_births_make(struct ch_teams *teams,
+                                           const struct ch_voters *voters,
+                                           struct ch_birth births[CH_BIRTHS_MAX],
+                                           uint32_t n_own);
+
+#endif /* CH_TEAM_BIRTH_H */
