@@ -344,6 +344,13 @@ chorus_status ch_amo_load(const struct ch_device *device)
     return CHORUS_OK;
 }
 
+chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
+                             const struct ch_wait_request *request)
+{
+    (void)device, (void)stream, (void)request;
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "not in the fake");
+}
+
 /* An addition; the others are the kernel's own affair. */
 chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                             const struct ch_amo_request *request)

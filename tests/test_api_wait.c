@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { COUNT = 6 };
 
@@ -185,16 +186,93 @@ static void wait__bad_arguments__are_named(void)
     EXPECT(chorus_int_test((int *)(void *)((char *)word + 1), CHORUS_CMP_EQ, 0) == 0);
     EXPECT_REPORT(CHORUS_ERR_ARG, "expected a multiple of 4");
     EXPECT(chorus_signal_wait_until(NULL, CHORUS_CMP_EQ, 0) == 0);
-    EXPECT_REPORT(CHORUS_ERR_NOT_SYMMETRIC, "chorus_signal_wait_until: ivar is");
+    EXPECT_REPORT(CHORUS_ERR_NOT_SYMMETRIC, "chorus_signal_wait_until: sig_addr is");
     chorus_free(word);
 }
 
-#define TESTS(X)                                     \
-    X(test__every_comparison_of_every_type__as_in_c) \
-    X(sets__every_type__find_what_is_met)            \
-    X(sets__empty__return_at_once)                   \
-    X(any__several_met__each_is_returned_in_time)    \
-    X(some__words_arrive_one_by_one__all_are_found)  \
-    X(wait__ping_pong__every_step_is_seen)           \
-    X(wait__bad_arguments__are_named)
+/* On a stream; behind each wait a number is stored that says so. Words come one by one, and the
+ * second is not looked at. */
+#define TEST_ON_STREAM(NAME, T, kind)                                                          \
+    static void on_stream_##NAME(chorus_stream_t stream)                                       \
+    {                                                                                          \
+        T *words = chorus_calloc(3, sizeof(T));                                                \
+        int *passed = chorus_calloc(1, sizeof(*passed));                                       \
+        const T each[3] = {3, 9, (T)-1};                                                       \
+        const int mask[3] = {0, 1, 0}, numbers[3] = {1, 2, 3};                                 \
+                                                                                               \
+        QUEUED(chorusx_##NAME##_wait_until_on_stream(words, CHORUS_CMP_GE, 2, stream), 0);     \
+        QUEUED(chorusx_##NAME##_wait_until_all_on_stream(words, 3, mask, CHORUS_CMP_NE, 0,     \
+                                                         stream),                              \
+               1);                                                                             \
+        QUEUED(chorusx_##NAME##_wait_until_all_vector_on_stream(words, 3, mask, CHORUS_CMP_EQ, \
+                                                                each, stream),                 \
+               2);                                                                             \
+        chorus_barrier_all();                                                                  \
+        EXPECT(chorus_int_test(passed, CHORUS_CMP_EQ, 0));                                     \
+        chorus_barrier_all();                                                                  \
+        chorus_##NAME##_p(&words[0], 2, api_next());                                           \
+        chorus_int_wait_until(passed, CHORUS_CMP_EQ, 1);                                       \
+        chorus_barrier_all();                                                                  \
+        chorus_##NAME##_p(&words[2], 5, api_next());                                           \
+        chorus_int_wait_until(passed, CHORUS_CMP_EQ, 2);                                       \
+        chorus_barrier_all();                                                                  \
+        chorus_##NAME##_p(&words[2], (T)-1, api_next());                                       \
+        chorus_##NAME##_p(&words[0], 3, api_next());                                           \
+        EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK && *passed == 3);               \
+        chorus_free(passed);                                                                   \
+        chorus_free(words);                                                                    \
+    }
+#define QUEUED(wait, i)                                                               \
+    do {                                                                              \
+        EXPECT((wait) == CHORUS_OK);                                                  \
+        EXPECT(chorusx_int_put_on_stream(passed, &numbers[i], 1, api_me(), stream) == \
+               CHORUS_OK);                                                            \
+    } while (0)
+CHORUS_WAIT_TYPES(TEST_ON_STREAM)
+
+static void on_stream__words_come_one_by_one__what_is_behind_runs_in_time(void)
+{
+    chorus_stream_t stream = NULL;
+
+    EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
+#define X(NAME, T, kind) on_stream_##NAME(stream);
+    CHORUS_WAIT_TYPES(X)
+#undef X
+    EXPECT(chorusx_stream_destroy(stream) == CHORUS_OK);
+}
+
+#define EXPECT_LAST(part) EXPECT(strstr(chorusx_last_error(), (part)) != NULL)
+static void on_stream__bad_arguments__are_named(void)
+{
+    int *word = chorus_calloc(2, sizeof(*word)), mine = 0;
+    chorus_stream_t stream = NULL;
+
+    EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
+    EXPECT(chorusx_int_wait_until_on_stream(word, 6, 1, stream) == CHORUS_ERR_ARG);
+    EXPECT_LAST("chorusx_int_wait_until_on_stream: cmp is 6; expected a CHORUS_CMP_");
+    EXPECT(chorusx_int_wait_until_all_on_stream(&mine, 1, NULL, CHORUS_CMP_EQ, 1, stream) ==
+           CHORUS_ERR_NOT_SYMMETRIC);
+    EXPECT_LAST("chorusx_int_wait_until_all_on_stream: ivars is");
+    EXPECT(chorusx_int_wait_until_all_vector_on_stream(word, SIZE_MAX, NULL, CHORUS_CMP_EQ,
+                                                       &mine, stream) == CHORUS_ERR_ARG);
+    EXPECT_LAST("18446744073709551615 elements");
+    EXPECT(chorusx_int_wait_until_on_stream(word, CHORUS_CMP_EQ, 0, NULL) == CHORUS_ERR_ARG);
+    EXPECT_LAST("stream is null");
+    EXPECT(chorusx_int_wait_until_all_on_stream(word, 0, NULL, CHORUS_CMP_EQ, 1, stream) ==
+           CHORUS_OK);
+    EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK);
+    EXPECT(chorusx_stream_destroy(stream) == CHORUS_OK);
+    chorus_free(word);
+}
+
+#define TESTS(X)                                                     \
+    X(test__every_comparison_of_every_type__as_in_c)                 \
+    X(sets__every_type__find_what_is_met)                            \
+    X(sets__empty__return_at_once)                                   \
+    X(any__several_met__each_is_returned_in_time)                    \
+    X(some__words_arrive_one_by_one__all_are_found)                  \
+    X(wait__ping_pong__every_step_is_seen)                           \
+    X(wait__bad_arguments__are_named)                                \
+    X(on_stream__words_come_one_by_one__what_is_behind_runs_in_time) \
+    X(on_stream__bad_arguments__are_named)
 API_MAIN(TESTS)

@@ -269,6 +269,24 @@ typedef struct chorusx_heap_info_t {
 CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
 
 /**
+ * Get the address at which a kernel stores to an object of every PE of a team at once, by
+ * switches that multicast.
+ *
+ * @param team  a team that this PE is in
+ * @param addr  this PE's address of the object
+ *
+ * Collective: no, any PE.
+ * Threads:    any, while the team is not being destroyed.
+ * Ordering:   implies no barrier.
+ * Errors:     null and a message for a team or an address outside their range. Null where
+ *             nothing multicasts: on hosts, without CHORUS_NVLS, in teams of fewer PEs than the
+ *             job.
+ * Source:     NVSHMEM 3.8, nvshmemx_mc_ptr.
+ * Since:      0.1
+ */
+CHORUS_API void *chorusx_mc_ptr(chorus_team_t team, const void *addr);
+
+/**
  * Make memory of the program a part of the symmetric heap, where it stays at its address; or
  * give it back, with its contents.
  *
@@ -685,9 +703,8 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_RMA_ON_STREAM)
  * Ordering:   returns at once, unless very many calls are queued. What is queued behind a wait
  *             runs after the signal has come, and sees what came with it.
  * Errors:     ERR_ARG for pe, sig_op, cmp, alignment and stream, ERR_NOT_SYMMETRIC; nothing is
- *             queued. ERR_UNSUPPORTED on GPUs, which wait for EQ, GE and GT alone. A wait on a
- * host fails as chorus_signal_wait_until does, by chorusx_stream_synchronize; a GPU waits
- *             without a deadline.
+ *             queued. A wait on a host fails as chorus_signal_wait_until does, by
+ *             chorusx_stream_synchronize; a GPU waits without a deadline.
  * Source:     NVSHMEM, nvshmemx_signal_op_on_stream and its kin.
  * Since:      0.1
  */
@@ -696,6 +713,43 @@ CHORUS_API int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, 
 CHORUS_API int chorusx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp,
                                                    uint64_t cmp_value, chorus_stream_t stream);
 CHORUS_API int chorusx_quiet_on_stream(chorus_stream_t stream);
+
+/**
+ * As chorus_T_wait_until, chorus_T_wait_until_all and its vector form, queued on a stream.
+ *
+ * @param ivar        [in] the word: symmetric, aligned to its type
+ * @param ivars       [in] the words, likewise
+ * @param nelems      words; 0 waits for nothing
+ * @param status      [in] words where it is not 0 are left out; null: none is
+ * @param cmp         a CHORUS_CMP_ constant: word cmp value
+ * @param cmp_value   to compare with
+ * @param cmp_values  [in] one for each word
+ * @param stream      of this PE; null on GPUs alone
+ *
+ * status and cmp_values are read when the call runs, and are not to be written until then. On a
+ * GPU they are memory that it reaches, such as that of cudaMalloc.
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time.
+ * Ordering:   returns at once, unless very many calls are queued. What is queued behind a wait
+ *             runs after the words compare as asked, and sees what was written before them.
+ * Errors:     those of the blocking call, and ERR_ARG for stream, on GPUs also for status and
+ *             cmp_values; nothing is queued. A wait on a host fails as chorus_T_wait_until
+ *             does, by chorusx_stream_synchronize; a GPU waits without a deadline.
+ * Source:     NVSHMEM, nvshmemx_T_wait_until_on_stream and its kin; there they return nothing.
+ * Since:      0.1
+ */
+#define CHORUS_DECLARE_WAIT_ON_STREAM(NAME, T, kind)                                    \
+    CHORUS_API int chorusx_##NAME##_wait_until_on_stream(T *ivar, int cmp, T cmp_value, \
+                                                         chorus_stream_t stream);       \
+    CHORUS_API int chorusx_##NAME##_wait_until_all_on_stream(                           \
+        T *ivars, size_t nelems, const int *status, int cmp, T cmp_value,               \
+        chorus_stream_t stream);                                                        \
+    CHORUS_API int chorusx_##NAME##_wait_until_all_vector_on_stream(                    \
+        T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values,       \
+        chorus_stream_t stream);
+CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT_ON_STREAM)
+#undef CHORUS_DECLARE_WAIT_ON_STREAM
 
 /* --- collectives that neither standard has --------------------------------------------------
  */

@@ -95,6 +95,8 @@ static inline int nvshmemx_init_attr(unsigned flags, const nvshmemx_init_attr_t 
 #define nvshmemx_hostlib_init_attr nvshmemx_init_attr
 #define nvshmemx_hostlib_finalize nvshmem_finalize
 
+#define nvshmemx_mc_ptr chorusx_mc_ptr
+
 enum {
     NVSHMEM_STATUS_NOT_INITIALIZED = 0,
     NVSHMEM_STATUS_IS_BOOTSTRAPPED = 1,
@@ -197,6 +199,15 @@ static inline int nvshmemx_put_value(void *dest, const void *value, size_t bytes
     return chorusx_stream_synchronize(stream);
 }
 
+/* The value is needed now, so the stream is waited for. */
+static inline int nvshmemx_get_value(void *value, const void *source, size_t bytes, int pe,
+                                     chorus_stream_t stream)
+{
+    const int code = chorusx_getmem_on_stream(value, source, bytes, pe, stream);
+
+    return code == CHORUS_OK ? chorusx_stream_synchronize(stream) : code;
+}
+
 /* Puts and gets, whose bytes are those of elements; a number that does not fit is refused. */
 static inline size_t nvshmemx_bytes(size_t nelems, size_t bytes)
 {
@@ -249,6 +260,15 @@ NVSHMEMX_BLOCK(putmem, getmem, 1, void)
 #define NVSHMEMX_ELEMENTS(NAME, T, kind)                                                       \
     NVSHMEMX_STRIDES(put, NAME##_iput, sizeof(T), T)                                           \
     NVSHMEMX_STRIDES(get, NAME##_iget, sizeof(T), T)                                           \
+    static inline T nvshmemx_##NAME##_g_on_stream(const T *source, int pe, cudaStream_t stream) \
+    {                                                                                          \
+        T value;                                                                               \
+                                                                                               \
+        memset(&value, 0, sizeof(value));                                                      \
+        chorusx_raise(nvshmemx_get_value(&value, source, sizeof(T), pe,                        \
+                                         nvshmemx_stream_of(stream)));                         \
+        return value;                                                                          \
+    }                                                                                          \
     static inline void nvshmemx_##NAME##_p_on_stream(T *dest, T value, int pe,                 \
                                                      cudaStream_t stream)                      \
     {                                                                                          \
@@ -260,6 +280,28 @@ CHORUS_DEVICE_TYPES(NVSHMEMX_ELEMENTS)
     NVSHMEMX_STRIDES(get, iget##N, bytes, void)
 CHORUS_SIZES(NVSHMEMX_SIZED_STRIDES)
 #undef OWN
+
+#define NVSHMEMX_WAITS(NAME, T, kind)                                                          \
+    static inline void nvshmemx_##NAME##_wait_until_on_stream(T *ivar, int cmp, T cmp_value,   \
+                                                              cudaStream_t stream)             \
+    {                                                                                          \
+        NVSHMEMX_RUN(chorusx_##NAME##_wait_until_on_stream(ivar, cmp, cmp_value,               \
+                                                           nvshmemx_stream_of(stream)))        \
+    }                                                                                          \
+    static inline void nvshmemx_##NAME##_wait_until_all_on_stream(                             \
+        T *ivars, size_t nelems, const int *status, int cmp, T cmp_value, cudaStream_t stream) \
+    {                                                                                          \
+        NVSHMEMX_RUN(chorusx_##NAME##_wait_until_all_on_stream(                                \
+            ivars, nelems, status, cmp, cmp_value, nvshmemx_stream_of(stream)))                \
+    }                                                                                          \
+    static inline void nvshmemx_##NAME##_wait_until_all_vector_on_stream(                      \
+        T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values,              \
+        cudaStream_t stream)                                                                   \
+    {                                                                                          \
+        NVSHMEMX_RUN(chorusx_##NAME##_wait_until_all_vector_on_stream(                         \
+            ivars, nelems, status, cmp, cmp_values, nvshmemx_stream_of(stream)))               \
+    }
+CHORUS_WAIT_TYPES(NVSHMEMX_WAITS)
 /* clang-format on */
 
 static inline void nvshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
@@ -280,6 +322,10 @@ static inline void nvshmemx_quiet_on_stream(cudaStream_t stream)
 {
     NVSHMEMX_RUN(chorusx_quiet_on_stream(nvshmemx_stream_of(stream)))
 }
+
+/* That sources may be written again; a quiet gives more. */
+#define nvshmemx_flush chorus_quiet
+#define nvshmemx_flush_on_stream nvshmemx_quiet_on_stream
 
 static inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, cudaStream_t stream)
 {

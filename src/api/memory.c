@@ -3,7 +3,7 @@
  * memory.c: allocation from the symmetric heap by the calls of the standard, with a barrier
  * where it requires one.
  */
-#include "chorus/chorus.h"
+#include "chorus/chorusx.h"
 
 #include "api/argument.h"
 #include "api/ctx.h"
@@ -200,4 +200,22 @@ void *chorus_ptr(const void *addr, int pe)
         !ch_heap_is_mapped(context->heap, (uint32_t)pe) || context->link->map == NULL)
         return NULL;
     return context->link->map(context->transport, addr, (uint32_t)pe);
+}
+
+static void *mc_ptr(const char *function, ch_team_handle handle, const void *addr)
+{
+    struct ch_context *context;
+    struct ch_team *team;
+
+    if (ch_context_require(function, &context) != CHORUS_OK ||
+        ch_team_get(context->teams, handle, &team) != CHORUS_OK ||
+        ch_check_symmetric(context, function, "addr", addr, 1) != CHORUS_OK ||
+        team->multicast == 0)
+        return NULL;
+    return (void *)((uintptr_t)addr + (uintptr_t)team->multicast);
+}
+
+void *chorusx_mc_ptr(chorus_team_t team, const void *addr)
+{
+    return mc_ptr(__func__, team, addr);
 }

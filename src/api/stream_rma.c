@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_rma.c: puts, gets, signals and waits for signals that are queued on a stream. On a
- * host, the stream's thread executes them as the blocking calls do. On a GPU, the front end
- * and the copy engines execute them.
+ * stream_rma.c: puts, gets and signals that are queued on a stream. On a host, the stream's
+ * thread executes them as the blocking calls do. On a GPU, the front end and the copy engines
+ * execute them.
  */
 #include "api/argument.h"
 #include "api/coll.h"
 #include "api/rma.h"
-#include "base/clock.h"
 #include "device/device.h"
 #include "transport/amo_launch.h"
 
-enum what { PUT, GET, PUT_SIGNAL, SIGNAL, WAIT, QUIET };
+enum what { PUT, GET, PUT_SIGNAL, SIGNAL, QUIET };
 
 /* A checked call. */
 struct op {
@@ -24,23 +23,10 @@ struct op {
     uint32_t pe;
     uint64_t *word;
     uint64_t value;
-    int how; /* a CHORUS_SIGNAL_ constant; of WAIT a CHORUS_CMP_ constant */
+    int how; /* a CHORUS_SIGNAL_ constant */
 };
 
 _Static_assert(sizeof(struct op) <= CH_TASK_BYTES, "a call must fit into a task");
-
-static bool compares(uint64_t word, int cmp, uint64_t value)
-{
-    switch (cmp) {
-#define X(name, operator)   \
-    case CHORUS_CMP_##name: \
-        return word operator value;
-        CHORUS_CMP_LIST(X)
-#undef X
-    default:
-        return false;
-    }
-}
 
 static enum ch_amo amo_of(int how)
 {
@@ -48,28 +34,6 @@ static enum ch_amo amo_of(int how)
 }
 
 /* --- hosts -------------------------------------------------------------------------------- */
-static chorus_status await(const struct op *op)
-{
-    const struct ch_patience *patience = &op->context->patience;
-    struct ch_wait w = {.is_listening = true};
-    chorus_status status = CHORUS_OK;
-    uint64_t seen = 0;
-
-    while (!compares(seen = __atomic_load_n(op->word, __ATOMIC_ACQUIRE), op->how, op->value) &&
-           status == CHORUS_OK)
-        status = ch_wait_slow(patience, &w);
-    ch_wait_end(patience, &w);
-    if (status == CHORUS_OK || compares(seen, op->how, op->value)) return CHORUS_OK;
-    return CH_FAIL(
-        status,
-        "%s: PE %u waited on a stream for a signal, which is %llu; expected one that "
-        "compares with %llu as asked; %s",
-        op->function, op->context->boot->me, (unsigned long long)seen,
-        (unsigned long long)op->value,
-        status == CHORUS_ERR_TIMEOUT ? "nobody sent it, or CHORUS_TIMEOUT is too short"
-                                     : "the job is ending");
-}
-
 static chorus_status signal_peer(const struct op *op)
 {
     struct ch_context *c = op->context;
@@ -109,8 +73,6 @@ static chorus_status run(const void *task)
         return put_signal(op);
     case SIGNAL:
         return signal_peer(op);
-    case WAIT:
-        return await(op);
     case QUIET:
         return c->link->quiet(c->transport, CH_CTX_DEFAULT);
     }
@@ -135,21 +97,6 @@ static chorus_status queue_signal(const struct ch_device *device, const struct o
     return ch_device_put_store(device, stream, at_peer(op, op->word), op->value);
 }
 
-/* The front end compares for equality, or for at least. */
-static chorus_status queue_wait(const struct ch_device *device, const struct op *op,
-                                void *stream)
-{
-    const bool is_exact = op->how == CHORUS_CMP_EQ;
-
-    if (op->how == CHORUS_CMP_GT && op->value != UINT64_MAX)
-        return ch_device_put_wait(device, stream, op->word, op->value + 1, false);
-    if (is_exact || op->how == CHORUS_CMP_GE)
-        return ch_device_put_wait(device, stream, op->word, op->value, is_exact);
-    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                   "%s: cmp is %d; a stream of a GPU waits for CHORUS_CMP_EQ, _GE and _GT",
-                   op->function, op->how);
-}
-
 /* What follows in a stream of a GPU finds what came before complete: a quiet is nothing. */
 static chorus_status queue(const struct op *op, void *stream)
 {
@@ -166,8 +113,6 @@ static chorus_status queue(const struct op *op, void *stream)
         return ch_device_put_copy(device, stream, op->dest, at_peer(op, op->source), op->bytes);
     case SIGNAL:
         return queue_signal(device, op, stream);
-    case WAIT:
-        return queue_wait(device, op, stream);
     case QUIET:
         break;
     }
@@ -270,20 +215,6 @@ int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
     op.pe = (uint32_t)pe;
     op.how = sig_op;
     CH_TRY(check_how(&op));
-    CH_TRY(check_word(&op));
-    return put_on(&op, stream);
-}
-
-int chorusx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value,
-                                        chorus_stream_t stream)
-{
-    struct op op = {
-        .what = WAIT, .function = __func__, .word = sig_addr, .value = cmp_value, .how = cmp};
-
-    CH_TRY(ch_context_require(__func__, &op.context));
-    if ((unsigned)cmp > CHORUS_CMP_LE)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: cmp is %d; expected a CHORUS_CMP_ constant",
-                       __func__, cmp);
     CH_TRY(check_word(&op));
     return put_on(&op, stream);
 }

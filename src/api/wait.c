@@ -1,245 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * wait.c: wait and test on words of this PE that other PEs store to.
- *
- * Every call is a query: a scan over the words of the set, which the test functions do once,
- * and the wait functions until it succeeds. Words and values of all types are compared as
- * keys, which are unsigned numbers in the order of the type's values. Words on a GPU are
- * copied to the host before each scan.
- */
-#include "api/argument.h"
-#include "api/doing.h"
-#include "base/clock.h"
+/* wait.c: wait and test on words of this PE that other PEs store to; each is a query. */
+#include "api/query.h"
 #include "chorus/chorus.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#define SIGN_BIT (UINT64_C(1) << 63)
-
-enum { NUMBER_BYTES = 24 };
-
-struct query {
-    const char *function;
-    chorus_type type;
-    const char *ivars;
-    const char *words; /* what is scanned: ivars, or the copy */
-    char *copy;        /* owned: of ivars that only the transport can read; else null */
-    size_t count;
-    const int *status; /* elements not 0 are left out; null: none is */
-    int cmp;
-    const char *values; /* to compare with */
-    size_t values_step; /* bytes from one to the next; 0: one for all */
-    size_t *indices;    /* [out] of scan_some */
-    size_t start;       /* where scan_any begins */
-    size_t n_done;      /* by scan_all: words before this one have been met */
-    size_t found;       /* [out] of scan_any: index or SIZE_MAX; of scan_some: how many */
-    uint64_t key;       /* of the word that was looked at last */
-};
-
-typedef bool (*scan_fn)(struct query *q);
-
-/* The word's key; acquire: what its writer wrote before is visible. */
-static uint64_t load_key(chorus_type type, const void *word)
-{
-    switch (type) {
-#define LOAD_INT(T, ctype)                                                                 \
-    case CHORUS_TYPE_##T:                                                                  \
-        return (uint64_t)(int64_t)__atomic_load_n((const ctype *)word, __ATOMIC_ACQUIRE) ^ \
-               SIGN_BIT;
-#define LOAD_UINT(T, ctype) \
-    case CHORUS_TYPE_##T:   \
-        return __atomic_load_n((const ctype *)word, __ATOMIC_ACQUIRE);
-#define LOAD_HALF(T, ctype)
-#define LOAD_FLOAT(T, ctype)
-#define LOAD_COMPLEX(T, ctype)
-#define X(T, ctype, class, bytes) LOAD_##class(T, ctype)
-        CHORUS_TYPE_LIST(X)
-#undef X
-    default:
-        return 0;
-    }
-}
-
-static bool is_signed(chorus_type type)
-{
-#define X(T, ctype, class, bytes) \
-    if (type == CHORUS_TYPE_##T) return #class[0] == 'I';
-    CHORUS_TYPE_LIST(X)
-#undef X
-    return false;
-}
-
-static bool compare(int cmp, uint64_t a, uint64_t b)
-{
-    switch (cmp) {
-#define X(name, operator)   \
-    case CHORUS_CMP_##name: \
-        return a operator b;
-        CHORUS_CMP_LIST(X)
-#undef X
-    default:
-        return false;
-    }
-}
-
-static bool is_in_set(const struct query *q, size_t i)
-{
-    return q->status == NULL || q->status[i] == 0;
-}
-
-static bool is_met(struct query *q, size_t i)
-{
-    q->key = load_key(q->type, q->words + i * ch_type_bytes[q->type]);
-    return compare(q->cmp, q->key, load_key(q->type, q->values + i * q->values_step));
-}
-
-/* True once every word of the set has been met; words met before are not looked at again. */
-static bool scan_all(struct query *q)
-{
-    while (q->n_done < q->count && (!is_in_set(q, q->n_done) || is_met(q, q->n_done)))
-        q->n_done++;
-    return q->n_done == q->count;
-}
-
-static bool scan_any(struct query *q)
-{
-    for (size_t k = 0; k < q->count; k++) {
-        const size_t i = k < q->count - q->start ? q->start + k : k - (q->count - q->start);
-
-        if (!is_in_set(q, i) || !is_met(q, i)) continue;
-        q->found = i;
-        return true;
-    }
-    q->found = SIZE_MAX;
-    return false;
-}
-
-static bool scan_some(struct query *q)
-{
-    q->found = 0;
-    for (size_t i = 0; i < q->count; i++)
-        if (is_in_set(q, i) && is_met(q, i)) q->indices[q->found++] = i;
-    return q->found != 0;
-}
-
-static bool is_empty(const struct query *q)
-{
-    for (size_t i = 0; i < q->count; i++)
-        if (is_in_set(q, i)) return false;
-    return true;
-}
-
-/* Each call begins elsewhere, so that a word which stays met cannot hide the others: a series
- * of calls must return every index that is met (OpenSHMEM 1.5, shmem_wait_until_any). A step
- * that is not a constant keeps callers that alternate between sets from always meeting the
- * same half of the words. */
-static size_t pick_start(struct ch_context *context, size_t count)
-{
-    uint64_t x = __atomic_add_fetch(&context->n_scans, 1, __ATOMIC_RELAXED);
-
-    x *= UINT64_C(0x9e3779b97f4a7c15); /* 2^64 over the golden ratio: spreads consecutive x */
-    x ^= x >> 32;
-    return count == 0 ? 0 : (size_t)(x % count);
-}
-
-static chorus_status prepare(struct query *q, struct ch_context **context_out)
-{
-    const size_t element_bytes = ch_type_bytes[q->type];
-    size_t bytes;
-
-    CH_TRY(ch_context_require(q->function, context_out));
-    if (q->cmp < CHORUS_CMP_EQ || q->cmp > CHORUS_CMP_LE)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: cmp is %d; expected a CHORUS_CMP_ constant, %d to %d", q->function,
-                       q->cmp, CHORUS_CMP_EQ, CHORUS_CMP_LE);
-    CH_TRY(ch_check_bytes(q->function, q->count, element_bytes, &bytes));
-    CH_TRY(ch_check_symmetric(*context_out, q->function, "ivar", q->ivars, bytes));
-    CH_TRY(ch_check_aligned(q->function, "ivar", q->ivars, element_bytes));
-    q->start = pick_start(*context_out, q->count);
-    q->words = q->ivars;
-    if ((*context_out)->link->load == NULL || bytes == 0) return CHORUS_OK;
-    q->copy = malloc(bytes);
-    q->words = q->copy;
-    if (q->copy != NULL) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory to copy %zu words", q->function, q->count);
-}
-
-/* Bring the words here, if the host cannot read them where they are. */
-static chorus_status look(const struct ch_context *context, struct query *q)
-{
-    if (q->copy == NULL) return CHORUS_OK;
-    return context->link->load(context->transport, q->copy, q->ivars,
-                               q->count * ch_type_bytes[q->type]);
-}
-
-static const char *number(chorus_type type, uint64_t key, char text[NUMBER_BYTES])
-{
-    if (is_signed(type))
-        (void)snprintf(text, NUMBER_BYTES, "%lld", (long long)(key ^ SIGN_BIT));
-    else
-        (void)snprintf(text, NUMBER_BYTES, "%llu", (unsigned long long)key);
-    return text;
-}
-
-/* Says which word is missing, of all that are the first. */
-static chorus_status gave_up(const struct ch_context *context, struct query *q,
-                             chorus_status status)
-{
-    static const char *const operators[] = {
-#define X(name, operator) #operator,
-        CHORUS_CMP_LIST(X)
-#undef X
-    };
-    char is[NUMBER_BYTES], wanted[NUMBER_BYTES];
-    size_t i = q->n_done;
-
-    if (status != CHORUS_ERR_TIMEOUT) {
-        const char *const why = ch_patience_why(&context->patience);
-        return CH_FAIL(status, "%s: the job is ending%s%s", q->function,
-                       *why != '\0' ? ": " : " because another PE failed", why);
-    }
-    while (i + 1 < q->count && (!is_in_set(q, i) || is_met(q, i)))
-        i++;
-    (void)is_met(q, i); /* for its key */
-    return CH_FAIL(
-        CHORUS_ERR_TIMEOUT,
-        "%s: PE %u waited %.3g s for element %zu of %zu at %p to be %s %s, but it is %s; "
-        "the PE that should have set it did not, or CHORUS_TIMEOUT is too short",
-        q->function, context->boot->me,
-        (double)context->patience.timeout_ns / (double)CH_NS_PER_S, i, q->count,
-        (const void *)(q->ivars + i * ch_type_bytes[q->type]), operators[q->cmp],
-        number(q->type, load_key(q->type, q->values + i * q->values_step), wanted),
-        number(q->type, q->key, is));
-}
-
-static chorus_status wait_for(struct query *q, scan_fn scan)
-{
-    struct ch_wait w = {.is_listening = true};
-    struct ch_context *context;
-    chorus_status status = CHORUS_OK, looked;
-    uint64_t index = 0; /* of a wait that does not end at once, in the record */
-    bool is_over;
-
-    CH_TRY(prepare(q, &context));
-    looked = look(context, q);
-    is_over = looked == CHORUS_OK && (scan(q) || is_empty(q));
-    if (!is_over) index = ch_doing_begin_alone(context, CH_DOING_wait, q->count);
-    while (!is_over && status == CHORUS_OK && looked == CHORUS_OK) {
-        status = ch_wait_slow(&context->patience, &w);
-        looked = look(context, q);
-        is_over = looked == CHORUS_OK && scan(q); /* also when the time is up */
-    }
-    ch_wait_end(&context->patience, &w);
-    if (looked == CHORUS_OK && !is_over) looked = gave_up(context, q, status);
-    free(q->copy);
-    return index == 0 ? looked : ch_doing_end(context, index, looked);
-}
-
 /* What the scan found; `nothing` when the wait failed. */
-static size_t wait_until(struct query q, scan_fn scan, size_t nothing)
+static size_t wait_until(struct ch_query q, ch_scan_fn scan, size_t nothing)
 {
-    const chorus_status status = wait_for(&q, scan);
+    const chorus_status status = ch_query_wait(&q, scan);
 
     if (status == CHORUS_OK) return q.found;
     ch_report(status);
@@ -247,26 +14,17 @@ static size_t wait_until(struct query q, scan_fn scan, size_t nothing)
 }
 
 /* Whether the scan succeeded; what it found is in q->found, `nothing` if it could not run. */
-static bool test(struct query *q, scan_fn scan, size_t nothing)
+static bool test(struct ch_query *q, ch_scan_fn scan, size_t nothing)
 {
-    struct ch_context *context;
-    chorus_status status = prepare(q, &context);
-    bool holds = false, has_moved = false;
+    bool holds = false;
+    const chorus_status status = ch_query_test(q, scan, &holds);
 
-    /* A program may do nothing but test: what it tests for arrives with progress. */
-    if (status == CHORUS_OK && context->patience.progress != NULL)
-        status = context->patience.progress->make(context->patience.progress, &has_moved);
-    if (status == CHORUS_OK) status = look(context, q);
-    if (status == CHORUS_OK)
-        holds = scan(q);
-    else
-        q->found = nothing;
-    free(q->copy);
+    if (status != CHORUS_OK) q->found = nothing;
     ch_report(status);
     return holds;
 }
 
-static size_t test_found(struct query q, scan_fn scan, size_t nothing)
+static size_t test_found(struct ch_query q, ch_scan_fn scan, size_t nothing)
 {
     (void)test(&q, scan, nothing);
     return q.found;
@@ -274,22 +32,23 @@ static size_t test_found(struct query q, scan_fn scan, size_t nothing)
 
 /* The members that depend on the call; the rest is 0. */
 #define QUERY(KIND, IVARS, COUNT, STATUS, CMP, VALUES, STEP, INDICES)                         \
-    (struct query)                                                                            \
+    (struct ch_query)                                                                         \
     {                                                                                         \
-        .function = __func__, .type = (KIND), .ivars = (const char *)(IVARS),                 \
+        .function = __func__, .name = #IVARS, .type = (KIND), .ivars = (const char *)(IVARS), \
         .count = (COUNT), .status = (STATUS), .cmp = (CMP), .values = (const char *)(VALUES), \
         .values_step = (STEP), .indices = (INDICES),                                          \
     }
 
-#define DEFINE_ONE(NAME, T, kind)                                                            \
-    void chorus_##NAME##_wait_until(T *ivar, int cmp, T cmp_value)                           \
-    {                                                                                        \
-        (void)wait_until(QUERY(kind, ivar, 1, NULL, cmp, &cmp_value, 0, NULL), scan_all, 0); \
-    }                                                                                        \
-    int chorus_##NAME##_test(T *ivar, int cmp, T cmp_value)                                  \
-    {                                                                                        \
-        struct query q = QUERY(kind, ivar, 1, NULL, cmp, &cmp_value, 0, NULL);               \
-        return test(&q, scan_all, 0);                                                        \
+#define DEFINE_ONE(NAME, T, kind)                                                           \
+    void chorus_##NAME##_wait_until(T *ivar, int cmp, T cmp_value)                          \
+    {                                                                                       \
+        (void)wait_until(QUERY(kind, ivar, 1, NULL, cmp, &cmp_value, 0, NULL), ch_scan_all, \
+                         0);                                                                \
+    }                                                                                       \
+    int chorus_##NAME##_test(T *ivar, int cmp, T cmp_value)                                 \
+    {                                                                                       \
+        struct ch_query q = QUERY(kind, ivar, 1, NULL, cmp, &cmp_value, 0, NULL);           \
+        return test(&q, ch_scan_all, 0);                                                    \
     }
 CHORUS_WAIT_TYPES(DEFINE_ONE)
 
@@ -300,37 +59,37 @@ CHORUS_WAIT_TYPES(DEFINE_ONE)
                                                 int cmp, VALUE)                               \
     {                                                                                         \
         (void)wait_until(QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, NULL),         \
-                         scan_all, 0);                                                        \
+                         ch_scan_all, 0);                                                     \
     }                                                                                         \
     size_t chorus_##NAME##_wait_until_any##SUFFIX(T *ivars, size_t nelems, const int *status, \
                                                   int cmp, VALUE)                             \
     {                                                                                         \
         return wait_until(QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, NULL),        \
-                          scan_any, SIZE_MAX);                                                \
+                          ch_scan_any, SIZE_MAX);                                             \
     }                                                                                         \
     size_t chorus_##NAME##_wait_until_some##SUFFIX(T *ivars, size_t nelems, size_t *indices,  \
                                                    const int *status, int cmp, VALUE)         \
     {                                                                                         \
         return wait_until(QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, indices),     \
-                          scan_some, 0);                                                      \
+                          ch_scan_some, 0);                                                   \
     }                                                                                         \
     int chorus_##NAME##_test_all##SUFFIX(T *ivars, size_t nelems, const int *status, int cmp, \
                                          VALUE)                                               \
     {                                                                                         \
-        struct query q = QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, NULL);         \
-        return test(&q, scan_all, 0);                                                         \
+        struct ch_query q = QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, NULL);      \
+        return test(&q, ch_scan_all, 0);                                                      \
     }                                                                                         \
     size_t chorus_##NAME##_test_any##SUFFIX(T *ivars, size_t nelems, const int *status,       \
                                             int cmp, VALUE)                                   \
     {                                                                                         \
         return test_found(QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, NULL),        \
-                          scan_any, SIZE_MAX);                                                \
+                          ch_scan_any, SIZE_MAX);                                             \
     }                                                                                         \
     size_t chorus_##NAME##_test_some##SUFFIX(T *ivars, size_t nelems, size_t *indices,        \
                                              const int *status, int cmp, VALUE)               \
     {                                                                                         \
         return test_found(QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, indices),     \
-                          scan_some, 0);                                                      \
+                          ch_scan_some, 0);                                                   \
     }
 #define DEFINE_SCALAR(NAME, T, kind) DEFINE_SETS(NAME, T, kind, , T cmp_value, &cmp_value, 0)
 #define DEFINE_VECTOR(NAME, T, kind) \
@@ -340,8 +99,8 @@ CHORUS_WAIT_TYPES(DEFINE_VECTOR)
 
 uint64_t chorus_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value)
 {
-    struct query q = QUERY(CHORUS_TYPE_u64, sig_addr, 1, NULL, cmp, &cmp_value, 0, NULL);
-    const chorus_status status = wait_for(&q, scan_all);
+    struct ch_query q = QUERY(CHORUS_TYPE_u64, sig_addr, 1, NULL, cmp, &cmp_value, 0, NULL);
+    const chorus_status status = ch_query_wait(&q, ch_scan_all);
 
     ch_report(status);
     return q.key; /* an unsigned word is its own key */

@@ -4,8 +4,11 @@
 #include <stdint.h>
 
 extern "C" {
+#include "chorus/chorus.h"
 #include "transport/amo_launch.h"
 }
+
+enum { WAIT_NS = 100 }; /* between two looks: well below a message's time */
 
 /* What was in *word before. */
 template <typename T> static __device__ T amo_on(T *word, enum ch_amo op, T value, T compare)
@@ -45,10 +48,50 @@ extern "C" __global__ void __launch_bounds__(1) ch_k_amo(const struct ch_amo_req
     __threadfence_system();
 }
 
+/* Element i, as an unsigned number in the order of the type's values. */
+static __device__ uint64_t key_of(const struct ch_wait_request *r, const volatile void *array,
+                                  size_t i)
+{
+    const unsigned shift = 64 - 8 * r->bytes;
+    uint64_t bits = 0;
+
+    if (r->bytes == 2) bits = ((const volatile uint16_t *)array)[i];
+    if (r->bytes == 4) bits = ((const volatile uint32_t *)array)[i];
+    if (r->bytes == 8) bits = ((const volatile uint64_t *)array)[i];
+    if (!r->is_signed) return bits;
+    return (uint64_t)((int64_t)(bits << shift) >> shift) ^ ((uint64_t)1 << 63);
+}
+
+static __device__ bool compares(uint64_t a, int cmp, uint64_t b)
+{
+    switch (cmp) {
+#define X(name, operator)   \
+    case CHORUS_CMP_##name: \
+        return a operator b;
+        CHORUS_CMP_LIST(X)
+#undef X
+    }
+    return false;
+}
+
+/* The fence orders what comes behind the kernel after the words that it has seen. */
+extern "C" __global__ void __launch_bounds__(1) ch_k_wait(const struct ch_wait_request r)
+{
+    for (size_t i = 0; i < r.count; i++) {
+        const uint64_t value =
+            r.values != NULL ? key_of(&r, r.values, i) : key_of(&r, &r.value, 0);
+
+        if (r.status != NULL && r.status[i] != 0) continue;
+        while (!compares(key_of(&r, r.words, i), r.cmp, value))
+            __nanosleep(WAIT_NS);
+    }
+    __threadfence_system();
+}
+
 static chorus_status checked(cudaError_t error)
 {
     if (error == cudaSuccess) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "an atomic on GPU memory does not start: %s",
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "a kernel for words of GPU memory does not start: %s",
                    cudaGetErrorString(error));
 }
 
@@ -56,8 +99,9 @@ chorus_status ch_amo_load(const struct ch_device *device)
 {
     const int before = ch_device_enter(device);
     struct cudaFuncAttributes is;
-    const cudaError_t error = cudaFuncGetAttributes(&is, (const void *)ch_k_amo);
+    cudaError_t error = cudaFuncGetAttributes(&is, (const void *)ch_k_amo);
 
+    if (error == cudaSuccess) error = cudaFuncGetAttributes(&is, (const void *)ch_k_wait);
     (void)cudaGetLastError();
     ch_device_leave(device, before);
     return checked(error);
@@ -70,6 +114,18 @@ chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
     cudaError_t error;
 
     ch_k_amo<<<1, 1, 0, (cudaStream_t)stream>>>(*request);
+    error = cudaGetLastError();
+    ch_device_leave(device, before);
+    return checked(error);
+}
+
+chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
+                             const struct ch_wait_request *request)
+{
+    const int before = ch_device_enter(device);
+    cudaError_t error;
+
+    ch_k_wait<<<1, 1, 0, (cudaStream_t)stream>>>(*request);
     error = cudaGetLastError();
     ch_device_leave(device, before);
     return checked(error);

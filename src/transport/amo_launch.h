@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amo_launch.h: one atomic on GPU memory, by a kernel of one thread. */
+/* amo_launch.h: kernels of one thread: an atomic on GPU memory, and a wait for words there. */
 #ifndef CH_AMO_LAUNCH_H
 #define CH_AMO_LAUNCH_H
 
@@ -16,11 +16,27 @@ struct ch_amo_request {
     uint64_t *fetched; /* [out] what was there; pinned host memory, or null */
 };
 
-/* Load the kernel before others run, for which loading waits. */
+/* Until each word compares with its value as asked. */
+struct ch_wait_request {
+    unsigned bytes; /* of a word: 2, 4 or 8 */
+    bool is_signed; /* words and values are */
+    int cmp;        /* a CHORUS_CMP_ constant */
+    const void *words;
+    size_t count;
+    const int *status;  /* words where it is not 0 are left out; null: none is */
+    const void *values; /* one for each word; null: `value`, in its first bytes, is for all */
+    uint64_t value;
+};
+
+/* Load the kernels before others run, for which loading waits. */
 CH_MUST_CHECK chorus_status ch_amo_load(const struct ch_device *device);
 
 /* Put it on a cudaStream_t, such as ch_device_stream, for ch_device_wait. */
 CH_MUST_CHECK chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                                           const struct ch_amo_request *request);
+
+/* Likewise; without a deadline. What comes behind it sees what was written before the words. */
+CH_MUST_CHECK chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
+                                           const struct ch_wait_request *request);
 
 #endif /* CH_AMO_LAUNCH_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amo_none.c: a build without CUDA has no heap on GPUs, and so no atomics there. */
+/* amo_none.c: a build without CUDA has no heap on GPUs, and so no words there. */
 #include "transport/amo_launch.h"
 
 #include "base/error.h"
@@ -17,6 +17,13 @@ chorus_status ch_amo_load(const struct ch_device *device)
 
 chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                             const struct ch_amo_request *request)
+{
+    (void)device, (void)stream, (void)request;
+    return none();
+}
+
+chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
+                             const struct ch_wait_request *request)
 {
     (void)device, (void)stream, (void)request;
     return none();

@@ -9,6 +9,7 @@
 #include <nvshmemx.h>
 
 #include <stdio.h>
+#include <unistd.h>
 
 enum { N = 64, SKIP = 77 };
 
@@ -25,6 +26,9 @@ struct room {
     int source[N];
     unsigned long long counter;
     uint64_t signal, seen;
+    short shorts[3];
+    long longs[3], values[3];
+    int status[3];
 };
 
 /* The grid's other blocks count alone. */
@@ -72,6 +76,42 @@ static void check(const struct room *r, int grid)
         expect(r->gathered[pe] == 100 * pe, "fcollect");
 }
 
+/* Waits on a stream: by the front end, and by a kernel for other words and comparisons. None
+ * ends before the words are there, of which the second is left out. */
+static void wait_on_stream(struct room *r)
+{
+    const int next = (nvshmem_my_pe() + 1) % nvshmem_n_pes();
+    const short negative = -1;
+    const int status = 0;
+    cudaStream_t stream;
+
+    expect(cudaStreamCreate(&stream) == cudaSuccess, "a stream");
+    nvshmemx_signal_wait_until_on_stream(&r->signal, NVSHMEM_CMP_GE, 8, stream);
+    nvshmemx_short_wait_until_on_stream(&r->shorts[0], NVSHMEM_CMP_LT, 0, stream);
+    nvshmemx_short_wait_until_all_on_stream(r->shorts, 3, r->status, NVSHMEM_CMP_EQ, negative,
+                                            stream);
+    nvshmemx_long_wait_until_all_vector_on_stream(r->longs, 3, r->status, NVSHMEM_CMP_EQ,
+                                                  r->values, stream);
+    nvshmemx_signal_wait_until_on_stream(&r->signal, NVSHMEM_CMP_NE, 8, stream);
+    nvshmem_barrier_all();
+    expect(cudaStreamQuery(stream) == cudaErrorNotReady, "a wait that ended early");
+    nvshmemx_signal_op(&r->signal, 8, NVSHMEM_SIGNAL_SET, next);
+    nvshmem_short_p(&r->shorts[0], negative, next);
+    nvshmem_short_p(&r->shorts[2], negative, next);
+    nvshmem_long_p(&r->longs[0], 70, next);
+    nvshmem_long_p(&r->longs[2], -72, next);
+    nvshmem_barrier_all();
+    (void)usleep(100000);
+    expect(cudaStreamQuery(stream) == cudaErrorNotReady, "the last wait ended early");
+    nvshmemx_signal_op(&r->signal, 9, NVSHMEM_SIGNAL_SET, next);
+    expect(nvshmemx_long_g_on_stream(&r->longs[2], next, stream) == -72, "g on a stream");
+    expect(chorusx_short_wait_until_all_on_stream(r->shorts, 1, &status, NVSHMEM_CMP_EQ,
+                                                  negative,
+                                                  (chorus_stream_t)stream) == CHORUS_ERR_ARG,
+           "a status that the GPU does not reach is refused");
+    expect(cudaStreamDestroy(stream) == cudaSuccess, "its end");
+}
+
 int main(void)
 {
     struct room here = {};
@@ -88,6 +128,9 @@ int main(void)
     expect(r != NULL, "malloc");
     for (int i = 0; i < N; i++)
         here.source[i] = 100 * nvshmem_my_pe() + i;
+    here.status[1] = 1;
+    here.values[0] = 70;
+    here.values[2] = -72;
     expect(cudaMemcpy(r, &here, sizeof(here), cudaMemcpyHostToDevice) == cudaSuccess, "copy");
     expect(nvshmemx_cumodule_init(NULL) == NVSHMEMX_SUCCESS, "cumodule_init");
     expect(nvshmemx_collective_launch_query_gridsize((const void *)work, 64, args, 0, &grid) ==
@@ -107,6 +150,7 @@ int main(void)
     expect(cudaMemcpy(&here, r, sizeof(here), cudaMemcpyDeviceToHost) == cudaSuccess,
            "copy back");
     check(&here, grid);
+    wait_on_stream(r);
     expect(nvshmemx_cumodule_finalize(NULL) == NVSHMEMX_SUCCESS, "cumodule_finalize");
     nvshmem_free(r);
     nvshmem_finalize();

@@ -24,7 +24,7 @@ SETS = [f"{call}_{which}{vector}" for call in ("wait_until", "test") for which i
 MOVES = ("broadcast", "fcollect", "alltoall")
 NVSHMEM = [
     ([f"nvshmem_T_{call}" for call in ("p", "g", "iput", "iget", *PUTS, *MOVES)], DEVICE),
-    ([f"nvshmemx_T_{call}_on_stream" for call in ("p", "iput", "iget", *PUTS, *MOVES)], DEVICE),
+    ([f"nvshmemx_T_{call}_on_stream" for call in ("p", "g", "iput", "iget", *PUTS, *MOVES)], DEVICE),
     ([f"nvshmem_T_atomic_{call}" for call in ("fetch", "set", "swap")],
      {**signatures.AMO_STANDARD, **signatures.FLOATS}),
     ([f"nvshmem_T_atomic_{call}" for call in ("compare_swap", "inc", "fetch_inc", "add", "fetch_add")],
@@ -32,6 +32,8 @@ NVSHMEM = [
     ([f"nvshmem_T_atomic_{fetch}{op}" for fetch in ("", "fetch_") for op in ("and", "or", "xor")],
      signatures.AMO_BITWISE),
     ([f"nvshmem_T_{call}" for call in ("wait_until", "test", *SETS)], signatures.WAIT),
+    ([f"nvshmemx_T_{call}_on_stream" for call in ("wait_until", "wait_until_all", "wait_until_all_vector")],
+     signatures.WAIT),
 ]
 for ops, types in (("and or xor", signatures.BITWISE), ("min max sum prod", DEVICE)):
     for op in ops.split():
@@ -44,14 +46,15 @@ nvshmem_init nvshmem_init_thread nvshmem_query_thread nvshmem_finalize nvshmem_g
 nvshmem_n_pes nvshmem_pe_accessible nvshmem_addr_accessible nvshmem_info_get_version nvshmem_info_get_name
 nvshmemx_init_attr nvshmemx_get_uniqueid nvshmemx_set_attr_uniqueid_args nvshmemx_set_attr_mpi_comm_args
 nvshmemx_init_status nvshmemx_hostlib_init_attr nvshmemx_hostlib_finalize
-nvshmem_malloc nvshmem_calloc nvshmem_align nvshmem_free nvshmem_ptr nvshmemx_buffer_register
+nvshmem_malloc nvshmem_calloc nvshmem_align nvshmem_free nvshmem_ptr nvshmemx_mc_ptr nvshmemx_buffer_register
 nvshmemx_buffer_unregister nvshmemx_buffer_unregister_all nvshmemx_buffer_register_symmetric
 nvshmemx_buffer_unregister_symmetric
 nvshmem_team_my_pe nvshmem_team_n_pes nvshmem_team_get_config nvshmem_team_translate_pe
 nvshmem_team_split_strided nvshmem_team_split_2d nvshmem_team_destroy nvshmem_team_sync nvshmem_barrier
 nvshmem_barrier_all nvshmem_sync_all nvshmem_fence nvshmem_quiet nvshmem_signal_fetch
 nvshmem_signal_wait_until nvshmemx_signal_op nvshmemx_signal_op_on_stream
-nvshmemx_signal_wait_until_on_stream nvshmemx_quiet_on_stream nvshmemx_barrier_on_stream
+nvshmemx_signal_wait_until_on_stream nvshmemx_quiet_on_stream nvshmemx_flush nvshmemx_flush_on_stream
+nvshmemx_barrier_on_stream
 nvshmemx_barrier_all_on_stream nvshmemx_team_sync_on_stream nvshmemx_sync_all_on_stream
 nvshmem_putmem nvshmem_getmem nvshmem_putmem_nbi nvshmem_getmem_nbi nvshmem_putmem_signal
 nvshmem_putmem_signal_nbi nvshmemx_putmem_on_stream nvshmemx_getmem_on_stream nvshmemx_putmem_nbi_on_stream

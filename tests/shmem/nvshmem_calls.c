@@ -142,6 +142,8 @@ static void arrived(size_t bytes, int count)
         nvshmemx_##NAME##_p_on_stream(dest + 1, source[1], next, 0);      \
         got = nvshmem_##NAME##_g(source + 2, next);                       \
         EXPECT(holds(&got, sizeof(T), 0, next, 2));                       \
+        got = nvshmemx_##NAME##_g_on_stream(source + 3, next, 0);         \
+        EXPECT(holds(&got, sizeof(T), 0, next, 3));                       \
         arrived(sizeof(T), 2);                                            \
     }
 CHORUS_DEVICE_TYPES(TEST_TYPE)
@@ -349,6 +351,27 @@ CHORUS_AMO_BITWISE_TYPES(TEST_BITWISE)
     }
 CHORUS_WAIT_TYPES(TEST_WAIT)
 
+/* Of a stream without a GPU, such a wait has ended when it returns. */
+#define TEST_WAIT_ON_STREAM(NAME, T, kind)                                                  \
+    static void wait_on_stream_##NAME(void)                                                 \
+    {                                                                                       \
+        T *const words = (T *)dest_room;                                                    \
+        const int status[3] = {0, 1, 0};                                                    \
+        const T one[3] = {1, 1, 1};                                                         \
+                                                                                            \
+        begin(sizeof(T));                                                                   \
+        nvshmem_putmem(words, one, sizeof(T), next);                                        \
+        nvshmemx_##NAME##_wait_until_on_stream(words, NVSHMEM_CMP_EQ, 1, 0);                \
+        EXPECT(words[0] == 1);                                                              \
+        nvshmem_putmem(&words[2], one, sizeof(T), next);                                    \
+        nvshmemx_##NAME##_wait_until_all_on_stream(words, 3, status, NVSHMEM_CMP_NE, 0, 0); \
+        EXPECT(words[1] == 0 && words[2] == 1);                                             \
+        nvshmemx_##NAME##_wait_until_all_vector_on_stream(words, 3, status, NVSHMEM_CMP_GE, \
+                                                          one, 0);                          \
+        EXPECT(words[0] == 1 && words[2] == 1);                                             \
+    }
+CHORUS_WAIT_TYPES(TEST_WAIT_ON_STREAM)
+
 /* What has no type. */
 static void teams(void)
 {
@@ -382,6 +405,7 @@ static void memory(void)
     EXPECT(zeros != NULL && zeros[3] == 0 && aligned != NULL && (uintptr_t)aligned % 512 == 0);
     EXPECT(nvshmem_pe_accessible(next) == 1 && nvshmem_addr_accessible(zeros, next) == 1);
     EXPECT(nvshmem_ptr(zeros, me) == zeros);
+    EXPECT(nvshmemx_mc_ptr(NVSHMEM_TEAM_WORLD, zeros) == NULL); /* no switch multicasts */
     nvshmem_query_thread(&provided);
     EXPECT(provided == NVSHMEM_THREAD_MULTIPLE);
     nvshmem_info_get_name(name);
@@ -407,6 +431,13 @@ static void order(void)
     nvshmemx_signal_wait_until_on_stream(sig, NVSHMEM_CMP_EQ, 5, 0);
     nvshmemx_barrier_all_on_stream(0);
     EXPECT(*sig == 5);
+    nvshmem_uint64_put_nbi(data + 1, data, 1, next);
+    nvshmemx_flush();
+    nvshmemx_uint64_put_nbi_on_stream(data + 2, data, 1, next, 0);
+    nvshmemx_flush_on_stream(0);
+    nvshmem_barrier_all();
+    for (int i = 1; i <= 2; i++)
+        EXPECT(data[i] == 70 + (uint64_t)((previous + n - 1) % n));
 }
 
 int main(void)
@@ -449,7 +480,7 @@ int main(void)
 #define RUN(NAME, T, kind) bitwise_##NAME();
     CHORUS_AMO_BITWISE_TYPES(RUN)
 #undef RUN
-#define RUN(NAME, T, kind) wait_##NAME();
+#define RUN(NAME, T, kind) wait_##NAME(), wait_on_stream_##NAME();
     CHORUS_WAIT_TYPES(RUN)
 #undef RUN
     teams();

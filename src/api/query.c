@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query.c: words are scanned, once or until it succeeds. Words and values of all types are
+ * compared as keys, which are unsigned numbers in the order of the type's values. Words on a
+ * GPU are copied to the host before each scan.
+ */
+#include "api/query.h"
+
+#include "api/argument.h"
+#include "api/doing.h"
+#include "base/clock.h"
+#include "chorus/chorus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SIGN_BIT (UINT64_C(1) << 63)
+
+enum { NUMBER_BYTES = 24 };
+
+/* The word's key; acquire: what its writer wrote before is visible. */
+static uint64_t load_key(chorus_type type, const void *word)
+{
+    switch (type) {
+#define LOAD_INT(T, ctype)                                                                 \
+    case CHORUS_TYPE_##T:                                                                  \
+        return (uint64_t)(int64_t)__atomic_load_n((const ctype *)word, __ATOMIC_ACQUIRE) ^ \
+               SIGN_BIT;
+#define LOAD_UINT(T, ctype) \
+    case CHORUS_TYPE_##T:   \
+        return __atomic_load_n((const ctype *)word, __ATOMIC_ACQUIRE);
+#define LOAD_HALF(T, ctype)
+#define LOAD_FLOAT(T, ctype)
+#define LOAD_COMPLEX(T, ctype)
+#define X(T, ctype, class, bytes) LOAD_##class(T, ctype)
+        CHORUS_TYPE_LIST(X)
+#undef X
+    default:
+        return 0;
+    }
+}
+
+bool ch_type_is_signed(chorus_type type)
+{
+#define X(T, ctype, class, bytes) \
+    if (type == CHORUS_TYPE_##T) return #class[0] == 'I';
+    CHORUS_TYPE_LIST(X)
+#undef X
+    return false;
+}
+
+static bool compare(int cmp, uint64_t a, uint64_t b)
+{
+    switch (cmp) {
+#define X(name, operator)   \
+    case CHORUS_CMP_##name: \
+        return a operator b;
+        CHORUS_CMP_LIST(X)
+#undef X
+    default:
+        return false;
+    }
+}
+
+static bool is_in_set(const struct ch_query *q, size_t i)
+{
+    return q->status == NULL || q->status[i] == 0;
+}
+
+static bool is_met(struct ch_query *q, size_t i)
+{
+    q->key = load_key(q->type, q->words + i * ch_type_bytes[q->type]);
+    return compare(q->cmp, q->key, load_key(q->type, q->values + i * q->values_step));
+}
+
+/* True once every word of the set has been met; words met before are not looked at again. */
+bool ch_scan_all(struct ch_query *q)
+{
+    while (q->n_done < q->count && (!is_in_set(q, q->n_done) || is_met(q, q->n_done)))
+        q->n_done++;
+    return q->n_done == q->count;
+}
+
+bool ch_scan_any(struct ch_query *q)
+{
+    for (size_t k = 0; k < q->count; k++) {
+        const size_t i = k < q->count - q->start ? q->start + k : k - (q->count - q->start);
+
+        if (!is_in_set(q, i) || !is_met(q, i)) continue;
+        q->found = i;
+        return true;
+    }
+    q->found = SIZE_MAX;
+    return false;
+}
+
+bool ch_scan_some(struct ch_query *q)
+{
+    q->found = 0;
+    for (size_t i = 0; i < q->count; i++)
+        if (is_in_set(q, i) && is_met(q, i)) q->indices[q->found++] = i;
+    return q->found != 0;
+}
+
+static bool is_empty(const struct ch_query *q)
+{
+    for (size_t i = 0; i < q->count; i++)
+        if (is_in_set(q, i)) return false;
+    return true;
+}
+
+/* Each call begins elsewhere, so that a word which stays met cannot hide the others: a series
+ * of calls must return every index that is met (OpenSHMEM 1.5, shmem_wait_until_any). A step
+ * that is not a constant keeps callers that alternate between sets from always meeting the
+ * same half of the words. */
+static size_t pick_start(struct ch_context *context, size_t count)
+{
+    uint64_t x = __atomic_add_fetch(&context->n_scans, 1, __ATOMIC_RELAXED);
+
+    x *= UINT64_C(0x9e3779b97f4a7c15); /* 2^64 over the golden ratio: spreads consecutive x */
+    x ^= x >> 32;
+    return count == 0 ? 0 : (size_t)(x % count);
+}
+
+chorus_status ch_query_check(struct ch_query *q)
+{
+    const size_t element_bytes = ch_type_bytes[q->type];
+    size_t bytes;
+
+    CH_TRY(ch_context_require(q->function, &q->context));
+    if (q->cmp < CHORUS_CMP_EQ || q->cmp > CHORUS_CMP_LE)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: cmp is %d; expected a CHORUS_CMP_ constant, %d to %d", q->function,
+                       q->cmp, CHORUS_CMP_EQ, CHORUS_CMP_LE);
+    CH_TRY(ch_check_bytes(q->function, q->count, element_bytes, &bytes));
+    CH_TRY(ch_check_symmetric(q->context, q->function, q->name, q->ivars, bytes));
+    return ch_check_aligned(q->function, q->name, q->ivars, element_bytes);
+}
+
+/* Of a query that was checked: where to begin, and what to scan. */
+static chorus_status prepare(struct ch_query *q)
+{
+    const size_t bytes = q->count * ch_type_bytes[q->type];
+
+    q->start = pick_start(q->context, q->count);
+    q->words = q->ivars;
+    if (q->context->link->load == NULL || bytes == 0) return CHORUS_OK;
+    q->copy = malloc(bytes);
+    q->words = q->copy;
+    if (q->copy != NULL) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory to copy %zu words", q->function, q->count);
+}
+
+/* Bring the words here, if the host cannot read them where they are. */
+static chorus_status look(const struct ch_context *context, struct ch_query *q)
+{
+    if (q->copy == NULL) return CHORUS_OK;
+    return context->link->load(context->transport, q->copy, q->ivars,
+                               q->count * ch_type_bytes[q->type]);
+}
+
+static const char *number(chorus_type type, uint64_t key, char text[NUMBER_BYTES])
+{
+    if (ch_type_is_signed(type))
+        (void)snprintf(text, NUMBER_BYTES, "%lld", (long long)(key ^ SIGN_BIT));
+    else
+        (void)snprintf(text, NUMBER_BYTES, "%llu", (unsigned long long)key);
+    return text;
+}
+
+/* Says which word is missing, of all that are the first. */
+static chorus_status gave_up(const struct ch_context *context, struct ch_query *q,
+                             chorus_status status)
+{
+    static const char *const operators[] = {
+#define X(name, operator) #operator,
+        CHORUS_CMP_LIST(X)
+#undef X
+    };
+    char is[NUMBER_BYTES], wanted[NUMBER_BYTES];
+    size_t i = q->n_done;
+
+    if (status != CHORUS_ERR_TIMEOUT) {
+        const char *const why = ch_patience_why(&context->patience);
+        return CH_FAIL(status, "%s: the job is ending%s%s", q->function,
+                       *why != '\0' ? ": " : " because another PE failed", why);
+    }
+    while (i + 1 < q->count && (!is_in_set(q, i) || is_met(q, i)))
+        i++;
+    (void)is_met(q, i); /* for its key */
+    return CH_FAIL(
+        CHORUS_ERR_TIMEOUT,
+        "%s: PE %u waited %.3g s for element %zu of %zu at %p to be %s %s, but it is %s; "
+        "the PE that should have set it did not, or CHORUS_TIMEOUT is too short",
+        q->function, context->boot->me,
+        (double)context->patience.timeout_ns / (double)CH_NS_PER_S, i, q->count,
+        (const void *)(q->ivars + i * ch_type_bytes[q->type]), operators[q->cmp],
+        number(q->type, load_key(q->type, q->values + i * q->values_step), wanted),
+        number(q->type, q->key, is));
+}
+
+static chorus_status await(struct ch_query *q, ch_scan_fn scan, bool is_recorded)
+{
+    const struct ch_context *const context = q->context;
+    struct ch_wait w = {.is_listening = true};
+    chorus_status status = CHORUS_OK, looked;
+    uint64_t index = 0; /* of a wait that does not end at once, in the record */
+    bool is_over;
+
+    CH_TRY(prepare(q));
+    looked = look(context, q);
+    is_over = looked == CHORUS_OK && (scan(q) || is_empty(q));
+    if (!is_over && is_recorded) index = ch_doing_begin_alone(context, CH_DOING_wait, q->count);
+    while (!is_over && status == CHORUS_OK && looked == CHORUS_OK) {
+        status = ch_wait_slow(&context->patience, &w);
+        looked = look(context, q);
+        is_over = looked == CHORUS_OK && scan(q); /* also when the time is up */
+    }
+    ch_wait_end(&context->patience, &w);
+    if (looked == CHORUS_OK && !is_over) looked = gave_up(context, q, status);
+    free(q->copy);
+    return index == 0 ? looked : ch_doing_end(context, index, looked);
+}
+
+chorus_status ch_query_wait(struct ch_query *q, ch_scan_fn scan)
+{
+    CH_TRY(ch_query_check(q));
+    return await(q, scan, true);
+}
+
+chorus_status ch_query_wait_checked(struct ch_query *q)
+{
+    return await(q, ch_scan_all, false);
+}
+
+chorus_status ch_query_test(struct ch_query *q, ch_scan_fn scan, bool *holds_out)
+{
+    struct ch_progress *progress;
+    chorus_status status = CHORUS_OK;
+    bool has_moved = false;
+
+    CH_TRY(ch_query_check(q));
+    CH_TRY(prepare(q));
+    /* A program may do nothing but test: what it tests for arrives with progress. */
+    progress = q->context->patience.progress;
+    if (progress != NULL) status = progress->make(progress, &has_moved);
+    if (status == CHORUS_OK) status = look(q->context, q);
+    if (status == CHORUS_OK) *holds_out = scan(q);
+    free(q->copy);
+    return status;
+}

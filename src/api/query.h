@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query.h: what the calls of wait and test ask about words of this PE that other PEs store to.
+ * A test scans the words once, a wait until the scan succeeds.
+ */
+#ifndef CH_QUERY_H
+#define CH_QUERY_H
+
+#include "api/context.h"
+
+struct ch_query {
+    const char *function, *name; /* of the call, and of ivars in messages */
+    chorus_type type;
+    const char *ivars;
+    size_t count;
+    const int *status; /* elements not 0 are left out; null: none is */
+    int cmp;
+    const char *values; /* to compare with */
+    size_t values_step; /* bytes from one to the next; 0: one for all */
+    size_t *indices;    /* [out] of ch_scan_some */
+    size_t found;       /* [out] of ch_scan_any: index or SIZE_MAX; of ch_scan_some: how many */
+    uint64_t key;       /* [out] of the word that was looked at last */
+    struct ch_context *context; /* from ch_query_check on */
+    /* Of query.c. */
+    const char *words; /* what is scanned: ivars, or the copy */
+    char *copy;        /* owned: of ivars that only the transport can read; else null */
+    size_t start;      /* where ch_scan_any begins */
+    size_t n_done;     /* by ch_scan_all: words before this one have been met */
+};
+
+/* Does what the query asks for hold: of every word, of one, of some? */
+typedef bool (*ch_scan_fn)(struct ch_query *q);
+bool ch_scan_all(struct ch_query *q);
+bool ch_scan_any(struct ch_query *q);
+bool ch_scan_some(struct ch_query *q);
+
+bool ch_type_is_signed(chorus_type type);
+
+/* The arguments: ERR_STATE, ERR_ARG, ERR_NOT_SYMMETRIC. */
+CH_MUST_CHECK chorus_status ch_query_check(struct ch_query *q);
+
+/* Check, then wait until the scan succeeds; at once if the set is empty. */
+CH_MUST_CHECK chorus_status ch_query_wait(struct ch_query *q, ch_scan_fn scan);
+
+/* Wait for all words of a query that was checked. Any thread; the record does not have it. */
+CH_MUST_CHECK chorus_status ch_query_wait_checked(struct ch_query *q);
+
+/* Check, then scan once. */
+CH_MUST_CHECK chorus_status ch_query_test(struct ch_query *q, ch_scan_fn scan, bool *holds_out);
+
+#endif /* CH_QUERY_H */
