@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Programs started by what is not chorusrun: mpirun with PMIx, an MPI communicator, torchrun's variables.
+# Programs started by what is not chorusrun: mpirun with PMIx, an MPI communicator, torchrun's variables;
+# and PEs of mpirun that wait for one that does not start.
 # Usage: test_boot_ways.sh WAY N PROGRAM [ARGS...]
 set -u
 way=$1 n=$2
@@ -16,6 +17,20 @@ mpirun)
     trap 'rm -rf "$OMPI_MCA_orte_tmpdir_base"' EXIT
     timeout 100 mpirun --oversubscribe -n "$n" "$@"
     exit
+    ;;
+missing)
+    # PMIx has no deadline of its own: PEs that wait for one that never starts end by CHORUS_TIMEOUT.
+    command -v mpirun >/dev/null || { echo "no mpirun here"; exit 77; }
+    for pe in 0 2; do
+        # shellcheck disable=SC2016 # the variable is that of the PE
+        said=$(CHORUS_TIMEOUT=1 timeout 30 mpirun --oversubscribe -n "$n" sh -c \
+            'test "$PMIX_RANK" = "$0" && exec sleep 20; exec "$@"' $pe "$@" 2>&1)
+        echo "$said" | grep -qE "exchange at start: (PE 0 did not come within 1 s|2 of 3 PEs .*; PE $pe never joined)" || {
+            echo "PE $pe never starts: $said"
+            exit 1
+        }
+    done
+    exit 0
     ;;
 torchrun)
     # Ports of different runs at one time differ with the shell's own number.

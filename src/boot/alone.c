@@ -44,8 +44,8 @@ static void warn_of_launcher(void)
         if (text == NULL || !ch_number_whole(text, 2, UINT32_MAX, &n)) continue;
         CH_LOG(WARN,
                "this process is a job of one PE, though a launcher started %s of them (%s); "
-               "start programs with chorusrun -n %s, or by a launcher that speaks PMIx, if "
-               "this library was built with it (chorus-info start)",
+               "start programs with chorusrun -n %s, or with PMIx, by mpirun or srun "
+               "--mpi=pmix, if this library was built with it (chorus-info start)",
                text, counts[i], text);
         return;
     }

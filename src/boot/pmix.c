@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pmix.c: a PE that mpirun, srun --mpi=pmix or another launcher with PMIx started. PE 0 is the
- * root of the tree and publishes its addresses and a secret.
+ * root of the tree and publishes its addresses and a secret. The others ask for what it
+ * published, and do not meet in a fence of PMIx: this has no deadline of its own, and the tree
+ * waits for PEs that are missing, and names them.
  *
  * libpmix is opened when it is needed, so that programs under other launchers neither load nor
  * need it. Values that it returns are freed here without its macros, because these call it by
  * name.
  */
+#include "base/clock.h"
 #include "boot/tree_boot.h"
 #include "boot/ways.h"
 
@@ -15,13 +18,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Under this name PE 0 publishes "SECRET ADDRESSES". */
 #define ROOT_KEY "chorus.root"
 
 /* clang-format off */
-#define PMIX_FUNCTIONS(X) X(Init) X(Finalize) X(Abort) X(Put) X(Commit) X(Fence) X(Get) X(Error_string)
+#define PMIX_FUNCTIONS(X) X(Init) X(Finalize) X(Abort) X(Put) X(Commit) X(Get) X(Get_nb) X(Error_string)
 /* clang-format on */
+
+enum { TEXT_BYTES = CH_TREE_TEXT_BYTES + 2 * CH_BOOT_SECRET_BYTES + 1 };
+
+enum { AWAITED, HERE, ABANDONED };
+
+/*
+ * What PE 0 published. A thread of PMIx writes it, possibly after the PE has stopped waiting:
+ * of the two, the one that changes `state` last frees it.
+ */
+struct answer {
+    int state; /* AWAITED, HERE or ABANDONED; atomic */
+    pmix_status_t rc;
+    char text[TEXT_BYTES];
+};
 
 struct pmix {
     struct ch_boot base; /* as the tree's agent, it has but close and abort_job */
@@ -78,7 +96,7 @@ static chorus_status get_size(const struct pmix *p, uint32_t *n_out)
 static chorus_status publish(const struct pmix *p, const unsigned char *secret,
                              const struct ch_tree_door *door)
 {
-    char text[CH_TREE_TEXT_BYTES + 2 * CH_BOOT_SECRET_BYTES + 2];
+    char text[TEXT_BYTES];
     pmix_value_t value = {.type = PMIX_STRING, .data.string = text};
 
     ch_tree_secret_print(secret, text);
@@ -88,36 +106,84 @@ static chorus_status publish(const struct pmix *p, const unsigned char *secret,
     return check(p, "publish", p->Commit());
 }
 
-static chorus_status meet(const struct pmix *p)
+static void take_answer(pmix_status_t rc, pmix_value_t *value, void *self)
 {
-    const pmix_proc_t all = proc_of(p, PMIX_RANK_WILDCARD);
-    pmix_info_t collect = {.key = PMIX_COLLECT_DATA};
+    struct answer *const answer = self;
 
-    collect.value.type = PMIX_BOOL;
-    collect.value.data.flag = true;
-    return check(p, "have all processes meet", p->Fence(&all, 1, &collect, 1));
+    answer->rc = rc;
+    if (rc == PMIX_SUCCESS && value->type == PMIX_STRING)
+        (void)snprintf(answer->text, sizeof(answer->text), "%s", value->data.string);
+    if (__atomic_exchange_n(&answer->state, HERE, __ATOMIC_ACQ_REL) == ABANDONED) free(answer);
 }
 
-static chorus_status look_up(const struct pmix *p, unsigned char *secret_out,
-                             char root_out[CH_TREE_TEXT_BYTES])
+static void rest(void)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Is the answer here, by this time (0: at any time)? */
+static bool await(struct answer *answer, uint64_t deadline_ns)
+{
+    while (__atomic_load_n(&answer->state, __ATOMIC_ACQUIRE) == AWAITED) {
+        if (deadline_ns != 0 && ch_clock_ns() > deadline_ns)
+            return __atomic_exchange_n(&answer->state, ABANDONED, __ATOMIC_ACQ_REL) == HERE;
+        rest();
+    }
+    return true;
+}
+
+/* What PE 0 published, or PMIx's reason why there is nothing yet. */
+static pmix_status_t ask(const struct pmix *p, uint64_t deadline_ns, char text_out[TEXT_BYTES])
 {
     const pmix_proc_t first = proc_of(p, 0);
-    pmix_value_t *value = NULL;
-    chorus_status status =
-        check(p, "tell where PE 0 listens", p->Get(&first, ROOT_KEY, NULL, 0, &value));
-    char *text;
+    struct answer *const answer = calloc(1, sizeof(*answer));
+    pmix_status_t rc;
 
-    if (status != CHORUS_OK) return status;
-    text = value->type == PMIX_STRING ? value->data.string : NULL;
-    if (text != NULL && strlen(text) > 2 * CH_BOOT_SECRET_BYTES) {
-        text[2 * CH_BOOT_SECRET_BYTES] = '\0';
-        if (ch_tree_secret_parse(text, secret_out))
-            (void)snprintf(root_out, CH_TREE_TEXT_BYTES, "%s",
-                           text + 2 * CH_BOOT_SECRET_BYTES + 1);
+    if (answer == NULL) return PMIX_ERR_NOMEM;
+    rc = p->Get_nb(&first, ROOT_KEY, NULL, 0, take_answer, answer);
+    if (rc == PMIX_SUCCESS) {
+        if (!await(answer, deadline_ns)) return PMIX_ERR_TIMEOUT;
+        rc = answer->rc;
+        memcpy(text_out, answer->text, TEXT_BYTES);
     }
-    free(text);
-    free(value);
-    return CHORUS_OK;
+    free(answer);
+    return rc;
+}
+
+/* PMIx is asked again: some launchers give up after a few seconds, and some answer at once if
+ * the question and PE 0's publication cross. */
+static chorus_status wait_for_root(const struct pmix *p, uint64_t timeout_ns,
+                                   char text_out[TEXT_BYTES])
+{
+    const uint64_t deadline_ns = timeout_ns == 0 ? 0 : ch_clock_ns() + timeout_ns;
+    pmix_status_t rc;
+
+    while ((rc = ask(p, deadline_ns, text_out)) == PMIX_ERR_TIMEOUT ||
+           rc == PMIX_ERR_NOT_FOUND) {
+        if (deadline_ns != 0 && ch_clock_ns() > deadline_ns)
+            return CH_FAIL(CHORUS_ERR_TIMEOUT,
+                           "exchange at start: PE 0 did not come within %.3g s",
+                           (double)timeout_ns / (double)CH_NS_PER_S);
+        rest();
+    }
+    return check(p, "tell where PE 0 listens", rc);
+}
+
+static chorus_status look_up(const struct pmix *p, struct ch_tree_start *start,
+                             char root_out[CH_TREE_TEXT_BYTES])
+{
+    char text[TEXT_BYTES];
+
+    CH_TRY(wait_for_root(p, start->timeout_ns, text));
+    start->root = root_out;
+    if (strlen(text) > 2 * CH_BOOT_SECRET_BYTES) {
+        text[2 * CH_BOOT_SECRET_BYTES] = '\0';
+        (void)snprintf(root_out, CH_TREE_TEXT_BYTES, "%s", text + 2 * CH_BOOT_SECRET_BYTES + 1);
+        if (ch_tree_secret_parse(text, start->secret)) return CHORUS_OK;
+    }
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "PMIx does not tell where PE 0 listens");
 }
 
 /* Whoever aborts waits for nobody: the launcher ends this process too. */
@@ -142,23 +208,13 @@ static const struct ch_boot_ops pmix_ops = {
     .abort_job = pmix_abort_job,
 };
 
-/* Tell the others where PE 0 listens, or be told. */
-static chorus_status agree(struct pmix *p, struct ch_tree_start *start,
-                           struct ch_tree_door *door, char root[CH_TREE_TEXT_BYTES])
+static chorus_status become_root(const struct pmix *p, struct ch_tree_start *start,
+                                 struct ch_tree_door *door)
 {
-    root[0] = '\0';
-    if (start->me == 0) {
-        ch_tree_secret_make(start->secret);
-        CH_TRY(ch_tree_listen(0, door));
-        CH_TRY(publish(p, start->secret, door));
-        start->door = door;
-    }
-    CH_TRY(meet(p));
-    if (start->me == 0) return CHORUS_OK;
-    CH_TRY(look_up(p, start->secret, root));
-    start->root = root;
-    if (root[0] != '\0') return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "PMIx tells not where PE 0 listens");
+    ch_tree_secret_make(start->secret);
+    CH_TRY(ch_tree_listen(0, door));
+    start->door = door;
+    return publish(p, start->secret, door);
 }
 
 static chorus_status pmix_open(uint64_t timeout_ns, struct ch_boot **boot_out)
@@ -175,7 +231,8 @@ static chorus_status pmix_open(uint64_t timeout_ns, struct ch_boot **boot_out)
     CH_TRY_GOTO(status, check(p, "start", p->Init(&p->own, NULL, 0)), out_free);
     start.me = p->own.rank;
     CH_TRY_GOTO(status, get_size(p, &start.n), out_close);
-    CH_TRY_GOTO(status, agree(p, &start, &door, root), out_close);
+    status = start.me == 0 ? become_root(p, &start, &door) : look_up(p, &start, root);
+    if (status != CHORUS_OK) goto out_close;
     return ch_boot_tree(&start, boot_out);
 
 out_close:
