@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,13 +22,29 @@ static void keep_lock(long *lock, bool dies)
     (void)sleep(LONG_S);
 }
 
+/* PE 0 waits on a stream for a signal that nobody sends. */
+static void wait_on_stream(uint64_t *word)
+{
+    chorus_stream_t stream;
+
+    if (chorus_my_pe() != 0 || chorusx_stream_create(&stream) != CHORUS_OK) return;
+    if (chorusx_signal_wait_until_on_stream(word, CHORUS_CMP_EQ, 1, stream) == CHORUS_OK &&
+        chorusx_stream_synchronize(stream) != CHORUS_OK)
+        (void)fprintf(stderr, "%s\n", chorusx_last_error());
+}
+
 int main(int argc, char **argv)
 {
     const char *mistake = argc > 1 ? argv[1] : "";
     float *dest, *source;
     int status, is_odd;
 
-    if (chorus_init() != CHORUS_OK) return 2;
+    if (strcmp(mistake, "late_start") == 0 && strcmp(getenv("CHORUS_PE"), "1") == 0)
+        (void)sleep(LONG_S);
+    if (chorus_init() != CHORUS_OK) {
+        (void)fprintf(stderr, "%s\n", chorusx_last_error());
+        return 2;
+    }
     is_odd = chorus_my_pe() == 1;
     dest = chorus_calloc(COUNT, sizeof(float));
     source = chorus_calloc(COUNT, sizeof(float));
@@ -35,12 +52,15 @@ int main(int argc, char **argv)
     if (strncmp(mistake, "lock", 4) == 0)
         keep_lock((long *)(void *)dest, strcmp(mistake, "lock_dies") == 0);
     if (is_odd && strcmp(mistake, "late") == 0) (void)sleep(LONG_S);
+    if (strcmp(mistake, "stream") == 0) wait_on_stream((uint64_t *)(void *)dest);
+    if (is_odd && strcmp(mistake, "another") == 0) (void)chorus_team_sync(CHORUS_TEAM_WORLD);
     status = chorus_float_sum_reduce(CHORUS_TEAM_WORLD, dest, source,
                                      is_odd && strcmp(mistake, "count") == 0 ? FEWER : COUNT);
     if (status == CHORUS_OK) status = chorus_team_sync(CHORUS_TEAM_WORLD);
     if (status != CHORUS_OK) (void)fprintf(stderr, "%s\n", chorusx_last_error());
     if (status != CHORUS_OK) return 4;
     if (strcmp(mistake, "count") == 0) return 5; /* not found out */
+    if (is_odd && strcmp(mistake, "late_end") == 0) (void)sleep(LONG_S);
     chorus_finalize();
     return 0;
 }

@@ -54,6 +54,25 @@ expect(f"warn: .*PE [02] has waited [0-9.]+ s in {REDUCE}, for PE 1, which did n
 expect("it will fail after 1 s, which CHORUS_TIMEOUT changes", text)
 expect(f"PE [02] waited 1 s for PE 1, which did not come: {LAST}", text)
 
+# So is one in chorus_init, where chorusrun knows who is missing, and in chorus_finalize.
+LATE = {"CHORUS_WARN": "0.2", "CHORUS_TIMEOUT": "0.5"}
+code, text = run([program, "late_start"], **LATE)
+ABSENT = r"PE 1 \(pid \d+\), which has not joined the job"
+expect(f"warn: PE [02] has waited 0.2 s in chorus_init, for {ABSENT}; it will fail after 0.5 s", text)
+expect(r"chorus_init: exchange among all PEs: .* PE 1 \(pid \d+\)(, which)? has not joined", text)
+code, text = run([program, "late_end"], **LATE)
+AT_END = "PE 1 is in no call of the library; its last was barrier, call 3 of team 0"
+expect(f"warn: PE [02] has waited 0.2 s in chorus_finalize, for PE 1, which did not come: {AT_END}", text)
+expect(f"chorus_finalize: exchange among all PEs: .*missing: PE 1 .*: {AT_END}", text)
+
+# A PE that makes another call is named, without the check too; and a wait that no record has is reported.
+code, text = run([program, "another"], **LATE)
+ANOTHER = "for PE 1, which made another call: PE 1 has been in barrier, call 2 of team 0"
+expect(f"warn: PE [02] has waited [0-9.]+ s in {REDUCE}, {ANOTHER}", text)
+expect("PE [02] waited 0.5 s for PE 1, which made another call: PE 1 ", text)
+code, text = run([program, "stream"], **LATE)
+expect("warn: PE 0 has waited [0-9.]+ s in a call that is not recorded", text)
+
 # Who holds a lock is named where others wait for it in vain, also where it has died.
 code, text = run([program, "lock"], CHORUS_TIMEOUT="1")
 expect("chorus_set_lock: PE [02] waited 1 s for a lock that PE 1 holds", text)

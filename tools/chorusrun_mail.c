@@ -154,11 +154,17 @@ static bool is_missing(const struct pe *gone, const struct pe *pe)
            (gone->has_left && (gone->n_joins == pe->n_joins || !gone->is_alive));
 }
 
+/* It may have left because it waited in vain for a PE that has not joined. */
 static void fail_for(struct job *job, const struct pe *gone)
 {
-    char reason[CH_WIRE_REASON_BYTES];
+    char reason[CH_WIRE_REASON_BYTES], absent[sizeof(struct who) + 32] = "";
+    struct who w;
 
-    (void)snprintf(reason, sizeof(reason), "PE %u left the job", gone->number);
+    for (uint32_t i = 0; i < job->n_started && absent[0] == '\0'; i++)
+        if (!job->pes[i].has_joined && job->pes[i].is_alive)
+            (void)snprintf(absent, sizeof(absent), "; %s has not joined it",
+                           who(&job->pes[i], &w));
+    (void)snprintf(reason, sizeof(reason), "PE %u left the job%s", gone->number, absent);
     fail_waiting(job, CHORUS_ERR_ABORTED, reason);
 }
 
@@ -280,6 +286,8 @@ static void message_complete(struct job *job, struct pe *pe)
         join_job(job, pe, &join, sock);
     else if (head.kind == CH_WIRE_SHOW)
         show(pe, sock);
+    else if (head.kind == CH_WIRE_ASK)
+        return; /* the answer of its exchange is on its way */
     else if (head.kind == CH_WIRE_LEAVE)
         leave_job(job, pe);
     else
@@ -307,12 +315,48 @@ static ssize_t receive_some(struct mail *mail)
     return -1;
 }
 
-/* A PE that waits says nothing, unless it gave the exchange up: then the exchange is undone. */
-static void withdraw(struct job *job, struct mail *mail)
+/* "PE 1 (pid 70), which has not joined the job, and 2 more" */
+static void name_missing(const struct job *job, char text_out[CH_WIRE_REASON_BYTES])
 {
-    char byte;
+    const uint32_t n_missing = job->args->n - job->n_waiting;
+    char more[32] = "";
+    struct who w;
+    uint32_t i = 0;
 
-    if (recv(mail->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0) forget_message(job, mail);
+    while (i + 1 < job->n_started && job->pes[i].mail.is_waiting)
+        i++;
+    if (n_missing > 1) (void)snprintf(more, sizeof(more), ", and %u more", n_missing - 1);
+    (void)snprintf(text_out, CH_WIRE_REASON_BYTES, "%s%s%s", who(&job->pes[i], &w),
+                   job->pes[i].has_joined ? "" : ", which has not joined the job", more);
+}
+
+/* The PE waits, so its socket has room for the names. */
+static void tell_missing(const struct job *job, const struct mail *mail)
+{
+    struct ch_wire_head head = ch_wire_head_of(CH_WIRE_TOLD);
+    char text[CH_WIRE_REASON_BYTES];
+    struct iovec parts[2] = {{&head, sizeof(head)}, {text, 0}};
+    const struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
+
+    name_missing(job, text);
+    head.bytes = parts[1].iov_len = strlen(text);
+    if (sendmsg(mail->sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return; /* it will notice */
+}
+
+/* A PE that waits may ask who is missing. If it says anything else, it gave the exchange up,
+ * which is then undone. */
+static void hear_waiting(struct job *job, struct mail *mail)
+{
+    struct ch_wire_head head;
+    ssize_t n;
+
+    while ((n = recv(mail->sock, &head, sizeof(head), MSG_PEEK | MSG_DONTWAIT)) ==
+               (ssize_t)sizeof(head) &&
+           head.kind == CH_WIRE_ASK) {
+        if (recv(mail->sock, &head, sizeof(head), MSG_DONTWAIT) != n) break;
+        tell_missing(job, mail);
+    }
+    if (n >= 0) forget_message(job, mail);
 }
 
 static void end_of_mail(struct job *job, struct pe *pe)
@@ -326,7 +370,7 @@ void mail_receive(struct job *job, struct pe *pe)
 {
     struct mail *mail = &pe->mail;
 
-    if (mail->sock >= 0 && mail->is_waiting) withdraw(job, mail);
+    if (mail->sock >= 0 && mail->is_waiting) hear_waiting(job, mail);
     while (mail->sock >= 0 && !mail->is_waiting) {
         const ssize_t n = receive_some(mail);
         enum ch_message_state state = CH_MESSAGE_PART;

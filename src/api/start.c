@@ -3,6 +3,7 @@
 #include "api/context.h"
 
 #include "api/trace.h"
+#include "base/log.h"
 #include "boot/vote.h"
 #include "coll/host/crew.h"
 #include "coll/cuda/gpu.h"
@@ -91,7 +92,25 @@ static void warn_of_wait(void *arg, uint64_t waited_ns)
 {
     const struct ch_context *context = arg;
 
-    if (context->teams != NULL) ch_teams_warn(context->teams, &context->patience, waited_ns);
+    if (context->teams != NULL)
+        ch_teams_warn(context->teams, &context->patience, NULL, waited_ns);
+}
+
+/* Of exchanges: those of chorus_init, and that of chorus_finalize, of which the record tells.
+ */
+static void warn_of_exchange(void *arg, const char *missing, uint64_t waited_ns)
+{
+    const struct ch_context *context = arg;
+    char deadline[CH_DEADLINE_BYTES];
+
+    if (context->teams != NULL) {
+        ch_teams_warn(context->teams, &context->patience, missing, waited_ns);
+        return;
+    }
+    ch_deadline_text(context->boot->timeout_ns, deadline);
+    CH_LOG(WARN, "PE %u has waited %.3g s in chorus_init, for %s; %s", context->boot->me,
+           (double)waited_ns / (double)CH_NS_PER_S, missing != NULL ? missing : "other PEs",
+           deadline);
 }
 
 /* Select first: it needs nobody, and what it read is compared before memory is laid out. What
@@ -105,6 +124,9 @@ static chorus_status open_segments_and_teams(struct ch_context *context)
     uint64_t digest;
 
     ch_trace_nvtx(options->nvtx);
+    boot->warn_ns = options->warn_ns;
+    boot->warn = warn_of_exchange;
+    boot->warn_arg = context;
     CH_TRY(ch_boot_locate(boot, options));
     mine = ch_select_open(options->algo, options->tuning, &context->select);
     digest = mine == CHORUS_OK ? ch_select_digest(context->select) : 0;

@@ -80,6 +80,12 @@ struct ch_boot {
     uint64_t timeout_ns; /* how long exchange waits for the slowest PE; 0: for ever */
     const char *spare;   /* hardware threads that no PE is bound to, see place.h; or null */
 
+    /* An exchange that lasts warn_ns calls warn, once; 0: none does. `missing` names the PEs
+     * that have not come; null: this PE does not know. */
+    uint64_t warn_ns;
+    void (*warn)(void *arg, const char *missing, uint64_t waited_ns);
+    void *warn_arg;
+
     /* Set by ch_boot_locate, and freed by close. */
     uint32_t n_nodes;         /* hosts of the job; 0 before */
     const uint32_t *nodes;    /* [n]: the host of each PE, numbered by first appearance; null:
@@ -91,6 +97,12 @@ struct ch_boot {
     unsigned char secret[CH_BOOT_SECRET_BYTES]; /* of the job; 0 where no network is used */
     const char *why_over; /* why the job is over; null while it is not; atomic */
 };
+
+/* Is the warning of an exchange due before its end? */
+static inline bool ch_boot_may_warn(const struct ch_boot *boot)
+{
+    return boot->warn_ns != 0 && (boot->timeout_ns == 0 || boot->warn_ns < boot->timeout_ns);
+}
 
 /* Must PEs share cores, on any host of the job? The same on all PEs. */
 static inline bool ch_boot_shares_cores(const struct ch_boot *boot)

@@ -56,13 +56,66 @@ static void spread_fds(const struct ch_boot *boot, uint32_t n_near, int *fds)
         fds[pe] = ch_boot_is_near(boot, pe) ? fds[--n_near] : -1;
 }
 
+/* How long chorusrun has to name the PEs that are missing. */
+#define NAMES_NS CH_NS_PER_S
+
+/* The head of what comes next, which may be the exchange's own answer, or "" and the names of
+ * the PEs that have not come. */
+static chorus_status ask(const struct launcher_boot *boot, struct ch_wire_head *head_out,
+                         char missing_out[CH_WIRE_REASON_BYTES])
+{
+    const uint64_t deadline_ns = ch_clock_ns() + NAMES_NS;
+    const struct ch_wire_head question = ch_wire_head_of(CH_WIRE_ASK);
+
+    missing_out[0] = '\0';
+    CH_TRY(ch_wire_send(boot->sock, &question, sizeof(question), -1, deadline_ns));
+    CH_TRY(ch_wire_recv(boot->sock, head_out, sizeof(*head_out), deadline_ns));
+    if (!ch_wire_is_told(head_out)) return CHORUS_OK;
+    CH_TRY(ch_wire_recv(boot->sock, missing_out, (size_t)head_out->bytes, deadline_ns));
+    missing_out[head_out->bytes] = '\0';
+    return CHORUS_OK;
+}
+
+static chorus_status fail_late(const struct ch_boot *boot, const char *missing)
+{
+    return CH_FAIL(CHORUS_ERR_TIMEOUT,
+                   "exchange among all PEs: not all of %u PEs came within %.3g s%s%s", boot->n,
+                   (double)boot->timeout_ns / (double)CH_NS_PER_S,
+                   missing[0] != '\0' ? "; missing: " : "", missing);
+}
+
+/* The head of the answer. */
+static chorus_status recv_head(const struct launcher_boot *boot, uint64_t deadline_ns,
+                               struct ch_wire_head *head_out)
+{
+    const struct ch_boot *base = &boot->base;
+    char missing[CH_WIRE_REASON_BYTES] = "";
+    chorus_status status = CHORUS_OK;
+
+    if (ch_boot_may_warn(base))
+        status = ch_wire_await(boot->sock, ch_clock_ns() + base->warn_ns);
+    if (status == CHORUS_ERR_TIMEOUT) {
+        CH_TRY(ask(boot, head_out, missing));
+        if (missing[0] == '\0') return CHORUS_OK;
+        base->warn(base->warn_arg, missing, base->warn_ns);
+    }
+    status = ch_wire_await(boot->sock, deadline_ns);
+    if (status == CHORUS_ERR_TIMEOUT) {
+        status = ask(boot, head_out, missing);
+        if (status == CHORUS_OK && missing[0] == '\0') return CHORUS_OK;
+        return fail_late(base, missing);
+    }
+    CH_TRY(status);
+    return ch_wire_recv(boot->sock, head_out, sizeof(*head_out), deadline_ns);
+}
+
 static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int with_fds,
                                  void *blobs_out, int *fds_out, uint64_t deadline_ns)
 {
     const uint32_t n_fds = with_fds ? count_near(&boot->base) : 0;
     struct ch_wire_head head;
 
-    CH_TRY(ch_wire_recv(boot->sock, &head, sizeof(head), deadline_ns));
+    CH_TRY(recv_head(boot, deadline_ns, &head));
     CH_TRY(ch_wire_answer_check(&head, bytes * boot->base.n, n_fds));
     if (head.kind == CH_WIRE_FAIL) {
         boot->is_broken = 0; /* an answer in full */
@@ -104,10 +157,6 @@ static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, s
     boot->is_broken = 1;
     st = swap_with_launcher(boot, blob, bytes, fd, blobs_out, fds_out);
     if (st == CHORUS_OK) boot->is_broken = 0;
-    if (st == CHORUS_ERR_TIMEOUT)
-        return CH_FAIL(CHORUS_ERR_TIMEOUT,
-                       "exchange among all PEs: not all of %u PEs came within %.3g s", base->n,
-                       (double)base->timeout_ns / (double)CH_NS_PER_S);
     return st;
 }
 

@@ -80,6 +80,7 @@ static const char *form_fault(const struct ch_wire_head *head)
     case CH_WIRE_SHOW:
         return head->bytes != 0 || head->n_fds != 1 ? wrong_form : NULL;
     case CH_WIRE_LEAVE:
+    case CH_WIRE_ASK:
         return head->bytes != 0 || head->n_fds != 0 ? wrong_form : NULL;
     case CH_WIRE_ABORT:
         return head->bytes != 0 || head->n_fds != 0 || head->code < 0 || head->code > 255

@@ -15,7 +15,8 @@
  * all PEs have sent theirs, with RESULT: the blobs of all PEs in order, then one-byte messages
  * that carry the descriptors of the PEs on the same host, CH_WIRE_FDS at a time; or with FAIL,
  * whose bytes are the reason. Until a PE has the whole answer, it may only leave or end the
- * job.
+ * job, or ASK which PEs have not come. Unless the answer is on its way, chorusrun answers that
+ * with TOLD, whose bytes name them.
  */
 #ifndef CH_MESSAGE_H
 #define CH_MESSAGE_H
@@ -28,7 +29,7 @@
 #include <sys/socket.h>
 
 enum {
-    CH_WIRE_MAGIC = 0x43480003, /* "CH", and the version of this protocol */
+    CH_WIRE_MAGIC = 0x43480004, /* "CH", and the version of this protocol */
     CH_WIRE_PES_MAX = 1024,     /* PEs chorusrun starts */
     CH_WIRE_BLOB_MAX = 1 << 20, /* bytes a PE may give to an exchange */
     CH_WIRE_REASON_BYTES = 512, /* of a FAIL, with the null that is not sent */
@@ -56,7 +57,9 @@ enum ch_wire_kind {
     CH_WIRE_ABORT,    /* PE: end the whole job with exit status `code`, 0 to 255 */
     CH_WIRE_RESULT,   /* chorusrun: everyone's */
     CH_WIRE_FAIL, /* chorusrun: no result, for the reason in the bytes; `code` is a status */
-    CH_WIRE_SHOW  /* PE: 1 descriptor, of its memory, where exchanges go another way */
+    CH_WIRE_SHOW, /* PE: 1 descriptor, of its memory, where exchanges go another way */
+    CH_WIRE_ASK,  /* PE, in an exchange: which PEs have not come? */
+    CH_WIRE_TOLD  /* chorusrun: these */
 };
 
 struct ch_wire_head {
@@ -116,6 +119,13 @@ enum ch_message_state ch_message_grew(struct ch_message *m, size_t bytes,
                                       enum ch_wire_stage stage);
 /* Take n descriptors that came with the next bytes: keeps the first, closes all others. */
 void ch_message_take_fds(struct ch_message *m, const int *fds, uint32_t n);
+
+/* The PE's side: is this the answer to ASK, whose names come next? */
+static inline bool ch_wire_is_told(const struct ch_wire_head *head)
+{
+    return head->magic == CH_WIRE_MAGIC && head->kind == CH_WIRE_TOLD &&
+           head->bytes < CH_WIRE_REASON_BYTES && head->n_fds == 0;
+}
 
 /*
  * The PE's side: is this the answer to an exchange of n PEs, of `bytes` bytes each and n_fds

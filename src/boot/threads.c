@@ -79,15 +79,44 @@ static chorus_status late(struct job *job, uint64_t timeout_ns)
                    job->n_here, job->n, (double)timeout_ns / (double)CH_NS_PER_S, missing);
 }
 
-/* Wait until all PEs are here, at most timeout_ns (0: for ever). Call with the lock. */
-static chorus_status meet(struct job *job, uint32_t me, uint64_t timeout_ns)
+/* Until the meeting has taken place or the job is broken, at most timeout_ns (0: for ever).
+ * Call with the lock. */
+static bool await(struct job *job, uint64_t meeting, uint64_t timeout_ns)
 {
-    const uint64_t meeting = job->n_meetings;
-    struct timespec deadline = {0, 0};
+    const struct timespec deadline = deadline_after(timeout_ns);
     int rc = 0;
 
+    while (job->n_meetings == meeting && !job->is_broken && rc == 0)
+        rc = timeout_ns == 0 ? pthread_cond_wait(&job->moved, &job->lock)
+                             : pthread_cond_timedwait(&job->moved, &job->lock, &deadline);
+    return job->n_meetings != meeting || job->is_broken;
+}
+
+/* Name those that have not come. Call with the lock, which is given up meanwhile. */
+static void warn(struct job *job, const struct ch_boot *boot)
+{
+    char missing[REASON_BYTES];
+    uint32_t first = 0;
+
+    while (job->gifts[first].is_here)
+        first++;
+    (void)snprintf(missing, sizeof(missing), "PE %u and %u more", first,
+                   job->n - job->n_here - 1);
+    if (job->n - job->n_here == 1) (void)snprintf(missing, sizeof(missing), "PE %u", first);
+    (void)pthread_mutex_unlock(&job->lock);
+    boot->warn(boot->warn_arg, missing, boot->warn_ns);
+    (void)pthread_mutex_lock(&job->lock);
+}
+
+/* Wait until all PEs are here, as long as the boot allows or, if all are sure to come, without
+ * a limit. Call with the lock. */
+static chorus_status meet(struct job *job, const struct ch_boot *boot, bool is_sure)
+{
+    const uint64_t meeting = job->n_meetings;
+    uint64_t timeout_ns = is_sure ? 0 : boot->timeout_ns;
+
     if (job->is_broken) return job_broken(job);
-    job->gifts[me].is_here = 1;
+    job->gifts[boot->me].is_here = 1;
     if (++job->n_here == job->n) {
         for (uint32_t pe = 0; pe < job->n; pe++)
             job->gifts[pe].is_here = 0;
@@ -96,14 +125,11 @@ static chorus_status meet(struct job *job, uint32_t me, uint64_t timeout_ns)
         (void)pthread_cond_broadcast(&job->moved);
         return CHORUS_OK;
     }
-    if (timeout_ns != 0) deadline = deadline_after(timeout_ns);
-    while (job->n_meetings == meeting && !job->is_broken) {
-        if (rc == ETIMEDOUT) return late(job, timeout_ns);
-        if (timeout_ns == 0)
-            (void)pthread_cond_wait(&job->moved, &job->lock);
-        else
-            rc = pthread_cond_timedwait(&job->moved, &job->lock, &deadline);
+    if (!is_sure && ch_boot_may_warn(boot) && !await(job, meeting, boot->warn_ns)) {
+        warn(job, boot);
+        if (timeout_ns != 0) timeout_ns -= boot->warn_ns;
     }
+    if (!await(job, meeting, timeout_ns)) return late(job, boot->timeout_ns);
     return job->n_meetings == meeting ? job_broken(job) : CHORUS_OK;
 }
 
@@ -145,14 +171,14 @@ static chorus_status threads_exchange(struct ch_boot *boot, const void *blob, si
 
     (void)pthread_mutex_lock(&job->lock);
     job->gifts[boot->me] = (struct gift){blob, bytes, fd, 0};
-    st = meet(job, boot->me, boot->timeout_ns);
+    st = meet(job, boot, false);
     if (st == CHORUS_OK) {
         (void)pthread_mutex_unlock(&job->lock);
         st = take_all(boot, bytes, fd >= 0, blobs_out, fds_out);
         (void)pthread_mutex_lock(&job->lock);
         /* All are copying, so all come, and nobody can break the job meanwhile: this meeting
          * needs no limit. A PE that failed to take comes too, for the others' sake. */
-        (void)meet(job, boot->me, 0);
+        (void)meet(job, boot, true);
     }
     (void)pthread_mutex_unlock(&job->lock);
     return st;

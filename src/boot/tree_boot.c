@@ -133,11 +133,11 @@ static chorus_status conclude(struct tree_boot *boot)
     if (!boot->is_done) {
         boot->is_broken = true;
         return CH_FAIL(CHORUS_ERR_TIMEOUT,
-                       "exchange at start: not all of %u PEs came within %.3g s", boot->base.n,
-                       waited_s);
+                       "exchange among all PEs: not all of %u PEs came within %.3g s",
+                       boot->base.n, waited_s);
     }
     if (boot->status == CHORUS_OK) return CHORUS_OK;
-    return CH_FAIL(boot->status, "exchange at start: %s", boot->reason);
+    return CH_FAIL(boot->status, "exchange among all PEs: %s", boot->reason);
 }
 
 static chorus_status exchange_blobs(struct tree_boot *boot, const void *blob, size_t bytes,
@@ -148,12 +148,18 @@ static chorus_status exchange_blobs(struct tree_boot *boot, const void *blob, si
     (void)pthread_mutex_lock(&boot->lock);
     if (boot->is_broken) {
         (void)pthread_mutex_unlock(&boot->lock);
-        return CH_FAIL(CHORUS_ERR_ABORTED, "exchange at start: an earlier one failed half way");
+        return CH_FAIL(CHORUS_ERR_ABORTED,
+                       "exchange among all PEs: an earlier one failed half way");
     }
     boot->is_done = false;
     boot->blobs_out = blobs_out;
     boot->bytes = boot->base.n * bytes;
     ch_tree_exchange(boot->tree, blob, bytes, has_fd);
+    if (ch_boot_may_warn(&boot->base) && !await(boot, ch_clock_ns() + boot->base.warn_ns)) {
+        (void)pthread_mutex_unlock(&boot->lock);
+        boot->base.warn(boot->base.warn_arg, NULL, boot->base.warn_ns);
+        (void)pthread_mutex_lock(&boot->lock);
+    }
     if (!await(boot, deadline_ns)) {
         ch_tree_late(boot->tree, (double)boot->base.timeout_ns / (double)CH_NS_PER_S);
         (void)await(boot, ch_clock_ns() + VERDICT_NS);
@@ -171,7 +177,7 @@ static chorus_status tree_exchange(struct ch_boot *base, const void *blob, size_
     const uint64_t deadline_ns = base->timeout_ns == 0 ? 0 : ch_clock_ns() + base->timeout_ns;
 
     if (bytes > CH_TREE_BLOB_MAX)
-        return CH_FAIL(CHORUS_ERR_ARG, "exchange at start: %zu bytes given; at most %d go",
+        return CH_FAIL(CHORUS_ERR_ARG, "exchange among all PEs: %zu bytes given; at most %d go",
                        bytes, CH_TREE_BLOB_MAX);
     if (fd >= 0 && boot->agent != NULL && boot->agent->ops->show != NULL)
         boot->agent->ops->show(boot->agent, fd);

@@ -231,7 +231,8 @@ chorus_status ch_local_exchange(struct ch_local *local, int fd, int *fds_out,
     chorus_status status;
 
     if (local->is_broken)
-        return CH_FAIL(CHORUS_ERR_ABORTED, "exchange at start: an earlier one failed half way");
+        return CH_FAIL(CHORUS_ERR_ABORTED,
+                       "exchange among all PEs: an earlier one failed half way");
     for (uint32_t pe = 0; pe < boot->n; pe++)
         fds_out[pe] = -1;
     if (local->leader == boot->me)
@@ -241,9 +242,11 @@ chorus_status ch_local_exchange(struct ch_local *local, int fd, int *fds_out,
     if (status == CHORUS_OK) return CHORUS_OK;
     hang_up(local);
     if (status == CHORUS_ERR_TIMEOUT)
-        return CH_FAIL(status, "exchange at start: the PEs of this host did not all pass their "
-                               "descriptors in time");
+        return CH_FAIL(status,
+                       "exchange among all PEs: the PEs of this host did not all pass their "
+                       "descriptors in time");
     if (status != CHORUS_ERR_ABORTED) return status;
     CH_TRY(boot->ops->serve(boot)); /* what ended the job has the better message */
-    return CH_FAIL(status, "exchange at start: a PE of this host gave up passing descriptors");
+    return CH_FAIL(status,
+                   "exchange among all PEs: a PE of this host gave up passing descriptors");
 }

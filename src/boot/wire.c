@@ -145,6 +145,19 @@ chorus_status ch_wire_recv(int sock, void *data, size_t bytes, uint64_t deadline
     return CHORUS_OK;
 }
 
+chorus_status ch_wire_await(int sock, uint64_t deadline_ns)
+{
+    char byte;
+
+    while (recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0) {
+        if (errno == EAGAIN)
+            CH_TRY(wait_ready(sock, POLLIN, deadline_ns));
+        else if (errno != EINTR)
+            return refused("read from");
+    }
+    return CHORUS_OK;
+}
+
 /* The descriptors of one message, of which `want` are expected; others are closed. */
 static uint32_t detach(const struct msghdr *m, uint32_t want, int *fds_out)
 {

@@ -7,36 +7,52 @@
 
 #include <stdio.h>
 
-/* Has the PE begun this call? One whose record is out of reach is not asked. */
-static bool has_begun(const struct ch_team *team, uint32_t pe, const struct ch_doing *call)
+/* What the record of a PE says of a call of another. */
+enum presence { HAS_BEGUN, IS_MISSING, MAKES_ANOTHER };
+
+/* One whose record is out of reach is taken to have begun it. */
+static enum presence presence_of(const struct ch_team *team, uint32_t pe,
+                                 const struct ch_doing *call)
 {
     const struct ch_record *record = team->members[pe].record;
     struct ch_called called;
 
-    return record == NULL || ch_record_find(record, call->team, call->number,
-                                            ch_doing_is_collective(call), &called);
+    if (record == NULL) return HAS_BEGUN;
+    if (!ch_record_find(record, call->team, call->number, ch_doing_is_collective(call),
+                        &called))
+        return IS_MISSING;
+    return ch_doing_agrees(call, &called.doing) ? HAS_BEGUN : MAKES_ANOTHER;
 }
 
-void ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
+bool ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
                      char text[CH_WHERE_BYTES])
 {
     uint32_t first = suspect, n_missing = 0;
+    enum presence found = HAS_BEGUN;
     char more[32] = "", doing[2 * CH_DOING_TEXT_BYTES] = "cannot be looked at from this host";
 
     for (uint32_t pe = 0; pe < team->n; pe++) {
-        if (pe == team->me || has_begun(team, pe, call)) continue;
-        if (n_missing++ == 0) first = pe;
+        const enum presence p = pe == team->me ? HAS_BEGUN : presence_of(team, pe, call);
+
+        n_missing += p != HAS_BEGUN;
+        if (p <= found) continue;
+        found = p;
+        first = pe;
     }
     if (first == team->me) {
         (void)snprintf(text, CH_WHERE_BYTES, "PEs that have begun the call too%s",
                        team->remotes != NULL ? ", or are on other hosts" : "");
-        return;
+        return false;
     }
     if (n_missing > 1) (void)snprintf(more, sizeof(more), " and %u more", n_missing - 1);
     if (team->members[first].record != NULL) ch_record_text(team->members[first].record, doing);
-    (void)snprintf(text, CH_WHERE_BYTES, "PE %u%s, which did not come%s: PE %u %s",
-                   team->members[first].world, more, n_missing == 0 ? " in time" : "",
+    (void)snprintf(text, CH_WHERE_BYTES, "PE %u%s, which %s: PE %u %s",
+                   team->members[first].world, more,
+                   found == MAKES_ANOTHER ? "made another call"
+                   : n_missing == 0       ? "did not come in time"
+                                          : "did not come",
                    team->members[first].world, doing);
+    return true;
 }
 
 chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
@@ -57,9 +73,8 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
     }
     return CH_FAIL(
         status,
-        "%s: PE %u waited %.3g s for PE %u, which did not come to a collective call on memory "
-        "or teams; all PEs must make these calls in the same order, or CHORUS_TIMEOUT must be "
-        "longer",
+        "%s: PE %u waited %.3g s for PE %u; all PEs must make calls on memory and teams in the "
+        "same order, or CHORUS_TIMEOUT must be longer",
         text, me, (double)team->patience->timeout_ns / (double)CH_NS_PER_S, late);
 }
 
@@ -77,36 +92,39 @@ void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *
     char missing[CH_WHERE_BYTES], text[CH_WHERE_BYTES + 16];
 
     if (team == NULL || team->n == 1) return;
-    ch_team_missing(team, &called->doing, team->me, missing);
+    (void)ch_team_missing(team, &called->doing, team->me, missing);
     (void)snprintf(text, sizeof(text), "; it waited for %s", missing);
     ch_error_add(text);
 }
 
-static void deadline_text(const struct ch_patience *patience, char *text, size_t bytes)
+void ch_deadline_text(uint64_t timeout_ns, char text[CH_DEADLINE_BYTES])
 {
-    if (patience->timeout_ns == 0)
-        (void)snprintf(text, bytes, "it waits for ever, as CHORUS_TIMEOUT is 0");
+    if (timeout_ns == 0)
+        (void)snprintf(text, CH_DEADLINE_BYTES, "it waits for ever, as CHORUS_TIMEOUT is 0");
     else
-        (void)snprintf(text, bytes, "it will fail after %.3g s, which CHORUS_TIMEOUT changes",
-                       (double)patience->timeout_ns / (double)CH_NS_PER_S);
+        (void)snprintf(text, CH_DEADLINE_BYTES,
+                       "it will fail after %.3g s, which CHORUS_TIMEOUT changes",
+                       (double)timeout_ns / (double)CH_NS_PER_S);
 }
 
 void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patience,
-                   uint64_t waited_ns)
+                   const char *named, uint64_t waited_ns)
 {
     const double seconds = (double)waited_ns / (double)CH_NS_PER_S;
-    char text[CH_DOING_TEXT_BYTES], missing[CH_WHERE_BYTES] = "others", deadline[80];
-    const struct ch_team *team;
+    char text[CH_DOING_TEXT_BYTES] =
+        "a call that is not recorded (put, get, quiet, on a stream)";
+    char missing[CH_WHERE_BYTES] = "others", deadline[CH_DEADLINE_BYTES];
+    const struct ch_team *team = NULL;
     struct ch_called called;
 
-    if (!ch_record_latest(ch_heap_record(teams->heap, teams->me_world), &called) ||
-        !ch_called_is_running(&called))
-        return;
-    ch_doing_text(&called.doing, text);
-    deadline_text(patience, deadline, sizeof(deadline));
-    team = ch_doing_is_alone(&called.doing) ? NULL : team_of(teams, &called.doing);
+    if (ch_record_latest(ch_heap_record(teams->heap, teams->me_world), &called) &&
+        ch_called_is_running(&called)) {
+        ch_doing_text(&called.doing, text);
+        if (!ch_doing_is_alone(&called.doing)) team = team_of(teams, &called.doing);
+    }
+    ch_deadline_text(patience->timeout_ns, deadline);
     if (team != NULL) ch_team_check_again(team, &called.doing);
-    if (team != NULL) ch_team_missing(team, &called.doing, team->me, missing);
+    if (team != NULL && ch_team_missing(team, &called.doing, team->me, missing)) named = NULL;
     CH_LOG(WARN, "PE %u has waited %.3g s in %s, for %s; %s", teams->me_world, seconds, text,
-           missing, deadline);
+           named != NULL ? named : missing, deadline);
 }

@@ -11,9 +11,10 @@
 
 enum { CH_WHERE_BYTES = 3 * CH_DOING_TEXT_BYTES };
 
-/* "PE 1, which did not come: it is in barrier, call 16 of team 0, since 12 s". `suspect` is the
- * PE of the team to name if the records show none that is missing; this PE: none is known. */
-void ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
+/* "PE 1, which did not come: PE 1 has been in barrier, call 16 of team 0, for 12 s". A PE that
+ * makes another call is named first. `suspect` is the PE of the team to name if the records
+ * show none that is missing; this PE: none is known. False: no PE is named. */
+bool ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
                      char text[CH_WHERE_BYTES]);
 
 /* Record why a wait for mail of `from` failed. */
@@ -23,8 +24,13 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
 /* Add to the message of this PE's failed call on memory or teams who is missing, and where. */
 void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *called);
 
-/* What this PE waits for, in the log. */
+/* What this PE waits for, in the log. `named` says whom, if the records do not; or null. */
 void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patience,
-                   uint64_t waited_ns);
+                   const char *named, uint64_t waited_ns);
+
+enum { CH_DEADLINE_BYTES = 80 };
+
+/* "it will fail after 300 s, which CHORUS_TIMEOUT changes" */
+void ch_deadline_text(uint64_t timeout_ns, char text[CH_DEADLINE_BYTES]);
 
 #endif /* CH_TEAM_WHERE_H */

@@ -32,6 +32,13 @@ void job_end(struct job *job, int status, const char *format, ...)
     mail_fail_all(job, "the job is ending");
 }
 
+/* In the names of those that are missing. */
+const char *who(const struct pe *pe, struct who *out)
+{
+    (void)snprintf(out->text, sizeof(out->text), "PE %u", pe->number);
+    return out->text;
+}
+
 /* The harness reads no records. */
 void where_watch(struct pe *pe, int fd)
 {
@@ -140,7 +147,7 @@ static void send_message(const struct world *w, int pe, struct fuzz_input *in)
     const uint8_t *data;
 
     memset(&message, 0, sizeof(message));
-    message.head = ch_wire_head_of((enum ch_wire_kind)(kind % (CH_WIRE_FAIL + 2)));
+    message.head = ch_wire_head_of((enum ch_wire_kind)(kind % (CH_WIRE_TOLD + 2)));
     if (field == 1) message.head.code = (int32_t)value - 128;
     if (field == 2) message.head.n_fds = value;
     if (field == 3) message.head.bytes = (uint64_t)value << (value % 64);

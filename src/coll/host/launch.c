@@ -156,7 +156,7 @@ describe(const struct ch_call *call, chorus_status status, uint32_t late_peer)
                        algo, me, late, *why != '\0' ? ": " : "", why);
     }
     if (ch_record_read(team->record, call->index, &called)) ch_doing_text(&called.doing, doing);
-    ch_team_missing(team, &called.doing, late_peer, missing);
+    (void)ch_team_missing(team, &called.doing, late_peer, missing);
     return CH_FAIL(
         CHORUS_ERR_TIMEOUT,
         "%s %s: PE %u waited %.3g s for %s; PE %u is in %s; all PEs of the team must "
