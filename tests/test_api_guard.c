@@ -36,7 +36,9 @@ static void realloc__moves_the_end(void)
     block = chorus_realloc(block, 3 * BYTES);
     EXPECT(block[0] == 1 && block[BYTES - 1] == 1);
     memset(block, 2, 3 * (size_t)BYTES);
-    chorus_free(block);
+    block[3 * BYTES] = 1; /* behind its end */
+    block = chorus_realloc(block, 2 * BYTES);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "something wrote behind the end of the object");
 }
 
 static void put__to_what_was_freed__is_refused(void)
@@ -52,6 +54,60 @@ static void put__to_what_was_freed__is_refused(void)
            api_n() == 1);
     chorus_barrier_all();
     chorus_free(here);
+}
+
+/* An alltoall of one int to each PE, on a stream; PE 0 writes the last of its source while the
+ * other PEs have not begun the call. */
+static void source__written_during_a_call__is_reported(void)
+{
+    int *dest = chorus_calloc(API_PES_MAX, sizeof(int));
+    int *source = chorus_calloc(API_PES_MAX, sizeof(int));
+    int *turn = chorus_calloc(1, sizeof(int));
+    chorus_stream_t stream;
+
+    EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
+    if (api_me() != 0) chorus_int_wait_until(turn, CHORUS_CMP_EQ, 1);
+    EXPECT(chorusx_int_alltoall_on_stream(CHORUS_TEAM_WORLD, dest, source, 1, stream) ==
+           CHORUS_OK);
+    if (api_me() == 0) source[api_n() - 1]++;
+    for (int pe = 1; pe < api_n() && api_me() == 0; pe++)
+        chorus_int_p(turn, 1, pe);
+    if (api_me() == 0)
+        EXPECT_FAILS(chorusx_stream_synchronize(stream), CHORUS_ERR_ARG,
+                     "was written while the call ran; dest may be wrong");
+    else
+        EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK);
+    EXPECT(chorusx_stream_destroy(stream) == CHORUS_OK);
+    EXPECT(chorus_int_alltoall(CHORUS_TEAM_WORLD, dest, source, 1) == CHORUS_OK);
+    chorus_free(turn);
+    chorus_free(source);
+    chorus_free(dest);
+}
+
+/* Other PEs than the root may write their source of a broadcast; it is not read. And one call
+ * may write the source of the next. */
+static void source__written_in_order__is_no_fault(void)
+{
+    int *words = chorus_calloc(3, sizeof(int));
+    chorus_stream_t stream;
+
+    EXPECT(chorusx_stream_create(&stream) == CHORUS_OK);
+    for (int i = 0; i < 20; i++) {
+        words[0] = i;
+        EXPECT(chorusx_int_max_reduce_on_stream(CHORUS_TEAM_WORLD, &words[1], &words[0], 1,
+                                                stream) == CHORUS_OK);
+        EXPECT(chorusx_int_max_reduce_on_stream(CHORUS_TEAM_WORLD, &words[2], &words[1], 1,
+                                                stream) == CHORUS_OK);
+        EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK);
+        EXPECT(words[2] == i);
+        EXPECT(chorusx_int_broadcast_on_stream(CHORUS_TEAM_WORLD, &words[1], &words[0], 1, 0,
+                                               stream) == CHORUS_OK);
+        if (api_me() != 0) words[0] = -1;
+        EXPECT(chorusx_stream_synchronize(stream) == CHORUS_OK);
+        EXPECT(words[1] == i);
+    }
+    EXPECT(chorusx_stream_destroy(stream) == CHORUS_OK);
+    chorus_free(words);
 }
 
 static void *sync_there(void *status_out)
@@ -75,5 +131,7 @@ static void call__of_another_thread__is_refused(void)
     X(free__fills_what_was_there)                         \
     X(realloc__moves_the_end)                             \
     X(put__to_what_was_freed__is_refused)                 \
+    X(source__written_during_a_call__is_reported)         \
+    X(source__written_in_order__is_no_fault)              \
     X(call__of_another_thread__is_refused)
 API_MAIN(TESTS)

@@ -293,6 +293,16 @@ chorus_status ch_check_call(const struct ch_context *context, const struct ch_ar
     return check_any(context, args, team, facts_out);
 }
 
+struct ch_extents ch_check_extents(const struct ch_args *args, const struct ch_team *team)
+{
+    struct extent extent = {0, 0, 0};
+
+    if (args->call->coll == CHORUS_COLL_barrier || !find_extent(args->call, team, &extent) ||
+        check_pattern(args, team, &extent) != CHORUS_OK)
+        return (struct ch_extents){0, 0};
+    return (struct ch_extents){extent.dst_bytes, extent.src_bytes};
+}
+
 void ch_check_named(const struct ch_context *context, const struct ch_team *team,
                     chorusx_call *call)
 {

@@ -197,41 +197,37 @@ static inline chorus_status run(struct ch_context *context, const struct ch_call
         context->crew);
 }
 
-/* A blocking call whose source must be the same afterwards. */
-static chorus_status run_guarded(struct ch_context *context, const struct ch_call *call,
-                                 const struct ch_args *args)
+/* Of the source, what must not change while the call runs and is compared for that: none where
+ * it has gaps, or where this PE's source is not read. */
+static size_t watched_bytes(const struct ch_context *context, const struct ch_call *call,
+                            const struct ch_args *args, uint32_t facts)
 {
-    const void *source = call->asked->source;
-    const size_t bytes = call->asked->count * ch_type_bytes[call->asked->type];
-    const uint64_t sum = ch_guard_sum(source, bytes);
+    const uint32_t of_root = CH_COLLS_broadcast | CH_COLLS_scatter;
+    const chorusx_call *asked = args->call;
+    const bool is_read =
+        (of_root >> asked->coll & 1) == 0 || (uint32_t)asked->root == call->team->me;
+    const bool has_gaps = asked->source_counts != NULL ||
+                          (asked->coll == CHORUS_COLL_alltoalls && asked->sst != 1);
 
-    CH_TRY(run(context, call));
-    if (ch_guard_sum(source, bytes) == sum) return CHORUS_OK;
-    return CH_FAIL(
-        CHORUS_ERR_ARG,
-        "%s: source %p (%zu bytes) was written while the call ran; dest may be wrong",
-        args->function, source, bytes);
-}
-
-/* Can and shall the source be compared? */
-static bool is_to_compare(const struct ch_context *context, const struct ch_args *args,
-                          uint32_t facts)
-{
-    return ch_guards(context) && (facts & CH_NEED_apart) != 0 &&
-           args->call->coll != CHORUS_COLL_barrier && args->call->source_counts == NULL;
+    if (!ch_guards(context) || (facts & CH_NEED_apart) == 0 || !is_read || has_gaps) return 0;
+    return ch_check_extents(args, call->team).source;
 }
 
 /* Any other call, or one that is to be looked at. */
-static CH_COLD chorus_status launch(struct ch_context *context, const struct ch_call *call,
+static CH_COLD chorus_status launch(struct ch_context *context, struct ch_call *call,
                                     const struct ch_args *args, uint32_t facts)
 {
+    const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
+
     if (context->gpu != NULL) return launch_on_gpu(context, call, args);
+    call->source_bytes = watched_bytes(context, call, args, facts);
+    call->is_summed = false;
     if (args->is_on_stream) {
         ch_stream_push(args->stream, call);
         return CHORUS_OK;
     }
-    return is_to_compare(context, args, facts) ? run_guarded(context, call, args)
-                                               : run(context, call);
+    if (call->source_bytes == 0) return run(context, call);
+    return ch_call_run_watched(call, ch_team_ticket(call->team, is_serial), context->crew);
 }
 
 /* Does this PE take no part in moving anything? Nor does any other, then. */
@@ -241,18 +237,18 @@ static bool is_nothing(const chorusx_call *call)
            !ch_coll_is_uneven(call->coll);
 }
 
-/* A block of each symmetric buffer lies in an object, and this thread may make calls. */
-static chorus_status look_at(const struct ch_context *context, const struct ch_args *args)
+/* Each symmetric buffer lies in an object, and this thread may make calls. */
+static chorus_status look_at(const struct ch_context *context, const struct ch_args *args,
+                             const struct ch_team *team)
 {
+    const struct ch_extents extents = ch_check_extents(args, team);
     const chorusx_call *call = args->call;
-    const size_t bytes = call->count * ch_type_bytes[call->type];
 
     CH_TRY(ch_guard_thread(context, args->function));
-    if (call->coll == CHORUS_COLL_barrier) return CHORUS_OK;
     if (ch_heap_contains(context->heap, call->dest, 1))
-        CH_TRY(ch_guard_inside(context, args->function, "dest", call->dest, bytes));
+        CH_TRY(ch_guard_inside(context, args->function, "dest", call->dest, extents.dest));
     if (!ch_heap_contains(context->heap, call->source, 1)) return CHORUS_OK;
-    return ch_guard_inside(context, args->function, "source", call->source, bytes);
+    return ch_guard_inside(context, args->function, "source", call->source, extents.source);
 }
 
 /* With CHORUS_CHECK. The record has the call. */
@@ -260,7 +256,7 @@ static CH_COLD chorus_status check_entry(const struct ch_context *context,
                                          const struct ch_args *args, struct ch_team *team,
                                          uint64_t index)
 {
-    const chorus_status status = ch_guards(context) ? look_at(context, args) : CHORUS_OK;
+    const chorus_status status = ch_guards(context) ? look_at(context, args, team) : CHORUS_OK;
     struct ch_called called;
 
     if (status != CHORUS_OK) {

@@ -33,6 +33,12 @@ CH_MUST_CHECK chorus_status ch_check_call(const struct ch_context *context,
                                           const struct ch_args *args,
                                           const struct ch_team *team, uint32_t *facts_out);
 
+/* Bytes of dest and source, to the end of the last element, of a call that is right. */
+struct ch_extents {
+    size_t dest, source;
+};
+struct ch_extents ch_check_extents(const struct ch_args *args, const struct ch_team *team);
+
 /* Buffers of the call that are in memory of chorusx_buffer_register get their symmetric
  * address; not those of collectives whose dest differs in length between PEs. */
 void ch_check_named(const struct ch_context *context, const struct ch_team *team,

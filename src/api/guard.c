@@ -110,19 +110,3 @@ chorus_status ch_guard_thread(const struct ch_context *context, const char *func
                    "chorus_init_thread",
                    function);
 }
-
-/* FNV-1a, by words and then by bytes. */
-uint64_t ch_guard_sum(const void *address, size_t bytes)
-{
-    const uint64_t prime = UINT64_C(0x100000001b3);
-    const unsigned char *at = address;
-    uint64_t sum = UINT64_C(0xcbf29ce484222325), word;
-
-    for (; bytes >= sizeof(word); at += sizeof(word), bytes -= sizeof(word)) {
-        memcpy(&word, at, sizeof(word));
-        sum = (sum ^ word) * prime;
-    }
-    for (; bytes > 0; at++, bytes--)
-        sum = (sum ^ *at) * prime;
-    return sum;
-}

@@ -39,7 +39,4 @@ CH_MUST_CHECK chorus_status ch_guard_inside(const struct ch_context *context,
 CH_MUST_CHECK chorus_status ch_guard_thread(const struct ch_context *context,
                                             const char *function);
 
-/* A number that other contents hardly have. */
-uint64_t ch_guard_sum(const void *address, size_t bytes);
-
 #endif /* CH_API_GUARD_H */

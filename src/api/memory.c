@@ -131,10 +131,14 @@ static chorus_status release(const char *function, void *ptr)
 static chorus_status change_block(struct ch_context *context, void *ptr, size_t bytes,
                                   void **ptr_out)
 {
+    chorus_status status;
+
     CH_TRY(ch_context_meet(context));
+    status = ch_guard_check(context, "chorus_realloc", ptr);
     CH_TRY(ch_heap_realloc(context->heap, ptr, ch_guard_block_bytes(context, bytes), ptr_out));
     ch_guard_set(context, *ptr_out, bytes);
-    return ch_context_meet(context);
+    CH_TRY(ch_context_meet(context));
+    return status;
 }
 
 static chorus_status resize(const char *function, void *ptr, size_t bytes, void **ptr_out)

@@ -245,6 +245,13 @@ static inline uint64_t ch_team_ticket(struct ch_team *team, bool is_serial)
     return ticket;
 }
 
+/* Have all calls that were made ended? */
+static inline bool ch_team_is_idle(struct ch_team *team)
+{
+    return __atomic_load_n(&team->ticket_next, __ATOMIC_RELAXED) ==
+           ch_word_load(&team->ticket_serving);
+}
+
 /* ch_team_enter, where it is another call's turn yet. */
 CH_MUST_CHECK CH_COLD chorus_status ch_team_wait(struct ch_team *team, uint64_t ticket);
 

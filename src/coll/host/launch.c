@@ -9,6 +9,7 @@
 #include "team/where.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A call of several CTAs. */
 struct run {
@@ -191,16 +192,70 @@ CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
     return status;
 }
 
+/* The turn of a call has come, or has failed to. */
+CH_FN chorus_status end_turn(const struct ch_call *call, chorus_status status)
+{
+    ch_team_leave(call->team);
+    ch_record_mark(call->team->record, call->index, ch_entry_state_of(status));
+    return status;
+}
+
+CH_FN chorus_status begin_turn(const struct ch_call *call, uint64_t ticket)
+{
+    const chorus_status status = ch_team_enter(call->team, ticket);
+
+    if (status != CHORUS_OK)
+        __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
+    return status;
+}
+
 chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch_crew *crew)
 {
-    struct ch_record *record = call->team->record;
-    chorus_status status = ch_team_enter(call->team, ticket);
+    chorus_status status = begin_turn(call, ticket);
 
-    if (status == CHORUS_OK)
-        status = run_all(call, crew);
-    else
-        __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
-    ch_team_leave(call->team);
-    ch_record_mark(record, call->index, ch_entry_state_of(status));
-    return status;
+    if (status == CHORUS_OK) status = run_all(call, crew);
+    return end_turn(call, status);
+}
+
+/* FNV-1a, by words and then by bytes: another number for other contents, most likely. */
+static uint64_t sum_of(const void *address, size_t bytes)
+{
+    const uint64_t prime = UINT64_C(0x100000001b3);
+    const unsigned char *at = address;
+    uint64_t sum = UINT64_C(0xcbf29ce484222325), word;
+
+    for (; bytes >= sizeof(word); at += sizeof(word), bytes -= sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        sum = (sum ^ word) * prime;
+    }
+    for (; bytes > 0; at++, bytes--)
+        sum = (sum ^ *at) * prime;
+    return sum;
+}
+
+void ch_call_watch(struct ch_call *call)
+{
+    call->source_sum = sum_of(call->asked->source, call->source_bytes);
+    call->is_summed = true;
+}
+
+static chorus_status run_watched(struct ch_call *call, struct ch_crew *crew)
+{
+    const void *source = call->asked->source;
+
+    if (!call->is_summed) ch_call_watch(call);
+    CH_TRY(run_all(call, crew));
+    if (sum_of(source, call->source_bytes) == call->source_sum) return CHORUS_OK;
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "%s: source %p (%zu bytes) was written while the call ran; dest may be wrong",
+        ch_coll_names[call->algo->coll], source, call->source_bytes);
+}
+
+chorus_status ch_call_run_watched(struct ch_call *call, uint64_t ticket, struct ch_crew *crew)
+{
+    chorus_status status = begin_turn(call, ticket);
+
+    if (status == CHORUS_OK) status = run_watched(call, crew);
+    return end_turn(call, status);
 }

@@ -46,11 +46,13 @@ static void note_failure(struct chorus_stream *stream, chorus_status status)
     (void)snprintf(stream->message, sizeof(stream->message), "%s", ch_error_message());
 }
 
-static chorus_status run_item(const struct chorus_stream *stream, const struct item *item)
+static chorus_status run_item(const struct chorus_stream *stream, struct item *item)
 {
     if (item->run != NULL) return item->run(item->task);
     ch_record_mark(item->call.team->record, item->call.index, CH_ENTRY_RUNNING);
-    return ch_call_run(&item->call, item->ticket, stream->crew);
+    return item->call.source_bytes != 0
+               ? ch_call_run_watched(&item->call, item->ticket, stream->crew)
+               : ch_call_run(&item->call, item->ticket, stream->crew);
 }
 
 static void *stream_main(void *arg)
@@ -60,7 +62,7 @@ static void *stream_main(void *arg)
     ch_log_name_pe(stream->pe);
     (void)pthread_mutex_lock(&stream->mutex);
     for (;;) {
-        const struct item *item;
+        struct item *item;
         chorus_status status;
 
         while (stream->done == stream->pushed && !stream->is_closing)
@@ -138,11 +140,13 @@ static void push_end(struct chorus_stream *stream)
 void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call)
 {
     struct item *item = push_begin(stream);
+    const bool is_next = stream->pushed == stream->done && ch_team_is_idle(call->team);
 
     item->run = NULL;
     item->asked = *call->asked;
     item->call = *call;
     item->call.asked = &item->asked;
+    if (call->source_bytes != 0 && is_next) ch_call_watch(&item->call);
     item->ticket = ch_team_ticket(call->team, false);
     push_end(stream);
 }
