@@ -71,6 +71,23 @@ START_TEST(cores__of_hosts_on_one_machine__are_shared)
 }
 END_TEST
 
+/* If they are too few, PEs of one host are on one core, and those of the other on another;
+ * three hosts are not bound. */
+START_TEST(cores__fewer_than_pes__are_divided_among_hosts)
+{
+    char n_cores[16];
+
+    (void)snprintf(n_cores, sizeof(n_cores), "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+    if (strcmp(n_cores, "2") != 0) return;
+    RUN("-n", "4", ON("a:2,b:2"), "sh", "-c", "taskset -p $$ | sed \"s/.*: /$CHORUS_PE on /\"");
+    ASSERT_STATUS(0);
+    require_lines((const char *[]){"0 on 1\n", "1 on 1\n", "2 on 2\n", "3 on 2\n"}, 4);
+    RUN("-n", "3", ON("a,b,c"), "sh", "-c", "taskset -p $$ | sed 's/.*: //'");
+    ASSERT_STATUS(0);
+    ck_assert_int_eq(count(r.text[0], "3\n"), 3);
+}
+END_TEST
+
 /* More than any window or queue, and none of it lost. */
 START_TEST(output__of_many_bytes__is_whole)
 {
@@ -246,6 +263,7 @@ static void add(TCase *tc)
     tcase_add_test(tc, input__goes_to_pe_0);
     tcase_add_test(tc, variables__of_chorus_and_named_ones__are_there);
     tcase_add_test(tc, cores__of_hosts_on_one_machine__are_shared);
+    tcase_add_test(tc, cores__fewer_than_pes__are_divided_among_hosts);
     tcase_add_test(tc, output__of_many_bytes__is_whole);
     tcase_add_loop_test(tc, pe__fails__job_ends_on_all_hosts_with_its_status_and_name, 0,
                         COUNT_OF(failures));

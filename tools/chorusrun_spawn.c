@@ -26,8 +26,9 @@ struct start {
     int exec_error;            /* where to write errno if exec fails */
     pid_t launcher;
     uint32_t n_cores;
-    const struct ch_place *place; /* null: not bound */
-    char spare[SPARE_BYTES];      /* the cores that no PE is bound to; "" if none are left */
+    uint32_t n_all_cores, n_beside; /* of this machine, and the PEs that use them */
+    const struct ch_place *place;   /* null: not bound */
+    char spare[SPARE_BYTES];        /* the cores that no PE is bound to; "" if none are left */
     const sigset_t *mask;
     struct rlimit files;
 };
@@ -84,6 +85,16 @@ static void child_variables(const struct start *s, const struct args *args)
     set_number(CH_WIRE_ENV_SECRET_FD, s->secret);
 }
 
+/* Of the cores, in their order. Where PEs share them, those of a host are on the same ones, as
+ * if the host were a machine of its own. */
+static uint32_t core_of(const struct start *s)
+{
+    const uint32_t place = s->i + (s->share != NULL ? s->share->place : 0);
+
+    if (s->n_all_cores >= s->n_beside) return place;
+    return (uint32_t)((uint64_t)place * s->n_all_cores / s->n_beside);
+}
+
 static void child_run(const struct start *s, const struct args *args)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -91,9 +102,7 @@ static void child_run(const struct start *s, const struct args *args)
     child_files(s);
     (void)setrlimit(RLIMIT_NOFILE, &s->files);
     child_variables(s, args);
-    if (s->place != NULL)
-        (void)ch_place_bind(s->place, s->i + (s->share != NULL ? s->share->place : 0)); /* an
-                                                                unbound PE works too */
+    if (s->place != NULL) (void)ch_place_bind(s->place, core_of(s)); /* unbound works too */
     (void)signal(SIGPIPE, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, s->mask, NULL);
     (void)execvp(args->command[0], args->command);
@@ -202,28 +211,35 @@ bool spawn_has_failed(const struct job *job, int *status_out,
     return true;
 }
 
-/* Cores for these PEs: those of an agent use a part of what PEs of other agents use too. */
-static uint32_t count_cores(const struct job *job, const struct share *share, uint32_t n_cores)
+/* Whole cores for these PEs: those of an agent use a part of what PEs of other agents use too.
+ */
+static uint32_t part_of_cores(const struct job *job, const struct start *s)
 {
-    uint64_t part;
+    return (uint32_t)((uint64_t)s->n_all_cores * job->n_pes / s->n_beside);
+}
 
-    if (share == NULL) return n_cores;
-    part = (uint64_t)n_cores * job->n_pes / share->n_beside;
-    return part > 0 ? (uint32_t)part : 1;
+/* Each PE has a core, or the machine stands for several hosts, and this one's part is at least
+ * a core. Else PEs go where the system finds room. */
+static bool is_bound(const struct job *job, const struct start *s)
+{
+    if (s->n_all_cores >= s->n_beside) return true;
+    return s->n_beside > job->n_pes && part_of_cores(job, s) > 0;
 }
 
 void spawn_all(struct job *job, const struct share *share, const sigset_t *mask)
 {
     struct ch_place *place = ch_place_open();
-    const uint32_t n_cores = place != NULL ? ch_place_cores(place) : 1;
-    const uint32_t n_beside = share != NULL ? share->n_beside : job->n_pes;
     struct start s = {.share = share, .launcher = getpid(), .mask = mask};
     int ends[2], error = 0;
 
-    s.n_cores = count_cores(job, share, n_cores);
+    s.n_all_cores = place != NULL ? ch_place_cores(place) : 1;
+    s.n_beside = share != NULL ? share->n_beside : job->n_pes;
+    s.n_cores = share == NULL ? s.n_all_cores : part_of_cores(job, &s);
+    if (s.n_cores == 0) s.n_cores = 1;
     s.files = raise_files();
-    if (n_cores >= n_beside) s.place = place;
-    if (s.place != NULL) ch_place_spare(s.place, n_beside, s.spare, sizeof(s.spare));
+    if (is_bound(job, &s)) s.place = place;
+    if (s.n_all_cores >= s.n_beside && place != NULL)
+        ch_place_spare(place, s.n_beside, s.spare, sizeof(s.spare));
     if (make_pipe(ends) != 0) {
         job_end(job, STATUS_CANNOT_RUN, "cannot make a pipe: %s", strerror(errno));
         ch_place_close(place);

@@ -129,10 +129,10 @@ struct ch_net_ops {
     void (*amo)(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
                 size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out);
 
-    /* A posted receive: if pe puts exactly `bytes` to `slot`, and they have not begun to arrive,
-     * they may be stored at dst instead, which until `received` has any contents. False: not
-     * posted, as while another one of that peer is. Null, like received: puts go where they
-     * are for. */
+    /* A posted receive: if pe puts exactly `bytes` to `slot`, and they have not begun to
+     * arrive, they may be stored at dst instead, which until `received` has any contents.
+     * False: not posted, as while another one of that peer is. Null, like received: puts go
+     * where they are for. */
     bool (*receive)(struct ch_net *net, uint32_t pe, void *slot, void *dst, size_t bytes);
     /* Ends the receive that was posted: are all bytes at dst? Else they are in the slot, or
      * will be. */

@@ -247,13 +247,13 @@ MUTANTS = [
            "reducescatter:hierarchical:simple", WRONG),
     Mutant("DONE wait skipped, reducescatter on two levels",
            "src/coll/algo/reducescatter_hierarchical.h",
-           "return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_CREDIT, g);",
+           "return ch_hear_all(&node, CH_WORD_DONE, epoch, g); /* source may be reused */",
            "return CHORUS_OK;", "reducescatter:hierarchical:simple", WRONG),
     Mutant("slots of partial sums set while others read them",
            "src/coll/algo/reducescatter_hierarchical.h",
-           """    ch_partial(c, own, c->me, at, bytes, g);
-    ch_lanes_sync(g); /* other lanes have read the slots */""",
-           "    ch_partial(c, own, c->me, at, bytes, g);",
+           """    ch_lanes_sync(g); /* other lanes have read the slots */
+    for (uint32_t v = g.lane""",
+           "    for (uint32_t v = g.lane",
            "reducescatter:hierarchical:simple", WRONG + "|private memory", 5),
     Mutant("partial sums given back while others read them",
            "src/coll/algo/reducescatter_hierarchical.h",

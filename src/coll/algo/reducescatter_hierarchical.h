@@ -78,15 +78,13 @@ CH_FN uint32_t ch_partial_from(const struct ch_coll *c, uint32_t node)
     return ch_node_pe(nodes, node, c->levels->node.me % ch_node_pes(nodes, node));
 }
 
-/* This PE's part from all hosts. */
-CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, size_t at, size_t bytes,
-                                        struct ch_lanes g)
+/* This PE's part from all hosts, that of its own at `own`. */
+CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size_t at,
+                                        size_t bytes, struct ch_lanes g)
 {
     const uint32_t count = c->levels->nodes.count;
-    char *own = ch_slot_at(ch_own_slots(c, CH_CELL_simple, c->me), 0).memory;
     chorus_status st = CHORUS_OK;
 
-    ch_partial(c, own, c->me, at, bytes, g);
     ch_lanes_sync(g); /* other lanes have read the slots */
     for (uint32_t v = g.lane; v < count && st == CHORUS_OK; v += g.width) {
         const uint32_t from = ch_partial_from(c, v);
@@ -109,18 +107,23 @@ CH_FN chorus_status ch_reducescatter_hierarchical(const struct ch_coll *c, struc
     const struct ch_coll node = ch_on_node(c);
     const uint64_t epoch = ch_epoch(&node, g);
     const size_t bytes = ch_bytes(c);
+    char *own = ch_slot_at(ch_own_slots(c, CH_CELL_simple, c->me), 0).memory;
     chorus_status st;
 
+    if (bytes == 0) return CHORUS_OK;
     /* source may be read */
     st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
         part = ch_part(c, CH_CELL_simple, at);
         st = ch_partials_send(c, at, part, g);
-        if (st == CHORUS_OK) st = ch_partials_collect(c, at, part, g);
+        if (st != CHORUS_OK) return st;
+        ch_partial(c, own, c->me, at, part, g);
+        if (at + part == bytes) /* before the wait for other hosts */
+            ch_tell_all(&node, CH_WORD_DONE, epoch, CH_CREDIT, g);
+        st = ch_partials_collect(c, own, at, part, g);
     }
     if (st != CHORUS_OK) return st;
-    /* source may be reused */
-    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    return ch_hear_all(&node, CH_WORD_DONE, epoch, g); /* source may be reused */
 }
 
 #endif /* CH_REDUCESCATTER_HIERARCHICAL_H */
