@@ -207,7 +207,7 @@ static void attend(struct ch_net *net)
 void ch_tcp_step(struct ch_net *net)
 {
     struct ch_tcp_link *const only = net->n_up == 1 ? net->links[net->up[0]] : NULL;
-    const bool is_near = only != NULL && only->is_asked;
+    const bool is_near = net->n_up == 0 || (only != NULL && only->is_asked);
 
     if (net->visits++ % LOOK == 0 || net->n_calls > 0 || !is_near) attend(net);
     for (uint32_t i = net->n_up; i-- > 0;) {
