@@ -182,6 +182,7 @@ void ch_context_close(struct ch_context *context)
     ch_streams_close(context);
     ch_gpu_close(context->gpu);
     ch_crew_destroy(context->crew);
+    ch_network_disconnect(context->network);
     ch_teams_close(context->teams);
     if (context->transport != NULL) context->link->close(context->transport);
     ch_network_close(context->network);

@@ -349,7 +349,7 @@ chorus_status ch_network_attach(struct ch_network *network, void *base, size_t b
 
 void ch_network_detach(struct ch_network *network, void *base)
 {
-    if (network == NULL || base == NULL) return;
+    if (network == NULL || network->net == NULL || base == NULL) return;
     lock(network);
     network->ops->detach(network->net, base);
     unlock(network);
@@ -375,7 +375,8 @@ chorus_status ch_network_learn(struct ch_network *network, uint32_t pe, const ch
 
 void ch_network_forget(struct ch_network *network, uint32_t pe, const char *there)
 {
-    if (!ch_network_has_keys(network) || ch_network_route(network, pe) == NULL) return;
+    if (!ch_network_has_keys(network) || network->net == NULL) return;
+    if (ch_network_route(network, pe) == NULL) return;
     lock(network);
     network->ops->forget(network->net, pe, there);
     unlock(network);
@@ -570,12 +571,19 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
     return st;
 }
 
-void ch_network_close(struct ch_network *network)
+void ch_network_disconnect(struct ch_network *network)
 {
     if (network == NULL) return;
     ch_pump_stop(network);
     if (network->ops != NULL) network->ops->close(network->net);
+    network->net = NULL;
     network->patience->progress = NULL;
+}
+
+void ch_network_close(struct ch_network *network)
+{
+    if (network == NULL) return;
+    ch_network_disconnect(network);
     (void)pthread_mutex_destroy(&network->lock);
     free(network->remotes);
     free(network->maps);

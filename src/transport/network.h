@@ -34,7 +34,10 @@ CH_MUST_CHECK chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap
                                             const struct ch_options *options,
                                             struct ch_patience *patience,
                                             struct ch_network **network_out);
-void ch_network_close(struct ch_network *network); /* null is a no-op; not collective */
+/* Nothing comes, goes or is read from now on: before memory that operations name is given back.
+ * What ends routes and keys may be called afterwards. Null is a no-op; not collective. */
+void ch_network_disconnect(struct ch_network *network);
+void ch_network_close(struct ch_network *network); /* likewise */
 
 /* The way to a peer; null: its memory is mapped. Null too where there is no network. */
 struct ch_route *ch_network_route(const struct ch_network *network, uint32_t pe);
