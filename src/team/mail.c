@@ -14,6 +14,12 @@
  * All PEs wait for the PEs of their own host first and then for the others, in their order,
  * and leaders forward in the same order. If a wait fails, the PE that it waited for is
  * therefore the first PE that is missing, and not one that forwards a word.
+ *
+ * Leaders of more than MESH_MOST hosts would need too many connections. They are then connected
+ * as a tree, in which a leader forwards each word to all neighbours but the one that sent it.
+ * They wait for all PEs in their order, so none waits for a word that another cannot forward
+ * yet. A word may be missing because a leader on its way is: a PE that has heard nothing of
+ * such a leader names that one.
  */
 #include "team/table.h"
 #include "team/where.h"
@@ -62,11 +68,76 @@ static uint64_t flag_of(const struct ch_team *team)
     return team->is_ending ? 1 : team->mail_epoch;
 }
 
+enum { MESH_MOST = 32, FAN = 16 };
+
+static bool is_tree(const struct ch_nodes *nodes)
+{
+    return nodes != NULL && nodes->count > MESH_MOST;
+}
+
+/* The host to which a leader on host `at` sends what is for host `to`; `at` itself if that is
+ * the one. */
+static uint32_t next_host(const struct ch_nodes *nodes, uint32_t at, uint32_t to)
+{
+    if (!is_tree(nodes)) return to;
+    while (to > at) {
+        const uint32_t parent = (to - 1) / FAN;
+
+        if (parent == at) return to;
+        to = parent;
+    }
+    return to == at ? at : (at - 1) / FAN;
+}
+
+static struct ch_packet *packet_of(const struct ch_team *team, uint32_t from)
+{
+    return ch_team_packet(team, team->me, set_of(team), from);
+}
+
+/* Does the way from host `at` to host `to` lead over `host`? */
+static bool is_on_way(const struct ch_nodes *nodes, uint32_t at, uint32_t to, uint32_t host)
+{
+    while (at != to && at != host)
+        at = next_host(nodes, at, to);
+    return at == host;
+}
+
+/* Has the leader of the host sent or forwarded any word in this exchange? */
+static bool is_heard(const struct ch_team *team, uint32_t host)
+{
+    const struct ch_nodes *nodes = &team->levels->nodes;
+    uint64_t value;
+
+    for (uint32_t pe = 0; pe < team->n; pe++)
+        if (is_on_way(nodes, nodes->node[team->me], nodes->node[pe], host) &&
+            ch_packet_load(packet_of(team, pe), flag_of(team), &value))
+            return true;
+    return false;
+}
+
+/* Whose absence explains that the word of `from` is not here: that of the first leader on its
+ * way of whom nothing was heard, or its own. */
+static uint32_t who_is_missing(const struct ch_team *team, uint32_t from)
+{
+    const struct ch_nodes *nodes = &team->levels->nodes;
+    uint32_t at = nodes->node[team->me];
+
+    while (at != nodes->node[from]) {
+        at = next_host(nodes, at, nodes->node[from]);
+        if (!is_heard(team, at)) return ch_node_pe(nodes, at, 0);
+    }
+    return from;
+}
+
 static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
                                    uint64_t *value_out)
 {
-    return ch_team_await(team, from, ch_team_packet(team, team->me, set_of(team), from),
-                         flag_of(team), value_out);
+    const chorus_status status =
+        ch_team_await(team, from, packet_of(team, from), flag_of(team), value_out);
+
+    if (status == CHORUS_OK || team->levels == NULL || !is_tree(&team->levels->nodes))
+        return status;
+    return ch_team_describe_mail(team, who_is_missing(team, from), status);
 }
 
 static void post_mail(const struct ch_team *team, uint32_t to, uint32_t from, uint64_t value)
@@ -90,29 +161,39 @@ static void post_near(const struct ch_team *team, uint32_t from, uint64_t value)
     }
 }
 
+/* To the neighbours, but for the one that sent it. */
 static void post_leaders(const struct ch_team *team, uint32_t from, uint64_t value)
 {
     const struct ch_nodes *nodes = &team->levels->nodes;
+    const uint32_t own = nodes->node[team->me];
+    const uint32_t sender = next_host(nodes, own, nodes->node[from]);
 
-    for (uint32_t k = 1; k < nodes->count; k++)
-        post_mail(team, ch_node_pe(nodes, (nodes->node[team->me] + k) % nodes->count, 0), from,
-                  value);
+    if (sender != own && !is_tree(nodes)) return; /* which sent it to all */
+    for (uint32_t k = 1; k < nodes->count; k++) {
+        const uint32_t to = (own + k) % nodes->count;
+
+        if (to != sender && next_host(nodes, own, to) == to)
+            post_mail(team, ch_node_pe(nodes, to, 0), from, value);
+    }
 }
 
-/* The words of the PEs of this host, or of the others; a leader hands them on. */
-static chorus_status receive(const struct ch_team *team, bool is_near, size_t bytes,
+enum part { NEAR, FAR, ALL };
+
+/* The words of the PEs of this host, of the others, or of all; a leader forwards them. */
+static chorus_status receive(const struct ch_team *team, enum part part, size_t bytes,
                              size_t stride, char *blobs_out)
 {
     const struct ch_nodes *nodes = team->levels != NULL ? &team->levels->nodes : NULL;
-    const uint32_t node = nodes != NULL ? nodes->node[team->me] : 0;
     const bool is_leader = nodes != NULL && nodes->local[team->me] == 0;
     uint64_t word = 0;
 
     for (uint32_t pe = 0; pe < team->n; pe++) {
-        if ((nodes == NULL || nodes->node[pe] == node) != is_near) continue;
+        const bool is_near = nodes == NULL || nodes->node[pe] == nodes->node[team->me];
+
+        if (part != ALL && is_near != (part == NEAR)) continue;
         CH_TRY(wait_for_mail(team, pe, &word));
-        if (is_leader && is_near) post_leaders(team, pe, word);
         if (is_leader && !is_near) post_near(team, pe, word);
+        if (is_leader && pe != team->me) post_leaders(team, pe, word);
         if (blobs_out != NULL) memcpy(blobs_out + pe * stride, &word, bytes);
     }
     return CHORUS_OK;
@@ -122,10 +203,15 @@ static chorus_status receive(const struct ch_team *team, bool is_near, size_t by
 static chorus_status exchange_word(struct ch_team *team, uint64_t mine, size_t bytes,
                                    size_t stride, char *blobs_out)
 {
+    const struct ch_nodes *nodes = team->levels != NULL ? &team->levels->nodes : NULL;
+
     team->mail_epoch++;
     post_near(team, team->me, mine);
-    CH_TRY(receive(team, true, bytes, stride, blobs_out));
-    return team->levels != NULL ? receive(team, false, bytes, stride, blobs_out) : CHORUS_OK;
+    if (nodes != NULL && nodes->local[team->me] == 0) post_leaders(team, team->me, mine);
+    if (is_tree(nodes) && nodes->local[team->me] == 0)
+        return receive(team, ALL, bytes, stride, blobs_out);
+    CH_TRY(receive(team, NEAR, bytes, stride, blobs_out));
+    return nodes != NULL ? receive(team, FAR, bytes, stride, blobs_out) : CHORUS_OK;
 }
 
 static chorus_status voters_exchange(void *self, const void *blob, size_t bytes,
