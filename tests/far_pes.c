@@ -59,7 +59,7 @@ int main(void)
     if (chorus_my_pe() == LATE) {
         (void)usleep(LATE_US);
     } else {
-        (void)snprintf(late, sizeof(late), "for PE %d, which did not come", LATE);
+        (void)snprintf(late, sizeof(late), " for PE %d;", LATE);
         if (make_team(&team) == 0) return fail("a team without a PE");
         if (strstr(chorusx_last_error(), late) == NULL) return fail(chorusx_last_error());
     }

@@ -76,7 +76,7 @@ static void fail_to_make_a_team(void)
     chorus_team_t team = CHORUS_TEAM_WORLD;
 
     EXPECT_FAILS(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, api_n(), NULL, 0, &team),
-                 CHORUS_ERR_TIMEOUT, "did not come to a collective call on memory or teams");
+                 CHORUS_ERR_TIMEOUT, "all PEs must make calls on memory and teams");
     EXPECT(team == CHORUS_TEAM_INVALID);
 }
 
