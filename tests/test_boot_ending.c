@@ -150,7 +150,8 @@ START_TEST(pe_1__comes_late__exchange_times_out)
 {
     RUN("-n", "3", "BOOT_PE", "come_late");
     ASSERT_STATUS(6);
-    ASSERT_SAYS("exchange among all PEs: not all of 3 PEs came within 0.2 s; missing: PE 1 (pid ");
+    ASSERT_SAYS(
+        "exchange among all PEs: not all of 3 PEs came within 0.2 s; missing: PE 1 (pid ");
 }
 END_TEST
 

@@ -15,7 +15,7 @@ def command(path):
     if path.startswith(style.PUBLIC):
         flags = ["-std=c99", "-Wstrict-prototypes"]
     return ["cc", *flags, *WARNINGS, "-fsyntax-only", "-Iinclude", "-Iinclude/compat", "-Isrc", "-Itests", "-I.",
-            "-x", "c"]
+            f"-I{style.BUILD / 'src'}", "-x", "c"]
 
 
 # Those that need CUDA end in _cuda.h; without its compiler their guard alone is looked at.
