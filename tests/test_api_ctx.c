@@ -197,6 +197,11 @@ static void blocks__that_overlap__are_refused(void)
     EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_pe_quiet: pe is");
     EXPECT(chorus_team_ptr(CHORUS_TEAM_WORLD, dest, api_n()) == NULL);
     EXPECT(chorus_team_ptr(CHORUS_TEAM_INVALID, dest, 0) == NULL);
+    EXPECT(chorusx_mc_ptr(CHORUS_TEAM_WORLD, dest) == NULL); /* nothing multicasts here */
+    EXPECT(chorusx_mc_ptr(CHORUS_TEAM_INVALID, dest) == NULL);
+    EXPECT(strstr(chorusx_last_error(), "chorusx_mc_ptr: team is CHORUS_TEAM_INVALID") != NULL);
+    EXPECT(chorusx_mc_ptr(CHORUS_TEAM_WORLD, &dest) == NULL);
+    EXPECT(strstr(chorusx_last_error(), "chorusx_mc_ptr: addr is ") != NULL);
     chorus_free(dest);
 }
 

@@ -126,6 +126,35 @@ static void call__of_another_thread__is_refused(void)
     EXPECT(status == CHORUS_ERR_ARG || api_n() == 1);
 }
 
+static int *source; /* of this PE's call */
+
+/* Adds, and writes to the source, which a call may only read. */
+static void add_and_write(void *acc, const void *in, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ((int *)acc)[i] += ((const int *)in)[i];
+    source[0] = -1;
+}
+
+static void call__whose_source_is_written_meanwhile__fails(void)
+{
+    int *const dest = chorus_calloc(2, sizeof(*dest));
+    chorusx_call call = {.coll = CHORUS_COLL_reduce,
+                         .type = CHORUS_TYPE_i32,
+                         .team = CHORUS_TEAM_WORLD,
+                         .dest = dest,
+                         .count = 1,
+                         .combine = add_and_write};
+
+    source = dest + 1;
+    call.source = source;
+    if (api_n() > 1)
+        EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG,
+                     "was written while the call ran; dest may be wrong");
+    chorus_barrier_all();
+    chorus_free(dest);
+}
+
 #define TESTS(X)                                          \
     X(free__of_what_was_written_past_its_end__says_where) \
     X(free__fills_what_was_there)                         \
@@ -133,5 +162,6 @@ static void call__of_another_thread__is_refused(void)
     X(put__to_what_was_freed__is_refused)                 \
     X(source__written_during_a_call__is_reported)         \
     X(source__written_in_order__is_no_fault)              \
+    X(call__whose_source_is_written_meanwhile__fails)     \
     X(call__of_another_thread__is_refused)
 API_MAIN(TESTS)

@@ -6,11 +6,12 @@
 #include "api/context.h"
 #include "api/ctx.h"
 
-#include "chorus/chorus.h"
+#include "chorus/chorusx.h"
 
 #include <check.h>
 #include <dirent.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -156,6 +157,35 @@ START_TEST(context__made_by_the_program__is_not_that_of_algorithms)
 }
 END_TEST
 
+static int reported;
+static char report[512];
+
+static void keep_report(int code, const char *message)
+{
+    reported = code;
+    (void)snprintf(report, sizeof(report), "%s", message);
+}
+
+/* No machine of tests starts so many PEs, so a job of one says that it has them. */
+START_TEST(lock__job_of_more_pes_than_a_place_names__is_unsupported)
+{
+    long *lock;
+
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    (void)chorusx_set_error_handler(keep_report);
+    lock = chorus_calloc(1, sizeof(*lock));
+    ch_context_get()->boot->n = 32768;
+    chorus_set_lock(lock);
+    ch_context_get()->boot->n = 1;
+    ck_assert_int_eq(reported, CHORUS_ERR_UNSUPPORTED);
+    ck_assert_str_eq(report, "chorus_set_lock: the job has 32768 PEs; locks serve up to 32767");
+    chorus_set_lock(lock);
+    chorus_clear_lock(lock);
+    chorus_free(lock);
+    chorus_finalize();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("api_start");
@@ -164,6 +194,7 @@ int main(void)
     int n_failed;
 
     tcase_add_test(tcase, context__made_by_the_program__is_not_that_of_algorithms);
+    tcase_add_test(tcase, lock__job_of_more_pes_than_a_place_names__is_unsupported);
     tcase_add_test(tcase, start__of_many_pes__takes_six_short_exchanges);
     tcase_add_test(tcase, start__of_many_pes__backs_little_memory);
     suite_add_tcase(suite, tcase);

@@ -212,7 +212,7 @@ static void *mc_ptr(const char *function, ch_team_handle handle, const void *add
     struct ch_team *team;
 
     if (ch_context_require(function, &context) != CHORUS_OK ||
-        ch_team_get(context->teams, handle, &team) != CHORUS_OK ||
+        ch_error_in(function, ch_team_get(context->teams, handle, &team)) != CHORUS_OK ||
         ch_check_symmetric(context, function, "addr", addr, 1) != CHORUS_OK ||
         team->multicast == 0)
         return NULL;

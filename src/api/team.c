@@ -289,5 +289,5 @@ int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int 
     CH_TRY(read_list(__func__, parent, pes, n, &context, &list));
     status = ch_team_create_group(context->teams, parent, list, (uint32_t)n, tag, new_team);
     free(list);
-    return status;
+    return ch_error_in(__func__, status);
 }
