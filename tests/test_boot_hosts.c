@@ -181,10 +181,6 @@ START_TEST(launcher__is_missing_or_alone__is_told)
     RUN("-n", "2", "--hosts", "a:2", "--launcher", " ", "true");
     ASSERT_STATUS(2);
     ASSERT_SAYS("--launcher is empty; expected a command such as ssh\n");
-    RUN("-n", "2", "--hosts", "a:2", "--record", "calls", "true");
-    ASSERT_STATUS(2);
-    ASSERT_SAYS("--record is for one host, since each host has the calls of its PEs alone; "
-                "leave it or --hosts out\n");
     RUN("-n", "2", "-x", "NOT_THERE", "true");
     ASSERT_STATUS(2);
     ASSERT_SAYS("-x is \"NOT_THERE\"; expected a variable that is set, or NAME=VALUE\n");

@@ -109,6 +109,17 @@ HOSTS = ["--hosts", "a:2,b:1", "--launcher", launcher]
 code, text = run([*HOSTS, program, "count"], CHORUS_CHECK="1")
 expect(rf"chorusrun:   PE 1 \(pid \d+ on a\) .*{FEWER}", text)
 expect(r"chorusrun:   PE 2 \(pid \d+ on b\) failed in .* of team 0", text)
+# The file has the calls of PEs of all hosts, those of a PE that was killed, too.
+with tempfile.TemporaryDirectory() as folder:
+    record = os.path.join(folder, "calls")
+    code, text = run([*HOSTS, "--record", record, program, "lock_dies"])
+    expect("has the last calls of 3 PEs", text)
+    text = info("record", record)
+    for pe in range(3):
+        expect(f"PE {pe} .pid \\d+. ", text)
+    code, text = run([*HOSTS, "--record", record, program, "count"], CHORUS_TIMEOUT="2")
+    text = info("record", record)
+    expect(f"first call in which PEs differ:\n(.*\n)?PE 1 made {FEWER}", text)
 code, text = run([*HOSTS, "--timeout", "1", program, "late"])
 for on in ("0 .* on a", "2 .* on b"):
     expect(rf"chorusrun:   PE {on}\) has been in {REDUCE}", text)

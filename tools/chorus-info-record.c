@@ -56,7 +56,8 @@ static void say_all(const struct records *all)
     }
 }
 
-/* A call of one PE. */
+/* A call of one PE. Its ticks count from the moment when its record was kept, as the clocks of
+ * hosts differ. */
 struct event {
     struct ch_called called;
     uint32_t at; /* in struct records */
@@ -92,9 +93,11 @@ static struct event *collect(const struct records *all, size_t *n_out)
             struct event *event = &events[*n_out];
 
             event->at = i;
-            if (ch_record_read(all->of[i], all->of[i]->entries[at].number, &event->called) &&
-                !ch_doing_is_alone(&event->called.doing))
-                (*n_out)++;
+            if (!ch_record_read(all->of[i], all->of[i]->entries[at].number, &event->called) ||
+                ch_doing_is_alone(&event->called.doing))
+                continue;
+            event->called.ticks -= all->of[i]->kept_ticks;
+            (*n_out)++;
         }
     if (events != NULL) qsort(events, *n_out, sizeof(*events), by_call);
     return events;
@@ -135,7 +138,7 @@ struct difference {
 static bool is_before(const struct event *a, const struct event *b)
 {
     return a->at == b->at ? a->called.index < b->called.index
-                          : a->called.ticks < b->called.ticks;
+                          : (int64_t)a->called.ticks < (int64_t)b->called.ticks;
 }
 
 /* The first of a chain, which is [first, end). */

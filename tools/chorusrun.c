@@ -133,7 +133,8 @@ static void handle_signals(struct job *job, int signals)
 /* Is there a PE, or a host that may have some? */
 static bool is_running(const struct job *job)
 {
-    return job->n_alive > 0 || (job->front != NULL && front_is_open(job->front));
+    return job->n_alive > 0 || (job->front != NULL && front_is_open(job->front)) ||
+           (job->agent != NULL && agent_has_records(job));
 }
 
 /* When something of the job itself is due next: UINT64_MAX if never. */
@@ -250,6 +251,7 @@ static void run_job(struct job *job, int signals)
     while (is_running(job))
         take_turn(job, signals, fds);
     front_settle(job);
+    if (job->front != NULL && job->status != 0) where_keep(job);
     if (job->is_ending) job_sweep();
     output_finish(job);
     for (output_forward(job, NULL); output_is_pending(job) && has_time(job);
@@ -276,6 +278,7 @@ static void free_job(struct job *job)
 {
     for (uint32_t i = 0; i < job->n_pes; i++) { /* those whose output nobody read are open */
         free(job->pes[i].did);
+        where_free(&job->pes[i]);
         free(job->pes[i].out.room);
         free(job->pes[i].err.room);
     }

@@ -133,11 +133,16 @@ struct pe {
     pid_t program;    /* the process that joined, which a wrapper may have started; 0: none */
     uint64_t lost_at_ns; /* when it is taken for lost, its socket having ended; 0: it is not */
     struct mail mail;
-    const struct ch_record *record; /* of its calls, mapped; null: not yet */
+    const struct ch_record *record; /* of its calls, mapped, or of another host's PE a copy;
+                                       null: not yet */
     char *did;                      /* text of its NEWS_DID, owned; or null */
     int lifeline; /* the socket by which it joined, open as long as chorusrun lives; or -1 */
     struct stream out, err;
     nfds_t mail_at, out_at, err_at; /* their places among what poll watches; 0: not watched */
+};
+
+struct moment {
+    uint64_t ns, ticks; /* 0: it is yet to come */
 };
 
 struct job {
@@ -160,6 +165,7 @@ struct job {
     bool is_ending;     /* the first reason has been given */
     bool is_killed;     /* SIGKILL has been sent too */
     int status;         /* what chorusrun will exit with */
+    struct moment kept; /* of all records, so that a reader can compare their times */
     uint64_t end_at_ns; /* --timeout; UINT64_MAX: never */
     uint64_t kill_at_ns;
     uint64_t lost_at_ns;     /* the earliest of the PEs'; UINT64_MAX: none */
@@ -243,9 +249,13 @@ const char *memory_blame(int signo);
 /* agent */
 void agent_tell(struct job *job, const struct pe *pe, const struct news *news);
 void agent_tell_end(struct job *job, int status, const char *reason);
+void agent_record(struct job *job, const struct pe *pe, const struct ch_record *record);
 void agent_output(struct job *job, const struct pe *pe, bool is_err, const void *data,
                   size_t bytes);                /* no bytes: its end */
 size_t agent_window(const struct agent *agent); /* bytes of output that the front takes */
+
+/* Has it records that the front has not been sent, and wants? */
+bool agent_has_records(const struct job *job);
 
 /* front */
 void front_signal(struct front *front, int signo); /* SIGKILL: to launchers alone */
@@ -278,7 +288,13 @@ void where_watch(struct pe *pe, int fd); /* a descriptor that the PE gave to an 
 void where_forget(struct pe *pe);        /* it joins again, with another segment */
 void where_say(struct job *job);         /* a line for each PE; of an agent, to the front */
 void where_say_last(struct job *job, struct pe *pe); /* an agent, of a PE that failed */
-void where_keep(struct job *job);                    /* in the file of --record */
+/* Write records of all PEs, those of other hosts too, into the file of --record. */
+void where_keep(struct job *job);
+/* A record of a PE on another host came as these bytes: from an agent as it ends. */
+bool where_can_be(const char *bytes, size_t n_bytes);
+void where_take(struct pe *pe, const char *bytes);
+void where_send(struct job *job, const struct pe *pe); /* an agent, to the front */
+void where_free(struct pe *pe); /* the copy that where_take made; else a no-op */
 
 /* end: the first reason wins; says it on stderr unless `text` is null. */
 void job_end(struct job *job, int status, const char *format, ...)

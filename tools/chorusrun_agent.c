@@ -7,6 +7,7 @@
 #include "chorusrun_agent.h"
 
 #include "base/clock.h"
+#include "base/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +33,7 @@ struct agent {
     struct buffer held; /* input for PE 0 */
     int input;          /* where that goes; -1: it is of another agent, or takes no more */
     bool is_input_over;
+    uint32_t n_records;     /* of its PEs, that the front was sent */
     nfds_t in_at, input_at; /* among what poll watches; 0: not watched */
 };
 
@@ -223,6 +225,28 @@ void agent_output(struct job *job, const struct pe *pe, bool is_err, const void 
          (struct frame){is_err ? FRAME_ERR : FRAME_OUT, pe->number, 0, (uint32_t)bytes}, data);
 }
 
+void agent_record(struct job *job, const struct pe *pe, const struct ch_record *record)
+{
+    tell(job->out, (struct frame){FRAME_RECORD, pe->number, 0, sizeof(*record)}, record);
+}
+
+bool agent_has_records(const struct job *job)
+{
+    const struct agent *agent = job->agent;
+
+    return agent->order.keeps_records != 0 && agent->has_front &&
+           agent->n_records < job->n_started;
+}
+
+/* When PEs end, or have ended; as far as there is room, which is kept for other frames, too. */
+static void send_records(struct job *job)
+{
+    if (!job->is_ending && job->n_alive > 0) return;
+    while (agent_has_records(job) &&
+           outlet_room(job->out) > 2 * OUTPUT_WINDOW + sizeof(struct ch_record))
+        where_send(job, &job->pes[job->agent->n_records++]);
+}
+
 /* Nobody will say when to end. */
 static void lose_front(struct job *job)
 {
@@ -318,4 +342,5 @@ uint64_t agent_due(const struct agent *agent)
 void agent_do_due(struct job *job)
 {
     if (agent_due(job->agent) <= ch_clock_ns()) lose_front(job);
+    send_records(job);
 }

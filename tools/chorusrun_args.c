@@ -93,9 +93,6 @@ static void check_hosts(struct argp_state *state, const struct args *args)
                    args->n_hosts == 1 ? "" : "s");
     if (args->n_hosts == 0 && args->launcher != ssh)
         argp_error(state, "--launcher is for --hosts, which is missing");
-    if (args->n_hosts > 0 && args->record != NULL)
-        argp_error(state, "--record is for one host, since each host has the calls of its PEs "
-                          "alone; leave it or --hosts out");
     if (args->launcher[strspn(args->launcher, " ")] == '\0')
         argp_error(state, "--launcher is empty; expected a command such as ssh");
 }

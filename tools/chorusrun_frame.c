@@ -10,7 +10,7 @@
 enum { PIECE_BYTES = 64 * 1024, FIRST_BYTES = 4096 };
 
 /* Numbers of an order, then four texts, then its lists. */
-enum { ORDER_NUMBERS = 6, ORDER_TEXTS = 4, ORDER_FIXED = ORDER_NUMBERS + ORDER_TEXTS };
+enum { ORDER_NUMBERS = 7, ORDER_TEXTS = 4, ORDER_FIXED = ORDER_NUMBERS + ORDER_TEXTS };
 
 static void reserve(struct buffer *b, size_t bytes)
 {
@@ -92,8 +92,9 @@ static void put_text(struct buffer *b, const char *text)
 
 void order_put(struct buffer *b, const struct order *order)
 {
-    const uint32_t numbers[ORDER_NUMBERS] = {order->n,        order->first, order->n_pes,
-                                             order->n_beside, order->place, order->n_variables};
+    const uint32_t numbers[ORDER_NUMBERS] = {
+        order->n,     order->first,       order->n_pes,        order->n_beside,
+        order->place, order->n_variables, order->keeps_records};
     struct buffer texts = {0};
 
     for (size_t i = 0; i < ORDER_NUMBERS; i++) {
@@ -137,7 +138,8 @@ static bool read_numbers(const char *const *texts, struct order *out)
                           .n_pes = (uint32_t)v[2],
                           .n_beside = (uint32_t)v[3],
                           .place = (uint32_t)v[4],
-                          .n_variables = (uint32_t)v[5]};
+                          .n_variables = (uint32_t)v[5],
+                          .keeps_records = (uint32_t)v[6]};
     return v[0] <= CH_WIRE_PES_MAX && v[2] >= 1 && v[1] + v[2] <= v[0] && v[4] + v[2] <= v[3];
 }
 

@@ -31,6 +31,7 @@ enum frame_kind {
     /* Up. */
     FRAME_OUT = NEWS_COUNT, /* a piece of a PE's standard output; no bytes: its end */
     FRAME_ERR,              /* the same of its standard error */
+    FRAME_RECORD,           /* its struct ch_record, of an agent whose order keeps records */
     FRAME_END,   /* the job must end with status `value`, for the reason in the bytes */
     FRAME_TAKEN, /* `value` bytes of input were written */
     /* Down. */
@@ -79,7 +80,8 @@ struct order {
     uint32_t first, n_pes;    /* those of this agent */
     uint32_t n_beside, place; /* see struct share */
     uint32_t n_variables;
-    const char *host; /* its name, as the user wrote it */
+    uint32_t keeps_records; /* 1: the front wants those of all PEs when they end */
+    const char *host;       /* its name, as the user wrote it */
     const char *root, *secret, *folder;
     const char *const *variables; /* "NAME=VALUE" */
     const char *const *command;   /* null-terminated */

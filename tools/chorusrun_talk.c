@@ -69,6 +69,7 @@ static void begin(struct job *job)
                           .root = root_addresses(job),
                           .secret = root_secret(job),
                           .folder = folder,
+                          .keeps_records = job->args->record != NULL,
                           .command = (const char *const *)job->args->command};
 
     if (folder == NULL) {
@@ -133,9 +134,11 @@ static void take_frame(struct job *job, struct host *host, const struct frame *f
                        const char *bytes)
 {
     char text[CH_WIRE_REASON_BYTES];
-    const bool is_of_pe = frame->kind <= FRAME_ERR;
+    const bool is_of_pe = frame->kind <= FRAME_RECORD;
 
-    if (frame->kind == 0 || frame->kind > FRAME_TAKEN ||
+    if (frame->kind == 0 ||
+        (frame->kind == FRAME_RECORD && !where_can_be(bytes, frame->bytes)) ||
+        frame->kind > FRAME_TAKEN ||
         (is_of_pe && (frame->pe < host->first || frame->pe - host->first >= host->n_pes))) {
         host_fail(job, host, wrong_frame);
         return;
@@ -144,6 +147,8 @@ static void take_frame(struct job *job, struct host *host, const struct frame *f
     if (frame->kind < NEWS_COUNT)
         job_hear(job, &job->pes[frame->pe],
                  &(struct news){(enum news_kind)frame->kind, frame->value, text});
+    else if (frame->kind == FRAME_RECORD)
+        where_take(&job->pes[frame->pe], bytes);
     else if (is_of_pe)
         frame_put(&host->held, *frame, bytes);
     else if (frame->kind == FRAME_END)

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -94,16 +95,54 @@ void where_say(struct job *job)
             job->n_started - LINES_MAX);
 }
 
-/* With the moment of the copy, so that a reader can tell times. */
-static bool write_record(int fd, const struct ch_record *record)
+bool where_can_be(const char *bytes, size_t n_bytes)
+{
+    struct ch_record head;
+
+    if (n_bytes != sizeof(head)) return false;
+    memcpy(&head, bytes, sizeof(head));
+    return head.magic == CH_RECORD_MAGIC && head.kept_ns != 0;
+}
+
+void where_take(struct pe *pe, const char *bytes)
+{
+    struct ch_record *record = pe->record == NULL ? malloc(sizeof(*record)) : NULL;
+
+    if (record == NULL) return;
+    memcpy(record, bytes, sizeof(*record));
+    pe->record = record;
+}
+
+void where_free(struct pe *pe)
+{
+    if (pe->host != NULL) free((void *)(uintptr_t)pe->record);
+}
+
+/* With the moment of the copy, unless it is one already. */
+static struct ch_record copy_of(struct job *job, const struct ch_record *record)
 {
     struct ch_record copy = *record;
+
+    if (job->kept.ns == 0) job->kept = (struct moment){ch_clock_ns(), ch_clock_ticks()};
+    if (copy.kept_ns != 0) return copy;
+    copy.kept_ns = job->kept.ns;
+    copy.kept_ticks = job->kept.ticks;
+    return copy;
+}
+
+void where_send(struct job *job, const struct pe *pe)
+{
+    if (pe->record == NULL) return;
+    const struct ch_record copy = copy_of(job, pe->record);
+    agent_record(job, pe, &copy);
+}
+
+static bool write_record(int fd, const struct ch_record *record)
+{
     size_t done = 0;
 
-    copy.kept_ns = ch_clock_ns();
-    copy.kept_ticks = ch_clock_ticks();
-    while (done < sizeof(copy)) {
-        const ssize_t n = write(fd, (const char *)&copy + done, sizeof(copy) - done);
+    while (done < sizeof(*record)) {
+        const ssize_t n = write(fd, (const char *)record + done, sizeof(*record) - done);
 
         if (n > 0)
             done += (size_t)n;
@@ -128,10 +167,11 @@ void where_keep(struct job *job)
     }
     for (uint32_t i = 0; i < job->n_started && is_whole; i++) {
         if (job->pes[i].record == NULL) continue;
-        is_whole = write_record(fd, job->pes[i].record);
+        const struct ch_record copy = copy_of(job, job->pes[i].record);
+        is_whole = write_record(fd, &copy);
         n++;
     }
-    if (n == 0) say(job, "no PE of this host has a record of its calls yet");
+    if (n == 0) say(job, "no PE has a record of its calls yet");
     if (close(fd) != 0 || !is_whole)
         say(job, "cannot keep the record in %s: %s", path, strerror(errno));
     else
