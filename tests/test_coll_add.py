@@ -5,8 +5,9 @@ usage: test_coll_add.py FOLDER COMPILER...
 
 A copy of the sources gets a broadcast of its own in that way, as CONTRIBUTING.md shows it. The
 simulator must then run it, right and by the formulas of its row; with a wrong formula it must
-say so.
+say so. No file that the library's kernels include may be written again, unless the row has a kernel.
 """
+import os
 import pathlib
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ OTHERS = ["tests/sim/atomic.c", "tests/sim/clock.c", "tests/sim/fiber.c", "tests
           "tests/sim/drive.c", "tests/sim/plan.c", "tests/sim/instance.c", "tests/test_sim_coll.c",
           "tests/ref/ref_coll.c", "src/coll/reduce.c", "src/team/nodes.c",
           "src/team/sync.c"]
-ROW = """    X(broadcast, example, simple, ch_broadcast_example, CH_NEED_map, 0, 1, {wire}, plain, never) \\
+ROW = """    X(broadcast, example, simple, ch_broadcast_example, CH_NEED_map, 0, 1, {wire}, {kernel}, never) \\
 """
 BEFORE = "    X(broadcast, tree, simple,"
 
@@ -31,10 +32,34 @@ def add(src):
     (src / "coll/algo/broadcast_example.h").write_text(text.replace("BROADCAST_PULL", "BROADCAST_EXAMPLE"))
 
 
-def add_row(src, wire):
+def add_row(src, wire, kernel="plain"):
     rows = (TOP / "src/coll/algorithm.h").read_text()
     assert rows.count(BEFORE) == 1
-    (src / "coll/algorithm.h").write_text(rows.replace(BEFORE, ROW.format(wire=wire) + BEFORE))
+    (src / "coll/algorithm.h").write_text(rows.replace(BEFORE, ROW.format(wire=wire, kernel=kernel) + BEFORE))
+
+
+def seen_by_kernels(src, compiler):
+    """The files that kernels are made of, and when each was last written."""
+    made = [src / "coll/kernel_list.h", src / "coll/kernel_bodies.h"]
+    subprocess.run([TOP / "src/coll/all-headers", src, src / "coll/all.h", src / "all.d"], check=True)
+    subprocess.run([TOP / "src/coll/kernel-headers", src, *made, src / "kernels.d"], check=True)
+    rules = subprocess.run([*compiler, "-x", "c", "-MM", "-MG", "-D__CUDACC__", f"-I{src}", f"-I{TOP}/include",
+                            *sorted(src.glob("coll/cuda/*.cu"))], check=True, capture_output=True, text=True).stdout
+    files = set(rules.replace("\\\n", " ").split())
+    assert {*map(str, made)} < files, rules
+    return {file: os.stat(file).st_mtime_ns for file in files if os.path.exists(file)}
+
+
+def compiles_kernels(src, compiler):
+    """Does a row compile kernels again, without a kernel and with one?"""
+    before = seen_by_kernels(src, compiler)
+    add(src)
+    again = []
+    for kernel in "none", "plain":
+        add_row(src, "m", kernel)
+        after = seen_by_kernels(src, compiler)
+        again += [sorted(file for file in after if after[file] != before.get(file))]
+    return again
 
 
 def compile_all(folder, compiler, names, out):
@@ -58,13 +83,14 @@ def main():
     src = folder / "src"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(TOP / "src", src)
-    add(src)
+    without, with_kernel = compiles_kernels(src, compiler)
+    if without or not with_kernel:
+        print(f"of the files that kernels include, a row changes {without} without a kernel, {with_kernel} with one")
+        return 1
     others = []
     for name, wire, says in [("right", "m", ""), ("wrong", "2 * m", "by the formula 2 * m")]:
         add_row(src, wire)
         if not others:
-            subprocess.run([str(TOP / "src/coll/all-headers"), str(src), str(src / "coll/all.h"),
-                            str(folder / "all.d")], check=True)
             others = compile_all(folder, compiler, OTHERS, folder / "others")
         result = run(folder, compiler, others + compile_all(folder, compiler, [FORMULAS], folder / name))
         if (result.returncode == 0) != (says == "") or says not in result.stdout:

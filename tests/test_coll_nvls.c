@@ -5,7 +5,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-#define KERNEL(algo, T, OP) ch_nvls_kernel(CH_ALGO_ch_##algo, CHORUS_TYPE_##T, CHORUS_OP_##OP)
+#define KERNEL(algo, T, OP) \
+    ch_nvls_kernel(CH_KERNEL_ID_ch_##algo, CHORUS_TYPE_##T, CHORUS_OP_##OP)
 
 START_TEST(nvls__what_the_switch_combines__has_a_kernel)
 {

@@ -66,8 +66,8 @@ static int launches_of_the_switch(int due)
     for (int i = 0; i < cuda_fake.n_notes; i++)
         launches +=
             cuda_fake.notes[i].kind == FAKE_LAUNCH &&
-            cuda_fake.notes[i].subject ==
-                ch_nvls_kernel(CH_ALGO_ch_reduce_multicast_two, CHORUS_TYPE_f32, CHORUS_OP_sum);
+            cuda_fake.notes[i].subject == ch_nvls_kernel(CH_KERNEL_ID_ch_reduce_multicast_two,
+                                                         CHORUS_TYPE_f32, CHORUS_OP_sum);
     expect_nothing_left();
     return launches;
 }

@@ -24,6 +24,7 @@
 #include "coll/algo/reduce_one_shot.h"
 #include "coll/algo/reduce_two_shot.h"
 #include "coll/algo/reducescatter_push.h"
+#include "coll/algorithm.h"
 
 #include "chorus/device_check.cuh"
 

@@ -7,16 +7,13 @@
 #define CH_ALGORITHM_H
 
 #include "base/collective.h"
+#include "coll/kind.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* clang-format off */
-/* How data is sent. signal: there is none. simple: plain stores, then a signal. ll: packets of 8
- * data bytes and a flag. ll128: lines of 120 data bytes and a flag. */
-#define CH_PROTO_LIST(X) X(signal) X(simple) X(ll) X(ll128)
-
 /* What an algorithm requires of a request: name, bit, text. */
 #define CH_NEED_LIST(X)                                                             \
     X(map, 1u, "loads and stores reach every peer")                                 \
@@ -32,29 +29,8 @@
     X(symmetric_source, 1024u, "source is in the symmetric heap")
 
 /*
- * How GPUs run an algorithm: name, lanes of a CTA at the most, whether its body waits for the
- * kernel's turn (ch_begin), whether its messages are a PE's slices of a CTA's part, whether it
- * may have CTAs on slim duplicates of sync memory (sync.h), and so twice as many.
- * plain: nothing special. wide: uses no FIFO, and needs many CTAs to use a link fully. folding:
- * combines data that it forwards; such a kernel uses twice the registers, hence half the lanes.
- * due: begins with an exchange. sliced: the same, of slices. multicast, integers: only in
- * kernels_nvls.cu, the latter for integers only. engine: copies by engines. none: has no kernel;
- * one CTA of a host runs it.
- */
-#define CH_KERNEL_LIST(X)                                                           \
-    X(plain, 512, 0, 0, 0)                                                          \
-    X(wide, 512, 0, 0, 1)                                                           \
-    X(folding, 256, 0, 0, 0)                                                        \
-    X(due, 512, 1, 0, 0)                                                            \
-    X(sliced, 512, 1, 1, 0)                                                         \
-    X(multicast, 512, 0, 0, 0)                                                      \
-    X(integers, 512, 0, 0, 0)                                                       \
-    X(engine, 512, 0, 0, 0)                                                         \
-    X(none, 1, 0, 0, 0)
-
-/*
  * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire,
- * kernel (of CH_KERNEL_LIST), inside. Those of protocols ll and ll128 need `map` besides, since
+ * kernel (of CH_KERNEL_LIST in kind.h), inside. Those of protocols ll and ll128 need `map` besides, since
  * their packets are stores that a peer sees one by one, those of ll128 `lines`. Inside kernels (chorus_device.cuh) `small` serves the calls of a few chunks of packets, `large` the
  * rest; one of each for a collective.
  *
@@ -149,13 +125,6 @@
     X(alltoallv, exchange, simple, ch_alltoallv_exchange, CH_NEED_put, 0, c + 1, (n - 1) * 16 + m, none, never)
 /* clang-format on */
 
-enum ch_proto {
-#define X(proto) CH_PROTO_##proto,
-    CH_PROTO_LIST(X)
-#undef X
-        CH_PROTO_COUNT
-};
-
 enum {
 #define X(need, bit, text) CH_NEED_##need = (bit),
     CH_NEED_LIST(X)
@@ -164,21 +133,6 @@ enum {
 
 /* What holds of the buffers of a call of which both are in the symmetric heap. */
 #define CH_NEED_SYMMETRIC ((uint32_t)(CH_NEED_symmetric_dest | CH_NEED_symmetric_source))
-
-enum ch_kernel_kind {
-#define X(kind, ...) CH_KERNEL_##kind,
-    CH_KERNEL_LIST(X)
-#undef X
-        CH_KERNEL_COUNT
-};
-
-enum {
-#define X(kind, lanes, due, sliced, wide)                                                \
-    CH_LANES_##kind = (lanes), CH_IS_DUE_##kind = (due), CH_IS_SLICED_##kind = (sliced), \
-    CH_IS_WIDE_##kind = (wide),
-    CH_KERNEL_LIST(X)
-#undef X
-};
 
 enum ch_algo_id {
 #define X(coll, name, proto, fn, ...) CH_ALGO_##fn,

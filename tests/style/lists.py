@@ -7,7 +7,7 @@ import style
 
 # Where the lists stand; rings, in sync.h, are not protocols but what three of them use.
 HOMES = {"include/chorus/lists.h", "include/chorus/status.h", "src/coll/algorithm.h",
-         "src/team/sync.h"}
+         "src/coll/kind.h", "src/team/sync.h"}
 WINDOW = 20  # lines that count as side by side
 
 
@@ -28,7 +28,7 @@ def lists(root, files):
         ("include/chorus/lists.h", "CHORUS_OP_LIST", "CHORUS_OP_"),
         ("include/chorus/lists.h", "CHORUS_COLL_LIST", "CHORUS_COLL_"),
         ("include/chorus/status.h", "CHORUS_STATUS_LIST", "CHORUS_"),
-        ("src/coll/algorithm.h", "CH_PROTO_LIST", "CH_PROTO_"),
+        ("src/coll/kind.h", "CH_PROTO_LIST", "CH_PROTO_"),
         ("src/coll/algorithm.h", "CH_NEED_LIST", "CH_NEED_"),
     ]
     for path, name, prefix in known:

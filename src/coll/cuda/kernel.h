@@ -4,7 +4,6 @@
 #define CH_KERNEL_H
 
 #include "base/call_word.h"
-#include "coll/algorithm.h"
 #include "coll/shape.h"
 #include "team/sync.h"
 
@@ -53,9 +52,5 @@ struct ch_kernel_args {
     struct ch_sync_layout layout;
     struct ch_peer peers[CH_KERNEL_PES_MAX];
 };
-
-/* Kernels by algorithm: of the collectives that move, and, by element type, of those that
- * combine; null where there is none. */
-typedef const void *ch_kernel_table[CH_ALGO_COUNT];
 
 #endif /* CH_KERNEL_H */

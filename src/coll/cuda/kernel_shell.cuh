@@ -3,8 +3,10 @@
 #ifndef CH_KERNEL_SHELL_CUH
 #define CH_KERNEL_SHELL_CUH
 
-#include "coll/all.h"
 #include "coll/cuda/kernel.h"
+#include "coll/cuda/kernel_table.h"
+#include "coll/kernel_bodies.h"
+#include "coll/kind.h"
 
 /* A CTA's, and the mark of failure, one for all: so a wide call that is queued behind a narrow
  * one turns back, too. */
@@ -161,6 +163,5 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
 #define CH_KERNEL_IF_multicast(yes, no) no
 #define CH_KERNEL_IF_integers(yes, no) no
 #define CH_KERNEL_IF_engine(yes, no) no
-#define CH_KERNEL_IF_none(yes, no) no
 
 #endif /* CH_KERNEL_SHELL_CUH */

@@ -15,9 +15,8 @@
 #define KERNEL_alltoall KERNEL_barrier
 #define KERNEL_reduce(fn, kind, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, kind, proto)
 #define KERNEL_reducescatter KERNEL_reduce
-#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
-    CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
-CH_ALGO_LIST(X)
+#define X(coll, proto, fn, kind) CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
+CH_KERNEL_ROWS(X)
 #undef X
 
 #define ENTRY_barrier(fn) 0
@@ -28,9 +27,6 @@ CH_ALGO_LIST(X)
 #define ENTRY_reducescatter ENTRY_reduce
 #define TABLE CH_PASTE(ch_kernels_, CH_KERNEL_TYPE)
 extern "C" const ch_kernel_table TABLE;
-const ch_kernel_table TABLE = {
-#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
-    CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),
-    CH_ALGO_LIST(X)
+#define X(coll, proto, fn, kind) CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),
+const ch_kernel_table TABLE = {0 /* none */, CH_KERNEL_ROWS(X)};
 #undef X
-};

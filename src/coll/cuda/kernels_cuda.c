@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coll/cuda/kernels.h"
 
+#include "coll/algorithm.h"
+#include "coll/cuda/kernel_table.h"
 #include "coll/cuda/kernels_nvls.h"
 #include "coll/operators.h"
 #include "device/runtime_cuda.h"
@@ -17,14 +19,21 @@ static const void *const *const combining[CHORUS_TYPE_COUNT] = {
 #undef X
 };
 
+static const enum ch_kernel_id ids[CH_ALGO_COUNT] = {
+#define X(coll, proto, fn, kind) [CH_ALGO_##fn] = CH_KERNEL_ID_##fn,
+    CH_KERNEL_ROWS(X)
+#undef X
+};
+
 const void *ch_kernel_of(const struct ch_call *call)
 {
+    const enum ch_kernel_id id = ids[call->algo->id];
+
     if (call->algo->needs & CH_NEED_multicast)
-        return ch_nvls_kernel(call->algo->id, call->asked->type, call->asked->op);
+        return ch_nvls_kernel(id, call->asked->type, call->asked->op);
     if (call->algo->needs & CH_NEED_copy_engine) return ch_kernel_engine_enter;
-    if (!ch_coll_reduces(call->algo->coll)) return ch_kernels_move[call->algo->id];
-    return combining[call->asked->type] == NULL ? NULL
-                                                : combining[call->asked->type][call->algo->id];
+    if (!ch_coll_reduces(call->algo->coll)) return ch_kernels_move[id];
+    return combining[call->asked->type] == NULL ? NULL : combining[call->asked->type][id];
 }
 
 /* A kernel, and how many of its CTAs fit on a multiprocessor: *least_ctas goes down to that. */
@@ -46,20 +55,20 @@ static chorus_status load(const struct ch_device *device, const void *kernel,
 static chorus_status load_table(const struct ch_device *device, const ch_kernel_table table,
                                 uint32_t *least_ctas)
 {
-    for (int id = 0; id < CH_ALGO_COUNT; id++)
+    for (int id = 0; id < CH_KERNEL_ID_COUNT; id++)
         CH_TRY(load(device, table[id], least_ctas));
     return CHORUS_OK;
 }
 
 static chorus_status load_nvls(const struct ch_device *device, uint32_t *least_ctas)
 {
-    for (int id = 0; id < CH_ALGO_COUNT; id++)
+    for (int id = 0; id < CH_KERNEL_ID_COUNT; id++)
         for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
             for (int op = 0; op < CHORUS_OP_COUNT; op++)
-                CH_TRY(
-                    load(device,
-                         ch_nvls_kernel((enum ch_algo_id)id, (chorus_type)type, (chorus_op)op),
-                         least_ctas));
+                CH_TRY(load(
+                    device,
+                    ch_nvls_kernel((enum ch_kernel_id)id, (chorus_type)type, (chorus_op)op),
+                    least_ctas));
     return CHORUS_OK;
 }
 

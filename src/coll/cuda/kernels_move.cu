@@ -16,9 +16,8 @@ const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8
 #define KERNEL_alltoall KERNEL_barrier
 #define KERNEL_reduce(fn, kind, proto)
 #define KERNEL_reducescatter(fn, kind, proto)
-#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
-    CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
-CH_ALGO_LIST(X)
+#define X(coll, proto, fn, kind) CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
+CH_KERNEL_ROWS(X)
 #undef X
 
 #define ENTRY_barrier(fn) (const void *)ch_k_##fn##_u8
@@ -28,12 +27,9 @@ CH_ALGO_LIST(X)
 #define ENTRY_reduce(fn) 0
 #define ENTRY_reducescatter(fn) 0
 extern "C" const ch_kernel_table ch_kernels_move;
-const ch_kernel_table ch_kernels_move = {
-#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
-    CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),
-    CH_ALGO_LIST(X)
+#define X(coll, proto, fn, kind) CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),
+const ch_kernel_table ch_kernels_move = {0 /* none */, CH_KERNEL_ROWS(X)};
 #undef X
-};
 
 /* With CHORUS_CHECK, before and after the kernels of a call on a stream. Two calls of a team at
  * once share epochs and slots, and corrupt them: the second does not begin. */

@@ -22,27 +22,25 @@
 #define ROW_due(Y, coll, fn)
 #define ROW_sliced(Y, coll, fn)
 #define ROW_engine(Y, coll, fn)
-#define ROW_none(Y, coll, fn)
 #define ROW_multicast(Y, coll, fn) TYPES_##coll(Y, fn, multicast)
 #define ROW_integers(Y, coll, fn) TYPES_##coll(Y, fn, integers)
 /* clang-format on */
 
 #define Y(fn, T) CH_KERNEL_NAMED(ch_k_nvls_##fn##_##T, fn, T, multicast, simple)
-#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
-    ROW_##kind(Y, coll, fn)
-CH_ALGO_LIST(X)
+#define X(coll, proto, fn, kind) ROW_##kind(Y, coll, fn)
+CH_KERNEL_ROWS(X)
 #undef X
 #undef Y
 
-const void *ch_nvls_kernel(enum ch_algo_id algo, chorus_type type, chorus_op op)
+const void *ch_nvls_kernel(enum ch_kernel_id id, chorus_type type, chorus_op op)
 {
-#define Y(fn, T)                                                                               \
-    if (algo == CH_ALGO_##fn && (CHORUS_TYPE_##T == CHORUS_TYPE_u8 ||                          \
-                                 (CHORUS_TYPE_##T == type && ch_multimem_combines(type, op)))) \
+#define Y(fn, T)                                                       \
+    if (id == CH_KERNEL_ID_##fn &&                                     \
+        (CHORUS_TYPE_##T == CHORUS_TYPE_u8 ||                          \
+         (CHORUS_TYPE_##T == type && ch_multimem_combines(type, op)))) \
         return (const void *)ch_k_nvls_##fn##_##T;
-#define X(coll, name, proto, fn, needs, radix, steps, wire, kind, inside) \
-    ROW_##kind(Y, coll, fn)
-    CH_ALGO_LIST(X)
+#define X(coll, proto, fn, kind) ROW_##kind(Y, coll, fn)
+    CH_KERNEL_ROWS(X)
 #undef X
 #undef Y
     return NULL;

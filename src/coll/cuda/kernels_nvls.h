@@ -3,7 +3,8 @@
 #ifndef CH_KERNELS_NVLS_H
 #define CH_KERNELS_NVLS_H
 
-#include "coll/algorithm.h"
+#include "base/collective.h"
+#include "coll/cuda/kernel_table.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -11,7 +12,7 @@ extern "C" {
 
 /* The kernel of an algorithm for it; null: it has none, or the switch does not combine this
  * type by this operator as the library promises. */
-const void *ch_nvls_kernel(enum ch_algo_id algo, chorus_type type, chorus_op op);
+const void *ch_nvls_kernel(enum ch_kernel_id id, chorus_type type, chorus_op op);
 
 #ifdef __cplusplus
 }

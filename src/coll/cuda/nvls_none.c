@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-const void *ch_nvls_kernel(enum ch_algo_id algo, chorus_type type, chorus_op op)
+const void *ch_nvls_kernel(enum ch_kernel_id id, chorus_type type, chorus_op op)
 {
-    (void)algo, (void)type, (void)op;
+    (void)id, (void)type, (void)op;
     return NULL;
 }
