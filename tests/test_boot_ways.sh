@@ -25,7 +25,7 @@ missing)
         # shellcheck disable=SC2016 # the variable is that of the PE
         said=$(CHORUS_TIMEOUT=1 timeout 30 mpirun --oversubscribe -n "$n" sh -c \
             'test "$PMIX_RANK" = "$0" && exec sleep 20; exec "$@"' $pe "$@" 2>&1)
-        echo "$said" | grep -qE "exchange at start: (PE 0 did not come within 1 s|2 of 3 PEs .*; PE $pe never joined)" || {
+        echo "$said" | grep -qE "exchange among all PEs: (PE 0 did not come within 1 s|2 of 3 PEs .*; PE $pe never joined)" || {
             echo "PE $pe never starts: $said"
             exit 1
         }

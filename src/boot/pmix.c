@@ -164,7 +164,7 @@ static chorus_status wait_for_root(const struct pmix *p, uint64_t timeout_ns,
            rc == PMIX_ERR_NOT_FOUND) {
         if (deadline_ns != 0 && ch_clock_ns() > deadline_ns)
             return CH_FAIL(CHORUS_ERR_TIMEOUT,
-                           "exchange at start: PE 0 did not come within %.3g s",
+                           "exchange among all PEs: PE 0 did not come within %.3g s",
                            (double)timeout_ns / (double)CH_NS_PER_S);
         rest();
     }

@@ -180,7 +180,7 @@ static chorus_status find_parent(struct search *s, int *fd_out)
             follow(s);
             continue;
         case OUTCOME_REFUSED:
-            return CH_FAIL((chorus_status)s->answer.status, "exchange at start: %s",
+            return CH_FAIL((chorus_status)s->answer.status, "exchange among all PEs: %s",
                            s->answer.reason);
         case OUTCOME_NONE:
             break;
