@@ -6,7 +6,7 @@ import style
 
 FLAGS = ["--enable=warning,portability", "--std=c11", "--language=c", "--inline-suppr", "--quiet",
          "-j2", "--max-configs=1", "--template={file}:{line}: {id}: {message}", "-D_GNU_SOURCE",
-         "-Iinclude", "-Isrc", "-I."]
+         "-Iinclude", "-Isrc", "-I.", f"-I{style.BUILD}/src"]
 
 # What it gets wrong, and why.
 SUPPRESSED = [
