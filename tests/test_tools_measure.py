@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 TUNE, INFO, SWEEP, LAUNCHER = sys.argv[1:]
-# Two sizes of a broadcast. pull: wrong data. chain: stopped after the first size. board: cannot run. push: the
+# Two sizes of a broadcast. hierarchical: too slow. pull: wrong data. chain: stopped after the first size. board: cannot run. push: the
 # best; tree: nearly; the others are slow.
 MADE_UP = """#!/bin/sh
 while [ $# -gt 0 ]; do
@@ -23,6 +23,7 @@ case $algo in push:*) us=2 ;; tree:*) us=2.1 ;; *) us=90 ;; esac
 echo "coll,algo,proto,ctas,dtype,op,pes,bytes,count,time_us_min,time_us_p50,time_us_p99,algbw_GBps,busbw_GBps,wrong,rule" >"$csv"
 case $algo in
 pull:*) row 8 $us 1; exit 1 ;;
+hierarchical:*) exec sleep 5 ;;
 chain:*) row 8 $us; [ "$most" = 8 ] && exit 0; printf half >>"$csv"; exec sleep 5 ;;
 board:*) echo "no board here" >&2; exit 2 ;;
 esac
@@ -47,6 +48,8 @@ with tempfile.TemporaryDirectory() as scratch:
     assert status == 0 and "tuning.yaml is written" in out, (status, out, err)
     assert "pull:simple, 2 PEs: its data is wrong" in err and " left\n" in err, err
     assert "time(chosen) / time(best): worst 1.00" in err and "with the shipped tables" in err, err
+    assert "hierarchical:simple radix 2, 2 PEs: left out: it did no size in" in err, err
+    assert "chain:simple, 2 PEs: timed up to 8 bytes" in err and " candidates run here and are timed" in err, err
     table = Path(found, "tuning.yaml").read_text()
     assert "algo: push" in table and "chorus-tune --info" in table, table
     commands = Path(found, "commands").read_text().splitlines()

@@ -251,20 +251,22 @@ static chorus_status look_at(const struct ch_context *context, const struct ch_a
     return ch_guard_inside(context, args->function, "source", call->source, extents.source);
 }
 
-/* With CHORUS_CHECK. The record has the call. */
+/* With CHORUS_CHECK. The record has the call as `index`. */
 static CH_COLD chorus_status check_entry(const struct ch_context *context,
                                          const struct ch_args *args, struct ch_team *team,
-                                         uint64_t index)
+                                         const struct ch_doing *doing, uint64_t index)
 {
     const chorus_status status = ch_guards(context) ? look_at(context, args, team) : CHORUS_OK;
-    struct ch_called called;
+    struct ch_doing alike = ch_doing_unpack(ch_doing_pack(doing));
 
     if (status != CHORUS_OK) {
         ch_record_mark(team->record, index, CH_ENTRY_FAILED);
         return status;
     }
-    if (!ch_record_read(team->record, index, &called)) return CHORUS_OK; /* 1,024 calls ago */
-    return ch_check_entry(args->function, team, &called.doing, index);
+    alike.team = doing->team;
+    alike.number = doing->number;
+    alike.count = doing->count;
+    return ch_check_entry(args->function, team, &alike, index);
 }
 
 /* The call gets its number on the team and an entry in the record. In place is what PEs can
@@ -291,7 +293,7 @@ static inline chorus_status enter(const struct ch_context *context, const struct
     call->index = ch_record_begin(team->record, &doing, is_serial,
                                   args->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
     if (team->check == NULL) return CHORUS_OK;
-    return check_entry(context, args, team, call->index);
+    return check_entry(context, args, team, &doing, call->index);
 }
 
 static CH_COLD chorus_status do_nothing(const struct ch_context *context,

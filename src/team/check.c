@@ -92,7 +92,28 @@ static bool find_two(const struct ch_team *team, uint64_t key, struct ch_two *ou
     return n == 2;
 }
 
-/* The same, if this PE made the call. */
+/* Does this PE's call differ from that of a PE next to it, on the same host? */
+static bool differs_beside(const struct ch_team *team, const struct ch_doing *mine,
+                           struct ch_two *out)
+{
+    const uint32_t beside[2] = {team->me + 1 < team->n ? team->me + 1 : 0,
+                                (team->me > 0 ? team->me : team->n) - 1};
+
+    for (uint32_t i = 0; i < 2; i++) {
+        struct ch_doing call;
+
+        if (!read_call(place_of(team->members[beside[i]].check, key_of(mine)), key_of(mine),
+                       &call) ||
+            ch_doing_agrees(mine, &call))
+            continue;
+        call.team = team->number;
+        *out = (struct ch_two){{team->me, beside[i]}, {*mine, call}};
+        return true;
+    }
+    return false;
+}
+
+/* As find_two, if this PE made the call. */
 static bool find_other(const struct ch_team *team, uint64_t key, struct ch_two *out)
 {
     return find_two(team, key, out) && out->pes[0] == team->me;
@@ -185,8 +206,9 @@ chorus_status ch_team_check(struct ch_team *team, const char *function,
     publish(team->check, doing);
     publish_far(team, doing);
     if (is_by_mail(team, doing)) return check_by_mail(team, function, doing);
-    if (!find_other(team, key, &two) &&
-        (team->remotes == NULL || doing->number < 2 || !find_other(team, key - 2, &two)))
+    if (team->remotes == NULL ? !differs_beside(team, doing, &two)
+                              : !find_other(team, key, &two) &&
+                                    (doing->number < 2 || !find_other(team, key - 2, &two)))
         return CHORUS_OK;
     tell_all(team, key_of(&two.calls[0]));
     return refuse(team, function, &two);

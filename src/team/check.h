@@ -3,11 +3,12 @@
  * check.h: CHORUS_CHECK: do all PEs of a team make the same calls?
  *
  * Each PE of a team has an area in host memory into which it writes its last calls. A PE that
- * begins a call writes it there, then reads what its peers have written for the call with the
- * same number. A fence separates the two, so of two PEs at least the later one sees both
- * calls. No PE waits. A PE that finds a difference marks the areas of all PEs of the team and
- * wakes them: this ends the waits of those that are already in the call, and each PE compares
- * again to find the difference.
+ * begins a call writes it there, then reads what the PEs before and after it in the team have
+ * written for the call with the same number: if not all calls are alike, those of two such
+ * neighbours differ. A fence separates writing and reading, so of two PEs at least the later
+ * one sees both calls. No PE waits. A PE that finds a difference marks the areas of all PEs of
+ * the team and wakes them: this ends the waits of those that are already in the call, and each
+ * PE compares again to find the difference.
  *
  * To a PE of another host the call is sent, into a part of that PE's area that only the sender
  * writes. No fence orders the two then, so both PEs may miss the difference when they begin

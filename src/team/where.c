@@ -91,8 +91,7 @@ void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *
     const struct ch_team *team = team_of(teams, &called->doing);
     char missing[CH_WHERE_BYTES], text[CH_WHERE_BYTES + 16];
 
-    if (team == NULL || team->n == 1) return;
-    (void)ch_team_missing(team, &called->doing, team->me, missing);
+    if (team == NULL || !ch_team_missing(team, &called->doing, team->me, missing)) return;
     (void)snprintf(text, sizeof(text), "; it waited for %s", missing);
     ch_error_add(text);
 }

@@ -73,6 +73,7 @@ class Measuring:
         self.options, self.folder = options, Path(options.measure)
         self.parts, self.commands = self.folder / "parts", self.folder / "commands"
         self.known = {name: about for name, about in known.items() if name[0] in options.coll}
+        self.start_s = {}  # that a job of so many PEs may take besides its calls, once it was measured
         self.parts.mkdir(parents=True, exist_ok=True)
         self.settle()
 
@@ -116,13 +117,22 @@ class Measuring:
                 raise
         return job.returncode, said, time.monotonic() - began
 
+    def starting(self, pes):
+        """How long a job may take to start, by one that does nearly nothing."""
+        if pes not in self.start_s:
+            launcher = shlex.split(self.options.launcher.replace("{pes}", str(pes)))
+            seconds = self.run([*launcher, self.options.sweep, "--coll", "barrier", "-n", "1", "-w", "0"], 60)[2]
+            self.start_s[pes] = 0.5 + 3 * seconds
+        return self.start_s[pes]
+
     def check(self, candidate):
         """Run it once, and keep the verdict: what is the largest size to time, and in how many iterations?"""
         path = self.parts / candidate.file("check")
         verdict = path.with_suffix(".json")
         if verdict.exists():
             return json.loads(verdict.read_text()), False
-        status, said, seconds = self.run(self.command(candidate, self.options.bytes[1], 1, path), self.options.seconds)
+        limit = self.options.seconds + self.starting(candidate.pes)
+        status, said, seconds = self.run(self.command(candidate, self.options.bytes[1], 1, path), limit)
         samples = read(whole_lines(path), collectives(self.known))[0] if path.exists() else []
         found = {"most": 0, "iterations": 0, "why": said.strip().split("\n")[0]}
         if status == 1:
@@ -131,7 +141,9 @@ class Measuring:
             fits = int(self.options.seconds / max(seconds, 0.001))
             found = {"most": max(s.bytes for s in samples) or self.options.bytes[1], "iterations": min(max(fits, ITERATIONS[0]), ITERATIONS[1])}
             if status is None:
-                found["why"] = f"more than {found['most']} bytes took longer than {self.options.seconds:g} s"
+                found["late"] = f"timed up to {found['most']} bytes, which took {limit:.3g} s once"
+        elif status is None:
+            found["late"] = f"left out: it did no size in {limit:.3g} s; give more --seconds"
         path.unlink(missing_ok=True)
         verdict.write_text(json.dumps(found))
         return found, True
@@ -151,6 +163,14 @@ class Measuring:
         whole_lines(partial).rename(path)
         return True
 
+    def tell_late(self, candidates, n_fit):
+        """Which are not timed at all sizes for want of time, and how many are."""
+        for candidate in candidates:
+            late = self.check(candidate)[0].get("late")
+            if late:
+                print(f"chorus-tune: {candidate}: {late}", file=sys.stderr)
+        print(f"chorus-tune: {n_fit} of {len(candidates)} candidates run here and are timed", file=sys.stderr)
+
     def contenders(self, candidates):
         """Those within REPEATED of the best of some call."""
         best, found = defaultdict(lambda: float("inf")), {}
@@ -169,6 +189,7 @@ class Measuring:
             if found["iterations"]:
                 fit.append((candidate, found))
             bar.step(f"check {candidate}", has_run)
+        self.tell_late(candidates, len(fit))
         near, verdicts = [candidate for candidate, _ in fit], dict(fit)
         for repeat in range(self.options.repeat):
             bar = Bar(max(1, len(near)))
