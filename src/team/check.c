@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DIGEST_BITS = 48 };
+
 /* Collectives and other calls are counted apart. */
 static uint64_t key_of(const struct ch_doing *d)
 {
@@ -23,7 +25,6 @@ static void publish(struct ch_check *check, const struct ch_doing *d)
     __atomic_store_n(&mine->what, ch_doing_pack(d), __ATOMIC_RELEASE);
     __atomic_store_n(&mine->count, d->count, __ATOMIC_RELEASE);
     __atomic_store_n(&mine->key, key_of(d), __ATOMIC_RELEASE);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* see the head of check.h */
 }
 
 /* Does the PE have memory that this one reaches by messages alone? */
@@ -92,25 +93,40 @@ static bool find_two(const struct ch_team *team, uint64_t key, struct ch_two *ou
     return n == 2;
 }
 
-/* Does this PE's call differ from that of a PE next to it, on the same host? */
-static bool differs_beside(const struct ch_team *team, const struct ch_doing *mine,
-                           struct ch_two *out)
+/* What ch_doing_agrees compares, and the key, whose bits are the highest. */
+static uint64_t digest_of(const struct ch_doing *d)
 {
-    const uint32_t beside[2] = {team->me + 1 < team->n ? team->me + 1 : 0,
-                                (team->me > 0 ? team->me : team->n) - 1};
+    const uint64_t on_stream = UINT64_C(1) << CH_CALL_ON_STREAM_AT;
+    const uint64_t count =
+        ch_doing_is_collective(d) && ch_coll_is_uneven((chorus_coll)d->what) ? 0 : d->count;
+    const uint64_t mixed = (ch_doing_pack(d) & ~on_stream) * UINT64_C(0x9e3779b97f4a7c15) ^
+                           count * UINT64_C(0xd6e8feb86659fd93);
 
-    for (uint32_t i = 0; i < 2; i++) {
-        struct ch_doing call;
+    return key_of(d) << DIGEST_BITS | mixed >> (64 - DIGEST_BITS);
+}
 
-        if (!read_call(place_of(team->members[beside[i]].check, key_of(mine)), key_of(mine),
-                       &call) ||
-            ch_doing_agrees(mine, &call))
-            continue;
-        call.team = team->number;
-        *out = (struct ch_two){{team->me, beside[i]}, {*mine, call}};
-        return true;
-    }
-    return false;
+/* Has the other PE that uses this word come before, with another call of the same key? */
+static bool meets_another(struct ch_check *check, uint64_t key, uint64_t digest)
+{
+    const uint64_t before = __atomic_exchange_n(&check->digests[key % CH_CHECK_CALLS].word,
+                                                digest, __ATOMIC_ACQ_REL);
+
+    return before >> DIGEST_BITS == digest >> DIGEST_BITS && before != digest;
+}
+
+/* Does this PE's call differ from that of a PE next to it, which then is *other_out? */
+static bool differs_beside(const struct ch_team *team, const struct ch_doing *mine,
+                           uint32_t *other_out)
+{
+    const uint32_t next = team->me + 1 < team->n ? team->me + 1 : 0;
+    const uint32_t previous = (team->me > 0 ? team->me : team->n) - 1;
+    const uint64_t key = key_of(mine), digest = digest_of(mine);
+
+    *other_out = next; /* of two PEs, PE 0 has the words */
+    if ((team->n > 2 || team->me == 0) && meets_another(team->check, key, digest)) return true;
+    *other_out = previous;
+    return (team->n > 2 || team->me == 1) &&
+           meets_another(team->members[previous].check, key, digest);
 }
 
 /* As find_two, if this PE made the call. */
@@ -149,12 +165,12 @@ chorus_status ch_team_differ(const struct ch_team *team, const char *function,
         team->members[two->pes[0]].world, first, team->members[two->pes[1]].world, second);
 }
 
-/* From here on the team is unusable on this PE. */
+/* From here on the team is unusable on this PE. two: null if the other call is not known. */
 static chorus_status refuse(struct ch_team *team, const char *function,
                             const struct ch_two *two)
 {
     __atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);
-    return ch_team_differ(team, function, two);
+    return two != NULL ? ch_team_differ(team, function, two) : ch_team_refusal(team, function);
 }
 
 /* What a PE says of its call in an exchange. */
@@ -197,6 +213,20 @@ static bool is_by_mail(const struct ch_team *team, const struct ch_doing *doing)
            doing->what != CH_DOING_finalize && doing->what != CH_DOING_team_destroy;
 }
 
+static chorus_status check_here(struct ch_team *team, const char *function,
+                                const struct ch_doing *doing)
+{
+    struct ch_two two = {.pes = {team->me}, .calls = {*doing}};
+    bool is_kept; /* the other PE has not made so many calls since */
+
+    if (!differs_beside(team, doing, &two.pes[1])) return CHORUS_OK;
+    tell_all(team, key_of(doing));
+    is_kept = read_call(place_of(team->members[two.pes[1]].check, key_of(doing)), key_of(doing),
+                        &two.calls[1]);
+    two.calls[1].team = team->number;
+    return refuse(team, function, is_kept ? &two : NULL);
+}
+
 chorus_status ch_team_check(struct ch_team *team, const char *function,
                             const struct ch_doing *doing)
 {
@@ -204,11 +234,11 @@ chorus_status ch_team_check(struct ch_team *team, const char *function,
     struct ch_two two;
 
     publish(team->check, doing);
+    if (team->remotes == NULL) return check_here(team, function, doing);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* see the head of check.h */
     publish_far(team, doing);
     if (is_by_mail(team, doing)) return check_by_mail(team, function, doing);
-    if (team->remotes == NULL ? !differs_beside(team, doing, &two)
-                              : !find_other(team, key, &two) &&
-                                    (doing->number < 2 || !find_other(team, key - 2, &two)))
+    if (!find_other(team, key, &two) && (doing->number < 2 || !find_other(team, key - 2, &two)))
         return CHORUS_OK;
     tell_all(team, key_of(&two.calls[0]));
     return refuse(team, function, &two);

@@ -3,15 +3,16 @@
  * check.h: CHORUS_CHECK: do all PEs of a team make the same calls?
  *
  * Each PE of a team has an area in host memory into which it writes its last calls. A PE that
- * begins a call writes it there, then reads what the PEs before and after it in the team have
- * written for the call with the same number: if not all calls are alike, those of two such
- * neighbours differ. A fence separates writing and reading, so of two PEs at least the later
- * one sees both calls. No PE waits. A PE that finds a difference marks the areas of all PEs of
- * the team and wakes them: this ends the waits of those that are already in the call, and each
- * PE compares again to find the difference.
+ * begins a call writes it there. Then it exchanges a digest of the call in a word that it
+ * shares with the PE after it in the team, and in one that it shares with the PE before it: the
+ * later of the two receives the digest of the earlier. If not all calls are alike, those of two
+ * such neighbours differ. No PE waits. A PE that finds a difference marks the areas of all PEs
+ * of the team and wakes them: this ends the waits of those that are already in the call, and
+ * each PE compares again to find the difference.
  *
- * To a PE of another host the call is sent, into a part of that PE's area that only the sender
- * writes. No fence orders the two then, so both PEs may miss the difference when they begin
+ * In a team on several hosts each PE reads the calls of all others, after a fence. To a PE of
+ * another host the call is sent, into a part of that PE's area that only the sender writes. The
+ * fence does not order the two, so both PEs may miss the difference when they begin
  * the call. But a call is sent before its data, so a PE that received data compares when it
  * begins its next call, and a PE that waits for long compares when the wait is reported. Calls
  * on memory and teams, which are exchanges of words between all PEs, begin with an exchange
@@ -35,10 +36,17 @@ struct ch_checked {
     uint64_t rest[5];
 };
 
+/* The digest of a call, below the low bits of its key: one cache line. */
+struct ch_digest {
+    uint64_t word;
+    uint64_t rest[7];
+};
+
 struct ch_check {
     uint64_t refused; /* the key of a call in which PEs differ; 0: none. Any PE writes it. */
     uint64_t rest[7];
-    struct ch_checked calls[CH_CHECK_CALLS]; /* by key; the owner writes them */
+    struct ch_checked calls[CH_CHECK_CALLS];  /* by key; the owner writes them */
+    struct ch_digest digests[CH_CHECK_CALLS]; /* by key; shared with the next PE of the team */
     struct ch_checked
         far[]; /* CH_CHECK_FAR_CALLS of each PE, by key, if there are other hosts */
 };

@@ -82,6 +82,8 @@ MUTANTS = [
     Mutant("PEs that wait are not told of a difference", "src/team/check.c",
            "__atomic_store_n(&check->refused, key, __ATOMIC_RELEASE);\n        ch_door_wake", "ch_door_wake",
            CHECK, "pes", "CHORUS_ERR_ARG"),
+    Mutant("the digest of a call leaves out its count", "src/team/check.c",
+           "count * UINT64_C(0xd6e8feb86659fd93);", "(count & 0);", CHECK, "pes", "differ"),
     Mutant("collectives and other calls are counted together", "src/team/check.c",
            "return d->number << 1 | ch_doing_is_collective(d);", "return d->number << 1;",
            CHECK, "pes", "calls__that_"),
