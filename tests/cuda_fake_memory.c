@@ -251,6 +251,36 @@ static CUresult import_handle(CUmemGenericAllocationHandle *handle, void *from,
     return CUDA_SUCCESS;
 }
 
+static int is_program(const char *at)
+{
+    return cuda_fake.program != NULL && at >= cuda_fake.program &&
+           at < cuda_fake.program + cuda_fake.program_bytes;
+}
+
+static CUresult retain(CUmemGenericAllocationHandle *handle, void *at)
+{
+    if (!is_program(at)) return CUDA_ERROR_INVALID_VALUE;
+    return import_handle(handle, (void *)(intptr_t)cuda_fake.program_fd,
+                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+}
+
+static CUresult properties(CUmemAllocationProp *is, CUmemGenericAllocationHandle handle)
+{
+    (void)handle;
+    *is = cuda_fake.program_is;
+    return CUDA_SUCCESS;
+}
+
+static CUresult pointer_attribute(void *to, CUpointer_attribute which, CUdeviceptr at)
+{
+    if (!is_program((const char *)(uintptr_t)at)) return CUDA_ERROR_INVALID_VALUE;
+    if (which == CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR)
+        *(CUdeviceptr *)to = (CUdeviceptr)(uintptr_t)cuda_fake.program;
+    else
+        *(size_t *)to = cuda_fake.program_bytes;
+    return CUDA_SUCCESS;
+}
+
 static CUresult write_32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags)
 {
     (void)stream, (void)flags;
@@ -339,6 +369,9 @@ static const struct {
     CALL(cuMemSetAccess, set_access),
     CALL(cuMemExportToShareableHandle, export_handle),
     CALL(cuMemImportFromShareableHandle, import_handle),
+    CALL(cuMemRetainAllocationHandle, retain),
+    CALL(cuMemGetAllocationPropertiesFromHandle, properties),
+    CALL(cuPointerGetAttribute, pointer_attribute),
     CALL(cuMulticastCreate, multicast_create),
     CALL(cuMulticastAddDevice, multicast_add),
     CALL(cuMulticastBindMem, multicast_bind),

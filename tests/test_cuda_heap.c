@@ -10,6 +10,8 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define M ((size_t)1 << 20)
 
@@ -102,6 +104,112 @@ START_TEST(handles__all_devices_make_fabric_handles__are_these)
 }
 END_TEST
 
+/* As a program makes and maps it on the PE's device. */
+static char *map_program(int device, size_t bytes)
+{
+    const int fd = memfd_create("program", MFD_CLOEXEC);
+    char *memory;
+
+    EXPECT(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0);
+    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    EXPECT(memory != MAP_FAILED);
+    cuda_fake.program = memory;
+    cuda_fake.program_bytes = bytes;
+    cuda_fake.program_fd = fd;
+    cuda_fake.program_is =
+        (CUmemAllocationProp){.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                              .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+    return memory;
+}
+
+/* What each PE writes to the object of the next is in the program's memory of that one. */
+static void expect_shared(struct ch_boot *boot, const struct ch_heap *heap, char *object,
+                          const char *memory, size_t bytes)
+{
+    const uint32_t next = (boot->me + 1) % boot->n;
+    const uint32_t before = (boot->me + boot->n - 1) % boot->n;
+    char *const there =
+        object - ch_heap_data_base(heap, boot->me) + ch_heap_data_base(heap, next);
+
+    EXPECT(ch_heap_contains(heap, object, bytes));
+    memset(there, (int)boot->me + 1, bytes);
+    pes_meet(boot);
+    EXPECT(memory[0] == (char)(before + 1) && memory[bytes - 1] == (char)(before + 1));
+    pes_meet(boot);
+}
+
+static void adopt(struct ch_boot *boot)
+{
+    struct ch_heap *heap = NULL;
+    void *block = NULL, *object = NULL, *again = NULL, *other = NULL;
+    char *memory;
+
+    EXPECT(open_heap(boot, &heap) == CHORUS_OK);
+    EXPECT(ch_heap_alloc(heap, 64, 3 * M, &block) == CHORUS_OK);
+    memory = map_program((int)boot->me, 6 * M);
+    EXPECT(ch_heap_adopt(heap, memory, 6 * M, &object) == CHORUS_OK);
+    expect_shared(boot, heap, object, memory, 6 * M);
+    EXPECT(ch_heap_alloc(heap, 64, 9 * M, &other) == CHORUS_OK); /* the heap grows behind it */
+    expect_shared(boot, heap, object, memory, 6 * M);
+    ch_heap_disown(heap, object);
+    pes_meet(boot);
+    EXPECT(ch_heap_adopt(heap, memory, 6 * M, &again) == CHORUS_OK && again == object);
+    memory[5] = 0;
+    pes_meet(boot);
+    expect_shared(boot, heap, again, memory, 6 * M);
+    ch_heap_disown(heap, again);
+    memory = map_program((int)boot->me, 2 * M);
+    EXPECT(ch_heap_adopt(heap, memory, 2 * M, &again) == CHORUS_OK && again != object);
+    expect_shared(boot, heap, again, memory, 2 * M);
+    EXPECT(ch_heap_check(heap) == CHORUS_OK);
+    ch_heap_close(heap);
+    expect_nothing_left();
+}
+
+START_TEST(program__memory_of_the_driver__is_an_object)
+{
+    pes_run_processes(PES, adopt);
+}
+END_TEST
+
+/* What is wrong with one PE's memory is said on all. */
+static void refuse_to_adopt(struct ch_boot *boot)
+{
+    const int is_wrong = boot->me == 1;
+    struct ch_heap *heap = NULL;
+    void *object = NULL;
+    char *memory, local[16];
+
+    EXPECT(open_heap(boot, &heap) == CHORUS_OK);
+    memory = map_program((int)boot->me, 6 * M);
+    EXPECT(ch_heap_adopt(heap, is_wrong ? local : memory, 6 * M, &object) ==
+           CHORUS_ERR_UNSUPPORTED);
+    EXPECT(pes_message_has("PE 1: ") && pes_message_has("cudaMalloc's cannot"));
+    EXPECT(ch_heap_adopt(heap, memory + (is_wrong ? 2 * M : 0), 6 * M, &object) ==
+           CHORUS_ERR_ARG);
+    EXPECT(
+        pes_message_has("not all that was mapped there at once; expected the 6291456 bytes"));
+    EXPECT(ch_heap_adopt(heap, memory, is_wrong ? 4 * M : 6 * M, &object) == CHORUS_ERR_ARG);
+    EXPECT(pes_message_has("PE 1 for 4194304"));
+    EXPECT(ch_heap_adopt(heap, memory, 128 * M, &object) == CHORUS_ERR_NOMEM);
+    cuda_fake.program_is.requestedHandleTypes = is_wrong ? 0 : 1;
+    EXPECT(ch_heap_adopt(heap, memory, 6 * M, &object) == CHORUS_ERR_UNSUPPORTED);
+    EXPECT(pes_message_has("was made to be shared by no file descriptor"));
+    cuda_fake.program_is.requestedHandleTypes = 1;
+    cuda_fake.program_is.location.id = is_wrong ? 0 : (int)boot->me;
+    EXPECT(ch_heap_adopt(heap, memory, 6 * M, &object) == CHORUS_ERR_UNSUPPORTED);
+    EXPECT(pes_message_has("memory of another device than GPU 1 (fake 1)"));
+    EXPECT(object == NULL && ch_heap_check(heap) == CHORUS_OK);
+    ch_heap_close(heap);
+    expect_nothing_left();
+}
+
+START_TEST(program__memory_that_cannot_be_shared__is_refused_with_the_reason)
+{
+    pes_run_processes(PES, refuse_to_adopt);
+}
+END_TEST
+
 static void lack_attribute(struct ch_boot *boot)
 {
     if (boot->me == 1) cuda_fake.lacks = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED;
@@ -185,6 +293,8 @@ int main(void)
     tcase_add_test(tcase, devices__fewer_than_pes__neighbours_share);
     tcase_add_test(tcase, handles__all_devices_make_fabric_handles__are_these);
     tcase_add_test(tcase, handles__one_device_does_not_claim_them__are_descriptors);
+    tcase_add_test(tcase, program__memory_of_the_driver__is_an_object);
+    tcase_add_test(tcase, program__memory_that_cannot_be_shared__is_refused_with_the_reason);
     tcase_add_test(tcase, handles__one_device_refuses_them__are_descriptors);
     tcase_add_test(tcase, handles__one_device_takes_none__is_told_on_all);
     tcase_add_test(tcase, map__device_without_access__is_told_on_all);

@@ -291,8 +291,9 @@ CHORUS_API void *chorusx_mc_ptr(chorus_team_t team, const void *addr);
  * give it back, with its contents.
  *
  * @param addr    [in,out] whole pages, which the program may write: from mmap or aligned_alloc,
- *                not on a stack. Addresses may differ from PE to PE
- * @param bytes   a multiple of the page size, the same on every PE
+ *                not on a stack. Where the heap is on GPUs, what cuMemMap mapped there at once,
+ * made by cuMemCreate with a file descriptor as its handle. Addresses may differ from PE to PE
+ * @param bytes   a multiple of the page size (on GPUs, 2 MiB), the same on every PE
  * @param object  what chorusx_buffer_register_symmetric gave: the symmetric address of the same
  *                memory, which calls take
  *
@@ -300,9 +301,9 @@ CHORUS_API void *chorusx_mc_ptr(chorus_team_t team, const void *addr);
  * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams; no other
  *             touches the memory meanwhile.
  * Ordering:   a barrier over the job on return, and on entry of the call that gives it back.
- * Errors:     null and a message: ERR_ARG for what is not whole pages, ERR_NOMEM where the
- *             heap is full, ERR_UNSUPPORTED where it is on GPUs. ERR_ARG for an object that is
- *             not one.
+ * Errors:     null and a message: ERR_ARG for what is not whole pages, or on a GPU not all that
+ *             was mapped at once, ERR_NOMEM where the heap is full, ERR_UNSUPPORTED for memory
+ * of a GPU that cannot be shared so, with the reason. ERR_ARG for an object that is not one.
  * Source:     NVSHMEM, nvshmemx_buffer_register_symmetric and its kin.
  * Since:      0.1
  */
@@ -315,9 +316,8 @@ CHORUS_API int chorusx_buffer_unregister_symmetric(void *object);
  * host, and pinned where an RDMA device carries the heap. Within the memory, a buffer of a call
  * lies at the same place on every PE.
  *
- * @param addr   [in,out] whole pages, which the program may write: from mmap or aligned_alloc,
- *               not on a stack. Addresses may differ from PE to PE
- * @param bytes  a multiple of the page size, the same on every PE
+ * @param addr   [in,out] as of chorusx_buffer_register_symmetric
+ * @param bytes  as there
  *
  * Collective: every PE of the job, in the same order of such calls and of allocations.
  * Threads:    as of chorusx_buffer_register_symmetric; nor is a collective under way.
@@ -325,9 +325,9 @@ CHORUS_API int chorusx_buffer_unregister_symmetric(void *object);
  * Errors:     on all PEs alike, and nothing has changed: ERR_ARG for memory that is not whole
  *             pages, is in the heap, or is registered already, and for an address that was not
  *             registered; ERR_NOMEM if the heap is full; ERR_SYSTEM if the pages cannot be
- *             mapped again; ERR_UNSUPPORTED if the heap is on GPUs.
- * Source:     NVSHMEM, nvshmemx_buffer_register, which registers for the calling PE only.
- * Since:      0.1
+ *             mapped again; ERR_UNSUPPORTED, with the reason, for memory of a GPU that cannot
+ * be shared by a file descriptor, as that of cudaMalloc. Source:     NVSHMEM,
+ * nvshmemx_buffer_register, which registers for the calling PE only. Since:      0.1
  */
 CHORUS_API int chorusx_buffer_register(void *addr, size_t bytes);
 CHORUS_API int chorusx_buffer_unregister(void *addr);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buffer.c: memory of the program as a symmetric object. The pages of the object are also
- * mapped in place of the program's pages, with the same contents, so that two addresses name
- * the same memory.
+ * buffer.c: memory of the program as a symmetric object, so that two addresses name the same
+ * memory. On a host, the pages of the object are also mapped in place of the program's pages,
+ * with the same contents; on a GPU, the program's memory is also mapped where the object is.
  */
 #include "api/context.h"
 #include "chorus/chorusx.h"
+#include "coll/cuda/gpu.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,13 +32,9 @@ static bool overlaps(const struct ch_buffer *buffer, const char *addr, size_t by
 static chorus_status check(const struct ch_context *context, const char *function,
                            const void *addr, size_t bytes)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t page = context->gpu != NULL ? ch_heap_granule_bytes(context->heap)
+                                             : (size_t)sysconf(_SC_PAGESIZE);
 
-    if (context->gpu != NULL)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "%s: the heap is on GPUs, whose memory cannot take the place of the "
-                       "program's; allocate by chorus_malloc",
-                       function);
     if (addr == NULL || bytes == 0 || (uintptr_t)addr % page != 0 || bytes % page != 0)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: %zu bytes at %p; expected whole pages of %zu bytes, since other "
@@ -67,7 +64,7 @@ static chorus_status take(const char *function, const struct ch_buffer *buffer)
 }
 
 /* Private memory again, with the same contents. */
-static void give_back(const struct ch_buffer *buffer)
+static void map_private(const struct ch_buffer *buffer)
 {
     void *const copy =
         mmap(NULL, buffer->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -76,6 +73,17 @@ static void give_back(const struct ch_buffer *buffer)
     memcpy(copy, buffer->addr, buffer->bytes);
     (void)mremap(copy, buffer->bytes, buffer->bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
                  buffer->addr);
+}
+
+/* Only the program's memory is left. */
+static void give_back(const struct ch_context *context, const struct ch_buffer *buffer)
+{
+    if (context->gpu == NULL) {
+        map_private(buffer);
+        chorus_free(buffer->object);
+        return;
+    }
+    ch_heap_disown(context->heap, buffer->object);
 }
 
 /* Collective. Every PE says how its part went, so that all go on or none does. */
@@ -87,12 +95,15 @@ static chorus_status make(struct ch_context *context, const char *function,
 
     vote.mine = check(context, function, buffer->addr, buffer->bytes);
     CH_TRY(ch_boot_vote(context->boot, &vote, NULL));
+    if (context->gpu != NULL)
+        return ch_error_in(function, ch_heap_adopt(context->heap, buffer->addr, buffer->bytes,
+                                                   &buffer->object));
     buffer->object = chorus_align((size_t)sysconf(_SC_PAGESIZE), buffer->bytes);
     if (buffer->object == NULL) return CHORUS_ERR_NOMEM;
     vote.mine = take(function, buffer);
     status = ch_boot_vote(context->boot, &vote, NULL);
     if (status == CHORUS_OK) return CHORUS_OK;
-    if (vote.mine == CHORUS_OK) give_back(buffer);
+    if (vote.mine == CHORUS_OK) map_private(buffer);
     chorus_free(buffer->object);
     return status;
 }
@@ -134,10 +145,10 @@ static chorus_status return_buffer(const char *function, const void *at, bool is
     if (buffer == NULL)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: %p is not registered, or was given back", function,
                        at);
-    CH_TRY(ch_context_meet(context)); /* what comes later would be lost */
+    if (context->gpu != NULL) ch_gpu_drain(context->gpu); /* its kernels use what peers map */
+    CH_TRY(ch_context_meet(context));                     /* what comes later would be lost */
     *where = buffer->next;
-    give_back(buffer);
-    chorus_free(buffer->object);
+    give_back(context, buffer);
     free(buffer);
     return CHORUS_OK;
 }
@@ -183,7 +194,7 @@ void ch_buffers_close(struct ch_context *context)
         struct ch_buffer *const first = context->buffers;
 
         context->buffers = first->next;
-        give_back(first);
+        if (context->gpu == NULL) map_private(first);
         free(first);
     }
 }

@@ -121,6 +121,13 @@ CH_MUST_CHECK chorus_status ch_device_import(const struct ch_device *device,
                                              const struct ch_pass *pass, uint64_t *handle_out);
 void ch_device_release(const struct ch_device *device, uint64_t handle);
 
+/* The same of memory that the program has mapped at [at, at + bytes), on this device:
+ * ERR_UNSUPPORTED with the reason where it cannot be shared, ERR_ARG unless it is all that was
+ * mapped there at once. The pass is a descriptor. */
+CH_MUST_CHECK chorus_status ch_device_take(const struct ch_device *device, void *at,
+                                           size_t bytes, uint64_t *handle_out,
+                                           struct ch_pass *pass_out);
+
 /* Map all of a handle's memory, for this device to load and store. */
 CH_MUST_CHECK chorus_status ch_device_map(const struct ch_device *device, char *at,
                                           size_t bytes, uint64_t handle);

@@ -107,6 +107,13 @@ chorus_status ch_device_import(const struct ch_device *device, const struct ch_p
     return absent();
 }
 
+chorus_status ch_device_take(const struct ch_device *device, void *at, size_t bytes,
+                             uint64_t *handle_out, struct ch_pass *pass_out)
+{
+    (void)device, (void)at, (void)bytes, (void)handle_out, (void)pass_out;
+    return absent();
+}
+
 void ch_device_release(const struct ch_device *device, uint64_t handle)
 {
     (void)device, (void)handle;

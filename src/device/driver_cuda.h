@@ -29,6 +29,9 @@
     X(cuMemSetAccess, 10020)          \
     X(cuMemExportToShareableHandle, 10020) \
     X(cuMemImportFromShareableHandle, 10020) \
+    X(cuMemRetainAllocationHandle, 11000) \
+    X(cuMemGetAllocationPropertiesFromHandle, 10020) \
+    X(cuPointerGetAttribute, 4000) \
     X(cuMulticastCreate, 12010)       \
     X(cuMulticastAddDevice, 12010)    \
     X(cuMulticastBindMem, 12010)      \

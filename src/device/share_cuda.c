@@ -116,6 +116,82 @@ chorus_status ch_device_import(const struct ch_device *device, const struct ch_p
     return CHORUS_OK;
 }
 
+/* Is all of the mapping at `at` asked for, of memory of this device that descriptors share? */
+static chorus_status check_taken(const struct ch_device *d, void *at, size_t bytes,
+                                 const CUmemAllocationProp *is)
+{
+    const CUdeviceptr address = (CUdeviceptr)(uintptr_t)at;
+    CUdeviceptr base = 0;
+    size_t mapped = 0;
+
+    if ((is->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) == 0)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "%p is memory that was made to be shared by no file descriptor; ask "
+                       "cuMemCreate for CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR",
+                       at);
+    if (is->location.type != CU_MEM_LOCATION_TYPE_DEVICE || is->location.id != d->id.ordinal)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "%p is memory of another device than GPU %d (%s), where the heap is", at,
+                       d->id.ordinal, d->id.name);
+    if (d->driver.cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR,
+                                        address) != CUDA_SUCCESS ||
+        d->driver.cuPointerGetAttribute(&mapped, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, address) !=
+            CUDA_SUCCESS)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "the driver does not say what is mapped at %p",
+                       at);
+    if (base == address && mapped == bytes) return CHORUS_OK;
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "%zu bytes at %p are not all that was mapped there at once; expected the %zu "
+        "bytes at %p",
+        bytes, at, mapped, (void *)(uintptr_t)base);
+}
+
+/* With a context, of a handle that was retained. */
+static chorus_status export_taken(const struct ch_device *d, void *at, size_t bytes,
+                                  CUmemGenericAllocationHandle handle, struct ch_pass *pass_out)
+{
+    CUmemAllocationProp is;
+    CUresult result = d->driver.cuMemGetAllocationPropertiesFromHandle(&is, handle);
+    int fd = -1;
+
+    if (result != CUDA_SUCCESS)
+        return ch_device_failed(d, "asking about memory", bytes, result);
+    CH_TRY(check_taken(d, at, bytes, &is));
+    result = d->driver.cuMemExportToShareableHandle(&fd, handle, kind_of(false), 0);
+    if (result != CUDA_SUCCESS) return ch_device_failed(d, "sharing memory", bytes, result);
+    *pass_out = (struct ch_pass){.fd = fd};
+    return CHORUS_OK;
+}
+
+static chorus_status take(const struct ch_device *d, void *at, size_t bytes,
+                          CUmemGenericAllocationHandle *handle_out, struct ch_pass *pass_out)
+{
+    chorus_status st;
+
+    if (d->driver.cuMemRetainAllocationHandle(handle_out, at) != CUDA_SUCCESS)
+        return CH_FAIL(
+            CHORUS_ERR_UNSUPPORTED,
+            "%p is no memory of cuMemCreate and cuMemMap, and no other can be mapped "
+            "to peers (cudaMalloc's cannot); allocate it so, or by chorus_malloc",
+            at);
+    st = export_taken(d, at, bytes, *handle_out, pass_out);
+    if (st != CHORUS_OK) (void)d->driver.cuMemRelease(*handle_out);
+    return st;
+}
+
+chorus_status ch_device_take(const struct ch_device *device, void *at, size_t bytes,
+                             uint64_t *handle_out, struct ch_pass *pass_out)
+{
+    const int before = ch_device_enter(device);
+    CUmemGenericAllocationHandle handle = 0;
+    const chorus_status st = take(device, at, bytes, &handle, pass_out);
+
+    ch_device_leave(device, before);
+    if (st == CHORUS_OK) *handle_out = handle;
+    return st;
+}
+
 void ch_device_release(const struct ch_device *device, uint64_t handle)
 {
     const int before = ch_device_enter(device);

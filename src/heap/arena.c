@@ -123,6 +123,17 @@ bool ch_arena_alloc(struct ch_arena *a, size_t align, size_t bytes, size_t *offs
     return true;
 }
 
+void ch_arena_take_last(struct ch_arena *a, size_t bytes)
+{
+    const size_t start = a->limit - bytes;
+    size_t at = a->n_blocks - 1;
+
+    if (a->blocks[at].offset != start) insert_free(a, ++at, start);
+    a->blocks[at].is_used = true;
+    a->n_used++;
+    count_used(a, bytes);
+}
+
 size_t ch_arena_limit_for(const struct ch_arena *a, size_t align, size_t bytes)
 {
     const size_t need = round_up(bytes, CH_ARENA_GRANULE);

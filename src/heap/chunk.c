@@ -57,14 +57,15 @@ static chorus_status map_all(const struct ch_data *data, size_t lo, size_t hi,
 }
 
 /* Add the descriptors to the offers, if such are the passes. */
-static chorus_status add_descriptors(const struct ch_data *data, int fd, struct offer *all)
+static chorus_status add_descriptors(const struct ch_data *data, int fd, bool by_fabric,
+                                     struct offer *all)
 {
     int *fds;
     chorus_status st;
 
     for (uint32_t pe = 0; pe < data->n; pe++)
         all[pe].pass.fd = -1;
-    if (data->by_fabric) return CHORUS_OK;
+    if (by_fabric) return CHORUS_OK;
     fds = malloc(data->n * sizeof(*fds));
     if (fds == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
     st = data->boot->ops->exchange(data->boot, NULL, 0, fd, NULL, fds);
@@ -91,8 +92,8 @@ static chorus_status map_everywhere(const struct ch_data *data, size_t lo, size_
 }
 
 /* `created` says whether this PE has made its chunk, and offers it. */
-static chorus_status share(const struct ch_data *data, size_t lo, size_t hi,
-                           chorus_status created, const struct offer *mine)
+static chorus_status share(const struct ch_data *data, const struct ch_chunk *chunk,
+                           chorus_status created, const struct offer *mine, bool by_fabric)
 {
     const struct ch_vote vote = {"heap on GPUs", created, mine, sizeof(*mine)};
     struct offer *all = malloc(data->n * sizeof(*all));
@@ -100,8 +101,8 @@ static chorus_status share(const struct ch_data *data, size_t lo, size_t hi,
 
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
     CH_TRY_GOTO(st, ch_boot_vote(data->boot, &vote, all), out_all);
-    CH_TRY_GOTO(st, add_descriptors(data, mine->pass.fd, all), out_all);
-    st = map_everywhere(data, lo, hi, all);
+    CH_TRY_GOTO(st, add_descriptors(data, mine->pass.fd, by_fabric, all), out_all);
+    st = map_everywhere(data, chunk->lo, chunk->hi, all);
     for (uint32_t pe = 0; pe < data->n; pe++)
         close_pass(&all[pe].pass);
 
@@ -112,37 +113,103 @@ out_all:
 
 /* Map the chunk of every segment here, and all at once where there is multicast. */
 static chorus_status join(const struct ch_data *data, struct ch_chunk *chunk,
-                          chorus_status created, const struct offer *mine)
+                          chorus_status created, const struct offer *mine, bool by_fabric)
 {
     chorus_status st;
 
-    CH_TRY(share(data, chunk->lo, chunk->hi, created, mine));
+    CH_TRY(share(data, chunk, created, mine, by_fabric));
     if (!data->has_multicast) return CHORUS_OK;
     st = ch_multicast_make(data, chunk, mine->handle);
     if (st != CHORUS_OK) ch_data_unmap(data, data->n, chunk->lo, chunk->hi);
     return st;
 }
 
-chorus_status ch_data_add_chunk(struct ch_data *data, size_t lo, size_t hi)
+/* Room in the list for one more. */
+static chorus_status make_room(struct ch_data *data)
 {
     struct ch_chunk *chunks =
         realloc(data->chunks, (data->n_chunks + 1) * sizeof(*data->chunks));
-    struct ch_chunk chunk = {lo, hi, 0};
-    chorus_status created, st;
-    struct offer mine;
 
-    memset(&mine, 0, sizeof(mine));
-    mine.pass.fd = -1;
-    if (chunks != NULL) data->chunks = chunks;
-    created = chunks == NULL ? CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of chunks")
-                             : ch_device_create(data->device, hi - lo, data->by_fabric,
-                                                &mine.handle, &mine.pass);
-    st = join(data, &chunk, created, &mine);
+    if (chunks == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of chunks");
+    data->chunks = chunks;
+    return CHORUS_OK;
+}
+
+/* What was created is this PE's part. Only the mappings keep it. */
+static chorus_status add(struct ch_data *data, struct ch_chunk *chunk, chorus_status created,
+                         const struct offer *mine, bool by_fabric)
+{
+    const chorus_status st = join(data, chunk, created, mine, by_fabric);
+
     if (created == CHORUS_OK) {
-        ch_device_release(data->device, mine.handle);
-        close_pass(&mine.pass);
+        ch_device_release(data->device, mine->handle);
+        close_pass(&mine->pass);
     }
-    CH_TRY(st);
+    return st;
+}
+
+static struct offer no_offer(void)
+{
+    struct offer none;
+
+    memset(&none, 0, sizeof(none)); /* its padding is sent, too */
+    none.pass.fd = -1;
+    return none;
+}
+
+chorus_status ch_data_add_chunk(struct ch_data *data, size_t lo, size_t hi)
+{
+    struct ch_chunk chunk = {.lo = lo, .hi = hi};
+    struct offer mine = no_offer();
+    chorus_status created = make_room(data);
+
+    if (created == CHORUS_OK)
+        created =
+            ch_device_create(data->device, hi - lo, data->by_fabric, &mine.handle, &mine.pass);
+    CH_TRY(add(data, &chunk, created, &mine, data->by_fabric));
     data->chunks[data->n_chunks++] = chunk;
     return CHORUS_OK;
+}
+
+/* The one that begins at lo; null: none does. */
+static struct ch_chunk *chunk_at(const struct ch_data *data, size_t lo)
+{
+    for (size_t i = 0; i < data->n_chunks; i++)
+        if (data->chunks[i].lo == lo) return &data->chunks[i];
+    return NULL;
+}
+
+chorus_status ch_data_adopt(struct ch_data *data, size_t lo, size_t hi, void *addr)
+{
+    struct ch_chunk chunk = {.lo = lo, .hi = hi}, *there = chunk_at(data, lo);
+    struct offer offer = no_offer();
+    chorus_status taken = there == NULL ? make_room(data) : CHORUS_OK;
+
+    if (taken == CHORUS_OK)
+        taken = ch_device_take(data->device, addr, hi - lo, &offer.handle, &offer.pass);
+    CH_TRY(add(data, &chunk, taken, &offer, false));
+    if (there == NULL) there = &data->chunks[data->n_chunks++];
+    *there = chunk;
+    return CHORUS_OK;
+}
+
+void ch_data_disown(struct ch_data *data, size_t lo)
+{
+    struct ch_chunk *chunk = chunk_at(data, lo);
+
+    if (data->has_multicast) ch_multicast_undo(data, chunk);
+    ch_data_unmap(data, data->n, chunk->lo, chunk->hi);
+    chunk->is_empty = true;
+}
+
+bool ch_data_find_empty(const struct ch_data *data, size_t bytes, size_t *lo_out)
+{
+    for (size_t i = 0; i < data->n_chunks; i++) {
+        const struct ch_chunk *chunk = &data->chunks[i];
+
+        if (!chunk->is_empty || chunk->hi - chunk->lo != bytes) continue;
+        *lo_out = chunk->lo;
+        return true;
+    }
+    return false;
 }

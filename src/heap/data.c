@@ -196,6 +196,7 @@ static void unmap_chunks(struct ch_data *data)
     for (size_t i = 0; i < data->n_chunks; i++) {
         const struct ch_chunk *chunk = &data->chunks[i];
 
+        if (chunk->is_empty) continue;
         if (data->has_multicast) ch_multicast_undo(data, chunk);
         ch_data_unmap(data, data->n, chunk->lo, chunk->hi);
     }

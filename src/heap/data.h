@@ -24,6 +24,7 @@
 struct ch_chunk {
     size_t lo, hi;
     uint64_t multicast; /* its object's handle, where there is multicast */
+    bool is_empty;      /* the program's memory was here, and was given back */
 };
 
 struct ch_data {
@@ -83,6 +84,13 @@ CH_MUST_CHECK chorus_status ch_data_vote(const struct ch_data *data, chorus_stat
 /* The next chunk of every segment, bytes [lo, hi) of it: on all PEs or on none. Collective.
  * Mappings alone keep its memory afterwards. */
 CH_MUST_CHECK chorus_status ch_data_add_chunk(struct ch_data *data, size_t lo, size_t hi);
+/* The same with memory that the program has mapped at addr. */
+CH_MUST_CHECK chorus_status ch_data_adopt(struct ch_data *data, size_t lo, size_t hi,
+                                          void *addr);
+/* Undo it. Not collective. */
+void ch_data_disown(struct ch_data *data, size_t lo);
+/* Where memory of so many bytes was given back; false: nowhere. */
+bool ch_data_find_empty(const struct ch_data *data, size_t bytes, size_t *lo_out);
 /* Those bytes of the first n PEs' segments have no memory here any more. Not collective. */
 void ch_data_unmap(const struct ch_data *data, uint32_t n, size_t lo, size_t hi);
 

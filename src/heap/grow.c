@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grow.c: the only part of allocation that communicates with other PEs.
+ * grow.c: the only part of allocation that communicates with other PEs; and memory of the
+ * program in place of the heap's.
  *
- * It consists of two votes: first whether every PE has the memory, then whether every PE has
- * committed it. One vote would not be enough: a PE that reads the machine's free memory after
- * a peer has begun to commit its part would see too little.
+ * Growth consists of two votes: first whether every PE has the memory, then whether every PE
+ * has committed it. One vote would not be enough: a PE that reads the machine's free memory
+ * after a peer has begun to commit its part would see too little.
  */
 #include "heap/heap_state.h"
 #include "heap/machine.h"
@@ -183,4 +184,49 @@ chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit, size_t bytes_aske
     if (st != CHORUS_ERR_NOMEM) return st;
     (void)snprintf(why, sizeof(why), "%s", ch_error_message());
     return ch_heap_no_room(heap, bytes_asked, why);
+}
+
+/* Memory of the program at [lo, lo + bytes), where nothing is mapped, on all PEs or on none. */
+static chorus_status adopt_at(struct ch_heap *heap, size_t lo, size_t bytes, void *addr,
+                              struct demand *all)
+{
+    const struct demand mine = {bytes, lo + bytes, 0};
+    const size_t at = heap->data->symmetric_offset + lo;
+    chorus_status has_room = CHORUS_OK;
+
+    if (bytes > heap->symmetric_bytes - lo)
+        has_room = ch_heap_no_room(heap, bytes, "free some, or raise CHORUS_HEAP_MAX");
+    else if (ch_arena_reserve(&heap->arena) != CHORUS_OK)
+        has_room = CHORUS_ERR_SYSTEM;
+    CH_TRY(agree(heap, &mine, has_room, all));
+    CH_TRY(ch_data_adopt(heap->data, at, at + bytes, addr));
+    if (lo != heap->arena.limit) return CHORUS_OK; /* which has the block from before */
+    ch_arena_grow(&heap->arena, lo + bytes);
+    ch_arena_take_last(&heap->arena, bytes);
+    __atomic_store_n(&heap->extent.committed_bytes, lo + bytes, __ATOMIC_RELAXED);
+    return CHORUS_OK;
+}
+
+chorus_status ch_heap_adopt(struct ch_heap *heap, void *addr, size_t bytes, void **object_out)
+{
+    struct demand *all = malloc(heap->n * sizeof(*all));
+    size_t lo = heap->arena.limit, at;
+    chorus_status st;
+
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", heap->n);
+    if (ch_data_find_empty(heap->data, bytes, &at)) lo = at - heap->data->symmetric_offset;
+    st = adopt_at(heap, lo, bytes, addr, all);
+    free(all);
+    if (st == CHORUS_OK) *object_out = heap->extent.symmetric + lo;
+    return st;
+}
+
+void ch_heap_disown(struct ch_heap *heap, const void *object)
+{
+    ch_data_disown(heap->data, (size_t)((const char *)object - heap->data->bases[heap->me]));
+}
+
+size_t ch_heap_granule_bytes(const struct ch_heap *heap)
+{
+    return heap->data->granule_bytes;
 }

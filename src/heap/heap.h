@@ -80,6 +80,17 @@ CH_MUST_CHECK chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, si
 /* Contents kept up to the smaller of both; null ptr allocates; bytes 0 frees and gives null. */
 CH_MUST_CHECK chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes,
                                             void **ptr_out);
+/*
+ * Of a heap on GPUs: memory that the program has mapped on the GPU, whole granules, becomes an
+ * object at the end of the heap, too, until it is disowned. The addresses of what was disowned
+ * serve only memory of as many bytes. Collective; disown is not, but no PE uses the object
+ * then. As ch_device_take; ERR_NOMEM, ERR_ARG if PEs differ in bytes.
+ */
+CH_MUST_CHECK chorus_status ch_heap_adopt(struct ch_heap *heap, void *addr, size_t bytes,
+                                          void **object_out);
+void ch_heap_disown(struct ch_heap *heap, const void *object);
+size_t ch_heap_granule_bytes(const struct ch_heap *heap);
+
 /* Null is a no-op. ERR_NOT_SYMMETRIC: outside the heap; ERR_ARG: not the start of a block
  * (an inner pointer, or freed already). The heap is then as it was. */
 CH_MUST_CHECK chorus_status ch_heap_free(struct ch_heap *heap, void *ptr);
