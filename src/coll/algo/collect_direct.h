@@ -18,14 +18,15 @@
 #include "coll/primitives/given.h"
 
 /* ch_store_all, by parts: from the last to the first in every second call, as the caches still
- * hold what the call before read and wrote last, and programs use buffers again. */
+ * hold what the call before read and wrote last, and programs use buffers again. A network is
+ * given the whole block at once. */
 CH_FN void ch_store_all_in_turn(const struct ch_coll *c, char *dst, bool is_backward,
                                 struct ch_lanes g)
 {
-    const size_t bytes = ch_bytes(c);
+    const size_t bytes = ch_bytes(c), most = ch_is_all_mapped(c) ? CH_PLAIN_BYTES : bytes;
 
-    for (size_t done = 0; done < bytes; done += CH_PLAIN_BYTES) {
-        const size_t part = ch_min(CH_PLAIN_BYTES, bytes - done),
+    for (size_t done = 0; done < bytes; done += most) {
+        const size_t part = ch_min(most, bytes - done),
                      at = is_backward ? bytes - done - part : done;
 
         ch_store_all(c, dst + at, c->src + at, part, g);
