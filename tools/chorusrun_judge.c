@@ -8,8 +8,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* From the end of a PE's socket to that of its process. */
+/* From the end of a PE's socket to that of its process; the most that it takes while the system
+ * ends it; and how often to look whether it does. */
 #define MISS_NS (500 * CH_NS_PER_MS)
+#define ENDING_NS (2 * CH_NS_PER_S)
+#define LOOK_NS (20 * CH_NS_PER_MS)
 
 const char *who(const struct pe *pe, struct who *out)
 {
@@ -101,6 +104,27 @@ static void judge_missed(struct job *job, const struct pe *pe)
         mail_fail_all(job, reason);
 }
 
+/* Does the system end its process? That closes one descriptor after another, and takes long
+ * where much memory is registered with a device. */
+static bool is_ending(const struct pe *pe)
+{
+    enum { EXITING = 4 }; /* PF_EXITING of the kernel, in the ninth field */
+    char path[40], line[512] = "";
+    const char *rest;
+    unsigned flags = 0;
+    FILE *file;
+
+    if (pe->host != NULL) return false;
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pe->program);
+    file = fopen(path, "re");
+    if (file == NULL) return false;
+    if (fgets(line, sizeof(line), file) == NULL) line[0] = '\0';
+    (void)fclose(file);
+    rest = strrchr(line, ')'); /* the program's name may have any characters */
+    return rest != NULL && sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+           (flags & EXITING) != 0;
+}
+
 void job_judge_missed(struct job *job)
 {
     const uint64_t now = ch_clock_ns();
@@ -108,13 +132,18 @@ void job_judge_missed(struct job *job)
     job->lost_at_ns = UINT64_MAX;
     for (uint32_t i = 0; i < job->n_started; i++) {
         struct pe *pe = &job->pes[i];
+        uint64_t next_ns = pe->lost_at_ns;
+
         if (pe->lost_at_ns == 0 || !pe->is_alive) continue;
         if (pe->lost_at_ns <= now) {
-            pe->lost_at_ns = 0;
-            judge_missed(job, pe);
-        } else if (pe->lost_at_ns < job->lost_at_ns) {
-            job->lost_at_ns = pe->lost_at_ns;
+            if (now - pe->lost_at_ns > ENDING_NS || !is_ending(pe)) {
+                pe->lost_at_ns = 0;
+                judge_missed(job, pe);
+                continue;
+            }
+            next_ns = now + LOOK_NS;
         }
+        if (next_ns < job->lost_at_ns) job->lost_at_ns = next_ns;
     }
 }
 
