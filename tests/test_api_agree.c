@@ -72,7 +72,8 @@ START_TEST(agree__cores_counted_differently__names_both)
     prepare(pes);
     pes[2].boot->n_cores = 77;
     run(pes);
-    assert_all(pes, CHORUS_ERR_ARG, "PE 2 counts 77 cores for the PEs of its host and PE 0 ");
+    assert_all(pes, CHORUS_ERR_ARG,
+               "PE 2 found 77 cores for the PEs of its host, and PE 0 found ");
 }
 END_TEST
 

@@ -93,7 +93,7 @@ static void register__what_cannot_be__is_refused_on_all(void)
                  "expected whole pages");
     EXPECT_FAILS(chorusx_buffer_register(NULL, page), CHORUS_ERR_ARG, "expected whole pages");
     EXPECT_FAILS(chorusx_buffer_register(object, page), CHORUS_ERR_ARG,
-                 "is in the symmetric heap already");
+                 "is already in the symmetric heap");
     /* One PE's mistake is everybody's failure, with its message. */
     EXPECT_FAILS(chorusx_buffer_register(memory + (api_me() == 0), page), CHORUS_ERR_ARG,
                  "expected whole pages");

@@ -257,7 +257,7 @@ static void arguments__outside_their_range__are_named(void)
     EXPECT_FAILS(chorus_int_alltoalls(world, dest, source, 1, -2, 1), CHORUS_ERR_ARG,
                  "sst is -2");
     EXPECT_FAILS(chorus_int_alltoalls(world, dest, source, PTRDIFF_MAX, 1, 8), CHORUS_ERR_ARG,
-                 "overflow");
+                 "exceed the address space");
     EXPECT_FAILS(chorus_int_collect(world, dest, dest, 1), CHORUS_ERR_ARG, "overlap");
     EXPECT_FAILS(chorusx_int_gather(world, dest, source, 1, api_n()), CHORUS_ERR_ARG,
                  "chorusx_int_gather: root is");
@@ -302,7 +302,7 @@ static void operator_of_the_program__combines(void)
     EXPECT(dest[0] == source[0] && dest[1] == 1);
     call.type = CHORUS_TYPE_f16;
     EXPECT_FAILS(chorusx_collective(&call, NULL), CHORUS_ERR_ARG,
-                 "an operator of the program takes no f16");
+                 "an operator of the program cannot combine f16");
     chorus_free(source);
     chorus_free(dest);
 }

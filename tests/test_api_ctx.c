@@ -25,10 +25,10 @@ static void ctx__of_a_team__counts_its_pes(void)
     EXPECT(*dest == 100 + api_me()); /* the PE's own number in the team reached itself */
     EXPECT(chorus_team_ptr(team, dest, chorus_team_my_pe(team)) == dest);
     chorus_ctx_int_p(ctx, dest, 1, api_n());
-    EXPECT_REPORT(CHORUS_ERR_ARG, "for the team of the context has");
+    EXPECT_REPORT(CHORUS_ERR_ARG, "since the team of the context has");
     chorus_ctx_destroy(ctx);
     chorus_ctx_int_p(ctx, dest, 1, 0);
-    EXPECT_REPORT(CHORUS_ERR_ARG, "is no context of this PE, or was destroyed");
+    EXPECT_REPORT(CHORUS_ERR_ARG, "is not a context of this PE, or was destroyed");
     chorus_team_destroy(team);
     chorus_free(dest);
 }
@@ -51,7 +51,7 @@ static void ctx__bad__is_named(void)
     chorus_ctx_quiet(CHORUS_CTX_INVALID);
     EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_ctx_quiet: ctx is CHORUS_CTX_INVALID");
     chorus_ctx_destroy(CHORUS_CTX_DEFAULT);
-    EXPECT_REPORT(CHORUS_ERR_ARG, "the default context stays");
+    EXPECT_REPORT(CHORUS_ERR_ARG, "the default context, which cannot be destroyed");
 }
 
 /* All there can be, and as many again. */
@@ -64,7 +64,7 @@ static void ctx__every_slot__is_used_again(void)
         for (int i = 0; i < ALL; i++)
             EXPECT(chorus_ctx_create(0, &all[i]) == CHORUS_OK);
         EXPECT_FAILS(chorus_ctx_create(0, &more), CHORUS_ERR_NOMEM,
-                     "a PE can have 1024 contexts at once");
+                     "a PE can have 1024 contexts at the same time");
         for (int i = 0; i < ALL; i++)
             chorus_ctx_destroy(all[i]);
     }
@@ -192,7 +192,7 @@ static void blocks__that_overlap__are_refused(void)
     chorus_int_ibput(dest, source, 1, 2, 2, 2, api_me());
     EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_int_ibput: dst is 1 elements; expected 2 or more");
     chorus_int_ibput(dest, source, PTRDIFF_MAX, 2, 2, 8, api_me());
-    EXPECT_REPORT(CHORUS_ERR_ARG, "more than an address can reach");
+    EXPECT_REPORT(CHORUS_ERR_ARG, "exceed the address space");
     chorus_pe_quiet((int[]){0, api_n()}, 2);
     EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_pe_quiet: pe is");
     EXPECT(chorus_team_ptr(CHORUS_TEAM_WORLD, dest, api_n()) == NULL);

@@ -72,7 +72,7 @@ static void explain__bad_question__says_what_and_leaves_the_plan(void)
 
     EXPECT_FAILS(
         chorusx_explain(77, CHORUS_COLL_reduce, CHORUS_TYPE_f32, CHORUS_OP_sum, 8, &plan),
-        CHORUS_ERR_ARG, "team handle 77 was never given out");
+        CHORUS_ERR_ARG, "team handle 77 was never returned by the library");
     EXPECT_FAILS(
         chorusx_explain(world, CHORUS_COLL_COUNT, CHORUS_TYPE_f32, CHORUS_OP_sum, 8, &plan),
         CHORUS_ERR_ARG, "chorusx_explain: coll is 14");

@@ -133,7 +133,7 @@ static void join_again(void *arg)
     (void)arg;
     chorus_finalize();
     ASSERT_FAILS(chorus_init(), CHORUS_ERR_STATE,
-                 "by a PE that is a thread; it joins its job once");
+                 "by a PE that is a thread; a thread can join its job only once");
 }
 
 START_TEST(init__after_finalize_of_a_thread__is_refused)
@@ -286,13 +286,13 @@ START_TEST(init_attr__what_is_no_attribute__is_refused)
     chorusx_init_attr_t attr = {.heap = CHORUS_HEAP_host, .device = -1};
 
     ASSERT_FAILS(chorusx_init_attr(16, &attr), CHORUS_ERR_ARG,
-                 "chorusx_init_attr: flags has bit 0x10");
+                 "chorusx_init_attr: flags has the unknown bit 0x10");
     ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_HEAP, NULL), CHORUS_ERR_ARG, "attr is null");
     ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_DEVICE, &attr), CHORUS_ERR_ARG,
                  "device is -1; expected 0 or more");
     attr.device = 0;
     ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_HEAP | CHORUSX_INIT_DEVICE, &attr),
-                 CHORUS_ERR_ARG, "device 0 is of no use to a heap in host memory");
+                 CHORUS_ERR_ARG, "device is 0, but heap selects host memory");
     attr.heap = CHORUS_HEAP_COUNT;
     ASSERT_FAILS(chorusx_init_attr(CHORUSX_INIT_HEAP, &attr), CHORUS_ERR_ARG,
                  "heap is 3; expected a CHORUS_HEAP_ constant");
@@ -404,8 +404,8 @@ static void fill_heap(void *arg)
         last = block;
     if (chorusx_heap_info(&info) != CHORUS_OK) (*bad)++;
     (void)snprintf(expected, sizeof(expected),
-                   "300000 bytes asked of the symmetric heap; %zu of 2097152 are free, the "
-                   "largest block is %zu",
+                   "300000 bytes were requested from the symmetric heap; %zu of 2097152 are "
+                   "free, the largest block is %zu",
                    info.free_bytes, info.largest_free_bytes);
     if (strstr(chorusx_last_error(), expected) == NULL || info.blocks != 6) (*bad)++;
     if (info.largest_free_bytes >= BYTES || info.largest_free_bytes > info.free_bytes) (*bad)++;
@@ -525,8 +525,8 @@ START_TEST(init__mistyped_setting__warns)
 
     ck_assert_int_eq(setenv("CHORUS_TIMOUT", "3", 1), 0);
     ck_assert_int_eq(run_child(start_and_end, text), 0);
-    ck_assert_ptr_nonnull(strstr(
-        text, " PE 0 warn: CHORUS_TIMOUT is no setting; did you mean CHORUS_TIMEOUT?\n"));
+    ck_assert_ptr_nonnull(strstr(text, " PE 0 warn: CHORUS_TIMOUT is not a variable of Chorus; "
+                                       "did you mean CHORUS_TIMEOUT?\n"));
     ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
     ck_assert_int_eq(setenv("CHORUS_LOG", "error", 1), 0);
     ck_assert_int_eq(run_child(start_and_end, text), 0);
@@ -570,9 +570,9 @@ START_TEST(default_handler__one_pe_fails__names_it_and_ends_the_job)
     char error[TEXT_BYTES];
 
     ck_assert_int_eq(run_child(one_thread_fails, error), 1);
-    ck_assert_str_eq(error,
-                     "chorus: PE 1: chorus_int_p: pe is -1; expected 0 to 2, for the job has "
-                     "3 PEs\n");
+    ck_assert_str_eq(
+        error,
+        "chorus: PE 1: chorus_int_p: pe is -1; expected 0 to 2, since the job has 3 PEs\n");
 }
 END_TEST
 
@@ -581,8 +581,8 @@ START_TEST(default_handler__before_init__names_no_pe)
     char error[TEXT_BYTES];
 
     ck_assert_int_eq(run_child(call_too_early, error), 1);
-    ck_assert_str_eq(error, "chorus: chorus_quiet called before chorus_init; the library works "
-                            "between the two\n");
+    ck_assert_str_eq(error, "chorus: chorus_quiet called before chorus_init; expected a call "
+                            "between chorus_init and chorus_finalize\n");
 }
 END_TEST
 

@@ -236,7 +236,7 @@ static void team_create_group__wrong_calls__say_so_and_the_next_works(void)
         EXPECT_FAILS(chorusx_team_create_group(WORLD, twice, 2, 0, &team), CHORUS_ERR_ARG,
                      "PE 0 is in the list twice");
         EXPECT_FAILS(chorusx_team_create_group(WORLD, other, 1, 0, &team), CHORUS_ERR_ARG,
-                     "only members call");
+                     "by members only");
         EXPECT_FAILS(chorusx_team_create_group(WORLD, all, api_n(), api_me(), &team),
                      CHORUS_ERR_ARG, "or with another tag, than PE 0");
         EXPECT(team == CHORUS_TEAM_INVALID);
@@ -284,7 +284,7 @@ static void destroyed_handle__every_call__is_refused(void)
     chorus_team_destroy(team);
     EXPECT_REPORT(CHORUS_ERR_ARG, "was destroyed");
     EXPECT(chorus_team_my_pe(4000) == -1);
-    EXPECT(strstr(chorusx_last_error(), "was never given out") != NULL);
+    EXPECT(strstr(chorusx_last_error(), "was never returned by the library") != NULL);
 }
 
 static void destroy__predefined_team__is_refused(void)
@@ -296,7 +296,8 @@ static void destroy__predefined_team__is_refused(void)
     chorus_team_destroy(CHORUS_TEAM_NODE);
     EXPECT_REPORT(CHORUS_ERR_ARG, "predefined");
     chorus_team_destroy(4000);
-    EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_team_destroy: team handle 4000 was never given out");
+    EXPECT_REPORT(CHORUS_ERR_ARG,
+                  "chorus_team_destroy: team handle 4000 was never returned by the library");
     EXPECT(chorus_team_n_pes(WORLD) == api_n());
 }
 
@@ -360,7 +361,7 @@ static void create__more_than_a_pe_can_have__says_so(void)
         n++;
     EXPECT(n > 0 && n < SLOTS); /* some are predefined */
     EXPECT_FAILS(chorus_team_split_strided(alone, 0, 1, 1, NULL, 0, &teams[n]),
-                 CHORUS_ERR_NOMEM, "a PE can be in 4096 teams at once; destroy some");
+                 CHORUS_ERR_NOMEM, "a PE can be in 4096 teams at the same time");
     chorus_team_destroy(teams[--n]);
     EXPECT(chorus_team_split_strided(alone, 0, 1, 1, NULL, 0, &teams[n]) == CHORUS_OK);
     EXPECT(chorus_team_n_pes(teams[n]) == 1);

@@ -164,7 +164,7 @@ START_TEST(uniqueid__arguments_wrong__are_refused)
     ASSERT_REFUSED(chorusx_set_attr_uniqueid_args(2, 2, &id, &attr),
                    "rank is 2; expected 0 to 1");
     ASSERT_REFUSED(chorusx_set_attr_uniqueid_args(-1, 2, &id, &attr), "rank is -1");
-    ASSERT_REFUSED(chorusx_set_attr_uniqueid_args(0, 2, &noise, &attr), "bytes of id are not");
+    ASSERT_REFUSED(chorusx_set_attr_uniqueid_args(0, 2, &noise, &attr), "id was not made by");
     memset(&attr, 0, sizeof(attr));
     ASSERT_REFUSED(chorusx_init_attr(CHORUSX_INIT_UNIQUEID, &attr), "n_ranks is 0");
 }

@@ -157,9 +157,9 @@ refusals)
         grep -q "^chorus-sweep: $folder/none/rows: cannot write: No such file" "$folder/err" ||
             fail "a file in no folder: $(cat "$folder/err")"
     done
-    refused 'CTAs were asked for' --coll reduce --algo one_shot:ll --ctas 1000
-    refused '--mode graph: CUDA graphs take calls on objects of GPUs' --mode graph
-    refused '--vs: those libraries work on streams of GPUs' --mode stream --vs nccl
+    refused 'CTAs were requested' --coll reduce --algo one_shot:ll --ctas 1000
+    refused '--mode graph: CUDA graphs need a heap on GPUs' --mode graph
+    refused '--vs: those libraries need streams of GPUs' --mode stream --vs nccl
     refused 'unknown "mpi"; expected a list of: nccl, nccl_windows' --vs nccl,mpi
     refused 'cannot serve this call: it needs whole: partial results keep' \
         --coll reduce --algo recursive_exchange:ll -d bf16 -e 8

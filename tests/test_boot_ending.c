@@ -39,7 +39,7 @@ START_TEST(pe_1__dies_under_a_wrapper_that_stays__is_named_and_the_job_ends)
     ck_assert_uint_lt(ch_clock_ns() - before, END_NS);
     ASSERT_STATUS(1);
     ASSERT_SAYS("chorusrun: PE 1 (pid ");
-    ASSERT_SAYS("lives on, but its program (pid ");
+    ASSERT_SAYS("still runs, but its program (pid ");
     ASSERT_SAYS("ended without leaving the job (chorus_finalize); ending the job\n");
 }
 END_TEST
@@ -58,7 +58,8 @@ START_TEST(pe__joins_a_second_time__is_told)
 {
     RUN("-n", "2", "sh", "-c", "$BOOT_PE exchange && $BOOT_PE exchange");
     ASSERT_STATUS(91);
-    ASSERT_SAYS("or another process of this PE has joined the job already; one of them can");
+    ASSERT_SAYS(
+        "or another process of this PE has joined the job already; only one of them can");
 }
 END_TEST
 
@@ -66,8 +67,8 @@ END_TEST
 static const struct {
     const char *act, *says;
 } breaches[] = {
-    {"ask_again", "began an exchange before it had the answer to its last\n"},
-    {"join_with_descriptors", "sent a message of a form that chorusrun does not know"},
+    {"ask_again", "began an exchange before its last one had ended\n"},
+    {"join_with_descriptors", "sent a message in a format that chorusrun does not know"},
     {"join_twice", "joined the job twice (chorus_init)\n"},
     {"not_join", "sent a message before it joined the job\n"},
 };

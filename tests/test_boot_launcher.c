@@ -72,8 +72,10 @@ static const struct {
     {"CHORUS_N_CORES", "0", "CHORUS_N_CORES is \"0\"; expected a whole number from 1"},
     {"CHORUS_BOOT_FD", "x", "CHORUS_BOOT_FD is \"x\"; expected"},
     {"CHORUS_BOOT_FD", "99999999999", "CHORUS_BOOT_FD is \"99999999999\"; expected"},
-    {"CHORUS_BOOT_FD", "900", "CHORUS_BOOT_FD is 900, which is not a socket of chorusrun here"},
-    {"CHORUS_BOOT_FD", "0", "CHORUS_BOOT_FD is 0, which is not a socket of chorusrun here"},
+    {"CHORUS_BOOT_FD", "900",
+     "CHORUS_BOOT_FD is 900, which is not a socket of chorusrun in this process"},
+    {"CHORUS_BOOT_FD", "0",
+     "CHORUS_BOOT_FD is 0, which is not a socket of chorusrun in this process"},
 };
 
 START_TEST(environment__wrong__is_refused_by_name_and_value)

@@ -60,7 +60,7 @@ done
 # Stopping is no loss: the kernel answers for a stopped process.
 export CHORUS_TIMEOUT=6
 run 4 "$hosts_pe" stop 2
-expect "3 of 4 PEs came within 6 s; PE 2 on host1 did not come" 8
+expect "3 of 4 PEs came within 6 s; PE 2 on host1 did not arrive" 8
 # PEs that share memory, and wait in a barrier: no thread of a network tells them.
 export CHORUS_TIMEOUT=60
 unset CHORUS_NODE

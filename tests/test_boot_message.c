@@ -79,28 +79,28 @@ static const struct {
     enum ch_wire_stage stage;
     const char *says;
 } refused[] = {
-    {{0, CH_WIRE_JOIN, 0, 0, JOIN_BYTES}, CH_WIRE_OUTSIDE, "is of another version of Chorus"},
-    {{CH_WIRE_MAGIC - 1, CH_WIRE_JOIN, 0, 0, 0}, CH_WIRE_OUTSIDE, "is of another version"},
-    {{CH_WIRE_MAGIC, 0, 0, 0, 0}, CH_WIRE_INSIDE, "of a form that chorusrun does not know"},
-    {{CH_WIRE_MAGIC, CH_WIRE_RESULT, 0, 0, 0}, CH_WIRE_INSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_FAIL, -1, 0, 0}, CH_WIRE_INSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 1, JOIN_BYTES - 1}, CH_WIRE_OUTSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 0, JOIN_BYTES}, CH_WIRE_OUTSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 0, CH_WIRE_BLOB_MAX + 1}, CH_WIRE_INSIDE, "a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 2, 8}, CH_WIRE_INSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, -1, 0, 8}, CH_WIRE_INSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 1, 8}, CH_WIRE_INSIDE, "of a form"}, /* none came */
-    {{CH_WIRE_MAGIC, CH_WIRE_LEAVE, 0, 0, 8}, CH_WIRE_INSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_LEAVE, 0, 1, 0}, CH_WIRE_INSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_SHOW, 0, 0, 0}, CH_WIRE_INSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_SHOW, 0, 1, 8}, CH_WIRE_INSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_ABORT, 256, 0, 0}, CH_WIRE_INSIDE, "of a form"},
-    {{CH_WIRE_MAGIC, CH_WIRE_ABORT, -1, 0, 0}, CH_WIRE_INSIDE, "of a form"},
+    {{0, CH_WIRE_JOIN, 0, 0, JOIN_BYTES}, CH_WIRE_OUTSIDE, "has another version of Chorus"},
+    {{CH_WIRE_MAGIC - 1, CH_WIRE_JOIN, 0, 0, 0}, CH_WIRE_OUTSIDE, "has another version"},
+    {{CH_WIRE_MAGIC, 0, 0, 0, 0}, CH_WIRE_INSIDE, "in a format that chorusrun does not know"},
+    {{CH_WIRE_MAGIC, CH_WIRE_RESULT, 0, 0, 0}, CH_WIRE_INSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_FAIL, -1, 0, 0}, CH_WIRE_INSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 1, JOIN_BYTES - 1}, CH_WIRE_OUTSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 0, JOIN_BYTES}, CH_WIRE_OUTSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 0, CH_WIRE_BLOB_MAX + 1}, CH_WIRE_INSIDE, "a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 2, 8}, CH_WIRE_INSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, -1, 0, 8}, CH_WIRE_INSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 1, 8}, CH_WIRE_INSIDE, "in a format"}, /* none came */
+    {{CH_WIRE_MAGIC, CH_WIRE_LEAVE, 0, 0, 8}, CH_WIRE_INSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_LEAVE, 0, 1, 0}, CH_WIRE_INSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_SHOW, 0, 0, 0}, CH_WIRE_INSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_SHOW, 0, 1, 8}, CH_WIRE_INSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_ABORT, 256, 0, 0}, CH_WIRE_INSIDE, "in a format"},
+    {{CH_WIRE_MAGIC, CH_WIRE_ABORT, -1, 0, 0}, CH_WIRE_INSIDE, "in a format"},
     {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 0, 8}, CH_WIRE_OUTSIDE, "before it joined the job"},
     {{CH_WIRE_MAGIC, CH_WIRE_LEAVE, 0, 0, 0}, CH_WIRE_OUTSIDE, "before it joined the job"},
     {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 1, JOIN_BYTES}, CH_WIRE_INSIDE, "joined the job twice"},
     {{CH_WIRE_MAGIC, CH_WIRE_JOIN, 0, 1, JOIN_BYTES}, CH_WIRE_OWED, "joined the job twice"},
-    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 0, 8}, CH_WIRE_OWED, "before it had the answer"},
+    {{CH_WIRE_MAGIC, CH_WIRE_EXCHANGE, 0, 0, 8}, CH_WIRE_OWED, "before its last one had ended"},
 };
 
 START_TEST(message__not_allowed__is_refused_with_its_head)

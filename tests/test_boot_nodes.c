@@ -125,7 +125,8 @@ START_TEST(nodes__settings_disagree__all_are_told_alike)
 
     prepare(pes, 2);
     pes[3].options.nodes = 3;
-    assert_all_told(pes, "CHORUS_NODES is 3 on PE 3 and 2 on PE 0; set it alike for all PEs");
+    assert_all_told(
+        pes, "CHORUS_NODES is 3 on PE 3 and 2 on PE 0; set it to the same value on all PEs");
     prepare(pes, 0);
     pes[2].options.node = "x";
     assert_all_told(pes, "CHORUS_NODE is set on PE 2 and not set on PE 0; set it for all PEs");

@@ -56,7 +56,7 @@ START_TEST(flood__nobody_reads__timeout_is_served)
     take_status();
     ASSERT_STATUS(124);
     ASSERT_SAYS("after 0.4 s, 4 PEs are still running");
-    ASSERT_SAYS("nobody reads standard output: what was written last is lost\n");
+    ASSERT_SAYS("no process reads standard output: the last output is lost\n");
     ck_assert_int_eq(count(r.text[1], "chorusrun:"), 2);
 }
 END_TEST
@@ -89,7 +89,7 @@ START_TEST(output__nobody_reads__signal_is_served)
     forget_output(false);
     take_status();
     ASSERT_STATUS(_i == 0 ? 128 + SIGTERM : 125);
-    ASSERT_SAYS("nobody reads standard output: what was written last is lost\n");
+    ASSERT_SAYS("no process reads standard output: the last output is lost\n");
 }
 END_TEST
 
@@ -135,7 +135,7 @@ START_TEST(output__reader_goes__job_ends_as_by_sigpipe)
     forget_output(false);
     take_status();
     ASSERT_STATUS(128 + SIGPIPE);
-    ASSERT_SAYS("chorusrun: the reader of standard output has gone; ending the job\n");
+    ASSERT_SAYS("chorusrun: the reader of standard output has closed it; ending the job\n");
 }
 END_TEST
 

@@ -143,7 +143,8 @@ START_TEST(tree__secret_is_wrong__that_pe_is_refused_and_others_count_it)
     assert_told(2, CHORUS_ERR_ARG, "has another secret: it is of another job, or this process");
     for (uint32_t pe = 0; pe < 2; pe++) {
         assert_told(pe, CHORUS_ERR_TIMEOUT, "2 of 3 PEs came within 0.5 s; PE 2 never joined");
-        assert_told(pe, CHORUS_ERR_TIMEOUT, "connections did not know the job's secret");
+        assert_told(pe, CHORUS_ERR_TIMEOUT,
+                    "connections without the job's secret were refused");
     }
 }
 END_TEST
@@ -191,7 +192,7 @@ START_TEST(tree__pes_do_not_come__all_are_told_which)
         if (tree_pes[pe].is_absent || pe == 3) continue;
         assert_told(pe, CHORUS_ERR_TIMEOUT,
                     "3 of 6 PEs came within 0.5 s; PE 1, PE 4 never joined; PE 3 on ");
-        assert_told(pe, CHORUS_ERR_TIMEOUT, " did not come");
+        assert_told(pe, CHORUS_ERR_TIMEOUT, " did not arrive");
     }
     assert_told(3, CHORUS_ERR_ABORTED, "3 of 6 PEs came within 0.5 s");
 }
@@ -250,7 +251,8 @@ START_TEST(tree__port_is_taken__is_said)
 
     ck_assert_int_eq(ch_tree_listen(0, &first), CHORUS_OK);
     ck_assert_int_eq(ch_tree_listen(first.port, &second), CHORUS_ERR_SYSTEM);
-    ck_assert_ptr_nonnull(strstr(ch_error_message(), "another program does: choose another"));
+    ck_assert_ptr_nonnull(
+        strstr(ch_error_message(), "another program uses it: choose another"));
     ch_tree_door_close(&first);
 }
 END_TEST
@@ -260,7 +262,7 @@ static const struct {
     const char *says; /* null: it fits */
 } hellos[] = {
     {CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION, 2, 3, NULL},
-    {CHORUS_MAJOR_VERSION + 1, CHORUS_MINOR_VERSION, 2, 3, "on host h is of Chorus "},
+    {CHORUS_MAJOR_VERSION + 1, CHORUS_MINOR_VERSION, 2, 3, "on host h has Chorus "},
     {CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION + 1, 2, 3, "; use one version on all hosts"},
     {CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION, 2, 4, "as PE 2 of 4, and others as of 3"},
     {CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION, 3, 3, "as PE 3 of 3, and others as of 3"},

@@ -247,9 +247,9 @@ static void refuse_to_import(struct ch_boot *boot)
 
     if (boot->me == 1) cuda_fake.import_error = CUDA_ERROR_NOT_PERMITTED;
     EXPECT(open_heap(boot, &heap) == CHORUS_ERR_SYSTEM);
-    EXPECT(pes_message_has("heap on GPUs: PE 1: GPU 1 (fake 1) cannot take a peer's memory by "
-                           "fabric handle: not permitted; give all PEs one IMEX channel, or "
-                           "set CHORUS_FABRIC=0"));
+    EXPECT(pes_message_has(
+        "heap on GPUs: PE 1: GPU 1 (fake 1) cannot import a peer's memory by fabric handle: "
+        "not permitted; give all PEs one IMEX channel, or set CHORUS_FABRIC=0"));
     expect_nothing_left();
     ck_assert_int_eq(setenv("CHORUS_FABRIC", "0", 1), 0);
     share_by_descriptors(boot); /* as the message says */

@@ -99,7 +99,7 @@ START_TEST(multicast__a_gpu_does_not_join__is_told_on_all)
     cuda_fake.bad_multicast = 1;
     ck_assert_int_eq(chorusx_run_threads(2, reduce_both, NULL), CHORUS_ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(chorusx_last_error(), "joining a multicast object"));
-    ck_assert_ptr_nonnull(strstr(chorusx_last_error(), "CHORUS_NVLS=0 does without"));
+    ck_assert_ptr_nonnull(strstr(chorusx_last_error(), "CHORUS_NVLS=0 disables multicast"));
     expect_nothing_left();
 }
 END_TEST

@@ -172,9 +172,10 @@ START_TEST(run__fewer_devices_than_threads__is_refused)
     int is_elsewhere = 0;
 
     ck_assert_int_eq(chorusx_run_threads(3, do_nothing, NULL), CHORUS_ERR_UNSUPPORTED);
-    expect_says("PEs 0 and 1 are of one process and have one GPU (fake 0 at 0000:10:00.0)");
     expect_says(
-        "give each a GPU, start them as processes (chorusrun), or set CHORUS_HEAP=host");
+        "PEs 0 and 1 are threads of one process and use the same GPU (fake 0 at 0000:10:00.0)");
+    expect_says(
+        "give each its own GPU, start them as processes (chorusrun), or set CHORUS_HEAP=host");
     expect_nothing_left();
     ask("CHORUS_HEAP", "auto");
     ck_assert_int_eq(chorusx_run_threads(3, expect_host_heap, &is_elsewhere), CHORUS_OK);
@@ -202,7 +203,7 @@ START_TEST(run__trial_of_lines_fails_on_one_gpu__is_told_on_all)
     cuda_fake.n_devices = 3;
     ask("CHORUS_TIMEOUT", "0"); /* for ever */
     ck_assert_int_eq(chorusx_run_threads(3, do_nothing, NULL), CHORUS_ERR_SYSTEM);
-    expect_says("PE 1: trying lines between GPUs on GPU 1 (fake 1) failed: the test says no");
+    expect_says("PE 1: testing lines between GPUs on GPU 1 (fake 1) failed: the test says no");
     expect_nothing_left();
     cuda_fake.bad_trial = -1;
     ck_assert_int_eq(chorusx_run_threads(3, do_nothing, NULL), CHORUS_OK);
@@ -361,7 +362,7 @@ START_TEST(malloc__gpu_is_full__is_null_and_changes_nothing)
     ck_assert(chorus_malloc(before.committed_bytes + (1 << 21)) == NULL);
     expect_says("PE 0: its GPU (fake 0) has 1048576 bytes free, 1 PEs share it");
     ck_assert(chorus_malloc((size_t)1 << 40) == NULL);
-    expect_says("ask for less: it is more memory than there is");
+    expect_says("request less: it is more memory than there is");
     cuda_fake.free_bytes = SIZE_MAX; /* as another process took it meanwhile */
     cuda_fake.is_full = 1;
     ck_assert(chorus_malloc(before.committed_bytes + (1 << 21)) == NULL);

@@ -513,7 +513,7 @@ START_TEST(call__of_a_type_without_kernels__is_refused)
     ck_assert_int_eq(chorusx_complexf_sum_reduce_on_stream(CHORUS_TEAM_WORLD, object, object, 1,
                                                            (void *)stream),
                      CHORUS_ERR_UNSUPPORTED);
-    expect_says("reduce of c64 is for heaps on hosts: GPUs do not combine this type");
+    expect_says("reduce of c64 needs a heap in host memory: GPUs do not combine this type");
     end_stream(stream);
 }
 END_TEST
@@ -537,7 +537,7 @@ START_TEST(buffer__not_in_the_heap__is_refused)
         chorusx_int_sum_reduce_on_stream(CHORUS_TEAM_WORLD, &here, object, 1, NULL),
         CHORUS_ERR_NOT_SYMMETRIC);
     expect_says(
-        "is not in the symmetric heap, nor memory that GPU 0 reaches; allocate it with");
+        "is not in the symmetric heap, nor in memory that GPU 0 can access; allocate it with");
     ck_assert_int_eq(cuda_fake_find(FAKE_LAUNCH, NULL, FROM_THE_FIRST), -1);
     cuda_fake.registered = &here;
     ck_assert_int_eq(
@@ -562,7 +562,7 @@ START_TEST(failures__of_two_teams__are_told_once_each)
     ck_assert_int_eq(chorusx_team_status(second), CHORUS_ERR_TIMEOUT);
     ck_assert_int_eq(chorusx_team_status(CHORUS_TEAM_WORLD), CHORUS_OK);
     ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_TIMEOUT);
-    expect_says("for PE 0, which did not come");
+    expect_says("for PE 0, which has not begun this call");
     ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_TIMEOUT);
     ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_OK);
     ck_assert_int_eq(sync_on(first, a), CHORUS_ERR_STATE);
@@ -587,7 +587,7 @@ START_TEST(failure__nobody_asked__next_call_tells)
     ck_assert_int_eq(sync_on(team, a), CHORUS_OK);
     cuda_fake.fails_kernels = 0;
     ck_assert_int_eq(sync_on(team, a), CHORUS_ERR_TIMEOUT);
-    expect_says("which did not come");
+    expect_says("which has not begun this call");
     ck_assert_int_eq(sync_on(team, a), CHORUS_ERR_STATE);
     expect_says("unusable");
     chorus_team_destroy(team);
@@ -604,7 +604,7 @@ START_TEST(failure__of_a_team_that_is_gone__does_not_hide_the_next_one_s)
     chorus_team_destroy(team);
     team = make_team();
     ck_assert_int_eq(chorus_team_sync(team), CHORUS_ERR_TIMEOUT);
-    expect_says("which did not come");
+    expect_says("which has not begun this call");
     cuda_fake.fails_kernels = 0;
     chorus_team_destroy(team);
 }
@@ -624,13 +624,14 @@ START_TEST(replay__after_a_failure__fails_every_time)
     cuda_fake.fails_kernels = 0;
     cuda_fake_replay();
     ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_TIMEOUT);
-    expect_says("which did not come");
+    expect_says("which has not begun this call");
     for (int i = 0; i < 3; i++) {
         cuda_fake_replay();
         cuda_fake_replay();
         ck_assert_int_eq(chorusx_team_status(team), CHORUS_ERR_TIMEOUT);
         ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_TIMEOUT);
-        expect_says("was skipped, as an earlier one on its team had failed (a peer did not");
+        expect_says(
+            "was skipped, because an earlier one on its team had failed (a peer did not");
         ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_OK);
     }
     ck_assert_int_eq(sync_on(team, a), CHORUS_ERR_STATE);
@@ -671,7 +672,8 @@ static void overlap(void *unused)
     ck_assert_int_eq(cuda_fake_find(FAKE_EARLY, b, FROM_THE_FIRST), -1);
     ck_assert(cuda_fake_end_capture(b));
     ck_assert_int_eq(chorusx_stream_synchronize((void *)a), CHORUS_ERR_STATE);
-    expect_says("began while another on its team ran; order graphs, streams and kernels");
+    expect_says("began while another on its team ran; use events to order the graphs, streams "
+                "and kernels");
     ck_assert_int_eq(chorusx_team_status(team), CHORUS_ERR_STATE);
     ck_assert_int_eq(chorusx_team_status(other), CHORUS_OK);
     chorus_team_destroy(other);

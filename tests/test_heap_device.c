@@ -96,7 +96,7 @@ static void fill_up(struct ch_boot *boot)
     ch_heap_info_get(heap, &before);
     EXPECT(before.reserved_bytes == 64 * M);
     EXPECT(ch_heap_alloc(heap, 64, 30 * M, &block) == CHORUS_ERR_NOMEM);
-    EXPECT(pes_message_has("31457280 bytes asked of the symmetric heap"));
+    EXPECT(pes_message_has("31457280 bytes were requested from the symmetric heap"));
     EXPECT(pes_message_has("PE 0: its GPU (fake 0) has 16777216 bytes free"));
     EXPECT(ch_heap_alloc(heap, 64, 65 * M, &block) == CHORUS_ERR_NOMEM);
     ch_heap_info_get(heap, &after);

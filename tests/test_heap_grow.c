@@ -72,8 +72,9 @@ static void one_fails_main(struct ch_boot *boot)
 
     if (boot->me == 1) limit_files(1 * M);
     EXPECT(ch_heap_alloc(heap, 8, 16 * M, &block) == CHORUS_ERR_NOMEM);
-    EXPECT(pes_message_has("16777216 bytes asked of the symmetric heap; 66060288 of 67108864"));
-    EXPECT(pes_message_has("PE 1: could not get memory from its machine: File too large"));
+    EXPECT(pes_message_has(
+        "16777216 bytes were requested from the symmetric heap; 66060288 of 67108864"));
+    EXPECT(pes_message_has("PE 1: could not get memory from its host: File too large"));
     EXPECT(block == NULL);
     same_info(heap, &before);
     EXPECT(bytes_behind_heap() == behind); /* those that had it gave it back */
@@ -133,7 +134,7 @@ static void machine_full_main(struct ch_boot *boot)
     ch_heap_info_get(heap, &before);
     EXPECT(before.reserved_bytes >= machine / 4 * 3);
     EXPECT(ch_heap_alloc(heap, 8, machine / 4 * 3, &block) == CHORUS_ERR_NOMEM);
-    EXPECT(pes_message_has("could not get memory from its machine"));
+    EXPECT(pes_message_has("could not get memory from its host"));
     same_info(heap, &before);
     ch_heap_close(heap);
 }
@@ -151,7 +152,8 @@ static void differ_main(struct ch_boot *boot)
     void *block = NULL;
 
     EXPECT(ch_heap_alloc(heap, 8, (boot->me + 5) * M, &block) == CHORUS_ERR_ARG);
-    EXPECT(pes_message_has("PE 0 asks the symmetric heap for 5242880 bytes, PE 1 for 6291456"));
+    EXPECT(pes_message_has(
+        "PE 0 requests 5242880 bytes from the symmetric heap, and PE 1 requests 6291456"));
     EXPECT(pes_message_has("same allocations in the same order"));
     EXPECT(ch_heap_check(heap) == CHORUS_OK);
     EXPECT(ch_heap_alloc(heap, 8, 5 * M, &block) == CHORUS_OK);
@@ -175,8 +177,8 @@ static void local_fails_main(struct ch_boot *boot)
     behind = bytes_behind_heap();
     limit_files(3 * M);
     EXPECT(ch_heap_local_alloc(heap, 16 * M, &block) == CHORUS_ERR_NOMEM);
-    EXPECT(
-        pes_message_has("16777216 bytes of sync memory asked of the machine: File too large"));
+    EXPECT(pes_message_has(
+        "16777216 bytes of sync memory were requested from the system: File too large"));
     EXPECT(bytes_behind_heap() == behind);
     EXPECT(ch_heap_check(heap) == CHORUS_OK);
     limit_files(RLIM_INFINITY);

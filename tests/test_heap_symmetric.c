@@ -52,7 +52,7 @@ START_TEST(alloc__power_of_two_alignments__are_kept)
         ck_assert_uint_eq((uintptr_t)ptr % align, 0);
         memset(ptr, 0xa5, align + 8);
     }
-    CK_FAILS(ch_heap_alloc(heap, 0, 8, &ptr), CHORUS_ERR_ARG, "alignment 0");
+    CK_FAILS(ch_heap_alloc(heap, 0, 8, &ptr), CHORUS_ERR_ARG, "alignment is 0");
     CK_FAILS(ch_heap_alloc(heap, 24, 8, &ptr), CHORUS_ERR_ARG, "power of two");
     CK_FAILS(ch_heap_alloc(heap, 2 * CH_HEAP_ALIGN_MAX, 8, &ptr), CHORUS_ERR_ARG, "at most");
     close_alone(heap, boot);
@@ -99,9 +99,9 @@ START_TEST(alloc__absurd_size__is_refused)
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         CK_FAILS(ch_heap_alloc(heap, 8, sizes[i], &ptr), CHORUS_ERR_NOMEM,
-                 sizes[i] > 1 * M + 1 ? "ask for less" : "raise CHORUS_HEAP_MAX");
+                 sizes[i] > 1 * M + 1 ? "request less" : "raise CHORUS_HEAP_MAX");
         CK_FAILS(ch_heap_alloc(heap, 1 * M, sizes[i], &ptr), CHORUS_ERR_NOMEM, "largest block");
-        CK_FAILS(ch_heap_realloc(heap, block, sizes[i], &ptr), CHORUS_ERR_NOMEM, "asked");
+        CK_FAILS(ch_heap_realloc(heap, block, sizes[i], &ptr), CHORUS_ERR_NOMEM, "requested");
     }
     ck_assert_ptr_eq(ptr, block);
     close_alone(heap, boot);
@@ -115,12 +115,11 @@ START_TEST(alloc__heap_full__says_what_is_left)
     char *const block = get(heap, 8, 700 * K);
     void *ptr;
 
-    CK_FAILS(
-        ch_heap_alloc(heap, 8, 400 * K, &ptr), CHORUS_ERR_NOMEM,
-        "409600 bytes asked of the symmetric heap; 331776 of 1048576 are free, the largest "
-        "block is 331776");
+    CK_FAILS(ch_heap_alloc(heap, 8, 400 * K, &ptr), CHORUS_ERR_NOMEM,
+             "409600 bytes were requested from the symmetric heap; 331776 of 1048576 are free, "
+             "the largest block is 331776");
     CK_FAILS(ch_heap_realloc(heap, block, 2 * M, &ptr), CHORUS_ERR_NOMEM,
-             "2097152 bytes asked");
+             "2097152 bytes were requested");
     ck_assert_ptr_eq(get(heap, 8, 324 * K), block + 700 * K);
     CK_FAILS(ch_heap_alloc(heap, 8, 1, &ptr), CHORUS_ERR_NOMEM, "0 of 1048576 are free");
     ck_assert_int_eq(ch_heap_free(heap, block), CHORUS_OK);

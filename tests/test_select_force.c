@@ -59,8 +59,8 @@ START_TEST(force__copy_engine_on_a_host__refused)
     ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_ERR_UNSUPPORTED);
     ck_assert_str_eq(
         ch_error_message(),
-        "fcollect of f32 is forced to copy_engine:simple, which needs copy_engine: the "
-        "machine has engines that copy between PEs; force another or none");
+        "fcollect of f32 is forced to copy_engine:simple, which needs copy_engine: the GPUs "
+        "have engines that copy between PEs; force another or none");
     ch_select_close(select);
 }
 END_TEST

@@ -28,8 +28,8 @@ static const struct {
 } refusals[] = {
     {"", "no command; expected explain, algorithms, options, version, start, links, check, job or record"},
     {"explan", "unknown command \"explan\"; expected explain, algorithms, options, version, start, links, check, job or record; did you mean \"explain\"?"},
-    {"explain", "explain needs a word after it; see --help"},
-    {"version 2", "version takes no word after it; see --help"},
+    {"explain", "explain needs an argument; see --help"},
+    {"version 2", "version takes no argument; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"reduce\"?"},
     {"explain allgather --pes 2 --bytes 8", "unknown collective \"allgather\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"fcollect\"?"},
     {"explain reduce --pe 2 --bytes 8", "unknown option \"--pe\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --elsewhere, --machine, --gpu or --cores; did you mean \"--pes\"?"},
@@ -68,7 +68,7 @@ END_TEST
 START_TEST(info__too_many_words__exit_2)
 {
     ck_assert_int_eq(run("", "explain reduce broadcast"), 2);
-    ck_assert_str_eq(output, "chorus-info: \"broadcast\" is one word too many; see --help\n");
+    ck_assert_str_eq(output, "chorus-info: unexpected argument \"broadcast\"; see --help\n");
 }
 END_TEST
 
@@ -79,14 +79,13 @@ START_TEST(info__start__says_which_way_and_why_no_other)
         const char *environment, *says;
     } ways[] = {
         {"A=b", "no:  torchrun             RANK is not set\n"},
-        {"A=b",
-         "yes: nobody               nothing says that there are peers: a job of one PE\n"},
+        {"A=b", "yes: nobody               no launcher was found: a job of one PE\n"},
         {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a",
          "no:  torchrun             MASTER_PORT is not set\n"},
         {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1",
          "yes: torchrun             RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set\n"},
         {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1",
-         "no:  nobody               one above goes first\n"},
+         "no:  nobody               an earlier one is used\n"},
         {"CHORUS_BOOT_FD=", "no:  chorusrun            CHORUS_BOOT_FD is empty\n"},
         {"CHORUS_BOOT_FD=9", "yes: chorusrun            CHORUS_BOOT_FD is set\n"},
         {"CHORUS_BOOT_FD=9 CHORUS_ROOT=a:1", "yes: chorusrun --hosts    CHORUS_ROOT is set\n"},
@@ -350,10 +349,10 @@ START_TEST(info__version__says_which_kernels_and_heap_and_why)
     ck_assert_int_eq(run("", "version"), 0);
     ck_assert_ptr_nonnull(strstr(output, "\nkernels: " CHORUS_KERNELS "\nheap: "));
     ck_assert_int_eq(run("CHORUS_HEAP=host ", "version"), 0);
-    ck_assert_ptr_nonnull(strstr(output, "heap: host, as CHORUS_HEAP says\n"));
+    ck_assert_ptr_nonnull(strstr(output, "heap: host, because of CHORUS_HEAP\n"));
     ck_assert_int_eq(run("CHORUS_HEAP=cuda ", "version"), 0);
     ck_assert(strstr(output, "heap: cuda, if every PE has a GPU; the first one's is GPU ") ||
-              strstr(output, "heap: none, for CHORUS_HEAP is cuda: "));
+              strstr(output, "heap: none, because CHORUS_HEAP is cuda: "));
     ck_assert_int_eq(run("CHORUS_HEAP=auto ", "version"), 0);
     ck_assert(strstr(output, "heap: cuda, if") || strstr(output, "heap: host: "));
     ck_assert_int_eq(run("CHORUS_HEAP=gpu ", "version"), 2);
@@ -372,8 +371,9 @@ END_TEST
 START_TEST(info__mistyped_variable__warns)
 {
     ck_assert_int_eq(run("CHORUS_TIMOUT=3 CHORUS_PE=1 CHORUS_OF_ANOTHER=1", "options"), 0);
-    ck_assert_ptr_nonnull(
-        strstr(output, " warn: CHORUS_TIMOUT is no setting; did you mean CHORUS_TIMEOUT?\n"));
+    ck_assert_ptr_nonnull(strstr(
+        output,
+        " warn: CHORUS_TIMOUT is not a variable of Chorus; did you mean CHORUS_TIMEOUT?\n"));
     ck_assert_ptr_null(strstr(output, "CHORUS_PE is no"));
     ck_assert_ptr_null(strstr(output, "CHORUS_OF_ANOTHER is no"));
     ck_assert_int_eq(run("CHORUS_TUNNING=x", "explain reduce --pes 2 --bytes 8"), 0);
@@ -384,7 +384,7 @@ END_TEST
 START_TEST(info__answer_cannot_be_written__says_so)
 {
     ck_assert_int_eq(run("", "version >/dev/full"), 2);
-    ck_assert_str_eq(output, "chorus-info: cannot write the answer\n");
+    ck_assert_str_eq(output, "chorus-info: cannot write the output\n");
 }
 END_TEST
 

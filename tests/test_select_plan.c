@@ -355,9 +355,8 @@ START_TEST(shipped__collective_that_gpus_have_not__refused_by_name)
     r.coll = CHORUS_COLL_inscan;
     r.machine = "cuda";
     ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_ERR_UNSUPPORTED);
-    ck_assert_str_eq(ch_error_message(),
-                     "inscan is for heaps on hosts: GPUs have no kernels for "
-                     "it; set CHORUS_HEAP=host");
+    ck_assert_str_eq(ch_error_message(), "inscan needs a heap in host memory: GPUs have no "
+                                         "kernels for it; set CHORUS_HEAP=host");
     ch_select_close(select);
 }
 END_TEST

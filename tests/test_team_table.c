@@ -88,7 +88,7 @@ static void none_main(struct ch_boot *boot)
         if (s.teams->slots[slot].team == NULL)
             s.teams->slots[slot].generation = CH_TEAM_GENERATIONS;
     EXPECT(ch_team_create(s.teams, CHORUS_TEAM_WORLD, &pe, 1, 0, &handle) == CHORUS_ERR_NOMEM);
-    EXPECT(pes_message_has("can make 2147483648 in all"));
+    EXPECT(pes_message_has("can create 2147483648 in all"));
     side_close(&s);
 }
 

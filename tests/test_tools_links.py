@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 PES = 4
-TCP = r"tcp: \S+ port \d+ by \S+, as this host's routes say"
+TCP = r"tcp: \S+ port \d+ by \S+, as this host's routing table selects"
 MAPPED = "mapped: shared memory, by load and store"
 # (environment, status, lines that must be there, in the order of the transports and of PEs)
 CASES = [
@@ -19,11 +19,11 @@ CASES = [
              "no:  tcp      no peer is on another host", f"PE 0 to PE 1-3 on this host, {MAPPED}",
              f"PE 1 to PE 0 on this host, {MAPPED}", f"PE 1 to PE 2-3 on this host, {MAPPED}"]),
     ({"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "^verbs"}, 0,
-     ["no:  verbs    CHORUS_TRANSPORT leaves it out", r"no:  ofi      .*lib(rary|fabric).*", "yes: tcp      peers of other hosts",
+     ["no:  verbs    CHORUS_TRANSPORT excludes it", r"no:  ofi      .*lib(rary|fabric).*", "yes: tcp      peers of other hosts",
       "no:  loop     only if CHORUS_TRANSPORT names it", f"PE 0 to PE 1 on pretended-0, {MAPPED}",
       f"PE 0 to PE 2 on pretended-1, {TCP}", f"PE 3 to PE 1 on pretended-0, {TCP}", f"PE 3 to PE 2 on pretended-1, {MAPPED}"]),
     ({"CHORUS_TRANSPORT": "loop,tcp"}, 0,
-     ["no:  mapped   CHORUS_TRANSPORT leaves it out", "yes: tcp      peers of other hosts", "no:  loop     one above goes first",
+     ["no:  mapped   CHORUS_TRANSPORT excludes it", "yes: tcp      peers of other hosts", "no:  loop     an earlier one is used",
       f"PE 2 to PE 3 on this host, {TCP}"]),
     ({"CHORUS_TRANSPORT": "loop,mapped"}, 0,
      ["yes: loop     peers of other hosts", "PE 0 to PE 1-2 on this host, loop: .*", f"PE 0 to PE 3 on this host, {MAPPED}"]),
@@ -38,7 +38,7 @@ REFUSED = [
      f"no provider has reliable datagrams with messages in order and remote memory access|{NO_OFI}"),
     ({"CHORUS_TRANSPORT": "ofi", "CHORUS_NET": "none0"}, f'CHORUS_NET is "none0"; expected a domain of a provider|{NO_OFI}'),
     ({"CHORUS_TRANSPORT": "tcp", "CHORUS_NET": "none0"}, 'CHORUS_NET is "none0"; expected a network interface that is up .*: lo'),
-    ({"CHORUS_TRANSPORT": "tpc"}, 'CHORUS_TRANSPORT is "tpc", with "tpc"; expected names of mapped verbs ofi tcp loop'),
+    ({"CHORUS_TRANSPORT": "tpc"}, 'CHORUS_TRANSPORT is "tpc" with the unknown name "tpc"; expected names of mapped verbs ofi tcp loop'),
 ]
 
 

@@ -50,9 +50,9 @@ if code != 4:
 # A wait is reported, ends, and says where the missing PE is.
 code, text = run([program, "late"], CHORUS_WARN="0.2", CHORUS_TIMEOUT="1")
 LAST = "PE 1 is in no call of the library; its last was barrier, call 1 of team 0"
-expect(f"warn: .*PE [02] has waited [0-9.]+ s in {REDUCE}, for PE 1, which did not come: {LAST}", text)
+expect(f"warn: .*PE [02] has waited [0-9.]+ s in {REDUCE}, for PE 1, which has not begun this call: {LAST}", text)
 expect("it will fail after 1 s, which CHORUS_TIMEOUT changes", text)
-expect(f"PE [02] waited 1 s for PE 1, which did not come: {LAST}", text)
+expect(f"PE [02] waited 1 s for PE 1, which has not begun this call: {LAST}", text)
 
 # So is one in chorus_init, where chorusrun knows who is missing, and in chorus_finalize.
 LATE = {"CHORUS_WARN": "0.2", "CHORUS_TIMEOUT": "0.5"}

@@ -266,10 +266,10 @@ static void amo_cases_main(struct ch_boot *boot)
     }
     EXPECT(ops->amo(pe.link, CH_CTX_DEFAULT, CH_AMO_ADD, words, 2, 1, 0, 0, &seen) ==
            CHORUS_ERR_ARG);
-    EXPECT(pes_message_has("an atomic of 2 bytes"));
+    EXPECT(pes_message_has("an atomic operation on 2 bytes"));
     EXPECT(ops->amo(pe.link, CH_CTX_DEFAULT, CH_AMO_ADD, words + 1, 8, 1, 0, 0, &seen) ==
            CHORUS_ERR_ARG);
-    EXPECT(pes_message_has("aligned to its size"));
+    EXPECT(pes_message_has("aligned to their number"));
     EXPECT(seen == 5);
     pe_close(&pe);
 }

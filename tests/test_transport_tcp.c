@@ -72,7 +72,7 @@ START_TEST(challenge__of_something_else__says_what)
     challenge.order = 0x04030201;
     ck_assert_ptr_nonnull(strstr(ch_tcp_challenge_wrong(&challenge), "byte order"));
     challenge.magic[0] = 'H';
-    ck_assert_ptr_nonnull(strstr(ch_tcp_challenge_wrong(&challenge), "no PE of Chorus"));
+    ck_assert_ptr_nonnull(strstr(ch_tcp_challenge_wrong(&challenge), "not a PE of Chorus"));
 }
 END_TEST
 
@@ -201,7 +201,7 @@ END_TEST
 
 START_TEST(connect__to_another_pe__is_noticed)
 {
-    expect_no_link(0, "another PE than this listens there");
+    expect_no_link(0, "another PE listens there");
 }
 END_TEST
 

@@ -19,7 +19,8 @@ struct claim {
     uint32_t heap; /* a chorus_heap */
     uint32_t check;
     uint64_t select_digest;
-    uint64_t n_cores; /* that it counts on its host; whether PEs share them decides, too */
+    uint64_t n_cores; /* number of cores that it counts on its host; whether PEs share cores
+                         decides on algorithms, too */
 };
 
 static void fill(struct claim *claim, const struct ch_options *options, uint64_t select_digest)
@@ -45,14 +46,15 @@ static chorus_status compare(const struct ch_boot *boot, const struct claim *cla
         AGREED_OPTIONS(X)
 #undef X
         if (claims[pe].heap != claims[0].heap)
-            return CH_FAIL(CHORUS_ERR_ARG,
-                           "the heap asked for is %s on PE %u and %s on PE 0; set CHORUS_HEAP, "
-                           "or what chorusx_init_attr is given, alike for all PEs",
-                           ch_heap_names[claims[pe].heap], pe, ch_heap_names[claims[0].heap]);
+            return CH_FAIL(
+                CHORUS_ERR_ARG,
+                "the heap asked for is %s on PE %u and %s on PE 0; set CHORUS_HEAP, or the "
+                "attributes of chorusx_init_attr, to the same value on all PEs",
+                ch_heap_names[claims[pe].heap], pe, ch_heap_names[claims[0].heap]);
         if (claims[pe].check != claims[0].check)
             return CH_FAIL(CHORUS_ERR_ARG,
-                           "CHORUS_CHECK is %u on PE %u and %u on PE 0; set it alike for all "
-                           "PEs",
+                           "CHORUS_CHECK is %u on PE %u and %u on PE 0; set it to the same "
+                           "value on all PEs",
                            claims[pe].check, pe, claims[0].check);
         if (claims[pe].select_digest != claims[0].select_digest)
             return CH_FAIL(CHORUS_ERR_ARG,
@@ -62,12 +64,11 @@ static chorus_status compare(const struct ch_boot *boot, const struct claim *cla
                            "folder",
                            pe);
         if (claims[pe].n_cores != claims[0].n_cores && boot->nodes == NULL)
-            return CH_FAIL(
-                CHORUS_ERR_ARG,
-                "PE %u counts %llu cores for the PEs of its host and PE 0 %llu; give "
-                "all PEs the same cores",
-                pe, (unsigned long long)claims[pe].n_cores,
-                (unsigned long long)claims[0].n_cores);
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "PE %u found %llu cores for the PEs of its host, and PE 0 found "
+                           "%llu; start all PEs with the same set of cores",
+                           pe, (unsigned long long)claims[pe].n_cores,
+                           (unsigned long long)claims[0].n_cores);
     }
     return CHORUS_OK;
 }
@@ -80,8 +81,7 @@ chorus_status ch_context_agree(struct ch_boot *boot, const struct ch_options *op
     chorus_status status;
 
     if (claims == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to compare the options of %u PEs",
-                       boot->n);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the options of %u PEs", boot->n);
     fill(&claim, options, select_digest);
     claim.n_cores = boot->n_cores;
     status = ch_boot_vote(boot, &vote, claims);

@@ -67,20 +67,21 @@ static __attribute__((noinline)) uint64_t amo_far(const char *function, chorus_c
     return fetched;
 }
 
-/* What was there before. The op and the bytes are constants, so little is left of it. */
+/* The old value. The op and the bytes are constants, so the compiler removes most of this. */
 CH_INLINE uint64_t amo(const char *function, chorus_ctx_t ctx, struct amo a)
 {
     const struct ch_near *near = ch_near_of(ctx, a.object, a.bytes, a.pe);
 
     if (near == NULL || ((uintptr_t)a.object & (a.bytes - 1)) != 0) {
-        const struct amo kept = a; /* in memory on this way alone */
+        const struct amo kept = a; /* used only in memory, for this call */
 
         return amo_far(function, ctx, &kept);
     }
     return ch_near_amo(near, a.op, a.object, a.bytes, a.value, a.compare);
 }
 
-/* OP and the object are followed by pointers to value, compare and fetched; null: none. */
+/* The names of OP and of the object are followed by pointers to value, compare and fetched, or
+ * null. */
 #define AMO(CTX, OP, dest, value, compare, fetched)                                      \
     store_bits(                                                                          \
         (fetched), sizeof(*(dest)),                                                      \
@@ -88,7 +89,8 @@ CH_INLINE uint64_t amo(const char *function, chorus_ctx_t ctx, struct amo a)
             (struct amo){CH_AMO_##OP, (dest), "dest", bits_of((value), sizeof(*(dest))), \
                          bits_of((compare), sizeof(*(dest))), sizeof(*(dest)), pe,       \
                          (fetched) != NULL}))
-/* The const of a fetch's source is the caller's promise; the fetch keeps it. */
+/* The caller promises with const that a fetch does not change source; a fetch keeps that
+ * promise. */
 #define AMO_FETCH(CTX, source, fetched)                                                    \
     store_bits((fetched), sizeof(*(source)),                                               \
                amo(__func__, CTX,                                                          \

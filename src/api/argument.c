@@ -7,15 +7,14 @@
 
 chorus_status ch_refuse_pe(const struct ch_context *context, const char *function, int pe)
 {
-    return CH_FAIL(CHORUS_ERR_ARG, "%s: pe is %d; expected 0 to %u, for the job has %u PEs",
+    return CH_FAIL(CHORUS_ERR_ARG, "%s: pe is %d; expected 0 to %u, since the job has %u PEs",
                    function, pe, context->boot->n - 1, context->boot->n);
 }
 
 chorus_status ch_refuse_bytes(const char *function, size_t count, size_t element_bytes)
 {
-    return CH_FAIL(CHORUS_ERR_ARG,
-                   "%s: %zu elements of %zu bytes are more than an address can reach", function,
-                   count, element_bytes);
+    return CH_FAIL(CHORUS_ERR_ARG, "%s: %zu elements of %zu bytes exceed the address space",
+                   function, count, element_bytes);
 }
 
 chorus_status ch_look_at_symmetric(const struct ch_context *context, const char *function,
@@ -39,6 +38,7 @@ chorus_status ch_check_aligned(const char *function, const char *name, const voi
                                size_t bytes)
 {
     if (((uintptr_t)address & (bytes - 1)) == 0) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is %p; expected a multiple of %zu, its type's size",
-                   function, name, address, bytes);
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "%s: %s is %p; expected a multiple of %zu, the size of its type", function,
+                   name, address, bytes);
 }

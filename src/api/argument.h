@@ -8,12 +8,12 @@
 
 #include "api/context.h"
 
-/* The messages of the three below. */
+/* The messages of the three checks below. */
 CH_COLD chorus_status ch_refuse_pe(const struct ch_context *context, const char *function,
                                    int pe);
 CH_COLD chorus_status ch_refuse_bytes(const char *function, size_t count, size_t element_bytes);
-/* Of an address that is not in the heap; or else, with CHORUS_CHECK=2, whether it is in an
- * object. */
+/* Fails for an address that is not in the heap; for others, with CHORUS_CHECK=2, checks that it
+ * is in an object. */
 CH_COLD chorus_status ch_look_at_symmetric(const struct ch_context *context,
                                            const char *function, const char *name,
                                            const void *address, size_t bytes);

@@ -14,11 +14,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A buffer that was taken, until it is given back or the job ends. */
+/* A registered buffer, until its registration or the job ends. */
 struct ch_buffer {
     void *object, *addr;
     size_t bytes;
-    bool is_named; /* collectives find the object by the program's address, too */
+    bool is_named; /* collectives also find the object by the program's address */
     struct ch_buffer *next;
 };
 
@@ -41,7 +41,7 @@ static chorus_status check(const struct ch_context *context, const char *functio
                        "data on a page would be shared with it",
                        function, bytes, addr, page);
     if (ch_heap_contains(context->heap, addr, 1))
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: %p is in the symmetric heap already", function,
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: %p is already in the symmetric heap", function,
                        addr);
     for (const struct ch_buffer *b = context->buffers; b != NULL; b = b->next)
         if (overlaps(b, addr, bytes))
@@ -52,18 +52,18 @@ static chorus_status check(const struct ch_context *context, const char *functio
     return CHORUS_OK;
 }
 
-/* Another mapping of the object's pages where the buffer was, with what was in it. */
+/* Map the pages of the object also in place of the buffer, with the contents of the buffer. */
 static chorus_status take(const char *function, const struct ch_buffer *buffer)
 {
     memcpy(buffer->object, buffer->addr, buffer->bytes);
     if (mremap(buffer->object, 0, buffer->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, buffer->addr) !=
         MAP_FAILED)
         return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: the system does not map %zu bytes at %p again: %s",
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: cannot map %zu bytes at %p a second time: %s",
                    function, buffer->bytes, buffer->addr, strerror(errno));
 }
 
-/* Private memory again, with the same contents. */
+/* Map private memory again, with the same contents. */
 static void map_private(const struct ch_buffer *buffer)
 {
     void *const copy =
@@ -75,7 +75,7 @@ static void map_private(const struct ch_buffer *buffer)
                  buffer->addr);
 }
 
-/* Only the program's memory is left. */
+/* Only the program's own mapping is left. */
 static void give_back(const struct ch_context *context, const struct ch_buffer *buffer)
 {
     if (context->gpu == NULL) {
@@ -86,7 +86,7 @@ static void give_back(const struct ch_context *context, const struct ch_buffer *
     ch_heap_disown(context->heap, buffer->object);
 }
 
-/* Collective. Every PE says how its part went, so that all go on or none does. */
+/* Collective. Every PE sends its own status, so that all PEs continue or all fail. */
 static chorus_status make(struct ch_context *context, const char *function,
                           struct ch_buffer *buffer)
 {
@@ -143,10 +143,10 @@ static chorus_status return_buffer(const char *function, const void *at, bool is
         if (buffer->is_named == is_named && (is_named ? buffer->addr : buffer->object) == at)
             break;
     if (buffer == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: %p is not registered, or was given back", function,
-                       at);
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: %p is not registered, or its registration has ended",
+                       function, at);
     if (context->gpu != NULL) ch_gpu_drain(context->gpu); /* its kernels use what peers map */
-    CH_TRY(ch_context_meet(context));                     /* what comes later would be lost */
+    CH_TRY(ch_context_meet(context));                     /* data that is stored later would be lost */
     *where = buffer->next;
     give_back(context, buffer);
     free(buffer);

@@ -7,7 +7,7 @@
 #include "api/coll.h"
 #include "device/device.h"
 
-/* Which buffer holds a block for each PE; the other, or both, hold one. */
+/* Which buffer has a block for each PE; the other buffer, or both, have one block. */
 static inline bool has_blocks_in_dest(chorus_coll coll)
 {
     return (CH_COLLS_fcollect | CH_COLLS_alltoall | CH_COLLS_gather) >> coll & 1;
@@ -18,12 +18,12 @@ static inline bool has_blocks_in_source(chorus_coll coll)
     return (CH_COLLS_reducescatter | CH_COLLS_alltoall | CH_COLLS_scatter) >> coll & 1;
 }
 
-/* A call's buffers, once its values are known to be right. */
+/* The buffers of a call whose values have been checked. */
 struct extent {
     size_t block, dst_bytes, src_bytes;
 };
 
-/* What is wrong, or rare. */
+/* Failures and rare cases. */
 #define RARE static CH_COLD chorus_status
 
 RARE refuse_root(const struct ch_args *args, const struct ch_team *team)
@@ -40,17 +40,18 @@ RARE refuse_op(const struct ch_args *args)
 
 RARE refuse_count(const struct ch_args *args, const struct ch_team *team)
 {
-    return CH_FAIL(CHORUS_ERR_ARG,
-                   "%s: count is %zu; %u blocks of that many %zu-byte elements overflow",
-                   args->function, args->call->count, team->n, ch_type_bytes[args->call->type]);
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "%s: count is %zu; %u blocks of that many %zu-byte elements exceed the address space",
+        args->function, args->call->count, team->n, ch_type_bytes[args->call->type]);
 }
 
-/* Bytes from the first to the last of n * count elements that lie `step` apart. */
+/* Bytes from the first to the last of n * count elements with a stride of `step`. */
 static chorus_status strided_bytes(const struct ch_args *args, const struct ch_team *team,
                                    const char *name, ptrdiff_t step, size_t *bytes_out)
 {
     const size_t element = ch_type_bytes[args->call->type];
-    const size_t last = args->call->count * team->n - 1; /* which is known not to overflow */
+    const size_t last = args->call->count * team->n - 1; /* this is known not to overflow */
     size_t bytes;
 
     if (step < 1)
@@ -60,7 +61,7 @@ static chorus_status strided_bytes(const struct ch_args *args, const struct ch_t
         __builtin_mul_overflow(bytes, element, &bytes) ||
         __builtin_add_overflow(bytes, element, &bytes))
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: %s is %td; %zu elements that lie so far apart overflow",
+                       "%s: %s is %td; %zu elements with that stride exceed the address space",
                        args->function, name, step, last + 1);
     *bytes_out = bytes;
     return CHORUS_OK;
@@ -75,8 +76,10 @@ static chorus_status listed_bytes(const struct ch_args *args, const struct ch_te
     size_t most = 0;
 
     if (counts == NULL || offsets == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: the counts or offsets of %s are null",
-                       args->function, name);
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "%s: the counts or offsets of %s are null; pass arrays with an entry for each PE",
+            args->function, name);
     for (uint32_t pe = 0; pe < team->n; pe++) {
         size_t end;
 
@@ -84,7 +87,7 @@ static chorus_status listed_bytes(const struct ch_args *args, const struct ch_te
             __builtin_mul_overflow(end, element, &end))
             return CH_FAIL(CHORUS_ERR_ARG,
                            "%s: block %u of %s has %zu elements from element %zu on, which "
-                           "overflows",
+                           "exceeds the address space",
                            args->function, pe, name, counts[pe], offsets[pe]);
         if (counts[pe] != 0 && end > most) most = end;
     }
@@ -92,7 +95,7 @@ static chorus_status listed_bytes(const struct ch_args *args, const struct ch_te
     return CHORUS_OK;
 }
 
-/* What lies apart, or in blocks of different lengths. */
+/* Buffers with strides, or with blocks of different lengths. */
 static chorus_status check_pattern(const struct ch_args *args, const struct ch_team *team,
                                    struct extent *extent)
 {
@@ -115,14 +118,14 @@ RARE check_combine(const struct ch_context *context, const struct ch_args *args)
     const chorusx_call *call = args->call;
 
     if (context->gpu != NULL)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "%s: an operator of the program is for heaps on hosts; set "
-                       "CHORUS_HEAP=host",
-                       args->function);
+        return CH_FAIL(
+            CHORUS_ERR_UNSUPPORTED,
+            "%s: an operator of the program needs a heap in host memory; set CHORUS_HEAP=host",
+            args->function);
     if (call->type == CHORUS_TYPE_f16 || call->type == CHORUS_TYPE_bf16)
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: an operator of the program takes no %s, which are combined as "
-                       "float; give their bits as CHORUS_TYPE_u16",
+                       "%s: an operator of the program cannot combine %s, since its elements "
+                       "are combined as float; pass their bits as CHORUS_TYPE_u16",
                        args->function, ch_type_names[call->type]);
     return CHORUS_OK;
 }
@@ -141,8 +144,9 @@ static inline bool is_usable(const struct ch_context *context, const chorusx_cal
            ((uintptr_t)buffer & (ch_type_align[call->type] - 1)) == 0;
 }
 
-/* Memory of this PE outside of the heap. On hosts what it is, only the program knows; a GPU's
- * kernel that cannot reach it would end all that the process does there. */
+/* Memory of this PE outside the heap. On hosts only the program knows whether it is valid; a
+ * GPU's kernel that accesses memory that it cannot reach would end all CUDA work of the
+ * process. */
 static chorus_status check_elsewhere(const struct ch_context *context,
                                      const struct ch_args *args, const char *name,
                                      const void *buffer, size_t bytes)
@@ -152,19 +156,18 @@ static chorus_status check_elsewhere(const struct ch_context *context,
     if (buffer == NULL)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is null; expected %zu bytes of memory",
                        args->function, name, bytes);
-    if (ch_heap_contains(context->heap, buffer, 1)) /* which the bytes end past */
+    if (ch_heap_contains(context->heap, buffer, 1)) /* bytes reach beyond its end */
         return ch_check_symmetric(context, args->function, name, buffer, bytes);
     if (device != NULL && !ch_device_reaches(device, buffer))
-        return CH_FAIL(
-            CHORUS_ERR_NOT_SYMMETRIC,
-            "%s: %s %p is not in the symmetric heap, nor memory that GPU %d reaches; "
-            "allocate it with chorus_malloc or cudaMalloc",
-            args->function, name, buffer, ch_device_id_of(device)->ordinal);
+        return CH_FAIL(CHORUS_ERR_NOT_SYMMETRIC,
+                       "%s: %s %p is not in the symmetric heap, nor in memory that GPU %d can "
+                       "access; allocate it with chorus_malloc or cudaMalloc",
+                       args->function, name, buffer, ch_device_id_of(device)->ordinal);
     return CHORUS_OK;
 }
 
-/* `fact` is added to *facts_io if the buffer is in the symmetric heap. PEs must agree on it, so
- * where only some have no bytes, the address tells all the same; null goes with any. */
+/* `fact` is added to *facts_io if the buffer is in the symmetric heap. All PEs must get the
+ * same result, so a buffer without bytes is judged by its address; null counts as symmetric. */
 static inline chorus_status check_buffer(const struct ch_context *context,
                                          const struct ch_args *args, const char *name,
                                          const void *buffer, size_t bytes, uint32_t fact,
@@ -212,7 +215,7 @@ static chorus_status check_overlap(const struct ch_args *args, const struct ch_t
         args->function, call->dest, extent->dst_bytes, call->source, extent->src_bytes);
 }
 
-/* Buffers of any call, usable or not. */
+/* The buffers of any call, whether it is valid or not. */
 RARE check_buffers(const struct ch_context *context, const struct ch_args *args,
                    const struct ch_team *team, const struct extent *extent, uint32_t *facts_out)
 {
@@ -230,7 +233,7 @@ RARE check_buffers(const struct ch_context *context, const struct ch_args *args,
     return check_overlap(args, team, extent);
 }
 
-/* False: the bytes are more than an address can reach. */
+/* False: the bytes exceed the address space. */
 static inline bool find_extent(const chorusx_call *call, const struct ch_team *team,
                                struct extent *out)
 {
@@ -244,7 +247,7 @@ static inline bool find_extent(const chorusx_call *call, const struct ch_team *t
     return true;
 }
 
-/* A negative root is more than any n. */
+/* A negative root becomes larger than any n. */
 static inline bool is_root_right(const chorusx_call *call, const struct ch_team *team)
 {
     return !ch_coll_has_root(call->coll) || (uint32_t)call->root < team->n;
@@ -255,7 +258,7 @@ static inline bool is_op_right(const chorusx_call *call)
     return !ch_coll_reduces(call->coll) || ch_op_takes(call->op, call->type);
 }
 
-/* What most calls are: nothing special, and right. */
+/* The fast path for most calls: no special case, and valid. */
 static inline bool is_plain(const struct ch_context *context, const chorusx_call *call,
                             const struct ch_team *team)
 {

@@ -9,14 +9,15 @@
 #include <string.h>
 
 /*
- * A team remembers the plans of its last few shapes of call. A plan and all of the call that
- * selection sees lie in one word, which threads may thus read and write as they like:
+ * A team caches the plans of its last few shapes of call. A plan, and all properties of the
+ * call that selection depends on, are in one word, so that threads may read and write it
+ * without a lock:
  *
  *     bits  0..28  count   29..32  collective   33..36  type   37..39  operator
  *     bits 40  apart   41  dest symmetric   42  source symmetric
  *     bits 43..49  algorithm   50..55  radix - 1   56..63  CTAs; 0: no plan
  *
- * What does not fit is selected each time.
+ * Calls whose values do not fit are selected each time.
  */
 enum { COUNT_KEPT_MAX = (1 << 29) - 1, SHAPE_BITS = 43, RADIX_AT = 50, CTAS_AT = 56 };
 _Static_assert(CHORUS_COLL_COUNT <= 16 && CHORUS_TYPE_COUNT <= 16 && CHORUS_OP_COUNT <= 8,
@@ -47,13 +48,13 @@ static uint64_t pack(uint64_t shape, const struct ch_plan *plan)
            (uint64_t)(plan->radix - 1) << RADIX_AT | (uint64_t)plan->ctas << CTAS_AT;
 }
 
-/* May switches that multicast serve the call, if there are such? */
+/* May multicast by switches serve the call, if there are such switches? */
 static bool is_for_switches(const chorusx_call *call)
 {
     return !ch_coll_reduces(call->coll) || ch_multimem_combines(call->type, call->op);
 }
 
-/* GPUs have engines that copy, and may have a link that tears lines. */
+/* GPUs have copy engines, and may have a link that does not keep lines whole. */
 static uint32_t gpu_offers(const struct ch_context *context, const struct ch_team *team,
                            const chorusx_call *call, uint32_t offers)
 {
@@ -91,7 +92,7 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
     return request;
 }
 
-/* Ask the rules, and remember what they said. */
+/* Select by the rules, and cache the plan. */
 static CH_COLD chorus_status ask_rules(const struct ch_context *context,
                                        const chorusx_call *asked, uint32_t facts,
                                        struct ch_call *out)
@@ -125,7 +126,8 @@ static inline chorus_status select_plan(const struct ch_context *context,
     return CHORUS_OK;
 }
 
-/* ch_algo_find, remembering the last: a loop forces the same algorithm call after call. */
+/* ch_algo_find with a cache of the last result: a loop forces the same algorithm in call after
+ * call. */
 static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **algo_out)
 {
     static _Thread_local struct {
@@ -145,7 +147,7 @@ static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **
     return CHORUS_OK;
 }
 
-/* The caller chose: its needs must be met, nothing is put in its place. */
+/* The caller chose the algorithm: its needs must be met, and no other one replaces it. */
 static CH_COLD chorus_status force_plan(const struct ch_context *context,
                                         const struct ch_args *args, uint32_t facts,
                                         struct ch_call *out)
@@ -164,13 +166,14 @@ static CH_COLD chorus_status force_plan(const struct ch_context *context,
                        args->function, call->algo, text);
     CH_NEED_LIST(X)
 #undef X
-    /* First: what has no kernel has no CTAs. */
+    /* Checked first, since an algorithm without a kernel has no CTAs. */
     if (context->gpu != NULL) CH_TRY(ch_gpu_check(out));
     out->ctas = call->ctas > 0 ? (uint32_t)call->ctas : 1;
     out->radix = call->radix > 0 ? (uint32_t)call->radix : CH_RADIX_DEFAULT;
     if (out->ctas > ch_ctas_most(out->algo, &request))
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: %u CTAs were asked for, a team has %u; raise CHORUS_CTAS",
+                       "%s: %u CTAs were requested, but calls of a team have at most %u; raise "
+                       "CHORUS_CTAS",
                        args->function, out->ctas, ch_ctas_most(out->algo, &request));
     if (out->radix < CH_RADIX_MIN || out->radix > CH_RADIX_MAX)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: radix is %u; expected %u to %u", args->function,
@@ -230,7 +233,7 @@ static CH_COLD chorus_status launch(struct ch_context *context, struct ch_call *
     return ch_call_run_watched(call, ch_team_ticket(call->team, is_serial), context->crew);
 }
 
-/* Does this PE take no part in moving anything? Nor does any other, then. */
+/* Does this PE move no data? Then no other PE does. */
 static bool is_nothing(const chorusx_call *call)
 {
     return call->count == 0 && call->coll != CHORUS_COLL_barrier &&
@@ -269,8 +272,8 @@ static CH_COLD chorus_status check_entry(const struct ch_context *context,
     return ch_check_entry(args->function, team, &alike, index);
 }
 
-/* The call gets its number on the team and an entry in the record. In place is what PEs can
- * compare where all of them must be, or none. */
+/* Give the call its number on the team and an entry in the record. PEs can compare whether a
+ * call is in place only if all PEs or none must be. */
 static inline chorus_status enter(const struct ch_context *context, const struct ch_args *args,
                                   uint32_t facts, struct ch_call *call)
 {
@@ -330,7 +333,7 @@ static inline chorus_status make(struct ch_context *context, struct ch_team *tea
     return run(context, &call);
 }
 
-/* Memory that the program registered goes by its symmetric address. */
+/* For memory that the program registered, use its symmetric address. */
 static CH_COLD chorus_status make_by_symmetric(struct ch_context *context, struct ch_team *team,
                                                const struct ch_args *args)
 {

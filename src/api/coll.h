@@ -8,9 +8,9 @@
 #include "coll/cuda/gpu.h"
 #include "coll/host/stream.h"
 
-/* What the user asked for. */
+/* The call as the user made it. */
 struct ch_args {
-    const char *function; /* as the user wrote it, for messages */
+    const char *function; /* the name that the user called, for messages */
     const chorusx_call *call;
     bool is_on_stream;
     chorus_stream_t stream; /* if so; null is a GPU's default stream */
@@ -19,16 +19,16 @@ struct ch_args {
 /* Check, select, launch. */
 CH_MUST_CHECK chorus_status ch_collective(const struct ch_args *args);
 
-/* ERR_ARG for null and for what is not a stream of this PE. */
+/* ERR_ARG for null and for pointers that are not streams of this PE. */
 CH_MUST_CHECK chorus_status ch_stream_check(struct ch_context *context, const char *function,
                                             const struct chorus_stream *stream);
 
-/* The values that selection sees. facts: of the buffers, CH_NEED_apart and CH_NEED_SYMMETRIC.
- */
+/* The values that selection depends on. facts: of the buffers, CH_NEED_apart and
+ * CH_NEED_SYMMETRIC. */
 struct ch_request ch_request_of(const struct ch_context *context, const struct ch_team *team,
                                 const chorusx_call *call, uint32_t facts);
 
-/* CHORUS_OK, or ERR_ARG with a message about what of the call is wrong. */
+/* CHORUS_OK, or ERR_ARG with a message that names the wrong value of the call. */
 CH_MUST_CHECK chorus_status ch_check_call(const struct ch_context *context,
                                           const struct ch_args *args,
                                           const struct ch_team *team, uint32_t *facts_out);

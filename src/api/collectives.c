@@ -17,8 +17,8 @@ static int run_on(const char *function, chorusx_call call, chorus_stream_t strea
     return ch_make_collective(&args);
 }
 
-/* Field by field: compilers clear such a struct by a string instruction, which takes as long as
- * the rest of a small call. */
+/* Assigned field by field: compilers clear such a struct by a string instruction, which takes
+ * as long as the rest of a small call. */
 static inline chorusx_call move(chorus_coll coll, chorus_team_t team, void *dest,
                                 const void *source, size_t count)
 {
@@ -82,7 +82,7 @@ static chorusx_call in_blocks(chorusx_call call, const size_t *dest_counts,
     return call;
 }
 
-/* What a barrier adds to a sync: the calling PE's own earlier operations are complete. */
+/* A barrier is a sync that also completes the calling PE's own earlier operations. */
 static int quiet(const char *function)
 {
     struct ch_context *context;
@@ -264,18 +264,22 @@ CHORUS_REDUCE_ARITHMETIC_TYPES(X)
 static chorus_status check_given(const chorusx_call *call)
 {
     if (call == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG, "chorusx_collective: call is null; pass one");
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "chorusx_collective: call is null; expected the address of a chorusx_call");
     if ((unsigned)call->coll >= CHORUS_COLL_COUNT)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "chorusx_collective: collective %d is not one; expected 0 to %d",
-                       (int)call->coll, CHORUS_COLL_COUNT - 1);
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "chorusx_collective: coll is %d; expected a CHORUS_COLL_ constant, 0 to %d",
+            (int)call->coll, CHORUS_COLL_COUNT - 1);
     if ((unsigned)call->type >= CHORUS_TYPE_COUNT)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "chorusx_collective: type %d is not one; expected 0 to %d",
-                       (int)call->type, CHORUS_TYPE_COUNT - 1);
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "chorusx_collective: type is %d; expected a CHORUS_TYPE_ constant, 0 to %d",
+            (int)call->type, CHORUS_TYPE_COUNT - 1);
     if ((unsigned)call->op >= CHORUS_OP_COUNT)
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "chorusx_collective: operator %d is not one; expected 0 to %d",
+                       "chorusx_collective: op is %d; expected a CHORUS_OP_ constant, 0 to %d",
                        (int)call->op, CHORUS_OP_COUNT - 1);
     return CHORUS_OK;
 }

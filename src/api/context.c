@@ -6,15 +6,17 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* Stand where a context was, once it is finalised, or in a forked child; never looked into. */
+/* Placeholders for a context after finalize and in a forked child; they are never
+ * dereferenced. */
 static struct ch_context retired, forked;
 
 static struct ch_context *process_context;
-static struct ch_context *volatile of_parent; /* in a child, for those that look for leaks */
+static struct ch_context *volatile of_parent; /* keeps the context of the parent reachable in a
+                                                 child, for leak detectors */
 static _Thread_local struct ch_context *thread_context;
 
 struct ch_context *ch_context_only;
-static bool has_threads; /* some thread has had a context of its own; never cleared */
+static bool has_threads; /* set once a thread has had its own context; never cleared */
 
 static struct ch_context *current(void)
 {
@@ -74,7 +76,8 @@ void ch_context_set_thread(struct ch_context *context)
     __atomic_store_n(&ch_context_only, NULL, __ATOMIC_SEQ_CST);
 }
 
-/* Of this and ch_context_set_thread, whichever is later leaves ch_context_only null. */
+/* ch_context_only becomes null after this function and ch_context_set_thread have both run, in
+ * either order. */
 void ch_context_set_process(struct ch_context *context)
 {
     prepare();
@@ -96,11 +99,12 @@ void ch_context_miss(const char *function)
 {
     if (ch_context_phase() == CH_PHASE_FORKED)
         (void)CH_FAIL(CHORUS_ERR_STATE,
-                      "%s called in a child that the PE forked, process %d, which is no PE; "
+                      "%s called in a child that the PE forked, process %d, which is not a PE; "
                       "call it in the process that called chorus_init",
                       function, (int)getpid());
     else
-        (void)CH_FAIL(CHORUS_ERR_STATE, "%s called %s; the library works between the two",
+        (void)CH_FAIL(CHORUS_ERR_STATE,
+                      "%s called %s; expected a call between chorus_init and chorus_finalize",
                       function,
                       ch_context_phase() == CH_PHASE_BEFORE ? "before chorus_init"
                                                             : "after chorus_finalize");

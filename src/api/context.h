@@ -20,17 +20,17 @@
 
 struct ch_crew; /* worker threads for calls of several CTAs */
 
-/* A context of the program; its number on the transport is the slot's, from
- * CH_CTX_PROGRAM. */
+/* A context of the program; its number on the transport is CH_CTX_PROGRAM plus its slot. */
 #define CH_CTX_SLOTS 1024
 struct ch_ctx_slot {
-    uint32_t state; /* generation * 2, and 1 while it is one; atomic */
+    uint32_t state; /* generation * 2, plus 1 while it exists; atomic */
     ch_team_handle team;
 };
 
-/* What the allocator of another library did, until the program takes it; see pool.c. */
+/* Results of the allocator functions for other libraries, until the program fetches them; see
+ * pool.c. */
 struct ch_pool {
-    pthread_mutex_t lock; /* guards the notes, of which the first is the oldest */
+    pthread_mutex_t lock; /* guards the list of notes, which begins with the oldest */
     struct chorusx_pool_note *notes;
     size_t count, room;
 };
@@ -46,32 +46,34 @@ struct ch_context {
     struct ch_teams *teams;
     struct ch_select *select;
     struct ch_crew *crew;            /* of blocking calls on a host */
-    struct ch_gpu *gpu;              /* of all calls, if the heap lies on one; else null */
-    bool keeps_lines;                /* the link between GPUs, if so */
+    struct ch_gpu *gpu;              /* of all calls, if the heap is on a GPU; else null */
+    bool keeps_lines;                /* whether the link between the GPUs keeps lines whole */
     struct ch_stream_entry *streams; /* all of this PE's, see stream.c */
     struct ch_buffer *buffers;       /* memory of the program in the heap, see buffer.c */
     struct ch_pool pool;
     int thread_level;
     pthread_t owner; /* the thread that made it */
     struct ch_ctx_slot ctxs[CH_CTX_SLOTS];
-    uint64_t n_scans;      /* wait and test calls so far: where the next one begins to look */
-    uint32_t n_near;       /* PEs of the job; 0: calls are looked at, or nobody is near */
-    struct ch_near near[]; /* as the transport has them, where a call finds them at once */
+    uint64_t n_scans; /* of wait and test calls so far; the next one begins at it */
+    uint32_t n_near; /* PEs of the job for the fast path of near.h; 0 if calls are checked or no
+                        PE is mapped */
+    struct ch_near near[]; /* copied from the transport, so that a call finds them at once */
 };
 
-/* What chorusx_init_status says; of a forked child, that it is after the end. */
+/* The status for chorusx_init_status; in a forked child, as after finalize. */
 enum ch_phase { CH_PHASE_BEFORE, CH_PHASE_RUNNING, CH_PHASE_AFTER, CH_PHASE_FORKED };
 
-/* The running process's one PE; null also where any thread had a context of its own. Read by
- * ch_context_get alone: most calls are made where a look into the thread's memory, which a
- * shared library pays a function call for, is not needed. */
+/* The only PE of this process; null also if any thread has had its own context. Only
+ * ch_context_get reads it: most calls can use it and avoid thread-local storage, which costs a
+ * shared library a function call. */
 extern struct ch_context *ch_context_only;
 
-/* ch_context_get, where threads may have their own. */
+/* ch_context_get for processes in which threads have their own contexts. */
 CH_COLD struct ch_context *ch_context_find(void);
 
-/* The context of the PE this thread runs for; null before init, after finalize, and in a child
- * that the PE forked: the child is no PE, though it has the PE's memory and socket. */
+/* The context of the PE for which this thread runs; null before init, after finalize, and in a
+ * child that the PE forked. The child is not a PE, although it has copies of the PE's memory
+ * and socket. */
 static inline struct ch_context *ch_context_get(void)
 {
     struct ch_context *context = __atomic_load_n(&ch_context_only, __ATOMIC_ACQUIRE);
@@ -80,23 +82,24 @@ static inline struct ch_context *ch_context_get(void)
 }
 enum ch_phase ch_context_phase(void);
 
-/* Does this thread stand for a PE of its own, or did it? */
+/* Is this thread a PE of its own, or was it one? */
 bool ch_context_is_of_thread(void);
 
-/* Say which PE this thread runs for (workers of streams and crews, PEs as threads); null: the
- * process's again. */
+/* Set the PE for which this thread runs (worker threads of streams and CTAs, PEs as threads);
+ * null: that of the process. */
 void ch_context_set_thread(struct ch_context *context);
 
-/* The process's context from now on. */
+/* Set the context of the process. */
 void ch_context_set_process(struct ch_context *context);
 
-/* Finalised: forget the context, of this thread if it has its own, else of the process. */
+/* After finalize: forget the context of this thread if it has its own, else that of the
+ * process. */
 void ch_context_retire(void);
 
 /* Record ERR_STATE, "chorus_reduce called before chorus_init" and the like. */
 CH_COLD void ch_context_miss(const char *function);
 
-/* That unless there is a context; gives it. */
+/* The context; without one, ch_context_missing. */
 CH_MUST_CHECK static inline chorus_status ch_context_require(const char *function,
                                                              struct ch_context **out)
 {
@@ -109,43 +112,46 @@ CH_MUST_CHECK static inline chorus_status ch_context_require(const char *functio
 }
 
 /*
- * Make everything a PE has, from the heap to the teams. Collective over the job. Takes boot:
- * closes it on failure, as ch_context_close does later. options is copied.
+ * Create the state of a PE, from the heap to the teams. Collective over the job. Takes
+ * ownership of boot: closes it on failure, as ch_context_close does later. options is copied.
  */
 CH_MUST_CHECK chorus_status ch_context_open(const struct ch_options *options,
                                             struct ch_boot *boot, int thread_level,
                                             struct ch_context **context_out);
-/* Not collective; a PE that others may still write to must meet them first. */
+/* Not collective; if other PEs may still write to this PE, it must synchronise with them
+ * first. */
 void ch_context_close(struct ch_context *context); /* null is a no-op */
 
-/* Complete this PE's puts and meet all PEs of the job: what malloc and free promise. */
+/* Complete this PE's puts and synchronise with all PEs of the job, as malloc and free
+ * promise. */
 CH_MUST_CHECK chorus_status ch_context_meet(struct ch_context *context);
 
-/* Compare over boot what all PEs must have alike; `mine` is this PE's state so far, and a
- * failure of any PE fails all, with its message. Collective over the job. */
+/* Compare over boot the values that must be equal on all PEs; `mine` is this PE's state so far.
+ * If any PE fails, all fail with its message. Collective over the job. */
 CH_MUST_CHECK chorus_status ch_context_agree(struct ch_boot *boot,
                                              const struct ch_options *options,
                                              uint64_t select_digest, chorus_status mine);
 
-/* Obey CHORUS_LOG; once per process, before threads log. */
+/* Apply CHORUS_LOG; once per process, before threads log. */
 CH_MUST_CHECK chorus_status ch_log_start(const struct ch_options *options);
 
 /* Run what is queued on this PE's streams and destroy them. */
 void ch_streams_close(struct ch_context *context);
 
-/* Give the program's memory back to it. */
+/* Restore private memory in place of all registered buffers. */
 void ch_buffers_close(struct ch_context *context);
 
-/* The symmetric address of memory that chorusx_buffer_register was called for; else `at`. */
+/* The symmetric address if `at` is in memory that was registered by chorusx_buffer_register;
+ * else `at`. */
 void *ch_buffer_named(const struct ch_context *context, void *at, size_t bytes);
 
 void ch_pool_open(struct ch_pool *pool);
 void ch_pool_close(struct ch_pool *pool);
 
-/* What chorus_finalize does, for the PE this thread runs for. */
+/* Implements chorus_finalize for the PE of this thread. */
 CH_MUST_CHECK chorus_status ch_finish(const char *function);
 
-/* A failure in a function that returns nothing: hand code and message to the handler.
+/* Report a failure in a function that returns nothing: pass code and message to the handler.
  * CHORUS_OK is a no-op. */
 CH_COLD void ch_report_failure(chorus_status status);
 static inline void ch_report(chorus_status status)

@@ -25,8 +25,9 @@ chorus_status ch_ctx_find(const struct ch_context *context, const char *function
                        "%s: ctx is CHORUS_CTX_INVALID; expected a context of this PE",
                        function);
     if (state % 2 == 0 || handle_of(slot, state) != (uintptr_t)ctx)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: ctx %p is no context of this PE, or was destroyed",
-                       function, (void *)ctx);
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: ctx %p is not a context of this PE, or was destroyed", function,
+                       (void *)ctx);
     *number_out = CH_CTX_PROGRAM + slot;
     *team_out = s->team;
     return CHORUS_OK;
@@ -39,14 +40,15 @@ chorus_status ch_ctx_translate(const struct ch_context *context, const char *fun
 
     CH_TRY(ch_team_get(context->teams, team, &found));
     if (pe < 0 || (uint32_t)pe >= found->n)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: pe is %d; expected 0 to %u, for the team of the context has %u PEs",
-                       function, pe, found->n - 1, found->n);
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "%s: pe is %d; expected 0 to %u, since the team of the context has %u PEs",
+            function, pe, found->n - 1, found->n);
     *world_out = found->members[pe].world;
     return CHORUS_OK;
 }
 
-/* The first slot that is free, in its new state. */
+/* Allocate the first free slot. */
 static chorus_status take_slot(const char *function, struct ch_context *context,
                                uint32_t *slot_out, uint32_t *state_out)
 {
@@ -61,8 +63,9 @@ static chorus_status take_slot(const char *function, struct ch_context *context,
         *state_out = state + 1;
         return CHORUS_OK;
     }
-    return CH_FAIL(CHORUS_ERR_NOMEM, "%s: a PE can have %d contexts at once; destroy some",
-                   function, CH_CTX_SLOTS);
+    return CH_FAIL(CHORUS_ERR_NOMEM,
+                   "%s: a PE can have %d contexts at the same time; destroy some", function,
+                   CH_CTX_SLOTS);
 }
 
 static chorus_status create(const char *function, chorus_team_t team, long options,
@@ -106,7 +109,9 @@ static chorus_status destroy(const char *function, chorus_ctx_t ctx)
     if (ctx == CHORUS_CTX_INVALID) return CHORUS_OK;
     CH_TRY(ch_context_require(function, &context));
     if (ctx == CHORUS_CTX_DEFAULT)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: the default context stays until chorus_finalize",
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: ctx is the default context, which cannot be destroyed; expected "
+                       "one of chorus_ctx_create",
                        function);
     CH_TRY(ch_ctx_find(context, function, ctx, &number, &team));
     CH_TRY(context->link->quiet(context->transport, number));

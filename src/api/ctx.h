@@ -6,7 +6,7 @@
 #include "api/argument.h"
 #include "chorus/ctx.h"
 
-/* ch_ctx_resolve and ch_ctx_number, of a context that the program made. */
+/* ch_ctx_resolve and ch_ctx_number for a context that the program created. */
 CH_MUST_CHECK chorus_status ch_ctx_find(const struct ch_context *context, const char *function,
                                         chorus_ctx_t ctx, uint32_t *number_out,
                                         ch_team_handle *team_out);
@@ -14,7 +14,7 @@ CH_MUST_CHECK chorus_status ch_ctx_translate(const struct ch_context *context,
                                              const char *function, ch_team_handle team, int pe,
                                              uint32_t *world_out);
 
-/* The transport's number of a context; ERR_ARG for one that is not there. */
+/* The transport's number of a context; ERR_ARG for one that does not exist. */
 CH_MUST_CHECK static inline chorus_status ch_ctx_number(const struct ch_context *context,
                                                         const char *function, chorus_ctx_t ctx,
                                                         uint32_t *number_out)
@@ -26,7 +26,7 @@ CH_MUST_CHECK static inline chorus_status ch_ctx_number(const struct ch_context 
                                      : ch_ctx_find(context, function, ctx, number_out, &team);
 }
 
-/* That, and the number in the job of PE `pe` of the context's team. */
+/* The same, and the number in the job of PE `pe` of the context's team. */
 CH_MUST_CHECK static inline chorus_status ch_ctx_resolve(const struct ch_context *context,
                                                          const char *function, chorus_ctx_t ctx,
                                                          int pe, uint32_t *number_out,

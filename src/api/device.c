@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A module's kernels have one copy of the state, so one process is one PE. */
+/* The kernels of a module share one copy of the state, so a process can be only one PE. */
 static chorus_status check_process(const struct ch_context *context, const char *function)
 {
     if (strcmp(context->boot->ops->name, "threads") != 0) return CHORUS_OK;
@@ -23,8 +23,8 @@ int chorusx_device_state(void *state_out, size_t bytes)
     CH_TRY(ch_context_require(__func__, &context));
     if (bytes != sizeof(struct ch_device_state))
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: the program's chorus_device.cuh has a state of %zu bytes, this "
-                       "library's has %zu; compile the program anew",
+                       "%s: the program was compiled with a chorus_device.cuh of another "
+                       "version (%zu bytes of state, this library has %zu); compile it again",
                        __func__, bytes, sizeof(struct ch_device_state));
     CH_TRY(check_process(context, __func__));
     return ch_teams_device_state(context->teams, state_out);

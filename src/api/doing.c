@@ -21,7 +21,7 @@ static uint64_t begin(const struct ch_context *context, const struct ch_doing *d
                            context->thread_level != CHORUS_THREAD_MULTIPLE, CH_ENTRY_RUNNING);
 }
 
-/* Is the call one that a program makes after another was refused, too? */
+/* Is the call one that programs also make after another call was refused? */
 static bool is_ending(enum ch_doing_what what)
 {
     return what == CH_DOING_finalize || what == CH_DOING_team_destroy;

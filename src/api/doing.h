@@ -6,27 +6,27 @@
 #include "api/context.h"
 #include "base/record.h"
 
-/* CHORUS_CHECK: compare a call that has begun with those of the peers. A refused call has ended
- * in the record. */
+/* CHORUS_CHECK: compare a call that has begun with those of the peers. If the call is refused,
+ * its entry in the record is ended. */
 CH_MUST_CHECK chorus_status ch_check_entry(const char *function, struct ch_team *team,
                                            const struct ch_doing *doing, uint64_t index);
 
-/* A call on memory or teams that is collective over `team` begins: to be ended by
- * ch_doing_end with this index. */
+/* Begin a call on memory or teams that is collective over `team`. ch_doing_end ends it, with
+ * this index. */
 CH_MUST_CHECK chorus_status ch_doing_begin(const struct ch_context *context,
                                            const char *function, enum ch_doing_what what,
                                            struct ch_team *team, uint64_t count,
                                            uint64_t *index_out);
-/* ... over the whole job. */
+/* The same over the whole job. */
 CH_MUST_CHECK chorus_status ch_doing_begin_all(const struct ch_context *context,
                                                const char *function, enum ch_doing_what what,
                                                uint64_t count, uint64_t *index_out);
 
-/* A call of this PE alone begins. */
+/* Begin a call of this PE alone. */
 uint64_t ch_doing_begin_alone(const struct ch_context *context, enum ch_doing_what what,
                               uint64_t count);
 
-/* The status again. */
+/* Returns the given status. */
 chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,
                            chorus_status status);
 

@@ -15,8 +15,8 @@
 #define PREFIX "CHORUS_"
 enum { PREFIX_CHARS = sizeof(PREFIX) - 1 };
 
-/* Settings, what chorusrun sets, and what torchrun.c reads, all without the prefix: with it,
- * names are near that have nothing in common. */
+/* Variables of the library, of chorusrun and of torchrun.c, without the prefix: with the
+ * prefix, names that have nothing in common would be similar. */
 static const char *const known[] = {
 #define X(NAME, field, KIND, initial, text) #NAME,
     CH_OPTION_LIST(X)
@@ -33,7 +33,7 @@ static const char *const known[] = {
 };
 enum { KNOWN = sizeof(known) / sizeof(known[0]) };
 
-/* Those that come first are settings. */
+/* The first entries of the list are variables of the library. */
 enum {
 #define X(NAME, field, KIND, initial, text) +1
     SETTINGS = 0 CH_OPTION_LIST(X)
@@ -48,7 +48,7 @@ static void check(const char *name)
         if (strcmp(known[i], name + PREFIX_CHARS) == 0) return;
     near = ch_name_nearest(known, KNOWN, name + PREFIX_CHARS);
     if (near != NULL && secure_getenv(name) != NULL)
-        CH_LOG(WARN, "%s is no setting; did you mean " PREFIX "%s?", name, near);
+        CH_LOG(WARN, "%s is not a variable of Chorus; did you mean " PREFIX "%s?", name, near);
 }
 
 void ch_environment_tell(uint32_t n_pes, uint32_t n_nodes, const char *where, uint64_t digest)

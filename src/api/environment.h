@@ -5,12 +5,12 @@
 
 #include <stdint.h>
 
-/* Warn of each CHORUS_ variable that is no setting but looks like one mistyped. Other names are
- * left to those who use them. */
+/* Warn of each CHORUS_ variable that does not exist but has a name similar to one that does.
+ * Variables with other names are ignored, since other programs may use them. */
 void ch_environment_warn(void);
 
-/* A line in the log at level info: version, PEs, where objects lie, tables, settings that are
- * set. */
+/* Log a line at level info: version, PEs, kind of heap, digest of the tables, variables that
+ * are set. */
 void ch_environment_tell(uint32_t n_pes, uint32_t n_nodes, const char *where, uint64_t digest);
 
 #endif /* CH_ENVIRONMENT_H */

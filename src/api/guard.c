@@ -7,7 +7,7 @@
 
 enum { GUARD_PATTERN = 0xa5, FREED_PATTERN = 0xdf };
 
-/* Objects on a GPU are not looked at: the host cannot follow their addresses. */
+/* Objects on a GPU are not checked: the host cannot access them by their addresses. */
 static bool guards_memory(const struct ch_context *context)
 {
     return ch_guards(context) && ch_heap_device(context->heap) == NULL;
@@ -22,7 +22,7 @@ size_t ch_guard_block_bytes(const struct ch_context *context, size_t bytes)
     return more;
 }
 
-/* The block of an object, and where its end is written. */
+/* The block of an object, and the place where its end is stored. */
 struct guarded {
     char *start, *end_at;
     size_t bytes; /* of the object */
@@ -55,14 +55,14 @@ chorus_status ch_guard_check(const struct ch_context *context, const char *funct
     if (!guards_memory(context) || !find(context, ptr, &object)) return CHORUS_OK;
     if (object.bytes > (size_t)(object.end_at - object.start))
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: something wrote far behind the end of the object at %p; its length "
-                       "is lost",
+                       "%s: the program wrote far beyond the end of the object at %p, so that "
+                       "its length is lost",
                        function, (void *)object.start);
     for (const char *at = object.start + object.bytes; at < object.end_at; at++)
         if ((unsigned char)*at != GUARD_PATTERN)
             return CH_FAIL(CHORUS_ERR_ARG,
-                           "%s: something wrote behind the end of the object at %p, which has "
-                           "%zu bytes: the first such byte is number %zu",
+                           "%s: the program wrote beyond the end of the object at %p, which "
+                           "has %zu bytes: the first such byte is number %zu",
                            function, (void *)object.start, object.bytes,
                            (size_t)(at - object.start));
     return CHORUS_OK;
@@ -76,7 +76,8 @@ void ch_guard_fill_freed(const struct ch_context *context, void *ptr)
     memset(object.start, FREED_PATTERN, (size_t)(object.end_at - object.start));
 }
 
-/* The list of objects has no lock, so it is not read where threads may allocate meanwhile. */
+/* The list of objects has no lock, so it is not read if other threads may allocate at the same
+ * time. */
 chorus_status ch_guard_inside(const struct ch_context *context, const char *function,
                               const char *name, const void *address, size_t bytes)
 {
@@ -105,8 +106,8 @@ chorus_status ch_guard_thread(const struct ch_context *context, const char *func
         pthread_equal(context->owner, pthread_self()))
         return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG,
-                   "%s: another thread than the one that started the library makes this call, "
-                   "which CHORUS_THREAD_SINGLE and FUNNELED do not allow; ask for more with "
-                   "chorus_init_thread",
+                   "%s: this call is made by another thread than the one that called "
+                   "chorus_init, which CHORUS_THREAD_SINGLE and FUNNELED do not allow; request "
+                   "a higher level with chorus_init_thread",
                    function);
 }

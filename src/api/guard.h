@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * guard.h: CHORUS_CHECK=2, for objects in host memory: a pattern behind the end of each
- * object, a pattern in freed objects, and a check that a buffer is in one object.
+ * guard.h: CHORUS_CHECK=2, for objects in host memory: a pattern behind the end of each object,
+ * a pattern in freed objects, and a check that a buffer is in one object.
  *
  * A guarded object is longer by at least CH_GUARD_BYTES. The bytes behind its end contain the
- * pattern, except the last 8 bytes of its block, which say where the object ends.
+ * pattern, except the last 8 bytes of its block, which contain the object's end.
  */
 #ifndef CH_API_GUARD_H
 #define CH_API_GUARD_H
@@ -18,13 +18,13 @@ static inline bool ch_guards(const struct ch_context *context)
     return context->options.check > 1;
 }
 
-/* How long the block of an object must be. */
+/* Bytes of the block for an object. */
 size_t ch_guard_block_bytes(const struct ch_context *context, size_t bytes);
 
-/* Fill what is behind the object's end; nothing without guards. */
+/* Fill the guard behind the object's end; a no-op without CHORUS_CHECK=2. */
 void ch_guard_set(const struct ch_context *context, void *ptr, size_t bytes);
 
-/* ERR_ARG: the guard of the object is not as it was filled. */
+/* ERR_ARG: the guard of the object was overwritten. */
 CH_MUST_CHECK chorus_status ch_guard_check(const struct ch_context *context,
                                            const char *function, const void *ptr);
 

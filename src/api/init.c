@@ -29,17 +29,18 @@ static chorus_status require_fresh(const char *function)
     switch (ch_context_phase()) {
     case CH_PHASE_RUNNING:
         return CH_FAIL(CHORUS_ERR_STATE,
-                       "%s called twice: this PE runs already; initialise it once", function);
+                       "%s called twice: this PE has joined its job already; call it once",
+                       function);
     case CH_PHASE_AFTER:
-        if (!ch_context_is_of_thread()) break; /* the process may join again */
+        if (!ch_context_is_of_thread()) break; /* whether the process may join again */
         return CH_FAIL(CHORUS_ERR_STATE,
-                       "%s called after chorus_finalize by a PE that is a thread; it joins its "
-                       "job once",
+                       "%s called after chorus_finalize by a PE that is a thread; a thread can "
+                       "join its job only once",
                        function);
     case CH_PHASE_FORKED:
         return CH_FAIL(CHORUS_ERR_STATE,
-                       "%s called in a child that a PE forked, which is no PE and cannot be "
-                       "one; exec a program that is to be",
+                       "%s called in a child that a PE forked, which cannot become a PE; let "
+                       "the child start another program with exec",
                        function);
     case CH_PHASE_BEFORE:
         break;
@@ -62,12 +63,13 @@ static chorus_status check_attr(const char *function, unsigned flags,
 
     if (unknown != 0)
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: flags has bit %#x, which means nothing; expected CHORUSX_INIT_ "
-                       "constants",
+                       "%s: flags has the unknown bit %#x; expected CHORUSX_INIT_ constants",
                        function, unknown);
     if (flags != 0 && attr == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: attr is null though flags is %#x; pass one",
-                       function, flags);
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "%s: attr is null though flags is %#x; expected the address of attributes",
+            function, flags);
     if ((flags & CHORUSX_INIT_HEAP) != 0 && (unsigned)attr->heap >= CHORUS_HEAP_COUNT)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: heap is %d; expected a CHORUS_HEAP_ constant",
                        function, (int)attr->heap);
@@ -80,13 +82,14 @@ static chorus_status check_attr(const char *function, unsigned flags,
         return CH_FAIL(CHORUS_ERR_ARG, "%s: device is %d; expected 0 or more", function,
                        attr->device);
     if ((flags & CHORUSX_INIT_HEAP) != 0 && attr->heap == CHORUS_HEAP_host)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: device %d is of no use to a heap in host memory; leave one out",
-                       function, attr->device);
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "%s: device is %d, but heap selects host memory; leave out one of the two",
+            function, attr->device);
     return CHORUS_OK;
 }
 
-/* What the program says wins over the environment. */
+/* Attributes of the program override the environment. */
 static void apply_attr(struct ch_options *options, unsigned flags,
                        const chorusx_init_attr_t *attr)
 {
@@ -157,7 +160,8 @@ void chorus_query_thread(int *provided)
     if (ch_context_require(__func__, &context) == CHORUS_OK) *provided = context->thread_level;
 }
 
-/* Boot's barrier, not the team's: after it, nobody is on the way to this PE's door. */
+/* The barrier of boot, not that of the team: after it, no PE still accesses this PE's
+ * doorbell. */
 static chorus_status part(struct ch_context *context)
 {
     struct ch_boot *boot = context->boot;

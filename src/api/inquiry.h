@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inquiry.h: plans in the form that programs get. */
+/* inquiry.h: plans in the form in which programs get them. */
 #ifndef CH_INQUIRY_H
 #define CH_INQUIRY_H
 
 #include "api/coll.h"
 
-/* What the rules choose, or CHORUS_ALGO forces. */
+/* The plan that the rules choose, or CHORUS_ALGO forces. */
 CH_MUST_CHECK chorus_status ch_inquiry_plan(const struct ch_context *context,
                                             const struct ch_request *request,
                                             chorusx_plan *plan_out);
 
-/* What the call itself forces. */
+/* The plan that the call itself forces. */
 CH_MUST_CHECK chorus_status ch_inquiry_forced(const chorusx_call *call, chorusx_plan *plan_out);
 
 #endif /* CH_INQUIRY_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lock.c: locks as queues of PEs, after Mellor-Crummey and Scott: a PE that waits polls a word
- * of its own memory, and PEs get the lock in the order in which they asked for it.
+ * of its own memory, and PEs get the lock in the order in which they requested it.
  *
  * A lock has two words of 32 bits on each PE. The first is used on PE 0 only, and names the
  * last PE of the queue, or none. The second is the PE's entry in the queue: whether it waits,
@@ -51,7 +51,7 @@ static chorus_status amo(const struct lock *l, enum ch_amo op, uint32_t *word, u
     return CHORUS_OK;
 }
 
-/* This PE's own place. */
+/* This PE's entry in the queue. */
 static chorus_status look(const struct lock *l, uint32_t *place_out)
 {
     struct ch_context *c = l->context;
@@ -62,7 +62,8 @@ static chorus_status look(const struct lock *l, uint32_t *place_out)
     return CHORUS_OK;
 }
 
-/* The PE that does not wait, from the one before this on; this one if the queue is broken. */
+/* The PE that holds the lock, found from the PE before this one; this PE if the queue is
+ * inconsistent. */
 static uint32_t holder_of(const struct lock *l)
 {
     uint32_t place = 0, pe = l->me;
@@ -95,7 +96,8 @@ static chorus_status gave_up(const struct lock *l, chorus_status status)
                    (double)l->context->patience.timeout_ns / (double)CH_NS_PER_S, holder);
 }
 
-/* Until the bits of `mask` in this PE's place are 0, or are not; *place_out is it then. */
+/* Wait until the bits of `mask` in this PE's entry are 0, or are not 0; *place_out is the entry
+ * then. */
 static chorus_status await(const struct lock *l, uint32_t mask, bool zero, uint32_t *place_out)
 {
     struct ch_wait w = {.is_listening = true};
@@ -110,7 +112,7 @@ static chorus_status await(const struct lock *l, uint32_t mask, bool zero, uint3
     return ((*place_out & mask) == 0) == zero ? CHORUS_OK : gave_up(l, waited);
 }
 
-/* Until the PE before this one has passed the lock on; in the record of calls meanwhile. */
+/* Wait until the previous PE has passed on the lock. The call is in the record meanwhile. */
 static chorus_status await_turn(const struct lock *l)
 {
     const struct ch_context *c = l->context;
@@ -121,7 +123,8 @@ static chorus_status await_turn(const struct lock *l)
     return ch_doing_end(c, index, await(l, WAITS, true, &place));
 }
 
-/* The place is set before the PE is in the queue, as the one behind it writes there, too. */
+/* The entry is initialised before the PE joins the queue, since the next PE stores to it,
+ * too. */
 static chorus_status set(const char *function, long *lock)
 {
     struct lock l;
@@ -145,7 +148,7 @@ static chorus_status test(const char *function, long *lock, bool *is_held_out)
     CH_TRY(open_lock(function, lock, &l));
     CH_TRY(amo(&l, CH_AMO_FETCH, l.tail, 0, 0, HOME, &last));
     *is_held_out = false;
-    if (last != 0) return CHORUS_OK; /* also by this PE, whose place is in use */
+    if (last != 0) return CHORUS_OK; /* possibly by this PE, whose entry is in use */
     CH_TRY(amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL));
     CH_TRY(l.context->link->quiet(l.context->transport, CH_CTX_DEFAULT));
     CH_TRY(amo(&l, CH_AMO_COMPARE_SWAP, l.tail, l.me + 1, 0, HOME, &last));
@@ -161,7 +164,7 @@ static chorus_status clear(const char *function, long *lock)
     CH_TRY(open_lock(function, lock, &l));
     CH_TRY(l.context->link->quiet(l.context->transport, CH_CTX_DEFAULT));
     CH_TRY(amo(&l, CH_AMO_COMPARE_SWAP, l.tail, 0, l.me + 1, HOME, &last));
-    if (last == l.me + 1) return CHORUS_OK; /* nobody waits */
+    if (last == l.me + 1) return CHORUS_OK; /* the queue is empty */
     CH_TRY(await(&l, PE_MASK << NEXT_AT, false, &place));
     return amo(&l, CH_AMO_AND, l.place, ~(uint32_t)WAITS, 0, ((place >> NEXT_AT) & PE_MASK) - 1,
                NULL);

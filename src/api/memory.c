@@ -10,10 +10,12 @@
 #include "api/doing.h"
 #include "api/guard.h"
 
-/* Objects of different calls share no cache line, so PEs that poll one do not slow another. */
+/* Objects of different calls share no cache line, so that polling one does not slow accesses to
+ * another. */
 #define ALIGN_DEFAULT ((size_t)CH_CACHE_LINE_BYTES)
 
-/* The new block is met for once all PEs have it, filled with zeros first if asked. */
+/* Fill the new block with zeros if requested, then synchronise, so that all PEs have the block
+ * on return. */
 static chorus_status make_block(struct ch_context *context, size_t align, size_t bytes,
                                 bool zeroed, void **ptr_out)
 {
@@ -40,7 +42,7 @@ static chorus_status allocate(const char *function, size_t align, size_t bytes, 
     return ch_error_in(function, ch_doing_end(context, index, status));
 }
 
-/* A full heap is told by the null pointer; what else went wrong, to the handler. */
+/* A full heap is reported by a null pointer, other failures to the handler. */
 static void *null_for(chorus_status status)
 {
     if (status != CHORUS_ERR_NOMEM) ch_report(status);
@@ -104,7 +106,7 @@ void *chorus_malloc_with_hints(size_t bytes, long hints)
     return status == CHORUS_OK ? ptr : null_for(status);
 }
 
-/* Meet first: a peer may still write to the block until it is here. */
+/* Synchronise first: a peer may still write to the block until it makes this call. */
 static chorus_status return_block(struct ch_context *context, const char *function, void *ptr)
 {
     chorus_status status;
@@ -112,7 +114,8 @@ static chorus_status return_block(struct ch_context *context, const char *functi
     CH_TRY(ch_context_meet(context));
     status = ch_guard_check(context, function, ptr);
     ch_guard_fill_freed(context, ptr);
-    CH_TRY(ch_heap_free(context->heap, ptr)); /* on all PEs, whatever the guard of this one */
+    CH_TRY(ch_heap_free(context->heap,
+                        ptr)); /* on all PEs, whether or not the guard of this PE is intact */
     return status;
 }
 

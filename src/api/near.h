@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* near.h: the short way of the calls that most programs make most often. */
+/* near.h: the fast path of the calls that programs make most often. */
 #ifndef CH_API_NEAR_H
 #define CH_API_NEAR_H
 
 #include "api/context.h"
 #include "chorus/ctx.h"
 
-/* Compilers leave a call, which costs a third of the whole, where many functions have one. */
+/* Forces inlining: compilers keep a function call where many functions make it, and the call
+ * costs a third of the whole. */
 #define CH_INLINE static inline __attribute__((always_inline))
 
 /*
- * The peer, if loads and stores to [symmetric, symmetric + bytes) of PE `pe` are all that the
- * call is: in the process's one PE, on the default context, with nothing to refuse or to look
- * at. Null for any other call: it goes the long way, which says what is wrong with it.
+ * The peer, if the call only consists of loads and stores to [symmetric, symmetric + bytes) of
+ * PE `pe`: in a process with one PE, on the default context, with valid arguments and without
+ * CHORUS_CHECK. Otherwise null; the caller then takes the slow path, which reports errors.
  */
 CH_INLINE const struct ch_near *ch_near_of(chorus_ctx_t ctx, const void *symmetric,
                                            size_t bytes, int pe)
@@ -27,7 +28,7 @@ CH_INLINE const struct ch_near *ch_near_of(chorus_ctx_t ctx, const void *symmetr
                                                                                    : NULL;
 }
 
-/* Both are false, and did nothing, for a call that is to go the long way. */
+/* Both return false, and have done nothing, if the call must take the slow path. */
 CH_INLINE bool ch_put_near(chorus_ctx_t ctx, void *dest, const void *source, size_t count,
                            size_t element_bytes, int pe)
 {
@@ -54,7 +55,7 @@ CH_INLINE bool ch_get_near(chorus_ctx_t ctx, void *dest, const void *source, siz
     return true;
 }
 
-/* What a function of the API is: `long_way` is one of rma.h. */
+/* The body of a function of the API: `long_way` is its slow path in rma.h. */
 #define CH_PUT(long_way, CTX, dest, source, count, element_bytes, pe)                    \
     do {                                                                                 \
         if (!ch_put_near((CTX), (dest), (source), (count), (element_bytes), (pe)))       \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pool.c: symmetric memory by the functions that PyTorch's allocators call. PyTorch frees
- * memory at times of its own, also on threads that make no calls, so freeing is only noted
- * here; whoever drains the notes gives the memory back, collectively.
+ * memory at unpredictable times, also on threads that make no calls. These functions therefore
+ * only note a freed block; a later collective call fetches the notes and frees the blocks.
  */
 #include "api/context.h"
 #include "chorus/chorusx.h"
@@ -32,7 +32,7 @@ static bool make_room(struct ch_pool *pool)
     return true;
 }
 
-/* Without memory for a note, the block stays allocated. */
+/* Without memory for a note, the block remains allocated. */
 static void note(struct ch_pool *pool, void *ptr, size_t bytes)
 {
     (void)pthread_mutex_lock(&pool->lock);
@@ -46,7 +46,7 @@ void *chorusx_pool_malloc(ptrdiff_t bytes, int device, void *stream)
     struct ch_context *context;
     void *ptr;
 
-    (void)device; /* the heap has one, which the tensors of the caller are on */
+    (void)device; /* the heap has a device, on which the caller's tensors are */
     (void)stream;
     if (bytes <= 0 || ch_context_require(__func__, &context) != CHORUS_OK) return NULL;
     ptr = chorus_malloc((size_t)bytes);

@@ -21,21 +21,23 @@ enum { LINE_BYTES = 1200, EXIT_FAILED = 1 };
 static chorusx_error_handler_t current_handler; /* null: the default */
 static int is_ending;                           /* a thread of this process is in end_job */
 
-/* Their waits end with ERR_ABORTED, and the launcher ends those that do not wait. It is told
- * first: what PEs do after ERR_ABORTED must not look like the reason. */
+/* The waits of the other PEs end with ERR_ABORTED, and the launcher ends the PEs that do not
+ * wait. The launcher is informed first, so that the exits that follow ERR_ABORTED are not taken
+ * for the cause. */
 static void end_peers(struct ch_context *context, int status)
 {
     struct ch_boot *boot = context->boot;
 
     if (boot->ops->abort_job != NULL) boot->ops->abort_job(boot, status);
-    if (boot->ops->guard != NULL) return; /* each PE's boot ends its waits, and knows why */
+    if (boot->ops->guard != NULL)
+        return; /* the boot of each PE ends its waits, and knows the reason */
     for (uint32_t pe = 0; pe < boot->n; pe++)
         if (pe != boot->me && ch_heap_is_mapped(context->heap, pe))
             ch_door_abort(ch_heap_door(context->heap, pe));
 }
 
-/* PEs that are threads fail together; the first of them ends the process, which takes the
- * others with it. Not is_first: another PE has failed, and ends the job with its status. */
+/* PEs that are threads fail together; the first of them ends the process and thereby the
+ * others. Not is_first: another PE has failed, and ends the job with its status. */
 static _Noreturn void end_job(int status, bool is_first)
 {
     struct ch_context *context = ch_context_get();
@@ -46,9 +48,8 @@ static _Noreturn void end_job(int status, bool is_first)
     exit(status);
 }
 
-/* A PE that was told to end adds nothing to what the failed one, in another process, or
- * chorusrun said. Where there is no chorusrun that sees all PEs, each says which one was lost.
- */
+/* A PE whose job is being ended prints nothing in addition to the message of the failed PE or
+ * of chorusrun. Without a chorusrun that sees all PEs, each PE prints which PE was lost. */
 static bool is_launched(void)
 {
     const struct ch_context *context = ch_context_get();
@@ -57,7 +58,7 @@ static bool is_launched(void)
            context->boot->ops->guard == NULL;
 }
 
-/* Do PEs that were told to end run in the process of the one that failed? */
+/* Does the process of the failed PE also contain PEs whose waits were ended? */
 static bool is_threads(void)
 {
     const struct ch_context *context = ch_context_get();
@@ -65,7 +66,8 @@ static bool is_threads(void)
     return context == NULL || context->boot->ops->abort_job == NULL;
 }
 
-/* Is the end of the job what this PE's own network found? Nobody may have noticed it before. */
+/* Did this PE's own network find the reason for the end of the job? Then no other PE may have
+ * found it. */
 static bool knows_why(void)
 {
     const struct ch_context *context = ch_context_get();
@@ -73,8 +75,8 @@ static bool knows_why(void)
     return context != NULL && *ch_patience_why(&context->patience) != '\0';
 }
 
-/* One that was told to end leaves it to the failed one to say why and to end the process or the
- * job, which this does not return from, then; but not for ever. */
+/* A PE whose waits were ended lets the failed PE print the reason and end the process or the
+ * job; this function then normally does not return. The wait is limited. */
 static void wait_for_failed(void)
 {
     const struct timespec patience = {.tv_nsec = 500000000};
@@ -94,7 +96,8 @@ static void say(const char *message)
         bytes = snprintf(line, sizeof(line), "chorus: PE %u: %s\n", context->boot->me, message);
     if (bytes < 0) return;
     if ((size_t)bytes >= sizeof(line)) bytes = (int)sizeof(line) - 1;
-    if (write(STDERR_FILENO, line, (size_t)bytes) < 0) return; /* nowhere left to complain */
+    if (write(STDERR_FILENO, line, (size_t)bytes) < 0)
+        return; /* there is no other stream for the message */
 }
 
 void ch_report_failure(chorus_status status)
@@ -121,7 +124,7 @@ chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handle
     return __atomic_exchange_n(&current_handler, handler, __ATOMIC_ACQ_REL);
 }
 
-/* The system keeps the low byte of a status; a failure must not become 0 by that. */
+/* The system keeps only the low byte of a status; this must not turn a failure into 0. */
 void chorus_global_exit(int status)
 {
     const int kept = status & 0xff;

@@ -24,7 +24,7 @@ static chorus_status get(const char *function, chorus_ctx_t ctx, void *dest, con
     return t.context->link->get(t.context->transport, t.ctx, dest, source, t.bytes, t.pe);
 }
 
-/* A transport whose put is as good has no other. */
+/* Transports whose put is equally good do not have this function. */
 static chorus_status put_nbi(const char *function, chorus_ctx_t ctx, void *dest,
                              const void *source, size_t count, size_t element_bytes, int pe)
 {
@@ -82,7 +82,7 @@ void ch_rma_get_nbi(const char *function, chorus_ctx_t ctx, void *dest, const vo
     }                                                                           \
     T P##NAME##_g(ARG const T *source, int pe)                                  \
     {                                                                           \
-        T value = {0}; /* what is left by a get that fails */                   \
+        T value = {0}; /* the result of a get that fails */                     \
         CH_GET(ch_rma_get, CTX, &value, source, 1, sizeof(T), pe);              \
         return value;                                                           \
     }                                                                           \

@@ -12,7 +12,7 @@
 #include "api/ctx.h"
 #include "chorus/chorus.h"
 
-/* A checked place on a peer. */
+/* A checked address on a peer. */
 struct ch_target {
     struct ch_context *context;
     size_t bytes; /* of all elements */
@@ -20,8 +20,8 @@ struct ch_target {
     uint32_t ctx; /* the transport's number of the context */
 };
 
-/* `pe` is a number in the context's team. `name` is the symmetric argument's; count 0 takes any
- * address. */
+/* `pe` is a number in the context's team. `name` is that of the symmetric argument; with count
+ * 0 any address is allowed. */
 CH_MUST_CHECK static inline chorus_status
 ch_target_check(const char *function, chorus_ctx_t ctx, const char *name, const void *symmetric,
                 size_t count, size_t element_bytes, int pe, struct ch_target *out)
@@ -32,20 +32,20 @@ ch_target_check(const char *function, chorus_ctx_t ctx, const char *name, const 
     return ch_check_symmetric(out->context, function, name, symmetric, out->bytes);
 }
 
-/* On return the source may be reused and, where the peer is mapped, the data is there. */
+/* On return the source may be reused and, if the peer is mapped, the data has arrived. */
 void ch_rma_put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                 size_t count, size_t element_bytes, int pe);
 void ch_rma_get(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                 size_t count, size_t element_bytes, int pe);
 
-/* Those that promise nothing before a quiet. */
+/* Nonblocking forms: complete only after a quiet. */
 void ch_rma_put_nbi(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                     size_t count, size_t element_bytes, int pe);
 void ch_rma_get_nbi(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                     size_t count, size_t element_bytes, int pe);
 
-/* Block i of source to element i * dst of dest, from i * sst: `count` blocks of `block`
- * elements. Strides are as long as a block, or longer. */
+/* Block i of source, which begins at element i * sst, is copied to element i * dst of dest:
+ * `count` blocks of `block` elements. Strides are at least as long as a block. */
 struct ch_strides {
     ptrdiff_t dst, sst;
     size_t block, count;
@@ -55,7 +55,7 @@ void ch_rma_iput(const char *function, chorus_ctx_t ctx, void *dest, const void 
 void ch_rma_iget(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                  struct ch_strides strides, size_t element_bytes, int pe);
 
-/* What a put_signal does once its data is on the way. */
+/* The signal of a put_signal, which follows the data. */
 struct ch_signal_update {
     uint64_t *address;
     uint64_t value;
@@ -66,7 +66,7 @@ void ch_rma_put_signal(const char *function, chorus_ctx_t ctx, void *dest, const
                        size_t count, size_t element_bytes, struct ch_signal_update update,
                        int pe);
 
-/* Forms of a function on the default context, without an argument, and on any, the first. */
+/* Two forms of a function: on the default context, and with a context as the first argument. */
 #define CH_CTX_ARG chorus_ctx_t ctx,
 
 #endif /* CH_RMA_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signal.c: puts with signals, and signals. wait.c has the waits for them. */
+/* signal.c: puts with signals, and signals. The waits for them are in wait.c. */
 #include "api/argument.h"
 #include "api/rma.h"
 #include "chorus/chorusx.h"
 
-/* The functions, not the generic names. */
+/* Declares the functions, without the generic names. */
 #undef chorus_signal_set
 #undef chorus_signal_add
 

@@ -29,7 +29,7 @@ static chorus_status learn(void *self, uint32_t pe, const char *there, size_t by
     return ch_network_learn(self, pe, there, bytes, key);
 }
 
-/* Peers of other hosts, for whom the heap's memory is attached as it grows. */
+/* Attach the heap's memory for peers of other hosts, also when the heap grows. */
 static chorus_status open_network(struct ch_context *context)
 {
     struct ch_heap_doorman doorman = {attach, detach, learn, NULL};
@@ -62,7 +62,7 @@ static chorus_status open_link(struct ch_context *context)
     return CHORUS_OK;
 }
 
-/* Everything else that needs no peer. */
+/* Create the parts that need no peer. */
 static chorus_status make_own(struct ch_context *context)
 {
     const struct ch_options *options = &context->options;
@@ -87,7 +87,7 @@ static chorus_status open_teams(struct ch_context *context)
                          &context->patience, is_on_gpu ? &terms : NULL, &context->teams);
 }
 
-/* Of all waits on doors, see base/door.h. */
+/* The parameters of all waits, see base/door.h. */
 static void warn_of_wait(void *arg, uint64_t waited_ns)
 {
     const struct ch_context *context = arg;
@@ -113,8 +113,8 @@ static void warn_of_exchange(void *arg, const char *missing, uint64_t waited_ns)
            deadline);
 }
 
-/* Select first: it needs nobody, and what it read is compared before memory is laid out. What
- * one PE could not make, all are told of. */
+/* Selection comes first: it needs no other PE, and the PEs compare the rules that they read
+ * before they lay out memory. If one PE fails, all PEs get its message. */
 static chorus_status open_segments_and_teams(struct ch_context *context)
 {
     const struct ch_options *options = &context->options;

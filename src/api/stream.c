@@ -29,13 +29,12 @@ chorus_status ch_stream_check(struct ch_context *context, const char *function,
 {
     if (stream == NULL)
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: stream is null; make one with chorusx_stream_create", function);
+                       "%s: stream is null; create one with chorusx_stream_create", function);
     if (*find(context, stream) == NULL)
-        return CH_FAIL(
-            CHORUS_ERR_ARG,
-            "%s: stream %p is not one of this PE's; it was destroyed, or never made by "
-            "chorusx_stream_create",
-            function, (const void *)stream);
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: stream %p is not a stream of this PE; it was destroyed, or was not "
+                       "created by chorusx_stream_create",
+                       function, (const void *)stream);
     return CHORUS_OK;
 }
 
@@ -78,8 +77,10 @@ int chorusx_stream_create(chorus_stream_t *stream_out)
 
     CH_TRY(ch_context_require(__func__, &context));
     if (stream_out == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: stream_out is null; expected where to put the stream", __func__);
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "%s: stream_out is null; expected the address of a variable for the stream",
+            __func__);
     entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a stream");
     status = make_stream(context, &entry->stream);

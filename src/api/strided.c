@@ -22,7 +22,7 @@ static chorus_status check_strides(const char *function, const struct ch_strides
     return check_stride(function, "sst", s->sst, s->block);
 }
 
-/* Elements from the first to the last that a stride reaches; SIZE_MAX when too many to tell. */
+/* Elements from the first to the last one of a strided vector; SIZE_MAX on overflow. */
 static size_t span(const struct ch_strides *s, ptrdiff_t stride)
 {
     size_t elements;

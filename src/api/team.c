@@ -17,7 +17,8 @@ static chorus_status find(const char *function, chorus_team_t handle,
     return ch_error_in(function, ch_team_get((*context_out)->teams, handle, team_out));
 }
 
-/* ch_team_create, in the record and checked; PEs compare how many PEs the team shall have. */
+/* ch_team_create with an entry in the record and checks; the PEs compare the number of PEs of
+ * the new team. */
 static chorus_status create(struct ch_context *context, const char *function,
                             chorus_team_t parent, const uint32_t pes[], uint32_t n,
                             int num_contexts, chorus_team_t *new_team)
@@ -108,7 +109,7 @@ int chorus_team_translate_pe(chorus_team_t src_team, int src_pe, chorus_team_t d
     return ch_team_find(to, from->members[src_pe].world);
 }
 
-/* A list of PEs in the making; freed by its maker. */
+/* A list of PEs under construction; the function that creates it frees it. */
 static chorus_status list_alloc(const char *function, uint32_t n, uint32_t **pes_out)
 {
     *pes_out = malloc(n * sizeof(**pes_out));
@@ -129,10 +130,10 @@ static chorus_status check_triplet(const char *function, int start, int stride, 
         return CH_FAIL(CHORUS_ERR_ARG, "%s: start is %d; expected 0 to %u, the parent's PEs",
                        function, start, n - 1);
     if (stride == 0 && count > 1)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: stride is 0 for %d PEs; expected another, so that no "
-                       "PE is listed twice",
-                       function, count);
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "%s: stride is 0 for %d PEs; expected another value, so that no PE is listed twice",
+            function, count);
     if (last < 0 || last >= (long long)n)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: start %d, stride %d and count %d end at PE %lld; expected 0 to %u, "
@@ -194,8 +195,8 @@ static chorus_status create_line(struct ch_context *context, const char *functio
     return create(context, function, parent, pes, count, num_contexts, new_team);
 }
 
-/* A team for each line, of which this PE is in one. All lines or none: when a line cannot be
- * made, members of earlier ones give theirs back. */
+/* Create a team for each line; this PE is in one of them. If the team of a line cannot be
+ * created, the members of earlier lines destroy theirs. */
 static chorus_status split_axis(struct ch_context *context, const char *function,
                                 chorus_team_t parent, const struct axis *axis, uint32_t n,
                                 int num_contexts, chorus_team_t *new_team)
@@ -249,7 +250,7 @@ void chorus_team_destroy(chorus_team_t team)
     ch_report(destroy(__func__, team));
 }
 
-/* The list as numbers without a sign: what was negative is past the parent's end. */
+/* The list as unsigned numbers: negative numbers become larger than any PE of the parent. */
 static chorus_status read_list(const char *function, chorus_team_t parent, const int pes[],
                                int n, struct ch_context **context_out, uint32_t **list_out)
 {

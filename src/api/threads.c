@@ -33,7 +33,7 @@ static chorus_status live(struct pe_thread *pe)
     pe->pe_main(pe->arg);
     if (ch_context_phase() != CH_PHASE_RUNNING) return CHORUS_OK;
     status = ch_finish("chorus_finalize");
-    if (status != CHORUS_OK) ch_context_close(context); /* nobody is left to try again */
+    if (status != CHORUS_OK) ch_context_close(context); /* no PE is left that could try again */
     return status;
 }
 
@@ -48,7 +48,8 @@ static void *thread_main(void *self)
     return NULL;
 }
 
-/* How many of n threads run. PEs without a thread leave the job, so that the others give up. */
+/* The number of the n threads that run. PEs without a thread leave the job, so that the other
+ * PEs fail at once. */
 static int launch(struct pe_thread *pes, struct ch_boot **boots, int n)
 {
     int started = 0;
@@ -61,7 +62,7 @@ static int launch(struct pe_thread *pes, struct ch_boot **boots, int n)
     return started;
 }
 
-/* The failure that others followed from, if there is any. */
+/* The failure that caused the others, if there is one. */
 static chorus_status verdict(const struct pe_thread *pes, int n)
 {
     const struct pe_thread *worst = NULL;
@@ -87,7 +88,9 @@ static chorus_status run(struct pe_thread *pes, struct ch_boot **boots, int n,
     for (int pe = 0; pe < started; pe++)
         (void)pthread_join(pes[pe].thread, NULL);
     if (started < n)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "the system gave %d threads of the %d PEs asked for",
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "only %d threads could be created for %d PEs; raise the limit of "
+                       "processes (ulimit -u)",
                        started, n);
     return verdict(pes, n);
 }

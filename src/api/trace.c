@@ -7,13 +7,13 @@
 
 #include <stdio.h>
 
-/* What the program set, see chorusx_set_tracer. */
+/* The tracer of the program, see chorusx_set_tracer. */
 static struct {
     chorusx_tracer_t tracer;
     void *arg;
 } program;
 
-/* PEs that are threads set it alike. */
+/* PEs that are threads set this to the same value. */
 static int is_for_nvtx;
 int ch_is_traced;
 
@@ -22,7 +22,7 @@ static bool asks_nvtx(void)
     return __atomic_load_n(&is_for_nvtx, __ATOMIC_RELAXED) != 0;
 }
 
-/* The call as rules see it, and their plan. A call that is refused has none. */
+/* The call as rules see it, and its plan. A call that is refused has no plan. */
 static bool describe(const struct ch_args *args, chorusx_plan *plan_out, size_t *bytes_out)
 {
     const chorusx_call *const call = args->call;

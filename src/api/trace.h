@@ -8,14 +8,14 @@
 
 #include "api/coll.h"
 
-/* Does a tracer of the program want to know, or CHORUS_NVTX? */
+/* Is there a tracer of the program, or CHORUS_NVTX? */
 extern int ch_is_traced;
 
-/* ch_collective, between an event of its begin and one of its end. */
+/* ch_collective between a begin event and an end event. */
 CH_MUST_CHECK chorus_status ch_trace_collective(const struct ch_args *args);
 
-/* With CHORUS_NVTX: from now on, ranges for NVTX. A build without CUDA logs that it has none.
- */
+/* With CHORUS_NVTX: make ranges for NVTX from now on. A build without CUDA logs that it
+ * cannot. */
 void ch_trace_nvtx(bool is_wanted);
 
 static inline chorus_status ch_make_collective(const struct ch_args *args)

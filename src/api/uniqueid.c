@@ -15,15 +15,16 @@ chorus_status ch_uniqueid_args_check(const char *function, int rank, int n_ranks
                        n_ranks - 1);
     if (ch_uniqueid_check(id->bytes, sizeof(id->bytes))) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG,
-                   "%s: the bytes of id are not what chorusx_get_uniqueid of this version "
-                   "makes; give every process those of the one that called it",
+                   "%s: id was not made by chorusx_get_uniqueid of this version; pass to every "
+                   "process the id that one process got from it",
                    function);
 }
 
 int chorusx_get_uniqueid(chorusx_uniqueid_t *id)
 {
     if (id == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: id is null; pass one to fill in", __func__);
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: id is null; expected the address of an id",
+                       __func__);
     return ch_uniqueid_make(id->bytes, sizeof(id->bytes));
 }
 
@@ -31,7 +32,7 @@ int chorusx_set_attr_uniqueid_args(int rank, int n_ranks, const chorusx_uniqueid
                                    chorusx_init_attr_t *attr)
 {
     if (id == NULL || attr == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is null; pass one", __func__,
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is null; expected an address", __func__,
                        id == NULL ? "id" : "attr");
     CH_TRY(ch_uniqueid_args_check(__func__, rank, n_ranks, id));
     attr->rank = rank;

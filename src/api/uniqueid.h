@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-/* ERR_ARG, in the name of `function`, for what no job has. */
+/* ERR_ARG, in the name of `function`, for numbers that no job can have. */
 CH_MUST_CHECK chorus_status ch_uniqueid_args_check(const char *function, int rank, int n_ranks,
                                                    const chorusx_uniqueid_t *id);
 

@@ -30,7 +30,7 @@ static size_t test_found(struct ch_query q, ch_scan_fn scan, size_t nothing)
     return q.found;
 }
 
-/* The members that depend on the call; the rest is 0. */
+/* The members of the query that depend on the call; the others are 0. */
 #define QUERY(KIND, IVARS, COUNT, STATUS, CMP, VALUES, STEP, INDICES)                         \
     (struct ch_query)                                                                         \
     {                                                                                         \
@@ -52,8 +52,8 @@ static size_t test_found(struct ch_query q, ch_scan_fn scan, size_t nothing)
     }
 CHORUS_WAIT_TYPES(DEFINE_ONE)
 
-/* The set families, once with a value for all (nothing after the name) and once with a value
- * for each (_vector). */
+/* The families for sets of words: with one value for all (no suffix), and with a value for each
+ * (_vector). */
 #define DEFINE_SETS(NAME, T, kind, SUFFIX, VALUE, VALUES, STEP)                               \
     void chorus_##NAME##_wait_until_all##SUFFIX(T *ivars, size_t nelems, const int *status,   \
                                                 int cmp, VALUE)                               \

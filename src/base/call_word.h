@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_word.h: the word that says what a call is, in records and for CHORUS_CHECK; kernels make
- * it too. */
+/* call_word.h: the word that describes a call, in records and for CHORUS_CHECK; kernels also
+ * compute it. */
 #ifndef CH_CALL_WORD_H
 #define CH_CALL_WORD_H
 

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 4096 }; /* and the widths in formats */
+enum { LINE_BYTES = 4096 }; /* and the widths in the formats below */
 
-/* Is `word` one of those that commas separate? */
+/* Is `word` an element of this comma-separated list? */
 static bool has_word(const char *list, const char *word)
 {
     const size_t bytes = strlen(word);
@@ -30,8 +30,8 @@ static FILE *open_at(const char *root, const char *path)
     return fopen(name, "re");
 }
 
-/* The path of this process's group, as the system names it. Where the controller is one of
- * version 1's, it is not in version 2's hierarchy. */
+/* The path of this process's group, as the system names it. A controller of version 1 is not in
+ * the hierarchy of version 2. */
 static bool find_path(const char *root, const char *controller, char path_out[LINE_BYTES],
                       bool *is_v1_out)
 {
@@ -84,7 +84,8 @@ static bool find_mount(const char *root, const char *controller, bool is_v1, str
     return is_found;
 }
 
-/* In a container, what is mounted may be the container's own group, or one in the middle. */
+/* In a container, the mounted folder may be the container's own group, or one of its
+ * ancestors. */
 bool ch_cgroup_find(const char *root, const char *controller, struct ch_cgroup *out)
 {
     char path[LINE_BYTES];
@@ -129,7 +130,8 @@ static bool number_behind(const char *key, const char *line, uint64_t *out)
     const char *at = line + bytes;
 
     if (strncmp(line, key, bytes) != 0) return false;
-    if (bytes != 0 && strspn(at, ": ") == 0) return false; /* a longer key */
+    if (bytes != 0 && strspn(at, ": ") == 0)
+        return false; /* this key is only a prefix of a longer one */
     at += strspn(at, ": ");
     if (*at < '0' || *at > '9') return false;
     return sscanf(at, "%" SCNu64, out) == 1;

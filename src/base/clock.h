@@ -18,7 +18,7 @@ static inline uint64_t ch_clock_ns(void)
     return (uint64_t)t.tv_sec * CH_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Of an unknown, constant rate; alike for all processes of a host. */
+/* Ticks of an unknown, constant rate, which is the same for all processes of a host. */
 static inline uint64_t ch_clock_ticks(void)
 {
 #if defined(__x86_64__)

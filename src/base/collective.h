@@ -32,7 +32,7 @@ static inline bool ch_coll_has_root(chorus_coll coll)
     return CH_COLLS_ROOTED >> coll & 1;
 }
 
-/* May each PE have another count? Then rules see none. */
+/* May the PEs have different counts? Rules then get no number of bytes. */
 static inline bool ch_coll_is_uneven(chorus_coll coll)
 {
     return CH_COLLS_UNEVEN >> coll & 1;

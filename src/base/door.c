@@ -11,49 +11,50 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Polls before the first yield. On a core of its own, a PE's wait usually ends within them;
- * where PEs share cores, the peer cannot run before this PE yields. */
+/* Polls before the first yield. If a PE has its own core, its wait usually ends within these
+ * polls; if PEs share cores, the peer cannot run before this PE yields. */
 enum { SPINS_OWN = 256, SPINS_SHARED = 20 };
 
-/* The same on a shared core where each poll looks at sockets: a poll takes as long as ten of
- * memory alone. On two cores, with two hosts of two PEs, a barrier takes 18 us with 2 and 38 us
- * with 20. */
+/* The same on a shared core if each poll also checks sockets: such a poll takes as long as ten
+ * polls of memory. With two hosts of two PEs on two cores, a barrier takes 18 us with 2 polls
+ * and 38 us with 20. */
 enum { SPINS_NETWORK = 2 };
 
-/* Polls, while messages arrive, from one look at the clock to the next. */
+/* Polls between two readings of the clock while messages arrive. */
 enum { POLLS_PER_LOOK = 64 };
 
 /*
- * Polls from one yield to the next. A PE that has a core may still find another task there: two
- * PEs that the system put on one core while it started them, a daemon, another job. So it
- * yields every 5 to 10 us, which costs a twentieth of that; without, such a task waits for the
- * end of the PE's time slice, some milliseconds, and all PEs with it.
+ * Polls between two yields. Another task may run on the core of a PE that has its own core: two
+ * PEs that the system placed on one core while it started them, a daemon, or another job. The
+ * PE therefore yields every 5 to 10 us, which costs 5 percent of that time. Without these
+ * yields, such a task waits for the end of the PE's time slice, some milliseconds, and all PEs
+ * wait with it.
  */
 enum { GAP_OWN = 256, GAP_SHARED = 1 };
 
-/* Polls before sleeping. Who sleeps is woken 50 us late, and wakes others late in turn, so on
- * cores of their own PEs sleep only after about 100 ms. Where cores are shared: about a
- * millisecond; a sleeper that is woken may find its core taken and move, which costs more than
- * the turns it gave away. */
+/* Polls before sleeping. A PE that sleeps is woken 50 us late and delays other PEs, so on its
+ * own core a PE sleeps only after about 100 ms. On shared cores it sleeps after about a
+ * millisecond: a PE that is woken may find its core in use and move to another, which costs
+ * more than the time slices that it yielded. */
 enum { POLLS_OWN = 10000 * GAP_OWN, POLLS_SHARED = SPINS_SHARED + 2000 };
 
-/* A sleeper that was rung for may find another program computing on its core: the system lets a
- * task that wakes run at once, but one that yields has to wait for the other's time slice. So
- * after two slow yields in a row on an own core, waits sleep early for a while. After one they
- * do not: a hypervisor may have taken the core away. */
+/* When a sleeping PE is woken, another program may be computing on its core. The system runs a
+ * task that wakes at once, but a task that yields has to wait for the other's time slice. After
+ * two slow yields in a row on its own core, the PE therefore sleeps early for a while. One slow
+ * yield is not enough: a hypervisor may have suspended the core. */
 #define SLOW_YIELD_NS (CH_NS_PER_MS / 2)
 #define CROWDED_NS (100 * CH_NS_PER_MS)
 enum { SLOW_YIELDS = 2 };
 
-/* Of the polls before sleeping, those of one who was woken and finds nothing: about 1 ms on own
- * cores. */
+/* Of the polls before sleeping, those of a PE that was woken and finds its condition not met:
+ * about 1 ms on own cores. */
 enum { WOKEN_PART = 100 };
 
-/* Polls, with a pause between them, of one who is about to sleep: a few us, in which every
- * store that was made before the sleeper could be seen arrives. */
+/* Polls, with a pause between them, of a PE that has announced its sleep: a few us, in which
+ * every store arrives that was made before the announcement became visible. */
 enum { DROWSY_POLLS = 64 };
 
-/* The longest sleep: bounds how late an abort is seen. */
+/* The longest sleep, which limits the time until an abort is noticed. */
 #define SLEEP_NS CH_NS_PER_MS
 
 void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, uint32_t cores,
@@ -90,8 +91,8 @@ static void pause_cpu(void)
 #endif
 }
 
-/* Announce the sleep, poll for a while, then sleep until it is woken. More stores may follow
- * the one that woke it, so it polls for a while again. */
+/* Announce the sleep, poll for a while, then sleep until woken. More stores may follow the one
+ * that woke this PE, so it polls again for a while. */
 static void sleep_step(const struct ch_patience *p, struct ch_wait *w)
 {
     const struct timespec most = {0, SLEEP_NS};
@@ -114,7 +115,7 @@ static void sleep_step(const struct ch_patience *p, struct ch_wait *w)
     w->wakes = wakes;
 }
 
-/* Whoever else is to run on this core does. On an own core, note whether that took long. */
+/* Let other tasks of this core run. On an own core, note whether that took long. */
 static void yield_core(const struct ch_patience *p, uint64_t now)
 {
     struct ch_door *door = p->door;
@@ -137,7 +138,7 @@ static int is_time_to_sleep(const struct ch_patience *p, const struct ch_wait *w
            now < __atomic_load_n(&p->door->crowded_until_ns, __ATOMIC_RELAXED);
 }
 
-/* Once in a wait. */
+/* Once per wait. */
 static void warn_once(const struct ch_patience *p, struct ch_wait *w, uint64_t waited_ns)
 {
     if (p->warn_ns == 0 || w->warned != 0 || waited_ns < p->warn_ns) return;
@@ -150,8 +151,8 @@ static int is_refused(const struct ch_patience *p)
     return p->refused != NULL && __atomic_load_n(p->refused, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* What has just arrived may be what the wait is for, so the core is kept for another poll. A PE
- * to which messages never cease to come still looks at its clock now and then. */
+/* A message that has just arrived may end the wait, so the PE keeps the core for another poll.
+ * A PE to which messages arrive without end still reads its clock from time to time. */
 static int may_be_over(const struct ch_wait *w, bool has_moved)
 {
     return has_moved && w->polls % POLLS_PER_LOOK != 0;
@@ -180,7 +181,7 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
     if (is_time_to_sleep(p, w, now)) {
         sleep_step(p, w);
     } else {
-        ch_wait_end(p, w); /* who is awake needs no waking, which costs the peers a call each */
+        ch_wait_end(p, w); /* PEs that are awake need no system call to wake them */
         w->polls++;
         yield_core(p, now);
     }

@@ -10,9 +10,10 @@
  * polls for the last time before it sleeps. The peer therefore continues to poll for longer
  * than a store takes, and a sleep ends after a millisecond in any case.
  *
- * A put or an atomic of the program may be what a PE waits for in a wait on its own memory, but
- * not in a collective, which waits only for the library's words. To wake a PE that goes to
- * sleep again costs a system call, a fifth of a put of 64 KiB, so puts look at the listeners.
+ * A put or an atomic operation of the program can end a wait on the PE's own memory, but not a
+ * collective, which waits only for the library's words. To wake a PE that then sleeps again
+ * costs a system call, a fifth of a put of 64 KiB, so a put wakes a PE only if `listeners` is
+ * not 0.
  */
 #ifndef CH_DOOR_H
 #define CH_DOOR_H
@@ -24,57 +25,58 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CH_CACHE_LINE_BYTES 64u /* a cache line of the hosts we know */
+#define CH_CACHE_LINE_BYTES 64u /* the size of a cache line on all supported hosts */
 
 struct ch_door {
-    uint32_t wakes;            /* futex word: grows with each waking */
-    uint32_t sleepers;         /* threads asleep, or about to be */
+    uint32_t wakes;            /* futex word: incremented at each wake-up */
+    uint32_t sleepers;         /* threads that sleep, or are about to sleep */
     uint32_t listeners;        /* those of them that wait for memory of the program */
-    uint32_t aborted;          /* not 0: the job is ending; set by anyone, never cleared */
-    uint64_t crowded_until_ns; /* until then another program is taken to want the PE's core;
-                                  only the PE itself uses this and the next */
-    uint32_t slow_yields;      /* in a row */
+    uint32_t aborted;          /* not 0: the job is ending; any PE may set it; never cleared */
+    uint64_t crowded_until_ns; /* until this time, another program is assumed to need the PE's
+                                  core; only the PE itself uses this and the next field */
+    uint32_t slow_yields;      /* number of slow yields in a row */
     uint32_t rest[CH_CACHE_LINE_BYTES / 4 - 7];
 };
 
-/* A network of this PE, for whoever waits: what a wait is for arrives while someone makes
- * progress. */
+/* A network of this PE, as waits see it: messages arrive only while a thread makes progress. */
 struct ch_progress {
-    /* Without waiting. CHORUS_OK, or ERR_ABORTED once the network or the job has failed. Sets
-     * *moved_out if anything came or went. */
+    /* Make progress without waiting. CHORUS_OK, or ERR_ABORTED once the network or the job has
+     * failed. Sets *moved_out if a message was sent or received. */
     chorus_status (*make)(struct ch_progress *self, bool *moved_out);
-    /* The caller is about to sleep: someone else is to make progress meanwhile. */
+    /* The caller is about to sleep: another thread must make progress in the meantime. */
     void (*leave)(struct ch_progress *self);
-    const char *why; /* it has failed; null while it has not; atomic */
+    const char *why; /* its reason once it has failed, else null; atomic */
 };
 
-/* How a PE waits. Made at start from PEs and cores of the node; read-only afterwards. */
+/* The parameters of a PE's waits. They depend on the numbers of PEs and cores of the host, and
+ * are read-only after the start. */
 struct ch_patience {
     struct ch_door *door;         /* this PE's own */
-    struct ch_progress *progress; /* null: nothing arrives by a network */
-    struct ch_record *record;     /* this PE's own: of calls that wait until a yield it gets the
-                                     time; may be null */
-    const char *const *over; /* why the job is over; null while it is not; atomic. Or null */
-    uint32_t spins;          /* polls with a pause between them, before the first yield */
-    uint32_t gap;            /* then, every so many polls, one is followed by a yield; 2^i */
-    uint32_t polls;          /* of both kinds, before sleeping */
-    uint64_t timeout_ns;     /* 0: for ever */
-    uint64_t warn_ns;        /* a wait that lasts so long is reported once; 0: none is */
+    struct ch_progress *progress; /* null: no network */
+    struct ch_record *record; /* this PE's own: calls that wait until a yield get their time in
+                                 it; may be null */
+    const char *const
+        *over;      /* the reason once the job is over, else null; atomic. May itself be null */
+    uint32_t spins; /* polls with a pause between them, before the first yield */
+    uint32_t gap;   /* then, one of 2^i polls is followed by a yield */
+    uint32_t polls; /* polls of both kinds before sleeping */
+    uint64_t timeout_ns; /* 0: wait without limit */
+    uint64_t warn_ns;    /* a longer wait is reported once; 0: waits are not reported */
     void (*warn)(void *arg, uint64_t waited_ns);
     void *warn_arg;
-    const uint64_t *refused; /* not 0: what this PE waits for is refused, see team/check.h; may
-                                be null */
+    const uint64_t *refused; /* not 0: the call that this PE waits in is refused, see
+                                team/check.h; may be null */
 };
 
-/* pes and cores of this node. */
+/* pes and cores: those of this host. */
 void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, uint32_t cores,
                       uint64_t timeout_ns);
 
-/* What the PE waits for may arrive by a network from now on; `progress` is borrowed. */
+/* From now on, a wait of the PE may depend on a network; `progress` is borrowed. */
 void ch_patience_add(struct ch_patience *p, struct ch_progress *progress);
 
-/* Why the job is over, or the network of this PE has failed; "" while it has not, or if nobody
- * knows. */
+/* Why the job is over, or the network of this PE has failed; "" if neither, or if the reason is
+ * not known. */
 static inline const char *ch_patience_why(const struct ch_patience *p)
 {
     const char *why = NULL;
@@ -86,34 +88,36 @@ static inline const char *ch_patience_why(const struct ch_patience *p)
 
 /* A wait in progress. */
 struct ch_wait {
-    uint64_t start_ns; /* of its first yield; 0 before */
-    uint32_t polls;    /* that failed; fewer again after it was woken */
-    uint32_t wakes;    /* as read before the last poll */
-    uint32_t drowsy;   /* polls since it is counted in the door's sleepers; 0: it is not */
-    uint32_t warned;   /* not 0: warn was called */
-    bool is_listening; /* set by who waits for memory of the program */
+    uint64_t start_ns; /* time of its first yield; 0 before */
+    uint32_t polls;    /* failed polls; reset to a smaller number after a wake-up */
+    uint32_t wakes;    /* the doorbell's value before the last poll */
+    uint32_t drowsy;   /* polls since this wait is counted in the doorbell's sleepers; 0: it is
+                          not counted */
+    uint32_t warned;   /* not 0: the wait was reported */
+    bool is_listening; /* set by waits for memory of the program */
 };
 
 /*
- * After a failed poll: pass time, a little or a lot, then CHORUS_OK to poll again;
- * CHORUS_ERR_TIMEOUT, CHORUS_ERR_ABORTED or, if refused, CHORUS_ERR_ARG to give up (no message
- * set). Call ch_wait_end after the last poll in any case.
+ * After a failed poll: pass time, from a pause to a sleep, then return CHORUS_OK to poll again,
+ * or give up with CHORUS_ERR_TIMEOUT, CHORUS_ERR_ABORTED or, if the call is refused,
+ * CHORUS_ERR_ARG (no message is set). Call ch_wait_end after the last poll in any case.
  */
 chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w);
 void ch_wait_end(const struct ch_patience *p, struct ch_wait *w);
 
-/* Wake everyone who sleeps at the door. */
+/* Wake all threads that sleep on the doorbell. */
 void ch_door_wake(struct ch_door *door);
 
-/* After stores for the program to memory of the door's PE: wake it if it may wait for them. The
- * fence is the compiler's. */
+/* After stores for the program to memory of the doorbell's PE: wake it if it may wait for them.
+ * The fence only stops the compiler from moving stores. */
 static inline void ch_door_tell(struct ch_door *door)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__atomic_load_n(&door->listeners, __ATOMIC_RELAXED) != 0) ch_door_wake(door);
 }
 
-/* Mark the door's PE as ending and wake it: its waits return CHORUS_ERR_ABORTED. */
+/* Mark the job of the doorbell's PE as ending and wake it: its waits return
+ * CHORUS_ERR_ABORTED. */
 void ch_door_abort(struct ch_door *door);
 
 #endif /* CH_DOOR_H */

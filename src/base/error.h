@@ -10,8 +10,8 @@
 
 #define CH_MUST_CHECK __attribute__((warn_unused_result))
 
-/* A function that is called where something is wrong, or seldom: compilers keep it, and what is
- * saved for it, out of the way of its callers. */
+/* A function that is called on failures, or seldom: compilers keep it, and the registers that
+ * it saves, out of the fast path of its callers. */
 #define CH_COLD __attribute__((noinline, cold))
 
 /*
@@ -21,10 +21,10 @@
 void ch_error_set(chorus_status code, const char *file, int line, const char *format, ...)
     __attribute__((cold, format(printf, 4, 5)));
 
-/* The code again, where the compiler can see that it is not CHORUS_OK. */
+/* Returns the same code, in a form by which the compiler knows that it is not CHORUS_OK. */
 #define CH_FAIL(code, ...) (ch_error_set((code), __FILE__, __LINE__, __VA_ARGS__), (code))
 
-/* Pass a callee's failure up: as it is, or by way of a cleanup label. */
+/* Return a callee's failure: directly, or through a cleanup label. */
 #define CH_TRY(call)                                    \
     do {                                                \
         const chorus_status try_status = (call);        \
@@ -37,11 +37,11 @@ void ch_error_set(chorus_status code, const char *file, int line, const char *fo
         if ((status) != CHORUS_OK) goto label; \
     } while (0)
 
-/* A failure of a callee that does not know which public call it serves: the message gets
- * "function: " before it, unless it begins so. The status again. */
+/* A failure of a callee that does not know the name of the public call: puts "function: "
+ * before the message, unless it is there already. Returns the same status. */
 void ch_error_prefix(const char *function) __attribute__((cold));
 
-/* More at the end of the message. */
+/* Append to the message. */
 void ch_error_add(const char *text) __attribute__((cold));
 
 static inline chorus_status ch_error_in(const char *function, chorus_status status)
@@ -53,7 +53,7 @@ static inline chorus_status ch_error_in(const char *function, chorus_status stat
 /* This thread's last message, or "" when nothing failed. Valid until the next failure here. */
 const char *ch_error_message(void);
 
-/* What failed was only tried: this thread has no message any more. */
+/* The failure was expected: clear this thread's message. */
 void ch_error_forget(void);
 
 /* The fixed text of a code; "unknown status" for any other number. */

@@ -21,7 +21,8 @@
 #define CH_BATCH_OF_MACHINE "coll/host/batch_cpu.h"
 #endif
 
-/* A GPU's switches may multicast: a machine of its own, for a few kernels (kernels_nvls.cu). */
+/* GPUs whose switches can multicast are a separate backend for a few kernels
+ * (kernels_nvls.cu). */
 #if defined(CH_NVLS)
 #define CH_MULTICAST_OF_MACHINE "coll/cuda/multimem_cuda.h"
 #else

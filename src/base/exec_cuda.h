@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_cuda.h: the backend for GPUs, whose lanes are the threads of a block. exec_host.h
- * states the contract of each primitive.
+ * exec_cuda.h: the backend for GPUs, whose lanes are the threads of a block. exec_host.h states
+ * the contract of each primitive.
  *
- * When a kernel begins (after ch_kernel_order), it sees everything that was written before it
- * in stream order, on this GPU and by it on others; its own stores are visible in the same way
- * when it ends. So only what a call itself wrote needs a release. Lanes are a block, or inside
- * kernels also a warp or one thread; if a block is no larger than a warp, barriers are those
- * of the warp. Packets and the parts of a line are single accesses of 16 bytes.
+ * When a kernel begins (after ch_kernel_order), all writes that precede it in stream order are
+ * visible to it, on this GPU and on others; when it ends, its own stores are visible to later
+ * work in the same way. Only the stores of the call itself therefore need a release. Lanes are
+ * a block, or inside kernels also a warp or one thread; if a block is no larger than a warp,
+ * barriers are those of the warp. Packets and the parts of a line are single accesses of 16
+ * bytes.
  */
 #ifndef CH_EXEC_CUDA_H
 #define CH_EXEC_CUDA_H
@@ -17,9 +18,9 @@
 
 #include <string.h>
 
-/* Inlined, so that what is a constant at a call folds its branches. nvcc -G folds nothing:
- * there functions stay functions, or each call would hold every algorithm, type and operator.
- */
+/* Forced inlining lets the compiler remove branches that depend on constants of the call. nvcc
+ * -G does not optimise: there, functions are not inlined, since each call would otherwise
+ * contain every algorithm, type and operator. */
 #ifdef __CUDACC_DEBUG__
 #define CH_FN static __device__ __noinline__ __attribute__((unused))
 #else
@@ -36,13 +37,14 @@
 #define CH_INSIDE_KERNELS 0
 #endif
 
-/* Not a primitive: a kernel may be launched while the one before it in the stream is still
- * running. Here it waits for that one's end, and then, if it may, lets the next be launched: so
- * at most one kernel of a stream waits on the GPU, and what it costs to launch it has passed by
- * then. The wait stands first, and always. Were the next launched before it, both would wait
- * there, and a chain of calls would fill the GPU. Were it left out in a kernel, the next one,
- * which waits for that kernel alone, could begin before the end of what came before both. GPUs
- * before compute capability 9.0 lack the instructions; there the host launches no kernel early
+/* Not a primitive. A kernel may be launched while the previous kernel of its stream is still
+ * running. This function waits for the end of the previous kernel and then, if it may, allows
+ * the launch of the next one. At most one kernel of a stream therefore waits on the GPU, and
+ * the latency of its launch has passed when it may run. The wait comes first, and is never
+ * omitted. If the next kernel were launched before the wait, both would wait, and a chain of
+ * calls would fill the GPU. If a kernel omitted the wait, the next one, which waits only for
+ * that kernel, could begin before the kernel before both has ended. GPUs before compute
+ * capability 9.0 lack the instructions; for them the host launches no kernel early
  * (ch_device_orders_kernels). */
 CH_FN void ch_kernel_order(uint32_t lets_next)
 {
@@ -54,25 +56,27 @@ CH_FN void ch_kernel_order(uint32_t lets_next)
 #endif
 }
 
-#define CH_CACHE_LINE_BYTES 64u /* apart, so that two PEs' words share no sector */
+#define CH_CACHE_LINE_BYTES                                          \
+    64u /* separate, so that words of two PEs share no memory sector \
+         */
 
-/* Lanes that stay together when they are shared out: lines are moved by whole warps. */
+/* Granularity in lanes when lanes are divided into groups: whole warps move lines. */
 #define CH_LANES_UNIT 32u
 
-struct ch_door; /* a host's; GPUs poll */
+struct ch_door; /* the doorbell of a host; GPUs poll */
 
-/* How a kernel waits: for as long as the host lets it. */
+/* The limits of a kernel's waits, which the host sets. */
 struct ch_patience {
-    const uint32_t *aborted; /* in the host's memory: not 0 when the job is ending */
-    uint64_t timeout_ns;     /* 0: for ever */
+    const uint32_t *aborted; /* in host memory: not 0 when the job is ending */
+    uint64_t timeout_ns;     /* 0: wait without limit */
 };
 
 struct ch_wait {
     uint64_t start_ns;
-    uint32_t polls, unused, none; /* as many fields as the host's */
+    uint32_t polls, unused, none; /* makes the number of fields equal to that on the host */
 };
 
-/* Polls between looks at the host's memory, which take about a microsecond. */
+/* Polls between two reads of host memory, each of which takes about a microsecond. */
 #define CH_POLLS_QUIET 4096u
 
 CH_FN uint64_t ch_clock_ns(void)
@@ -101,7 +105,7 @@ CH_FN void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
     (void)p, (void)w;
 }
 
-/* Peers of a GPU are mapped, all of them; no call comes here. */
+/* All peers of a GPU are mapped, so this is never called. */
 struct ch_route;
 
 #define CH_LENT_BYTES 1024u
@@ -137,7 +141,7 @@ CH_FN int ch_route_received(struct ch_route *route)
 
 CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
 {
-    (void)mine, (void)theirs; /* nobody sleeps */
+    (void)mine, (void)theirs; /* no PE sleeps */
 }
 
 #define CH_WARP_LANES 32u
@@ -152,7 +156,7 @@ CH_FN uint32_t ch_warp_mask(struct ch_lanes g)
 
 CH_FN void ch_soon(const void *memory, size_t bytes)
 {
-    (void)memory, (void)bytes; /* stores do not wait for lines */
+    (void)memory, (void)bytes; /* on a GPU, stores do not wait for cache lines */
 }
 
 CH_FN void ch_lanes_sync(struct ch_lanes g)
@@ -166,18 +170,18 @@ CH_FN void ch_lanes_sync(struct ch_lanes g)
 CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
 {
     if (CH_IS_BLOCK(g)) return __syncthreads_or(flag);
-    ch_lanes_sync(g); /* a warp's vote orders no memory */
+    ch_lanes_sync(g); /* a vote of a warp does not order memory */
     return g.width > 1 ? __any_sync(ch_warp_mask(g), flag) : flag;
 }
 
-/* Not a primitive: what lane 0 has, for all lanes; a sync. */
+/* Not a primitive: broadcasts the value of lane 0 to all lanes; also synchronises them. */
 CH_FN uint64_t ch_lanes_share(struct ch_lanes g, uint64_t x)
 {
     __shared__ uint64_t shared;
 
     if (!CH_IS_BLOCK(g)) {
         if (g.width > 1) x = __shfl_sync(ch_warp_mask(g), x, 0);
-        ch_lanes_sync(g); /* a shuffle orders no memory */
+        ch_lanes_sync(g); /* a shuffle does not order memory */
         return x;
     }
     if (g.lane == 0) shared = x;
@@ -186,16 +190,16 @@ CH_FN uint64_t ch_lanes_share(struct ch_lanes g, uint64_t x)
 }
 
 /*
- * Why so little is strong. A block's lanes store plain data by weak stores, meet at a barrier,
- * and one lane stores the word with a release: the barrier puts their stores before it, and a
- * release covers all that its lane has observed, so one fence serves the block. A fence for
- * each lane would cost each a wait for its own stores.
+ * Why one release is enough. The lanes of a block store plain data by weak stores and
+ * synchronise at a barrier; then one lane stores the word with a release. The barrier orders
+ * their stores before it, and a release covers everything that its lane has observed, so one
+ * fence serves the block. With a fence per lane, each lane would wait for its own stores.
  *
- * A credit is relaxed: nothing was written that the peer is to see. What was loaded is in
- * registers before the barrier that stands before the store, as its lanes have used it. The
- * model orders no load before a later relaxed store, so this rests on the hardware, and on the
- * litmus tests `reuse` and `reuse_pulled`; a release would be a fence that waits for all stores
- * of the multiprocessor, a microsecond that nobody needs.
+ * A credit is relaxed, because it announces no data. The loads before it are complete, since
+ * their lanes have used the values before the barrier that precedes the store. The memory model
+ * does not order a load before a later relaxed store, so this depends on the hardware, and on
+ * the litmus tests `reuse` and `reuse_pulled`. A release would be a fence that waits for all
+ * stores of the multiprocessor, which takes a microsecond and is not needed.
  */
 CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
 {
@@ -205,9 +209,10 @@ CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
         asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
-/* Also where the store is relaxed: a source that the word lets this PE read may lie, as it was
- * before, in the L1 cache, where another kernel on this multiprocessor loaded it. The acquire
- * drops that (CCTL.IVALL after the load); it needs no fence, which only a release does. */
+/* An acquire even if the store is relaxed: the L1 cache may contain an old copy of a source
+ * that this PE may read after the word, because another kernel on this multiprocessor loaded
+ * it. The acquire invalidates the cache (CCTL.IVALL after the load); it needs no fence, which
+ * only a release does. */
 CH_FN uint64_t ch_word_load(const uint64_t *word)
 {
     uint64_t value;
@@ -228,10 +233,11 @@ CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *wo
 }
 
 /*
- * 16 bytes that peers may be writing or reading, as one access. For the PTX memory model a
- * vector is an access to each element, in any order ("Memory Operations on Vector Data Types");
- * .b128 is a scalar type of ld and st (compute capability 7.0, at system scope PTX ISA 8.4). Of
- * both the instructions are the same, STG.E.128.STRONG.SYS and LDG.E.128.STRONG.SYS.
+ * Accesses 16 bytes, which peers may be writing or reading, at once. In the PTX memory model a
+ * vector access is one access for each element, in any order ("Memory Operations on Vector Data
+ * Types"), but .b128 is a scalar type of ld and st (compute capability 7.0, at system scope PTX
+ * ISA 8.4). Both compile to the same instructions, STG.E.128.STRONG.SYS and
+ * LDG.E.128.STRONG.SYS.
  */
 CH_FN void ch_quad_store(void *at, uint64_t lo, uint64_t hi)
 {

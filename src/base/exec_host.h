@@ -20,38 +20,40 @@
 
 #define CH_FN static inline __attribute__((always_inline, unused))
 
-/* Lanes that stay together when they are shared out. */
+/* Granularity in lanes when lanes are divided into groups. */
 #define CH_LANES_UNIT 1u
 
-/* The bytes a lane combines at a time: a batch of accumulators that stays in the L1 cache.
- * A multiple of 16 (the widest element) and of 120 (the data of an LL128 line). */
+/* The number of bytes that a lane combines at a time: a batch of accumulators that fits in the
+ * L1 cache. A multiple of 16 (the widest element) and of 120 (the data of an LL128 line). */
 #define CH_UNIT_BYTES 960u
 
-/* And the bytes that it copies at a time to several places: they stay in a cache. */
+/* The number of bytes that a lane copies at a time to several destinations: they fit in a
+ * cache. */
 #define CH_PLAIN_BYTES 32768u
 
-/* Messages of at least this length are put on a network from where they lie, shorter ones from
- * a copy: copying one takes less time than to wait until the network has read it. */
+/* Messages of at least this length are put on a network directly from their source, shorter
+ * ones from a copy: to copy a short message takes less time than to wait until the network has
+ * read it. */
 #define CH_LENT_BYTES 1024u
 
-/* Out of line, where a call seldom comes or stays long: what is inlined above it keeps its
- * registers. */
+/* Not inlined, for functions that are called seldom or run for long: the functions around them
+ * keep their registers. */
 #define CH_SELDOM static __attribute__((noinline, unused))
 
-/* All lanes reach this before any goes on. */
+/* Synchronise: all lanes reach this point before any continues. */
 CH_FN void ch_lanes_sync(struct ch_lanes g)
 {
-    (void)g; /* width is 1: a lane is always in step with itself */
+    (void)g; /* width is 1: there is only one lane */
 }
 
-/* Sync, and give every lane the same answer: was `flag` set on any of them? */
+/* Synchronise, and return the same result on every lane: was `flag` set on any of them? */
 CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
 {
     (void)g;
     return flag;
 }
 
-/* Store `value`, release: pairs with ch_word_load that returns it or a later value. */
+/* Store `value`, release: pairs with a ch_word_load that returns this or a later value. */
 CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
 {
     (void)sense;
@@ -70,7 +72,7 @@ CH_FN void ch_packet_store(struct ch_packet *p, uint64_t data, uint64_t flag)
     __atomic_store_n(&p->flag, flag, __ATOMIC_RELEASE);
 }
 
-/* Is the packet with this flag here? Then its data is in *data_out. */
+/* Has the packet with this flag arrived? Then its data is in *data_out. */
 CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *data_out)
 {
     if (__atomic_load_n(&p->flag, __ATOMIC_ACQUIRE) != flag) return 0;
@@ -85,7 +87,8 @@ CH_FN void ch_line_store(struct ch_line *line, const void *data, size_t bytes, u
     __atomic_store_n(&line->flag, flag, __ATOMIC_RELEASE);
 }
 
-/* Is the line with this flag here? Then its first `bytes` data bytes are copied to data_out. */
+/* Has the line with this flag arrived? Then its first `bytes` data bytes are copied to
+ * data_out. */
 CH_FN int ch_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, void *data_out)
 {
     if (__atomic_load_n(&line->flag, __ATOMIC_ACQUIRE) != flag) return 0;
@@ -93,22 +96,25 @@ CH_FN int ch_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, 
     return 1;
 }
 
-/* Copy plain data, any PE's to any PE's, with all lanes. The same place to itself is fine. */
+/* Copy plain data with all lanes, between memory of any PEs. Source and destination may be
+ * equal. */
 CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
 {
     (void)g;
     if (bytes != 0 && dst != src) memcpy(dst, src, bytes);
 }
 
-/* This PE will soon store to `bytes` there, which others hold in their caches: ask for the
- * first two cache lines. A store that waits for its line lets no later one pass. */
+/* This PE will soon store to `bytes` there, of which other cores have cached copies: prefetch
+ * the first two cache lines for writing. A store that waits for its line delays all later
+ * stores. */
 CH_FN void ch_soon(const void *memory, size_t bytes)
 {
     const char *line = (const char *)memory;
 
     for (size_t at = 0; at < bytes && at < 2 * CH_CACHE_LINE_BYTES; at += CH_CACHE_LINE_BYTES)
 #if defined(__x86_64__)
-        /* The builtin asks for a line to read, unless this is compiled for newer processors. */
+        /* The builtin prefetches for reading, unless the code is compiled for newer
+         * processors. */
         __asm__ volatile("prefetchw %0" : : "m"(line[at]));
 #else
         __builtin_prefetch(line + at, 1);
@@ -116,8 +122,8 @@ CH_FN void ch_soon(const void *memory, size_t bytes)
 }
 
 /*
- * Read plain data without copying where the machine can: a pointer to `bytes` readable bytes,
- * which is `memory` itself or `scratch` (private, at least `bytes`).
+ * Read plain data, without a copy if the backend can: returns a pointer to `bytes` readable
+ * bytes, which is `memory` itself or `scratch` (private, at least `bytes`).
  */
 CH_FN const void *ch_view(const void *memory, void *scratch, size_t bytes)
 {
@@ -125,8 +131,8 @@ CH_FN const void *ch_view(const void *memory, void *scratch, size_t bytes)
     return memory;
 }
 
-/* Write plain data likewise: fill what ch_stage returns, then ch_commit puts it in place, or in
- * as many places as there are calls. */
+/* Write plain data in the same way: fill the memory that ch_stage returns, then call ch_commit
+ * once for each destination. */
 CH_FN void *ch_stage(void *memory, void *scratch)
 {
     (void)scratch;
@@ -138,8 +144,8 @@ CH_FN void ch_commit(void *memory, const void *staged, size_t bytes)
     if (memory != staged) memcpy(memory, staged, bytes);
 }
 
-/* After stores to a PE's memory: wake it if it sleeps. The fence is the compiler's; see door.h.
- */
+/* After stores to a PE's memory: wake the PE if it sleeps. The fence only stops the compiler
+ * from moving stores; see door.h. */
 CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
 {
     (void)mine;
@@ -148,17 +154,17 @@ CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
 }
 
 /*
- * One lane, for a peer that is reached by a route (route.h): `bytes` at src are on their way to
- * the peer's memory, where they arrive at any later time. src must not change before the peer
- * has said that it has them, or a flush.
+ * One lane, for a peer that is reached by a route (route.h): send `bytes` at src to the peer's
+ * memory, where they arrive at any later time. src must not change before the peer has
+ * confirmed their arrival, or a flush.
  */
 CH_FN void ch_route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
 {
     route->ops->put(route, there, src, bytes);
 }
 
-/* One lane: the word there becomes `value`, once all that this PE put by this route before is
- * there: pairs with ch_word_load on the peer. */
+/* One lane: the peer's word becomes `value`, after all earlier puts of this PE on this route
+ * have arrived: pairs with ch_word_load on the peer. */
 CH_FN void ch_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
                         enum ch_sense sense)
 {
@@ -166,7 +172,8 @@ CH_FN void ch_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
     route->ops->say(route, there, value);
 }
 
-/* One lane: all that this PE put by this route is there, and the sources may change. */
+/* One lane: wait until all puts of this PE on this route have arrived; the sources may then
+ * change. */
 CH_FN chorus_status ch_route_flush(struct ch_route *route)
 {
     return route->ops->flush(route);
@@ -201,8 +208,8 @@ CH_SELDOM chorus_status ch_word_wait_long(const struct ch_patience *p, const uin
     return st;
 }
 
-/* Wait until *word >= least, acquire: compared so that a peer which is already further is no
- * surprise. */
+/* Wait until *word >= least, acquire. The comparison is not "equal", since the peer may already
+ * have stored a later value. */
 CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
                                  uint64_t least)
 {

@@ -21,10 +21,10 @@
 #define CH_FN static inline __attribute__((always_inline, unused))
 #define CH_SELDOM static __attribute__((noinline, unused))
 
-/* Lanes that stay together when they are shared out. */
+/* Granularity in lanes when lanes are divided into groups. */
 #define CH_LANES_UNIT 1u
 
-/* The least that exec_host.h allows, so that short messages have several units. */
+/* The smallest number that exec_host.h allows, so that short messages have several units. */
 #define CH_UNIT_BYTES 240u
 #define CH_PLAIN_BYTES CH_UNIT_BYTES
 #define CH_LENT_BYTES 64u
@@ -50,7 +50,7 @@ int ch_sim_route_receive(struct ch_route *route, void *slot, void *dst, size_t b
 int ch_sim_route_received(struct ch_route *route);
 int ch_sim_route_is_weak(const struct ch_route *route);
 
-/* Memory has no caches here. */
+/* Memory has no caches in the simulator. */
 CH_FN void ch_soon(const void *memory, size_t bytes)
 {
     (void)memory, (void)bytes;
@@ -103,7 +103,7 @@ CH_FN int ch_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, 
     return ch_sim_line_load(line, bytes, flag, data_out);
 }
 
-/* Lanes take turns of 16 bytes, so that a sync that is missing between them shows. */
+/* The lanes alternate every 16 bytes, so that a missing sync between them is found. */
 CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
 {
     const size_t turn = g.width > 1 ? 16 : bytes;
@@ -114,7 +114,7 @@ CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
                     turn < bytes - at ? turn : bytes - at);
 }
 
-/* Shared memory has no address that can be read: everything goes by way of scratch. */
+/* The addresses of shared memory cannot be read, so all data is copied to scratch. */
 CH_FN const void *ch_view(const void *memory, void *scratch, size_t bytes)
 {
     ch_sim_copy(scratch, memory, bytes);

@@ -7,26 +7,27 @@
 #include <stdint.h>
 
 struct ch_lanes {
-    uint32_t lane;  /* this lane, 0 <= lane < width */
-    uint32_t width; /* lanes that run the body together */
+    uint32_t lane;  /* number of this lane, 0 <= lane < width */
+    uint32_t width; /* number of lanes that execute the function together */
 };
 
 /*
- * What a word tells the peer. DATA: what was written in this call is there. ENTRY: this PE is
- * in the call, and what it wrote before is there. CREDIT: the peer may write or reuse
- * something. The first two are steps of an algorithm, and the simulator counts them. Where a
- * call begins with all earlier writes visible, as a kernel does, only DATA costs a fence.
+ * The meaning of a word for the peer. DATA: the writes of this call have arrived. ENTRY: this
+ * PE has entered the call, and its earlier writes have arrived. CREDIT: the peer may write or
+ * reuse memory. The first two are steps of an algorithm, and the simulator counts them. If a
+ * call begins with all earlier writes visible, as a kernel does, only DATA needs a fence.
  */
 enum ch_sense { CH_DATA, CH_ENTRY, CH_CREDIT };
 
-/* A packet (LL): 8 data bytes and a flag, stored so that a reader who sees the flag sees the
- * data. 16-byte aligned. */
+/* A packet (LL): 8 data bytes and a flag, stored such that a reader that sees the flag also
+ * sees the data. 16-byte aligned. */
 struct ch_packet {
     uint64_t data, flag;
 };
 
-/* A line (LL128): a flag and 120 data bytes, likewise. 128-byte aligned. The flag is in front,
- * so that a short message lies in one cache line with it; a GPU has it last (batch_cuda.h). */
+/* A line (LL128): a flag and 120 data bytes, stored in the same way. 128-byte aligned. The flag
+ * comes first, so that a short message and the flag are in one cache line; on a GPU it comes
+ * last (batch_cuda.h). */
 #define CH_LINE_DATA 120u
 struct ch_line {
     uint64_t flag;

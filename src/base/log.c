@@ -37,7 +37,7 @@ void ch_log_name_pe(int pe)
     thread_pe = pe;
 }
 
-/* One write(2) a line, so that lines of several PEs do not mix. */
+/* One write(2) per line, so that lines of several PEs do not mix. */
 static void to_stderr(enum ch_log_level level, const char *line)
 {
     char out[LINE_BYTES + 96], at[32], pe[24] = "";
@@ -54,7 +54,8 @@ static void to_stderr(enum ch_log_level level, const char *line)
                      now.tv_nsec / NS_PER_MS, pe, level_names[level], line);
     if (bytes < 0) return;
     if ((size_t)bytes >= sizeof(out)) bytes = (int)sizeof(out) - 1;
-    if (write(STDERR_FILENO, out, (size_t)bytes) < 0) return; /* nowhere left to complain */
+    if (write(STDERR_FILENO, out, (size_t)bytes) < 0)
+        return; /* there is no other stream for the message */
 }
 
 void ch_log_write(enum ch_log_level level, const char *format, ...)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log.h: the logger. It prints nothing unless CHORUS_LOG says so, or a callback is set. */
+/* log.h: the logger. It prints only what CHORUS_LOG selects, or passes it to a callback. */
 #ifndef CH_LOG_H
 #define CH_LOG_H
 
@@ -22,19 +22,19 @@ typedef void (*ch_log_sink)(enum ch_log_level level, const char *line);
 /* The highest level that is written; read by CH_LOG before its arguments are evaluated. */
 extern enum ch_log_level ch_log_level_max;
 
-/* Name to level; -1 if there is no such level. */
+/* The level of a name; -1 if there is no such level. */
 int ch_log_level_of(const char *name);
 
-/* Null sink: standard error. pe < 0: no PE is named in the lines. Call before threads log. */
+/* sink null: standard error. pe < 0: lines contain no PE. Call before threads log. */
 void ch_log_configure(enum ch_log_level level, ch_log_sink sink);
 
-/* Name this thread's PE at the head of its lines; -1 for none. */
+/* Set the PE that the lines of this thread contain; -1: none. */
 void ch_log_name_pe(int pe);
 
 void ch_log_write(enum ch_log_level level, const char *format, ...)
     __attribute__((cold, format(printf, 2, 3)));
 
-/* Level test first: arguments of a silent line cost nothing. */
+/* The level is tested first: arguments of a line that is not logged are not evaluated. */
 #define CH_LOG(LEVEL, ...)                                                                 \
     do {                                                                                   \
         if (CH_LOG_##LEVEL <= ch_log_level_max) ch_log_write(CH_LOG_##LEVEL, __VA_ARGS__); \

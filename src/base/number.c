@@ -9,7 +9,8 @@
 
 enum { SECONDS_MAX = 999999999 };
 
-/* The digits that *at_io begins with, one or more; it is moved behind them. */
+/* The decimal number at the beginning of *at_io, of one or more digits; *at_io is moved behind
+ * it. */
 static bool read_digits(const char **at_io, uint64_t *out)
 {
     const char *at = *at_io;

@@ -18,10 +18,10 @@ bool ch_number_whole(const char *text, uint64_t lo, uint64_t hi, uint64_t *out);
 /* "64", "64K", "2M", "1G": powers of 1024. */
 bool ch_number_bytes(const char *text, uint64_t lo, uint64_t hi, uint64_t *out);
 
-/* "30", "0.5", less than 10^9 seconds. What is not 0 is a nanosecond or more. */
+/* "30", "0.5", less than 10^9 seconds. A number that is not 0 becomes at least a nanosecond. */
 bool ch_number_seconds(const char *text, uint64_t *ns_out);
 
-/* For the end of a message that refuses bytes: "; did you mean "64K"?" for 64k or 64KiB, else
+/* The end of a message that refuses bytes: "; did you mean "64K"?" for 64k or 64KiB, else
  * nothing. */
 struct ch_number_hint {
     char text[64];

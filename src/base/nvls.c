@@ -5,10 +5,10 @@
 
 #include <stddef.h>
 
-/* What else switches it off. A value that is no number is taken for a no. */
+/* Other variables that disable it. A value that is not a number counts as a disabling one. */
 static const struct {
     const char *name;
-    bool permits; /* 0 says no; else every other number does */
+    bool permits; /* false: 0 disables; true: every other number disables */
 } sites[] = {
     {"NCCL_NVLS_ENABLE", true},
     {"NVSHMEM_DISABLE_NVLS", false},

@@ -8,10 +8,11 @@
 
 #include <stdbool.h>
 
-/* secure_getenv, or a test's. */
+/* secure_getenv, or a function of a test. */
 typedef char *ch_environment(const char *name);
 
-/* The variable that says no; null: it may be used. is_asked: the value of CHORUS_NVLS. */
+/* The name of the variable that disables multicast; null: it may be used. is_asked: the value
+ * of CHORUS_NVLS. */
 const char *ch_nvls_forbidden(bool is_asked, ch_environment *get);
 
 #endif /* CH_NVLS_H */

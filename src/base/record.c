@@ -68,8 +68,8 @@ struct ch_doing ch_doing_unpack(uint64_t what)
     };
 }
 
-/* Of calls that follow each other more closely than that, not all are timed: about 2 us on x86,
- * where reading the clock takes some 30 ticks. */
+/* If calls follow each other in less time than this, not all of them get a time: about 2 us on
+ * x86, where reading the clock takes about 30 ticks. */
 enum { CLOSE_TICKS = 4096 };
 
 void ch_record_time(struct ch_record *record, uint64_t index)
@@ -100,7 +100,7 @@ void ch_record_time_running(struct ch_record *record)
     }
 }
 
-/* When the call began, or else the last one before it whose time is known. */
+/* When the call began; if unknown, the time of the last call before it that has one. */
 static uint64_t ticks_of(const struct ch_record *record, uint64_t index, bool *is_timed_out)
 {
     *is_timed_out = true;
@@ -129,7 +129,7 @@ bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_ca
     return __atomic_load_n(&entry->number, __ATOMIC_RELAXED) == index;
 }
 
-/* From the latest call back, those that the record still has. */
+/* From the latest call backwards, as far as the record has entries. */
 #define EACH_BACK(i, record)                                                     \
     for (uint64_t i = __atomic_load_n(&(record)->n, __ATOMIC_RELAXED), last = i; \
          i != 0 && last - i < CH_RECORD_ENTRIES; i--)
@@ -161,7 +161,8 @@ bool ch_record_find(const struct ch_record *record, uint32_t team, uint64_t numb
     return false;
 }
 
-/* What may differ: whether the call is on a stream, and the count, if it is uneven. */
+/* Properties in which PEs may differ: whether the call is on a stream, and the count, if it is
+ * uneven. */
 bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b)
 {
     const uint64_t on_stream = UINT64_C(1) << CH_CALL_ON_STREAM_AT;
@@ -171,8 +172,8 @@ bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b)
             (ch_doing_is_collective(a) && ch_coll_is_uneven((chorus_coll)a->what)));
 }
 
-/* Since the call began, or an earlier one, until now or until the record was copied into a
- * file. */
+/* The time since the call, or an earlier one, began, until now or until the record was copied
+ * into a file. */
 static double seconds_since(const struct ch_record *record, const struct ch_called *called)
 {
     const bool is_kept = record->kept_ns != 0;

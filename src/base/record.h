@@ -46,24 +46,24 @@ enum ch_doing_what {
         CH_DOING_END
 };
 
-/* A call, as a PE made it. In one that was read, what has no meaning to its collective is 0, so
- * that calls can be compared. */
+/* A call as a PE made it. When it is read, values that have no meaning for its collective are
+ * 0, so that calls can be compared. */
 struct ch_doing {
     uint8_t what;
     uint8_t type, op;
-    uint8_t algo; /* of a collective: its id plus 1; 0: none was chosen */
+    uint8_t algo; /* of a collective: the algorithm's id plus 1; 0: none was chosen */
     uint8_t is_in_place, is_on_stream, is_in_kernel;
     int32_t root;
-    uint32_t team; /* ch_team.number, alike on all PEs of the team */
-    uint64_t
-        number;     /* of the call on its team, from 1; collectives count apart from the rest */
-    uint64_t count; /* elements, or CH_DOING_LIST's unit */
+    uint32_t team;   /* ch_team.number, equal on all PEs of the team */
+    uint64_t number; /* number of the call on its team, from 1; collectives are counted
+                        separately from other calls */
+    uint64_t count;  /* elements, or CH_DOING_LIST's unit */
 };
 
-/* QUEUED: on a stream; on a GPU's it stays so. */
+/* QUEUED: on a stream; calls on a GPU's stream remain in this state. */
 enum ch_entry_state { CH_ENTRY_RUNNING, CH_ENTRY_QUEUED, CH_ENTRY_ENDED, CH_ENTRY_FAILED };
 
-/* What a call leaves in the record. */
+/* The state of a call in the record. */
 static inline enum ch_entry_state ch_entry_state_of(int status)
 {
     return status == 0 ? CH_ENTRY_ENDED : CH_ENTRY_FAILED;
@@ -71,7 +71,8 @@ static inline enum ch_entry_state ch_entry_state_of(int status)
 
 /* One cache line; written by one thread at a time, all words atomic. */
 struct ch_entry {
-    uint64_t number; /* of the call on this PE, from 1; 0: none, or being written */
+    uint64_t number; /* number of the call on this PE, from 1; 0: none, or the entry is being
+                        written */
     uint64_t ticks;  /* ch_clock_ticks when it began; 0: not known */
     uint64_t what, where, call, count;
     uint64_t state; /* a ch_entry_state */
@@ -85,7 +86,7 @@ struct ch_record {
     uint64_t magic;
     uint32_t pe, n_pes;
     uint64_t pid;
-    uint64_t ns, ticks;           /* of one moment */
+    uint64_t ns, ticks;           /* a clock value and a number of ticks, read together */
     uint64_t n;                   /* calls so far */
     uint64_t kept_ns, kept_ticks; /* when it was copied into a file; 0 in a job */
     uint64_t timed, timed_ticks;  /* the last call that was timed, and its time */
@@ -97,10 +98,10 @@ struct ch_record {
 /* A copy of an entry. */
 struct ch_called {
     struct ch_doing doing;
-    uint64_t index; /* of the call on its PE; 0: no call was found */
+    uint64_t index; /* number of the call on its PE; 0: no call was found */
     enum ch_entry_state state;
     uint64_t ticks; /* when it began, or when an earlier call did */
-    bool is_timed;  /* it is the call's own time */
+    bool is_timed;  /* it is the time of the call itself */
 };
 
 void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes);
@@ -115,16 +116,17 @@ static inline uint64_t ch_doing_pack(const struct ch_doing *d)
            (uint64_t)d->type << CH_CALL_TYPE_AT | (uint64_t)d->what << CH_CALL_WHAT_AT;
 }
 
-/* All of it but team, number and count. */
+/* All members except team, number and count. */
 struct ch_doing ch_doing_unpack(uint64_t what);
 
-/* Give the call its time, and decide which is the next that gets one. */
+/* Set the time of the call, and decide which call gets a time next. */
 CH_COLD void ch_record_time(struct ch_record *record, uint64_t index);
 
-/* Give their time to the latest calls that have not ended and have none. */
+/* Set the time of the latest calls that have neither ended nor a time. */
 void ch_record_time_running(struct ch_record *record);
 
-/* A call begins; its index. is_serial: the program's threads make no calls at the same time. */
+/* Begin a call; returns its index. is_serial: no two threads of the program make calls at the
+ * same time. */
 static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch_doing *d,
                                        bool is_serial, enum ch_entry_state state)
 {
@@ -161,17 +163,17 @@ static inline void ch_record_mark(struct ch_record *record, uint64_t index,
         __atomic_store_n(&entry->state, state, __ATOMIC_RELAXED);
 }
 
-/* The call of this index, if the record still has it. */
+/* The call with this index, if the record still has it. */
 bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_called *out);
 
-/* The latest call that has not ended, or else the latest; false: there was none. */
+/* The latest call that has not ended, or else the latest call; false: there was none. */
 bool ch_record_latest(const struct ch_record *record, struct ch_called *out);
 
-/* The call `number` of team `team`, of collectives or of the rest. */
+/* The call `number` of team `team`, of the collectives or of the other calls. */
 bool ch_record_find(const struct ch_record *record, uint32_t team, uint64_t number,
                     bool is_collective, struct ch_called *out);
 
-/* Is the PE in the call still? */
+/* Has the call not ended yet? */
 static inline bool ch_called_is_running(const struct ch_called *called)
 {
     return called->state == CH_ENTRY_RUNNING;
@@ -182,7 +184,7 @@ static inline bool ch_doing_is_collective(const struct ch_doing *d)
     return d->what < CH_DOING_FIRST;
 }
 
-/* Is it a call of one PE, which no other makes with it? */
+/* Is it a call of a single PE, which is not collective? */
 static inline bool ch_doing_is_alone(const struct ch_doing *d)
 {
     return d->what == CH_DOING_wait || d->what == CH_DOING_lock;

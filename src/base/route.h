@@ -24,7 +24,7 @@ struct ch_route_ops {
     int (*received)(struct ch_route *route);
 };
 
-/* Head of every route; the transports extend it. */
+/* First member of every route; transports extend it. */
 struct ch_route {
     const struct ch_route_ops *ops;
 };

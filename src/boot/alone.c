@@ -31,7 +31,7 @@ static const struct ch_boot_ops alone_ops = {
     .abort_job = NULL,
 };
 
-/* A launcher that this library does not understand starts as many jobs as processes. */
+/* A launcher that this library does not support starts as many jobs of one PE as processes. */
 static void warn_of_launcher(void)
 {
     static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
@@ -65,8 +65,7 @@ static chorus_status alone_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 
 static bool alone_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    (void)snprintf(why_out, CH_WAY_WHY_BYTES,
-                   "nothing says that there are peers: a job of one PE");
+    (void)snprintf(why_out, CH_WAY_WHY_BYTES, "no launcher was found: a job of one PE");
     return true;
 }
 

@@ -22,11 +22,10 @@ chorus_status ch_boot_open(uint64_t timeout_ns, bool is_again, struct ch_boot **
     while (!ch_ways[i]->applies(why))
         i++;
     if (is_again && !ch_ways[i]->may_repeat)
-        return CH_FAIL(
-            CHORUS_ERR_UNSUPPORTED,
-            "a process that %s started joins its job once; start PEs that join again "
-            "with chorusrun on one host",
-            ch_ways[i]->name);
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "a process that %s started can join its job only once; start PEs that "
+                       "join again with chorusrun on one host",
+                       ch_ways[i]->name);
     CH_LOG(DEBUG, "started by %s: %s", ch_ways[i]->name, why);
     return ch_ways[i]->open(timeout_ns, boot_out);
 }

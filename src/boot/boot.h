@@ -26,59 +26,61 @@ struct ch_boot_ops {
     const char *name; /* "alone", "launcher", "threads" or "tree" */
 
     /*
-     * Every PE gives `bytes` bytes and, if fd >= 0, a descriptor; every PE gets all of them in
-     * PE order: blobs_out has room for n * bytes, fds_out (may be null if fd < 0) for n.
-     * Received descriptors are close-on-exec and belong to the caller; the own entry is the
-     * caller's fd duplicated, those of PEs on other hosts are -1. `bytes` and whether a
-     * descriptor is given are the same on all PEs. Returns when all have called: it is a
-     * barrier too. ERR_ABORTED when the job is ending, ERR_TIMEOUT when a PE does not come.
+     * Every PE sends `bytes` bytes and, if fd >= 0, a descriptor, and receives those of all PEs
+     * in the order of PEs: blobs_out has room for n * bytes, fds_out (may be null if fd < 0)
+     * for n. Received descriptors are close-on-exec and belong to the caller; the entry of this
+     * PE is a duplicate of fd, and those of PEs on other hosts are -1. `bytes`, and whether a
+     * descriptor is sent, are the same on all PEs. Returns when all PEs have called, so it is
+     * also a barrier. ERR_ABORTED if the job is ending, ERR_TIMEOUT if a PE does not call.
      */
     chorus_status (*exchange)(struct ch_boot *boot, const void *blob, size_t bytes, int fd,
                               void *blobs_out, int *fds_out);
 
-    /* Leave the job: the launcher no longer treats this PE's exit as a failure. Frees boot. */
+    /* Leave the job: the launcher no longer treats the exit of this PE as a failure. Frees
+     * boot. */
     void (*close)(struct ch_boot *boot);
 
     /*
-     * Tell the launcher that the whole job must end with this status. The others are sent
-     * SIGTERM at once; this one is to exit by itself, within half a second. Null: nobody to
-     * tell.
+     * Inform the launcher that the whole job must end with this status. It sends SIGTERM to the
+     * other PEs at once; this PE must exit by itself, within half a second. Null function:
+     * there is no launcher.
      */
     void (*abort_job)(struct ch_boot *boot, int status);
 
     /*
-     * The control plane of PEs that may be on several hosts; null where they are on one.
-     * watch gives a descriptor to poll. When it is readable, and once a second, one thread of
-     * the PE calls serve, which moves messages without waiting, and may run beside exchange.
-     * ERR_ABORTED: the job is over, and the message names the PE, and its host, that was lost.
+     * The control plane of PEs that may be on several hosts; null if all are on one. watch
+     * returns a descriptor to poll. When it is readable, and once a second, one thread of the
+     * PE calls serve, which moves messages without waiting, and may run at the same time as
+     * exchange. ERR_ABORTED: the job is over, and the message names the PE that was lost, and
+     * its host.
      */
     int (*watch)(struct ch_boot *boot);
     chorus_status (*serve)(struct ch_boot *boot);
 
-    /* Tell all PEs, this one too, that the job is over, and why; the first to do so is heard.
-     * Null: nobody to tell. */
+    /* Inform all PEs, this one included, that the job is over, and why; only the first reason
+     * counts. Null: there is no other PE. */
     void (*give_up)(struct ch_boot *boot, const char *why);
 
-    /* When the job is over, abort this door, of the PE itself, and set why_over before. Null:
-     * it is about to go. Null function: the PE does not hear of that. */
+    /* When the job is over, abort the waits on this doorbell of the PE, after setting why_over.
+     * Null doorbell: it is about to be freed. Null function: the PE is not informed. */
     void (*guard)(struct ch_boot *boot, struct ch_door *door);
 
-    /* Let chorusrun look at this memory of the PE, which holds the record of its calls. Null:
-     * it does, or there is none. */
+    /* Give chorusrun access to this memory of the PE, which contains the record of its calls.
+     * Null: it has access, or there is no chorusrun. */
     void (*show)(struct ch_boot *boot, int fd);
 
-    /* In a child that the PE forked: let go of its connections, so that they end with the PE.
-     * Null: the PE's end is noticed otherwise. */
+    /* In a child that the PE forked: close its copies of the PE's connections, so that they end
+     * with the PE. Null: the PE's end is detected otherwise. */
     void (*abandon)(struct ch_boot *boot);
 };
 
-/* Head of every boot; the ways of starting extend it. */
+/* First member of every boot; the ways of starting extend it. */
 struct ch_boot {
     const struct ch_boot_ops *ops;
-    uint32_t me, n;      /* this PE, and PEs of the job */
+    uint32_t me, n;      /* number of this PE, and of all PEs of the job */
     uint32_t n_cores;    /* cores that all PEs of this host may use together */
     uint64_t timeout_ns; /* how long exchange waits for the slowest PE; 0: for ever */
-    const char *spare;   /* hardware threads that no PE is bound to, see place.h; or null */
+    const char *spare;   /* hardware threads that no PE is bound to, see place.h; may be null */
 
     /* An exchange that lasts warn_ns calls warn, once; 0: none does. `missing` names the PEs
      * that have not come; null: this PE does not know. */
@@ -91,11 +93,11 @@ struct ch_boot {
     const uint32_t *nodes;    /* [n]: the host of each PE, numbered by first appearance; null:
                                  all are on one */
     const char *const *hosts; /* [n_nodes]: names, for messages; null with nodes */
-    uint32_t n_beside;        /* PEs that share n_cores, with this one */
-    bool is_crowded;          /* on some host, PEs are more than cores */
+    uint32_t n_beside;        /* number of PEs that share n_cores, this one included */
+    bool is_crowded;          /* on at least one host, there are more PEs than cores */
 
-    unsigned char secret[CH_BOOT_SECRET_BYTES]; /* of the job; 0 where no network is used */
-    const char *why_over; /* why the job is over; null while it is not; atomic */
+    unsigned char secret[CH_BOOT_SECRET_BYTES]; /* of the job; 0 if no network is used */
+    const char *why_over; /* the reason once the job is over, else null; atomic */
 };
 
 /* Is the warning of an exchange due before its end? */
@@ -110,7 +112,7 @@ static inline bool ch_boot_shares_cores(const struct ch_boot *boot)
     return boot->n_nodes == 0 ? boot->n > boot->n_cores : boot->is_crowded;
 }
 
-/* The host of a PE, and whether it is this PE's own. */
+/* The host of a PE, and whether it is the host of this PE. */
 static inline uint32_t ch_boot_node(const struct ch_boot *boot, uint32_t pe)
 {
     return boot->nodes == NULL ? 0 : boot->nodes[pe];
@@ -121,21 +123,22 @@ static inline bool ch_boot_is_near(const struct ch_boot *boot, uint32_t pe)
     return ch_boot_node(boot, pe) == ch_boot_node(boot, boot->me);
 }
 
-/* The job this process was started into: by chorusrun, or alone as a job of one PE. */
+/* The job that this process was started in: by a launcher, or as a job of one PE. */
 CH_MUST_CHECK chorus_status ch_boot_open(uint64_t timeout_ns, bool is_again,
                                          struct ch_boot **boot_out);
 
 /*
- * PEs as threads of this process: makes `n` connected boots, boots_out[0..n). Each belongs to
- * the thread that runs that PE and is closed by it; the last close frees what they share.
+ * PEs as threads of this process: creates `n` connected boots, boots_out[0..n). Each belongs to
+ * the thread that runs that PE, which closes it; the last close frees the memory that they
+ * share.
  */
 CH_MUST_CHECK chorus_status ch_boot_threads(uint32_t n, uint64_t timeout_ns,
                                             struct ch_boot **boots_out);
 
 /*
- * Find out which PEs are on which host, once, right after a boot was opened: by CHORUS_NODES or
- * CHORUS_NODE, else by the machine itself. Collective; settings that disagree are ERR_ARG on
- * all PEs alike.
+ * Determine which PEs are on which host, once, after a boot was opened: from CHORUS_NODES or
+ * CHORUS_NODE, otherwise from the machine itself. Collective; if the settings of PEs differ,
+ * all PEs return ERR_ARG.
  */
 CH_MUST_CHECK chorus_status ch_boot_locate(struct ch_boot *boot,
                                            const struct ch_options *options);

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 64 hex digits, from a descriptor that is then closed: they are not for programs that this one
- * starts. */
+/* Reads 64 hex digits from a descriptor and closes it, so that programs that this one starts do
+ * not inherit the secret. */
 static chorus_status read_secret(unsigned char secret_out[CH_BOOT_SECRET_BYTES])
 {
     char text[2 * CH_BOOT_SECRET_BYTES + 1] = "";
@@ -33,8 +33,8 @@ static chorus_status read_secret(unsigned char secret_out[CH_BOOT_SECRET_BYTES])
     (void)unsetenv(CH_WIRE_ENV_SECRET_FD);
     if (ch_tree_secret_parse(text, secret_out)) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG,
-                   "descriptor %d, as %s says, has not the job's secret; start the program "
-                   "with chorusrun, and one process of each PE joins",
+                   "descriptor %d, which %s names, does not have the job's secret; start the "
+                   "program with chorusrun, and let only one process of each PE join",
                    (int)fd, CH_WIRE_ENV_SECRET_FD);
 }
 

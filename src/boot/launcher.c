@@ -17,17 +17,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A process that has left may join again: by its own socket, which it keeps. */
+/* A process that has left may join again by its own socket, which it keeps. */
 static struct {
     int sock;  /* -1: none */
-    pid_t pid; /* whose; a child that was forked since is no PE */
+    pid_t pid; /* the process that joined; a child that it forked is not a PE */
 } left = {-1, 0};
 
 struct launcher_boot {
     struct ch_boot base;
-    int sock;      /* to chorusrun, of this process alone */
-    int inherited; /* ends with chorusrun */
-    int is_broken; /* an exchange failed half way: what comes next on the socket is unknown */
+    int sock;      /* to chorusrun, used only by this process */
+    int inherited; /* closed when chorusrun ends */
+    int is_broken; /* an exchange failed before its end: the next bytes on the socket are
+                      unknown */
 };
 
 static chorus_status recv_failure(int sock, const struct ch_wire_head *head,
@@ -49,7 +50,7 @@ static uint32_t count_near(const struct ch_boot *boot)
     return n_near;
 }
 
-/* The descriptors of this host's PEs came one after another; put each at its PE's place. */
+/* Descriptors were received for the PEs of this host only; put each at its PE's index. */
 static void spread_fds(const struct ch_boot *boot, uint32_t n_near, int *fds)
 {
     for (uint32_t pe = boot->n; pe-- > 0;)
@@ -118,7 +119,7 @@ static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int w
     CH_TRY(recv_head(boot, deadline_ns, &head));
     CH_TRY(ch_wire_answer_check(&head, bytes * boot->base.n, n_fds));
     if (head.kind == CH_WIRE_FAIL) {
-        boot->is_broken = 0; /* an answer in full */
+        boot->is_broken = 0; /* the answer has been received completely */
         return recv_failure(boot->sock, &head, deadline_ns);
     }
     CH_TRY(ch_wire_recv(boot->sock, blobs_out, (size_t)head.bytes, deadline_ns));
@@ -149,11 +150,12 @@ static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, s
     chorus_status st;
 
     if (bytes > CH_WIRE_BLOB_MAX)
-        return CH_FAIL(CHORUS_ERR_ARG, "exchange among all PEs: %zu bytes given; at most %d go",
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "exchange among all PEs: this PE sends %zu bytes; expected at most %d",
                        bytes, CH_WIRE_BLOB_MAX);
     if (boot->is_broken)
         return CH_FAIL(CHORUS_ERR_ABORTED,
-                       "exchange among all PEs: an earlier one failed half way");
+                       "exchange among all PEs: an earlier exchange failed before its end");
     boot->is_broken = 1;
     st = swap_with_launcher(boot, blob, bytes, fd, blobs_out, fds_out);
     if (st == CHORUS_OK) boot->is_broken = 0;
@@ -161,16 +163,18 @@ static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, s
 }
 
 /*
- * Have the system kill this process when chorusrun ends. The death signal that chorusrun asks
- * for reaches its children alone, not a program under a wrapper, and a program with rights of
- * its own loses it. A PE may compute for long without looking at a socket, so the socket
- * signals: nothing is written to this one after JOIN, which leaves its end to be told.
+ * Have the system kill this process when chorusrun ends. The parent-death signal that chorusrun
+ * requests reaches only its own children, not a program under a wrapper, and a program with
+ * other rights (setuid) loses it. A PE may compute for a long time without reading a socket, so
+ * the socket raises a signal: chorusrun writes nothing to this socket after JOIN, so that it
+ * becomes readable only when chorusrun ends.
  */
 static chorus_status die_with_launcher(int inherited)
 {
     struct pollfd f = {inherited, 0, 0};
 
-    (void)fcntl(inherited, F_SETFD, FD_CLOEXEC); /* what this PE starts is not the PE */
+    (void)fcntl(inherited, F_SETFD,
+                FD_CLOEXEC); /* a program that this PE starts is not the PE */
     (void)fcntl(inherited, F_SETSIG, SIGKILL);
     (void)fcntl(inherited, F_SETOWN, getpid());
     (void)fcntl(inherited, F_SETFL, O_ASYNC);
@@ -178,14 +182,14 @@ static chorus_status die_with_launcher(int inherited)
     return CHORUS_OK;
 }
 
-/* Wrappers share the file, and with it the mode. */
+/* Wrappers share this open file, and its mode with it. */
 static void outlive_launcher(int inherited)
 {
     (void)fcntl(inherited, F_SETFL, 0);
 }
 
-/* One message without an answer, with a descriptor or -1. It fails only when chorusrun is gone,
- * and the job with it. */
+/* Send one message without an answer, with a descriptor or -1. Fails only if chorusrun has
+ * ended, and with it the job. */
 static void tell(const struct launcher_boot *boot, enum ch_wire_kind kind, int code, int fd)
 {
     struct ch_wire_head head = ch_wire_head_of(kind);
@@ -233,7 +237,8 @@ static chorus_status number_from(const char *name, uint64_t lo, uint64_t hi, uin
                    CH_WIRE_ENV_FD, name);
 }
 
-/* A number alone proves little: the descriptor may be closed, or another file by now. */
+/* The number of a descriptor is not sufficient: the descriptor may be closed, or another file
+ * by now. */
 static chorus_status check_socket(int sock)
 {
     socklen_t bytes = sizeof(int);
@@ -241,15 +246,14 @@ static chorus_status check_socket(int sock)
 
     if (getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX)
         return CHORUS_OK;
-    return CH_FAIL(
-        CHORUS_ERR_ARG,
-        "%s is %d, which is not a socket of chorusrun here; a program started by a PE "
-        "runs alone if %s is unset",
-        CH_WIRE_ENV_FD, sock, CH_WIRE_ENV_FD);
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "%s is %d, which is not a socket of chorusrun in this process; if a PE "
+                   "started this program, unset %s to run it as a job of one PE",
+                   CH_WIRE_ENV_FD, sock, CH_WIRE_ENV_FD);
 }
 
-/* Tell chorusrun who this is, and give it the other end of a socket of this process alone. The
- * inherited one has an owner where a process has joined by it. */
+/* Send JOIN to chorusrun, with the other end of a socket that only this process uses. The
+ * inherited socket is non-blocking if a process has joined by it. */
 static chorus_status join(struct launcher_boot *boot)
 {
     struct {
@@ -308,7 +312,7 @@ static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_ou
     free(boot);
     if (st != CHORUS_ERR_ABORTED) return st;
     return CH_FAIL(st, "chorusrun has ended, or another process of this PE has joined the job "
-                       "already; one of them can");
+                       "already; only one of them can");
 }
 
 static bool launcher_applies(char why_out[CH_WAY_WHY_BYTES])

@@ -9,9 +9,9 @@
 #include <string.h>
 
 static const char wrong_version[] =
-    "is of another version of Chorus; use the chorusrun of its version";
+    "has another version of Chorus; use the chorusrun of its version";
 static const char wrong_form[] =
-    "sent a message of a form that chorusrun does not know; use the chorusrun of its version";
+    "sent a message in a format that chorusrun does not know; use the chorusrun of its version";
 
 struct ch_wire_head ch_wire_head_of(enum ch_wire_kind kind)
 {
@@ -30,11 +30,10 @@ bool ch_wire_join_check(const struct ch_wire_join *join, uint32_t pe, uint32_t n
 
     if (join->version_major != right.version_major ||
         join->version_minor != right.version_minor) {
-        (void)snprintf(why_out, CH_WIRE_REASON_BYTES,
-                       "is of Chorus %u.%u and chorusrun of %u.%u; use the chorusrun of its "
-                       "version",
-                       join->version_major, join->version_minor, right.version_major,
-                       right.version_minor);
+        (void)snprintf(
+            why_out, CH_WIRE_REASON_BYTES,
+            "has Chorus %u.%u, and chorusrun is of %u.%u; use the chorusrun of its version",
+            join->version_major, join->version_minor, right.version_major, right.version_minor);
         return false;
     }
     if (join->pe == pe && join->n == n) return true;
@@ -97,11 +96,11 @@ static const char *stage_fault(uint32_t kind, enum ch_wire_stage stage)
         return stage != CH_WIRE_OUTSIDE ? "joined the job twice (chorus_init)" : NULL;
     if (stage == CH_WIRE_OUTSIDE) return "sent a message before it joined the job";
     if (kind == CH_WIRE_EXCHANGE && stage == CH_WIRE_OWED)
-        return "began an exchange before it had the answer to its last";
+        return "began an exchange before its last one had ended";
     return NULL;
 }
 
-/* The head is here. Returns what is wrong with it, or null with room for the body. */
+/* The head is complete. Returns its fault, or null after allocating memory for the body. */
 static const char *take_head(struct ch_message *m, enum ch_wire_stage stage)
 {
     const char *fault;
@@ -158,10 +157,10 @@ chorus_status ch_wire_answer_check(const struct ch_wire_head *head, size_t bytes
     if (head->magic == CH_WIRE_MAGIC && (is_result || is_fail)) return CHORUS_OK;
     return CH_FAIL(
         CHORUS_ERR_SYSTEM,
-        "chorusrun sent an answer of another form; use the chorusrun of this library");
+        "chorusrun sent an answer in an unknown format; use the chorusrun of this library");
 }
 
-/* Descriptors in one control header, which ends by `end` at the latest. */
+/* The descriptors of one control message, which ends before `end`. */
 static uint32_t count_fds(const struct cmsghdr *c, const char *end)
 {
     const char *data = (const char *)CMSG_DATA(c);
@@ -176,7 +175,7 @@ static uint32_t count_fds(const struct cmsghdr *c, const char *end)
 uint32_t ch_wire_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS])
 {
     const char *end = (const char *)m->msg_control + m->msg_controllen;
-    struct msghdr all = *m; /* CMSG_NXTHDR takes one that is not const */
+    struct msghdr all = *m; /* CMSG_NXTHDR takes a pointer that is not const */
     uint32_t n = 0;
 
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&all); c != NULL; c = CMSG_NXTHDR(&all, c)) {

@@ -37,23 +37,25 @@ enum {
     CH_WIRE_CONTROL_FDS = 253   /* that Linux puts into one control message (SCM_MAX_FD) */
 };
 
-/* The environment of a PE: its place, and the number of its end of the socket pair. */
+/* The environment of a PE: its number, and the descriptor of its end of the socket pair. */
 #define CH_WIRE_ENV_PE "CHORUS_PE"
 #define CH_WIRE_ENV_N_PES "CHORUS_N_PES"
 #define CH_WIRE_ENV_N_CORES "CHORUS_N_CORES"
 #define CH_WIRE_ENV_FD "CHORUS_BOOT_FD"
-/* Where PEs are bound to cores: the hardware threads of the other cores, such as "8-15". */
+/* If PEs are bound to cores: the hardware threads of the other cores, such as "8-15". */
 #define CH_WIRE_ENV_SPARE "CHORUS_SPARE"
 
-/* And on several hosts: where chorusrun listens, as ch_tree_join takes it, and a descriptor
- * that holds the job's secret. */
+/* On several hosts: the addresses at which chorusrun listens, for ch_tree_join, and a
+ * descriptor from which the job's secret can be read. */
 #define CH_WIRE_ENV_ROOT "CHORUS_ROOT"
 #define CH_WIRE_ENV_SECRET_FD "CHORUS_SECRET_FD"
 
 enum ch_wire_kind {
-    CH_WIRE_JOIN = 1, /* PE: who I am, and 1 descriptor; not leaving is a failure now */
-    CH_WIRE_EXCHANGE, /* PE: my blob, and 0 or 1 descriptors; `code` is my host's number */
-    CH_WIRE_LEAVE,    /* PE: my exit is no longer a failure */
+    CH_WIRE_JOIN = 1, /* PE: it joins, with 1 descriptor; from now on, its end without LEAVE is
+                         a failure */
+    CH_WIRE_EXCHANGE, /* PE: its blob, and 0 or 1 descriptors; `code` is the number of its host
+                       */
+    CH_WIRE_LEAVE,    /* PE: its exit is no longer a failure */
     CH_WIRE_ABORT,    /* PE: end the whole job with exit status `code`, 0 to 255 */
     CH_WIRE_RESULT,   /* chorusrun: everyone's */
     CH_WIRE_FAIL, /* chorusrun: no result, for the reason in the bytes; `code` is a status */
@@ -70,54 +72,56 @@ struct ch_wire_head {
     uint64_t bytes; /* that follow the head */
 };
 
-/* The bytes of JOIN. */
+/* The bytes of a JOIN. */
 struct ch_wire_join {
-    uint32_t pe, n; /* this PE, and PEs of the job, as its environment has them */
-    uint32_t version_major, version_minor; /* of its library */
+    uint32_t pe, n; /* number of this PE, and of PEs of the job, from its environment */
+    uint32_t version_major, version_minor; /* version of its library */
 };
 
 struct ch_wire_head ch_wire_head_of(enum ch_wire_kind kind);
 
-/* What a PE says of itself in JOIN. */
+/* Fill in the JOIN of this PE. */
 struct ch_wire_join ch_wire_join_of(uint32_t pe, uint32_t n);
 
-/* chorusrun's side: is this JOIN that of PE `pe` of n? If not, why_out continues "PE 1 ...". */
+/* For chorusrun: is this the JOIN of PE `pe` of n? If not, why_out continues "PE 1 ...". */
 bool ch_wire_join_check(const struct ch_wire_join *join, uint32_t pe, uint32_t n,
                         char why_out[CH_WIRE_REASON_BYTES]);
 
-/* Where a PE stands in its conversation with chorusrun. */
+/* The state of a PE's dialogue with chorusrun. */
 enum ch_wire_stage {
     CH_WIRE_OUTSIDE, /* has not joined */
-    CH_WIRE_INSIDE,  /* may ask for an exchange */
-    CH_WIRE_OWED     /* did, and has not been sent the whole answer */
+    CH_WIRE_INSIDE,  /* may begin an exchange */
+    CH_WIRE_OWED     /* has begun one, and has not been sent the whole answer */
 };
 
 /*
- * chorusrun's side: a PE's message as it comes, in pieces of any length. Whoever receives puts
- * bytes where ch_message_room says and calls ch_message_grew; descriptors first.
+ * For chorusrun: a message of a PE while it is received, in pieces of any length. The receiver
+ * puts descriptors into it first, then bytes at the address of ch_message_room, and then calls
+ * ch_message_grew.
  */
 struct ch_message {
     struct ch_wire_head head;
     size_t head_got;
     char *body; /* head.bytes bytes; owned */
     size_t body_got;
-    int fd;            /* the descriptor given, owned; -1 if none */
-    uint32_t n_fds;    /* that came, with those that were closed */
-    const char *fault; /* continues "PE 1 ..."; null while there is none */
+    int fd;            /* the received descriptor, owned; -1 if none */
+    uint32_t n_fds;    /* number of received descriptors, those that were closed included */
+    const char *fault; /* a fault, which continues "PE 1 ..."; null while there is none */
 };
 
 enum ch_message_state { CH_MESSAGE_PART, CH_MESSAGE_WHOLE, CH_MESSAGE_FAULT };
 
 void ch_message_init(struct ch_message *m);
-/* Free what it holds and make it ready for the next. */
+/* Free its memory and descriptors, and prepare it for the next message. */
 void ch_message_forget(struct ch_message *m);
-/* Where the next bytes go, and how many are missing there; not 0 before the message is whole.
- */
+/* The address for the next bytes, and the number of missing bytes, which is not 0 before the
+ * message is complete. */
 void *ch_message_room(struct ch_message *m, size_t *bytes_out);
-/* `bytes` more are there. After a fault nothing can be made of what follows. */
+/* `bytes` more have been received. After a fault, all later bytes are meaningless. */
 enum ch_message_state ch_message_grew(struct ch_message *m, size_t bytes,
                                       enum ch_wire_stage stage);
-/* Take n descriptors that came with the next bytes: keeps the first, closes all others. */
+/* Take n descriptors that were received with the next bytes: keeps the first, closes all
+ * others. */
 void ch_message_take_fds(struct ch_message *m, const int *fds, uint32_t n);
 
 /* The PE's side: is this the answer to ASK, whose names come next? */
@@ -128,20 +132,22 @@ static inline bool ch_wire_is_told(const struct ch_wire_head *head)
 }
 
 /*
- * The PE's side: is this the answer to an exchange of n PEs, of `bytes` bytes each and n_fds
- * descriptors in all? CHORUS_OK for a RESULT, and for a FAIL, whose reason comes next;
- * ERR_SYSTEM for anything else.
+ * For the PE: is this the answer to an exchange of n PEs, of `bytes` bytes each and n_fds
+ * descriptors in all? CHORUS_OK for a RESULT, and for a FAIL, whose reason follows; ERR_SYSTEM
+ * for any other head.
  */
 CH_MUST_CHECK chorus_status ch_wire_answer_check(const struct ch_wire_head *head, size_t bytes,
                                                  uint32_t n_fds);
 
-/* What recvmsg fills with descriptors, aligned as the system wants it. None is cut off. */
+/* Memory for the descriptors that recvmsg receives, with the required alignment, and large
+ * enough for all. */
 union ch_wire_control {
     struct cmsghdr head;
     char room[CMSG_SPACE(CH_WIRE_CONTROL_FDS * sizeof(int))];
 };
 
-/* Both sides: all descriptors of a control message; they are the caller's. Returns how many. */
+/* For both sides: all descriptors of a control message; they belong to the caller. Returns
+ * their number. */
 uint32_t ch_wire_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS]);
 
 #endif /* CH_MESSAGE_H */

@@ -16,11 +16,11 @@
 enum { NAME_BYTES = 64, MACHINE_BYTES = 192, PRETENDED_BYTES = 32 };
 
 struct claim {
-    uint64_t n_pretended;        /* CHORUS_NODES */
-    char name[NAME_BYTES];       /* CHORUS_NODE; "" if it is not set */
-    char machine[MACHINE_BYTES]; /* host name, boot and network namespace; "": all PEs are on
-                                    one, which the way of starting says */
-    uint32_t n_cores;            /* that the way of starting says; 0: count `cores` */
+    uint64_t n_pretended;        /* value of CHORUS_NODES */
+    char name[NAME_BYTES];       /* value of CHORUS_NODE; "" if it is not set */
+    char machine[MACHINE_BYTES]; /* host name, boot and network namespace; "": the launcher has
+                                    all PEs on one host */
+    uint32_t n_cores;            /* from the launcher; 0: count `cores` */
     uint32_t quota;              /* see ch_place_mask */
     struct ch_place_mask cores;
 };
@@ -37,8 +37,8 @@ static void read_line(const char *path, char *out, size_t bytes)
     (void)fclose(file);
 }
 
-/* PEs that agree in this can pass each other descriptors, by sockets of the namespace. The host
- * name is first, and ends at a blank. */
+/* PEs with equal values can pass each other descriptors, by sockets of the namespace. The host
+ * name comes first, and ends at a blank. */
 static void name_machine(char out[MACHINE_BYTES])
 {
     char host[NAME_BYTES + 1] = "", boot_id[64], space[64];
@@ -74,8 +74,8 @@ static chorus_status compare(const struct claim *claims, uint32_t n)
     for (uint32_t pe = 1; pe < n; pe++) {
         if (claims[pe].n_pretended != claims[0].n_pretended)
             return CH_FAIL(CHORUS_ERR_ARG,
-                           "CHORUS_NODES is %llu on PE %u and %llu on PE 0; set it alike for "
-                           "all PEs",
+                           "CHORUS_NODES is %llu on PE %u and %llu on PE 0; set it to the same "
+                           "value on all PEs",
                            (unsigned long long)claims[pe].n_pretended, pe,
                            (unsigned long long)claims[0].n_pretended);
         if ((claims[pe].name[0] == '\0') != (claims[0].name[0] == '\0'))
@@ -88,19 +88,18 @@ static chorus_status compare(const struct claim *claims, uint32_t n)
     return CHORUS_OK;
 }
 
-/* PEs that are to share memory must be able to. */
+/* PEs that share memory by CHORUS_NODE must be on the same machine. */
 static chorus_status check_shared(const struct claim *claims, const uint32_t *nodes, uint32_t n)
 {
     for (uint32_t pe = 1; pe < n; pe++)
         for (uint32_t other = 0; other < pe; other++) {
             if (nodes[other] != nodes[pe]) continue;
             if (strcmp(claims[pe].machine, claims[other].machine) == 0) break;
-            return CH_FAIL(CHORUS_ERR_ARG,
-                           "CHORUS_NODE is \"%s\" on PE %u and on PE %u, but they cannot share "
-                           "memory: one is on \"%s\", the other on \"%s\"; give each host a "
-                           "name of its own",
-                           claims[pe].name, pe, other, claims[pe].machine,
-                           claims[other].machine);
+            return CH_FAIL(
+                CHORUS_ERR_ARG,
+                "CHORUS_NODE is \"%s\" on PE %u and on PE %u, but they cannot share memory: "
+                "one is on \"%s\", the other on \"%s\"; give each host its own name",
+                claims[pe].name, pe, other, claims[pe].machine, claims[other].machine);
         }
     return CHORUS_OK;
 }
@@ -110,8 +109,8 @@ static const char *key_of(const struct claim *claim)
     return claim->name[0] != '\0' ? claim->name : claim->machine;
 }
 
-/* Number hosts by first appearance. Pretended ones are blocks, as even as possible, of at least
- * one PE. Returns how many. */
+/* Number the hosts by first appearance. With CHORUS_NODES, hosts are blocks of PEs, as equal as
+ * possible, of at least one PE. Returns their number. */
 static uint32_t number_nodes(const struct claim *claims, uint32_t n, uint32_t *nodes_out)
 {
     const uint64_t k = claims[0].n_pretended < n ? claims[0].n_pretended : n;
@@ -132,7 +131,7 @@ static uint32_t number_nodes(const struct claim *claims, uint32_t n, uint32_t *n
     return n_nodes;
 }
 
-/* Pointers, and the texts after them, in one block. */
+/* Pointers, and after them the texts, in one allocation. */
 static const char *const *name_nodes(const struct claim *claims, const uint32_t *nodes,
                                      uint32_t n, uint32_t n_nodes)
 {
@@ -155,7 +154,7 @@ static const char *const *name_nodes(const struct claim *claims, const uint32_t 
     return (const char *const *)hosts;
 }
 
-/* The cores that the PEs of one machine may use together, and how many those PEs are. */
+/* The cores that the PEs of one machine may use together, and the number of these PEs. */
 static uint32_t cores_of(const struct claim *claims, uint32_t n, uint32_t pe, uint32_t *pes_out)
 {
     struct ch_place_mask all = {{0}};
@@ -203,7 +202,7 @@ static chorus_status conclude(struct ch_boot *boot, const struct claim *claims)
     return CHORUS_OK;
 
 out_memory:
-    status = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to note the hosts of %u PEs", boot->n);
+    status = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the hosts of %u PEs", boot->n);
 out_nodes:
     free(nodes);
     return status;
@@ -220,8 +219,8 @@ static uint64_t digest_of(const struct claim *claim)
     return hash;
 }
 
-/* Everybody's claims. Few jobs have any that differ: digests go first, since every byte given
- * goes to all PEs. */
+/* The data of all PEs. It differs in few jobs, so the PEs first exchange digests, since every
+ * PE gets every byte. */
 static chorus_status hear(struct ch_boot *boot, const struct claim *own, chorus_status mine,
                           struct claim *claims_out)
 {
@@ -231,7 +230,7 @@ static chorus_status hear(struct ch_boot *boot, const struct claim *own, chorus_
     bool differ = false;
 
     if (digests == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to compare the hosts of %u PEs", boot->n);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the hosts of %u PEs", boot->n);
     status = ch_boot_vote(boot, &vote, digests);
     for (uint32_t pe = 0; pe < boot->n && status == CHORUS_OK; pe++) {
         claims_out[pe] = *own;
@@ -248,8 +247,8 @@ chorus_status ch_boot_locate(struct ch_boot *boot, const struct ch_options *opti
     chorus_status status;
 
     if (claims == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to compare the hosts of %u PEs", boot->n);
-    memset(&own, 0, sizeof(own)); /* padding, too, goes into the digest */
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the hosts of %u PEs", boot->n);
+    memset(&own, 0, sizeof(own)); /* the digest covers padding, too */
     status = hear(boot, &own, fill(&own, boot, options), claims);
     if (status == CHORUS_OK) status = conclude(boot, claims);
     free(claims);
@@ -258,7 +257,7 @@ chorus_status ch_boot_locate(struct ch_boot *boot, const struct ch_options *opti
 
 void ch_boot_forget_nodes(struct ch_boot *boot)
 {
-    /* Made here, and const for everybody else. */
+    /* Allocated here, and const for all other code. */
     free((void *)(uintptr_t)boot->nodes);
     free((void *)(uintptr_t)boot->hosts);
 }

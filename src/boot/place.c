@@ -9,8 +9,8 @@
 struct ch_place {
     hwloc_topology_t topology;
     hwloc_bitmap_t allowed; /* hardware threads this process may use */
-    hwloc_obj_type_t unit;  /* cores, or hardware threads where hwloc knows no cores */
-    uint32_t quota;         /* cores' worth of time that it may use */
+    hwloc_obj_type_t unit;  /* cores, or hardware threads if hwloc finds no cores */
+    uint32_t quota;         /* CPU quota, in cores */
 };
 
 static uint32_t count_units(const struct ch_place *place)
@@ -23,7 +23,7 @@ static uint32_t count_units(const struct ch_place *place)
     return count;
 }
 
-/* Cores alone: looking for caches, devices and memory would take most of the time. */
+/* Detect cores only: detecting caches, devices and memory would take most of the time. */
 static int load_cores(hwloc_topology_t topology)
 {
     if (hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE) != 0)
@@ -155,8 +155,8 @@ uint32_t ch_place_mask_count(const struct ch_place_mask *mask, uint32_t quota)
     return count < quota ? count : quota;
 }
 
-/* Devices alone: they hang on the package or the NUMA node whose cores they are near. The
- * system's files name them; libraries that hwloc could ask too would open every device. */
+/* Detect devices only: they are attached to the package or the NUMA node that is nearest. The
+ * system's files contain this; other libraries that hwloc could use would open every device. */
 static int load_devices(hwloc_topology_t topology)
 {
     static const char *const libraries[] = {"pci",  "cuda", "nvml",     "opencl",

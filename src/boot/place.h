@@ -11,27 +11,27 @@
 
 struct ch_place;
 
-/* Look at the machine. Null if hwloc cannot; nobody is then bound. */
+/* Detect the cores. Null if hwloc cannot; PEs are then not bound. */
 struct ch_place *ch_place_open(void);
 void ch_place_close(struct ch_place *place); /* null is a no-op */
 
-/* Cores of which this process may use at least one hardware thread, or fewer, if the CPU quota
- * of its control group is not worth so many; at least 1. This is what "cores" means everywhere.
- */
+/* Number of cores of which this process may use at least one hardware thread; fewer, if the CPU
+ * quota of its control group is smaller; at least 1. Everywhere else, "cores" means this
+ * number. */
 uint32_t ch_place_cores(const struct ch_place *place);
 
 /* Bind the calling process to core i of those, 0 <= i < ch_place_cores. Returns 0, or -1 if
  * the system refuses. */
 int ch_place_bind(const struct ch_place *place, uint32_t i);
 
-/* The hardware threads that this process may use of the other cores than the first n, as hwloc
- * writes lists: "8-15"; "" if there are none, or more than the text has room for. */
+/* The hardware threads that this process may use on the cores other than the first n, as hwloc
+ * writes lists: "8-15"; "" if there are none, or if the text is too small. */
 void ch_place_spare(const struct ch_place *place, uint32_t n, char *text_out, size_t bytes);
 
-/* Let the calling thread run on these alone. Returns 0, or -1 if it cannot. */
+/* Restrict the calling thread to these. Returns 0, or -1 if it cannot. */
 int ch_place_move_thread(const char *text);
 
-/* ch_place_cores, without keeping the place. */
+/* ch_place_cores without a place. */
 uint32_t ch_place_count_cores(void);
 
 /* A set of a machine's cores, numbered as hwloc does. */
@@ -40,15 +40,16 @@ struct ch_place_mask {
     uint64_t words[CH_PLACE_MASK_WORDS];
 };
 
-/* The cores this process may use. Returns how many its CPU quota is worth; UINT32_MAX: there is
- * no quota. What ch_place_count_cores counts, in parts that several processes can unite. */
+/* The cores that this process may use. Returns the CPU quota in cores; UINT32_MAX: there is no
+ * quota. These are the inputs of ch_place_count_cores, in a form that several processes can
+ * unite. */
 uint32_t ch_place_own_cores(struct ch_place_mask *out);
 uint32_t ch_place_mask_count(const struct ch_place_mask *mask, uint32_t quota);
 
 /* A PCI address such as "0000:1b:00.0". */
 #define CH_BUS_BYTES 16
 
-/* The first hardware thread near each PCI device; UINT32_MAX where nobody knows. */
+/* The first hardware thread near each PCI device; UINT32_MAX if unknown. */
 void ch_place_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threads_out);
 
 #endif /* CH_PLACE_H */

@@ -42,7 +42,7 @@ struct answer {
 };
 
 struct pmix {
-    struct ch_boot base; /* as the tree's agent, it has but close and abort_job */
+    struct ch_boot base; /* as an agent of the tree; it has only close and abort_job */
     void *library;
     pmix_proc_t own;
 #define X(name) __typeof__(&PMIx_##name) name;
@@ -83,11 +83,11 @@ static chorus_status get_size(const struct pmix *p, uint32_t *n_out)
 {
     const pmix_proc_t all = proc_of(p, PMIX_RANK_WILDCARD);
     pmix_value_t *value = NULL;
-    chorus_status status =
-        check(p, "tell the number of processes", p->Get(&all, PMIX_JOB_SIZE, NULL, 0, &value));
+    chorus_status status = check(p, "report the number of processes",
+                                 p->Get(&all, PMIX_JOB_SIZE, NULL, 0, &value));
 
     if (status == CHORUS_OK && value->type != PMIX_UINT32)
-        status = CH_FAIL(CHORUS_ERR_SYSTEM, "PMIx tells no number of processes");
+        status = CH_FAIL(CHORUS_ERR_SYSTEM, "PMIx does not report the number of processes");
     if (status == CHORUS_OK) *n_out = value->data.uint32;
     free(value);
     return status;
@@ -186,7 +186,7 @@ static chorus_status look_up(const struct pmix *p, struct ch_tree_start *start,
     return CH_FAIL(CHORUS_ERR_SYSTEM, "PMIx does not tell where PE 0 listens");
 }
 
-/* Whoever aborts waits for nobody: the launcher ends this process too. */
+/* A PE that aborts the job does not wait: the launcher ends this process, too. */
 static void pmix_abort_job(struct ch_boot *base, int status)
 {
     struct pmix *p = (struct pmix *)base;
@@ -199,7 +199,7 @@ static void pmix_close(struct ch_boot *base)
     struct pmix *p = (struct pmix *)base;
 
     (void)p->Finalize(NULL, 0);
-    free(p); /* the library stays: its threads may outlive what is asked of it */
+    free(p); /* libpmix remains loaded: its threads may outlive the calls */
 }
 
 static const struct ch_boot_ops pmix_ops = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pmix_none.c: this library was built where there was no PMIx. */
+/* pmix_none.c: replaces pmix.c in builds without PMIx. */
 #include "boot/ways.h"
 
 #include <stdio.h>
@@ -18,9 +18,10 @@ static chorus_status pmix_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
     (void)timeout_ns;
     (void)boot_out;
-    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                   "PMIX_RANK is set, as mpirun and srun do, but the library was built without "
-                   "PMIx; build it where libpmix-dev is, or unset PMIX_RANK to run alone");
+    return CH_FAIL(
+        CHORUS_ERR_UNSUPPORTED,
+        "PMIX_RANK is set, as mpirun and srun do, but the library was built without PMIx; "
+        "build it with libpmix-dev installed, or unset PMIX_RANK to run a job of one PE");
 }
 
 const struct ch_way ch_way_pmix = {"PMIx (mpirun, srun)", pmix_applies, pmix_open, false};

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* What version 2 has as two numbers in one file: the second is behind the first. */
+/* The two numbers that version 2 has in one file; the second one follows the first. */
 static bool read_max(const struct ch_cgroup *group, uint64_t *quota_out, uint64_t *period_out)
 {
     char first[24];

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * Whole cores that the CPU quotas of this process's control groups, of either version, and of
- * all groups above them are worth; at least 1. UINT32_MAX: there is no quota. PEs that run on
- * more cores than that are all stopped for the rest of a period once they have used up the
- * quota, which is as if they shared cores, but longer. `root` is that of ch_cgroup_find.
+ * The CPU quotas of this process's control groups, of either version, and of all groups above
+ * them, in whole cores; at least 1. UINT32_MAX: there is no quota. PEs that use more cores than
+ * that are all stopped for the rest of a period once they have used up the quota. This has the
+ * same effect as sharing cores, but for longer. `root` is that of ch_cgroup_find.
  */
 uint32_t ch_quota_cores(const char *root);
 

@@ -20,24 +20,24 @@
 
 enum { REASON_BYTES = 128 };
 
-/* What a PE gives to the exchange in progress; memory and descriptor stay its own. */
+/* The data of a PE for the exchange in progress; the PE keeps the ownership. */
 struct gift {
     const void *blob;
     size_t bytes;
     int fd;
-    int is_here; /* its PE has come to the meeting in progress */
+    int is_here; /* its PE has reached the synchronisation in progress */
 };
 
 /* Shared by the PEs of a job. `lock` guards everything but n. */
 struct job {
     pthread_mutex_t lock;
-    pthread_cond_t moved; /* signalled when meetings, is_broken or n_left change */
+    pthread_cond_t moved; /* signalled when n_meetings, is_broken or n_left change */
     uint32_t n;
-    uint32_t n_here;     /* PEs at the meeting in progress */
-    uint32_t n_left;     /* PEs that closed; the last one frees the job */
-    uint64_t n_meetings; /* that took place */
+    uint32_t n_here;     /* number of PEs at the synchronisation in progress */
+    uint32_t n_left;     /* number of PEs that closed; the last one frees the job */
+    uint64_t n_meetings; /* number of completed synchronisations */
     int is_broken;
-    char reason[REASON_BYTES]; /* why it is */
+    char reason[REASON_BYTES]; /* the reason */
     struct gift gifts[];
 };
 
@@ -46,7 +46,7 @@ struct threads_boot {
     struct job *job;
 };
 
-/* First reason wins. Call with the lock. */
+/* The first reason is kept. Call with the lock. */
 static void job_break(struct job *job, const char *what, uint32_t pe)
 {
     if (job->is_broken) return;
@@ -73,7 +73,7 @@ static chorus_status late(struct job *job, uint64_t timeout_ns)
 
     while (job->gifts[missing].is_here)
         missing++;
-    job_break(job, "did not come in time", missing);
+    job_break(job, "did not arrive in time", missing);
     return CH_FAIL(CHORUS_ERR_TIMEOUT,
                    "exchange among all PEs: %u of %u PEs came within %.3g s; PE %u did not",
                    job->n_here, job->n, (double)timeout_ns / (double)CH_NS_PER_S, missing);
@@ -133,7 +133,7 @@ static chorus_status meet(struct job *job, const struct ch_boot *boot, bool is_s
     return job->n_meetings == meeting ? job_broken(job) : CHORUS_OK;
 }
 
-/* Copy every PE's gift. Between the two meetings, where gifts do not change. */
+/* Copy the data of every PE, which does not change between the two synchronisations. */
 static chorus_status take_all(const struct ch_boot *boot, size_t bytes, int with_fds,
                               void *blobs_out, int *fds_out)
 {

@@ -33,8 +33,8 @@ static void make_secret(unsigned char secret_out[CH_BOOT_SECRET_BYTES])
 
     (void)crypto_generichash_init(&state, NULL, 0, CH_BOOT_SECRET_BYTES);
     if (secure_getenv("CHORUS_SECRET") == NULL) {
-        CH_LOG(INFO, "CHORUS_SECRET is not set: whoever knows the job's MASTER_ADDR and "
-                     "MASTER_PORT could join it");
+        CH_LOG(INFO, "CHORUS_SECRET is not set: any process that knows the job's MASTER_ADDR "
+                     "and MASTER_PORT could join it");
         add_text(&state, "MASTER_ADDR");
         add_text(&state, "MASTER_PORT");
         add_text(&state, "TORCHELASTIC_RUN_ID");

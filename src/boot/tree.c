@@ -15,10 +15,10 @@
 
 enum { EVENTS = 64 };
 
-/* How long a node that leaves waits for its last messages to go. */
+/* How long a node that leaves waits until its last messages are sent. */
 #define FLUSH_NS (2 * CH_NS_PER_S)
 
-/* And how long a root whose start has failed waits for PEs that are late, to tell them why. */
+/* How long the root of a start that has failed waits for late PEs, to send them the reason. */
 #define LINGER_NS (1 * CH_NS_PER_S)
 
 bool ch_tree_watch_fd(struct ch_tree *tree, int fd, const void *what)
@@ -28,7 +28,7 @@ bool ch_tree_watch_fd(struct ch_tree *tree, int fd, const void *what)
     return epoll_ctl(tree->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* For messages: as CHORUS_NODE says, where it does. */
+/* For messages: the value of CHORUS_NODE, if it is set. */
 static void name_host(char out[CH_TREE_HOST_BYTES])
 {
     const char *const node = secure_getenv("CHORUS_NODE");
@@ -103,7 +103,7 @@ void ch_tree_tell_all(struct ch_tree *tree, const struct ch_tree_link *from,
     if (&tree->up != from) ch_link_send(tree, &tree->up, head, body);
 }
 
-/* From a child, what only the root can do with. */
+/* A message from a child that only the root can handle. */
 static void pass_up(struct ch_tree *tree, const struct ch_tree_link *link)
 {
     const struct ch_tree_head *head = &link->head;
@@ -172,7 +172,8 @@ static bool is_stranger(const struct ch_tree *tree, const void *what)
            (uintptr_t)what < (uintptr_t)(tree->strangers + CH_TREE_STRANGERS);
 }
 
-/* Links first: a flood of strangers must not hold up those that have joined. */
+/* Connections of nodes are served first: many unauthenticated connections must not delay nodes
+ * that have joined. */
 void ch_tree_serve(struct ch_tree *tree)
 {
     struct epoll_event events[EVENTS];
@@ -236,7 +237,7 @@ void ch_tree_abandon(const struct ch_tree *tree)
     (void)close(tree->epoll);
 }
 
-/* Until all is written, or what is left cannot be. */
+/* Wait until all is written, or until the rest cannot be written. */
 static void flush_all(struct ch_tree *tree)
 {
     const uint64_t until_ns = ch_clock_ns() + FLUSH_NS;
@@ -283,7 +284,7 @@ void ch_tree_close(struct ch_tree *tree)
 
     if (tree == NULL) return;
     if (tree->is_over && tree->door.fd >= 0 && tree->hosts != NULL &&
-        tree->terms.me != CH_TREE_NO_PE) /* such a root ends PEs, and then itself */
+        tree->terms.me != CH_TREE_NO_PE) /* such a root ends the PEs, and then itself */
         linger(tree);
     ch_tree_stop_listening(tree);
     if (!tree->is_over && tree->terms.me != CH_TREE_NO_PE)

@@ -28,41 +28,41 @@
 enum {
     CH_TREE_PES_MAX = 1 << 20,
     CH_TREE_CHILDREN = 16,
-    CH_TREE_NO_PE = 0x7fffffff, /* the number of a root that is no PE */
-    CH_TREE_TEXT_BYTES = 512,   /* of addresses, and of a reason, with the null */
+    CH_TREE_NO_PE = 0x7fffffff, /* number of a root that is not a PE */
+    CH_TREE_TEXT_BYTES = 512,   /* bytes of addresses, and of a reason, with the null byte */
     CH_TREE_HOST_BYTES = 64,
 };
 
 struct ch_tree;
 
-/* What a node is told. Null members are not called. Called from within ch_tree_ functions,
- * which they must not call. */
+/* Callbacks of a node. Null members are not called. ch_tree_ functions call them, and they must
+ * not call these. */
 struct ch_tree_events {
     void *self;
-    /* At the root alone: PEs that joined, and that left, once each. */
+    /* Only at the root: numbers of PEs that joined, and that left, each once. */
     void (*joined)(void *self, uint32_t pe, const char *host);
     void (*left)(void *self, uint32_t pe);
     /* An exchange has ended: CHORUS_OK with the blobs of all PEs, or a reason. */
     void (*exchanged)(void *self, chorus_status status, const char *reason, const char *blobs,
                       size_t bytes);
-    /* The job is over before its end, once: a PE was lost, or ended it with `status`. */
+    /* The job is over early, reported once: a PE was lost, or ended the job with `status`. */
     void (*over)(void *self, int status, const char *reason);
 };
 
 struct ch_tree_terms {
-    uint32_t me, n; /* me is CH_TREE_NO_PE in a root that is no PE */
+    uint32_t me, n; /* me is CH_TREE_NO_PE in a root that is not a PE */
     unsigned char secret[CH_BOOT_SECRET_BYTES];
     struct ch_tree_events events;
-    uint64_t hello_ns; /* how long a stranger has for its hello; 0: 5 s */
+    uint64_t hello_ns; /* time limit for the hello of an unauthenticated connection; 0: 5 s */
 };
 
-/* A new secret, of random bytes; and as 64 hex digits and back. */
+/* Create a secret of random bytes; print it as 64 hex digits; read these. */
 void ch_tree_secret_make(unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
 void ch_tree_secret_print(const unsigned char secret[CH_BOOT_SECRET_BYTES], char text_out[65]);
 bool ch_tree_secret_parse(const char *text, unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
 
-/* A socket that listens at all addresses of this host, IPv4 and IPv6, on `port`; 0: on one that
- * is free. */
+/* Create a socket that listens at all addresses of this host, IPv4 and IPv6, on `port`; 0: on a
+ * free port. */
 struct ch_tree_door {
     int fd; /* -1: closed */
     uint16_t port;
@@ -70,31 +70,33 @@ struct ch_tree_door {
 CH_MUST_CHECK chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out);
 void ch_tree_door_close(struct ch_tree_door *door);
 
-/* Where others reach it: "10.0.0.1:4000,[fe80::1]:4000", the loopback last. What CHORUS_ROOT
- * says. */
+/* The addresses for other processes: "10.0.0.1:4000,[fe80::1]:4000", the loopback last. This is
+ * the value of CHORUS_ROOT. */
 void ch_tree_addresses(const struct ch_tree_door *door, char text_out[CH_TREE_TEXT_BYTES]);
 
-/* Be the root. Takes the door, also on failure. */
+/* Create the root. Takes ownership of the listening socket, also on failure. */
 CH_MUST_CHECK chorus_status ch_tree_root(const struct ch_tree_terms *terms,
                                          struct ch_tree_door *door, struct ch_tree **tree_out);
 
 /*
  * Join the tree whose root is at one of `addresses`. Waits until deadline_ns of ch_clock_ns (0:
- * for ever) for a root that does not answer yet. ERR_ARG: refused, with the reason of the
- * program that refused; ERR_TIMEOUT: nobody who knows the secret answered, with what was found.
+ * without limit) for a root that does not answer yet. ERR_ARG: refused, with the reason of the
+ * program that refused; ERR_TIMEOUT: no program that has the secret answered; the message
+ * states what was found.
  */
 CH_MUST_CHECK chorus_status ch_tree_join(const struct ch_tree_terms *terms,
                                          const char *addresses, uint64_t deadline_ns,
                                          struct ch_tree **tree_out);
 
 /* A descriptor to poll for reading. When it is readable, and once a second, call ch_tree_serve,
- * which reads, answers and writes what it can. */
+ * which reads, answers and writes without blocking. */
 int ch_tree_watch(const struct ch_tree *tree);
 void ch_tree_serve(struct ch_tree *tree);
 
-/* A PE's part of the next exchange; `exchanged` tells how it ended. */
+/* Contribute this PE's part of the next exchange; the callback `exchanged` reports the
+ * result. */
 void ch_tree_exchange(struct ch_tree *tree, const void *blob, size_t bytes, bool has_fd);
-/* The exchange in progress has lasted as long as its PE waits: fail it on all PEs, with the
+/* The exchange in progress has reached the time limit of its PE: fail it on all PEs, with the
  * names of those that are missing. */
 void ch_tree_late(struct ch_tree *tree, double waited_s);
 
@@ -104,7 +106,8 @@ void ch_tree_abort(struct ch_tree *tree, int status, const char *reason);
 /* In a child that this process forked: close its copies of the descriptors, and no more. */
 void ch_tree_abandon(const struct ch_tree *tree);
 
-/* Leave the job, after what is to be written yet, for which it waits a few seconds at most. */
+/* Leave the job after the remaining messages are written, for which it waits a few seconds at
+ * most. */
 void ch_tree_close(struct ch_tree *tree); /* null is a no-op */
 
 #endif /* CH_TREE_H */

@@ -49,7 +49,8 @@ static void greet(struct ch_tree *tree, int fd)
     *s = (struct ch_tree_stranger){.fd = fd, .since_ns = ch_clock_ns()};
     ch_tree_socket_set(fd);
     ch_tree_challenge_make(&s->challenge);
-    /* A new socket takes so few bytes, or is of no use. */
+    /* The kernel buffers this number of bytes of a new socket in any case; a socket that does
+     * not is closed. */
     if (send(fd, &s->challenge, sizeof(s->challenge), MSG_NOSIGNAL | MSG_DONTWAIT) !=
             (ssize_t)sizeof(s->challenge) ||
         !ch_tree_watch_fd(tree, fd, s))
@@ -64,7 +65,7 @@ void ch_tree_accept(struct ch_tree *tree)
         if (fd >= 0) {
             greet(tree, fd);
         } else if (errno == EMFILE || errno == ENFILE) {
-            drop(&tree->strangers[tree->next_stranger]); /* the oldest makes place */
+            drop(&tree->strangers[tree->next_stranger]); /* the oldest one is replaced */
             tree->next_stranger = (tree->next_stranger + 1) % CH_TREE_STRANGERS;
         } else if (errno != ECONNABORTED && errno != EINTR) {
             return;
@@ -124,7 +125,7 @@ static void welcome(struct ch_tree *tree, struct ch_tree_stranger *s, struct ch_
         ch_link_send(tree, &tree->up, &head, hello->host);
 }
 
-/* It knows the secret: a reason to refuse it is one to end the job. */
+/* The peer has the secret: a reason to refuse it is a reason to end the job. */
 static void refuse(struct ch_tree *tree, const struct ch_tree_stranger *s, const char *why)
 {
     struct ch_tree_answer a = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
@@ -134,7 +135,7 @@ static void refuse(struct ch_tree *tree, const struct ch_tree_stranger *s, const
     ch_tree_abort(tree, 1, a.reason);
 }
 
-/* The start has failed already, for the reason that the others were told. */
+/* The start has failed already, for the reason that was sent to the other PEs. */
 static void turn_away(struct ch_tree *tree, const struct ch_tree_stranger *s)
 {
     struct ch_tree_answer a = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ABORTED};
@@ -151,7 +152,7 @@ static bool is_for_me(const struct ch_tree *tree, const struct ch_tree_hello *he
     return hello->to == tree->terms.me || (hello->to == CH_TREE_ANY && tree->is_root);
 }
 
-/* The hello is here in full. */
+/* The hello has been received completely. */
 static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
 {
     struct ch_tree_answer refused = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
@@ -163,7 +164,7 @@ static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
         answer(tree, s, &refused);
         return;
     }
-    if (!is_for_me(tree, &s->hello)) return; /* an address that two hosts have */
+    if (!is_for_me(tree, &s->hello)) return; /* two hosts have the same address */
     if (tree->is_over || tree->why_failed[0] != '\0') {
         turn_away(tree, s);
         return;
@@ -179,7 +180,7 @@ static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
         redirect(tree, s);
 }
 
-/* More may come that makes it a hello. */
+/* Further bytes may complete a hello. */
 static bool is_hello_so_far(const struct ch_tree_stranger *s)
 {
     if (s->got >= sizeof(s->hello)) return false;

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How the kernel watches a connection. */
+/* The keepalive settings of a connection. */
 enum { PROBE_S = 1, PROBES = 4, DEAD_MS = 4000 };
 
 enum { BACKLOG = 4096, NAME_CHARS = 256 };
@@ -40,7 +40,7 @@ void ch_tree_socket_set(int fd)
                          sizeof(int));
 }
 
-/* A socket for IPv6 takes IPv4 as well, unless told otherwise; some hosts have no IPv6. */
+/* A socket for IPv6 also accepts IPv4 by default; some hosts have no IPv6. */
 static int bind_family(int family, uint16_t port)
 {
     const struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
@@ -76,7 +76,7 @@ chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out)
     if (fd < 0)
         return CH_FAIL(
             CHORUS_ERR_SYSTEM, "cannot listen on port %u: %s%s", port, strerror(errno),
-            errno == EADDRINUSE ? "; another program does: choose another port" : "");
+            errno == EADDRINUSE ? "; another program uses it: choose another port" : "");
     memset(&own, 0, sizeof(own));
     (void)getsockname(fd, (struct sockaddr *)&own, &bytes);
     out->fd = fd;
@@ -90,7 +90,7 @@ void ch_tree_door_close(struct ch_tree_door *door)
     door->fd = -1;
 }
 
-/* False: an address of another family, or of one link alone. */
+/* False: an address of another family, or of a single link. */
 static bool from_socket(const struct sockaddr *from, struct ch_tree_address *out)
 {
     *out = (struct ch_tree_address){.port = 0};
@@ -203,7 +203,7 @@ static uint32_t resolve(const char *name, const char *port, struct ch_tree_addre
     uint32_t n = 0;
 
     if (rc != 0) {
-        (void)snprintf(why_out, why_bytes, "host \"%s\" is not known: %s", name,
+        (void)snprintf(why_out, why_bytes, "the address of host \"%s\" is not known: %s", name,
                        gai_strerror(rc));
         return 0;
     }

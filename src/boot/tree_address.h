@@ -27,26 +27,27 @@ struct ch_tree_address {
     uint32_t scope; /* of a link-local address on this host, which is not sent */
 };
 
-/* Where others may reach `port` of this host: the interfaces' addresses, the loopback last. */
+/* The addresses at which others may reach `port` of this host: those of the interfaces, the
+ * loopback last. */
 uint32_t ch_tree_own_addresses(uint16_t port, struct ch_tree_address out[CH_TREE_ADDRESSES]);
 
 /* "10.0.0.1:4000", "[fd00::1]:4000" */
 void ch_tree_address_print(const struct ch_tree_address *address,
                            char text_out[CH_TREE_ADDRESS_TEXT]);
 
-/* The same of n, with commas between them. */
+/* The same for n addresses, separated by commas. */
 void ch_tree_addresses_print(const struct ch_tree_address *addresses, uint32_t n,
                              char text_out[CH_TREE_TEXT_BYTES]);
 
-/* "host:port,..." with names or numbers. Returns how many were found; 0 with why_out, if it
- * is not of that form or no name is known. */
+/* Parse "host:port,..." with names or numbers. Returns the number of addresses; 0 with why_out,
+ * if the text is not of that form or no name can be resolved. */
 uint32_t ch_tree_address_find(const char *text, struct ch_tree_address out[CH_TREE_ADDRESSES],
                               char *why_out, size_t why_bytes);
 
-/* Connect, until deadline_ns. Returns a socket that does not block, or -1 with errno. */
+/* Connect, until deadline_ns. Returns a non-blocking socket, or -1 with errno. */
 int ch_tree_connect(const struct ch_tree_address *address, uint64_t deadline_ns);
 
-/* Settings of a connection, accepted or made. */
+/* Apply the settings of a connection, accepted or made. */
 void ch_tree_socket_set(int fd);
 
 #endif /* CH_TREE_ADDRESS_H */

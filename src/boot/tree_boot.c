@@ -21,7 +21,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* How long after its time is up a PE waits for the root to name those that are missing. */
+/* How long a PE waits, after its time limit, for the root to report the missing PEs. */
 #define VERDICT_NS (2 * CH_NS_PER_S)
 
 enum { TURN_MS = 1000 };
@@ -29,31 +29,31 @@ enum { TURN_MS = 1000 };
 struct tree_boot {
     struct ch_boot base;
     struct ch_boot *agent;  /* or null */
-    struct ch_local *local; /* made at the first exchange with descriptors */
+    struct ch_local *local; /* created at the first exchange with descriptors */
     pthread_t thread;
     bool has_thread;
-    int stop; /* eventfd: the thread is to end */
+    int stop; /* eventfd: the thread must end */
     int over; /* eventfd: the job is over; for watch */
 
-    pthread_mutex_t lock; /* guards all below, and calls of tree */
+    pthread_mutex_t lock; /* guards all members below, and calls of tree */
     pthread_cond_t moved; /* is_done */
     struct ch_tree *tree;
-    struct ch_door *door; /* aborted when the job is over; or null */
+    struct ch_door *door; /* its waits are aborted when the job is over; or null */
     char why_over[CH_TREE_TEXT_BYTES];
-    bool is_broken; /* an exchange failed half way */
+    bool is_broken; /* an exchange failed before its end */
     /* The exchange in progress. */
     bool is_done;
     chorus_status status;
     char reason[CH_TREE_TEXT_BYTES];
     void *blobs_out;
-    size_t bytes; /* of all blobs */
+    size_t bytes; /* bytes of all blobs */
 };
 
 static void raise_fd(int fd)
 {
     const uint64_t one = 1;
 
-    if (write(fd, &one, sizeof(one)) < 0) return; /* it is raised already */
+    if (write(fd, &one, sizeof(one)) < 0) return; /* it is signalled already */
 }
 
 static void on_exchanged(void *self, chorus_status status, const char *reason,
@@ -94,7 +94,7 @@ static void *serve_tree(void *arg)
     return NULL;
 }
 
-/* The program's signals are for its own threads. */
+/* The program's own threads handle its signals. */
 static chorus_status start_thread(struct tree_boot *boot)
 {
     sigset_t all, old;
@@ -114,7 +114,7 @@ static struct timespec at_clock(uint64_t ns)
     return (struct timespec){(time_t)(ns / CH_NS_PER_S), (long)(ns % CH_NS_PER_S)};
 }
 
-/* Until the exchange is done, or deadline_ns (0: for ever). Call with the lock. */
+/* Wait until the exchange is done, or deadline_ns (0: without limit). Call with the lock. */
 static bool await(struct tree_boot *boot, uint64_t deadline_ns)
 {
     const struct timespec at = at_clock(deadline_ns);
@@ -165,7 +165,7 @@ static chorus_status exchange_blobs(struct tree_boot *boot, const void *blob, si
         (void)await(boot, ch_clock_ns() + VERDICT_NS);
     }
     status = conclude(boot);
-    boot->bytes = SIZE_MAX; /* no result is taken any more */
+    boot->bytes = SIZE_MAX; /* a late result is ignored */
     (void)pthread_mutex_unlock(&boot->lock);
     return status;
 }

@@ -5,18 +5,19 @@
 
 #include "boot/tree.h"
 
-/* What every such way finds out by itself. */
+/* The input of all ways of starting that use it. */
 struct ch_tree_start {
     uint32_t me, n;
-    uint32_t n_cores; /* of the host, for all its PEs; 0: ch_boot_locate counts */
+    uint32_t n_cores; /* cores of the host, for all its PEs; 0: ch_boot_locate counts */
     unsigned char secret[CH_BOOT_SECRET_BYTES];
-    struct ch_tree_door *door; /* of the root, which takes it; else null */
-    const char *root;          /* its addresses, as ch_tree_join takes them; null at it */
-    struct ch_boot *agent; /* that started this PE, and is told of its end; or null. Taken */
+    struct ch_tree_door *door; /* of the root, whose ownership is taken; else null */
+    const char *root;          /* its addresses, for ch_tree_join; null at the root */
+    struct ch_boot *agent; /* the launcher's boot, which is informed of the end of this PE; or
+                              null. Ownership is taken */
     uint64_t timeout_ns;
 };
 
-/* Takes door and agent, also on failure. */
+/* Takes ownership of door and agent, also on failure. */
 CH_MUST_CHECK chorus_status ch_boot_tree(const struct ch_tree_start *start,
                                          struct ch_boot **boot_out);
 

@@ -76,7 +76,7 @@ static const char *how_it_ended(int error)
     case ENETDOWN:
         return "its host does not answer";
     case EPROTO:
-        return "it sent a message of a form that is not known";
+        return "it sent a message in an unknown format";
     default:
         return strerror(error);
     }
@@ -90,7 +90,7 @@ static void name_pe(const struct ch_tree_link *link, char out[32])
         (void)snprintf(out, 32, "PE %u", link->pe);
 }
 
-/* The root no longer reaches this node, nor what is below it. */
+/* The root no longer reaches this node, nor the nodes below it. */
 static void miss_parent(struct ch_tree *tree, const char *who)
 {
     char why[CH_TREE_TEXT_BYTES];

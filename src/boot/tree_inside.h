@@ -6,26 +6,26 @@
 #include "boot/tree_message.h"
 
 /*
- * Strangers are connections that have not proved to know the secret. They have so long for
- * that, and at most so many are kept: one more takes the place of the oldest. A turn of serve
- * accepts at most so many.
+ * Strangers are connections that have not yet proved that they have the secret. Their time is
+ * limited, and so is their number: one more replaces the oldest. A call of serve accepts a
+ * limited number.
  */
 #define CH_TREE_STRANGER_NS (5 * CH_NS_PER_S)
 enum { CH_TREE_STRANGERS = 256, CH_TREE_ACCEPTS = 64 };
 
 struct ch_tree_link {
     int fd;      /* -1: none */
-    uint32_t pe; /* CH_TREE_NO_PE: a root that is no PE */
+    uint32_t pe; /* CH_TREE_NO_PE: a root that is not a PE */
     char host[CH_TREE_HOST_BYTES];
-    uint32_t n_addresses; /* where it listens */
+    uint32_t n_addresses; /* the address at which it listens */
     struct ch_tree_address addresses[CH_TREE_ADDRESSES];
-    bool is_leaving; /* it said so: the end of the connection is well */
+    bool is_leaving; /* it announced the end of the connection, which is then no failure */
 
-    struct ch_tree_head head; /* of the message that comes */
-    size_t got;               /* of it and its bytes */
+    struct ch_tree_head head; /* of the message that is being received */
+    size_t got;               /* bytes received of its head and body */
     char *body;
 
-    char *out; /* what the socket did not take yet: bytes sent..used of it */
+    char *out; /* bytes that the socket did not take yet: sent..used of the buffer */
     size_t out_sent, out_used, out_room;
     bool is_watched_out;
 };
@@ -38,10 +38,10 @@ struct ch_tree_stranger {
     size_t got;
 };
 
-/* The exchange in progress. All but the first two are the root's. */
+/* The exchange in progress. Only the root uses the members after the first two. */
 struct ch_tree_round {
     uint64_t index;
-    bool is_mine; /* this PE has given its part, and not had the result */
+    bool is_mine; /* this PE has contributed, and has not received the result */
     uint32_t n_here;
     struct ch_tree_part {
         bool is_here;
@@ -59,26 +59,27 @@ struct ch_tree {
     struct ch_tree_link up; /* no descriptor at the root */
     bool is_root;
     struct ch_tree_link children[CH_TREE_CHILDREN];
-    uint32_t next_child; /* that a joiner is sent to */
+    uint32_t next_child; /* child to which the next PE that joins is redirected */
     struct ch_tree_stranger strangers[CH_TREE_STRANGERS];
-    uint32_t next_stranger; /* the place of the next, and the oldest if all are taken */
-    uint64_t n_refused;     /* strangers that did not know the secret */
+    uint32_t next_stranger; /* index of the next one, and of the oldest if all are used */
+    uint64_t n_refused;     /* strangers with a wrong secret */
     struct ch_tree_round round;
     char (*hosts)[CH_TREE_HOST_BYTES]; /* root: [n], "" of those that have not joined */
-    bool is_over;                      /* the reason is known, and told */
+    bool is_over;                      /* the reason is known, and was reported */
     int status;                        /* why_over's */
     char why_over[CH_TREE_TEXT_BYTES];
-    char why_failed[CH_TREE_TEXT_BYTES]; /* all exchanges from now on; "": they do not */
+    char why_failed[CH_TREE_TEXT_BYTES]; /* reason for which all further exchanges fail; "":
+                                            they do not */
 };
 
-/* tree_link.c: a connection, as far as its socket takes and gives now. */
+/* tree_link.c: a connection; reads and writes as much as its socket allows. */
 CH_MUST_CHECK bool ch_link_open(struct ch_tree *tree, struct ch_tree_link *link, int fd);
 void ch_link_close(struct ch_tree_link *link);
 void ch_link_send(struct ch_tree *tree, struct ch_tree_link *link,
                   const struct ch_tree_head *head, const void *body);
 void ch_link_flush(struct ch_tree *tree, struct ch_tree_link *link);
-/* Read a message. 1: it is whole; 0: nothing more now; -1: the connection has ended, errno says
- * how (0: its peer closed it). */
+/* Read a message. 1: it is complete; 0: the socket has no more bytes now; -1: the connection
+ * has ended, errno is the reason (0: its peer closed it). */
 int ch_link_receive(struct ch_tree *tree, struct ch_tree_link *link);
 void ch_link_forget_message(struct ch_tree_link *link);
 
@@ -86,25 +87,26 @@ void ch_link_forget_message(struct ch_tree_link *link);
 void ch_tree_accept(struct ch_tree *tree);
 void ch_tree_hear_stranger(struct ch_tree *tree, struct ch_tree_stranger *stranger);
 void ch_tree_drop_late_strangers(struct ch_tree *tree);
-void ch_tree_stop_listening(struct ch_tree *tree); /* and drop all strangers */
+void ch_tree_stop_listening(struct ch_tree *tree); /* and close all strangers */
 
-/* tree_round.c: the root's part of exchanges, and everybody's. */
+/* tree_round.c: exchanges, at the root and at other nodes. */
 CH_MUST_CHECK bool ch_round_open(struct ch_tree *tree); /* false: no memory */
 void ch_round_close(struct ch_tree *tree);
 void ch_round_gather(struct ch_tree *tree, const struct ch_tree_head *head, const char *blob);
 void ch_round_late(struct ch_tree *tree, double waited_s);
-/* Pass it to the children, and tell this PE. */
+/* Forward the result to the children, and report it to this PE. */
 void ch_round_result(struct ch_tree *tree, const struct ch_tree_head *head, const char *body);
-/* At the root: fail it on all PEs. Not ERR_ARG: and all that follow. */
+/* At the root: fail it on all PEs. With a status other than ERR_ARG, all later exchanges fail,
+ * too. */
 void ch_round_fail(struct ch_tree *tree, chorus_status status, const char *reason);
-/* This PE's alone, if it waits. */
+/* Fail it on this PE only, if it waits. */
 void ch_round_fail_mine(struct ch_tree *tree, chorus_status status, const char *reason);
 
 /* tree_end.c */
 void ch_tree_note_joined(struct ch_tree *tree, uint32_t pe, const char *host);
 void ch_tree_lose(struct ch_tree *tree, struct ch_tree_link *link, int error);
 void ch_tree_note_left(struct ch_tree *tree, uint32_t pe);
-/* From `from`, or null: from here. */
+/* The message comes from the node `from`; null: from this node. */
 void ch_tree_note_over(struct ch_tree *tree, const struct ch_tree_link *from,
                        const struct ch_tree_head *head, const char *reason);
 
@@ -115,7 +117,7 @@ void ch_tree_tell_all(struct ch_tree *tree, const struct ch_tree_link *from,
 void ch_tree_tell_children(struct ch_tree *tree, const struct ch_tree_head *head,
                            const void *body);
 CH_MUST_CHECK bool ch_tree_watch_fd(struct ch_tree *tree, int fd, const void *what);
-/* A node with nothing but its terms and host; null: no memory, or no descriptor. */
+/* A node with only its terms and host; null: no memory, or no descriptor. */
 struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms);
 
 #endif /* CH_TREE_INSIDE_H */

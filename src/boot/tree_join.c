@@ -17,16 +17,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One attempt: to connect, the first time and later, and for each message. */
+/* Time limit of one attempt: to connect, the first time and later, and for each message. */
 #define CONNECT_FIRST_NS (CH_NS_PER_S / 2)
 #define CONNECT_NS (2 * CH_NS_PER_S)
 #define ANSWER_NS (5 * CH_NS_PER_S)
 
-/* Between attempts at all addresses; and how many of them may be told that the secret is wrong
- * before it is believed. */
+/* Pause between attempts at all addresses; and the number of them that may fail with "wrong
+ * secret" before this is final. */
 enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 500, WRONG_MAX = 3 };
 
-/* Where to join next, and what was found there last. */
+/* The addresses of the next attempt, and the last reason of a failure. */
 struct search {
     struct ch_tree *tree;
     const char *root;
@@ -82,7 +82,7 @@ static void note(struct search *s, uint32_t i, const char *what, const char *mor
     (void)snprintf(s->why, sizeof(s->why), "%s: %s%s", text, what, more);
 }
 
-/* The handshake, with whoever took the connection. */
+/* The handshake with the program that accepted the connection. */
 static enum outcome greet(struct search *s, uint32_t i, int fd)
 {
     const unsigned char *const secret = s->tree->terms.secret;
@@ -115,7 +115,7 @@ static enum outcome greet(struct search *s, uint32_t i, int fd)
     return s->answer.kind == CH_TREE_REDIRECT ? OUTCOME_REDIRECT : OUTCOME_REFUSED;
 }
 
-/* Returns with the connection as *fd_out if that led in. */
+/* Returns; *fd_out is the connection if the attempt succeeded. */
 static enum outcome try_all(struct search *s, int *fd_out)
 {
     for (uint32_t i = 0; i < s->n; i++) {
@@ -140,7 +140,7 @@ static enum outcome try_all(struct search *s, int *fd_out)
     return OUTCOME_NONE;
 }
 
-/* A failure to find it replaces what was found there before. */
+/* A failure to resolve the name replaces the earlier reason. */
 static void start_at_root(struct search *s)
 {
     char why[sizeof(s->why)];

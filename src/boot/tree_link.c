@@ -26,7 +26,7 @@ void ch_link_close(struct ch_tree_link *link)
     *link = (struct ch_tree_link){.fd = -1};
 }
 
-/* Whether the socket may be written to is worth knowing only while bytes are left. */
+/* Wait for the socket to be writable only while there are bytes to send. */
 static void watch_out(struct ch_tree *tree, struct ch_tree_link *link, bool wants_out)
 {
     struct epoll_event event = {.events = wants_out ? EPOLLIN | EPOLLOUT : EPOLLIN,
@@ -37,7 +37,7 @@ static void watch_out(struct ch_tree *tree, struct ch_tree_link *link, bool want
     (void)epoll_ctl(tree->epoll, EPOLL_CTL_MOD, link->fd, &event);
 }
 
-/* A failed write is left to the next read, which fails too. */
+/* A failed write is handled by the next read, which fails too. */
 void ch_link_flush(struct ch_tree *tree, struct ch_tree_link *link)
 {
     while (link->fd >= 0 && link->out_sent < link->out_used) {
@@ -52,7 +52,7 @@ void ch_link_flush(struct ch_tree *tree, struct ch_tree_link *link)
     if (link->fd >= 0) watch_out(tree, link, link->out_used > 0);
 }
 
-/* False: no memory. What was sent already makes place first. */
+/* False: no memory. First moves the unsent bytes to the beginning of the buffer. */
 static bool make_room(struct ch_tree_link *link, size_t bytes)
 {
     size_t room = link->out_room > 0 ? link->out_room : ROOM_MIN;
@@ -80,7 +80,8 @@ void ch_link_send(struct ch_tree *tree, struct ch_tree_link *link,
 
     if (link->fd < 0) return;
     if (!make_room(link, sizeof(*head) + bytes)) {
-        (void)shutdown(link->fd, SHUT_RDWR); /* both sides find that the connection has ended */
+        (void)shutdown(link->fd,
+                       SHUT_RDWR); /* both sides detect that the connection has ended */
         return;
     }
     memcpy(link->out + link->out_used, head, sizeof(*head));
@@ -96,7 +97,7 @@ void ch_link_forget_message(struct ch_tree_link *link)
     link->got = 0;
 }
 
-/* Where the next bytes go; 0 of them: the message is whole. */
+/* The address for the next bytes; 0 bytes: the message is complete. */
 static char *room_of(struct ch_tree_link *link, size_t *bytes_out)
 {
     if (link->got < sizeof(link->head)) {

@@ -18,12 +18,12 @@
 struct ch_local {
     const struct ch_boot *boot; /* borrowed */
     uint32_t leader, n_near;
-    int door;   /* the leader's, until all have connected; else -1 */
-    int *socks; /* [n]: the leader's to the others, the others' to the leader; -1: none */
+    int door;   /* the leader's listening socket, until all have connected; else -1 */
+    int *socks; /* [n]: connections between the leader and the other PEs; -1: none */
     bool is_broken;
 };
 
-/* In the abstract namespace, which leaves nothing behind. */
+/* In the abstract namespace, so that no file remains. */
 static socklen_t name_socket(const struct ch_local *local, struct sockaddr_un *out)
 {
     unsigned char job[CH_TREE_JOB_BYTES];
@@ -79,7 +79,7 @@ chorus_status ch_local_open(const struct ch_boot *boot, struct ch_local **out)
     return CHORUS_OK;
 }
 
-/* Whoever waits for this PE finds that it has gone. */
+/* PEs that wait for this PE find that it has left. */
 static void hang_up(struct ch_local *local)
 {
     local->is_broken = true;
@@ -112,7 +112,7 @@ static bool is_own_user(int sock)
     return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == geteuid();
 }
 
-/* A PE of this host says its number; anybody else is dropped. */
+/* A PE of this host sends its number; other connections are closed. */
 static void take_in(struct ch_local *local, int sock, uint64_t deadline_ns)
 {
     const struct ch_boot *const boot = local->boot;
@@ -129,8 +129,8 @@ static void take_in(struct ch_local *local, int sock, uint64_t deadline_ns)
         (void)close(sock);
 }
 
-/* The leader: until all of the host have connected. The tree's thread closes nothing here, so
- * the wait looks up from time to time whether the job is over. */
+/* The leader: wait until all PEs of the host have connected. The tree's thread closes none of
+ * these sockets, so the wait checks regularly whether the job is over. */
 static chorus_status await_all(struct ch_local *local, uint64_t deadline_ns)
 {
     struct ch_boot *const boot = (struct ch_boot *)(uintptr_t)local->boot;
@@ -166,7 +166,8 @@ static chorus_status collect(struct ch_local *local, int fd, int *fds, uint64_t 
     return CHORUS_OK;
 }
 
-/* All are on fds, with -1 between them; PEs of a host need not be neighbours. */
+/* fds has the descriptors of all PEs, with -1 for those of other hosts, since the numbers of a
+ * host's PEs need not be consecutive. */
 static chorus_status hand_out(struct ch_local *local, const int *fds, uint64_t deadline_ns)
 {
     const uint32_t n = local->boot->n;

@@ -11,16 +11,16 @@
 
 struct ch_local;
 
-/* Before the PEs of the host meet, so that all find the socket. Not collective. */
+/* Call before the PEs of the host synchronise, so that all find the socket. Not collective. */
 CH_MUST_CHECK chorus_status ch_local_open(const struct ch_boot *boot, struct ch_local **out);
 void ch_local_close(struct ch_local *local); /* null is a no-op */
 
-/* In a child that this process forked: close its copies of the descriptors, and no more. */
+/* In a child that this process forked: close its copies of the descriptors. */
 void ch_local_abandon(const struct ch_local *local);
 
-/* Give fd, get those of the host's PEs at their places of fds_out, and -1 at others.
- * Collective over the host, after ch_local_open of all its PEs. After a failure, all that
- * follow fail. */
+/* Send fd, and receive those of the host's PEs at their indices of fds_out; other entries
+ * become -1. Collective over the host, after ch_local_open of all its PEs. After a failure, all
+ * later calls fail. */
 CH_MUST_CHECK chorus_status ch_local_exchange(struct ch_local *local, int fd, int *fds_out,
                                               uint64_t deadline_ns);
 

@@ -45,7 +45,8 @@ void ch_tree_challenge_make(struct ch_tree_challenge *out)
     randombytes_buf(out->nonce, sizeof(out->nonce));
 }
 
-/* Over nonces and message; a hello has no nonce of the other side yet, and gives null. */
+/* The MAC covers both nonces and the message; for a hello, the nonce of its sender is in the
+ * message, and null is passed. */
 static void mac_of(unsigned char mac_out[CH_TREE_MAC_BYTES], const unsigned char *secret,
                    const struct ch_tree_challenge *challenge, const unsigned char *nonce,
                    const void *message, size_t bytes)
@@ -90,11 +91,11 @@ bool ch_tree_hello_fits(const struct ch_tree_hello *hello, uint32_t n,
 {
     if (hello->version_major != CHORUS_MAJOR_VERSION ||
         hello->version_minor != CHORUS_MINOR_VERSION) {
-        (void)snprintf(why_out, CH_TREE_TEXT_BYTES,
-                       "on host %s is of Chorus %u.%u and others of %d.%d; use one version on "
-                       "all hosts",
-                       hello->host, hello->version_major, hello->version_minor,
-                       CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION);
+        (void)snprintf(
+            why_out, CH_TREE_TEXT_BYTES,
+            "on host %s has Chorus %u.%u, and others have %d.%d; use one version on all hosts",
+            hello->host, hello->version_major, hello->version_minor, CHORUS_MAJOR_VERSION,
+            CHORUS_MINOR_VERSION);
         return false;
     }
     if (hello->n == n && hello->pe < n) return true;

@@ -24,7 +24,7 @@ enum {
     CH_TREE_NONCE_BYTES = 32,
     CH_TREE_MAC_BYTES = 32,
     CH_TREE_JOB_BYTES = 16,
-    CH_TREE_BLOB_MAX = 1 << 20, /* bytes a PE may give to an exchange */
+    CH_TREE_BLOB_MAX = 1 << 20, /* largest number of bytes of a PE in an exchange */
 };
 
 struct ch_tree_challenge {
@@ -34,74 +34,75 @@ struct ch_tree_challenge {
 
 struct ch_tree_hello {
     uint32_t magic;
-    uint32_t version_major, version_minor; /* of the library */
-    uint32_t pe, n;                        /* who joins, and what it takes for the PEs */
-    uint32_t to; /* the PE it was sent to; CH_TREE_ANY: the root, whoever that is */
+    uint32_t version_major, version_minor; /* version of the library */
+    uint32_t pe, n; /* the PE that joins, and the number of PEs that it expects */
+    uint32_t to;    /* the PE that it was sent to; CH_TREE_ANY: the root, whatever its number */
     unsigned char job[CH_TREE_JOB_BYTES];
     unsigned char nonce[CH_TREE_NONCE_BYTES];
     char host[CH_TREE_HOST_BYTES];
-    uint32_t n_addresses; /* where it listens */
+    uint32_t n_addresses; /* the address at which it listens */
     struct ch_tree_address addresses[CH_TREE_ADDRESSES];
-    unsigned char mac[CH_TREE_MAC_BYTES]; /* last */
+    unsigned char mac[CH_TREE_MAC_BYTES]; /* last; covers the bytes before it */
 };
 
 enum { CH_TREE_ANY = 0x7ffffffe };
 
 enum ch_tree_answer_kind {
-    CH_TREE_WELCOME = 1, /* a child now */
-    CH_TREE_REDIRECT,    /* to the child `pe`, at `addresses` */
-    CH_TREE_REFUSED      /* for the reason */
+    CH_TREE_WELCOME = 1, /* accepted as a child */
+    CH_TREE_REDIRECT,    /* redirected to the child `pe`, at `addresses` */
+    CH_TREE_REFUSED      /* refused, for the reason */
 };
 
 struct ch_tree_answer {
     uint32_t magic;
     uint32_t kind;
-    uint32_t pe;    /* who answers; of a redirect, the child */
-    int32_t status; /* of a refusal: what the start fails with */
+    uint32_t pe;    /* the PE that answers; of a redirect, the child */
+    int32_t status; /* of a refusal: the status with which the start fails */
     char host[CH_TREE_HOST_BYTES];
     char reason[CH_TREE_TEXT_BYTES];
     uint32_t n_addresses;
     struct ch_tree_address addresses[CH_TREE_ADDRESSES];
-    unsigned char mac[CH_TREE_MAC_BYTES]; /* last; wrong where the hello's was */
+    unsigned char mac[CH_TREE_MAC_BYTES]; /* last; wrong if the MAC of the hello was wrong */
 };
 
 enum ch_tree_kind {
     CH_TREE_JOINED = 1, /* up: PE `pe` has joined; the bytes are its host's name */
     CH_TREE_GATHER,     /* up: the blob of `pe`; `code`: whether a descriptor goes with it */
-    CH_TREE_LATE,       /* up: `pe` has waited as long as it does; the bytes are a double, s */
-    CH_TREE_RESULT,     /* down: the blobs of all PEs */
-    CH_TREE_FAIL,       /* down: no result; `code` is a status, the bytes are the reason. Other
-                           than ERR_ARG: nor will there be one any more */
-    CH_TREE_LEFT,       /* up: PE `pe` has left the job */
-    CH_TREE_BYE,        /* to a neighbour: this connection is about to end, and that is well */
-    CH_TREE_ABORT       /* everywhere: the job is over; the bytes are the reason */
+    CH_TREE_LATE, /* up: the wait of `pe` has reached its time limit; the bytes are a double, s
+                   */
+    CH_TREE_RESULT, /* down: the blobs of all PEs */
+    CH_TREE_FAIL,   /* down: the exchange failed; `code` is a status, the bytes are the reason.
+                       With a status other than ERR_ARG, later exchanges fail, too */
+    CH_TREE_LEFT,   /* up: PE `pe` has left the job */
+    CH_TREE_BYE,    /* to a neighbour: this connection is about to end, which is no failure */
+    CH_TREE_ABORT   /* to all: the job is over; the bytes are the reason */
 };
 
 struct ch_tree_head {
     uint32_t kind;
     uint32_t pe;
-    uint64_t round; /* of GATHER, LATE, RESULT, FAIL: exchanges before this one */
-    uint64_t bytes; /* that follow */
+    uint64_t round; /* of GATHER, LATE, RESULT, FAIL: the number of exchanges before this one */
+    uint64_t bytes; /* number of bytes that follow */
     int32_t code;
     uint32_t zero;
 };
 
-/* Is a head of this form sent in a job of n PEs? */
+/* Is this head allowed in a job of n PEs? */
 bool ch_tree_head_check(const struct ch_tree_head *head, uint32_t n);
 
-/* What names the job where the secret must not be told. */
+/* A name of the job that does not reveal the secret. */
 void ch_tree_job(const unsigned char secret[CH_BOOT_SECRET_BYTES],
                  unsigned char job_out[CH_TREE_JOB_BYTES]);
 
 void ch_tree_challenge_make(struct ch_tree_challenge *out);
 
-/* Fill in magic number, version, job, nonce and MAC; the rest is set. */
+/* Set magic number, version, job, nonce and MAC; the other members are set already. */
 void ch_tree_hello_seal(struct ch_tree_hello *hello, const unsigned char *secret,
                         const struct ch_tree_challenge *challenge);
-/* Was it sealed with this secret for this challenge, and has it the form of one? */
+/* Has it the MAC for this secret and this challenge, and the form of a hello? */
 bool ch_tree_hello_check(const struct ch_tree_hello *hello, const unsigned char *secret,
                          const struct ch_tree_challenge *challenge);
-/* Is whoever sealed it of this version, and of n PEs? If not, why_out continues "PE 1 ...". */
+/* Has its sender this version, and the same n? If not, why_out continues "PE 1 ...". */
 bool ch_tree_hello_fits(const struct ch_tree_hello *hello, uint32_t n,
                         char why_out[CH_TREE_TEXT_BYTES]);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PEs named in a message, at most. */
+/* The largest number of PEs that a message names. */
 enum { NAMED = 8 };
 
 bool ch_round_open(struct ch_tree *tree)
@@ -56,7 +56,7 @@ void ch_round_result(struct ch_tree *tree, const struct ch_tree_head *head, cons
     ch_tree_tell_children(tree, head, body);
     tree->round.index = head->round + 1;
     if (head->kind == CH_TREE_RESULT) {
-        ch_tree_stop_listening(tree); /* all have joined */
+        ch_tree_stop_listening(tree); /* all PEs have joined */
         tell_exchanged(tree, CHORUS_OK, "", body, (size_t)head->bytes);
         return;
     }
@@ -78,7 +78,7 @@ void ch_round_fail(struct ch_tree *tree, chorus_status status, const char *reaso
     ch_round_result(tree, &head, reason);
 }
 
-/* Is everyone's part of the form of PE 0's? */
+/* Have the parts of all PEs the same form as that of PE 0? */
 static bool all_alike(const struct ch_tree *tree, char why_out[CH_TREE_TEXT_BYTES])
 {
     const struct ch_tree_part *const first = &tree->round.parts[0];
@@ -94,7 +94,7 @@ static bool all_alike(const struct ch_tree *tree, char why_out[CH_TREE_TEXT_BYTE
     return true;
 }
 
-/* All parts are here. */
+/* The parts of all PEs have arrived. */
 static void finish(struct ch_tree *tree)
 {
     const size_t bytes = tree->round.parts[0].bytes;
@@ -120,7 +120,7 @@ static void finish(struct ch_tree *tree)
     free(all);
 }
 
-/* A part of an exchange that has failed meanwhile is dropped: its PE has been told. */
+/* A part of an exchange that has failed meanwhile is ignored: its PE was informed. */
 void ch_round_gather(struct ch_tree *tree, const struct ch_tree_head *head, const char *blob)
 {
     struct ch_tree_part *const part = &tree->round.parts[head->pe];
@@ -140,7 +140,7 @@ void ch_round_gather(struct ch_tree *tree, const struct ch_tree_head *head, cons
     if (++tree->round.n_here == tree->terms.n) finish(tree);
 }
 
-/* "PE 1, PE 4 and 20 more" of those for which `is_meant`. Returns how many there are. */
+/* "PE 1, PE 4 and 20 more", of the PEs for which `is_meant`. Returns their number. */
 static uint32_t name_missing(const struct ch_tree *tree, bool has_joined,
                              char text_out[CH_TREE_TEXT_BYTES])
 {
@@ -174,13 +174,13 @@ void ch_round_late(struct ch_tree *tree, double waited_s)
     if (n_absent + n_silent == 0 || tree->is_over || tree->why_failed[0] != '\0') return;
     if (n_absent > 0 && tree->n_refused > 0)
         (void)snprintf(refused, sizeof(refused),
-                       "; %llu connections did not know the job's secret",
+                       "; %llu connections without the job's secret were refused",
                        (unsigned long long)tree->n_refused);
     (void)snprintf(why, sizeof(why), "%u of %u PEs came within %.3g s; %s%s%s%s%s%s",
                    tree->round.n_here, tree->terms.n, waited_s, absent,
                    n_absent > 0 ? " never joined" : "",
                    n_absent > 0 && n_silent > 0 ? "; " : "", silent,
-                   n_silent > 0 ? " did not come" : "", refused);
+                   n_silent > 0 ? " did not arrive" : "", refused);
     why[CH_TREE_TEXT_BYTES - 1] = '\0';
     ch_round_fail(tree, CHORUS_ERR_TIMEOUT, why);
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the bytes of an id are. */
+/* The contents of an id. */
 struct content {
     uint32_t magic;
     uint32_t n_addresses;
@@ -16,9 +16,9 @@ struct content {
     struct ch_tree_address addresses[CH_TREE_ADDRESSES];
 };
 
-/* The socket of the last id made in this process, until it joins with that id. */
+/* The socket of the last id that this process created, until it joins with that id. */
 static struct {
-    pthread_mutex_t lock; /* guards the rest */
+    pthread_mutex_t lock; /* guards the two variables */
     struct ch_tree_door door;
     unsigned char secret[CH_BOOT_SECRET_BYTES];
 } made = {.lock = PTHREAD_MUTEX_INITIALIZER, .door = {.fd = -1}};
@@ -58,7 +58,7 @@ bool ch_uniqueid_check(const char *id, size_t bytes)
            content.n_addresses <= CH_TREE_ADDRESSES;
 }
 
-/* The socket, if this process made the id. */
+/* The socket, if this process created the id. */
 static bool take_door(const struct content *content, struct ch_tree_door *door_out)
 {
     bool is_made;

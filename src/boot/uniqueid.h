@@ -9,11 +9,11 @@
 
 #include "boot/boot.h"
 
-/* Makes an id and listens for those that join with it. A process listens for one id, its
- * last. */
+/* Create an id and listen for processes that join with it. A process listens only for its last
+ * id. */
 CH_MUST_CHECK chorus_status ch_uniqueid_make(char *id_out, size_t bytes);
 
-/* Is this what ch_uniqueid_make made, as far as can be seen? */
+/* Was this made by ch_uniqueid_make? Checks what can be checked. */
 bool ch_uniqueid_check(const char *id, size_t bytes);
 
 /* Join the job as PE `me` of n. */

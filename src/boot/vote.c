@@ -7,7 +7,7 @@
 
 enum { WHY_BYTES = 512 };
 
-/* A ballot is a status, as this many bytes, and the values after it. */
+/* A ballot consists of a status, as this number of bytes, and the values after it. */
 enum { STATUS_BYTES = sizeof(int64_t) };
 
 static int64_t status_in(const char *ballot)
@@ -18,15 +18,14 @@ static int64_t status_in(const char *ballot)
     return status;
 }
 
-/* A vote, and why this voter's step failed, if it did. */
+/* A vote, and the reason if the step of this voter failed. */
 struct poll {
     const struct ch_voters *voters;
     const struct ch_vote *vote;
     char why[WHY_BYTES];
 };
 
-/* The step that failed here may have broken the exchange: then its message is the one to have.
- */
+/* The step that failed may have broken the exchange: then its message is the better one. */
 static chorus_status exchange(const struct poll *poll, const void *blob, size_t bytes,
                               void *blobs_out)
 {
@@ -37,7 +36,7 @@ static chorus_status exchange(const struct poll *poll, const void *blob, size_t 
     return CH_FAIL(st, "%s: %s", poll->vote->step, poll->why);
 }
 
-/* `failed` is the first voter whose step failed: hear why. */
+/* `failed` is the first voter whose step failed: receive its message. */
 static chorus_status follow(const struct poll *poll, uint32_t failed, chorus_status status)
 {
     const struct ch_voters *voters = poll->voters;
@@ -56,7 +55,7 @@ static chorus_status follow(const struct poll *poll, uint32_t failed, chorus_sta
     return st;
 }
 
-/* All ballots are there. */
+/* The ballots of all voters have arrived. */
 static chorus_status count(const struct poll *poll, const char *ballots, void *all_out)
 {
     const struct ch_voters *voters = poll->voters;
@@ -83,7 +82,7 @@ chorus_status ch_vote(const struct ch_voters *voters, const struct ch_vote *vote
     chorus_status st;
 
     if (ballots == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory to hear %u PEs", vote->step,
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory for the results of %u PEs", vote->step,
                        voters->n);
     own = ballots + voters->n * ballot_bytes;
     if (mine != CHORUS_OK) (void)snprintf(poll.why, sizeof(poll.why), "%s", ch_error_message());

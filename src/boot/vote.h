@@ -11,32 +11,34 @@
 
 #include "boot/boot.h"
 
-/* Who votes: PEs that an exchange connects. */
+/* The voters: PEs that an exchange connects. */
 struct ch_voters {
     uint32_t n;
-    void *self; /* borrowed; what both functions get */
-    /* Every voter gives `bytes` bytes and gets all of them, in the order of voters. */
+    void *self; /* borrowed; passed to both functions */
+    /* Every voter sends `bytes` bytes and receives those of all voters, in their order. */
     chorus_status (*exchange)(void *self, const void *blob, size_t bytes, void *blobs_out);
-    uint32_t (*number)(const void *self, uint32_t voter); /* of that PE in the job */
+    uint32_t (*number)(const void *self,
+                       uint32_t voter); /* the number of that voter in the job */
 };
 
-/* What this PE says. The step and `bytes` are the same on all. */
+/* The ballot of this PE. The step and `bytes` are the same on all PEs. */
 struct ch_vote {
     const char *step;   /* begins the message of a failure: "STEP: PE 3: its message" */
-    chorus_status mine; /* how it went here; the message of a failure is this thread's last */
-    const void *values; /* borrowed; given in any case */
-    size_t bytes;       /* of values; 0: all_out may be null */
+    chorus_status mine; /* the status of this PE; the message of a failure is the last one of
+                           this thread */
+    const void *values; /* borrowed; sent in any case */
+    size_t bytes;       /* of the values; 0: all_out may be null */
 };
 
-/* CHORUS_OK on all PEs, with the values of all, or the first failure on all. Collective. The
- * exchange's own failures end it too. */
+/* CHORUS_OK on all PEs, with the values of all, or the first failure on all. Collective. A
+ * failure of the exchange itself also ends the vote. */
 CH_MUST_CHECK chorus_status ch_vote(const struct ch_voters *voters, const struct ch_vote *vote,
                                     void *all_out);
 
-/* All PEs of the job; boot is borrowed. */
+/* A vote of all PEs of the job; boot is borrowed. */
 struct ch_voters ch_boot_voters(struct ch_boot *boot);
 
-/* A vote of them. */
+/* Run such a vote. */
 CH_MUST_CHECK chorus_status ch_boot_vote(struct ch_boot *boot, const struct ch_vote *vote,
                                          void *all_out);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* How long to wait before passing a descriptor again when too many are under way. */
+/* Time to wait before passing a descriptor again if the system has too many in flight. */
 enum { CROWDED_MS = 1 };
 
 static chorus_status gone(void)
@@ -68,7 +68,8 @@ chorus_status ch_wire_send(int sock, const void *data, size_t bytes, int fd,
     size_t sent = 0;
 
     while (sent < bytes) {
-        /* sendmsg does not write through iov_base, which is not const for recvmsg's sake. */
+        /* sendmsg does not write through iov_base, which is not const because recvmsg uses the
+         * same type. */
         struct iovec part = {(char *)(uintptr_t)data + sent, bytes - sent};
         struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
         union ch_wire_control control;
@@ -77,7 +78,7 @@ chorus_status ch_wire_send(int sock, const void *data, size_t bytes, int fd,
         n = sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n > 0) {
             sent += (size_t)n;
-            fd = -1; /* went with the first byte */
+            fd = -1; /* was sent with the first byte */
         } else if (errno == EAGAIN) {
             CH_TRY(wait_ready(sock, POLLOUT, deadline_ns));
         } else if (errno == ETOOMANYREFS) {

@@ -6,8 +6,8 @@
 #include "boot/message.h"
 
 /*
- * All calls block, until deadline_ns of ch_clock_ns (0: for ever). ERR_TIMEOUT sets no
- * message; ERR_ABORTED: chorusrun is gone; ERR_SYSTEM: the system refused.
+ * All calls block until deadline_ns of ch_clock_ns (0: without limit). ERR_TIMEOUT sets no
+ * message; ERR_ABORTED: chorusrun has ended; ERR_SYSTEM: a system call failed.
  */
 
 /* fd >= 0: pass this descriptor with the first byte. */
@@ -23,7 +23,8 @@ CH_MUST_CHECK chorus_status ch_wire_await(int sock, uint64_t deadline_ns);
 CH_MUST_CHECK chorus_status ch_wire_recv_fds(int sock, uint32_t n, int *fds_out,
                                              uint64_t deadline_ns);
 
-/* Send a byte and n descriptors, 1 to CH_WIRE_FDS, if the socket takes them now. As send(2). */
+/* Send a byte and n descriptors, 1 to CH_WIRE_FDS, if the socket accepts them now. Returns as
+ * send(2). */
 ssize_t ch_wire_pass(int sock, const int *fds, uint32_t n);
 
 /* Send n descriptors, which ch_wire_recv_fds receives. */

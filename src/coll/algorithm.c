@@ -28,7 +28,7 @@
 CH_ALGO_LIST(X)
 #undef X
 
-/* What a protocol needs, whoever speaks it. */
+/* The needs of a protocol, for every algorithm. */
 enum {
     NEEDS_signal = 0,
     NEEDS_simple = 0,

@@ -20,9 +20,9 @@
     X(put, 128u, "puts reach every peer, by stores or by messages")                 \
     X(whole, 2u, "partial results keep the type's precision: not half, bfloat16")   \
     X(apart, 4u, "source and dest do not overlap")                                  \
-    X(copy_engine, 8u, "the machine has engines that copy between PEs")             \
-    X(lines, 16u, "the link keeps lines of 128 bytes whole")                        \
-    X(multicast, 32u, "switches reach all PEs at once, and combine this type so (CHORUS_NVLS=1)") \
+    X(copy_engine, 8u, "the GPUs have engines that copy between PEs")               \
+    X(lines, 16u, "the link delivers lines of 128 bytes whole")                     \
+    X(multicast, 32u, "NVLink switches multicast to all PEs, and combine this type (CHORUS_NVLS=1)") \
     X(exact, 64u, "any order of combining gives the same bits: integers")           \
     X(nodes, 256u, "PEs of the team are on several hosts")                          \
     X(symmetric_dest, 512u, "dest is in the symmetric heap")                        \
@@ -131,7 +131,7 @@ enum {
 #undef X
 };
 
-/* What holds of the buffers of a call of which both are in the symmetric heap. */
+/* The facts of a call whose buffers are both in the symmetric heap. */
 #define CH_NEED_SYMMETRIC ((uint32_t)(CH_NEED_symmetric_dest | CH_NEED_symmetric_source))
 
 enum ch_algo_id {
@@ -141,7 +141,7 @@ enum ch_algo_id {
         CH_ALGO_COUNT
 };
 
-/* What the formulas are evaluated for; see CH_ALGO_LIST. */
+/* The values for which the formulas are evaluated; see CH_ALGO_LIST. */
 struct ch_nodes;
 struct ch_shape {
     uint64_t n, k, m, e, s, c, p, o, b, r;
@@ -153,7 +153,7 @@ struct ch_algo {
     chorus_coll coll;
     const char *name; /* with proto, unique within its collective */
     enum ch_proto proto;
-    uint32_t needs; /* CH_NEED_ bits, of its protocol too */
+    uint32_t needs; /* CH_NEED_ bits, those of its protocol included */
     bool takes_radix;
     enum ch_kernel_kind kernel;
     uint32_t lanes_max; /* of a CTA on a GPU */

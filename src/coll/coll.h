@@ -14,49 +14,50 @@
 #include "coll/shape.h"
 #include "team/nodes.h"
 
-/* How elements lie where they do not lie one behind the other. */
+/* The positions of elements that are not contiguous. */
 struct ch_pattern {
     size_t dst_step, src_step; /* alltoalls: bytes from one element to the next */
-    /* alltoallv, [n] each: elements of the block from, or for, each PE, and where it begins. */
+    /* alltoallv, [n] each: for each PE, the number of elements of the block to it, or from it,
+     * and the position of the block. */
     const size_t *dst_counts, *dst_offsets, *src_counts, *src_offsets;
 };
 
 struct ch_coll {
     uint32_t me, n;
-    uint32_t root, radix; /* of the algorithms that have one */
-    size_t count;         /* elements of a block (of the vector, where there is one) */
+    uint32_t root, radix; /* for algorithms that have one */
+    size_t count;         /* elements of a block (of the vector, if there are no blocks) */
     size_t elem_bytes;    /* a divisor of 16 */
     size_t stride;        /* bytes from one PE's block to the next, in the buffer of n blocks */
-    char *dst;            /* this PE's */
+    char *dst;            /* buffers of this PE */
     const char *src;
     const struct ch_pattern *pattern; /* of alltoalls and alltoallv */
     const struct ch_reduce *reduce;   /* of reduce and reducescatter, on a CPU */
-    uint32_t type, op;                /* of them, on a GPU */
+    uint32_t type, op;                /* of the same, on a GPU */
     const struct ch_peer *peers;      /* [n] */
     const struct ch_remote *remotes;  /* [n]; null: all peers are mapped */
     const struct ch_levels *levels;   /* of a team on several hosts; else null */
-    const uint32_t
-        *pes; /* [n] of a call on a child team: their numbers in the team; else null */
+    const uint32_t *pes;              /* [n] for a child team: numbers in the team; else null */
     const struct ch_patience *patience;
     const struct ch_sync_layout *layout;
-    ptrdiff_t multicast; /* to the address that reaches all PEs, on machines that have such */
-    uint32_t is_sync_alike; /* in all PEs' memory, so that it reaches their words too */
-    size_t sync_offset;     /* of this CTA's duplicate in everyone's sync memory */
-    uint64_t *epoch;        /* what the CTA remembers, as in struct ch_dup */
+    ptrdiff_t multicast;    /* distance to the address that reaches all PEs, on backends with
+                               multicast in hardware */
+    uint32_t is_sync_alike; /* sync memory is at equal offsets: it reaches words, too */
+    size_t sync_offset;     /* offset of this CTA's duplicate in the sync memory of all PEs */
+    uint64_t *epoch;        /* the private state of the CTA, as in struct ch_dup */
     uint64_t *exchanges;    /* [CH_CELL_COUNT] */
     struct ch_link *links;
     struct ch_slot *slots;
-    uint32_t *late_peer; /* [out] whom a wait that failed was for, by ch_is_late */
+    uint32_t *late_peer; /* [out] the peer of a wait that failed, set by ch_is_late */
     /* On a GPU: */
-    int is_due;             /* the kernel has still to wait for its turn; a constant */
-    uint32_t lets_next;     /* then the kernel that follows it may be launched */
-    const uint64_t *failed; /* where the mark of a call is that failed before this one */
-    uint64_t broken;        /* the mark as the kernel found it, unless it is due */
-    int *is_known; /* inside a kernel of the program, where exchanges are each lane's own: has
-                      every lane the number that lane 0 asked for? Elsewhere null */
+    int is_due;             /* the kernel must still wait for the previous kernel; a constant */
+    uint32_t lets_next;     /* the next kernel may be launched after that */
+    const uint64_t *failed; /* address of the mark of an earlier call that failed */
+    uint64_t broken;        /* value of that mark as the kernel read it, unless `is_due` */
+    int *is_known; /* inside a kernel of the program, where each lane counts exchanges: whether
+                      every lane has the number that lane 0 requested; null elsewhere */
 };
 
-/* A PE in its team, and what it was called with. */
+/* A PE in its team, and the arguments of its call. */
 struct ch_seat {
     uint32_t me, n;
     const struct ch_peer *peers;
@@ -67,7 +68,7 @@ struct ch_seat {
     uint32_t type, op;
 };
 
-/* What only some calls or machines have. */
+/* Properties that only some calls or backends have. */
 CH_FN void ch_coll_clear(struct ch_coll *c)
 {
     c->root = c->radix = 0;
@@ -89,10 +90,10 @@ CH_FN void ch_coll_clear(struct ch_coll *c)
     c->is_known = 0;
 }
 
-/* The one maker of a struct ch_coll, on every machine: CTA `cta` works on `part` of each block
- * and remembers `dup`. What only some calls or machines have is 0, for the caller to set. Field
- * by field, since a CPU takes as long to clear such a struct as for the rest of a small call.
- */
+/* Creates every struct ch_coll, on every backend: CTA `cta` works on `part` of each block, with
+ * the state `dup`. Properties that only some calls or backends have are 0, for the caller to
+ * set. Assigned field by field, since a CPU takes as long to clear such a struct as for the
+ * rest of a small call. */
 CH_FN void ch_coll_init(struct ch_coll *c, const struct ch_seat *s, struct ch_slice part,
                         uint32_t cta, struct ch_dup *dup)
 {
@@ -113,7 +114,7 @@ CH_FN void ch_coll_init(struct ch_coll *c, const struct ch_seat *s, struct ch_sl
     c->exchanges = dup->exchanges;
 }
 
-/* A message that is waited for. */
+/* A message that is awaited. */
 struct ch_wanted {
     const char *cells;
     uint64_t flag;
@@ -143,20 +144,20 @@ CH_FN int ch_is_mapped(const struct ch_coll *c, uint32_t peer)
     return ch_is_all_mapped(c) || c->remotes[peer].route == NULL;
 }
 
-/* A wait for the peer failed. */
+/* Record that a wait for the peer failed. */
 CH_FN void ch_is_late(const struct ch_coll *c, uint32_t peer)
 {
     *c->late_peer = c->pes == NULL ? peer : c->pes[peer];
 }
 
-/* A symmetric object's address on a peer, from this PE's address of it: as mapped here, or as
- * the peer has it. */
+/* The address on a peer of a symmetric object, from this PE's address of it: as mapped here, or
+ * the peer's own address. */
 CH_FN char *ch_on_peer(const struct ch_coll *c, uint32_t peer, const void *mine)
 {
     return (char *)(uintptr_t)mine + c->peers[peer].shift;
 }
 
-/* The k-th PE after this one (k <= n), so that not all PEs turn to the same peer first. */
+/* The k-th PE after this one (k <= n), so that the PEs do not all begin with the same peer. */
 CH_FN uint32_t ch_after(const struct ch_coll *c, uint32_t k)
 {
     const uint32_t pe = c->me + k;

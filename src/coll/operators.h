@@ -14,8 +14,8 @@
 #define CH_WRAP_u32 uint32_t
 #define CH_WRAP_u64 uint64_t
 
-/* Operators by class: expression of a and b, both of type A. NaN wins in min and max, on
- * whichever side it stands; of -0.0 and 0.0, the first stays. */
+/* Operators by class: expression of a and b, both of type A. NaN wins in min and max, as either
+ * operand; of -0.0 and 0.0, the first operand wins. */
 #define CH_OPS_INT(X, T, A)                            \
     X(T, A, and, (A)(a & b))                        \
     X(T, A, or, (A)(a | b))                         \
@@ -36,7 +36,7 @@
     X(T, A, prod, a * b)
 
 /* The element types that GPUs combine, by class and bytes: expands to its last arguments for
- * them, to nothing for the rest. */
+ * these types, to nothing for the others. */
 #define CH_ON_GPU(CLASS, bytes, ...) CH_ON_GPU_##CLASS##_##bytes(__VA_ARGS__)
 #define CH_ON_GPU_INT_1(...) __VA_ARGS__
 #define CH_ON_GPU_INT_2(...) __VA_ARGS__

@@ -16,7 +16,7 @@
 #define ACC_HALF(ctype) float
 /* clang-format on */
 
-/* Between the stored type and the accumulator. */
+/* Conversions between the stored type and the accumulator. */
 #define DEFINE_CONVERT(T, ctype, A, widen, narrow)                 \
     static void first_##T(void *acc, const void *in, size_t count) \
     {                                                              \
@@ -47,7 +47,7 @@
 CHORUS_TYPE_LIST(X)
 #undef X
 
-/* The accumulator and the source never overlap: one is private. */
+/* The accumulator and the source never overlap, as one of them is private. */
 #define DEFINE_NEXT(T, A, OP, expr)                                                        \
     static void next_##T##_##OP(void *restrict acc, const void *restrict in, size_t count) \
     {                                                                                      \

@@ -23,7 +23,7 @@ struct ch_reduce {
     void (*last)(void *out, const void *acc, size_t count); /* out = acc */
 };
 
-/* Null functions where the operator does not take the type (ch_op_takes). */
+/* Null functions if the operator does not support the type (ch_op_takes). */
 extern const struct ch_reduce ch_reduce_table[CHORUS_TYPE_COUNT][CHORUS_OP_COUNT];
 
 #endif /* CH_REDUCE_H */

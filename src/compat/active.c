@@ -19,7 +19,7 @@ struct active_set {
     int start, log_stride, n;
 };
 
-/* A set that has its team. */
+/* A set whose team has been created. */
 struct known {
     struct active_set set;
     chorus_team_t team;
@@ -30,7 +30,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards known_sets */
 
 #define SET ((struct active_set){PE_start, logPE_stride, PE_size})
 
-/* CHORUS_TEAM_INVALID, and a failure of this thread, where there can be none. */
+/* CHORUS_TEAM_INVALID, with this thread's failure, if the team cannot be created. */
 static chorus_team_t make_team(struct active_set set)
 {
     chorus_team_t team = CHORUS_TEAM_INVALID;
@@ -105,10 +105,10 @@ DEFINE(void, barrier, SHMEM_ACTIVE_SET, long *pSync)
     (void)ch_raise(chorus_barrier(team_of(SET)));
 }
 
-/* From so many bytes on, to keep the root's dest would take longer than the broadcast. */
+/* From this number of bytes on, saving the root's dest would take longer than the broadcast. */
 #define PULL_BYTES (32u << 10)
 
-/* Each PE gets the root's source. */
+/* Each PE receives the root's source. */
 static void pull(chorus_team_t team, const chorusx_call *call, size_t bytes)
 {
     if (ch_raise(chorus_team_sync(team)) != CHORUS_OK) return;
@@ -118,7 +118,7 @@ static void pull(chorus_team_t team, const chorusx_call *call, size_t bytes)
     (void)ch_raise(chorus_team_sync(team));
 }
 
-/* The root's dest is left alone here, unlike in a broadcast of a team. */
+/* Unlike in a broadcast of a team, the root's dest does not change. */
 static void broadcast(struct active_set set, chorusx_call call, size_t bytes)
 {
     const chorus_team_t team = team_of(set);

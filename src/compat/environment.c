@@ -16,7 +16,7 @@ static const char help[] =
     "SHMEM_DEBUG           print messages for debugging, as CHORUS_LOG=debug\n"
     "CHORUS_...            the settings of Chorus: chorus-info prints them\n";
 
-/* Bytes as the standard writes them: a number, with a fraction if wanted, and K, M, G or T. */
+/* Bytes in the form of the standard: a number, which may have a fraction, and K, M, G or T. */
 static bool read_bytes(const char *text, double *bytes_out)
 {
     static const char units[] = "KMGT";
@@ -65,7 +65,7 @@ void ch_environment_before(size_t globals_bytes)
 
 void ch_environment_after(void)
 {
-    static bool is_said; /* by an init before; one thread makes it */
+    static bool is_said; /* set by an earlier init; one thread initialises */
 
     if (is_said || chorus_my_pe() != 0) return;
     is_said = true;

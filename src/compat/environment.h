@@ -5,11 +5,11 @@
 
 #include <stddef.h>
 
-/* SHMEM_SYMMETRIC_SIZE and SHMEM_DEBUG, where the variable of Chorus is not set itself. The
- * size is of what the program allocates: variables come on top. */
+/* Apply SHMEM_SYMMETRIC_SIZE and SHMEM_DEBUG, if the variables of Chorus are not set. The size
+ * is that of the program's allocations, to which that of the variables is added. */
 void ch_environment_before(size_t globals_bytes);
 
-/* SHMEM_VERSION and SHMEM_INFO: PE 0 prints what they ask for, once. */
+/* SHMEM_VERSION and SHMEM_INFO: PE 0 prints the requested text, once. */
 void ch_environment_after(void);
 
 #endif /* CH_COMPAT_ENVIRONMENT_H */

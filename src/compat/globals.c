@@ -22,7 +22,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What programs and libraries that call OpenSHMEM need, without its version. */
+/* The names, without a version, of this library, which programs and libraries that call
+ * OpenSHMEM need. */
 #define SONAME "libchorus-shmem.so"
 
 enum { WHY_BYTES = 400 };
@@ -84,7 +85,7 @@ static void add_range(uintptr_t lo, uintptr_t hi)
     ch_globals.n++;
 }
 
-/* The linker puts what becomes read-only first in a segment, or gives it one. */
+/* The linker puts data that becomes read-only first in a segment, or in its own segment. */
 static void add_segment(const struct dl_phdr_info *object, const ElfW(Phdr) * segment)
 {
     uintptr_t lo = page_down(object->dlpi_addr + segment->p_vaddr);
@@ -132,7 +133,7 @@ size_t ch_globals_look(void)
 
 /* --- sharing -------------------------------------------------------------------------- */
 
-/* Map the pages at `from`, of a shared mapping, also at `to`. 0 or an errno. */
+/* Map the pages at `from`, of a shared mapping, also at `to`. Returns 0 or an errno. */
 static int map_again(uintptr_t from, size_t bytes, uintptr_t to)
 {
     return mremap((void *)from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)to) ==
@@ -141,7 +142,7 @@ static int map_again(uintptr_t from, size_t bytes, uintptr_t to)
                : 0;
 }
 
-/* Nothing here may touch a variable of the program in between. */
+/* Code in this function must not access a variable of the program. */
 static int share(struct ch_global_range *range, void *image)
 {
     sigset_t all, before;
@@ -156,7 +157,7 @@ static int share(struct ch_global_range *range, void *image)
     return error;
 }
 
-/* Private memory with the same contents in place of the shared. */
+/* Map private memory with the same contents in place of the shared memory. */
 static void make_private(const struct ch_global_range *range)
 {
     void *const copy =
@@ -176,13 +177,13 @@ void ch_globals_unshare(void)
     ch_globals.n = 0;
 }
 
-/* A child is no PE: what it stores must not reach its parent. */
+/* A child is not a PE: its stores must not reach its parent. */
 static void watch_forks(void)
 {
     (void)pthread_atfork(NULL, NULL, ch_globals_unshare);
 }
 
-/* Sanitizers keep variables of their own in the program. */
+/* Sanitizers keep their own variables in the program. */
 static const char *sanitizer(void)
 {
     static const char *const names[][2] = {{"__asan_init", "AddressSanitizer"},
@@ -202,7 +203,7 @@ static bool is_on_gpu(void)
     return chorusx_heap_info(&info) == CHORUS_OK && info.heap == CHORUS_HEAP_cuda;
 }
 
-/* A number that programs have in common which have the same ranges, wherever they lie. */
+/* A number that is equal for programs with the same ranges, at whatever addresses. */
 static uint64_t digest(void)
 {
     uint64_t sum = 0xcbf29ce484222325u ^ ch_globals.n; /* FNV-1a, by words */
@@ -212,7 +213,7 @@ static uint64_t digest(void)
     return why_not[0] == '\0' ? sum : 0;
 }
 
-/* Have all PEs the same ranges, and nothing against sharing them? */
+/* Have all PEs the same ranges, and no reason against sharing them? */
 static bool is_alike(void)
 {
     uint64_t *const numbers = chorus_malloc(4 * sizeof(*numbers));
@@ -264,7 +265,7 @@ void ch_globals_share(size_t bytes)
     }
     if (bytes == 0) return;
     share_all(bytes);
-    chorus_barrier_all(); /* a put that comes before the copy would be lost */
+    chorus_barrier_all(); /* a put before the copy would be lost */
     (void)pthread_once(&once, watch_forks);
 }
 

@@ -16,14 +16,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of the program, and of this many shared libraries. */
+/* Ranges of the program, and of this many shared libraries. */
 enum { CH_GLOBALS_MAX = 16 };
 
 /* Whole pages. */
 struct ch_global_range {
     uintptr_t lo;
     size_t bytes;
-    uintptr_t image; /* where they are in the heap, once they are shared */
+    uintptr_t image; /* their address in the heap, once they are shared */
 };
 
 struct ch_globals {
@@ -33,21 +33,23 @@ struct ch_globals {
 };
 extern struct ch_globals ch_globals;
 
-/* Find the variables, before chorus_init: how many bytes of the heap they will take. */
+/* Find the variables, before chorus_init; returns the number of bytes that they will need in
+ * the heap. */
 size_t ch_globals_look(void);
 
-/* Collective, after chorus_init, with those bytes. Where variables cannot be shared, ch_own
- * says why once. */
+/* Collective, after chorus_init, with that number of bytes. If variables cannot be shared,
+ * ch_own reports the reason once. */
 void ch_globals_share(size_t bytes);
 
-/* Variables keep their values, and are no symmetric objects any more. */
+/* The variables keep their values, and are no longer symmetric objects. */
 void ch_globals_unshare(void);
 
-/* What an address in a range stands for; says why, once, if variables are not shared. */
+/* The symmetric address for an address in a range; reports the reason, once, if variables are
+ * not shared. */
 uintptr_t ch_globals_find(const struct ch_global_range *range, uintptr_t address);
 
-/* The address in the symmetric heap of what is at `address`; that itself if it is no variable.
- */
+/* The address in the symmetric heap of the variable at `address`; `address` itself if it is not
+ * in a variable. */
 static inline void *ch_own(const void *address)
 {
     for (size_t i = 0; i < ch_globals.n; i++)

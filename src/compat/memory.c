@@ -9,7 +9,7 @@ DEFINE_F(, void *, malloc_with_hints, (bytes, hints), size_t bytes, long hints)
 DEFINE_F(, void *, realloc, (ptr, bytes), void *ptr, size_t bytes)
 DEFINE_P(, free, (ptr), void *ptr)
 
-/* A PE's own variable is where the program has it. */
+/* A PE uses its own variables at the program's addresses. */
 DEFINE(void *, ptr, const void *dest, int pe)
 {
     void *const own = ch_own(dest);

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-static int n_starts;  /* calls of init that finalize has not answered */
-static bool is_ended; /* by shmem_global_exit */
+static int n_starts;  /* calls of init without a matching finalize */
+static bool is_ended; /* set by shmem_global_exit */
 
 int ch_raise(int code)
 {
@@ -16,8 +16,8 @@ int ch_raise(int code)
     return code;
 }
 
-/* To exit with 0 is to finalize; to exit with another status is a failure, of which the others
- * must hear now. */
+/* An exit with status 0 finalizes; an exit with another status is a failure, which is reported
+ * to the other PEs at once. */
 static void leave(int status, void *unused)
 {
     (void)unused;
@@ -29,7 +29,7 @@ static int start(int requested, int *provided)
     static bool is_watched;
     size_t globals_bytes;
 
-    if (chorusx_init_status() == 1) { /* once more; finalize will be called as often */
+    if (chorusx_init_status() == 1) { /* one more call; finalize will be called equally often */
         n_starts++;
         chorus_query_thread(provided);
         return 0;
@@ -97,7 +97,7 @@ DEFINE(void, info_get_version, int *major, int *minor)
     *minor = SHMEM_MINOR_VERSION;
 }
 
-/* For tools, which put their own before it. */
+/* For tools, which define these functions themselves. */
 DEFINE(void, pcontrol, int level, ...)
 {
     (void)level;

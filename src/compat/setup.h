@@ -9,15 +9,16 @@
 
 #define OWN(address) ch_own(address)
 
-/* What is in brackets, without them. */
+/* The argument without its parentheses. */
 #define BARE(...) __VA_ARGS__
 
-/* Both names of a function, whose body follows. */
+/* Declares both names of a function; its body follows. */
 #define DEFINE(R, name, ...)                                                   \
     R shmem_##name(__VA_ARGS__) __attribute__((weak, alias("pshmem_" #name))); \
     R pshmem_##name(__VA_ARGS__)
 
-/* Those of a row of shmem_lists.h: a call of the same name, or of the one `today`. */
+/* Defines the functions of a row of shmem_lists.h by the call of the same name, or by the call
+ * `today`. */
 #define DEFINE_OLD_P(A, name, today, arguments, ...) \
     DEFINE(void, name, __VA_ARGS__)                  \
     {                                                \
@@ -32,7 +33,7 @@
 #define DEFINE_F(A, R, name, arguments, ...) \
     DEFINE_OLD_F(A, R, name, name, arguments, __VA_ARGS__)
 
-/* And those of one that may have a context. */
+/* The same for a row whose functions may have a context. */
 #define DEFINE_CTX_P(A, name, arguments, ...)              \
     DEFINE_P(A, name, arguments, __VA_ARGS__)              \
     DEFINE(void, ctx_##name, shmem_ctx_t ctx, __VA_ARGS__) \
@@ -46,13 +47,13 @@
         return chorus_ctx_##name(ch_ctx_of(ctx), BARE arguments); \
     }
 
-/* Of contexts only the type differs. */
+/* The types of contexts differ only by name. */
 static inline chorus_ctx_t ch_ctx_of(shmem_ctx_t ctx)
 {
     return (chorus_ctx_t)(void *)ctx;
 }
 
-/* The handles differ by one, so that none is null but the invalid. */
+/* The handles differ by one, so that only the invalid one is null. */
 static inline chorus_team_t ch_team_of(shmem_team_t team)
 {
     return (chorus_team_t)((intptr_t)team - 1);
@@ -62,8 +63,8 @@ static inline shmem_team_t ch_team_for(chorus_team_t team)
     return (shmem_team_t)((intptr_t)team + 1);
 }
 
-/* Programs of OpenSHMEM do not look at what collectives return: a failure goes to the error
- * handler. Gives the code. */
+/* Programs written for OpenSHMEM do not check the results of collectives: a failure is passed
+ * to the error handler. Returns the code. */
 int ch_raise(int code);
 
 #endif /* CH_COMPAT_SETUP_H */

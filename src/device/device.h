@@ -19,11 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a PE tells the others of its device. */
+/* What a PE publishes about its device. */
 struct ch_device_id {
-    int32_t ordinal; /* as this process counts */
+    int32_t ordinal; /* in the numbering of this process */
     char name[64];
-    char bus[CH_BUS_BYTES]; /* its PCI address, which names it on this machine */
+    char bus[CH_BUS_BYTES]; /* its PCI address, which identifies it on this machine */
     uint64_t memory_bytes;
     uint64_t granule_bytes; /* memory comes in multiples of this */
     bool has_multicast;     /* in hardware */
@@ -32,42 +32,46 @@ struct ch_device_id {
 struct ch_device;
 
 /*
- * The device for a PE, which is the `place`th of n_places on this machine: the ordinal wished
- * for; with CH_OPTION_NO_DEVICE the one that the program made current on this thread, else
- * devices are dealt out in the order of the cores they are near. ERR_ARG: there is no such
- * ordinal; ERR_UNSUPPORTED: built without CUDA, or the device lacks what the library needs;
- * ERR_SYSTEM: no driver, no device.
+ * Choose the device for a PE, which is the `place`th of n_places on this machine: the given
+ * ordinal; with CH_OPTION_NO_DEVICE the device that the program made current on this thread,
+ * otherwise devices are assigned in the order of the cores that they are near. ERR_ARG: there
+ * is no such ordinal; ERR_UNSUPPORTED: built without CUDA, or the device lacks a feature that
+ * the library needs; ERR_SYSTEM: no driver, no device.
  */
 CH_MUST_CHECK chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
                                            struct ch_device_id *id_out);
 
-/* Use it, and make it current for this thread. ERR_UNSUPPORTED: no kernel is compiled for it.
- */
+/* Open the device, and make it current for this thread. ERR_UNSUPPORTED: no kernel is compiled
+ * for it. */
 CH_MUST_CHECK chorus_status ch_device_open(const struct ch_device_id *id,
                                            struct ch_device **device_out);
 void ch_device_close(struct ch_device *device); /* null is a no-op */
 const struct ch_device_id *ch_device_id_of(const struct ch_device *device);
 
-/* What this library's kernels are compiled for, in nvcc's words; null: it has none. */
+/* The architectures that this library's kernels are compiled for, in nvcc's notation; null:
+ * there are none. */
 const char *ch_device_archs(void);
 
-/* Do kernels wait for their turn on this device (ch_kernel_order)? Only those that do may be
- * launched before what comes before them in the stream has ended. */
+/* Does this device support ch_kernel_order? Only then may kernels be launched before earlier
+ * work of their stream has ended. */
 bool ch_device_orders_kernels(const struct ch_device *device);
 
-/* May its kernels load and store at this address of the process: memory of this device, of
- * CUDA's managed kind, or of the host registered with CUDA under the same address? */
+/* May kernels load and store at this address of the process: is it memory of this device,
+ * managed memory of CUDA, or host memory that is registered with CUDA under the same
+ * address? */
 bool ch_device_reaches(const struct ch_device *device, const void *ptr);
 
-/* Make the device current for this thread, which may then do what a capture of streams forbids
- * it otherwise: it is not recorded. Leave takes what enter gave, and undoes it. */
+/* Make the device current for this thread. Until leave, the thread may make calls that a
+ * capture of streams would otherwise forbid; they are not recorded. Leave takes what enter
+ * returned, and undoes it. */
 int ch_device_enter(const struct ch_device *device);
 void ch_device_leave(const struct ch_device *device, int before);
 
-/* The stream of the PE's own copies, a cudaStream_t; it waits for no other. */
+/* The stream of the PE's own copies, a cudaStream_t; it does not synchronise with other
+ * streams. */
 void *ch_device_stream(const struct ch_device *device);
 
-/* ERR_UNSUPPORTED, naming both, unless this device reaches the memory of PE pe's. */
+/* ERR_UNSUPPORTED, naming both devices, unless this device can access the memory of PE pe's. */
 CH_MUST_CHECK chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
                                                  const struct ch_device_id *peer, uint32_t pe);
 
@@ -76,43 +80,45 @@ CH_MUST_CHECK chorus_status ch_device_event_create(const struct ch_device *devic
                                                    void **event_out);
 void ch_device_event_destroy(const struct ch_device *device, void *event);
 
-/* Put on a cudaStream_t, without waiting for it: a copy, and a word that is stored after it. */
+/* Queue on a cudaStream_t, without waiting: a copy, and a word that is stored after it. */
 CH_MUST_CHECK chorus_status ch_device_put_copy(const struct ch_device *device, void *stream,
                                                void *dst, const void *src, size_t bytes);
 CH_MUST_CHECK chorus_status ch_device_put_store(const struct ch_device *device, void *stream,
                                                 uint64_t *word, uint64_t value);
 
-/* Until a word in this device's memory is at least so much, or exactly that, by what was put on
- * the device before: what is put on a cudaStream_t from now on waits, or the caller does. */
+/* Wait until a word in this device's memory is at least, or equal to, a value, which work that
+ * was queued earlier stores: queued on a cudaStream_t, for later work of that stream, or in the
+ * caller. */
 CH_MUST_CHECK chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
                                                const uint64_t *word, uint64_t value,
                                                bool is_exact);
 CH_MUST_CHECK chorus_status ch_device_word_wait(const struct ch_device *device,
                                                 const uint64_t *word, uint64_t least);
 
-/* Addresses without memory. */
+/* An address range without memory. */
 CH_MUST_CHECK chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes,
                                               char **base_out);
 void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes);
 
 /*
- * What another process needs to get at memory of this one: a descriptor, which only sockets
- * carry and whoever has it closes, or, where the device offers fabric handles, bytes alone.
+ * A handle with which another process can map memory of this one: a descriptor, which must be
+ * sent by a socket and closed by its receiver, or, if the device supports fabric handles, only
+ * bytes.
  */
 enum { CH_FABRIC_BYTES = 64 };
 struct ch_pass {
-    int fd; /* -1: fabric serves */
+    int fd; /* -1: a fabric handle */
     unsigned char fabric[CH_FABRIC_BYTES];
 };
 
-/* Does this device make fabric handles, of memory of so many bytes? Tried, since many claim it
- * and refuse. What is against it is logged. */
+/* Does this device support fabric handles for memory of this size? Tested by creating one,
+ * since many devices report support and refuse. The reason of a refusal is logged. */
 bool ch_device_offers_fabric(const struct ch_device *device, size_t bytes);
 
 /*
- * Memory without an address: a handle, good in this process, and a pass, for others. ERR_NOMEM
- * when the device is full. It is given back once the handles of all PEs are released, the
- * passes closed and the mappings gone.
+ * Memory without an address: a handle, valid in this process, and a pass, for others. ERR_NOMEM
+ * when the device is full. The memory is freed once the handles of all PEs are released, the
+ * passes are closed and the mappings are undone.
  */
 CH_MUST_CHECK chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
                                              bool by_fabric, uint64_t *handle_out,
@@ -134,10 +140,10 @@ CH_MUST_CHECK chorus_status ch_device_map(const struct ch_device *device, char *
 void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes);
 
 /*
- * Multicast in hardware: an object that stands for the memory of n devices at once. One PE
- * creates it, with a handle and a descriptor as above; each adds its device, once it has the
- * handle; when all have, each binds memory of its own. Then it is mapped like memory, for
- * instructions of its own (coll/cuda/multimem_cuda.h) and no others.
+ * Multicast in hardware: an object that represents the memory of n devices at once. One PE
+ * creates it, with a handle and a descriptor as above; each PE adds its device, once it has the
+ * handle; when all have done so, each binds its own memory. The object is then mapped like
+ * memory, and accessed only by special instructions (coll/cuda/multimem_cuda.h).
  */
 CH_MUST_CHECK chorus_status ch_device_multicast_create(const struct ch_device *device,
                                                        uint32_t n, size_t bytes,
@@ -150,11 +156,11 @@ CH_MUST_CHECK chorus_status ch_device_multicast_bind(const struct ch_device *dev
 void ch_device_multicast_unbind(const struct ch_device *device, uint64_t multicast,
                                 size_t bytes);
 
-/* Bytes of the device that nobody has. */
+/* Number of free bytes of the device. */
 size_t ch_device_free_bytes(const struct ch_device *device);
 
-/* Copy, zero, store an aligned word of 4 or 8 bytes: done, for every PE to see, on return.
- * Each of dst and src is on any GPU that is mapped here, or on the host. */
+/* Copy, zero, store an aligned word of 4 or 8 bytes: complete, and visible to every PE, on
+ * return. dst and src may each be on any GPU that is mapped here, or on the host. */
 CH_MUST_CHECK chorus_status ch_device_copy(const struct ch_device *device, void *dst,
                                            const void *src, size_t bytes);
 CH_MUST_CHECK chorus_status ch_device_zero(const struct ch_device *device, void *dst,
@@ -162,15 +168,15 @@ CH_MUST_CHECK chorus_status ch_device_zero(const struct ch_device *device, void 
 CH_MUST_CHECK chorus_status ch_device_store(const struct ch_device *device, void *dst,
                                             uint64_t value, size_t bytes);
 
-/* Until all that was put on ch_device_stream is done. */
+/* Wait until all work of ch_device_stream is complete. */
 CH_MUST_CHECK chorus_status ch_device_wait(const struct ch_device *device);
 
-/* Host memory that kernels reach at the same address. */
+/* Host memory that kernels access at the same address. */
 CH_MUST_CHECK chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t bytes,
                                                    void **ptr_out);
 void ch_device_pinned_free(const struct ch_device *device, void *ptr);
 
-/* Let kernels reach whole pages of the host, at *device_out. */
+/* Give kernels access to whole pages of the host, at *device_out. */
 CH_MUST_CHECK chorus_status ch_device_register(const struct ch_device *device, void *host,
                                                size_t bytes, void **device_out);
 void ch_device_unregister(const struct ch_device *device, void *host);

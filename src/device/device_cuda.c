@@ -7,10 +7,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Mappings of this process are made and undone one at a time: drivers (580.159 is one) free
- * what is in use, and crash, when PEs that are threads unmap the same memory from two GPUs at
- * once.
- */
+/* Mappings of this process are made and undone one at a time: some drivers (for example
+ * 580.159) free memory that is in use, and crash, when PEs that are threads unmap the same
+ * memory from two GPUs at the same time. */
 static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
 
 chorus_status ch_runtime_failed(const struct ch_device *device, const char *what,
@@ -36,7 +35,8 @@ chorus_status ch_device_failed(const struct ch_device *device, const char *what,
                    device->id.ordinal, device->id.name, why != NULL ? why : "unknown error");
 }
 
-/* More than there are modes of capture, so that a device and a mode fit a number. */
+/* Larger than the number of capture modes, so that a device and a mode can be encoded in one
+ * number. */
 enum { MODES = 8 };
 
 int ch_device_enter(const struct ch_device *device)
@@ -58,7 +58,7 @@ void ch_device_leave(const struct ch_device *device, int before)
     (void)cudaThreadExchangeStreamCaptureMode(&mode);
 }
 
-/* GPUs that compute_90 and later are translated for can order kernels. */
+/* GPUs that compute_90 and later are compiled for support ch_kernel_order. */
 enum { COMPUTE_ORDERS = 90 };
 
 const char *ch_device_archs(void)
@@ -76,7 +76,7 @@ bool ch_device_reaches(const struct ch_device *device, const void *ptr)
     struct cudaPointerAttributes is;
 
     if (cudaPointerGetAttributes(&is, ptr) != cudaSuccess) {
-        (void)cudaGetLastError(); /* the program's next look at errors is not for this */
+        (void)cudaGetLastError(); /* clear the error, so that the program does not find it */
         return false;
     }
     switch (is.type) {
@@ -91,7 +91,7 @@ bool ch_device_reaches(const struct ch_device *device, const void *ptr)
     }
 }
 
-/* The kernels' image for this device, which is current. */
+/* Find the kernels' image for this device, which is current. */
 static chorus_status find_image(struct ch_device *d)
 {
     const cudaError_t error = (cudaError_t)ch_image_find(&d->compute);
@@ -99,7 +99,7 @@ static chorus_status find_image(struct ch_device *d)
 
     if (error == cudaSuccess) return CHORUS_OK;
     (void)cudaGetLastError();
-    CH_TRY_CUDA(d, "asking what it is", cudaGetDeviceProperties(&is, d->id.ordinal));
+    CH_TRY_CUDA(d, "reading its properties", cudaGetDeviceProperties(&is, d->id.ordinal));
     return CH_FAIL(
         CHORUS_ERR_UNSUPPORTED,
         "GPU %d (%s, sm_%d%d) does not run this library's kernels, which are for %s: "
@@ -114,14 +114,14 @@ chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **d
     chorus_status st;
     cudaError_t error;
 
-    if (d == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a GPU's bookkeeping");
+    if (d == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of a GPU");
     d->id = *id;
     CH_TRY_GOTO(st, ch_driver_load(&d->driver), out_free);
     error = cudaSetDevice(id->ordinal);
     if (error == cudaSuccess)
         error = cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking);
     if (error != cudaSuccess) {
-        st = ch_runtime_failed(d, "starting work", error);
+        st = ch_runtime_failed(d, "creating a stream", error);
         goto out_free;
     }
     CH_TRY_GOTO(st, find_image(d), out_stream);
@@ -152,7 +152,8 @@ void *ch_device_stream(const struct ch_device *device)
     return device->stream;
 }
 
-/* A peer's device that this process does not see cannot be asked about; mapping will tell. */
+/* The peer's device may be invisible to this process, and cannot be queried then; mapping will
+ * fail if it is not accessible. */
 chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
                                    const struct ch_device_id *peer, uint32_t pe)
 {
@@ -241,7 +242,7 @@ size_t ch_device_free_bytes(const struct ch_device *device)
     return free_bytes;
 }
 
-/* Wait for what was put on the stream; `error` is how putting it there went. */
+/* Wait for the work that was queued on the stream; `error` is the result of queuing it. */
 static chorus_status finish(const struct ch_device *d, const char *what, cudaError_t error,
                             int before)
 {
@@ -267,7 +268,8 @@ chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t b
                   before);
 }
 
-/* By the front end of the device, so that it works while kernels hold all multiprocessors. */
+/* Executed by the front end of the device, so that it works while kernels occupy all
+ * multiprocessors. */
 chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_t value,
                               size_t bytes)
 {
@@ -290,7 +292,7 @@ chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_
 
 chorus_status ch_device_wait(const struct ch_device *device)
 {
-    return finish(device, "what was queued", cudaSuccess, ch_device_enter(device));
+    return finish(device, "queued work", cudaSuccess, ch_device_enter(device));
 }
 
 chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t bytes,
@@ -355,9 +357,9 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
     if (event != NULL) (void)cudaEventDestroy(event);
 }
 
-/* By the front end of the device, so that the wait takes no multiprocessor. CUDA does not know
- * what such a wait is for; but that was put on the device before, so where two streams share a
- * queue of it, it is ahead of the wait. */
+/* Executed by the front end of the device, so that the wait occupies no multiprocessor. CUDA
+ * does not know which work the wait depends on; but that work was queued on the device earlier,
+ * so if two streams share a hardware queue, it precedes the wait. */
 chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, void *dst,
                                  const void *src, size_t bytes)
 {
@@ -394,7 +396,8 @@ chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
                                   : ch_device_failed(device, "a wait", sizeof(*word), result);
 }
 
-/* On a stream for this alone: other threads' copies on the device's own go on. */
+/* On a separate stream, so that copies of other threads on the device's stream are not
+ * delayed. */
 chorus_status ch_device_word_wait(const struct ch_device *device, const uint64_t *word,
                                   uint64_t least)
 {
@@ -410,6 +413,5 @@ chorus_status ch_device_word_wait(const struct ch_device *device, const uint64_t
     }
     ch_device_leave(device, before);
     if (status != CHORUS_OK) return status;
-    return error == cudaSuccess ? CHORUS_OK
-                                : ch_runtime_failed(device, "what came before", error);
+    return error == cudaSuccess ? CHORUS_OK : ch_runtime_failed(device, "earlier work", error);
 }

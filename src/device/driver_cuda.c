@@ -12,13 +12,15 @@ static chorus_status load(const char *call, unsigned version, void *address_out)
         cudaGetDriverEntryPointByVersion(call, &address, version, cudaEnableDefault, &found);
 
     if (error != cudaSuccess || found != cudaDriverEntryPointSuccess || address == NULL) {
-        (void)cudaGetLastError(); /* the program's own checks are not to find it */
+        (void)cudaGetLastError(); /* clear the error, so that the program's own checks do not
+                                     find it */
         return CH_FAIL(CHORUS_ERR_SYSTEM,
                        "the driver for GPUs lacks %s as of CUDA %u.%u (%s); update it, or set "
                        "CHORUS_HEAP=host",
                        call, version / 1000, version % 1000 / 10, cudaGetErrorString(error));
     }
-    memcpy(address_out, &address, sizeof(address)); /* C converts no data pointer to a call's */
+    memcpy(address_out, &address,
+           sizeof(address)); /* C has no conversion from a data pointer to a function pointer */
     return CHORUS_OK;
 }
 

@@ -13,7 +13,7 @@
 #include <cudaTypedefs.h>
 
 /* clang-format off */
-/* Call, and the version of CUDA that its form is of. */
+/* Name of the function, and the version of CUDA whose form of it is used. */
 #define CH_DRIVER_LIST(X)             \
     X(cuGetErrorString, 6000)               \
     X(cuCtxGetCurrent, 4000)          \
@@ -47,10 +47,11 @@ struct ch_driver {
 #undef X
 };
 
-/* Find them all. ERR_SYSTEM names the one that is missing. */
+/* Look up all of them. ERR_SYSTEM names the one that is missing. */
 CH_MUST_CHECK chorus_status ch_driver_load(struct ch_driver *driver_out);
 
-/* What ch_device_create asks for, of one device, to be passed on by handles of that kind. */
+/* The properties for ch_device_create: memory of one device, to be shared by handles of this
+ * kind. */
 CUmemAllocationProp ch_driver_memory_of(int ordinal, CUmemAllocationHandleType kind);
 
 #endif /* CH_DRIVER_CUDA_H */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* More than any machine has. */
+/* Larger than the number of devices of any machine. */
 enum { DEVICES_MAX = 64 };
 
 /* Devices that this process sees. */
@@ -36,7 +36,8 @@ static chorus_status count_devices(int *n_out)
     return CHORUS_OK;
 }
 
-/* The device that the program made current on this thread; CH_OPTION_NO_DEVICE if none. */
+/* The device that the program made current on this thread; CH_OPTION_NO_DEVICE if there is
+ * none. */
 static int current_device(const struct ch_driver *driver)
 {
     CUcontext context = NULL;
@@ -47,8 +48,8 @@ static int current_device(const struct ch_driver *driver)
     return driver->cuCtxGetDevice(&device) == CUDA_SUCCESS ? (int)device : CH_OPTION_NO_DEVICE;
 }
 
-/* The place of each device among all, in the order of the cores it is near; devices that share
- * cores, or whose cores nobody knows, go by their PCI addresses. */
+/* The rank of each device in the order of the cores that it is near; devices with the same or
+ * unknown cores are ordered by their PCI addresses. */
 static void order_devices(int n, int *order_out)
 {
     char buses[DEVICES_MAX][CH_BUS_BYTES];
@@ -68,7 +69,7 @@ static void order_devices(int n, int *order_out)
     }
 }
 
-/* Devices as far as they go: one each where there are enough, neighbours share where not. */
+/* Assign the devices: one for each PE if there are enough, otherwise neighbours share. */
 static int device_by_place(int n, uint32_t place, uint32_t n_places)
 {
     const uint32_t devices = (uint32_t)n;
@@ -100,7 +101,8 @@ static chorus_status choose(const struct ch_driver *driver, int n, const struct 
     return CHORUS_OK;
 }
 
-/* What the heap and signals need of a device; what kernels need is seen when it is opened. */
+/* Features of a device that the heap and signals need; those that kernels need are checked when
+ * the device is opened. */
 static chorus_status check_abilities(const struct ch_driver *driver,
                                      const struct cudaDeviceProp *is, int ordinal)
 {
@@ -128,7 +130,8 @@ static chorus_status check_abilities(const struct ch_driver *driver,
     return CHORUS_OK;
 }
 
-/* It is asked for where it is wanted, so a driver that does not know what it is has none. */
+/* The caller needs to know whether it is supported, so a driver that does not know the
+ * attribute counts as not supporting it. */
 static bool has_multicast(const struct ch_driver *driver, int ordinal)
 {
     int has = 0;
@@ -151,15 +154,15 @@ static chorus_status describe(const struct ch_driver *driver, int ordinal,
 
     if (error != cudaSuccess) {
         (void)cudaGetLastError();
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "GPU %d does not say what it is: %s", ordinal,
-                       cudaGetErrorString(error));
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "the properties of GPU %d cannot be read: %s",
+                       ordinal, cudaGetErrorString(error));
     }
     CH_TRY(check_abilities(driver, &is, ordinal));
     result = driver->cuMemGetAllocationGranularity(&granule, &memory,
                                                    CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
     if (result != CUDA_SUCCESS || granule == 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM,
-                       "GPU %d (%s) does not say in what pieces its memory comes: error %d",
+                       "the granularity of memory of GPU %d (%s) cannot be read: error %d",
                        ordinal, is.name, (int)result);
     (void)snprintf(id.name, sizeof(id.name), "%.63s", is.name);
     (void)cudaDeviceGetPCIBusId(id.bus, (int)sizeof(id.bus), ordinal);
@@ -177,7 +180,8 @@ chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
     struct ch_driver driver;
     int n = 0, chosen = 0;
 
-    CH_TRY(count_devices(&n)); /* the runtime opens the driver, and knows why it cannot */
+    CH_TRY(
+        count_devices(&n)); /* the runtime opens the driver, and has the reason of a failure */
     CH_TRY(ch_driver_load(&driver));
     CH_TRY(choose(&driver, n, &wish, &chosen));
     return describe(&driver, chosen, id_out);

@@ -4,7 +4,7 @@
 
 #include <cuda_runtime.h>
 
-/* Is never launched. */
+/* This kernel is never launched. */
 extern "C" __global__ void ch_k_image(void)
 {
 }

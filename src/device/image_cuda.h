@@ -10,13 +10,13 @@
 extern "C" {
 #endif
 
-/* As nvcc names it: "sm_80 sm_90 compute_90". */
+/* In nvcc's notation: "sm_80 sm_90 compute_90". */
 const char *ch_image_archs(void);
 
 /*
  * The kernels' image for the current device: *compute_out is the virtual architecture that it
- * was compiled for, 80 for compute_80, whatever it was translated to. Gives a cudaError_t: that
- * of a device for which there is none.
+ * was compiled for, 80 for compute_80, whatever it was translated to. Returns a cudaError_t,
+ * which is an error if there is no image for the device.
  */
 int ch_image_find(int *compute_out);
 

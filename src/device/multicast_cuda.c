@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* multicast_cuda.c: multicast objects of the driver. Nothing here is called unless
- * CHORUS_NVLS asked for it; it has been compiled and read, never run. */
+/* multicast_cuda.c: multicast objects of the driver. These functions are called only with
+ * CHORUS_NVLS=1; they have been compiled and reviewed, never run. */
 #include "device/state_cuda.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ static chorus_status failed(const struct ch_device *d, const char *what, size_t 
 {
     char text[80];
 
-    (void)snprintf(text, sizeof(text), "%s (CHORUS_NVLS=0 does without)", what);
+    (void)snprintf(text, sizeof(text), "%s (CHORUS_NVLS=0 disables multicast)", what);
     return ch_device_failed(d, text, bytes, result);
 }
 

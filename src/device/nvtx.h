@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Was this compiled with NVTX? Else the others do nothing. */
+/* Was this compiled with NVTX? Otherwise the other functions do nothing. */
 bool ch_nvtx_is_there(void);
 
 /* Begin and end a range on this thread, in the domain "chorus"; they nest. */

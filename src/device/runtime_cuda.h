@@ -7,9 +7,9 @@
 
 #include <cuda_runtime_api.h>
 
-/* Records "WHAT on GPU 0 (its name) failed: why", and takes the failure from the runtime, so
- * that the program's own checks do not find it. Gives ERR_SYSTEM, or ERR_NOMEM where the GPU is
- * out of memory. */
+/* Records "WHAT on GPU 0 (its name) failed: why", and clears the error of the runtime, so that
+ * the program's own checks do not find it. Returns ERR_SYSTEM, or ERR_NOMEM if the GPU is out
+ * of memory. */
 chorus_status ch_runtime_failed(const struct ch_device *device, const char *what,
                                 cudaError_t error);
 

@@ -11,7 +11,8 @@ static CUmemAllocationHandleType kind_of(bool by_fabric)
     return by_fabric ? CU_MEM_HANDLE_TYPE_FABRIC : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 }
 
-/* With a context; a failure leaves nothing, and *what_out says of what. */
+/* Needs a context; a failure leaves nothing allocated, and *what_out names the step that
+ * failed. */
 static CUresult create(const struct ch_device *d, size_t bytes, bool by_fabric,
                        CUmemGenericAllocationHandle *handle_out, struct ch_pass *pass_out,
                        const char **what_out)
@@ -38,7 +39,7 @@ static CUresult create(const struct ch_device *d, size_t bytes, bool by_fabric,
     return CUDA_SUCCESS;
 }
 
-/* Without an IMEX channel that the user may open, the driver permits none of them. */
+/* Without an IMEX channel that the user may open, the driver permits no fabric handles. */
 static bool make_fabric(const struct ch_device *d, size_t bytes)
 {
     CUmemGenericAllocationHandle handle = 0;
@@ -57,7 +58,7 @@ static bool make_fabric(const struct ch_device *d, size_t bytes)
     return false;
 }
 
-/* A driver that does not know the attribute has none of them. */
+/* A driver that does not know the attribute does not support fabric handles. */
 bool ch_device_offers_fabric(const struct ch_device *device, size_t bytes)
 {
     const int before = ch_device_enter(device);
@@ -93,7 +94,7 @@ static chorus_status import_failed(const struct ch_device *d, bool by_fabric, CU
     const char *why = NULL;
 
     (void)d->driver.cuGetErrorString(result, &why);
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "GPU %d (%s) cannot take a peer's memory by %s: %s%s",
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "GPU %d (%s) cannot import a peer's memory by %s: %s%s",
                    d->id.ordinal, d->id.name, by_fabric ? "fabric handle" : "descriptor",
                    why != NULL ? why : "unknown error",
                    by_fabric ? "; give all PEs one IMEX channel, or set CHORUS_FABRIC=0" : "");

@@ -11,11 +11,12 @@
 struct ch_device {
     struct ch_device_id id;
     struct ch_driver driver;
-    cudaStream_t stream; /* waits for no other stream, not even the default one */
-    int compute;         /* of the kernels' image, see image_cuda.h */
+    cudaStream_t
+        stream;  /* does not synchronise with other streams, not even with the default one */
+    int compute; /* of the kernels' image, see image_cuda.h */
 };
 
-/* The failure of a driver's call, with its message. */
+/* Records the failure of a driver call, with its message. */
 chorus_status ch_device_failed(const struct ch_device *device, const char *what, size_t bytes,
                                CUresult result);
 

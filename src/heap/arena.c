@@ -6,8 +6,8 @@
 
 enum {
     CAPACITY_INITIAL = 64,
-    ROOM_GROW = 1,  /* entries that growing may add: a free block at the end */
-    ROOM_ALLOC = 2, /* and allocating: what is left before and after */
+    ROOM_GROW = 1,  /* entries that growth may add: a free block at the end */
+    ROOM_ALLOC = 2, /* entries that an allocation may add: the rest before it and after it */
 };
 
 static size_t round_up(size_t value, size_t multiple)
@@ -30,7 +30,7 @@ chorus_status ch_arena_init(struct ch_arena *a)
     memset(a, 0, sizeof(*a));
     a->blocks = malloc(CAPACITY_INITIAL * sizeof(*a->blocks));
     if (a->blocks == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the bookkeeping of a heap");
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of a heap");
     a->capacity = CAPACITY_INITIAL;
     a->blocks[0] = (struct ch_arena_block){0, true};
     return CHORUS_OK;
@@ -50,14 +50,14 @@ chorus_status ch_arena_reserve(struct ch_arena *a)
     if (has_room(a, ROOM_GROW + ROOM_ALLOC)) return CHORUS_OK;
     blocks = realloc(a->blocks, capacity * sizeof(*blocks));
     if (blocks == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the bookkeeping of %zu heap blocks",
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of %zu heap blocks",
                        capacity);
     a->blocks = blocks;
     a->capacity = capacity;
     return CHORUS_OK;
 }
 
-/* Begin a free block at `offset`, before entry `at`. */
+/* Insert a free block at `offset`, before entry `at`. */
 static void insert_free(struct ch_arena *a, size_t at, size_t offset)
 {
     memmove(&a->blocks[at + 1], &a->blocks[at], (a->n_blocks + 1 - at) * sizeof(*a->blocks));
@@ -65,7 +65,7 @@ static void insert_free(struct ch_arena *a, size_t at, size_t offset)
     a->n_blocks++;
 }
 
-/* The block before `at` takes its place over. */
+/* Remove entry `at`; the block before it takes its range. */
 static void drop(struct ch_arena *a, size_t at)
 {
     memmove(&a->blocks[at], &a->blocks[at + 1], (a->n_blocks - at) * sizeof(*a->blocks));
@@ -88,7 +88,7 @@ void ch_arena_grow(struct ch_arena *a, size_t limit)
     a->limit = limit;
 }
 
-/* Index of the first free block that fits, and where in it; n_blocks if there is none. */
+/* Index of the first free block that fits, and the offset in it; n_blocks if there is none. */
 static size_t first_fit(const struct ch_arena *a, size_t align, size_t need, size_t *start_out)
 {
     for (size_t at = 0; at < a->n_blocks; at++) {
@@ -146,7 +146,7 @@ size_t ch_arena_limit_for(const struct ch_arena *a, size_t align, size_t bytes)
     return round_up(from, step) + need;
 }
 
-/* The block that holds an offset below limit. */
+/* The block that contains an offset below limit. */
 static size_t index_of(const struct ch_arena *a, size_t offset)
 {
     size_t lo = 0, hi = a->n_blocks;
@@ -184,7 +184,7 @@ void ch_arena_free(struct ch_arena *a, size_t offset)
     if (at != 0 && !a->blocks[at - 1].is_used) drop(a, at);
 }
 
-/* Without room in the array the block keeps its surplus; on every PE alike. */
+/* If the array is full, the block keeps the surplus; the same happens on every PE. */
 static void shrink(struct ch_arena *a, size_t at, size_t need)
 {
     const size_t end = a->blocks[at].offset + need;

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a PE tells the others of its chunk. */
+/* What a PE publishes about its chunk. */
 struct offer {
-    uint64_t handle;     /* good within its process */
-    struct ch_pass pass; /* for others; a descriptor goes beside it */
+    uint64_t handle;     /* valid within its process */
+    struct ch_pass pass; /* for other processes; a descriptor is sent separately */
 };
 
 chorus_status ch_data_vote(const struct ch_data *data, chorus_status mine)
@@ -22,8 +22,7 @@ chorus_status ch_data_vote(const struct ch_data *data, chorus_status mine)
     return ch_boot_vote(data->boot, &vote, NULL);
 }
 
-/* Map the chunk [lo, hi) of PE pe, from its handle in this process or from what it passed on.
- */
+/* Map the chunk [lo, hi) of PE pe, by its handle in this process or by its pass. */
 static chorus_status map_one(const struct ch_data *data, uint32_t pe, size_t lo, size_t hi,
                              const struct offer *its)
 {
@@ -42,7 +41,7 @@ void ch_data_unmap(const struct ch_data *data, uint32_t n, size_t lo, size_t hi)
         ch_device_unmap(data->device, data->bases[pe] + lo, hi - lo);
 }
 
-/* All PEs' chunks here, or none. */
+/* Map the chunks of all PEs here, or none. */
 static chorus_status map_all(const struct ch_data *data, size_t lo, size_t hi,
                              const struct offer *all)
 {
@@ -67,7 +66,8 @@ static chorus_status add_descriptors(const struct ch_data *data, int fd, bool by
         all[pe].pass.fd = -1;
     if (by_fabric) return CHORUS_OK;
     fds = malloc(data->n * sizeof(*fds));
-    if (fds == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
+    if (fds == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", data->n);
     st = data->boot->ops->exchange(data->boot, NULL, 0, fd, NULL, fds);
     for (uint32_t pe = 0; st == CHORUS_OK && pe < data->n; pe++)
         all[pe].pass.fd = fds[pe];
@@ -80,7 +80,7 @@ static void close_pass(const struct ch_pass *pass)
     if (pass->fd >= 0) (void)close(pass->fd);
 }
 
-/* All PEs have made their chunks: every one mapped by every PE, or none by any. */
+/* All PEs have created their chunks: every PE maps all of them, or no PE maps any. */
 static chorus_status map_everywhere(const struct ch_data *data, size_t lo, size_t hi,
                                     const struct offer *all)
 {
@@ -99,7 +99,8 @@ static chorus_status share(const struct ch_data *data, const struct ch_chunk *ch
     struct offer *all = malloc(data->n * sizeof(*all));
     chorus_status st;
 
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", data->n);
     CH_TRY_GOTO(st, ch_boot_vote(data->boot, &vote, all), out_all);
     CH_TRY_GOTO(st, add_descriptors(data, mine->pass.fd, by_fabric, all), out_all);
     st = map_everywhere(data, chunk->lo, chunk->hi, all);
@@ -111,7 +112,7 @@ out_all:
     return st;
 }
 
-/* Map the chunk of every segment here, and all at once where there is multicast. */
+/* Map the chunk of every segment here, and with multicast also the address for all of them. */
 static chorus_status join(const struct ch_data *data, struct ch_chunk *chunk,
                           chorus_status created, const struct offer *mine, bool by_fabric)
 {

@@ -14,17 +14,17 @@
 
 #define SYNC_ALIGN ((size_t)128) /* of a struct ch_line */
 
-/* All ranges of a job in one address space of 47 bits, with room for everything else. */
+/* Limits the address ranges of all segments to a part of the address space of 47 bits. */
 #define ADDRESSES_MAX ((size_t)1 << 45)
 
-#define PAGE_BYTES ((size_t)4096) /* of the door */
+#define PAGE_BYTES ((size_t)4096) /* of the doorbell's page */
 
 static size_t round_up(size_t value, size_t multiple)
 {
     return (value + multiple - 1) / multiple * multiple;
 }
 
-/* A device that is full says so before anyone takes anything; those who share it take turns. */
+/* Check for a full device before any PE allocates; PEs that share it allocate in turn. */
 chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi)
 {
     const size_t bytes = hi - lo, has = ch_device_free_bytes(data->device);
@@ -37,11 +37,11 @@ chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi)
     return ch_data_add_chunk(data, data->symmetric_offset + lo, data->symmetric_offset + hi);
 }
 
-/* Segments alike on all PEs, whatever their devices. */
+/* Make the layout of segments equal on all PEs, whatever their devices. */
 static void lay_out(struct ch_data *data, const struct ch_options *options,
                     const struct ch_data_peer *peers)
 {
-    size_t memory = 0, n_others = 0, most; /* others of this process */
+    size_t memory = 0, n_others = 0, most; /* the other PEs of this process */
 
     data->granule_bytes = PAGE_BYTES;
     memcpy(data->gpu, peers[0].device.name, sizeof(data->gpu));
@@ -55,7 +55,7 @@ static void lay_out(struct ch_data *data, const struct ch_options *options,
         data->n_sharing += strcmp(device->bus, peers[data->me].device.bus) == 0;
         if (strcmp(device->name, peers[0].device.name) != 0) data->gpu[0] = '\0';
     }
-    /* PEs of one process have a range each for every segment. */
+    /* The PEs of one process each reserve their own range for every segment. */
     most = ADDRESSES_MAX / data->n / (n_others + 1);
     data->symmetric_bytes = options->heap_max != 0 ? options->heap_max : memory;
     if (data->symmetric_bytes > most) data->symmetric_bytes = most;
@@ -68,7 +68,7 @@ static void lay_out(struct ch_data *data, const struct ch_options *options,
                  data->granule_bytes);
 }
 
-/* A range for a segment, and where it begins in there. */
+/* A range for a segment, and the aligned address in it at which the segment begins. */
 static chorus_status reserve_one(const struct ch_data *data, char **reserved_out,
                                  char **base_out)
 {
@@ -85,7 +85,7 @@ static chorus_status reserve(struct ch_data *data)
     return reserve_one(data, &data->multicast_reserved, &data->multicast);
 }
 
-/* Everything that needs no peer. */
+/* Create everything that needs no peer. */
 static chorus_status make_own(struct ch_data *data, const struct ch_data_peer *peers,
                               void *door)
 {
@@ -99,20 +99,21 @@ static chorus_status make_own(struct ch_data *data, const struct ch_data_peer *p
     return reserve(data);
 }
 
-/* Is this PE for fabric handles? */
+/* Can this PE use fabric handles? */
 static bool offers_fabric(const struct ch_data *data, const struct ch_options *options)
 {
     if (!options->fabric)
         CH_LOG(DEBUG, "no fabric handles: CHORUS_FABRIC=0");
     else if (data->has_multicast)
-        CH_LOG(DEBUG,
-               "no fabric handles: objects of multicast, and so memory, have descriptors");
+        CH_LOG(
+            DEBUG,
+            "no fabric handles: multicast objects are shared by descriptors, and so is memory");
     else
         return ch_device_offers_fabric(data->device, data->granule_bytes);
     return false;
 }
 
-/* Do all PEs offer fabric handles? Else *without_out is the first that does not. */
+/* Do all PEs offer fabric handles? Otherwise *without_out is the first PE that does not. */
 static chorus_status vote_on_fabric(const struct ch_data *data, chorus_status mine, bool offers,
                                     uint32_t *without_out)
 {
@@ -121,7 +122,8 @@ static chorus_status vote_on_fabric(const struct ch_data *data, chorus_status mi
     uint32_t pe = 0;
     chorus_status st;
 
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", data->n);
     st = ch_boot_vote(data->boot, &vote, all);
     while (st == CHORUS_OK && pe < data->n && all[pe])
         pe++;
@@ -130,11 +132,11 @@ static chorus_status vote_on_fabric(const struct ch_data *data, chorus_status mi
     return st;
 }
 
-/* What each PE made alone all have; and how memory becomes known to other processes. */
+/* Combine what the PEs have created, and choose how memory is shared with other processes. */
 static chorus_status agree_on_start(struct ch_data *data, const struct ch_options *options,
                                     chorus_status mine)
 {
-    bool is_alone = true; /* the process; which is so for all PEs, or for none */
+    bool is_alone = true; /* all PEs are in this process; the same result on all */
     uint32_t without;
 
     for (uint32_t pe = 0; pe < data->n; pe++)
@@ -170,7 +172,7 @@ chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *option
     struct ch_data *data = calloc(1, sizeof(*data));
     chorus_status st;
 
-    if (data == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a heap's bookkeeping");
+    if (data == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of a heap");
     data->boot = boot;
     data->me = boot->me;
     data->n = boot->n;
@@ -237,10 +239,11 @@ chorus_status ch_data_sync_alloc(struct ch_data *data, size_t bytes, void **ptr_
     (void)pthread_mutex_unlock(&data->sync_lock);
     CH_TRY(st);
     if (!fits)
-        return CH_FAIL(CHORUS_ERR_NOMEM,
-                       "%zu bytes of sync memory asked; %zu of %zu are in use; destroy teams, "
-                       "lower CHORUS_CTAS or CHORUS_CHUNK, or raise CHORUS_SYNC_MAX",
-                       bytes, data->sync.used_bytes, data->sync.limit);
+        return CH_FAIL(
+            CHORUS_ERR_NOMEM,
+            "%zu bytes of sync memory were requested; %zu of %zu are in use; destroy teams, "
+            "lower CHORUS_CTAS or CHORUS_CHUNK, or raise CHORUS_SYNC_MAX",
+            bytes, data->sync.used_bytes, data->sync.limit);
     st = ch_device_zero(data->device, sync + offset, bytes);
     if (st != CHORUS_OK) {
         ch_data_sync_free(data, sync + offset);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data.h: the half of a heap on GPUs that lies there; for the files of this folder alone.
+ * data.h: the device segments of a heap on GPUs; used only by the files of this folder.
  *
  * A PE's device segment is reserved at its largest size by every PE at start:
  *
  *     | sync part: sync memory of teams | symmetric part: user's objects |
  *
- * Memory comes in chunks, each made by its PE and mapped by all: one for the sync part, whose
- * bytes are fixed, then one for each growth of the symmetric part.
+ * Memory is added in chunks, each created by its PE and mapped by all: one for the sync part,
+ * whose size is fixed, then one for each growth of the symmetric part.
  */
 #ifndef CH_DATA_H
 #define CH_DATA_H
@@ -20,69 +20,71 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Bytes [lo, hi) of every segment, made at once. */
+/* Bytes [lo, hi) of every segment, created together. */
 struct ch_chunk {
     size_t lo, hi;
-    uint64_t multicast; /* its object's handle, where there is multicast */
-    bool is_empty;      /* the program's memory was here, and was given back */
+    uint64_t multicast; /* the handle of its multicast object, if there is multicast */
+    bool is_empty;      /* memory of the program was here, and its registration has ended */
 };
 
 struct ch_data {
     struct ch_device *device; /* owned */
     struct ch_boot *boot;     /* borrowed */
     uint32_t me, n;
-    bool by_fabric;        /* what other processes get of memory: see struct ch_pass */
-    int spare_fd;          /* borrowed: given where all must and only PE 0 has one to give */
-    char gpu[64];          /* the name that all PEs' devices have; "" if they differ */
-    uint32_t n_sharing;    /* PEs that use this PE's device, itself too */
-    bool *is_here;         /* [n], owned: of this process, so that handles are good here */
+    bool by_fabric; /* how memory is shared with other processes: see struct ch_pass */
+    int spare_fd;   /* borrowed: a descriptor for exchanges in which all PEs must send one and
+                       only PE 0 has one */
+    char gpu[64];   /* the name of all PEs' devices; "" if they differ */
+    uint32_t n_sharing;    /* number of PEs that use this PE's device, itself included */
+    bool *is_here;         /* [n], owned: in this process, where its handles are valid */
     char **reserved;       /* [n], owned: address ranges */
-    char **bases;          /* [n], owned: where segments begin in them */
-    size_t reserved_bytes; /* of each range */
-    size_t granule_bytes;  /* chunks are multiples: the coarsest device's */
+    char **bases;          /* [n], owned: addresses at which segments begin in the ranges */
+    size_t reserved_bytes; /* bytes of each range */
+    size_t granule_bytes;  /* chunks are multiples of this: the largest granularity of all
+                              devices */
     size_t sync_bytes;
-    size_t symmetric_offset; /* of every segment */
-    size_t symmetric_bytes;  /* the most it can grow to */
-    struct ch_chunk *chunks; /* [n_chunks], owned: the last one grew last */
+    size_t symmetric_offset; /* in every segment */
+    size_t symmetric_bytes;  /* the largest size to which it can grow */
+    struct ch_chunk *chunks; /* [n_chunks], owned: in the order of growth */
     size_t n_chunks;
     bool has_multicast;       /* of all PEs' segments, in hardware; see multicast.h */
-    char *multicast_reserved; /* owned: the range of its addresses */
-    char *multicast;          /* where a segment's begin in it */
-    void *door_host, *door;   /* this PE's, as the CPU and as kernels address it */
+    char *multicast_reserved; /* owned: its address range */
+    char *multicast;          /* the address of a segment's beginning in it */
+    void *door_host, *door;   /* those of this PE, at the addresses of the CPU and of kernels */
 
     pthread_mutex_t sync_lock; /* guards sync */
-    struct ch_arena sync;      /* of the sync part; limit is all of it */
+    struct ch_arena sync;      /* allocator of the sync part; its limit is the whole part */
 };
 
-/* What a PE is to know of another to open the data side. */
+/* What a PE publishes for the others when the data side is opened. */
 struct ch_data_peer {
     struct ch_device_id device;
     bool is_here; /* in this process */
     bool wants_multicast;
 };
 
-/* What it borrows of this PE's segment. */
+/* What the data side borrows from this PE's segment. */
 struct ch_data_own {
     void *door; /* a page */
     int fd;
 };
 
 /* Collective over the job; opens on all PEs or on none, with a message that names the PE that
- * could not. */
+ * failed. */
 CH_MUST_CHECK chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *options,
                                          const struct ch_data_peer *peers,
                                          struct ch_data_own own, struct ch_data **data_out);
 void ch_data_close(struct ch_data *data); /* null is a no-op; not collective */
 
-/* Back bytes [lo, hi) of every PE's symmetric part with memory, or none. Collective; ERR_NOMEM,
- * on all PEs, names the one whose device is full. */
+/* Back bytes [lo, hi) of every PE's symmetric part with memory, or of none. Collective;
+ * ERR_NOMEM, on all PEs, names the PE whose device is full. */
 CH_MUST_CHECK chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi);
 
-/* A vote of all PEs on a step that is theirs. */
+/* A vote of all PEs on a step that each PE takes. */
 CH_MUST_CHECK chorus_status ch_data_vote(const struct ch_data *data, chorus_status mine);
 
-/* The next chunk of every segment, bytes [lo, hi) of it: on all PEs or on none. Collective.
- * Mappings alone keep its memory afterwards. */
+/* Create the next chunk of every segment, its bytes [lo, hi): on all PEs or on none.
+ * Collective. Afterwards only the mappings keep its memory allocated. */
 CH_MUST_CHECK chorus_status ch_data_add_chunk(struct ch_data *data, size_t lo, size_t hi);
 /* The same with memory that the program has mapped at addr. */
 CH_MUST_CHECK chorus_status ch_data_adopt(struct ch_data *data, size_t lo, size_t hi,
@@ -91,7 +93,7 @@ CH_MUST_CHECK chorus_status ch_data_adopt(struct ch_data *data, size_t lo, size_
 void ch_data_disown(struct ch_data *data, size_t lo);
 /* Where memory of so many bytes was given back; false: nowhere. */
 bool ch_data_find_empty(const struct ch_data *data, size_t bytes, size_t *lo_out);
-/* Those bytes of the first n PEs' segments have no memory here any more. Not collective. */
+/* Unmap these bytes of the first n PEs' segments. Not collective. */
 void ch_data_unmap(const struct ch_data *data, uint32_t n, size_t lo, size_t hi);
 
 /* See heap.h. */

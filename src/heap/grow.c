@@ -19,10 +19,10 @@
 
 enum { WHY_BYTES = 512 };
 
-/* What must be alike on all PEs. */
+/* Must be equal on all PEs. */
 struct demand {
     uint64_t bytes_asked, limit;
-    uint64_t key; /* of the memory, for peers of other hosts; differs */
+    uint64_t key; /* key of the memory, for peers of other hosts; differs */
 };
 
 chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, const char *why)
@@ -30,11 +30,11 @@ chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, co
     struct ch_heap_info info;
 
     ch_heap_info_get(heap, &info);
-    return CH_FAIL(
-        CHORUS_ERR_NOMEM,
-        "%zu bytes asked of the symmetric heap; %zu of %zu are free, the largest block "
-        "is %zu; %s",
-        bytes_asked, info.free_bytes, info.reserved_bytes, info.largest_free_bytes, why);
+    return CH_FAIL(CHORUS_ERR_NOMEM,
+                   "%zu bytes were requested from the symmetric heap; %zu of %zu are free, the "
+                   "largest block is %zu; %s",
+                   bytes_asked, info.free_bytes, info.reserved_bytes, info.largest_free_bytes,
+                   why);
 }
 
 static chorus_status compare(const struct demand *all, uint32_t n)
@@ -43,14 +43,14 @@ static chorus_status compare(const struct demand *all, uint32_t n)
         if (all[pe].bytes_asked != all[0].bytes_asked || all[pe].limit != all[0].limit)
             return CH_FAIL(
                 CHORUS_ERR_ARG,
-                "PE 0 asks the symmetric heap for %llu bytes, PE %u for %llu; all PEs "
-                "must make the same allocations in the same order",
+                "PE 0 requests %llu bytes from the symmetric heap, and PE %u requests %llu; "
+                "all PEs must make the same allocations in the same order",
                 (unsigned long long)all[0].bytes_asked, pe,
                 (unsigned long long)all[pe].bytes_asked);
     return CHORUS_OK;
 }
 
-/* Has every PE the memory? Then all have said so in `all`. */
+/* Does every PE have the memory? Then `all` contains the answers of all PEs. */
 static chorus_status agree(struct ch_heap *heap, const struct demand *mine,
                            chorus_status has_it, struct demand *all)
 {
@@ -69,26 +69,27 @@ static uint32_t n_near(const struct ch_heap *heap)
     return n;
 }
 
-/* All PEs of this host grow alike; those whose control group is theirs alone get
- * less than they could. */
+/* All PEs of this host grow by the same size, so PEs with their own control group may get less
+ * than they could. */
 static chorus_status foresee(struct ch_heap *heap, size_t bytes)
 {
     const uint32_t n = n_near(heap);
     struct ch_memory memory;
 
     if (ch_arena_reserve(&heap->arena) != CHORUS_OK)
-        return CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its machine: %s",
+        return CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its host: %s",
                        strerror(ENOMEM));
-    if (heap->data != NULL) return CHORUS_OK; /* the machine's memory is not asked */
+    if (heap->data != NULL) return CHORUS_OK; /* the machine's memory is not checked */
     ch_memory_left("", &memory);
     if (bytes <= memory.bytes / n) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_NOMEM,
-                   "could not get memory from its machine: %u PEs were to take %zu bytes each, "
-                   "and %s has %zu left",
-                   n, bytes, memory.of, memory.bytes);
+    return CH_FAIL(
+        CHORUS_ERR_NOMEM,
+        "could not get memory from its host: %u PEs need %zu bytes each, and %s has %zu left",
+        n, bytes, memory.of, memory.bytes);
 }
 
-/* At least a step, so that small allocations seldom ask; at most what is reserved. */
+/* Grow by at least a step, so that small allocations seldom communicate, and at most to the
+ * reserved size. */
 static size_t next_limit(const struct ch_heap *heap, size_t old, size_t limit)
 {
     const size_t most = heap->symmetric_bytes;
@@ -101,7 +102,7 @@ static size_t next_limit(const struct ch_heap *heap, size_t old, size_t limit)
     return next < most ? next : most;
 }
 
-/* Back [lo, hi) of the own symmetric part, for this PE and for peers that name it. */
+/* Back [lo, hi) of this PE's symmetric part, for this PE and for peers that access it. */
 static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi,
                                 uint64_t *key_out)
 {
@@ -111,7 +112,7 @@ static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi
     chorus_status st = CHORUS_OK;
 
     if (error != 0)
-        return CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its machine: %s",
+        return CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its host: %s",
                        strerror(error));
     if (heap->doorman.attach != NULL)
         st = heap->doorman.attach(heap->doorman.self, own->base + base + lo, hi - lo, key_out);
@@ -130,7 +131,7 @@ static chorus_status learn_all(const struct ch_heap *heap, size_t lo, size_t hi,
     return CHORUS_OK;
 }
 
-/* Back [lo, hi) of every PE's symmetric part, or none. */
+/* Back [lo, hi) of every PE's symmetric part, or of none. */
 static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi, struct demand *mine,
                                 struct demand *all)
 {
@@ -156,7 +157,7 @@ static chorus_status grow_to(struct ch_heap *heap, size_t next, size_t bytes_ask
     struct demand mine = {bytes_asked, next, 0};
 
     CH_TRY(agree(heap, &mine, foresee(heap, next - old), all));
-    if (next == old) return CHORUS_OK; /* only the bookkeeping had to grow */
+    if (next == old) return CHORUS_OK; /* only the data structures had to grow */
     CH_TRY(commit_all(heap, old, next, &mine, all));
     ch_arena_grow(&heap->arena, next);
     __atomic_store_n(&heap->extent.committed_bytes, next, __ATOMIC_RELAXED);
@@ -168,7 +169,8 @@ static chorus_status grow(struct ch_heap *heap, size_t next, size_t bytes_asked)
     struct demand *all = malloc(heap->n * sizeof(*all));
     chorus_status st;
 
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", heap->n);
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", heap->n);
     st = grow_to(heap, next, bytes_asked, all);
     free(all);
     return st;

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* More is asked than the heap may grow to, which is of use to raise only where memory is. */
+/* The request exceeds the limit of the heap; to raise the limit only helps if there is
+ * memory. */
 static chorus_status refuse(const struct ch_heap *heap, size_t bytes)
 {
     struct ch_memory memory;
@@ -14,7 +15,7 @@ static chorus_status refuse(const struct ch_heap *heap, size_t bytes)
     ch_memory_left("", &memory);
     has = heap->data != NULL ? ch_device_free_bytes(heap->data->device) : memory.bytes;
     return ch_heap_no_room(heap, bytes,
-                           bytes > has ? "ask for less: it is more memory than there is"
+                           bytes > has ? "request less: it is more memory than there is"
                                        : "raise CHORUS_HEAP_MAX");
 }
 
@@ -24,11 +25,8 @@ chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, vo
     size_t offset = 0;
 
     if (align == 0 || (align & (align - 1)) != 0 || align > CH_HEAP_ALIGN_MAX)
-        return CH_FAIL(
-            CHORUS_ERR_ARG,
-            "alignment %zu asked of the symmetric heap; it must be a power of two, at "
-            "most %zu",
-            align, CH_HEAP_ALIGN_MAX);
+        return CH_FAIL(CHORUS_ERR_ARG, "alignment is %zu; expected a power of two, at most %zu",
+                       align, CH_HEAP_ALIGN_MAX);
     if (bytes == 0) {
         *ptr_out = NULL;
         return CHORUS_OK;
@@ -45,7 +43,7 @@ chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, vo
     return CHORUS_OK;
 }
 
-/* Is ptr a block that is handed out? Then where and how long. */
+/* Is ptr an allocated block? Then sets its offset and size. */
 static chorus_status find_block(const struct ch_heap *heap, const void *ptr, size_t *offset_out,
                                 size_t *bytes_out)
 {
@@ -125,7 +123,7 @@ chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes, voi
         return CHORUS_OK;
     }
     CH_TRY(ch_heap_alloc(heap, CH_ARENA_GRANULE, bytes, &moved));
-    /* A block that can stay is resized above: this one grows. */
+    /* A block that can be resized in place was resized above: this one moves. */
     CH_TRY(move(heap, moved, ptr, old_bytes));
     ch_arena_free(&heap->arena, offset);
     *ptr_out = moved;

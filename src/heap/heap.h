@@ -33,27 +33,27 @@ struct ch_device;
 struct ch_heap;
 
 struct ch_heap_info {
-    size_t reserved_bytes;  /* most the symmetric part can grow to */
-    size_t committed_bytes; /* backed by memory now */
-    size_t used_bytes;      /* in blocks handed out, rounding included */
-    size_t free_bytes;      /* reserved_bytes - used_bytes */
-    size_t
-        largest_free_bytes;  /* the largest block that can be allocated now, growth included */
-    size_t high_water_bytes; /* most used_bytes has ever been */
-    size_t blocks;           /* handed out now */
-    size_t local_used_bytes; /* sync memory of this PE's teams */
+    size_t reserved_bytes;     /* largest size of the symmetric part */
+    size_t committed_bytes;    /* backed by memory now */
+    size_t used_bytes;         /* in allocated blocks, rounding included */
+    size_t free_bytes;         /* reserved_bytes - used_bytes */
+    size_t largest_free_bytes; /* the largest block that can be allocated now, counting possible
+                                  growth */
+    size_t high_water_bytes;   /* the largest value that used_bytes has had */
+    size_t blocks;             /* number of allocated blocks */
+    size_t local_used_bytes;   /* sync memory of this PE's teams */
 };
 
-/* Reserve, exchange descriptors, map all peers. Collective over the job. On GPUs where the
- * options say so; with auto, where every PE has one and they reach each other. */
+/* Reserve, exchange descriptors, map all peers. Collective over the job. The heap is on GPUs if
+ * the options say so; with auto, if every PE has a GPU and the GPUs can access each other. */
 CH_MUST_CHECK chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *options,
                                          struct ch_heap **heap_out);
 void ch_heap_close(struct ch_heap *heap); /* undoes open; null is a no-op; not collective */
 
 /*
- * Who lets peers of other hosts name this PE's memory. attach: this PE's memory that came into
- * use, giving a key; learn: that of PE `pe`, at the same place in its symmetric part, once all
- * PEs have attached theirs.
+ * Registers this PE's memory for peers of other hosts. attach: registers memory of this PE that
+ * was committed, and returns a key; learn: receives the key of PE `pe` for the same range of
+ * its symmetric part, once all PEs have attached theirs.
  */
 struct ch_heap_doorman {
     chorus_status (*attach)(void *self, void *base, size_t bytes, uint64_t *key_out);
@@ -63,21 +63,24 @@ struct ch_heap_doorman {
     void *self;
 };
 
-/* From now on, before anything was allocated; the heap keeps a copy. */
+/* Use these functions from now on; called before anything was allocated; the heap keeps a
+ * copy. */
 void ch_heap_keep_doorman(struct ch_heap *heap, const struct ch_heap_doorman *doorman);
 
-/* The largest alignment an allocation may ask for. */
+/* The largest alignment of an allocation. */
 #define CH_HEAP_ALIGN_MAX ((size_t)1 << 30)
 
 /*
- * Allocate in the symmetric part. Collective: the same calls in the same order on every PE,
- * so every PE computes the same offset without asking. Only growth asks (boot's exchange).
- * align is a power of two; bytes 0 gives null and CHORUS_OK. ERR_NOMEM on all PEs or on none,
- * message with requested, free and largest block; the heap is then as it was.
+ * Allocate in the symmetric part. Collective: all PEs make the same calls in the same order, so
+ * every PE computes the same offset without communication. Only growth communicates (boot's
+ * exchange). align is a power of two; bytes 0 returns null and CHORUS_OK. ERR_NOMEM on all PEs
+ * or on none, with a message that has the requested, free and largest sizes; the heap is then
+ * unchanged.
  */
 CH_MUST_CHECK chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes,
                                           void **ptr_out);
-/* Contents kept up to the smaller of both; null ptr allocates; bytes 0 frees and gives null. */
+/* Keeps the contents up to the smaller of both sizes; null ptr allocates; bytes 0 frees and
+ * returns null. */
 CH_MUST_CHECK chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes,
                                             void **ptr_out);
 /*
@@ -95,13 +98,14 @@ size_t ch_heap_granule_bytes(const struct ch_heap *heap);
  * (an inner pointer, or freed already). The heap is then as it was. */
 CH_MUST_CHECK chorus_status ch_heap_free(struct ch_heap *heap, void *ptr);
 
-/* Allocate in the local part: this PE alone, from any of its threads; zeroed, aligned to two
+/* Allocate in the local part: only on this PE, from any of its threads; zeroed, aligned to two
  * cache lines (a struct ch_line). */
 CH_MUST_CHECK chorus_status ch_heap_local_alloc(struct ch_heap *heap, size_t bytes,
                                                 void **ptr_out);
 void ch_heap_local_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
 
-/* Allocate sync memory on the data side: likewise, and zero for kernels and peers to see. */
+/* Allocate sync memory on the data side in the same way; the zeros are visible to kernels and
+ * peers. */
 CH_MUST_CHECK chorus_status ch_heap_sync_alloc(struct ch_heap *heap, size_t bytes,
                                                void **ptr_out);
 void ch_heap_sync_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
@@ -109,17 +113,17 @@ void ch_heap_sync_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
 /* Fill symmetric memory of this PE with zeros. */
 CH_MUST_CHECK chorus_status ch_heap_zero(const struct ch_heap *heap, void *ptr, size_t bytes);
 
-/* The block that is handed out and has this address; false: none has. */
+/* The allocated block that contains this address; false: there is none. */
 bool ch_heap_block(const struct ch_heap *heap, const void *ptr, char **start_out,
                    size_t *bytes_out);
 
-/* This PE's symmetric memory that may be used; a struct ch_heap begins with it. */
+/* This PE's committed symmetric memory; the first member of struct ch_heap. */
 struct ch_heap_extent {
     char *symmetric;
     size_t committed_bytes; /* read by any thread, so atomic */
 };
 
-/* Is [ptr, ptr + bytes) inside committed symmetric memory of this PE? On the data path. */
+/* Is [ptr, ptr + bytes) inside committed symmetric memory of this PE? Used on the fast path. */
 static inline bool ch_heap_contains(const struct ch_heap *heap, const void *ptr, size_t bytes)
 {
     const struct ch_heap_extent *extent = (const struct ch_heap_extent *)(const void *)heap;
@@ -141,23 +145,24 @@ static inline size_t ch_heap_offset(const struct ch_heap *heap, const void *ptr)
 uint32_t ch_heap_me(const struct ch_heap *heap);
 uint32_t ch_heap_n_pes(const struct ch_heap *heap);
 
-/* Where PE pe itself has its segment: what it calls the places in it. */
+/* The address at which PE pe itself has mapped its segment. */
 char *ch_heap_home(const struct ch_heap *heap, uint32_t pe);
-/* Where PE pe's segment begins in this address space (its door); null: it is not mapped. Any
- * local address of this PE's segment plus (base of pe - base of me) is the same place on pe. */
+/* The address at which PE pe's segment, with its doorbell, is mapped here; null: it is not
+ * mapped. Any local address of this PE's segment plus (base of pe - base of me) is the same
+ * offset on pe. */
 char *ch_heap_base(const struct ch_heap *heap, uint32_t pe);
-/* The same of the data side; for the CPU to follow if ch_heap_device is null. */
+/* The same for the data side; the CPU may access it only if ch_heap_device is null. */
 char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe);
 
-/* From an address of this PE's data side to the one that reaches the same place on all PEs of
- * the job, by multicast in hardware; 0: there is none. */
+/* The distance from an address of this PE's data side to the address of the same offset on all
+ * PEs of the job, by multicast in hardware; 0: there is none. */
 ptrdiff_t ch_heap_multicast_shift(const struct ch_heap *heap);
 
-/* The GPU that this PE's objects lie on; null: they lie in its segment. */
+/* The GPU on which this PE's objects are; null: they are in its segment. */
 const struct ch_device *ch_heap_device(const struct ch_heap *heap);
-/* The name of every PE's GPU, for rules; "" if they have several, or none. */
+/* The name of every PE's GPU, for rules; "" if they differ, or without GPUs. */
 const char *ch_heap_gpu_name(const struct ch_heap *heap);
-/* This PE's door as kernels on that GPU address it; null without one. */
+/* This PE's doorbell at the address for kernels on that GPU; null without one. */
 struct ch_door *ch_heap_door_on_device(const struct ch_heap *heap);
 
 struct ch_door *ch_heap_door(const struct ch_heap *heap, uint32_t pe);
@@ -167,8 +172,8 @@ bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe);
 
 void ch_heap_info_get(const struct ch_heap *heap, struct ch_heap_info *out);
 
-/* Walk every structure and check the invariants; ERR_STATE with a message at the first broken.
- */
+/* Check the invariants of all data structures; ERR_STATE with a message at the first
+ * violation. */
 CH_MUST_CHECK chorus_status ch_heap_check(const struct ch_heap *heap);
 
 #endif /* CH_HEAP_H */

@@ -15,7 +15,7 @@
 
 #define LOCAL_ALIGN ((size_t)128) /* of a struct ch_line */
 
-/* Raise the limit of the local part so that `limit` is inside. */
+/* Raise the limit of the local part to at least `limit`. */
 static chorus_status grow_local(struct ch_heap *heap, size_t limit, size_t bytes_asked)
 {
     const struct ch_layout *const layout = &heap->layout;
@@ -28,17 +28,19 @@ static chorus_status grow_local(struct ch_heap *heap, size_t limit, size_t bytes
     if (limit > next)
         return CH_FAIL(
             CHORUS_ERR_NOMEM,
-            "%zu bytes of sync memory asked; %zu of %zu are in use; destroy teams, lower "
-            "CHORUS_CTAS or CHORUS_CHUNK, or raise CHORUS_SYNC_MAX",
+            "%zu bytes of sync memory were requested; %zu of %zu are in use; destroy teams, "
+            "lower CHORUS_CTAS or CHORUS_CHUNK, or raise CHORUS_SYNC_MAX",
             bytes_asked, heap->local.used_bytes, layout->local_bytes);
     CH_TRY(ch_arena_reserve(&heap->local));
     ch_memory_left("", &memory);
     if (next - old > memory.bytes)
-        return CH_FAIL(CHORUS_ERR_NOMEM, "%zu bytes of sync memory asked; %s has %zu left",
-                       bytes_asked, memory.of, memory.bytes);
+        return CH_FAIL(CHORUS_ERR_NOMEM,
+                       "%zu bytes of sync memory were requested; %s has %zu left", bytes_asked,
+                       memory.of, memory.bytes);
     error = ch_segment_extend(&heap->segments[heap->me], layout->local_offset + next);
     if (error != 0)
-        return CH_FAIL(CHORUS_ERR_NOMEM, "%zu bytes of sync memory asked of the machine: %s",
+        return CH_FAIL(CHORUS_ERR_NOMEM,
+                       "%zu bytes of sync memory were requested from the system: %s",
                        bytes_asked, strerror(error));
     ch_arena_grow(&heap->local, next);
     return CHORUS_OK;
@@ -48,7 +50,7 @@ static chorus_status alloc_locked(struct ch_heap *heap, size_t bytes, size_t *of
 {
     if (bytes == 0 || bytes > heap->layout.local_bytes)
         return CH_FAIL(bytes == 0 ? CHORUS_ERR_ARG : CHORUS_ERR_NOMEM,
-                       "%zu bytes of sync memory asked; 1 to %zu can be had", bytes,
+                       "%zu bytes of sync memory were requested; expected 1 to %zu", bytes,
                        heap->layout.local_bytes);
     while (!ch_arena_alloc(&heap->local, LOCAL_ALIGN, bytes, offset_out)) {
         const size_t limit = ch_arena_limit_for(&heap->local, LOCAL_ALIGN, bytes);

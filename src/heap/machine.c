@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Memory left to others: one part in so many. */
+/* The memory left to other programs is the total divided by this number. */
 enum { SPARE_PARTS = 32 };
 
 size_t ch_memory_of_machine(void)
@@ -15,7 +15,7 @@ size_t ch_memory_of_machine(void)
     return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Less of `limit`, of which `has` is free. */
+/* The free bytes `has`, less the part of `limit` that is left to others. */
 static uint64_t after_spare(uint64_t limit, uint64_t has)
 {
     return has > limit / SPARE_PARTS ? has - limit / SPARE_PARTS : 0;
@@ -29,11 +29,12 @@ static uint64_t left_of_machine(const char *root)
     (void)snprintf(path, sizeof(path), "%s/proc/meminfo", root);
     if (!ch_number_in(path, "MemTotal", &total_kib) ||
         !ch_number_in(path, "MemAvailable", &has_kib))
-        return UINT64_MAX; /* nobody to ask */
+        return UINT64_MAX; /* the system has no such file */
     return after_spare(total_kib * 1024, has_kib * 1024);
 }
 
-/* Files that the system would drop from its cache first; shared memory is not of these. */
+/* Pages that the system would drop from its file cache first; shared memory is not among
+ * them. */
 static uint64_t cached_in(const struct ch_cgroup *group)
 {
     uint64_t inactive = 0, active = 0;
@@ -53,7 +54,7 @@ static uint64_t left_of_group(const struct ch_cgroup *group)
                           &limit) ||
         !ch_cgroup_number(group, group->is_v1 ? "memory.usage_in_bytes" : "memory.current", "",
                           &used))
-        return UINT64_MAX; /* no limit */
+        return UINT64_MAX; /* there is no limit */
     cached = cached_in(group);
     used = used > cached ? used - cached : 0;
     return used > limit ? 0 : after_spare(limit, limit - used);

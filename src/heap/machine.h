@@ -14,14 +14,15 @@
 enum { CH_MEMORY_OF_BYTES = 256 };
 
 struct ch_memory {
-    size_t bytes;                /* that may be taken now */
-    char of[CH_MEMORY_OF_BYTES]; /* what has no more: "the machine", "the control group /a" */
+    size_t bytes;                /* bytes that may be allocated now */
+    char of[CH_MEMORY_OF_BYTES]; /* what limits it: "the machine", "the control group /a" */
 };
 
-/* All that the machine has, in use or not. */
+/* The whole memory of the machine, used or not. */
 size_t ch_memory_of_machine(void);
 
-/* What is left. `root` comes before the names of all files that are read: "", but in tests. */
+/* The memory that is left. `root` is prepended to the names of all files that are read: "",
+ * except in tests. */
 void ch_memory_left(const char *root, struct ch_memory *out);
 
 #endif /* CH_MACHINE_H */

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How far this PE has come with an object. */
+/* How many steps this PE has completed with an object. */
 enum progress { NOTHING, HAS, BOUND, MAPPED };
 
-/* Why PE pe keeps the job from it; null: it does not. */
+/* The reason why PE pe prevents multicast; null: it does not. */
 static const char *obstacle(const struct ch_data_peer *peers, uint32_t pe)
 {
     if (!peers[pe].wants_multicast) return "did not ask for it";
@@ -44,13 +44,14 @@ bool ch_multicast_serves(const struct ch_data_peer *peers, uint32_t n)
     return true;
 }
 
-/* PE 0's object, for the others; all PEs must give a descriptor. */
+/* Send PE 0's object to the others; all PEs must send a descriptor. */
 static chorus_status hand_out(const struct ch_data *data, int fd, uint64_t *object)
 {
     int *fds = malloc(data->n * sizeof(*fds));
     chorus_status st;
 
-    if (fds == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", data->n);
+    if (fds == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", data->n);
     st = data->boot->ops->exchange(data->boot, NULL, 0, fd, NULL, fds);
     if (st == CHORUS_OK) {
         const struct ch_pass pass = {.fd = fds[0]};
@@ -63,7 +64,7 @@ static chorus_status hand_out(const struct ch_data *data, int fd, uint64_t *obje
     return st;
 }
 
-/* The object, with every PE's device in it. */
+/* The object, with the devices of all PEs added. */
 static chorus_status get(const struct ch_data *data, size_t bytes, uint64_t *object,
                          enum progress *progress)
 {

@@ -16,20 +16,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What each PE tells all others first. */
+/* What each PE publishes first. */
 struct greeting {
-    uint64_t pid, pid_space; /* together name a process, also across containers */
+    uint64_t pid, pid_space; /* together identify a process, also across containers */
     uint64_t symmetric_bytes;
     uint64_t base; /* of the own segment, for PEs of the same process */
 };
 
-/* Does this PE want multicast in hardware? */
+/* Does this PE request multicast in hardware? */
 static bool wants_multicast(const struct ch_options *options)
 {
     const char *no = ch_nvls_forbidden(options->nvls, secure_getenv);
 
     if (options->nvls && no != NULL)
-        CH_LOG(WARN, "no multicast in hardware, in spite of CHORUS_NVLS: %s forbids it", no);
+        CH_LOG(WARN, "no multicast in hardware, in spite of CHORUS_NVLS: %s disables it", no);
     return no == NULL;
 }
 
@@ -64,8 +64,8 @@ static chorus_status check_greetings(const struct ch_heap *heap, const struct gr
     return CHORUS_OK;
 }
 
-/* Peers of this process and host are used where they are; descriptors travel only if there are
- * others, and inside each host. */
+/* The segments of PEs of this process are used directly; descriptors are exchanged only if
+ * there are other processes, and only within each host. */
 static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *all)
 {
     struct ch_boot *const boot = heap->boot;
@@ -83,7 +83,7 @@ static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *
                              &heap->segments[pe]);
     }
     ch_segment_disclaim(&heap->segments[heap->me], heap->n - n_here);
-    /* All PEs come to the same answer: one process holds all PEs, or none does. */
+    /* All PEs get the same result: one process contains all PEs, or it does not. */
     if (n_same == heap->n) return CHORUS_OK;
 
     fds = malloc(heap->n * sizeof(*fds));
@@ -99,7 +99,7 @@ out_fds:
     return st;
 }
 
-/* Everything that needs no peer. */
+/* Create everything that needs no peer. */
 static chorus_status make_own(struct ch_heap *heap)
 {
     struct ch_segment *const own = &heap->segments[heap->me];
@@ -113,7 +113,7 @@ static chorus_status make_own(struct ch_heap *heap)
     return CHORUS_OK;
 }
 
-/* The GPU that each PE could use; all have one or none. */
+/* Find the GPU that each PE could use; all PEs have one or none. */
 static chorus_status find_devices(const struct ch_heap *heap, const struct ch_options *options,
                                   const struct greeting *all, struct ch_data_peer *peers)
 {
@@ -129,8 +129,8 @@ static chorus_status find_devices(const struct ch_heap *heap, const struct ch_op
     return CHORUS_OK;
 }
 
-/* Kernels of PEs wait for each other. CUDA runs those of several processes by turns; of one
- * process it may hold a kernel back until another has ended, whatever their streams. */
+/* Kernels of PEs wait for each other. CUDA time-slices those of several processes; within one
+ * process it may delay a kernel until another has ended, whatever their streams. */
 static chorus_status check_sharing(const struct greeting *all, const struct ch_data_peer *peers,
                                    uint32_t n)
 {
@@ -139,10 +139,10 @@ static chorus_status check_sharing(const struct greeting *all, const struct ch_d
             if (same_process(&all[a], &all[b]) &&
                 strcmp(peers[a].device.bus, peers[b].device.bus) == 0)
                 return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                               "heap on GPUs: PEs %u and %u are of one process and have one "
-                               "GPU (%s at %s), where CUDA may let one's kernel wait for the "
-                               "other's end; give each a GPU, start them as processes "
-                               "(chorusrun), or set CHORUS_HEAP=host",
+                               "heap on GPUs: PEs %u and %u are threads of one process and use "
+                               "the same GPU (%s at %s), on which CUDA may run the kernel of "
+                               "one only after that of the other; give each its own GPU, start "
+                               "them as processes (chorusrun), or set CHORUS_HEAP=host",
                                a, b, peers[a].device.name, peers[a].device.bus);
     return CHORUS_OK;
 }
@@ -160,7 +160,7 @@ static chorus_status open_data(struct ch_heap *heap, const struct ch_options *op
     return CHORUS_OK;
 }
 
-/* May objects lie in host memory after all? */
+/* May the heap be in host memory instead? */
 static bool can_do_without(chorus_status st, const struct ch_options *options)
 {
     return options->heap == CHORUS_HEAP_auto && st != CHORUS_ERR_ABORTED &&
@@ -175,18 +175,18 @@ static chorus_status use_gpus(struct ch_heap *heap, const struct ch_options *opt
     if (st == CHORUS_OK) {
         st = open_data(heap, options, all, peers);
         if (st == CHORUS_OK || !can_do_without(st, options)) return st;
-        CH_LOG(WARN, "objects lie in host memory, though every PE has a GPU: %s",
+        CH_LOG(WARN, "objects are in host memory, though every PE has a GPU: %s",
                ch_error_message());
     } else {
         if (!can_do_without(st, options)) return st;
-        CH_LOG(INFO, "objects lie in host memory: %s", ch_error_message());
+        CH_LOG(INFO, "objects are in host memory: %s", ch_error_message());
     }
     ch_error_forget();
     return CHORUS_OK;
 }
 
-/* Objects go to GPUs where the options ask for it or, with auto, where that works on every PE;
- * else they stay in the segments. */
+/* The heap is on GPUs if the options request it or, with auto, if that works on every PE;
+ * otherwise it is in the segments. */
 static chorus_status place_objects(struct ch_heap *heap, const struct ch_options *options,
                                    const struct greeting *all)
 {
@@ -208,13 +208,14 @@ static chorus_status meet(struct ch_heap *heap, const struct ch_options *options
                    connected = {.step = "heap"};
     chorus_status st;
 
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to meet %u PEs", heap->n);
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of %u PEs", heap->n);
     greet.mine = make_own(heap);
     mine = greeting_of(heap);
     st = ch_boot_vote(heap->boot, &greet, all);
     if (st == CHORUS_OK) st = check_greetings(heap, all);
     if (st != CHORUS_OK) {
-        ch_segment_disclaim(&heap->segments[heap->me], heap->n - 1); /* no PE shares it */
+        ch_segment_disclaim(&heap->segments[heap->me], heap->n - 1); /* no other PE shares it */
         goto out_all;
     }
     for (uint32_t pe = 0; pe < heap->n; pe++)
@@ -234,7 +235,7 @@ chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *option
     struct ch_heap *const heap = calloc(1, sizeof(*heap));
     chorus_status st;
 
-    if (heap == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a heap's bookkeeping");
+    if (heap == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of a heap");
     heap->boot = boot;
     heap->me = boot->me;
     heap->n = boot->n;

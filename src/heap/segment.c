@@ -18,27 +18,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What stands in the first page. */
+/* The contents of the first page. */
 struct head {
     struct ch_door door;
-    uint32_t users; /* PEs of the owner's process that hold the mapping */
+    uint32_t users; /* number of PEs of the owner's process that use the mapping */
 };
 
-#define PAGE_MAX_BYTES ((size_t)65536) /* a multiple of the page of every host we know */
+#define PAGE_MAX_BYTES                                                    \
+    ((size_t)65536) /* a multiple of the page size of all supported hosts \
+                     */
 
-/* Sync memory of teams: at least this, and this for each PE. WORLD, SHARED and NODE together
- * take 35 KiB for each of 1,024 PEs and more, fewer PEs less in all (team/sync.c). */
+/* Sync memory of teams: at least this, and this for each PE. With 1,024 PEs and more, WORLD,
+ * SHARED and NODE together need 35 KiB for each PE; with fewer PEs they need less in all
+ * (team/sync.c). */
 #define LOCAL_MIN_BYTES ((size_t)64 << 20)
 #define LOCAL_PE_BYTES ((size_t)64 << 10)
 
-/* All segments of a job in one address space of 47 bits, with room for everything else. */
+/* Limits the segments of a job to a part of the address space of 47 bits. */
 #define ADDRESSES_MAX ((size_t)1 << 45)
 
-/* Committed at a time: on some kernels a signal undoes an fallocate in progress, so that
- * pieces longer than a timer's period would never be done. */
+/* Committed at a time: on some kernels a signal cancels an fallocate in progress, so that a
+ * piece that takes longer than the period of a timer would never be completed. */
 #define COMMIT_BYTES ((size_t)2 << 20)
 
-/* NUMA nodes that Linux can be built for. */
+/* Largest number of NUMA nodes that Linux can be built for. */
 enum { NODES_MAX = 1024 };
 
 static size_t round_up(size_t value, size_t multiple)
@@ -66,8 +69,8 @@ void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, size_t syn
     layout->n_pes = n_pes;
 }
 
-/* Addresses of which the first segment's symmetric part is aligned: reserve more, keep the part
- * that is. */
+/* A range of addresses in which the first segment's symmetric part is aligned: reserve more,
+ * and keep the aligned range. */
 static char *reserve(const struct ch_layout *layout, size_t align, size_t bytes)
 {
     const size_t span = bytes + align;
@@ -106,8 +109,8 @@ static chorus_status no_addresses(const struct ch_layout *layout)
                    layout->n_pes, layout->total_bytes, strerror(error), has);
 }
 
-/* Map segments [lo, hi), side by side, in one range of addresses, or in two where none is so
- * long. An object that is aligned to more than a page is so on its own PE alone. */
+/* Map segments [lo, hi) consecutively, in one range of addresses, or in two if no range is long
+ * enough. An object that is aligned to more than a page is so aligned only on its own PE. */
 static chorus_status map_range(const struct ch_layout *layout, const int *fds, uint32_t lo,
                                uint32_t hi, struct ch_segment *segments)
 {
@@ -125,7 +128,8 @@ static chorus_status map_range(const struct ch_layout *layout, const int *fds, u
         segments[pe] = (struct ch_segment){base + (pe - lo) * bytes, bytes, -1, 0};
     for (uint32_t pe = lo; pe < hi; pe++)
         if (!map_at(layout, segments[pe].base, fds[pe])) return no_addresses(layout);
-    /* The core files of all PEs have each segment once, that of its PE. */
+    /* Exclude the mapping from this PE's core file: the core files of all PEs contain each
+     * segment once, that of its PE. */
     (void)madvise(base, (hi - lo) * bytes, MADV_DONTDUMP);
     return CHORUS_OK;
 }
@@ -153,8 +157,8 @@ static chorus_status map_own(const struct ch_layout *layout, int fd,
     return no_addresses(layout);
 }
 
-/* Peers store to sync memory before its PE does, and must not draw it to their node. A system
- * that has no nodes, or refuses, costs time alone. */
+/* Peers store to sync memory before its PE does, and would otherwise place its pages on their
+ * NUMA node. A system without nodes, or one that refuses, only loses time. */
 static void stay_near(const struct ch_segment *segment)
 {
     enum { LONG_BITS = 8 * sizeof(unsigned long) };
@@ -181,7 +185,8 @@ chorus_status ch_segment_create(const struct ch_layout *layout, uint32_t users,
     CH_TRY_GOTO(st, map_own(layout, fd, &made), out_fd);
     stay_near(&made);
     error = ch_segment_commit(&made, 0, CH_DOOR_BYTES);
-    if (error == 0) error = ch_segment_extend(&made, CH_HEAD_BYTES); /* as calls are made */
+    if (error == 0)
+        error = ch_segment_extend(&made, CH_HEAD_BYTES); /* created when calls are made */
     if (error != 0) {
         st = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the first pages of the heap: %s",
                      strerror(error));
@@ -198,7 +203,7 @@ out_fd:
     return st;
 }
 
-/* One user is this PE: the count does not reach 0 here. */
+/* This PE is one of the users: the count does not reach 0 here. */
 void ch_segment_disclaim(const struct ch_segment *segment, uint32_t users)
 {
     if (segment->base == NULL) return;
@@ -214,7 +219,7 @@ void ch_segment_share(const struct ch_layout *layout, char *base,
 void ch_segment_close(struct ch_segment *segment)
 {
     if (segment->base == NULL) return;
-    /* A peer's thread may still wake this door after the last barrier. */
+    /* A peer's thread may still access this doorbell after the last barrier. */
     if (!segment->is_shared ||
         __atomic_sub_fetch(&((struct head *)(void *)segment->base)->users, 1,
                            __ATOMIC_ACQ_REL) == 0)
@@ -247,7 +252,7 @@ void ch_segment_decommit(const struct ch_segment *segment, size_t lo, size_t hi)
                     (off_t)(hi - lo));
 }
 
-/* The last page alone: unlike ftruncate, this makes no file shorter. */
+/* Allocate only the last page: unlike ftruncate, this never shortens the file. */
 int ch_segment_extend(const struct ch_segment *segment, size_t hi)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -255,7 +260,7 @@ int ch_segment_extend(const struct ch_segment *segment, size_t hi)
     return ch_segment_commit(segment, hi - page, hi);
 }
 
-/* A file system that cannot say where there are pages has them everywhere. */
+/* If the file system cannot report where pages are, they are assumed everywhere. */
 void ch_segment_zero(const struct ch_segment *segment, size_t lo, size_t hi)
 {
     while (lo < hi) {

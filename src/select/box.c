@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Operators that a request of this collective and type can have: none if it cannot have the
- * type. */
+/* Operators that a request of this collective and type can have; none if the collective does
+ * not support the type. */
 static uint32_t ops_of(chorus_coll coll, chorus_type type)
 {
     uint32_t ops = 0;
@@ -23,7 +23,8 @@ struct ch_range ch_range_clip(struct ch_range a, struct ch_range b)
     return (struct ch_range){a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
 }
 
-/* Which offers meet the needs, as box.h says, in a table that serves these reaches. */
+/* The sets of offers that meet the needs, as box.h says, in a table that serves these
+ * reaches. */
 static uint64_t offers_of(chorus_coll coll, uint32_t needs, uint32_t reach)
 {
     const uint32_t always = ch_needs_always_met(reach);
@@ -39,8 +40,8 @@ static uint64_t offers_of(chorus_coll coll, uint32_t needs, uint32_t reach)
     return offers;
 }
 
-/* What machines of this class (null: any) may have besides: hosts have neither engines that
- * copy nor switches. */
+/* Needs that some machines of this class (null: any) may also meet: hosts have neither copy
+ * engines nor multicast. */
 static uint32_t may_have(const char *machine)
 {
     const bool may_be_gpu = machine == NULL || strcmp(machine, "host") != 0;
@@ -48,7 +49,7 @@ static uint32_t may_have(const char *machine)
     return may_be_gpu ? CH_NEED_copy_engine | CH_NEED_multicast : 0;
 }
 
-/* What requests of any of these reaches offer on hosts. */
+/* The needs that requests of any of these reaches meet on hosts. */
 static uint32_t offers_within(chorus_type type, uint32_t reach)
 {
     uint32_t offers = 0;
@@ -59,7 +60,7 @@ static uint32_t offers_within(chorus_type type, uint32_t reach)
     return offers;
 }
 
-/* All requests of a collective with one type, of the calls that the table serves. */
+/* All requests of a collective with one type, among the calls that the table serves. */
 static struct ch_space space_of(chorus_coll coll, chorus_type type,
                                 const struct ch_rule *serves)
 {
@@ -86,7 +87,7 @@ static bool is_empty(const struct ch_box *box)
     return false;
 }
 
-/* The spaces of a collective; how many. */
+/* The spaces of a collective; returns their number. */
 static size_t spaces_of(chorus_coll coll, const struct ch_rule *serves,
                         struct ch_space spaces[])
 {
@@ -118,7 +119,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(((const struct word *)a)->text, ((const struct word *)b)->text);
 }
 
-/* Give equal words equal numbers, and put those into the boxes of their rules. */
+/* Give equal words equal numbers, and put the numbers into the boxes of their rules. */
 static void number_words(struct word words[], size_t n, int side, struct ch_box boxes[])
 {
     uint64_t number = 0;

@@ -21,36 +21,36 @@ struct ch_box {
     uint64_t set[CH_BOX_SETS];
 };
 
-/* Requests of one collective and of the types that take the same operators and offer the same.
- */
+/* Requests of one collective, with types that have the same operators and meet the same
+ * needs. */
 struct ch_space {
-    uint32_t offers; /* what such a request offers on some machine */
+    uint32_t offers; /* needs that such a request meets on some machine */
     struct ch_box all;
 };
 
 enum { CH_SPACES_MAX = CHORUS_TYPE_COUNT };
 
-/* A table's rules as boxes, and what requests there are of the calls that it serves. */
+/* The rules of a table as boxes, and the requests among the calls that it serves. */
 struct ch_boxes {
     const struct ch_table *table; /* borrowed */
-    struct ch_box *boxes;         /* owned; by rule, each for all spaces of its collective */
+    struct ch_box *boxes;         /* owned; by rule, for all spaces of its collective */
     struct ch_space spaces[CHORUS_COLL_COUNT][CH_SPACES_MAX]; /* none is empty */
     size_t n_spaces[CHORUS_COLL_COUNT];
 };
 
-/* Words for `machine` and `gpu` get numbers; a rule without one covers them all, and others. */
+/* Words of `machine` and `gpu` get numbers; a rule without one covers all numbers, and one for
+ * other words. */
 CH_MUST_CHECK chorus_status ch_boxes_open(const struct ch_table *table, struct ch_boxes *out);
 void ch_boxes_close(struct ch_boxes *boxes);
 
-/* The requests of a space that the box of a rule of its collective covers, if its algorithm has
- * its needs met there; false: none. */
+/* The requests of a space that the box of a rule of its collective covers, if the needs of its
+ * algorithm are met there; false: there are none. */
 bool ch_box_within(const struct ch_space *space, const struct ch_rule *rule,
                    const struct ch_box *box, struct ch_box *part_out);
 
 bool ch_box_overlaps(const struct ch_box *a, const struct ch_box *b);
 
-/* The sides on which `box` leaves something of `cell`: a bit for each. None: it covers the
- * cell. */
+/* A bit for each side on which `box` does not cover all of `cell`. 0: it covers the cell. */
 uint32_t ch_box_partial(const struct ch_box *box, const struct ch_box *cell);
 
 struct ch_range ch_range_clip(struct ch_range a, struct ch_range b);

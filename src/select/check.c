@@ -31,7 +31,7 @@ static bool is_asked(const struct ch_boxes *b, size_t i)
     return false;
 }
 
-/* Does rule `by` take all that rule i covers? */
+/* Does rule `by` cover all requests that rule i covers? */
 static bool is_taken(const struct ch_boxes *b, size_t by, size_t i)
 {
     const struct ch_rule *rule = &b->table->rules[i];
@@ -52,7 +52,7 @@ static chorus_status refuse(const struct ch_table *table, const struct ch_rule *
                    rule->column, what, expected);
 }
 
-/* Rule i, which those before it leave no request. */
+/* Reports rule i, which no request can reach because of earlier rules. */
 static chorus_status refuse_unreached(const struct ch_boxes *b, size_t i)
 {
     const struct ch_rule *rules = b->table->rules;
@@ -86,7 +86,7 @@ static chorus_status check_reach(const struct ch_boxes *b)
     return CHORUS_OK;
 }
 
-/* The last rule of a collective covers all that there is to ask. */
+/* The last rule of a collective must cover all requests. */
 static chorus_status check_last(const struct ch_boxes *b, chorus_coll coll)
 {
     const struct ch_table *table = b->table;

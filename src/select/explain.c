@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PEs for whose hosts the formulas are evaluated, at the most. */
+/* Largest number of PEs for whose hosts the formulas are evaluated. */
 enum { MAPPED_PES_MAX = 1 << 14 };
 
-/* The FIFO a protocol sends through, if its algorithm uses one. */
+/* The kind of FIFO that a protocol uses, if its algorithm uses one. */
 static enum ch_cell cell_of(enum ch_proto proto)
 {
     return proto == CH_PROTO_ll      ? CH_CELL_ll
@@ -19,7 +19,7 @@ static enum ch_cell cell_of(enum ch_proto proto)
                                      : CH_CELL_simple;
 }
 
-/* What the formulas of the plan's algorithm are evaluated for, but for the hosts. */
+/* The values for the formulas of the plan's algorithm, except those of the hosts. */
 static void shape_of(const struct ch_request *request, const struct ch_plan *plan,
                      struct ch_shape *shape_out)
 {
@@ -48,8 +48,8 @@ static void shape_of(const struct ch_request *request, const struct ch_plan *pla
     if (message > shape_out->b) shape_out->c = (message + shape_out->b - 1) / shape_out->b;
 }
 
-/* The PEs of a request in blocks, one for each host, as even as can be. Null if they are too
- * many; else the memory that *nodes_out uses, to be freed. */
+/* The PEs of a request in blocks, one for each host, as equal as possible. Null if they are too
+ * many; else memory that *nodes_out uses, to be freed. */
 static uint32_t *map_of(const struct ch_request *request, struct ch_nodes *nodes_out)
 {
     const uint32_t n = request->pes, count = request->nodes < n ? request->nodes : n;
@@ -62,7 +62,7 @@ static uint32_t *map_of(const struct ch_request *request, struct ch_nodes *nodes
     return words;
 }
 
-/* A line of a table, from 1, without what makes it an item of a list. */
+/* A line of a table, numbered from 1, without the marks of a list item. */
 static void write_line(const struct ch_table *table, uint32_t line, FILE *out)
 {
     const char *at = table->text, *end = table->text + table->bytes;
@@ -95,7 +95,8 @@ static void write_request(const struct ch_request *r, FILE *out)
                   *r->gpu == '\0' ? "" : ", gpu ", r->gpu);
 }
 
-/* Another GPU than the table's takes its rules all the same, until someone measures there. */
+/* The rules of a table that was measured on another GPU are still used, until there are
+ * measurements on this one. */
 static void write_gpu(const struct ch_table *table, const struct ch_request *request, FILE *out)
 {
     if (table->gpu == NULL || strcmp(table->gpu, request->gpu) == 0) return;
@@ -104,7 +105,8 @@ static void write_gpu(const struct ch_table *table, const struct ch_request *req
     (void)fprintf(out, "\n");
 }
 
-/* Of an algorithm on two levels for a typical map of the PEs. */
+/* For an algorithm on two levels, the formulas are evaluated for a typical distribution of the
+ * PEs. */
 static void write_formulas(const struct ch_request *request, const struct ch_plan *plan,
                            FILE *out)
 {
@@ -145,7 +147,7 @@ static void write_plan(const struct ch_request *request, const struct ch_plan *p
     write_formulas(request, plan, out);
 }
 
-/* A table that is not for the call, and why. */
+/* Print a table that is not for the call, and the reason. */
 static void write_passed_table(const struct ch_table *passed, const struct ch_request *request,
                                FILE *out)
 {
@@ -158,7 +160,7 @@ static void write_passed_table(const struct ch_table *passed, const struct ch_re
     (void)fprintf(out, "passed %s: %s\n", passed->path, why.text);
 }
 
-/* The rules of a table before `until`; false if it is there. */
+/* Print the rules of a table before `until`; false if `until` was reached. */
 static bool write_passed_rules(const struct ch_table *table, const struct ch_request *request,
                                const struct ch_rule *until, FILE *out)
 {
@@ -175,8 +177,8 @@ static bool write_passed_rules(const struct ch_table *table, const struct ch_req
     return true;
 }
 
-/* The tables and rules that were asked before `until` (null: all), and why they did not serve.
- */
+/* Print the tables and rules that were considered before `until` (null: all), and why they did
+ * not apply. */
 static void write_passed(const struct ch_select *s, const struct ch_request *request,
                          const struct ch_rule *until, FILE *out)
 {
@@ -210,7 +212,7 @@ chorus_status ch_select_explain(const struct ch_select *s, const struct ch_reque
     return status;
 }
 
-/* Requests that look alike in a log: the same rule, with bytes of the same magnitude. */
+/* Requests that share a line of the log: the same rule, with bytes of the same magnitude. */
 static uint64_t shape_hash(const struct ch_request *r, const struct ch_plan *plan)
 {
     const uint64_t magnitude = r->bytes == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(r->bytes);
@@ -234,7 +236,7 @@ void ch_select_log(const struct ch_select *s, const struct ch_request *request,
          1) != 0)
         return;
     out = open_memstream(&text, &bytes);
-    if (out == NULL) return; /* a line of a log less */
+    if (out == NULL) return; /* a line of the log is lost */
     write_all(s, request, plan, out);
     if (fclose(out) == 0)
         for (char *line = text, *end; *line != '\0'; line = end + 1) {

@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 enum { BYTES_MAX = 1 << 20 };
-enum { BRACKETS_MAX = 64 }; /* a table has three in one another; libyaml takes their square */
+enum {
+    BRACKETS_MAX = 64
+}; /* a table has three nested ones; libyaml takes time proportional to the square */
 
-/* Only a regular file ends, and is there at once; it may still grow while it is read. */
+/* Only a regular file has an end, and is available at once; it may grow while it is read. */
 static chorus_status check_kind(const char *path, int fd)
 {
     struct stat found;
@@ -26,7 +28,7 @@ static chorus_status check_kind(const char *path, int fd)
     return CHORUS_OK;
 }
 
-/* Up to `room` bytes of the file. */
+/* Read up to `room` bytes of the file. */
 static chorus_status read_all(const char *path, int fd, char *text, size_t room,
                               size_t *bytes_out)
 {
@@ -46,7 +48,8 @@ static chorus_status read_all(const char *path, int fd, char *text, size_t room,
 
 chorus_status ch_table_load(const char *path, char **text_out, size_t *bytes_out)
 {
-    /* A FIFO must not wait for its writer, nor a terminal become this process's own. */
+    /* Opening must not wait for the writer of a FIFO, nor make a terminal the controlling one
+     * of this process. */
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     char *text = NULL;
     chorus_status status;
@@ -96,8 +99,8 @@ static bool begins_with(const struct ch_table *table, size_t at, const char *wha
     return table->bytes - at >= bytes && memcmp(table->text + at, what, bytes) == 0;
 }
 
-/* YAML ends lines also at a CR alone, and at three more characters; editors, and those who are
- * told the line of a rule, do not. */
+/* In YAML, a CR alone and three other characters also end a line; editors, in which users look
+ * for the line of a message, do not treat them so. */
 static bool is_odd_break(const struct ch_table *table, size_t at)
 {
     return (table->text[at] == '\r' && !begins_with(table, at, "\r\n")) ||

@@ -10,7 +10,8 @@
 
 enum { FIELDS = 4 }; /* coll, algo, proto, ctas */
 
-/* Cut `text` at each `separator`, in place; the number of parts, at most `most` + 1. */
+/* Split `text` at each `separator`, in place; returns the number of parts, at most `most` +
+ * 1. */
 static size_t cut(char *text, char separator, char *parts[], size_t most)
 {
     size_t n = 0;
@@ -32,7 +33,8 @@ static bool find(chorus_coll coll, const char *name, const char *proto,
            ch_algo_with(coll, name, proto, algo_out, why_out);
 }
 
-/* One entry of CHORUS_ALGO; it is cut up. False: *why_out says what is wrong with it. */
+/* One entry of CHORUS_ALGO, which is split in place. False: *why_out is what is wrong with
+ * it. */
 static bool read_entry(char *entry, struct ch_forced forced[], struct ch_why *why_out)
 {
     char *parts[FIELDS];

@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 struct ch_forced {
-    const struct ch_algo *algo; /* null: the tables decide */
+    const struct ch_algo *algo; /* null: the tables choose */
     uint32_t ctas;
 };
 

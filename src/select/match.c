@@ -73,7 +73,7 @@ enum ch_miss ch_rule_miss(const struct ch_rule *rule, const struct ch_request *r
     return CH_MISS_NONE;
 }
 
-/* A bound as tables write it: the largest unit that divides it. */
+/* A bound in the notation of tables: with the largest unit that divides it. */
 static void bound_text(uint64_t value, char *out, size_t out_bytes)
 {
     static const char units[] = "\0KMG";

@@ -9,7 +9,7 @@
 #include "select/name.h"
 #include "select/select.h"
 
-/* The first thing that keeps a rule of the request's collective from applying. */
+/* The first condition that prevents a rule of the request's collective from applying. */
 enum ch_miss {
     CH_MISS_NONE,
     CH_MISS_BYTES,

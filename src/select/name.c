@@ -9,7 +9,7 @@
 
 enum {
     NAME_CHARS_MAX = 40
-}; /* longer text gets no suggestion; every name we have is shorter */
+}; /* longer text gets no suggestion; every name in the library is shorter */
 
 void ch_why_set(struct ch_why *why, const char *format, ...)
 {
@@ -39,11 +39,13 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Letters to insert, drop or change, or neighbours to swap, to make one name of the other. */
+/* The number of letters to insert, remove or change, or of neighbours to swap, that turns one
+ * name into the other. */
 static size_t edits(const char *a, const char *b)
 {
     const size_t m = strlen(a), n = strlen(b);
-    size_t row[3][NAME_CHARS_MAX + 1]; /* of prefixes of a: i - 2, i - 1 and i, turning */
+    size_t row[3][NAME_CHARS_MAX + 1]; /* distances of prefixes of a: of lengths i - 2, i - 1
+                                          and i, in rotation */
 
     if (m > NAME_CHARS_MAX || n > NAME_CHARS_MAX) return SIZE_MAX;
     for (size_t j = 0; j <= n; j++)
@@ -63,7 +65,7 @@ static size_t edits(const char *a, const char *b)
     return row[m % 3][n];
 }
 
-/* What other libraries call by a name that is not near ours; null: nothing. */
+/* Names of other libraries that are not similar to the name here; null: no such name. */
 static const char *called_here(const char *found)
 {
     static const char *const names[][2] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * name.h: finds a name that a user wrote in a list of names, and words the message if it is
- * not there.
+ * name.h: finds a name that a user wrote in a list of names, and composes the message if it is
+ * not in the list.
  */
 #ifndef CH_NAME_H
 #define CH_NAME_H
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What was found and what is expected, for the caller to put a position or a variable before.
- */
+/* The text that was found and what is expected; the caller puts a position or a variable before
+ * it. */
 struct ch_why {
     char text[640];
 };
@@ -23,13 +23,14 @@ void ch_why_set(struct ch_why *why, const char *format, ...)
 /* Append "a, b or c". */
 void ch_why_list(struct ch_why *why, const char *const names[], size_t count);
 
-/* The name that shares most of its letters with what was found, or stands for what other
- * libraries call so; null: none is near. */
+/* The name that is most similar to the text that was found, or that is the equivalent of a name
+ * of other libraries; null: none is similar. */
 const char *ch_name_nearest(const char *const names[], size_t count, const char *found);
 
 /*
- * Where is `found` among names[0, count)? If nowhere, false, and *why_out lists the names and
- * suggests the nearest. `kind` says what the names are: "collective".
+ * The index of `found` among names[0, count). If it is not there, returns false, and *why_out
+ * lists the names and suggests the nearest. `kind` is the kind of the names, such as
+ * "collective".
  */
 CH_MUST_CHECK bool ch_name_find(const char *kind, const char *const names[], size_t count,
                                 const char *found, size_t *index_out, struct ch_why *why_out);

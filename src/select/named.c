@@ -12,7 +12,8 @@ bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_why *why_out)
 
     for (size_t i = 0; i < CH_ALGO_COUNT; i++) {
         if (ch_algos[i].coll != coll) continue;
-        /* The list keeps an algorithm's protocols together: a name is new or the last one. */
+        /* The protocols of an algorithm are adjacent in the list: a name is new or equal to the
+         * previous one. */
         if (strcmp(last, ch_algos[i].name) == 0) continue;
         names[count++] = last = ch_algos[i].name;
     }

@@ -6,12 +6,12 @@
 #include "coll/algorithm.h"
 #include "select/name.h"
 
-/* Is `name` an algorithm of `coll`? If not, *why_out lists those there are. */
+/* Is `name` an algorithm of `coll`? If not, *why_out lists the algorithms. */
 CH_MUST_CHECK bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_why *why_out);
 
 /*
- * The algorithm `name` of `coll` in protocol `proto`; null proto: the only one it has. `name`
- * is known to be of `coll`, so what is wrong on false is the protocol.
+ * The algorithm `name` of `coll` with protocol `proto`; null proto: its only one. `name` must
+ * be an algorithm of `coll`, so false means that the protocol is wrong.
  */
 CH_MUST_CHECK bool ch_algo_with(chorus_coll coll, const char *name, const char *proto,
                                 const struct ch_algo **algo_out, struct ch_why *why_out);

@@ -38,24 +38,25 @@ struct entry {
     uint32_t partial; /* sides on which it does not cover the cell */
 };
 
-/* A part of the requests, and the rules that may win there, in order. */
+/* A part of the requests, and the rules that may be used there, in order. */
 struct cell {
     struct ch_box box;
     struct entry *entries; /* owned */
     uint32_t n;
-    uint32_t crowded;             /* sides of which more than two belong together */
-    uint32_t faces[CH_BOX_SIDES]; /* other sides that belong together; and crowded ones alone */
+    uint32_t crowded;             /* sides that belong to a group of more than two */
+    uint32_t faces[CH_BOX_SIDES]; /* other sides that belong to a group; also single sides with
+                                     many bounds */
     int n_faces;
 };
 
-/* Drop the rules after the last that is not known to win anything; none may be left. */
+/* Remove the rules after the last one that is not yet known to be used; none may be left. */
 static void trim(const struct search *s, struct cell *cell)
 {
     while (cell->n > 0 && s->is_reached[cell->entries[cell->n - 1].rule])
         cell->n--;
 }
 
-/* Which rules of `from` matter in the cell. */
+/* Determine which rules of `from` matter in the cell. */
 static void collect(struct search *s, const struct entry from[], uint32_t n, struct cell *cell)
 {
     cell->n = 0;
@@ -74,10 +75,10 @@ static void collect(struct search *s, const struct entry from[], uint32_t n, str
 
 /* --- faces -------------------------------------------------------------------------------- */
 
-/* Which sides belong together. */
+/* Determine which sides belong together. */
 static void find_faces(struct cell *cell)
 {
-    uint32_t groups[CH_BOX_SIDES]; /* apart from one another */
+    uint32_t groups[CH_BOX_SIDES]; /* the rest of the sides */
     int n = 0;
 
     for (uint32_t i = 0; i < cell->n; i++) {
@@ -121,8 +122,8 @@ static bool next_run(uint64_t set, unsigned *from_io, struct ch_range *out)
     return true;
 }
 
-/* What a box has of a side of the cell, as ranges; how many. Sides from CH_BOX_SIDES on: none.
- */
+/* The range of a box on a side of the cell, as several ranges if it is a set; returns their
+ * number. None for sides from CH_BOX_SIDES on. */
 static int ranges_of(const struct ch_box *box, const struct ch_box *cell, int side,
                      struct ch_range out[])
 {
@@ -143,13 +144,14 @@ static int ranges_of(const struct ch_box *box, const struct ch_box *cell, int si
     return n;
 }
 
-/* Append the rectangles that a box is on a face; `tiles` null: count them. The new number. */
+/* Append the rectangles of a box on a face; `tiles` null: count them. Returns the new
+ * number. */
 static uint32_t add_tiles(const struct ch_box *box, const struct ch_box *cell, uint32_t face,
                           uint32_t owner, struct ch_tile tiles[], uint32_t n)
 {
     const int a = __builtin_ctz(face);
     const int b = (face & (face - 1)) != 0 ? 31 - __builtin_clz(face) : CH_BOX_SIDES;
-    struct ch_range xs[32], ys[32]; /* as many as a set of 64 has runs */
+    struct ch_range xs[32], ys[32]; /* the largest number of runs in a set of 64 */
     const int n_xs = ranges_of(box, cell, a, xs), n_ys = ranges_of(box, cell, b, ys);
 
     for (int x = 0; x < n_xs; x++)
@@ -159,7 +161,8 @@ static uint32_t add_tiles(const struct ch_box *box, const struct ch_box *cell, u
     return n;
 }
 
-/* The tiles of the rules that are on the face, and then, for what they leave, of the cell. */
+/* The tiles of the rules on the face, and a last tile, of the cell, for the part that they
+ * leave. */
 static uint32_t list_tiles(const struct search *s, const struct cell *cell, uint32_t face,
                            struct ch_tile tiles[])
 {
@@ -174,7 +177,8 @@ static uint32_t list_tiles(const struct search *s, const struct cell *cell, uint
     return add_tiles(&cell->box, &cell->box, face, cell->n, tiles, n);
 }
 
-/* Which rules show on a face. *end_io: at the most the last that does, if nothing is left. */
+/* Which rules are visible on a face? If nothing of the cell is left, *end_io becomes at most
+ * the last visible rule. */
 static chorus_status judge_face(struct search *s, const struct cell *cell, uint32_t face,
                                 bool shows[], uint32_t *end_io)
 {
@@ -201,9 +205,9 @@ static bool is_crowded(const struct cell *cell, const struct entry *e)
     return (e->partial & cell->crowded) != 0 && (e->partial & (e->partial - 1)) != 0;
 }
 
-/* What the faces say: the rules after one is used up win nothing here, those that do not show
- * win nothing either, and those that do show before the first that is on no face win something.
- */
+/* Apply the results of the faces: rules after the one that uses up the cell are not used here,
+ * nor are rules that are not visible; visible rules before the first rule that is on no face
+ * are used. */
 static chorus_status judge_faces(struct search *s, struct cell *cell)
 {
     bool *shows = calloc(cell->n + 1, sizeof(*shows));
@@ -231,7 +235,7 @@ static chorus_status judge_faces(struct search *s, struct cell *cell)
 
 /* --- other rules -------------------------------------------------------------------------- */
 
-/* The side on which most rules that are no slabs end inside the cell; -1 if there are only
+/* The side on which most rules that are no slabs end inside the cell; -1 if all rules are
  * slabs. */
 static int busiest_side(const struct cell *cell)
 {
@@ -277,7 +281,7 @@ static chorus_status divide_range(const struct search *s, const struct cell *cel
     return CHORUS_OK;
 }
 
-/* Divide a cell into what the first such rule has of a set, and the rest. */
+/* Divide a cell into the part that the first such rule has of a set, and the rest. */
 static void divide_set(const struct search *s, const struct cell *cell, int side,
                        struct ch_box halves[2])
 {
@@ -290,7 +294,7 @@ static void divide_set(const struct search *s, const struct cell *cell, int side
     halves[1].set[i] &= ~s->boxes[e->rule].set[i];
 }
 
-/* Find who wins something in the box, of the rules `from`. */
+/* Find the rules of `from` that are used in the box. */
 static chorus_status explore(struct search *s, const struct ch_box *box,
                              const struct entry from[], uint32_t n)
 {
@@ -319,7 +323,7 @@ out_free:
 
 /* --- the whole ---------------------------------------------------------------------------- */
 
-/* The same for a collective, of the first n rules. */
+/* The same for a collective, with its first n rules. */
 static chorus_status explore_coll(struct search *s, const struct ch_boxes *boxes, size_t n,
                                   chorus_coll coll)
 {

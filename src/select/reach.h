@@ -6,9 +6,9 @@
 #include "select/box.h"
 
 /*
- * The first of a table's rules [0, n) to which those before it leave no request; n if there is
- * none. Each of the n covers some request. *looks_out: how often a rule was compared with a
- * part of the requests, which is what the search takes its time for.
+ * The first of a table's rules [0, n) that no request can reach because of earlier rules; n if
+ * there is none. Each of the n rules covers some request. *looks_out: number of comparisons of
+ * a rule with a part of the requests, which determines the time of the search.
  */
 CH_MUST_CHECK chorus_status ch_reach_find(const struct ch_boxes *boxes, size_t n,
                                           size_t *first_out, uint64_t *looks_out);

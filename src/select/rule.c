@@ -26,14 +26,14 @@ static const char *const key_names[KEY_COUNT] = {
 #undef X
 };
 
-/* A rule being read: its node, and the values of its keys. */
+/* A rule that is being read: its node, and the values of its keys. */
 struct row {
     const struct ch_reader *reader;
     const yaml_node_t *node;
     yaml_node_t *values[KEY_COUNT];
 };
 
-/* The text of a key that must be there. */
+/* The text of a required key. */
 static chorus_status text_of(const struct row *row, int key, const char *expected,
                              const char **text_out)
 {
@@ -49,7 +49,7 @@ static chorus_status text_of(const struct row *row, int key, const char *expecte
     return CHORUS_OK;
 }
 
-/* A filter that is compared as written; null if it is not there. */
+/* A filter that is compared as text; null if the key is absent. */
 static chorus_status read_word(const struct row *row, int key, const char *expected,
                                const char **word_out)
 {
@@ -78,7 +78,7 @@ static bool parse_range(const char *text, struct ch_range *out)
            (strcmp(dots + 2, "inf") == 0 || ch_number_bytes(dots + 2, 0, UINT64_MAX, &out->hi));
 }
 
-/* What is wrong of a text that is no range: the upper bound if the lower is good. */
+/* What is wrong with a text that is not a range: the upper bound if the lower one is valid. */
 static const char *bad_bound(const char *text, char lo[32])
 {
     const char *dots = strstr(text, "..");
@@ -151,7 +151,7 @@ static chorus_status read_bits(const struct row *row, int key, const char *const
     return CHORUS_OK;
 }
 
-/* A whole number in lo..hi, both included; `initial` if the key is not there. */
+/* A whole number in lo..hi, both included; `initial` if the key is absent. */
 static chorus_status read_count(const struct row *row, int key, uint32_t lo, uint32_t hi,
                                 uint32_t initial, uint32_t *out)
 {
@@ -169,7 +169,7 @@ static chorus_status read_count(const struct row *row, int key, uint32_t lo, uin
     return CHORUS_OK;
 }
 
-/* What a rule asks of a request, besides its collective. */
+/* The conditions of a rule, except its collective. */
 static chorus_status read_filters(const struct row *row, struct ch_rule *rule)
 {
     CH_TRY(read_range(row, KEY_bytes, &rule->bytes));
@@ -223,7 +223,7 @@ static chorus_status read_radix(const struct row *row, const struct ch_algo *alg
     return read_count(row, KEY_radix, CH_RADIX_MIN, CH_RADIX_MAX, CH_RADIX_DEFAULT, out);
 }
 
-/* "name.csv:line" or "fallback". That the line is there is for the tests of shipped tables. */
+/* "name.csv:line" or "fallback". Tests of the shipped tables check that the line exists. */
 static bool is_evidence(const char *text)
 {
     const char *colon = strrchr(text, ':');

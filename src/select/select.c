@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Tables compiled in, see tuning/shipped.S: name there, path. */
+/* Tables that are compiled in, see tuning/shipped.S: name there, path. */
 /* clang-format off */
 #define SHIPPED_LIST(X)               \
     X(host, "tuning/host.yaml")       \
@@ -49,7 +49,7 @@ static chorus_status add_file(struct ch_select *s, const char *path)
     return CHORUS_OK;
 }
 
-/* A file that need not be there; but if it is, it must be good. */
+/* Read a file that may be absent; if it exists, it must be valid. */
 static chorus_status add_if_there(struct ch_select *s, const char *path)
 {
     if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return CHORUS_OK;
@@ -81,7 +81,7 @@ uint64_t ch_fnv1a(uint64_t hash, const void *bytes, size_t count)
     return hash;
 }
 
-/* A zero byte after each part keeps "a", "bc" and "ab", "c" apart. */
+/* A zero byte after each part distinguishes "a", "bc" from "ab", "c". */
 static uint64_t digest_of(const struct ch_select *s, const char *algo)
 {
     uint64_t hash = ch_fnv1a(CH_FNV1A_START, algo, strlen(algo) + 1);
@@ -162,7 +162,7 @@ static const struct ch_rule *match(const struct ch_table *table,
     return NULL;
 }
 
-/* The rule that decides, and its table; null: none. */
+/* The rule that applies, and its table; null: none. */
 static const struct ch_rule *find_rule(const struct ch_select *s,
                                        const struct ch_request *request,
                                        const struct ch_table **table_out)
@@ -224,7 +224,7 @@ chorus_status ch_select_check(const struct ch_request *request)
         return CHORUS_OK;
     return CH_FAIL(
         CHORUS_ERR_UNSUPPORTED,
-        "%s is for heaps on hosts: GPUs have no kernels for it; set CHORUS_HEAP=host",
+        "%s needs a heap in host memory: GPUs have no kernels for it; set CHORUS_HEAP=host",
         ch_coll_names[request->coll]);
 }
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Which peers a team reaches at the most. Values are bits, for the rules' filter. */
+/* How a team reaches its farthest peer. Values are bits, for the filter of rules. */
 /* clang-format off */
 #define CH_REACH_LIST(X) X(self, 1u) X(mapped, 2u) X(network, 4u)
 /* clang-format on */
@@ -28,9 +28,9 @@ enum {
     CH_REACH_COUNT = 0 CH_REACH_LIST(X)
 #undef X
 };
-extern const char *const ch_reach_names[CH_REACH_COUNT]; /* the name of bit i */
+extern const char *const ch_reach_names[CH_REACH_COUNT]; /* the name of value 1 << i */
 
-/* Whether each PE of the job has a core of its own, or some must share one. Bits, likewise. */
+/* Whether each PE of the job has its own core, or some share one. Values are bits, too. */
 /* clang-format off */
 #define CH_CORES_LIST(X) X(own, 1u) X(shared, 2u)
 /* clang-format on */
@@ -46,32 +46,33 @@ enum {
 };
 extern const char *const ch_cores_names[CH_CORES_COUNT];
 
-/* Needs that every request meets whose team has a reach of these: a last rule may have them. */
+/* Needs that are met by every request of a team with one of these reaches: a last rule may have
+ * them. */
 static inline uint32_t ch_needs_always_met(uint32_t reach)
 {
-    const uint32_t symmetric = CH_NEED_SYMMETRIC; /* else the next table is asked */
+    const uint32_t symmetric = CH_NEED_SYMMETRIC; /* else the next table is considered */
 
     if (reach == CH_REACH_network) return symmetric | CH_NEED_put | CH_NEED_nodes;
     return symmetric |
            ((reach & CH_REACH_network) != 0 ? CH_NEED_put : CH_NEED_map | CH_NEED_put);
 }
 
-/* A call, seen as values that all PEs of the team agree on. */
+/* A call, as values that are equal on all PEs of the team. */
 struct ch_request {
     chorus_coll coll;
     uint64_t bytes; /* of the whole message: count * bytes of an element, of one PE's
                        contribution for fcollect, one block for alltoall, the whole vector for
-                       the others; 0 where each PE may have another count */
+                       the others; 0 if the PEs may have different counts */
     uint32_t pes, nodes;
     uint32_t reach;   /* one CH_REACH_ bit */
     uint32_t cores;   /* one CH_CORES_ bit */
     chorus_type type; /* barrier: CHORUS_TYPE_u8 */
-    chorus_op op;     /* where elements are combined; else CHORUS_OP_sum */
+    chorus_op op;     /* for collectives that combine elements; else CHORUS_OP_sum */
     uint32_t offers;  /* CH_NEED_ bits that hold for this request */
     uint32_t ctas_max;
-    uint32_t ctas_slim;   /* as many more for algorithms that are wide */
-    uint64_t chunk_bytes; /* option CHORUS_CHUNK; for the formulas alone. 0: any message is a
-                             chunk */
+    uint32_t ctas_slim;   /* additional CTAs for algorithms that are wide */
+    uint64_t chunk_bytes; /* option CHORUS_CHUNK; used only by the formulas. 0: any message fits
+                             in one chunk */
     const char *machine,
         *gpu; /* "host" and "" without a GPU; compared as written in the rule */
 };
@@ -88,40 +89,41 @@ struct ch_rule {
     uint32_t types;             /* bit per chorus_type accepted */
     uint32_t ops;               /* bit per chorus_op accepted */
     const char *machine, *gpu;  /* null: any */
-    const struct ch_algo *algo; /* null: what a table serves */
+    const struct ch_algo *algo; /* null: the calls that the table serves */
     uint32_t ctas, radix;       /* at least 1; CH_RADIX_MIN and more */
     const char *from;           /* "file.csv:line" or "fallback" */
-    uint32_t line, column;      /* in its table, from 1 */
+    uint32_t line, column;      /* line in its table, from 1 */
 };
 
 struct ch_table {
-    const char *path;               /* as shown to users */
-    const char *machine, *measured; /* for readers: what was measured, when and how */
-    const char *gpu;                /* that it was measured on; null: not said */
-    struct ch_rule serves;          /* its filters: the calls that the table is for */
+    const char *path;               /* as it is shown to users */
+    const char *machine, *measured; /* texts for readers: what was measured, when and how */
+    const char *gpu;                /* the GPU of the measurements; null: not given */
+    struct ch_rule serves;          /* its filters: the calls for which the table is */
     const struct ch_rule *rules;
     size_t n_rules;
-    const char *text; /* the file */
-    size_t bytes;     /* of text */
+    const char *text; /* contents of the file */
+    size_t bytes;     /* bytes of text */
 };
 
-/* What a call will do. algo is never null in a plan that was returned. */
+/* The algorithm and parameters of a call. algo is never null in a plan that was returned. */
 struct ch_plan {
     const struct ch_algo *algo;
     uint32_t ctas, radix;
-    const struct ch_table *table; /* null: forced */
-    const struct ch_rule *rule;   /* null: forced */
+    const struct ch_table *table; /* null: the choice was forced */
+    const struct ch_rule *rule;   /* null: the choice was forced */
 };
 
-/* The CH_NEED_ bits a request of this type offers on hosts, on a team of this reach.
- * `facts`: those of the buffers that hold on all PEs, of CH_NEED_apart and CH_NEED_SYMMETRIC.
- */
+/* The CH_NEED_ bits that a request of this type meets on hosts, on a team of this reach.
+ * `facts`: those of the buffers that hold on all PEs, among CH_NEED_apart and
+ * CH_NEED_SYMMETRIC. */
 uint32_t ch_offers(chorus_type type, uint32_t reach, uint32_t facts);
 
-/* The most CTAs that the algorithm may have in such a call. */
+/* The largest number of CTAs of the algorithm in such a call. */
 uint32_t ch_ctas_most(const struct ch_algo *algo, const struct ch_request *request);
 
-/* Tables in force, most specific first, and forced choices. Owned by the caller; made once. */
+/* The tables that are used, most specific first, and the forced choices. Owned by the caller;
+ * created once. */
 struct ch_select;
 
 /*
@@ -136,10 +138,10 @@ CH_MUST_CHECK chorus_status ch_select_open(const char *algo, const char *tuning,
                                            struct ch_select **select_out);
 void ch_select_close(struct ch_select *select); /* null is a no-op */
 
-/* Of everything that decides, tables and forced choices: PEs compare it at start. */
+/* A hash of the tables and forced choices: PEs compare it at start. */
 uint64_t ch_select_digest(const struct ch_select *select);
 
-/* ERR_UNSUPPORTED for a collective that the machine has no algorithm for at all. */
+/* ERR_UNSUPPORTED for a collective for which the machine has no algorithm. */
 CH_MUST_CHECK chorus_status ch_select_check(const struct ch_request *request);
 
 /*
@@ -152,15 +154,15 @@ CH_MUST_CHECK chorus_status ch_select_plan(const struct ch_select *select,
                                            const struct ch_request *request,
                                            struct ch_plan *plan_out);
 
-/* Write the plan, its rule and why each earlier rule did not apply. */
+/* Print the plan, its rule and why each earlier rule did not apply. */
 CH_MUST_CHECK chorus_status ch_select_explain(const struct ch_select *select,
                                               const struct ch_request *request, FILE *out);
 
-/* The algorithm of `coll` that "name" or "name:proto" stands for; ERR_ARG lists the choices. */
+/* The algorithm of `coll` with the name "name" or "name:proto"; ERR_ARG lists the choices. */
 CH_MUST_CHECK chorus_status ch_algo_find(chorus_coll coll, const char *text,
                                          const struct ch_algo **algo_out);
 
-/* Read one table. ERR_TABLE with "file:line:column: what; expected what". */
+/* Read one table. ERR_TABLE with "file:line:column: found; expected". */
 CH_MUST_CHECK chorus_status ch_table_read(const char *path, struct ch_table **table_out);
 void ch_table_free(struct ch_table *table); /* null is a no-op */
 

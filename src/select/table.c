@@ -85,7 +85,7 @@ static chorus_status read_rules(const struct ch_reader *reader, const yaml_node_
     return CHORUS_OK;
 }
 
-/* What is for readers, and the GPU's name. */
+/* The texts for readers, and the GPU's name. */
 static chorus_status read_texts(const struct ch_reader *reader, yaml_node_t *const values[],
                                 struct ch_table *table)
 {
@@ -129,7 +129,7 @@ static chorus_status read_root(const struct ch_reader *reader, yaml_node_t *root
     return read_rules(reader, values[KEY_rules], file);
 }
 
-/* What libyaml could not make a tree of. */
+/* Reports a document of which libyaml could not make a tree. */
 static chorus_status refuse_yaml(const struct ch_table *table, const yaml_parser_t *parser)
 {
     char what[256];
@@ -147,7 +147,7 @@ static chorus_status refuse_yaml(const struct ch_table *table, const yaml_parser
                    table_form);
 }
 
-/* Text that goes on after a NUL would be compared, and shown, as if it ended there. */
+/* A text with a NUL would be compared, and shown, as if it ended there. */
 static chorus_status check_texts(const struct ch_reader *reader)
 {
     for (const yaml_node_t *node = reader->document->nodes.start;
@@ -159,7 +159,7 @@ static chorus_status check_texts(const struct ch_reader *reader)
     return CHORUS_OK;
 }
 
-/* The one document of the text. */
+/* The only document of the text. */
 static chorus_status load(const struct ch_table *table, yaml_parser_t *parser,
                           yaml_document_t *document)
 {
@@ -186,7 +186,7 @@ static chorus_status load(const struct ch_table *table, yaml_parser_t *parser,
     return status;
 }
 
-/* The tree of the table's text. */
+/* Build the tree of the table's text. */
 static chorus_status load_text(struct ch_table_file *file)
 {
     const struct ch_table *table = &file->table;

@@ -13,21 +13,21 @@
 
 #include <yaml.h>
 
-/* A table, and what its strings point into. */
+/* A table, and the memory of its strings. */
 struct ch_table_file {
-    struct ch_table table; /* first, so that a table can be freed as what it is */
+    struct ch_table table; /* first, so that a pointer to it can free the whole */
     struct ch_rule *rules;
     yaml_document_t document;
-    char *path, *text; /* null where the table is compiled in and owns neither */
+    char *path, *text; /* null if the table is compiled in, which owns neither */
 };
 
-/* A table being read. */
+/* A table that is being read. */
 struct ch_reader {
     const char *path;
     yaml_document_t *document;
 };
 
-/* Refuse the table at a node: what was found; what is expected. */
+/* Refuse the table because of a node, with what was found and what is expected. */
 #define CH_REFUSE(reader, node, format, ...)                         \
     CH_FAIL(CHORUS_ERR_TABLE, "%s:%zu:%zu: " format, (reader)->path, \
             (node)->start_mark.line + 1, (node)->start_mark.column + 1, __VA_ARGS__)
@@ -35,30 +35,31 @@ struct ch_reader {
 /* The bytes of a regular file of at most 1 MiB; the caller frees them. */
 CH_MUST_CHECK chorus_status ch_table_load(const char *path, char **text_out, size_t *bytes_out);
 
-/* Refuse the table at a byte of its text. */
+/* Refuse the table because of a byte of its text. */
 CH_MUST_CHECK chorus_status ch_table_refuse_at(const struct ch_table *table, size_t at,
                                                const char *what, const char *expected);
 
-/* Refuse a text that YAML would take for other lines than its readers, or read for minutes. */
+/* Refuse a text whose lines YAML would count differently from editors, or that libyaml would
+ * read for minutes. */
 CH_MUST_CHECK chorus_status ch_table_check_text(const struct ch_table *table);
 
-/* The value of a scalar; null if the node is a mapping or a sequence. */
+/* The text of a scalar; null if the node is a mapping or a sequence. */
 const char *ch_node_text(const yaml_node_t *node);
 
 /*
- * Fill values[0, count) with the values of a mapping's keys, null for those it does not have.
- * Refuses other keys, and a key given twice. `kind` says whose keys they are: "rule".
+ * Fill values[0, count) with the values of a mapping's keys, null for absent ones. Refuses
+ * other keys, and duplicate keys. `kind` names the mapping in messages: "rule".
  */
 CH_MUST_CHECK chorus_status ch_node_keys(const struct ch_reader *reader, yaml_node_t *mapping,
                                          const char *kind, const char *const keys[],
                                          size_t count, yaml_node_t *values[]);
 
-/* One rule. Its strings point into the document. */
+/* Read one rule. Its strings point into the document. */
 CH_MUST_CHECK chorus_status ch_rule_read(const struct ch_reader *reader, yaml_node_t *node,
                                          struct ch_rule *rule_out);
 
-/* Which calls a table is for: a rule's filters alone, all open where `node` is null, but for
- * teams that a network reaches, which a table must name. */
+/* Read the calls that a table is for: the filters of a rule, which match everything if `node`
+ * is null, except teams that a network reaches, which a table must list. */
 CH_MUST_CHECK chorus_status ch_serves_read(const struct ch_reader *reader, yaml_node_t *node,
                                            struct ch_rule *serves_out);
 

@@ -12,14 +12,15 @@
 
 #define NONE UINT32_MAX /* after every tile */
 
-/* Tiles that lie in the node and not in its parent; a heap. Those that ended leave it when they
- * come up. */
+/* The tiles that are in the node and not in its parent, as a heap. A tile that has ended is
+ * removed when it becomes the first. */
 struct node {
     uint32_t *heap;
     uint32_t n_heap;
-    uint32_t deepest; /* the last tile that shows, as if nothing lay above; NONE: some point is
-                         bare */
-    uint32_t fresh;   /* the first that shows likewise and was not reported; or NONE */
+    uint32_t deepest; /* the last tile that is visible if no other nodes are considered; NONE:
+                         some point is uncovered */
+    uint32_t fresh;   /* in the same sense, the first tile that is visible and was not reported;
+                         or NONE */
 };
 
 struct sweep {
@@ -27,9 +28,9 @@ struct sweep {
     uint32_t n;
     uint64_t *ys; /* bounds; piece i is from ys[i] to ys[i + 1] */
     size_t n_pieces;
-    struct node *nodes;      /* 1 is the root; 2i and 2i + 1 lie below i */
-    uint32_t *heaps;         /* what the nodes' heaps lie in */
-    uint32_t *begins, *ends; /* tiles, by where they begin and end in x */
+    struct node *nodes;      /* 1 is the root; the children of i are 2i and 2i + 1 */
+    uint32_t *heaps;         /* memory of the nodes' heaps */
+    uint32_t *begins, *ends; /* tiles, ordered by their lower and upper bounds in x */
     bool *is_on, *is_reported;
     uint64_t looks;
 };
@@ -62,7 +63,7 @@ static void pop(struct node *node)
 
 /* --- the tree ----------------------------------------------------------------------------- */
 
-/* A node's values follow from its tiles and what lies below it. */
+/* The values of a node follow from its tiles and its children. */
 static void refresh(struct sweep *s, size_t i, bool is_leaf)
 {
     struct node *node = &s->nodes[i];
@@ -79,7 +80,8 @@ static void refresh(struct sweep *s, size_t i, bool is_leaf)
     if (first < deepest && first < node->fresh && !s->is_reported[first]) node->fresh = first;
 }
 
-/* Do something to the nodes that a tile consists of, below node i of the pieces [lo, hi). */
+/* Apply a function to the nodes that a tile consists of, below node i of the pieces [lo,
+ * hi). */
 static void change(struct sweep *s, enum change what, uint32_t tile, size_t i, size_t lo,
                    size_t hi)
 {
@@ -120,7 +122,7 @@ static void sort_pieces(struct sweep *s)
     s->n_pieces = n - 1;
 }
 
-/* Empty heaps, each with room for the tiles that may lie in its node. */
+/* Create empty heaps, each with room for the tiles that may be in its node. */
 static chorus_status make_heaps(struct sweep *s, size_t n_nodes)
 {
     size_t used = 0;
@@ -160,7 +162,7 @@ static int by_end(const void *a, const void *b, void *tiles)
     return (t[x].x_hi > t[y].x_hi) - (t[x].x_hi < t[y].x_hi);
 }
 
-/* Report what shows on the line. */
+/* Report the tiles that are visible on the line. */
 static void report(struct sweep *s, bool shows[])
 {
     for (uint32_t tile; (tile = s->nodes[1].fresh) != NONE;) {
@@ -190,7 +192,7 @@ static void move_line(struct sweep *s, bool shows[])
     }
 }
 
-/* All that is as long as the tiles. */
+/* Allocate the arrays whose length depends on the tiles. */
 static chorus_status make_lists(struct sweep *s)
 {
     s->ys = malloc(2 * s->n * sizeof(*s->ys));

@@ -16,8 +16,8 @@ struct ch_tile {
 };
 
 /*
- * Set shows[owner] for each tile of which some point is on none of the tiles before it.
- * *looks_out: how many nodes of the tree of y were looked at, of the order of n log n.
+ * Set shows[owner] for each tile that has a point outside all earlier tiles. *looks_out: number
+ * of nodes of the tree of y that were examined, of the order of n log n.
  */
 CH_MUST_CHECK chorus_status ch_tiles_show(const struct ch_tile tiles[], uint32_t n,
                                           bool shows[], uint64_t *looks_out);

@@ -6,7 +6,7 @@
 
 enum { DIGEST_BITS = 48 };
 
-/* Collectives and other calls are counted apart. */
+/* Collectives and other calls are counted separately. */
 static uint64_t key_of(const struct ch_doing *d)
 {
     return d->number << 1 | ch_doing_is_collective(d);
@@ -27,7 +27,7 @@ static void publish(struct ch_check *check, const struct ch_doing *d)
     __atomic_store_n(&mine->key, key_of(d), __ATOMIC_RELEASE);
 }
 
-/* Does the PE have memory that this one reaches by messages alone? */
+/* Does this PE reach some PE of the team only by messages? */
 static struct ch_route *route_to(const struct ch_team *team, uint32_t pe)
 {
     return team->remotes != NULL ? team->remotes[pe].route : NULL;
@@ -56,7 +56,8 @@ static void publish_far(const struct ch_team *team, const struct ch_doing *d)
                  d);
 }
 
-/* What a PE published as this call; false: it has not begun it, or is 64 calls further. */
+/* The call with this number that a PE published; false: it has not begun it, or is 64 calls
+ * ahead. */
 static bool read_call(const struct ch_checked *theirs, uint64_t key, struct ch_doing *out)
 {
     if (__atomic_load_n(&theirs->key, __ATOMIC_ACQUIRE) != key) return false;
@@ -66,15 +67,16 @@ static bool read_call(const struct ch_checked *theirs, uint64_t key, struct ch_d
     return __atomic_load_n(&theirs->key, __ATOMIC_RELAXED) == key;
 }
 
-/* Where this PE finds what a PE published as this call. */
+/* The same for any PE, at the place where this PE finds it. */
 static const struct ch_checked *call_of(const struct ch_team *team, uint32_t pe, uint64_t key)
 {
     return route_to(team, pe) != NULL ? far_place(team->check, pe, key)
                                       : place_of(team->members[pe].check, key);
 }
 
-/* A PE whose call of this number differs from that of another one, of those that are known; the
- * first is this PE, or if it has not made the call, the next that has. */
+/* Find a PE whose call of this number differs from that of another PE, among those that are
+ * known; the first of the two is this PE or, if it has not made the call, the next PE that
+ * has. */
 static bool find_two(const struct ch_team *team, uint64_t key, struct ch_two *out)
 {
     struct ch_doing call;
@@ -135,7 +137,7 @@ static bool find_other(const struct ch_team *team, uint64_t key, struct ch_two *
     return find_two(team, key, out) && out->pes[0] == team->me;
 }
 
-/* End the waits of all PEs of the team. */
+/* End the waits of all PEs of the team in this call. */
 static void tell_all(const struct ch_team *team, uint64_t key)
 {
     for (uint32_t pe = 0; pe < team->n; pe++) {
@@ -173,12 +175,12 @@ static chorus_status refuse(struct ch_team *team, const char *function,
     return two != NULL ? ch_team_differ(team, function, two) : ch_team_refusal(team, function);
 }
 
-/* What a PE says of its call in an exchange. */
+/* The ballot of a PE about its call, in an exchange. */
 struct said {
     uint64_t what, count;
 };
 
-/* All PEs find the same. */
+/* All PEs get the same result. */
 static chorus_status check_by_mail(struct ch_team *team, const char *function,
                                    const struct ch_doing *doing)
 {
@@ -189,7 +191,8 @@ static chorus_status check_by_mail(struct ch_team *team, const char *function,
     chorus_status status;
     uint32_t k = 1;
 
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", team->n);
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", team->n);
     status = voters.exchange(voters.self, &mine, sizeof(mine), all);
     while (k < team->n && memcmp(&all[(team->me + k) % team->n], &mine, sizeof(mine)) == 0)
         k++;

@@ -26,12 +26,12 @@
 #include "base/record.h"
 #include "team/team.h"
 
-/* Calls that are kept: a PE's own, and those of each PE of another host. */
+/* Number of calls that are kept: of a PE's own, and of each PE of another host. */
 enum { CH_CHECK_CALLS = 64, CH_CHECK_FAR_CALLS = 4 };
 
 /* A published call: one cache line. */
 struct ch_checked {
-    uint64_t key; /* of the number and the kind of call; 0: none, or being written */
+    uint64_t key; /* the number and the kind of the call; 0: none, or being written */
     uint64_t what, count;
     uint64_t rest[5];
 };
@@ -73,14 +73,14 @@ struct ch_two {
 chorus_status ch_team_differ(const struct ch_team *team, const char *function,
                              const struct ch_two *two);
 
-/* Was a call on the team refused? Never without CHORUS_CHECK. */
+/* Was a call on the team refused? Always false without CHORUS_CHECK. */
 static inline bool ch_team_is_refused(const struct ch_team *team)
 {
     return team->check != NULL && __atomic_load_n(&team->check->refused, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Of a call that waits: has a PE of another host been found to make another one by now? Then
- * the waits of all PEs end. */
+/* For a call that waits: is it known by now that a PE of another host makes another one? If so,
+ * ends the waits of all PEs. */
 void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doing);
 
 /* ERR_ARG, for a PE whose wait in a call was ended by a refusal. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the table has the record of a handle's team. */
+/* The address in the table of the record for a handle's team. */
 static void *entry_of(const struct ch_teams *teams, ch_team_handle handle)
 {
     return (char *)(uintptr_t)teams->device_state.teams +
@@ -35,10 +35,11 @@ static const struct ch_peer *peers_of(char *record)
 }
 
 /*
- * The longest message of packets inside kernels. One block makes the call, where the host's
- * calls have many, and a second exchange would cost it as much as the first; so messages are
- * longer than a chunk of packets elsewhere. But the block sends and takes n - 1 of them. Up to
- * three plain chunks in all (48 KiB) packets were faster than direct access, on two H200.
+ * The longest message that is sent as packets inside kernels. Messages of packets are longer
+ * there than a chunk of packets of host calls: one block makes the call, while host calls have
+ * many, and a second exchange would take it as long as the first. But the block sends and
+ * receives n - 1 messages. On two H200, packets were faster than direct access up to three
+ * plain chunks in all (48 KiB).
  */
 static size_t chunk_bytes(const struct ch_team *team)
 {
@@ -57,7 +58,7 @@ static size_t slot_bytes(const struct ch_team *team)
            line * line;
 }
 
-/* The slots begin at a line. */
+/* The slots begin at a multiple of a line. */
 size_t ch_device_area_bytes(const struct ch_team *team)
 {
     return CH_DEVICE_TEAM_BYTES(team->n) + sizeof(struct ch_line) +
@@ -65,8 +66,9 @@ size_t ch_device_area_bytes(const struct ch_team *team)
            (team->check_bytes != 0 ? CH_DEVICE_CHECK_BYTES(team->n) : 0);
 }
 
-/* Of calls inside kernels. An exchange of packets has a slot in duplicate 0's area or in this
- * one for its number, so what exchange.h says of slots holds. */
+/* The slots of calls inside kernels. Depending on its number, an exchange of packets uses a
+ * slot in duplicate 0's area or in this one, so the statements in exchange.h about slots
+ * hold. */
 static struct ch_sync_layout layout_of(const struct ch_team *team, const char *record)
 {
     const size_t line = sizeof(struct ch_line);

@@ -6,19 +6,21 @@
 #include "team/device_table.h"
 #include "team/table.h"
 
-/* Make the table; it goes with the heap. */
+/* Create the table, which exists as long as the heap. */
 CH_MUST_CHECK chorus_status ch_device_table_open(struct ch_teams *teams,
                                                  const struct ch_device_terms *terms);
 
-/* What a team on a GPU has behind its duplicates: its record, and slots for packets. */
+/* Memory of a team on a GPU behind its duplicates: its record, and slots for packets. */
 size_t ch_device_area_bytes(const struct ch_team *team);
 
-/* Write the team's record, and put it under its handle. A no-op where there is no table. */
+/* Write the team's record, and enter it in the table under its handle. A no-op without a
+ * table. */
 CH_MUST_CHECK chorus_status ch_device_table_add(struct ch_teams *teams,
                                                 const struct ch_team *team,
                                                 ch_team_handle handle);
 
-/* Kernels that name the handle from now on are refused. A no-op where there is no table. */
+/* Remove the team from the table: kernels that use the handle afterwards get an error. A no-op
+ * without a table. */
 CH_MUST_CHECK chorus_status ch_device_table_remove(const struct ch_teams *teams,
                                                    ch_team_handle handle);
 

@@ -19,14 +19,14 @@
 
 struct ch_kernel_fault;
 
-/* How kernels wait, and where they report a failure; all addresses are the GPU's. */
+/* How kernels wait, and where they report a failure; all addresses are valid on the GPU. */
 struct ch_device_terms {
-    const uint32_t *aborted; /* in the host's memory: not 0 when the job is ending */
-    uint64_t timeout_ns;     /* 0: for ever */
+    const uint32_t *aborted; /* in host memory: not 0 when the job is ending */
+    uint64_t timeout_ns;     /* 0: wait without limit */
     struct ch_kernel_fault *fault;
 };
 
-/* As large as the teams that kernels of hosts serve. */
+/* The size of the largest teams that GPU kernels of host calls support. */
 #define CH_DEVICE_PES_MAX 64u
 
 struct ch_device_team {
@@ -37,10 +37,10 @@ struct ch_device_team {
     const struct ch_peer *peers;  /* [n], behind this */
     const uint32_t *worlds;       /* [n], behind them: numbers in the job */
     struct ch_dup *dup;           /* duplicate 0's, which calls inside kernels use */
-    struct ch_sync_layout layout; /* duplicate 0's, but for longer messages of packets */
+    struct ch_sync_layout layout; /* the same for longer messages of packets */
 };
 
-/* Without padding: copies are compared as bytes. */
+/* No padding: copies are compared as bytes. */
 struct ch_device_state {
     struct ch_device_team *const *teams; /* [slot_mask + 1]; null: no team there */
     uint32_t slot_mask;
@@ -50,8 +50,8 @@ struct ch_device_state {
     struct ch_peer peers[CH_DEVICE_PES_MAX]; /* [world.n] */
 };
 
-/* Behind the slots for packets of calls inside kernels, with CHORUS_CHECK: what peers call. Two
- * sets of two packets of each PE, which that PE writes. */
+/* Behind the slots for packets of calls inside kernels, with CHORUS_CHECK: the calls of peers.
+ * Two sets of two packets for each PE, which that PE writes. */
 #define CH_DEVICE_CHECK_BYTES(n) ((size_t)2 * (n)*2 * sizeof(struct ch_packet))
 
 CH_FN size_t ch_device_check_offset(const struct ch_sync_layout *layout, uint32_t n)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* One allocation: the struct, what it points to, and the lists. */
+/* One allocation: the struct, the structs that it points to, and the lists. */
 struct block {
     struct ch_levels levels;
     uint32_t words[];
@@ -22,8 +22,8 @@ bool ch_is_across(const struct ch_teams *teams, const struct ch_voters *voters,
     return false;
 }
 
-/* PE `me` of the team and those that have its number on the other hosts; alone, if there are
- * hosts that have none. */
+/* PE `me` of the team and the PEs with the same number on the other hosts; only `me` if some
+ * hosts have no such PE. */
 static void set_rail(const struct ch_nodes *nodes, uint32_t me, struct ch_child *rail,
                      uint32_t *pes)
 {

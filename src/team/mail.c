@@ -40,7 +40,7 @@ chorus_status ch_team_await(const struct ch_team *team, uint32_t from,
     return ch_team_describe_mail(team, from, status);
 }
 
-/* A network brings the data before the flag. */
+/* A network delivers the data before the flag. */
 void ch_team_post(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
                   uint64_t value, uint64_t flag)
 {
@@ -55,9 +55,9 @@ void ch_team_post(const struct ch_team *team, uint32_t to, struct ch_packet *pac
     ch_route_say(route, &packet->flag, flag, CH_DATA);
 }
 
-/* Two sets of packets, so that a PE one exchange ahead overwrites nothing unread. The last
- * exchange has one of its own and no number: after a call that failed or was refused, some PEs
- * may have begun an exchange that others have not. */
+/* Two sets of packets, so that a PE that is one exchange ahead overwrites no unread packet. The
+ * last exchange has a set of its own and no number: after a call that failed or was refused,
+ * some PEs may have begun an exchange that others have not. */
 static uint64_t set_of(const struct ch_team *team)
 {
     return team->is_ending ? CH_MAIL_LAST : team->mail_epoch % 2;
@@ -145,7 +145,8 @@ static void post_mail(const struct ch_team *team, uint32_t to, uint32_t from, ui
     ch_team_post(team, to, ch_team_packet(team, to, set_of(team), from), value, flag_of(team));
 }
 
-/* To the PEs of this host, from this PE on, so that not all write to one at a time. */
+/* To the PEs of this host, beginning after this PE, so that not all PEs write to the same PE at
+ * once. */
 static void post_near(const struct ch_team *team, uint32_t from, uint64_t value)
 {
     const struct ch_nodes *nodes = team->levels != NULL ? &team->levels->nodes : NULL;
@@ -199,7 +200,8 @@ static chorus_status receive(const struct ch_team *team, enum part part, size_t 
     return CHORUS_OK;
 }
 
-/* A word of each PE to every PE; `bytes` of it go to blobs_out, null for none. */
+/* Send a word of each PE to every PE; `bytes` of it are stored in blobs_out, unless that is
+ * null. */
 static chorus_status exchange_word(struct ch_team *team, uint64_t mine, size_t bytes,
                                    size_t stride, char *blobs_out)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team/nodes.h"
 
-/* Number the hosts by first appearance; how many. leader[v] is the first PE of host v. */
+/* Number the hosts by first appearance; returns their number. leader[v] is the first PE of host
+ * v. */
 static uint32_t number_hosts(const uint32_t hosts[], uint32_t n, uint32_t *leader,
                              uint32_t *node)
 {
@@ -25,7 +26,8 @@ void ch_nodes_init(struct ch_nodes *nodes, const uint32_t hosts[], uint32_t n, u
     for (uint32_t v = 0; v <= nodes->count; v++)
         first[v] = 0;
     for (uint32_t pe = 0; pe < n; pe++)
-        local[pe] = first[node[pe] + 1]++; /* so far the PEs of each host, one further on */
+        local[pe] = first[node[pe] + 1]++; /* until the loop has filled in the PEs of a host,
+                                              its entry is shifted by one */
     nodes->least = n;
     nodes->most = 0;
     for (uint32_t v = 0; v < nodes->count; v++) {

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What algorithms use of it; peers on GPUs are mapped. */
+/* The part of sync memory that algorithms use; on GPUs all peers are mapped. */
 static size_t sync_bytes(const struct ch_team *team)
 {
     return ch_dup_offset(&team->layout, team->n_dups);
@@ -41,8 +41,9 @@ static uint32_t count_nodes(const struct ch_teams *teams, const struct ch_team *
     return n > 0 ? n : 1;
 }
 
-/* What this PE writes to the sync memory of those peers is made here first. But for FIFOs,
- * pages come when they are written: few, since most of that memory is for others to write. */
+/* Local copies of what this PE writes to the sync memory of those peers. Except for FIFOs,
+ * pages are allocated when they are written; these are few, since most of that memory is
+ * written by other PEs. */
 static chorus_status make_mirrors(struct ch_team *team, uint32_t n_far)
 {
     void *made;
@@ -51,16 +52,17 @@ static chorus_status make_mirrors(struct ch_team *team, uint32_t n_far)
     made = mmap(NULL, team->mirrors_bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (made == MAP_FAILED)
-        return CH_FAIL(CHORUS_ERR_SYSTEM,
-                       "no addresses for what a team of %u PEs sends to %u of other hosts: %s",
-                       team->n, n_far, strerror(errno));
+        return CH_FAIL(
+            CHORUS_ERR_SYSTEM,
+            "no address space for messages of a team of %u PEs to %u of other hosts: %s",
+            team->n, n_far, strerror(errno));
     team->mirrors = made;
     return CHORUS_OK;
 }
 
-/* The FIFO of plain data from PE `writer` in the duplicate at `dup`: its pages come now, since
- * each message of the first lap would wait for some. An older kernel does not, which does no
- * harm. */
+/* Allocate the pages of the FIFO of plain data from PE `writer` in the duplicate at `dup`:
+ * otherwise each message of the first lap would wait for the allocation of pages. Older kernels
+ * do not support this, which only costs time. */
 static void fill_pages(const struct ch_team *team, char *dup, uint32_t writer)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE),
@@ -71,7 +73,7 @@ static void fill_pages(const struct ch_team *team, char *dup, uint32_t writer)
     (void)madvise(fifo - skip, skip + bytes, MADV_POPULATE_WRITE);
 }
 
-/* Of large teams a PE uses few FIFOs. */
+/* In large teams a PE uses only few FIFOs. */
 enum { PES_MOST = 16 };
 
 static void add_route(struct ch_team *team, uint32_t pe, struct ch_route *route, uint32_t nth)

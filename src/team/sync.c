@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team/sync.h"
 
-/* A duplicate takes about this at most; with more peers, chunks shrink. */
+/* Approximate largest size of a duplicate; with more peers, chunks become smaller. */
 #define DUP_BYTES_MAX ((size_t)8 << 20)
 
-/* A chunk is a multiple of the widest element, so that no element lies in two. */
+/* A chunk is a multiple of the widest element, so that no element is split. */
 #define CHUNK_BYTES_MIN ((size_t)16)
 
-/* Plain chunks that are not shorter are of whole cache lines of a GPU. */
+/* Simple chunks that are not smaller than this are multiples of a GPU's cache line. */
 #define LINE_BYTES ((size_t)128)
 
 /* A chunk of packets or lines is a quarter of a simple one: they are for small messages. */
@@ -46,9 +46,9 @@ static size_t at_least(size_t bytes, size_t least)
     return round_up(bytes > least ? bytes : least, sizeof(struct ch_line));
 }
 
-/* For a chunk, or several of plain data; and of packets, all n together for the messages of
- * exchanges in rounds, whatever the radix: a PE is sent up to n / 2 * log2(n) blocks there, of
- * two units or more, in fewer than n messages, each of whole lines. */
+/* For a chunk, or for several of plain data; and of packets, all n slots together hold the
+ * messages of exchanges in rounds, for any radix: a PE receives up to n / 2 * log2(n) blocks
+ * there, of two units or more, in fewer than n messages, each a multiple of a line. */
 static size_t slot_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
 {
     const size_t chunks = kind == CH_CELL_simple ? ch_slot_chunks(n) : 1;
@@ -57,7 +57,7 @@ static size_t slot_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
     return at_least(chunks * bytes_of_cells(kind, chunk), units * CH_SLOT_UNIT);
 }
 
-/* For a block of every PE, and for as many again where PEs stand in for others. */
+/* For a block of every PE, and the same again if PEs act for others. */
 static size_t own_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
 {
     if (kind == CH_CELL_ll128) return 0;

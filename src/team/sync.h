@@ -33,23 +33,26 @@
 
 enum ch_cell { CH_CELL_simple, CH_CELL_ll, CH_CELL_ll128, CH_CELL_COUNT };
 
-/* A slot is counted in units of a packet, which are 16 bytes of plain data too. */
+/* The unit of a slot's size is a packet, or 16 bytes of plain data. */
 #define CH_SLOT_UNIT 16u
 
-/* A message of an exchange in rounds begins at a multiple of so many units: at a line. */
+/* A message of an exchange in rounds begins at a multiple of this number of units, which is a
+ * line. */
 #define CH_MESSAGE_UNITS 8u
 
-/* In place of a FIFO where data is plain memory on both sides. */
+/* Replaces a FIFO if both ends of the data are plain memory. */
 #define CH_PLAIN CH_CELL_COUNT
 
 enum ch_word {
     CH_WORD_BARRIER, /* epoch: the peer reached the barrier of that epoch */
-    CH_WORD_READY,   /* epoch: the peer is in the call: its dest may be written, source read */
-    CH_WORD_DONE,    /* epoch: the peer wrote and read all that it will in the call */
-    CH_WORD_FILLED,  /* cells of the simple FIFO that the peer filled here */
-    CH_WORD_GIVEN,   /* exchange: what the peer gives in it, as plain data, is there */
-    CH_WORD_MET,     /* exchange of packets: the peer is in it, without a message for this PE */
-    CH_WORD_TAKEN,   /* [CH_CELL_COUNT]: cells of the FIFO to the peer that it has freed */
+    CH_WORD_READY,  /* epoch: the peer has entered the call: its dest may be written, its source
+                       read */
+    CH_WORD_DONE,   /* epoch: the peer has made all its accesses of the call */
+    CH_WORD_FILLED, /* cells of the simple FIFO to this PE that the peer has filled */
+    CH_WORD_GIVEN,  /* exchange: the peer's message of plain data has arrived */
+    CH_WORD_MET, /* exchange of packets: the peer has entered it, without a message for this PE
+                  */
+    CH_WORD_TAKEN, /* [CH_CELL_COUNT]: cells of the FIFO to the peer that it has freed */
     CH_WORD_READ = CH_WORD_TAKEN + CH_CELL_COUNT, /* [CH_CELL_COUNT]: cells of this PE's board
                                                      that the peer has read */
     CH_WORD_COUNT = CH_WORD_READ + CH_CELL_COUNT
@@ -63,101 +66,105 @@ enum ch_word {
     X(ll128, sizeof(struct ch_line), CH_LINE_DATA)
 /* clang-format on */
 
-/* A FIFO holds at least this many chunks: one being sent, one being taken, and as much again
- * before the sender must hear that anything was taken. */
+/* A FIFO has room for at least this many chunks: one that is being sent, one that is being
+ * received, and the same number again for the time until the sender learns that any was
+ * received. */
 #define CH_FIFO_CHUNKS 8u
 
-/* The same on every PE of the team. Offsets are from the start of the duplicate. Without
+/* Equal on every PE of the team. Offsets are relative to the start of the duplicate. No
  * padding, as copies are compared as bytes (device_table.h). */
 struct ch_sync_layout {
-    size_t chunk_bytes[CH_CELL_COUNT]; /* the longest message; a multiple of 16, and where it is
-                                          not smaller than that, of 128 (simple) or
+    size_t chunk_bytes[CH_CELL_COUNT]; /* bytes of the longest message; a multiple of 16, and if
+                                          it is not smaller than that, of 128 (simple) or
                                           CH_UNIT_BYTES */
     uint32_t cells_log2[CH_CELL_COUNT];
     uint32_t slot_bytes[CH_CELL_COUNT]; /* for one message of an exchange */
     uint32_t own_bytes[CH_CELL_COUNT];  /* at least two units for each PE */
-    uint32_t n_whole;                   /* duplicates that are not slim */
+    uint32_t n_whole;                   /* number of duplicates that are not slim */
     size_t fifo_bytes[CH_CELL_COUNT];
     size_t fifo_offset[CH_CELL_COUNT];
     size_t slot_offset[CH_CELL_COUNT];
     size_t own_offset[CH_CELL_COUNT];
-    size_t dup_bytes;  /* one duplicate, a multiple of 128 */
-    size_t slim_bytes; /* its beginning, which is all of a slim one; likewise */
+    size_t dup_bytes;  /* bytes of one duplicate, a multiple of 128 */
+    size_t slim_bytes; /* bytes of its beginning, which is all of a slim one; a multiple of 128,
+                          too */
 };
 
-/* A peer as algorithms see it. */
+/* A peer, with what algorithms need of it. */
 struct ch_peer {
-    ptrdiff_t shift; /* add to an address in this PE's heap: the same object on the peer, as
-                        mapped here or else at the peer's own address */
-    char *sync;      /* the peer's sync memory, duplicate 0, as mapped here; of a peer that
-                        is not mapped, a copy here of what this PE writes there */
-    struct ch_door *door; /* where it sleeps */
+    ptrdiff_t shift; /* add to an address in this PE's heap to get the same object on the peer,
+                        as mapped here or else at the peer's own address */
+    char *sync; /* the peer's sync memory, duplicate 0, as mapped here; for a peer that is not
+                   mapped, a local copy of what this PE writes there */
+    struct ch_door *door; /* its doorbell */
 };
 
-/* The way to a peer that is not mapped. */
+/* The route to a peer that is not mapped. */
 struct ch_remote {
     struct ch_route *route; /* null: it is mapped */
-    ptrdiff_t sync;         /* add to an address in ch_peer.sync: where that is on the peer */
+    ptrdiff_t sync; /* add to an address in ch_peer.sync to get the address on the peer */
 };
 
-/* Positions in the FIFOs of one pair, and in the peer's board, in cells. Of a PE with itself,
- * `sent` and `freed` are its board's: taken by all, then, from CH_WORD_READ. */
+/* Positions in the FIFOs between two PEs, and in the peer's board, in cells. For a PE with
+ * itself, `sent` and `freed` are those of its board: `freed` counts cells that all PEs have
+ * read, by CH_WORD_READ. */
 struct ch_link {
-    uint64_t sent;      /* filled there */
-    uint64_t freed;     /* of those, taken, as last read from CH_WORD_TAKEN */
-    uint64_t taken;     /* taken here */
-    uint64_t told;      /* of those, as last told in the peer's CH_WORD_TAKEN */
-    uint64_t read;      /* of the peer's board */
-    uint64_t read_told; /* of those, as last told in the peer's CH_WORD_READ */
+    uint64_t sent;  /* cells filled in the peer's FIFO */
+    uint64_t freed; /* of these, freed by the peer, as last read from CH_WORD_TAKEN */
+    uint64_t taken; /* cells that this PE has freed in its own FIFO */
+    uint64_t told;  /* of these, cells of the last credit sent in the peer's CH_WORD_TAKEN */
+    uint64_t read;  /* cells that this PE has read of the peer's board */
+    uint64_t read_told; /* of these, cells of the last credit sent in the peer's CH_WORD_READ */
 };
 
-/* A message under way: where it lies, the flag of its packets or lines, and its last cell. */
+/* A message in transfer: its address, the flag of its packets or lines, and its last cell. */
 struct ch_slot {
     char *memory;
     uint64_t flag, end;
 };
 
-/* In the number of a GPU's first duplicate: a call inside a kernel uses the team, or one
- * failed. Bit and number change together, so whoever takes the team gets the number in one
- * access. */
+/* A bit in the number of a GPU's first duplicate: a call inside a kernel uses the team, or one
+ * has failed. Bit and number change together, so a kernel that acquires the team gets the
+ * number in one access. */
 #define CH_TAKEN ((uint64_t)1 << 63)
 
-/* What a CTA remembers between calls; private to it. On GPUs it lies in device memory, so that
- * a captured graph can be replayed. */
+/* The private state of a CTA between calls. On GPUs it is in device memory, so that a captured
+ * graph can be replayed. */
 struct ch_dup {
-    uint64_t failed; /* of a GPU's first, for all: calls do nothing, as an earlier one failed */
-    uint64_t epoch;  /* of the last call */
-    uint64_t exchanges[CH_CELL_COUNT]; /* the last one's number; of packets, with CH_TAKEN */
+    uint64_t failed; /* in a GPU's first duplicate, for all: calls do nothing, because an
+                        earlier one failed */
+    uint64_t epoch;  /* epoch of the last call */
+    uint64_t exchanges[CH_CELL_COUNT]; /* of the last exchange; of packets, with CH_TAKEN */
     struct ch_link *links;             /* [CH_CELL_COUNT * n] */
     struct ch_slot *slots;             /* [n], of one call */
-    uint64_t running; /* of a GPU's first, for all, with CHORUS_CHECK: 1 while a call runs */
-    uint64_t ended;   /* likewise: CTAs of calls on streams that have ended, but for graphs' */
-    uint64_t checked; /* likewise, with CHORUS_CHECK: calls inside kernels that were compared,
-                         with CH_TAKEN while one is */
+    uint64_t running; /* in a GPU's first duplicate, for all, with CHORUS_CHECK: 1 while a call
+                         runs */
+    uint64_t ended;   /* the same: CTAs of calls on streams, except graphs, that have ended */
+    uint64_t checked; /* the same, with CHORUS_CHECK: calls inside kernels that were compared,
+                         with CH_TAKEN during a comparison */
 };
 
-/* What a GPU's kernels remember, for each CTA: a struct ch_dup in lines of its own, links
- * and slots. It follows the sync memory of the team. */
+/* The state of a GPU's kernels for each CTA: a struct ch_dup in separate cache lines, links and
+ * slots. It follows the sync memory of the team. */
 #define CH_DEVICE_LINKS_AT 128u
 #define CH_DEVICE_SLOTS_AT(n) \
     (CH_DEVICE_LINKS_AT + CH_CELL_COUNT * (n) * sizeof(struct ch_link))
 #define CH_DEVICE_DUP_BYTES(n) \
     ((CH_DEVICE_SLOTS_AT(n) + (n) * sizeof(struct ch_slot) + 63) / 64 * 64)
 
-/* For a team of n, from the option CHORUS_CHUNK; chunks shrink as n grows. All duplicates are
- * whole, until the caller says how many. */
+/* The layout for a team of n, from the option CHORUS_CHUNK; chunks become smaller as n grows.
+ * No duplicate is slim, until the caller sets their number. */
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes);
 
-/* Chunks that a slot for plain data holds in a team of n PEs: 8 / n for 2 to 7 PEs, else 1. An
- * algorithm for large messages is faster with long slots, since it waits after each slot until
- * its stores have arrived. */
+/* Number of chunks in a slot for plain data in a team of n PEs: 8 / n for 2 to 7 PEs, else 1.
+ * An algorithm for large messages is faster with long slots, since it waits after each slot
+ * until its stores have arrived. */
 CH_FN size_t ch_slot_chunks(uint64_t n)
 {
     return n > 1 && n < 8 ? 8 / n : 1;
 }
 
-/* Where a duplicate begins in the sync memory of its team; that of all of them, what follows.
- */
+/* The offset of a duplicate in the sync memory of its team. */
 CH_FN size_t ch_dup_offset(const struct ch_sync_layout *layout, uint32_t dup)
 {
     const uint32_t whole = dup < layout->n_whole ? dup : layout->n_whole;

@@ -30,7 +30,7 @@ chorus_status ch_team_unknown(const struct ch_teams *teams, ch_team_handle handl
     if (generation < slot->generation)
         return CH_FAIL(CHORUS_ERR_ARG, "team handle %d is of a team that was destroyed",
                        handle);
-    return CH_FAIL(CHORUS_ERR_ARG, "team handle %d was never given out", handle);
+    return CH_FAIL(CHORUS_ERR_ARG, "team handle %d was never returned by the library", handle);
 }
 
 /* Every PE of the parent passes the same list, so every PE finds the same fault in it. */
@@ -78,7 +78,7 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
     return CHORUS_OK;
 }
 
-/* What all members must call with: a number that other lists hardly have. */
+/* A hash of the list and the tag, which must be equal on all members. */
 static uint64_t digest_of(const uint32_t pes[], uint32_t n, int tag)
 {
     uint64_t sum = 0xcbf29ce484222325u ^ (uint32_t)tag; /* FNV-1a, by words */
@@ -94,7 +94,8 @@ static chorus_status compare_digests(const struct ch_voters *voters, uint64_t mi
     uint64_t *const all = calloc(voters->n, sizeof(*all));
     chorus_status status;
 
-    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", voters->n);
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", voters->n);
     status = ch_vote(voters, &vote, all);
     for (uint32_t i = 1; i < voters->n && status == CHORUS_OK; i++)
         if (all[i] != all[0])
@@ -120,8 +121,8 @@ chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent
     CH_TRY(check_list(group.team, pes, n, &birth->is_member));
     if (!birth->is_member)
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "this PE, %u of the parent, is not in the list of %u PEs; "
-                       "only members call",
+                       "this PE, %u of the parent, is not in the list of %u PEs; expected a "
+                       "call by members only",
                        group.team->me, n);
     voters = ch_group_voters(&group);
     CH_TRY(compare_digests(&voters, digest_of(pes, n, tag)));
@@ -144,16 +145,18 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
 
     CH_TRY(ch_team_get(teams, handle, &team));
     if (handle <= CHORUS_TEAM_NODE)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "team %d is predefined; only teams that were made can be destroyed",
-                       handle);
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "team %d is predefined; only teams that the program created can be destroyed",
+            handle);
     team->is_ending = true;
     /* Calls on streams end first. */
     CH_TRY(ch_team_enter(team, ch_team_ticket(team, false)));
     if (team->last_run.stream != 0)
         CH_TRY(ch_device_word_wait(ch_heap_device(teams->heap), ch_team_ended(team),
                                    team->last_run.ctas));
-    /* What this PE still sends to others' sync memory would come after mail by the leaders. */
+    /* Messages that this PE still sends to others' sync memory could arrive after the words
+     * that the leaders forward. */
     if (team->levels != NULL)
         CH_TRY(ch_network_quiet(teams->network, CH_CTX_ALGORITHMS, CH_NET_ALL));
     CH_TRY(ch_team_meet_last(team));
@@ -167,7 +170,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     return CHORUS_OK;
 }
 
-/* WORLD, SHARED and NODE come first, so they get the handles 0, 1 and 2. */
+/* WORLD, SHARED and NODE are created first, so they get the handles 0, 1 and 2. */
 static chorus_status make_predefined(struct ch_teams *teams, const struct ch_voters *voters)
 {
     const uint32_t n = teams->n_world;
@@ -236,12 +239,12 @@ chorus_status ch_teams_device_state(const struct ch_teams *teams,
 {
     if (teams->device_state.teams == NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "kernels were to make calls, but the job's heap is in host memory; ask "
-                       "for CHORUS_HEAP=cuda");
+                       "calls inside kernels need a heap on GPUs, and the job's heap is in "
+                       "host memory; set CHORUS_HEAP=cuda");
     if (teams->device_state.world.n == 0)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "kernels were to make calls, but the job has more PEs than the %u that "
-                       "calls inside kernels serve; start fewer",
+                       "calls inside kernels serve jobs of up to %u PEs, and this job has "
+                       "more; start fewer PEs",
                        CH_DEVICE_PES_MAX);
     *state_out = teams->device_state;
     return CHORUS_OK;

@@ -6,8 +6,8 @@
 #include "team/device_table.h"
 #include "team/team.h"
 
-/* A handle is generation << SLOT_BITS | slot, a positive int32_t, so that a destroyed team's is
- * recognised. A slot that has had so many teams gets no other. */
+/* A handle is generation << SLOT_BITS | slot, a positive int32_t, so that the handle of a
+ * destroyed team is recognised. A slot whose generations are used up is not used again. */
 #define CH_TEAM_GENERATIONS (1u << (31 - CH_TEAM_SLOT_BITS))
 
 struct ch_teams {
@@ -16,12 +16,12 @@ struct ch_teams {
     struct ch_network *network;
     const struct ch_patience *patience;
     uint32_t me_world, n_world;
-    uint32_t n_dups; /* of each, without slim ones */
+    uint32_t n_dups; /* of each team, without slim ones */
     size_t chunk_bytes;
     bool is_checked;                     /* CHORUS_CHECK is not 0 */
     struct ch_device_state device_state; /* its table is null on a host */
     uint32_t n_in_use;                   /* teams with calls on the GPU */
-    uint32_t n_slots_used;               /* no slot from here on ever held a team */
+    uint32_t n_slots_used;               /* slots from here on were never used */
 };
 
 static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uint32_t slot)
@@ -34,39 +34,39 @@ CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
                                           size_t chunk_bytes, struct ch_team **team_out);
 void ch_team_free(const struct ch_teams *teams, struct ch_team *team); /* null is a no-op */
 
-/* Of the voters, are pes[0..n) on several hosts? */
+/* Are the PEs pes[0..n) of the voters on several hosts? */
 bool ch_is_across(const struct ch_teams *teams, const struct ch_voters *voters,
                   const uint32_t pes[], uint32_t n);
-/* This PE's levels of a team of these, which are on several hosts: of the children the PEs
- * alone, until ch_child_is tells the rest. The caller frees it. */
+/* This PE's levels of a team of these PEs, which are on several hosts. Of the child teams it
+ * sets only the PEs; ch_child_is sets the rest. The caller frees it. */
 CH_MUST_CHECK chorus_status ch_levels_make(const struct ch_teams *teams,
                                            const struct ch_voters *voters, const uint32_t pes[],
                                            uint32_t n, struct ch_levels **levels_out);
 void ch_child_is(struct ch_child *child, const struct ch_team *team);
 
-/* Let peers of other hosts name its memory. */
+/* Register its memory for peers of other hosts. */
 CH_MUST_CHECK chorus_status ch_team_attach(const struct ch_teams *teams,
                                            const struct ch_team *team,
                                            struct ch_team_keys *keys_out);
-/* And have this PE name that of peer `pe`. */
+/* And learn the key of peer `pe`. */
 CH_MUST_CHECK chorus_status ch_team_learn(const struct ch_teams *teams,
                                           const struct ch_team *team, uint32_t pe,
                                           const struct ch_team_keys *keys);
-/* Routes to the peers, once all were added. */
+/* Create the routes to the peers, once all were added. */
 CH_MUST_CHECK chorus_status ch_team_route(const struct ch_teams *teams, struct ch_team *team);
-/* Undoes these three. */
+/* Undoes the three functions above. */
 void ch_team_end_routes(const struct ch_teams *teams, struct ch_team *team);
 
 /* The mailbox: two sets of packets of the team and one for its last exchange, see mail.c, and
- * two of its groups, see group.c. */
+ * two for groups of its PEs, see group.c. */
 enum { CH_MAIL_SETS = 5, CH_MAIL_LAST = CH_MAIL_SETS - 1 };
-size_t ch_team_shared_bytes(const struct ch_team *team); /* with what CHORUS_CHECK compares */
+size_t ch_team_shared_bytes(const struct ch_team *team); /* with the area of CHORUS_CHECK */
 static inline size_t ch_team_mail_bytes(const struct ch_team *team)
 {
     return CH_MAIL_SETS * (size_t)team->n * sizeof(struct ch_packet);
 }
 
-/* Where peer `from` leaves its packets for peer `to`, in each set. */
+/* The packet from peer `from` for peer `to`, in each set. */
 static inline struct ch_packet *ch_team_packet(const struct ch_team *team, uint32_t to,
                                                uint64_t set, uint32_t from)
 {
@@ -80,19 +80,19 @@ CH_MUST_CHECK chorus_status ch_team_await(const struct ch_team *team, uint32_t f
                                           const struct ch_packet *packet, uint64_t flag,
                                           uint64_t *value_out);
 
-/* The last exchange of a team, a barrier, once is_ending is set: also where an earlier one
- * failed. */
+/* The last exchange of a team, a barrier, once is_ending is set; also possible after an earlier
+ * exchange failed. */
 CH_MUST_CHECK chorus_status ch_team_meet_last(struct ch_team *team);
 
-/* Some PEs of a team, which vote without the others. */
+/* Some PEs of a team that vote without the others. */
 struct ch_group {
     struct ch_team *team;
-    const uint32_t *pes; /* [n], numbers in team */
+    const uint32_t *pes; /* [n], their numbers in team */
     uint32_t n;
 };
-struct ch_voters ch_group_voters(struct ch_group *group); /* which is borrowed */
+struct ch_voters ch_group_voters(struct ch_group *group); /* the team is borrowed */
 
-/* Where the team's sync memory and mailbox are in this PE's memory: what peers must know. */
+/* The offsets of the team's sync memory and mailbox in this PE's memory, which peers need. */
 uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team);
 
 void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sync memory and mailboxes are aligned to this: a struct ch_line. */
+/* Alignment of sync memory and mailboxes, that of a struct ch_line. */
 #define PLACE_STEP sizeof(struct ch_line)
 
-/* Teams of this process so far, whichever of its PEs made them: their numbers. */
+/* Number of teams that any PE of this process has created; determines their numbers. */
 static uint64_t last_id;
 
 static void free_dups(struct ch_team *team)
@@ -59,7 +59,7 @@ void ch_team_free(const struct ch_teams *teams, struct ch_team *team)
     free(team);
 }
 
-/* Where both are, from the start of the PE's memory. */
+/* Offsets of both in the PE's memory. */
 static uint64_t sync_steps(const struct ch_teams *teams, const struct ch_team *team)
 {
     const char *data = ch_heap_data_base(teams->heap, teams->me_world);
@@ -87,8 +87,8 @@ size_t ch_team_shared_bytes(const struct ch_team *team)
                                   : ch_team_mail_bytes(team);
 }
 
-/* What peers write to. The mailbox comes first: that of WORLD is then near the door, and a peer
- * that stores to both needs a page of page tables less. */
+/* The memory that peers write to. The mailbox comes first: that of WORLD is then near the
+ * doorbell, so that a peer that stores to both needs one page of page tables less. */
 static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
@@ -110,11 +110,11 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
                               &team->sync));
     if ((sync_steps(teams, team) | mail_steps(teams, team)) <= UINT32_MAX) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_NOMEM,
-                   "the sync memory of this PE's teams reaches past %zu bytes; destroy some",
+                   "the sync memory of this PE's teams exceeds %zu bytes; destroy some teams",
                    PLACE_STEP << 32);
 }
 
-/* With the team, so that a call in a capture makes nothing. */
+/* Created with the team, so that a call during a capture allocates nothing. */
 static chorus_status make_event(const struct ch_device *device, struct ch_team *team)
 {
     if (device == NULL) return CHORUS_OK;
@@ -134,7 +134,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_byt
     team->n_in_use = &teams->n_in_use;
     team->n_nodes = 1;
     team->record = ch_heap_record(teams->heap, teams->me_world);
-    /* It reaches all PEs of the job, so it serves the teams that have them all. */
+    /* It reaches all PEs of the job, so only teams that contain all of them can use it. */
     if (n == ch_heap_n_pes(teams->heap)) team->multicast = ch_heap_multicast_shift(teams->heap);
     team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
     ch_sync_layout_init(&team->layout, n, chunk_bytes);

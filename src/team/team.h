@@ -24,21 +24,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A team's handle as users hold it: slot and generation, see chorus_team_t. */
+/* A team's handle in the form of the API: slot and generation, see chorus_team_t. */
 typedef int32_t ch_team_handle;
 
-/* Teams that a PE can be in at once. */
+/* Largest number of teams that a PE can be in at a time. */
 #define CH_TEAM_SLOT_BITS 12
 #define CH_TEAM_SLOTS (1 << CH_TEAM_SLOT_BITS)
 
-/* Plans of calls that a team remembers. */
+/* Number of plans of calls that a team caches. */
 #define CH_TEAM_PLANS_LOG2 4
 #define CH_TEAM_PLANS (1 << CH_TEAM_PLANS_LOG2)
 
-/* The last call of a team on a GPU: what the next comes after, if that is on another stream. */
+/* The last call of a team on a GPU. The next call must wait for it if that is on another
+ * stream. */
 struct ch_last_run {
     uint64_t stream; /* its stream's number; 0: there was no call yet */
-    uint64_t ctas;   /* of all calls so far: what the team's struct ch_dup will have ended */
+    uint64_t ctas;   /* of all calls so far: the value of ch_dup.ended once all have ended */
 };
 struct ch_last_captured {
     void *event;      /* recorded after it; a cudaEvent_t, owned, null on hosts */
@@ -46,73 +47,78 @@ struct ch_last_captured {
     uint64_t capture; /* its capture's number */
 };
 
-/* What a team knows of a PE besides. */
+/* Further data of a team about a PE. */
 struct ch_member {
     uint32_t world; /* its number in the job */
     char *mail; /* its mailbox, always in host memory; at its own address if it has a route */
-    uint64_t n_group_mails; /* to it, and from it: exchanges of groups that have both PEs */
+    uint64_t n_group_mails; /* number of exchanges to it, and from it, in groups that contain
+                               both PEs */
     const struct ch_record *record; /* of its calls; null: it is not mapped */
-    struct ch_check *check; /* its part of what CHORUS_CHECK compares, at its own address if it
-                               has a route; or null */
+    struct ch_check *check; /* its area for CHORUS_CHECK; at its own address with a route */
 };
 
-/* What peers of other hosts are told of this PE's part, where the network has keys. */
+/* What each PE publishes to peers of other hosts about its part, if the network has keys. */
 struct ch_team_keys {
     uint64_t mail, sync;
 };
 
 struct ch_team {
     uint32_t me, n;
-    uint32_t slot;            /* which no other team of this PE has now */
-    uint64_t id;              /* never used again in this process */
-    uint32_t number;          /* in messages; alike on all its PEs */
-    uint32_t n_children;      /* teams that were made of it */
+    uint32_t slot;   /* slot and generation; no other team of this PE has the same slot now */
+    uint64_t id;     /* never used again in this process */
+    uint32_t number; /* in messages; equal on all its PEs */
+    uint32_t n_children;      /* number of teams that were created from it */
     uint64_t n_calls;         /* collectives on it so far, by this PE */
-    uint64_t n_meetings;      /* likewise, of calls on memory and teams */
+    uint64_t n_meetings;      /* the same for calls on memory and teams */
     struct ch_record *record; /* of this PE's calls; borrowed */
-    struct ch_check *check;   /* this PE's; null: without CHORUS_CHECK, or on one PE */
+    struct ch_check *check;   /* of this PE; null: without CHORUS_CHECK, or alone */
     size_t check_bytes;       /* of each PE's; 0: there is none */
     struct ch_patience refusable_own;
-    const struct ch_patience *refusable; /* as patience; but waits end if a call is refused */
-    bool is_ending;                      /* it is being destroyed, refused calls or not */
+    const struct ch_patience *refusable; /* as patience; also ends if a call is refused */
+    bool is_ending;                      /* it is being destroyed, even if a call was refused */
     struct ch_peer *peers;               /* [n], in the team's order */
-    struct ch_remote *remotes;           /* [n], likewise; null: every peer is mapped */
+    struct ch_remote *remotes; /* [n], in the team's order; null: every peer is mapped */
     struct ch_levels *levels;  /* owned, as are the child teams; null, if on one host */
     struct ch_member *members; /* [n], in the team's order */
-    char *mirrors; /* owned, as is remotes: of what this PE writes to those others */
+    char *mirrors; /* owned, as is remotes: the local copies of what this PE writes to those PEs
+                    */
     size_t mirrors_bytes;
     struct ch_team *node, *rail;
     struct ch_sync_layout layout;
-    uint32_t n_dups;     /* the most CTAs of a call, also of one that may have slim ones */
+    uint32_t n_dups;     /* the largest number of CTAs of a call, with slim duplicates */
     struct ch_dup *dups; /* [n_dups] */
-    void *ctas;          /* owned: what coll/host/launch.c keeps for CTAs; null before a call */
-    uint64_t mail_epoch; /* of the last exchange through mailboxes */
+    void *ctas; /* owned: the CTAs' threads and state of coll/host/launch.c; null before the
+                   first call */
+    uint64_t mail_epoch; /* number of the last exchange through mailboxes */
     const struct ch_patience *patience;
     void *sync;          /* this PE's sync memory, owned, on the heap's data side */
     void *mail;          /* this PE's mailbox, owned, in host memory */
-    int num_contexts;    /* of the config the team was made with */
-    ptrdiff_t multicast; /* from an own address to that of all its PEs, in hardware; 0: none */
+    int num_contexts;    /* the configuration with which the team was created */
+    ptrdiff_t multicast; /* distance from an address of this PE to the multicast address of all
+                            its PEs, in hardware; 0: none */
     bool is_on_gpu;      /* kernels run its collectives */
     bool is_sync_alike;  /* at the same offset on all its PEs */
     uint32_t n_nodes;    /* hosts that its PEs are on */
-    int status;          /* a chorus_status: not OK once a collective failed; then unusable */
-    uint64_t plans[CH_TEAM_PLANS]; /* of shapes of its calls, a word each; the api's, atomic */
+    int status; /* a chorus_status: not OK once a collective failed; the team is then unusable
+                 */
+    uint64_t plans[CH_TEAM_PLANS]; /* cache of plans, a word each; used by the api; atomic */
     /* Calls on a team run one at a time, in the order they were made: by tickets on a host, on
      * a GPU by stream order; across streams by a count of what has ended, or, in a capture, by
      * an event. */
     uint64_t ticket_next, ticket_serving;
     struct ch_last_run last_run;
     struct ch_last_captured last_captured;
-    uint32_t *n_in_use; /* teams of the PE with calls on its GPU; borrowed, atomic */
+    uint32_t *n_in_use; /* number of the PE's teams with calls on its GPU; borrowed, atomic */
 };
 
-/* What the GPU remembers of a duplicate for calls; dup 0 comes first. */
+/* The GPU's state of a duplicate; that of duplicate 0 comes first. */
 static inline char *ch_team_device_dups(const struct ch_team *team)
 {
     return (char *)team->sync + ch_dup_offset(&team->layout, team->n_dups);
 }
 
-/* CTAs of calls on its streams, but for graphs', that have ended; in the GPU's memory. */
+/* Number of CTAs of calls on its streams, except those of graphs, that have ended; in the GPU's
+ * memory. */
 static inline uint64_t *ch_team_ended(const struct ch_team *team)
 {
     return &((struct ch_dup *)(void *)ch_team_device_dups(team))->ended;
@@ -126,8 +132,8 @@ static inline bool ch_team_is_in_use(const struct ch_team *team)
 
 struct ch_teams; /* all teams of a PE, by handle */
 
-/* Make WORLD, SHARED and NODE. Collective over the job. `network` is null where every PE is
- * mapped; `terms` is of a heap on a GPU, else null. */
+/* Create WORLD, SHARED and NODE. Collective over the job. `network` is null if every PE is
+ * mapped; `terms` is set for a heap on a GPU, else null. */
 CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
                                           struct ch_network *network,
                                           const struct ch_options *options,
@@ -136,24 +142,24 @@ CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *
                                           struct ch_teams **teams_out);
 void ch_teams_close(struct ch_teams *teams); /* null is a no-op; not collective */
 
-/* What kernels of the program are given to find the teams. ERR_UNSUPPORTED on a host. */
+/* The state by which kernels of the program find the teams. ERR_UNSUPPORTED on a host. */
 CH_MUST_CHECK chorus_status ch_teams_device_state(const struct ch_teams *teams,
                                                   struct ch_device_state *state_out);
 
-/* The first team in this slot or a later one, which *slot then is; null: there is none. */
+/* The first team in this slot or a later one; *slot becomes its slot; null: there is none. */
 struct ch_team *ch_teams_next(const struct ch_teams *teams, uint32_t *slot);
 
-/* Where a handle leads; a struct ch_teams begins with CH_TEAM_SLOTS of them. */
+/* An entry of the table of handles; a struct ch_teams begins with CH_TEAM_SLOTS of them. */
 struct ch_team_slot {
     struct ch_team *team; /* null: free */
-    uint32_t generation;  /* of the team here, or of the next one */
+    uint32_t generation;  /* of the team in this slot, or of the next one */
 };
 
-/* ERR_ARG, for a handle that leads to no team. */
+/* ERR_ARG, for a handle without a team. */
 CH_COLD chorus_status ch_team_unknown(const struct ch_teams *teams, ch_team_handle handle);
 
-/* The team behind a handle. ERR_ARG: never one, CHORUS_TEAM_INVALID, or destroyed (says which).
- * The generation of a negative handle is more than there are. */
+/* The team of a handle. ERR_ARG, with the reason: never a team, CHORUS_TEAM_INVALID, or
+ * destroyed. A negative handle has a larger generation than any team. */
 CH_MUST_CHECK static inline chorus_status
 ch_team_get(const struct ch_teams *teams, ch_team_handle handle, struct ch_team **team_out)
 {
@@ -167,9 +173,9 @@ ch_team_get(const struct ch_teams *teams, ch_team_handle handle, struct ch_team 
 }
 
 /*
- * A new team of pes[0..n), numbers in `parent`, in that order. Collective over parent: every
- * PE of it calls with the same list; those not in the list get CHORUS_TEAM_INVALID. ERR_ARG for
- * a PE outside parent or listed twice; ERR_NOMEM on all or on none.
+ * Create a team of pes[0..n), numbers in `parent`, in that order. Collective over parent: every
+ * PE of it calls with the same list; PEs that are not in the list get CHORUS_TEAM_INVALID.
+ * ERR_ARG for a PE outside parent or listed twice; ERR_NOMEM on all or on none.
  */
 CH_MUST_CHECK chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent,
                                            const uint32_t pes[], uint32_t n, int num_contexts,
@@ -177,32 +183,33 @@ CH_MUST_CHECK chorus_status ch_team_create(struct ch_teams *teams, ch_team_handl
 
 /*
  * As ch_team_create, but only the PEs of the list call, in the same order of calls for any two
- * of them. ERR_ARG on all for a list or a tag that is not the same on all of them, too.
+ * of them. ERR_ARG on all also if the list or the tag differs between them.
  */
 CH_MUST_CHECK chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent,
                                                  const uint32_t pes[], uint32_t n, int tag,
                                                  ch_team_handle *handle_out);
 
-/* Collective over the team: returns its sync memory once all members are here. */
+/* Destroy the team. Collective over the team: its sync memory is freed once all members have
+ * called. */
 CH_MUST_CHECK chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle);
 
 /*
- * All PEs of the team, which is borrowed; they meet once for each 8 bytes of an exchange. A
- * vote is a barrier too: what each PE wrote before is visible to all after. The library's own;
- * uses no duplicate. On several hosts words go by the hosts' first PEs.
+ * The voters are all PEs of the team, which is borrowed; they synchronise once for each 8 bytes
+ * of an exchange. A vote is also a barrier: writes of each PE before it are visible to all
+ * after it. It does not use duplicates. On several hosts the leaders forward the words.
  */
 struct ch_voters ch_team_voters(struct ch_team *team);
 
-/* The barrier alone. */
+/* Only the barrier. */
 CH_MUST_CHECK chorus_status ch_team_meet(struct ch_team *team);
 
-/* Is every peer reached by loads and stores? */
+/* Are all peers mapped? */
 static inline bool ch_team_is_mapped(const struct ch_team *team)
 {
     return team->remotes == NULL;
 }
 
-/* The number of the next collective on the team. is_serial: as of ch_team_ticket. */
+/* The number of the next collective on the team. is_serial: as in ch_team_ticket. */
 static inline uint64_t ch_team_next_call(struct ch_team *team, bool is_serial)
 {
     uint64_t number;
@@ -216,10 +223,10 @@ static inline uint64_t ch_team_next_call(struct ch_team *team, bool is_serial)
 /* PE of `team` whose number in the job is `world`; -1 if there is none. */
 int ch_team_find(const struct ch_team *team, uint32_t world);
 
-/* ERR_STATE, saying why. */
+/* ERR_STATE, with the reason. */
 CH_COLD chorus_status ch_team_broken(int status);
 
-/* That once a collective on the team has failed. */
+/* The same if a collective on the team has failed. */
 CH_MUST_CHECK static inline chorus_status ch_team_usable(const struct ch_team *team)
 {
     const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
@@ -228,12 +235,11 @@ CH_MUST_CHECK static inline chorus_status ch_team_usable(const struct ch_team *t
 }
 
 /*
- * Turns: draw a ticket when the call is made, enter when it is to run (waits until all calls
- * with earlier tickets have left), leave in any case once the ticket was drawn and entered.
+ * Order of calls: a call draws a ticket when it is made, enters when it may run (after all
+ * calls with earlier tickets have left), and leaves in any case once it has entered.
  *
  * is_serial: the program's threads make no calls at the same time, so a load and a store draw a
- * ticket. An addition in memory that others may change besides would wait until all stores of
- * the call before have arrived.
+ * ticket. An atomic addition would wait until all stores of the previous call have completed.
  */
 static inline uint64_t ch_team_ticket(struct ch_team *team, bool is_serial)
 {

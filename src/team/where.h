@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * where.h: messages about waits, made from the records: which PE is missing, and what it is
+ * where.h: composes messages about waits from the records: which PE is missing, and what it is
  * doing.
  */
 #ifndef CH_TEAM_WHERE_H
@@ -17,11 +17,12 @@ enum { CH_WHERE_BYTES = 3 * CH_DOING_TEXT_BYTES };
 bool ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
                      char text[CH_WHERE_BYTES]);
 
-/* Record why a wait for mail of `from` failed. */
+/* Set the message of a failed wait for a word of `from`. */
 chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
                                     chorus_status status);
 
-/* Add to the message of this PE's failed call on memory or teams who is missing, and where. */
+/* Append to the message of this PE's failed call on memory or teams which PE is missing, and
+ * what it is doing. */
 void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *called);
 
 /* What this PE waits for, in the log. `named` says whom, if the records do not; or null. */

@@ -9,7 +9,8 @@ chorus_status ch_amo_check(const void *word, size_t bytes)
 {
     if ((bytes == 4 || bytes == 8) && ((uintptr_t)word & (bytes - 1)) == 0) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG,
-                   "an atomic of %zu bytes at %p; it must be 4 or 8, aligned to its size",
+                   "an atomic operation on %zu bytes at %p; expected 4 or 8 bytes, aligned to "
+                   "their number",
                    bytes, word);
 }
 
@@ -65,7 +66,9 @@ void ch_put_any(void *dest, const void *source, size_t bytes)
     if (is_word(dest, source, bytes))
         store_word(dest, source, bytes);
     else if (bytes != 0)
-        memmove(dest, source, bytes); /* of a PE to itself, they may be one */
+        memmove(
+            dest, source,
+            bytes); /* for an operation of a PE on its own memory, the two may be the same */
 }
 
 void ch_get_any(void *dest, const void *source, size_t bytes)

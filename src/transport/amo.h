@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amo.h: the atomics that a transport offers, and how the CPU performs each access. */
+/* amo.h: the atomic operations that a transport offers, and how the CPU performs each
+ * access. */
 #ifndef CH_AMO_H
 #define CH_AMO_H
 
@@ -20,15 +21,15 @@ enum ch_amo {
     CH_AMO_COMPARE_SWAP,
 };
 
-/* ERR_ARG unless such a word can be at that address. */
+/* ERR_ARG unless a word of this size can be at that address. */
 CH_MUST_CHECK chorus_status ch_amo_check(const void *word, size_t bytes);
 
-/* By the CPU, on an aligned word of 4 or 8 bytes; returns what was there before. */
+/* Performed by the CPU, on an aligned word of 4 or 8 bytes; returns the old value. */
 uint64_t ch_amo_apply(enum ch_amo op, void *word, size_t bytes, uint64_t value,
                       uint64_t compare);
 
-/* Copy to, or from, memory that PEs share: one aligned word of 1, 2, 4 or 8 bytes on both sides
- * is one access, with release or acquire. */
+/* Copy to, or from, memory that PEs share: if both sides are one aligned word of 1, 2, 4 or 8
+ * bytes, the copy is one access, with release or acquire. */
 void ch_put_any(void *dest, const void *source, size_t bytes);
 void ch_get_any(void *dest, const void *source, size_t bytes);
 

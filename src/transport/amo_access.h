@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amo_access.h: an atomic by the CPU, inlined: where op and bytes are constants, nothing else
- * is left of it. */
+/* amo_access.h: an atomic operation by the CPU, inlined: if op and bytes are constants, only
+ * the instruction remains. */
 #ifndef CH_AMO_ACCESS_H
 #define CH_AMO_ACCESS_H
 
 #include "transport/amo.h"
 
-/* What was in *word before. */
+/* Returns the old value of *word. */
 static inline uint32_t ch_amo_on_4(uint32_t *word, enum ch_amo op, uint32_t value,
                                    uint32_t compare)
 {
@@ -28,7 +28,7 @@ static inline uint32_t ch_amo_on_4(uint32_t *word, enum ch_amo op, uint32_t valu
         (void)__atomic_compare_exchange_n(word, &compare, value, false, __ATOMIC_SEQ_CST,
                                           __ATOMIC_SEQ_CST);
     }
-    return compare; /* where a failed compare leaves what was there */
+    return compare; /* a failed compare stores the old value here */
 }
 
 /* The same, twice as wide. */
@@ -53,7 +53,7 @@ static inline uint64_t ch_amo_on_8(uint64_t *word, enum ch_amo op, uint64_t valu
         (void)__atomic_compare_exchange_n(word, &compare, value, false, __ATOMIC_SEQ_CST,
                                           __ATOMIC_SEQ_CST);
     }
-    return compare; /* where a failed compare leaves what was there */
+    return compare; /* a failed compare stores the old value here */
 }
 
 /* As ch_amo_apply. */

@@ -33,7 +33,7 @@ template <typename T> static __device__ T amo_on(T *word, enum ch_amo op, T valu
     return atomicAdd_system(word, (T)0);
 }
 
-/* Between fences, so that it is ordered with what other PEs see and do. */
+/* Between fences, so that it is ordered with the accesses of other PEs. */
 extern "C" __global__ void __launch_bounds__(1) ch_k_amo(const struct ch_amo_request r)
 {
     unsigned long long before;

@@ -13,7 +13,7 @@ struct ch_amo_request {
     unsigned bytes; /* 4 or 8 */
     void *word;     /* aligned, on any GPU that the device has mapped */
     uint64_t value, compare;
-    uint64_t *fetched; /* [out] what was there; pinned host memory, or null */
+    uint64_t *fetched; /* [out] the old value; pinned host memory, or null */
 };
 
 /* Until each word compares with its value as asked. */
@@ -31,7 +31,7 @@ struct ch_wait_request {
 /* Load the kernels before others run, for which loading waits. */
 CH_MUST_CHECK chorus_status ch_amo_load(const struct ch_device *device);
 
-/* Put it on a cudaStream_t, such as ch_device_stream, for ch_device_wait. */
+/* Queue it on a cudaStream_t, such as ch_device_stream, for ch_device_wait. */
 CH_MUST_CHECK chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                                           const struct ch_amo_request *request);
 

@@ -18,15 +18,15 @@
 #include <stdlib.h>
 
 struct peer {
-    ptrdiff_t shift; /* add to an own address: the same place on the peer */
+    ptrdiff_t shift; /* add to an address of this PE to get the same offset on the peer */
     struct ch_door *door;
 };
 
 struct ch_transport {
     const struct ch_patience *patience; /* borrowed */
     const struct ch_device *device;     /* borrowed */
-    pthread_mutex_t lock;               /* guards *fetched: an atomic takes microseconds */
-    uint64_t *fetched;                  /* pinned; where kernels leave what they found */
+    pthread_mutex_t lock; /* guards *fetched: an atomic operation takes microseconds */
+    uint64_t *fetched;    /* pinned; kernels store old values here */
     struct peer peers[];
 };
 
@@ -120,7 +120,8 @@ static chorus_status cuda_load(struct ch_transport *self, void *out, const void 
     return ch_device_copy(self->device, out, symmetric, bytes);
 }
 
-/* Every operation has waited for the device; what is left is this thread's own order. */
+/* Every operation has waited for the device; only the order of this thread's own accesses
+ * remains. */
 static chorus_status cuda_fence(struct ch_transport *self, uint32_t ctx)
 {
     (void)self, (void)ctx;
@@ -142,7 +143,7 @@ static chorus_status run_kernel(struct ch_transport *self, struct ch_amo_request
     return st;
 }
 
-/* What can do without a kernel does. */
+/* Operations that need no kernel. */
 static chorus_status run_amo(struct ch_transport *self, struct ch_amo_request *request,
                              uint64_t *fetched_out)
 {
@@ -169,7 +170,8 @@ static chorus_status cuda_amo(struct ch_transport *self, uint32_t ctx, enum ch_a
     (void)ctx;
     if (!is_word(request.word, bytes))
         return CH_FAIL(CHORUS_ERR_ARG,
-                       "an atomic of %zu bytes at %p; it must be 4 or 8, aligned to its size",
+                       "an atomic operation on %zu bytes at %p; expected 4 or 8 bytes, aligned "
+                       "to their number",
                        bytes, symmetric);
     CH_TRY(run_amo(self, &request, &fetched));
     if (fetched_out != NULL) *fetched_out = fetched;

@@ -29,7 +29,7 @@ struct ch_frame {
     uint8_t kind;
     uint8_t op;          /* of an AMO: enum ch_amo */
     uint8_t width;       /* and its bytes */
-    uint8_t wants_reply; /* and whether its sender wants what was there */
+    uint8_t wants_reply; /* and whether its sender needs the old value */
     uint32_t zero;
     uint64_t there; /* an address of the receiver */
     uint64_t value;
@@ -39,8 +39,8 @@ struct ch_frame_operands {
     uint64_t value, compare;
 };
 
-/* Do what a SAY or an AMO says, whose operands follow its head, and set what was there. False:
- * it names no attached word; nothing is touched then. */
+/* Execute a SAY or an AMO, whose operands follow its head, and set the old value. False: it
+ * names a word that is not attached; nothing was changed. */
 bool ch_frame_say(struct ch_parts *parts, const struct ch_frame *frame);
 bool ch_frame_amo(struct ch_parts *parts, const struct ch_frame *frame,
                   const struct ch_frame_operands *operands, uint64_t *before_out);

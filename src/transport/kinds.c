@@ -11,7 +11,7 @@ const struct ch_net_ops *const ch_kind_ops[CH_KIND_COUNT] = {
 
 #define NAME_mapped CH_KIND_COUNT
 
-/* A kind's number, NAME_mapped, or -1. */
+/* The number of a kind, or -1. */
 static int find(const char *name, size_t length)
 {
     if (length == strlen("mapped") && strncmp(name, "mapped", length) == 0) return NAME_mapped;
@@ -27,8 +27,9 @@ static chorus_status refuse(const char *text, const char *name, size_t length)
 #define X(kind) " " #kind
     return CH_FAIL(
         CHORUS_ERR_ARG,
-        "CHORUS_TRANSPORT is \"%s\", with \"%.*s\"; expected names of mapped" CH_KIND_LIST(
-            X) ", with commas between them, and ^ before the first for all but these",
+        "CHORUS_TRANSPORT is \"%s\" with the unknown name \"%.*s\"; expected names of "
+        "mapped" CH_KIND_LIST(
+            X) ", separated by commas; ^ before the first one excludes them instead",
         text, (int)length, name);
 #undef X
 }

@@ -5,7 +5,7 @@
 
 #include "transport/net.h"
 
-/* In the order they are tried. Loop is for tests, and is taken only if it is named. */
+/* In the order in which they are tried. Loop is for tests, and is used only if it is named. */
 /* clang-format off */
 #define CH_KIND_LIST(X) X(verbs) X(ofi) X(tcp) X(loop)
 /* clang-format on */
@@ -24,8 +24,9 @@ struct ch_kinds {
 };
 
 /*
- * "": mapped inside a host, else the first that serves. Names, with commas between them: these
- * alone; "mapped" is one of them. "^" before the first: all but these. ERR_ARG for others.
+ * "": mapped within a host, otherwise the first kind that works. Names, separated by commas:
+ * only these; "mapped" is one of them. "^" before the first: all except these. ERR_ARG for
+ * other names.
  */
 CH_MUST_CHECK chorus_status ch_kinds_read(const char *text, struct ch_kinds *kinds_out);
 

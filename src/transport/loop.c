@@ -23,7 +23,7 @@ struct post {
     enum ch_amo op;
     char *there;
     const void *src;
-    void *dst; /* of a get; where an amo's value goes, or null */
+    void *dst; /* destination of a get; of the old value of an amo, or null */
     size_t bytes;
     uint64_t value, compare;
 };
@@ -31,7 +31,7 @@ struct post {
 /* One context's link to one peer. */
 struct link {
     uint32_t ctx, pe;
-    struct post *posts; /* in the order of posting */
+    struct post *posts; /* in the order in which they were posted */
     size_t n, room;
     struct link *next;
 };
@@ -40,7 +40,7 @@ struct ch_net {
     struct ch_net_terms terms;
     struct link *links;
     size_t n_posts;  /* of all links */
-    int fd;          /* an eventfd: there are posts */
+    int fd;          /* an eventfd: operations were posted */
     uint64_t random; /* not 0 */
     bool is_out_of_memory;
 };
@@ -60,7 +60,8 @@ static chorus_status loop_open(const struct ch_net_terms *terms, struct ch_net *
     for (uint32_t pe = 0; pe < terms->n; pe++)
         if (terms->maps[pe] == CH_NET_NO_MAP)
             return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                           "loop delivers by mapped memory, and PE %u is on another host", pe);
+                           "loop delivers through mapped memory, and PE %u is on another host",
+                           pe);
     net = calloc(1, sizeof(*net));
     if (net == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
     net->terms = *terms;
@@ -124,7 +125,7 @@ static struct link *link_of(const struct ch_net *net, uint32_t ctx, uint32_t pe)
     return link;
 }
 
-/* A link with room for one post more; null: no memory. */
+/* A link with room for one more operation; null: no memory. */
 static struct link *make_room(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     struct link *link = link_of(net, ctx, pe);
@@ -157,7 +158,8 @@ static void append(struct ch_net *net, uint32_t ctx, uint32_t pe, struct post po
     }
     post.there += net->terms.maps[pe];
     link->posts[link->n++] = post;
-    if (net->n_posts++ == 0 && write(net->fd, &one, sizeof(one)) < 0) return; /* set already */
+    if (net->n_posts++ == 0 && write(net->fd, &one, sizeof(one)) < 0)
+        return; /* was set already */
 }
 
 static void loop_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there,
@@ -215,7 +217,8 @@ static void execute(const struct post *post)
     }
 }
 
-/* Posts at the front of the link that may be done in any order; else its first. */
+/* Number of operations at the front of the link that may be executed in any order; at least 1,
+ * the first. */
 static size_t free_posts(const struct link *link)
 {
     size_t n = 0;
@@ -235,14 +238,14 @@ static void do_one(struct ch_net *net, struct link *link)
     memmove(&link->posts[i], &link->posts[i + 1], (link->n - i) * sizeof(link->posts[0]));
 }
 
-/* On some visits nothing, on others some posts of some links. */
+/* Some calls do nothing, others execute some operations of some links. */
 static chorus_status loop_progress(struct ch_net *net, bool *moved_out)
 {
     const size_t before = net->n_posts;
     uint64_t count;
 
     if (net->is_out_of_memory)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for what is posted to a network");
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the operations of a network");
     if (before == 0) return CHORUS_OK;
     for (struct link *link = net->links; link != NULL; link = link->next)
         while (link->n > 0 && draw(net, 4) != 0)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct ch_transport {
-    uint32_t n; /* PEs of the job */
+    uint32_t n; /* number of PEs of the job */
     struct ch_near peers[];
 };
 

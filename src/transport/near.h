@@ -14,14 +14,14 @@
 #include "transport/amo_access.h"
 
 struct ch_near {
-    ptrdiff_t shift;      /* add to an own address: the same place on the peer */
-    struct ch_door *door; /* null: loads and stores do not reach this peer */
+    ptrdiff_t shift;      /* add to an address of this PE to get the same offset on the peer */
+    struct ch_door *door; /* null: the peer is not mapped */
 };
 
 /* This PE's address of the peer's copy of a symmetric object. */
 static inline void *ch_near_address(const struct ch_near *near, const void *symmetric)
 {
-    /* Through integers: the two addresses are in different objects. */
+    /* Computed with integers, since the two addresses are in different objects. */
     return (void *)((uintptr_t)symmetric + (uintptr_t)near->shift);
 }
 
@@ -38,7 +38,7 @@ static inline void ch_near_get(const struct ch_near *near, void *dest, const voi
     ch_get_bytes(dest, ch_near_address(near, source), bytes);
 }
 
-/* `bytes` is 4 or 8, and the word is aligned to it. What was there before. */
+/* `bytes` is 4 or 8, and the word is aligned to it. Returns the old value. */
 static inline uint64_t ch_near_amo(const struct ch_near *near, enum ch_amo op, void *word,
                                    size_t bytes, uint64_t value, uint64_t compare)
 {

@@ -43,21 +43,25 @@
 struct ch_net;
 
 enum {
-    CH_NET_IN_ORDER = 1u << 0, /* puts of one context to one peer take effect in their order */
-    CH_NET_PASSIVE = 1u << 1,  /* all but amo takes effect while the target computes, whose
-                                  watch tells nothing of it; otherwise while the target, or
-                                  its progress thread, makes progress */
-    CH_NET_KEYS = 1u << 2,     /* peers must learn the keys of attached parts */
+    CH_NET_IN_ORDER =
+        1u << 0, /* puts of one context to one peer take effect in the order of posting */
+    CH_NET_PASSIVE =
+        1u << 1, /* all operations except amo take effect while the target computes, and its
+                    watch does not report them; without this bit they take effect while the
+                    target, or its progress thread, makes progress */
+    CH_NET_KEYS = 1u << 2, /* peers must learn the keys of attached parts */
 };
 
 enum {
-    CH_NET_CARD_BYTES = 256, /* of what a PE tells all others before it is connected */
+    CH_NET_CARD_BYTES =
+        256, /* bytes of the largest address that a PE publishes before it is connected */
     CH_NET_WHY_BYTES = 256,
 };
-#define CH_NET_ALL UINT32_MAX /* every peer */
+#define CH_NET_ALL UINT32_MAX /* all peers */
 
-/* Where a network counts what is under way in `counts` counts, which of them is a context's:
- * the first two, the default one and that of algorithms, share theirs with no other. */
+/* For networks that count operations in flight with `counts` counters: the counter of a
+ * context. The first two contexts, the default one and that of algorithms, share theirs with no
+ * other. */
 static inline uint32_t ch_net_count_of(uint32_t ctx, uint32_t counts)
 {
     enum { ALONE = 2 };
@@ -70,14 +74,14 @@ static inline uint32_t ch_net_count_of(uint32_t ctx, uint32_t counts)
 struct ch_net_terms {
     const struct ch_options *options;
     uint32_t me, n;
-    const uint32_t *nodes;    /* [n]: the host of each PE; peers on the own are not reached */
+    const uint32_t *nodes;    /* [n]: the host of each PE; peers of this host need no network */
     const char *const *hosts; /* [n]: its name, for messages */
-    unsigned char secret[32]; /* of the job: whoever connects proves that it knows it */
-    struct ch_door *door;     /* this PE's own: woken after what arrived */
-    const ptrdiff_t *maps;    /* [n]: from a peer\'s own address to where this PE has it mapped,
-                                 for loop; CH_NET_NO_MAP: nowhere */
+    unsigned char secret[32]; /* of the job, which both ends of a connection prove to have */
+    struct ch_door *door;     /* of this PE: woken after an operation on its memory */
+    const ptrdiff_t *maps; /* [n]: add to a peer\'s own address to get the address at which this
+                              PE has it mapped, for loop; CH_NET_NO_MAP: it is not mapped */
     void (*give_way)(void *arg); /* release the caller's lock for a moment, yielding the core;
-                                    null: there are no other threads, so only yield it */
+                                    null: there are no other threads, so only yields */
     void *give_way_arg;
 };
 
@@ -90,33 +94,34 @@ static inline void ch_net_give_way(const struct ch_net_terms *terms)
 }
 
 struct ch_net_ops {
-    const char *name; /* as users see it: "ofi" */
+    const char *name; /* name as users see it: "ofi" */
 
-    /* Find a device and get ready. ERR_UNSUPPORTED, saying why, where this machine or this
-     * build cannot: another kind may be taken then. Collective in that all PEs call it, but
-     * without meeting. */
+    /* Find a device and initialise it. ERR_UNSUPPORTED, with the reason, if this machine or
+     * this build cannot: another kind may then be used. All PEs call it, but they do not
+     * synchronise in it. */
     chorus_status (*open)(const struct ch_net_terms *terms, struct ch_net **net_out);
-    void (*close)(struct ch_net *net); /* null is a no-op; peers may be gone */
+    void (*close)(struct ch_net *net); /* null is a no-op; peers may have closed already */
     uint32_t (*caps)(const struct ch_net *net);
 
-    /* The own card; then, once, those of all PEs. Links are made at first use, by either side.
-     */
+    /* Get this PE's address; then, once, set those of all PEs. Links are made at first use, by
+     * either side. */
     void (*card)(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES]);
     chorus_status (*meet)(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES]);
 
-    /* A part of the own memory that peers may name, and its end. ERR_NOMEM: a limit, such as
-     * that of locked memory, which the message names. */
+    /* Attach a part of this PE's memory that peers may access, and detach it. ERR_NOMEM: a
+     * limit, such as that of locked memory, which the message names. */
     chorus_status (*attach)(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out);
     void (*detach)(struct ch_net *net, void *base);
-    /* Likewise a peer's, at `there` for its PE; null where there are no keys. */
+    /* The same for a peer's memory, at the peer's address `there`; null if there are no
+     * keys. */
     chorus_status (*learn)(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
                            uint64_t key);
     void (*forget)(struct ch_net *net, uint32_t pe, const char *there);
 
     /* The source must not change before is_sent; bytes is not 0. 1, 2, 4 or 8 aligned bytes
-     * arrive as one access. It may stay here until a word is posted,
-     * or is_sent, is_done or progress called, so that a put and the word after it travel
-     * together; so may a get, and atomics that come in numbers. */
+     * arrive as one access. The network may delay a put until a word is posted, or is_sent,
+     * is_done or progress called, so that both are sent together; the same holds for gets, and
+     * for series of atomic operations. */
     void (*put)(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
                 size_t bytes);
     /* An aligned word of 8 bytes becomes `value`, as one access. */
@@ -124,8 +129,9 @@ struct ch_net_ops {
     /* dst is complete once is_done. */
     void (*get)(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const char *there,
                 size_t bytes);
-    /* bytes is 4 or 8; *fetched_out, which may be null, is set before is_done. Atomic towards
-     * every other amo and say of the job on that word, of PEs of the target's host, too. */
+    /* bytes is 4 or 8; *fetched_out, which may be null, is set before is_done. Atomic with
+     * respect to every other amo and say of the job on that word, and to those of PEs of the
+     * target's host. */
     void (*amo)(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
                 size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out);
 
@@ -143,18 +149,19 @@ struct ch_net_ops {
     bool (*is_sent)(struct ch_net *net, uint32_t ctx, uint32_t pe);
     bool (*is_done)(struct ch_net *net, uint32_t ctx, uint32_t pe);
 
-    /* Move what can be moved, without waiting. Sets *moved_out if anything came or went. The
-     * first failure of a link, with a message that names PE, host, device and reason. */
+    /* Send and receive as much as possible without waiting. Sets *moved_out if there was
+     * anything. Returns the first failure of a link, with a message that names PE, host, device
+     * and reason. */
     chorus_status (*progress)(struct ch_net *net, bool *moved_out);
-    /* A descriptor to poll for reading once progress has found nothing; -1: look again instead.
-     */
+    /* A descriptor to poll for reading once progress has found nothing; -1: call progress
+     * regularly instead. */
     int (*watch)(struct ch_net *net);
-    /* The PE is about to sleep: what changes words of its memory from now on is to be something
-     * that watch tells of, if peers learn of this in time. Null: it always is. */
+    /* The PE is about to sleep: from now on, operations that change words of its memory should
+     * be reported by watch, if peers learn of this in time. Null: they always are. */
     void (*doze)(struct ch_net *net);
 
     /* For `chorus-info links`, as one line: provider, device, port and address of both ends as
-     * far as they are known, and why these. */
+     * far as they are known, and the reason for this choice. */
     void (*describe)(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES]);
 };
 

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-/* So long the control plane may take to say who was lost, which it sees as soon as a process
- * has ended; twice that is the second in which it is to be known. */
+/* Time for the control plane to report which PE was lost, which it detects as soon as a process
+ * has ended; twice this time is the second within which the loss must be reported. */
 #define DOUBT_NS (500 * CH_NS_PER_MS)
 
 /* The first failure ends every wait of this PE. */
@@ -45,8 +45,8 @@ static chorus_status failure(const struct ch_network *network)
 }
 
 /*
- * A connection that has ended may be that of a PE which was lost, or of one that gave up
- * because of that. The control plane knows who was first, and is given a moment to say so.
+ * A connection that has ended may be that of a lost PE, or of one that failed because of the
+ * loss. The control plane knows which was first, and is given a moment to report it.
  */
 static void doubt(struct ch_network *network, const char *why)
 {
@@ -64,7 +64,7 @@ void ch_network_settle(struct ch_network *network)
 
     if (since_ns == 0 || has_failed(network) || ch_clock_ns() - since_ns <= DOUBT_NS) return;
     ch_network_fail(network, network->why_doubt);
-    /* Before this PE's end shows to others, who would take it for the cause. */
+    /* Before other PEs notice the end of this PE, and take it for the cause. */
     if (network->boot->ops->give_up != NULL)
         network->boot->ops->give_up(network->boot, network->why_doubt);
 }
@@ -127,7 +127,7 @@ static void leave(struct ch_progress *self)
     ch_pump_leave(network);
 }
 
-/* The lock is released, and what was posted goes out even if the PE does not come again. */
+/* Release the lock, and send posted operations even if the PE makes no further call. */
 static void posted(struct ch_network *network)
 {
     const bool is_asleep = network->is_asleep;
@@ -138,8 +138,8 @@ static void posted(struct ch_network *network)
     if (is_asleep) ch_pump_wake(network);
 }
 
-/* See struct ch_net_terms. A thread that is queued takes longer to wake than this one would
- * take to come back. */
+/* See struct ch_net_terms. Waking a thread that is queued on the lock takes longer than this
+ * thread needs to acquire the lock again. */
 static void give_way(void *arg)
 {
     const struct timespec rest = {.tv_nsec = 20 * CH_NS_PER_US};
@@ -265,7 +265,7 @@ chorus_status ch_network_fence(struct ch_network *network, uint32_t ctx)
     return ch_network_quiet(network, ctx, CH_NET_ALL);
 }
 
-/* Routes: what collectives use. */
+/* Routes, which collectives use. */
 static void route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
 {
     struct ch_remote_pe *remote = (struct ch_remote_pe *)(void *)route;
@@ -397,8 +397,9 @@ const char *ch_network_why_not(const struct ch_network *network, uint32_t kind)
 
 /* ---- start and end ---- */
 
-/* Hosts as routes see them. All PEs choose alike, since the settings are compared. Where loop
- * and mapped are to be taken on one host, PEs are as on three, in turn. */
+/* The hosts for the choice of routes. All PEs get the same result, since the settings are
+ * compared. If both loop and mapped are selected on one host, the PEs are treated as PEs of
+ * three hosts, alternately. */
 static chorus_status map_nodes(struct ch_network *network, const struct ch_boot *boot,
                                bool may_map)
 {
@@ -414,7 +415,7 @@ static chorus_status map_nodes(struct ch_network *network, const struct ch_boot 
     return CHORUS_OK;
 }
 
-/* The heap's map of every PE, for networks that deliver by it. */
+/* The mappings of every PE, for networks that deliver through mapped memory. */
 static chorus_status map_peers(struct ch_network *network, struct ch_heap *heap)
 {
     network->maps = calloc(network->n, sizeof(*network->maps));
@@ -449,7 +450,7 @@ static chorus_status open_kind(struct ch_network *network, const struct ch_net_o
 
     cards = calloc(network->n, sizeof(*cards));
     if (cards == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the cards of %u PEs", network->n);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the addresses of %u PEs", network->n);
     vote.mine = ops->open(terms, &network->net);
     if (vote.mine == CHORUS_OK) ops->card(network->net, mine);
     st = ch_boot_vote(network->boot, &vote, cards);
@@ -481,7 +482,7 @@ static chorus_status refuse_all(const struct ch_network *network, const char *tr
                    used == 0 ? "none is allowed" : why, transport);
 }
 
-/* The first kind that serves on all PEs. */
+/* Open the first kind that works on all PEs. */
 static chorus_status choose_kind(struct ch_network *network, const struct ch_kinds *kinds,
                                  const struct ch_net_terms *terms)
 {
@@ -548,8 +549,8 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
         return CHORUS_OK;
     if (ch_heap_device(heap) != NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "the heap is on GPUs, which reach each other inside a host alone; set "
-                       "CHORUS_HEAP=host for a job on several");
+                       "the heap is on GPUs, which can access each other's memory only within "
+                       "one host; set CHORUS_HEAP=host for a job on several");
     network = calloc(1, sizeof(*network));
     if (network == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
     network->progress = (struct ch_progress){make, leave, NULL};

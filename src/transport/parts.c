@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first part behind this address, in the order of addresses. */
+/* The first part after this address, in the order of addresses. */
 static size_t behind(const struct ch_parts *parts, uintptr_t there)
 {
     size_t lo = 0, hi = parts->n;
@@ -23,7 +23,7 @@ static size_t behind(const struct ch_parts *parts, uintptr_t there)
 chorus_status ch_parts_add(struct ch_parts *parts, struct ch_part part)
 {
     const size_t at = behind(parts, part.base);
-    struct ch_part *all = realloc(parts->all, (parts->n + 1) * sizeof(*all)); /* seldom */
+    struct ch_part *all = realloc(parts->all, (parts->n + 1) * sizeof(*all)); /* this is rare */
 
     if (all == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %zu parts of a heap", parts->n + 1);

@@ -20,7 +20,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A nap, and the longest sleep: then the control plane is served in any case. */
+/* The short wait, and the longest sleep: after it, the control plane is served in any case. */
 enum { NAP_MS = 2, SLEEP_MS = 500 };
 
 static void serve_boot(struct ch_network *network)
@@ -31,7 +31,8 @@ static void serve_boot(struct ch_network *network)
     if (boot->ops->serve(boot) != CHORUS_OK) ch_network_fail(network, ch_error_message());
 }
 
-/* Sleep until one of the descriptors is ready, or for so long. True: the network's is. */
+/* Sleep until one of the descriptors is ready, at most this long. True: the network's is
+ * ready. */
 static bool rest(struct ch_network *network, int net_fd, int ms)
 {
     const struct ch_boot *boot = network->boot;
@@ -44,7 +45,7 @@ static bool rest(struct ch_network *network, int net_fd, int ms)
     ready = poll(fds, 3, ms);
     if (ready < 0) return false;
     if (fds[0].revents != 0 && read(network->stop_fd, &count, sizeof(count)) < 0)
-        return false; /* another wake-up will come */
+        return false; /* another wake-up will follow */
     if (fds[1].revents != 0 || (ready == 0 && ms == SLEEP_MS)) serve_boot(network);
     return fds[2].revents != 0;
 }
@@ -61,8 +62,8 @@ static void nap(struct ch_network *network)
     __atomic_store_n(&network->is_idle, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Progress has found nothing: sleep until something arrives, or the PE posts something. What it
- * posts next is then waited for, so that all goes out together. */
+/* Progress has found nothing: sleep until a message arrives, or the PE posts an operation. The
+ * thread then waits for a short time for further operations, so that all are sent together. */
 static void sleep_long(struct ch_network *network)
 {
     bool is_short;
@@ -92,7 +93,7 @@ static void *pump_main(void *arg)
 
     ch_log_name_pe((int)network->me);
     if (network->boot->spare != NULL && ch_place_move_thread(network->boot->spare) != 0)
-        CH_LOG(INFO, "the thread that makes progress stays on the core of its PE");
+        CH_LOG(INFO, "the progress thread shares the core of its PE");
     while (!__atomic_load_n(&network->is_ending, __ATOMIC_ACQUIRE)) {
         bool has_moved = false;
         const uint64_t visits = __atomic_load_n(&network->visits, __ATOMIC_RELAXED);
@@ -104,7 +105,8 @@ static void *pump_main(void *arg)
         } else if (ch_network_step(network, &has_moved) && !has_moved) {
             sleep_long(network);
         } else {
-            (void)sched_yield(); /* to whoever holds the lock, where PEs share cores */
+            (void)
+                sched_yield(); /* yield to the thread that holds the lock, if PEs share cores */
         }
     }
     return NULL;
@@ -114,7 +116,8 @@ void ch_pump_wake(const struct ch_network *network)
 {
     const uint64_t one = 1;
 
-    if (write(network->stop_fd, &one, sizeof(one)) < 0) return; /* full: it is awake anyway */
+    if (write(network->stop_fd, &one, sizeof(one)) < 0)
+        return; /* the counter is full: the thread is awake */
 }
 
 void ch_pump_leave(struct ch_network *network)
@@ -132,7 +135,7 @@ chorus_status ch_pump_start(struct ch_network *network)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make an eventfd: %s", strerror(errno));
     error = pthread_create(&network->thread, NULL, pump_main, network);
     if (error != 0)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start the thread that makes progress: %s",
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start the progress thread: %s",
                        strerror(error));
     network->has_thread = true;
     return CHORUS_OK;

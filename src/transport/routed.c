@@ -8,8 +8,9 @@
 struct ch_transport {
     struct ch_transport *mapped;
     struct ch_network *network;
-    struct ch_near *near; /* [n], owned: those without a route */
-    ptrdiff_t shifts[];   /* from an own address to the peer's own of the same object */
+    struct ch_near *near; /* [n], owned: routes of peers that are not mapped */
+    ptrdiff_t shifts[];   /* add to an address of this PE to get the peer's own address of the
+                             same object */
 };
 
 static const struct ch_transport_ops *const near_ops = &ch_transport_mapped;

@@ -7,7 +7,7 @@ static chorus_status check_entry(const struct ch_transport_ops *ops, const char 
     const int is_claimed = (ops->caps & cap) != 0;
 
     if (is_there == is_claimed) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_STATE, "transport %s %s %s but its capabilities say it %s",
+    return CH_FAIL(CHORUS_ERR_STATE, "transport %s %s %s but by its capabilities it %s",
                    ops->name, is_there ? "has" : "lacks", entry, is_claimed ? "can" : "cannot");
 }
 

@@ -24,7 +24,7 @@
 enum {
     MAIL_BYTES = 64,
     CALLS_SENT = 64,
-    INLINE_BYTES = 220, /* asked for; perftest asks for as many */
+    INLINE_BYTES = 220, /* requested; perftest requests the same number */
     MAILS_AT = 0,
     RECEIVED_AT = MAILS_AT + CH_VERBS_MAILS * MAIL_BYTES,
     SENT_AT = RECEIVED_AT + CH_VERBS_CALLS * CH_VERBS_CALL_BYTES,
@@ -52,7 +52,7 @@ char *ch_verbs_sent_at(const struct ch_net *net, uint32_t i)
 
 /* --- start and end --- */
 
-/* Shared memory, so that a fork neither copies what the device writes nor takes it away. */
+/* Shared memory, so that after a fork the device and the parent still use the same pages. */
 static chorus_status make_pool(struct ch_net *net)
 {
     net->pool =
@@ -71,7 +71,7 @@ static chorus_status make_pool(struct ch_net *net)
 
 static chorus_status refuse(const struct ch_net *net, const char *what)
 {
-    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s makes no %s: %s", net->device.name, what,
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s cannot create a %s: %s", net->device.name, what,
                    strerror(errno));
 }
 
@@ -91,14 +91,14 @@ static chorus_status make_queues(struct ch_net *net)
     return ch_verbs_make_calls(net);
 }
 
-/* One queue pair to see what those of links will be like. */
+/* Create a queue pair to find the properties of those of links. */
 static chorus_status try_queue_pair(struct ch_net *net)
 {
     struct ibv_qp *qp = ch_verbs_qp(net, INLINE_BYTES, &net->inline_bytes);
 
     if (qp == NULL) qp = ch_verbs_qp(net, sizeof(struct ch_verbs_mail), &net->inline_bytes);
     if (qp == NULL) return refuse(net, "queue pair of the kind that Chorus needs");
-    /* The kernel's processor takes packets in order, and stores their data before the next. */
+    /* Soft-RoCE processes packets in order, and stores the data of one before the next. */
     net->is_in_order = net->device.attr.vendor_id == RXE_VENDOR || ch_verbs_writes_in_order(qp);
     (void)ibv_destroy_qp(qp);
     return CHORUS_OK;
@@ -116,7 +116,7 @@ static chorus_status make_watch(struct ch_net *net)
     return CHORUS_OK;
 }
 
-/* This PE's place among those of its host, to spread them over ports. */
+/* The number of this PE among those of its host, to distribute them over ports. */
 static uint32_t place(const struct ch_net_terms *terms)
 {
     uint32_t before = 0;
@@ -141,7 +141,7 @@ static chorus_status start(struct ch_net *net)
     return make_watch(net);
 }
 
-/* What was posted arrives even if nobody waits for it; a moment for that. */
+/* Posted operations arrive even if no thread waits for them; this waits for a moment. */
 static void drain(struct ch_net *net)
 {
     const uint64_t start_ns = ch_clock_ns();
@@ -197,9 +197,10 @@ static chorus_status verbs_open(const struct ch_net_terms *terms, struct ch_net 
     if (net == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
     net->terms = *terms;
     net->watch_fd = -1;
-    /* A fork would take pages of the library's queues away from the device on kernels before
-     * 5.12. It fails if the program has used the library before, and has decided then. The heap
-     * is shared memory, which a fork leaves in place, so children keep it (MADV_DOFORK). */
+    /* On kernels before 5.12, a fork would take pages of libibverbs' queues away from the
+     * device. The call fails if the program has used libibverbs before, and has then chosen
+     * itself. The heap is shared memory, which a fork does not move, so children keep it
+     * (MADV_DOFORK). */
     (void)ibv_fork_init();
     st = start(net);
     if (st == CHORUS_OK)
@@ -212,7 +213,7 @@ static chorus_status verbs_open(const struct ch_net_terms *terms, struct ch_net 
 static uint32_t verbs_caps(const struct ch_net *net)
 {
     if (!net->is_in_order) return CH_NET_KEYS; /* the peer's CPU stores words */
-    /* Only software has no key under which writes may pass each other. */
+    /* Only a device in software has no key under which writes may pass each other. */
     return CH_NET_KEYS | CH_NET_PASSIVE | (net->device.is_software ? CH_NET_IN_ORDER : 0);
 }
 

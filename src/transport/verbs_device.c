@@ -14,13 +14,13 @@
 #include <unistd.h>
 
 enum {
-    PORTS_MAX = 64,   /* active ports of a host that are looked at */
-    GIDS_MAX = 256,   /* entries of a port's table that are looked at */
+    PORTS_MAX = 64,   /* largest number of active ports of a host that are considered */
+    GIDS_MAX = 256,   /* number of entries of a port's table that are considered */
     NUMBER_BYTES = 8, /* of a port or GID in text */
 };
 
-/* The next of the parts between colons, without them; false: there is none, or it is empty or
- * too long. *at becomes null behind the last. */
+/* The next part between colons, without them; false: there is none, or it is empty or too long.
+ * *at becomes null after the last. */
 static bool take_part(const char **at, char *out, size_t bytes)
 {
     const size_t length = *at == NULL ? 0 : strcspn(*at, ":");
@@ -100,7 +100,7 @@ struct port {
     struct ibv_device *device;
     uint8_t number;
     bool is_near;
-    char why[48]; /* it is taken */
+    char why[48]; /* it is used */
 };
 
 /* Is the device near a core that this process may run on? */
@@ -115,7 +115,7 @@ static bool is_near(hwloc_topology_t topology, hwloc_const_bitmap_t own,
     return near;
 }
 
-/* All are near where hwloc knows nothing. */
+/* If hwloc knows no distances, all are near. */
 static void find_near(struct port *ports, size_t n)
 {
     hwloc_topology_t topology;
@@ -132,18 +132,18 @@ out_bitmap:
     hwloc_bitmap_free(own);
 }
 
-/* Who asks for a device gets no other network in its place. */
+/* If a device was requested, no other network replaces it. */
 static chorus_status code_of(const struct ch_verbs_wish *wish)
 {
     return wish->name[0] != '\0' ? CHORUS_ERR_ARG : CHORUS_ERR_UNSUPPORTED;
 }
 
-/* Why the last device that the wish admits was of no use. */
+/* The reason why the last device that CHORUS_VERBS allows cannot be used. */
 struct excuse {
     char text[200];
 };
 
-/* The library reports a file that it may not open as one that is not there. */
+/* libibverbs reports a file that it may not open as missing. */
 static void excuse_open(struct ibv_device *device, struct excuse *excuse)
 {
     const int error = errno;
@@ -188,7 +188,7 @@ static void add_ports(struct ibv_device *device, const struct ch_verbs_wish *wis
     (void)ibv_close_device(context);
 }
 
-/* The port to use, of those of all devices. */
+/* The port to use, among those of all devices. */
 static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs_wish *wish,
                                  uint32_t nth, struct port *out)
 {

@@ -17,12 +17,12 @@ struct ch_verbs_device {
     struct ibv_device_attr attr;
     struct ibv_gid_entry gid;
     bool is_ethernet;
-    bool is_software;                 /* no device on a bus, but the kernel */
+    bool is_software;                 /* a device in software, which is on no bus */
     char why[48];                     /* this port */
     char where[CH_VERBS_WHERE_BYTES]; /* "rxe0 port 1, RoCE v2, GID 1 (10.0.0.1)" */
 };
 
-/* What CHORUS_VERBS asks for: "device[:port[:gid]]"; empty or 0, and -1: whatever serves. */
+/* The value of CHORUS_VERBS: "device[:port[:gid]]"; empty or 0, and -1: any. */
 struct ch_verbs_wish {
     char name[CH_VERBS_NAME_BYTES];
     uint8_t port;
@@ -30,13 +30,13 @@ struct ch_verbs_wish {
 };
 CH_MUST_CHECK chorus_status ch_verbs_wish_read(const char *text, struct ch_verbs_wish *out);
 
-/* The entry of a port's table to use: RoCE v2 before v1, and addresses of IPv4 before global
- * ones of IPv6 before those of a link. -1: there is none. */
+/* The entry of a port's table to use: RoCE v2 before v1, and IPv4 addresses before global IPv6
+ * addresses before link-local ones. -1: there is none. */
 int ch_verbs_gid_choose(const struct ibv_gid_entry *entries, size_t n, uint8_t port);
 
-/* Open the device that this PE shall use, `nth` of the PEs of its host: the nearest to the
- * cores it may run on, and those of one distance in turn. ERR_UNSUPPORTED, saying why; ERR_ARG
- * where the wish names what is not there. */
+/* Open the device for this PE, the `nth` of its host: the nearest to the cores that it may run
+ * on, and devices of equal distance in turn. ERR_UNSUPPORTED, with the reason; ERR_ARG if
+ * CHORUS_VERBS names a device that does not exist. */
 CH_MUST_CHECK chorus_status ch_verbs_device_open(const struct ch_verbs_wish *wish, uint32_t nth,
                                                  struct ch_verbs_device *out);
 void ch_verbs_device_close(struct ch_verbs_device *device);

@@ -21,19 +21,21 @@
 
 #define CALL_MAGIC 0x43485631u /* "CHV1" */
 #define CALL_AGAIN_NS (20 * CH_NS_PER_MS)
-#define CALL_QKEY 0x11223344u /* no secret: datagrams of others are told apart by their MAC */
+#define CALL_QKEY \
+    0x11223344u /* no secret: datagrams of other senders are detected by their MAC */
 
 enum {
-    GRH_BYTES = 40, /* in front of every datagram received */
+    GRH_BYTES = 40, /* precedes every datagram received */
     CALLS_SENT = 64,
     HOPS = 64,
     PSN_MASK = 0xffffff,
-    /* 4.096 us * 2^14 = 67 ms until a packet counts as lost, 6 times more: 0.5 s, and several
-     * times that on some adapters, until a peer counts as gone. 7 is for ever to Soft-RoCE. */
+    /* A packet counts as lost after 4.096 us * 2^14 = 67 ms and is repeated 6 times: 0.5 s, and
+     * several times that on some adapters, until a peer counts as lost. For Soft-RoCE, 7 would
+     * mean without limit. */
     ACK_TIMEOUT = 14,
     RETRIES = 6,
     RNR_FOR_EVER = 7,
-    RNR_TIMER = 1, /* 10 us until a peer without a receive buffer is asked again */
+    RNR_TIMER = 1, /* 10 us until a message to a peer without a receive buffer is repeated */
 };
 
 _Static_assert(sizeof(struct ch_verbs_call) + GRH_BYTES <= CH_VERBS_CALL_BYTES, "call");
@@ -67,12 +69,12 @@ struct ibv_qp *ch_verbs_qp(const struct ch_net *net, uint32_t inline_bytes,
     return qp;
 }
 
-/* The way to a peer's port. */
+/* The address of a peer's port. */
 static struct ibv_ah_attr way(const struct ch_net *net, const struct ch_verbs_card *card)
 {
     struct ibv_ah_attr ah = {.dlid = card->lid, .port_num = net->device.port};
 
-    /* Inside an InfiniBand subnet the LID is enough. */
+    /* Within an InfiniBand subnet the LID is sufficient. */
     ah.is_global = card->is_ethernet || memcmp(card->gid, net->device.gid.gid.raw, 8) != 0;
     memcpy(ah.grh.dgid.raw, card->gid, sizeof(card->gid));
     ah.grh.sgid_index = (uint8_t)net->device.gid.gid_index;
@@ -85,7 +87,7 @@ static uint8_t least(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-/* The own queue pair to that of the call. Not 0: the errno that says why not. */
+/* Connect this PE's queue pair to that in the request. Not 0: the errno of a failure. */
 static int connect_qp(const struct ch_net *net, const struct ch_verbs_link *link,
                       const struct ch_verbs_call *call)
 {
@@ -117,7 +119,7 @@ static int connect_qp(const struct ch_net *net, const struct ch_verbs_link *link
                              IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-/* --- calls --- */
+/* --- connection requests --- */
 
 static void sign(const struct ch_net *net, struct ch_verbs_call *call)
 {
@@ -167,7 +169,7 @@ chorus_status ch_verbs_make_calls(struct ch_net *net)
 
     net->calls = ibv_create_qp(net->pd, &init);
     if (net->calls == NULL)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s makes no datagram queue pair: %s",
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s cannot create a datagram queue pair: %s",
                        net->device.name, strerror(errno));
     error = ibv_modify_qp(net->calls, &attr,
                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
@@ -178,12 +180,12 @@ chorus_status ch_verbs_make_calls(struct ch_net *net)
     attr.qp_state = IBV_QPS_RTS;
     if (error == 0) error = ibv_modify_qp(net->calls, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
     if (error != 0)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s readies no datagram queue pair: %s",
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s cannot prepare a datagram queue pair: %s",
                        net->device.name, strerror(error));
     return net->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(net->failed, "%s", net->why);
 }
 
-/* One datagram; lost if there is no room, as it may be anyway. */
+/* Send one datagram; it is dropped if there is no room, as datagrams may be lost anyway. */
 void ch_verbs_call_peer(struct ch_net *net, struct ch_verbs_link *link)
 {
     struct ch_verbs_call *call = (struct ch_verbs_call *)(void *)ch_verbs_sent_at(
@@ -203,7 +205,7 @@ void ch_verbs_call_peer(struct ch_net *net, struct ch_verbs_link *link)
 
         link->ah = ibv_create_ah(net->pd, &attr);
         if (link->ah == NULL) {
-            ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "there is no way to its GID: %s",
+            ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "there is no route to its GID: %s",
                           strerror(errno));
             return;
         }
@@ -309,7 +311,7 @@ struct ch_verbs_link *ch_verbs_link_known(const struct ch_net *net, uint32_t ctx
     return ctx < net->n_ctxs ? net->by_ctx[ctx][pe] : NULL;
 }
 
-/* Room in the tables for one more link, of this context. */
+/* Make room in the tables for one more link, of this context. */
 static bool make_room(struct ch_net *net, uint32_t ctx)
 {
     struct ch_verbs_link **links, ***by_ctx;
@@ -350,7 +352,7 @@ struct ch_verbs_link *ch_verbs_link(struct ch_net *net, uint32_t ctx, uint32_t p
     net->by_ctx[ctx][pe] = link;
     link->qp = ch_verbs_qp(net, net->inline_bytes, NULL);
     if (link->qp == NULL)
-        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "queue pair %u cannot be made: %s",
+        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "queue pair %u cannot be created: %s",
                       link->index + 1, strerror(errno));
     return link;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs_memory.c: what PEs publish of themselves and their memory. */
+/* verbs_memory.c: the addresses and keys that PEs publish. */
 #include "transport/verbs_state.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 _Static_assert(sizeof(struct ch_verbs_card) <= CH_NET_CARD_BYTES, "card");
 
-/* Why memory could not be registered. */
+/* The message of a failure to register memory. */
 chorus_status ch_verbs_refuse_memory(const struct ch_net *net, size_t bytes, int error)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
@@ -82,9 +82,9 @@ static void release(struct ch_verbs_regions *regions)
 }
 
 /*
- * Twice: under the strict key a write passes no other, and words have to be written so; under
- * the relaxed one writes of data may pass each other on the way through the host, which some
- * need to be fast. Where there is no bus, or the second is refused, both are one.
+ * Registered twice: under the strict key a write passes no other, as words require; under the
+ * relaxed key writes of data may pass each other on the way through the host, which some hosts
+ * need to be fast. Without a bus, or if the second registration fails, both keys are the same.
  */
 static chorus_status make_regions(const struct ch_net *net, void *base, size_t bytes,
                                   struct ch_verbs_regions **regions_out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs_none.c: a build without libibverbs. */
+/* verbs_none.c: replaces verbs in builds without libibverbs. */
 #include "transport/net.h"
 
 static chorus_status none_open(const struct ch_net_terms *terms, struct ch_net **net_out)

@@ -6,8 +6,8 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* Are the writes of this queue pair, if none is under a relaxed key, seen in their order by a
- * CPU that polls the memory they write? */
+/* Does a CPU that polls memory see the writes of this queue pair in their order, if none of
+ * them is under a relaxed key? */
 bool ch_verbs_writes_in_order(struct ibv_qp *qp);
 
 #endif /* CH_VERBS_ORDER_H */

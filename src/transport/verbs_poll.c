@@ -12,11 +12,11 @@
 #include <string.h>
 
 enum {
-    BATCH = 16,             /* completions read in a visit */
-    LOOKS_AT_EVENTS = 1024, /* so many looks for each at the device's events, */
-    LOOKS_AT_CALLS = 16,    /* or at the links that are being made */
+    BATCH = 16,             /* completions read in a call */
+    LOOKS_AT_EVENTS = 1024, /* number of such calls between checks of the device's events, */
+    LOOKS_AT_CALLS = 16,    /* and of links that are being made */
 };
-#define PORT_DOWN_NS (3 * CH_NS_PER_S) /* before a port that is down is a failure */
+#define PORT_DOWN_NS (3 * CH_NS_PER_S) /* time before a port that is down is a failure */
 
 void ch_verbs_fail(struct ch_net *net, struct ch_verbs_link *link, chorus_status code,
                    const char *format, ...)
@@ -53,12 +53,12 @@ static const char *cause(enum ibv_wc_status status)
     case IBV_WC_RETRY_EXC_ERR:
         return "; it does not answer: it or its host has ended, or the network is down";
     case IBV_WC_REM_ACCESS_ERR:
-        return "; it knows no such key, or no such address under it";
+        return "; the memory key, or the address in that memory, is not valid there";
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
         return "; its device cannot do this";
     case IBV_WC_LOC_PROT_ERR:
-        return "; memory of this PE is not registered any more";
+        return "; memory of this PE is no longer registered";
     case IBV_WC_WR_FLUSH_ERR:
         return "; the link has failed before";
     default:
@@ -66,7 +66,7 @@ static const char *cause(enum ibv_wc_status status)
     }
 }
 
-/* --- mail: what needs a CPU --- */
+/* --- messages for the peer's CPU --- */
 
 void ch_verbs_mail(struct ch_net *net, uint32_t i)
 {
@@ -84,7 +84,8 @@ void ch_verbs_mail(struct ch_net *net, uint32_t i)
                       strerror(error));
 }
 
-/* A peer's atomic, by this CPU, so that PEs of this host may use the same words. */
+/* Execute a peer's atomic operation on this CPU, so that PEs of this host may use the same
+ * words. */
 static void serve(struct ch_net *net, struct ch_verbs_link *link,
                   const struct ch_verbs_mail *mail)
 {
@@ -111,7 +112,7 @@ static void take_answer(struct ch_net *net, struct ch_verbs_link *link,
     uint64_t *to;
 
     if (link->answered == link->asked) {
-        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "it answered what was not asked");
+        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "it answered a request that was not made");
         return;
     }
     to = link->fetched[link->answered++ % CH_VERBS_AMOS];
@@ -127,7 +128,7 @@ static void read_mail(struct ch_net *net, const struct ibv_wc *wc)
     ch_verbs_mail(net, i);
     if (wc->status != IBV_WC_SUCCESS || wc->byte_len != sizeof(mail)) return;
     if (mail.link >= net->n_links || net->links[mail.link]->qp->qp_num != wc->qp_num) return;
-    ch_verbs_is_up(net, net->links[mail.link]); /* it sends, so it has connected */
+    ch_verbs_is_up(net, net->links[mail.link]); /* it has sent, so it has connected */
     if (net->links[mail.link]->stage != CH_VERBS_UP) return;
     switch ((enum ch_verbs_mail_kind)mail.kind) {
     case CH_VERBS_MAIL_AMO:
@@ -160,7 +161,7 @@ static void read_call(struct ch_net *net, const struct ibv_wc *wc)
 
 /* --- completions --- */
 
-/* Work requests of a queue pair complete in their order, so those before this one have. */
+/* The work requests of a queue pair complete in order, so all earlier ones are complete. */
 static void retire(struct ch_net *net, struct ch_verbs_link *link, uint32_t number)
 {
     while ((uint32_t)link->retired != number) {
@@ -262,7 +263,7 @@ chorus_status ch_verbs_progress(struct ch_net *net, bool *moved_out)
     int n = 1;
 
     if (net->is_armed) disarm(net);
-    /* One at a time, since what a completion leads to may make progress in want of room. */
+    /* One at a time, since handling a completion may make progress to wait for room. */
     for (int i = 0; i < BATCH && (n = ibv_poll_cq(net->cq, 1, &wc)) > 0; i++) {
         complete(net, &wc);
         *moved_out = true;
@@ -276,7 +277,8 @@ chorus_status ch_verbs_progress(struct ch_net *net, bool *moved_out)
     return net->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(net->failed, "%s", net->why);
 }
 
-/* What completes between a look and the arming brings no event, so it is looked for again. */
+/* A completion between the last poll and the request for an event causes no event, so poll
+ * again. */
 int ch_verbs_watch(struct ch_net *net)
 {
     bool moved = false;

@@ -23,7 +23,8 @@ struct patience {
     uint32_t looks;
 };
 
-/* Progress, in want of room. False: the link has failed, maybe for want of patience. */
+/* Make progress while waiting for room. False: the link has failed, or the wait has reached its
+ * time limit. */
 static bool go_on(struct ch_net *net, struct ch_verbs_link *link, struct patience *p)
 {
     const uint64_t limit = net->terms.options->timeout_ns;
@@ -38,7 +39,8 @@ static bool go_on(struct ch_net *net, struct ch_verbs_link *link, struct patienc
     if (__atomic_load_n(&net->terms.door->aborted, __ATOMIC_RELAXED) != 0)
         ch_verbs_fail(net, link, CHORUS_ERR_ABORTED, "the job is ending");
     else if (limit != 0 && ch_clock_ns() - p->start_ns > limit)
-        ch_verbs_fail(net, link, CHORUS_ERR_TIMEOUT, "it takes nothing more; is it stopped?");
+        ch_verbs_fail(net, link, CHORUS_ERR_TIMEOUT,
+                      "it accepts no more requests; is it stopped?");
     return net->failed == CHORUS_OK;
 }
 
@@ -67,7 +69,7 @@ static char *take_piece(struct ch_net *net, struct ch_verbs_link *link)
 
 /* --- work requests --- */
 
-/* Post one for which there is room. */
+/* Post one work request for which there is room. */
 static void post(struct ch_net *net, struct ch_verbs_link *link, struct ibv_send_wr *wr,
                  struct ch_verbs_slot slot)
 {
@@ -108,7 +110,7 @@ static bool find_place(struct ch_net *net, struct ch_verbs_link *link, const cha
     return true;
 }
 
-/* Before any of it is touched. */
+/* Checked before anything is accessed. */
 static bool is_announced(struct ch_net *net, struct ch_verbs_link *link, const char *there,
                          size_t bytes)
 {
@@ -125,7 +127,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* What one work request can carry, from or to `at`, which lies in `part` or in none. */
+/* The bytes of one work request, from or to `at`, which is in `part` or in none. */
 static size_t stretch(const struct ch_net *net, const struct ch_part *part, const char *at,
                       const struct ch_part *place, const char *there, size_t bytes)
 {
@@ -227,10 +229,10 @@ static void amo(struct ch_net *net, struct ch_verbs_link *link, const struct ch_
 }
 
 /*
- * A word is a write of its own behind the writes before it, if the device places writes in
- * their order; the key is one under which a write passes no other. Else, and behind atomics,
- * which the peer's CPU may not have done yet, that CPU stores it: it receives what was sent
- * after all writes before have arrived.
+ * If the device performs writes in order, a word is a separate write after the earlier writes,
+ * under the key under which no write passes another. Otherwise, and after atomic operations,
+ * which the peer's CPU may not have executed yet, that CPU stores the word: it receives the
+ * message after all earlier writes have arrived.
  */
 static void say(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
 {
@@ -255,7 +257,7 @@ static void say(struct ch_net *net, struct ch_verbs_link *link, const struct ch_
     post(net, link, &wr, (struct ch_verbs_slot){0});
 }
 
-/* Where there is no room it is left out, and the peer looks by itself in a while. */
+/* If there is no room it is omitted, and the peer polls again after a while. */
 static bool tell(struct ch_net *net, struct ch_verbs_link *link, enum ch_verbs_mail_kind kind)
 {
     const struct ch_verbs_mail mail = {.link = link->peer_link, .kind = (uint8_t)kind};
@@ -265,7 +267,7 @@ static bool tell(struct ch_net *net, struct ch_verbs_link *link, enum ch_verbs_m
     return true;
 }
 
-/* With many links that would cost more than the sleep of a millisecond. */
+/* With many links this would cost more than the sleep of a millisecond. */
 void ch_verbs_doze(struct ch_net *net)
 {
     if (!net->is_in_order || net->n_links > DOZE_LINKS || net->failed != CHORUS_OK) return;

@@ -11,28 +11,30 @@
 #include <stdio.h>
 
 enum {
-    CH_VERBS_DEPTH = 128,      /* work requests of a queue pair */
-    CH_VERBS_EVERY = 32,       /* one in so many asks for a completion, if nothing else does */
-    CH_VERBS_AMOS = 32,        /* atomics of a link under way */
-    CH_VERBS_HELD = 64,        /* operations that wait for a link to be made */
-    CH_VERBS_PIECES = 32,      /* the registered copies of memory that is not attached */
-    CH_VERBS_MAILS = 1024,     /* receive buffers of all links together */
-    CH_VERBS_CALLS = 128,      /* and of the queue pair that makes links */
-    CH_VERBS_CALL_BYTES = 128, /* a call, and 40 bytes for a global route header */
-    CH_VERBS_SENDS = 4096,     /* completions of work requests that may be unread */
-    CH_VERBS_READS = 16,       /* RDMA reads under way on a queue pair */
+    CH_VERBS_DEPTH = 128, /* largest number of work requests of a queue pair */
+    CH_VERBS_EVERY =
+        32, /* one of this number requests a completion, if there is no other reason to */
+    CH_VERBS_AMOS = 32,    /* atomic operations of a link in flight */
+    CH_VERBS_HELD = 64,    /* operations that wait until a link is made */
+    CH_VERBS_PIECES = 32,  /* the registered copies of memory that is not attached */
+    CH_VERBS_MAILS = 1024, /* receive buffers of all links together */
+    CH_VERBS_CALLS = 128,  /* and of the queue pair for connection requests */
+    CH_VERBS_CALL_BYTES =
+        128,               /* a connection request, and 40 bytes for a global route header */
+    CH_VERBS_SENDS = 4096, /* largest number of unread completions of work requests */
+    CH_VERBS_READS = 16,   /* RDMA reads in flight on a queue pair */
 };
 
 /* The upper half of wr_id: the link of a work request, whose number is the lower half; or */
 #define CH_VERBS_ID_MAIL UINT32_MAX           /* a receive buffer of all links, */
-#define CH_VERBS_ID_RECEIVED (UINT32_MAX - 1) /* one of datagrams, */
+#define CH_VERBS_ID_RECEIVED (UINT32_MAX - 1) /* one for datagrams, */
 #define CH_VERBS_ID_SENT (UINT32_MAX - 2)     /* or a datagram. */
 #define CH_VERBS_PIECE_BYTES ((size_t)64 << 10)
 
-/* What all PEs learn of one; the bytes of its card. */
+/* What each PE publishes. */
 struct ch_verbs_card {
     uint32_t magic;
-    uint32_t qpn; /* of its unreliable datagrams, which carry calls */
+    uint32_t qpn; /* of its unreliable datagrams, which carry connection requests */
     uint8_t gid[16];
     uint16_t lid;
     uint8_t mtu; /* an enum ibv_mtu */
@@ -41,39 +43,40 @@ struct ch_verbs_card {
     char where[CH_VERBS_WHERE_BYTES];
 };
 
-/* To make a link, each end tells the other its queue pair, until both know that the other's is
- * connected. By datagrams, which may be lost. */
+/* To make a link, each end sends its queue pair to the other, until both know that the other
+ * has connected. Sent by datagrams, which may be lost. */
 struct ch_verbs_call {
     uint32_t magic, from, to, ctx;
     uint32_t qpn, psn;
-    uint32_t link;     /* the sender's number of it */
+    uint32_t link;     /* the sender's number of the link */
     uint8_t connected; /* the sender's queue pair to the receiver's */
     uint8_t up;        /* the sender knows that the receiver's is, too */
-    uint8_t failed;    /* the sender uses the link no more */
+    uint8_t failed;    /* the sender no longer uses the link */
     uint8_t rest;
-    unsigned char mac[32]; /* of all before, with the job's secret */
+    unsigned char mac[32]; /* of all members before, with the job's secret */
 };
 
-/* What a PE sends on a link, for the other's CPU. A PE that is about to sleep says so on its
- * links, since it does not learn of writes to its memory; the peer knocks after its next word.
- */
+/* A message on a link for the other's CPU. A PE that is about to sleep announces it on its
+ * links, since writes to its memory cause no event; the peer then sends an event (a knock)
+ * after its next word. */
 enum ch_verbs_mail_kind {
     CH_VERBS_MAIL_AMO,
-    CH_VERBS_MAIL_ANSWER, /* to an atomic */
+    CH_VERBS_MAIL_ANSWER, /* reply to an atomic operation */
     CH_VERBS_MAIL_DOZES,
     CH_VERBS_MAIL_KNOCK,
 };
 
 struct ch_verbs_mail {
-    uint32_t link; /* the receiver's number of it */
+    uint32_t link; /* the receiver's number of the link */
     uint8_t kind, op, bytes, rest;
     uint64_t there, value, compare;
 };
 
-/* Of a part of the own memory, whose key is the local one: the handle. Of a peer's, the key is
- * that which CH_VERBS_STRICT and CH_VERBS_RELAXED take apart. */
+/* For a part of this PE's memory, the handle whose key is the local one. For a peer's part,
+ * CH_VERBS_STRICT and CH_VERBS_RELAXED extract the two keys. */
 struct ch_verbs_regions {
-    struct ibv_mr *strict, *relaxed; /* relaxed: writes to it may pass each other; or null */
+    struct ibv_mr *strict, *relaxed; /* registered with the relaxed key, under which writes may
+                                        pass each other; or null */
 };
 #define CH_VERBS_KEYS(strict, relaxed) ((uint64_t)(strict) << 32 | (relaxed))
 #define CH_VERBS_STRICT(key) ((uint32_t)((key) >> 32))
@@ -84,21 +87,21 @@ struct ch_verbs_peer {
     struct ch_parts places; /* its memory */
 };
 
-/* An operation, as it was asked for. */
+/* An operation as it was posted. */
 struct ch_verbs_op {
     enum { CH_VERBS_PUT, CH_VERBS_SAY, CH_VERBS_GET, CH_VERBS_AMO } kind;
     enum ch_amo amo;
     char *there;
     const void *src;
-    void *dst; /* of a get; where an atomic's value goes, or null */
+    void *dst; /* destination of a get; of the old value of an atomic operation, or null */
     size_t bytes;
     uint64_t value, compare;
 };
 
-/* A work request under way, and what its completion gives back. */
+/* A work request in flight, and what its completion releases. */
 struct ch_verbs_slot {
     char *piece; /* or null */
-    void *dst;   /* to which the piece is copied first; or null */
+    void *dst;   /* destination to which the piece is copied first; or null */
     uint32_t bytes;
     bool is_signaled;
 };
@@ -108,26 +111,27 @@ enum ch_verbs_stage { CH_VERBS_CALLING, CH_VERBS_UP, CH_VERBS_FAILED };
 struct ch_verbs_link {
     uint32_t pe, ctx, index;
     enum ch_verbs_stage stage;
-    bool is_connected; /* the own queue pair */
-    bool is_told;      /* the peer, that this PE dozes; it has not knocked since */
-    bool peer_dozes;   /* and has not been knocked for since */
+    bool is_connected; /* this PE's queue pair, to the peer's */
+    bool is_told; /* this PE has announced to the peer that it sleeps; the peer has not sent an
+                     event since */
+    bool peer_dozes; /* the peer has announced that it sleeps, and was sent no event since */
     struct ibv_qp *qp;
-    struct ibv_ah *ah; /* while calling */
+    struct ibv_ah *ah; /* while the link is being made */
     uint32_t psn, peer_qpn, peer_link;
-    uint64_t call_ns, since_ns; /* when to call again; when the link was asked for */
+    uint64_t call_ns, since_ns; /* when to repeat the request; when the link was first needed */
 
     /* Work requests are numbered from 1. */
     uint64_t posted, retired;
-    uint64_t signaled; /* the last that asked for a completion */
-    uint64_t lent;     /* the last that reads or writes memory of the caller */
+    uint64_t signaled; /* the last one that requested a completion */
+    uint64_t lent;     /* the last one that reads or writes memory of the caller */
     struct ch_verbs_slot slots[CH_VERBS_DEPTH];
 
-    uint64_t *fetched[CH_VERBS_AMOS]; /* where answers go, or null; they come in order */
+    uint64_t *fetched[CH_VERBS_AMOS]; /* of replies, in order; may be null */
     uint64_t asked, answered;
-    uint64_t answers[CH_VERBS_AMOS]; /* of the peer's atomics, for want of room not yet sent */
+    uint64_t answers[CH_VERBS_AMOS]; /* to the peer's atomics; they wait for room */
     uint64_t made, sent;
 
-    struct ch_verbs_op *held; /* until the link is up */
+    struct ch_verbs_op *held; /* operations posted before the link was up */
     uint32_t n_held;
 };
 
@@ -141,13 +145,13 @@ struct ch_net {
     struct ibv_qp *calls; /* unreliable datagrams */
     uint64_t calls_sent, calls_done;
     uint32_t inline_bytes;
-    bool is_in_order; /* writes of a queue pair are, to whoever reads what they wrote */
-    bool is_armed;    /* the channel tells of the next completion */
+    bool is_in_order; /* readers of the written memory see writes of a queue pair in order */
+    bool is_armed;    /* an event was requested for the next completion */
     int watch_fd;
     uint32_t looks;
     uint64_t port_down_ns; /* since when; 0: it is up */
 
-    char *pool; /* one registered range: mails, received calls, sent calls, pieces */
+    char *pool; /* one registered range: messages, received requests, sent requests, pieces */
     struct ibv_mr *pool_mr;
     char *free_pieces[CH_VERBS_PIECES];
     uint32_t n_free_pieces;
@@ -159,10 +163,11 @@ struct ch_net {
     uint32_t n_links;
     struct ch_verbs_link ***by_ctx; /* [n_ctxs][n] */
     uint32_t n_ctxs;
-    uint32_t n_unread;  /* work requests that asked for a completion, not read yet */
-    uint32_t n_calling; /* links with operations that wait for them */
-    uint32_t n_owing;   /* answers that wait for room */
-    bool is_replaying;  /* what a link held is posted: nothing may go before it */
+    uint32_t n_unread;  /* work requests that requested a completion that was not read yet */
+    uint32_t n_calling; /* number of links with operations that wait for the link */
+    uint32_t n_owing;   /* replies that wait for room */
+    bool is_replaying;  /* the waiting operations of a link are being posted: later ones must
+                           wait */
 
     chorus_status failed;
     char why[256];
@@ -173,44 +178,45 @@ char *ch_verbs_mail_at(const struct ch_net *net, uint32_t i);
 char *ch_verbs_received_at(const struct ch_net *net, uint32_t i);
 char *ch_verbs_sent_at(const struct ch_net *net, uint32_t i);
 
-/* The first failure stays. The link, if there is one, does nothing from now on. */
+/* The first failure is kept. Later operations of the link, if one is given, do nothing. */
 void ch_verbs_fail(struct ch_net *net, struct ch_verbs_link *link, chorus_status code,
                    const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
 
 /* --- verbs_link.c --- */
-/* The link, made if need be; null: it cannot be, and the net has failed. */
+/* The link, which is made if needed; null: it cannot be made, and the network has failed. */
 struct ch_verbs_link *ch_verbs_link(struct ch_net *net, uint32_t ctx, uint32_t pe);
 struct ch_verbs_link *ch_verbs_link_known(const struct ch_net *net, uint32_t ctx, uint32_t pe);
 void ch_verbs_link_free(struct ch_verbs_link *link);
-/* A call came in; one goes out; one again, for each link that still waits; an operation for a
- * link that is not up yet; it is. */
+/* Handle a received request; send one; repeat it for each link that still waits; queue an
+ * operation for a link that is not up yet; the link is up. */
 void ch_verbs_hear(struct ch_net *net, const struct ch_verbs_call *call);
 void ch_verbs_call_peer(struct ch_net *net, struct ch_verbs_link *link);
 void ch_verbs_call_again(struct ch_net *net);
 void ch_verbs_hold(struct ch_net *net, struct ch_verbs_link *link,
                    const struct ch_verbs_op *op);
 void ch_verbs_is_up(struct ch_net *net, struct ch_verbs_link *link);
-/* A receive buffer goes back. */
+/* Post a receive buffer again. */
 void ch_verbs_listen(struct ch_net *net, uint32_t i);
 CH_MUST_CHECK chorus_status ch_verbs_make_calls(struct ch_net *net);
-/* A queue pair that carries data, in its first state; null: errno says why. */
+/* A queue pair that carries data, in its first state; null: errno is the reason. */
 struct ibv_qp *ch_verbs_qp(const struct ch_net *net, uint32_t inline_bytes,
                            uint32_t *inline_bytes_out);
 
 /* --- verbs_post.c --- */
-/* As asked for by the caller of the network; and once the link is up. */
+/* Post an operation of the network's caller; and post the waiting ones once the link is up. */
 void ch_verbs_post(struct ch_net *net, struct ch_verbs_link *link,
                    const struct ch_verbs_op *op);
 void ch_verbs_do(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op);
-/* Post a write of nothing, whose completion tells that all before has arrived. */
+/* Post a write without data, whose completion confirms that all earlier operations have
+ * arrived. */
 void ch_verbs_flush(struct ch_net *net, struct ch_verbs_link *link);
 /* See net.h. */
 void ch_verbs_doze(struct ch_net *net);
-/* Answers that found no room. */
+/* Post replies for which there was no room. */
 void ch_verbs_answer(struct ch_net *net, struct ch_verbs_link *link);
 
 /* --- verbs_memory.c --- */
-/* Why memory could not be registered. */
+/* The message of a failure to register memory. */
 CH_MUST_CHECK chorus_status ch_verbs_refuse_memory(const struct ch_net *net, size_t bytes,
                                                    int error);
 /* See net.h. */

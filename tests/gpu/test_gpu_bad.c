@@ -60,7 +60,8 @@ static void job__more_pes_of_a_process_than_gpus__is_refused(void)
     EXPECT(cudaGetDeviceCount(&n) == cudaSuccess);
     if (gpu_me() == 0) {
         EXPECT(chorusx_run_threads(n + 1, do_nothing, NULL) == CHORUS_ERR_UNSUPPORTED);
-        EXPECT(says("are of one process and have one GPU") && says("CHORUS_HEAP=host"));
+        EXPECT(says("are threads of one process and use the same GPU") &&
+               says("CHORUS_HEAP=host"));
     }
     expect_usable(CHORUS_TEAM_WORLD);
 }
@@ -141,7 +142,7 @@ static void stream__of_another_gpu__is_refused(void)
     EXPECT(cudaGetDevice(&current) == cudaSuccess && current == other);
     EXPECT(cudaSetDevice(own_device()) == cudaSuccess);
     EXPECT(chorusx_sync_all_on_stream((void *)stream) == CHORUS_ERR_ARG);
-    EXPECT(says("the stream is of GPU") && says("make the stream while"));
+    EXPECT(says("the stream is of GPU") && says("create the stream while"));
     EXPECT(chorusx_stream_synchronize((void *)stream) == CHORUS_ERR_ARG);
     EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
     expect_usable(CHORUS_TEAM_WORLD);
@@ -202,9 +203,9 @@ static void malloc__more_than_the_gpu_has__is_null_on_all(void)
     EXPECT(cudaGetDeviceProperties(&is, before.device) == cudaSuccess);
     EXPECT(before.reserved_bytes > is.totalGlobalMem);
     EXPECT(chorus_malloc(is.totalGlobalMem) == NULL);
-    EXPECT(says("bytes asked of the symmetric heap") && says("GPU"));
+    EXPECT(says("bytes were requested from the symmetric heap") && says("GPU"));
     EXPECT(chorus_malloc(before.reserved_bytes + 1) == NULL);
-    EXPECT(says("ask for less"));
+    EXPECT(says("request less"));
     EXPECT(chorusx_heap_info(&after) == CHORUS_OK);
     EXPECT(memcmp(&before, &after, sizeof(before)) == 0);
     expect_usable(CHORUS_TEAM_WORLD);
@@ -231,7 +232,7 @@ static void malloc__until_the_gpu_is_full__ends_alike_on_all(void)
     while (n < OBJECTS_MAX && (objects[n] = chorus_malloc(bytes)) != NULL)
         n++;
     EXPECT(n > 0 && n < OBJECTS_MAX);
-    EXPECT(says("bytes asked of the symmetric heap") && says("GPU"));
+    EXPECT(says("bytes were requested from the symmetric heap") && says("GPU"));
     chorus_uint64_p(count, (uint64_t)n, gpu_next());
     gpu_meet();
     EXPECT(chorus_uint64_g(count, gpu_me()) == (uint64_t)n);
@@ -279,7 +280,7 @@ static void call__a_peer_never_makes__ends_and_is_told(void)
         for (int i = 0; i < 2; i++) {
             EXPECT(chorusx_stream_synchronize((void *)cudaStreamPerThread) ==
                    CHORUS_ERR_TIMEOUT);
-            EXPECT(says("which did not come") && says("PE "));
+            EXPECT(says("which has not begun this call") && says("PE "));
         }
         EXPECT(chorusx_stream_synchronize((void *)cudaStreamPerThread) == CHORUS_OK);
         EXPECT(chorus_team_sync(teams[0]) == CHORUS_ERR_STATE && says("unusable"));
@@ -316,7 +317,7 @@ static void replay_alone(cudaGraphExec_t exec, cudaStream_t stream)
     for (int i = 0; i < 4; i++) {
         EXPECT(cudaGraphLaunch(exec, stream) == cudaSuccess);
         EXPECT(chorusx_stream_synchronize((void *)stream) == CHORUS_ERR_TIMEOUT);
-        EXPECT(says(i == 0 ? "which did not come" : "was skipped"));
+        EXPECT(says(i == 0 ? "which has not begun this call" : "was skipped"));
         EXPECT(chorusx_stream_synchronize((void *)stream) == CHORUS_OK);
     }
 }

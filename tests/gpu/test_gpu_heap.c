@@ -126,7 +126,8 @@ static void malloc__more_than_the_gpu_has__is_null_and_changes_nothing(void)
 
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
         EXPECT(chorus_malloc(asked[i]) == NULL);
-        EXPECT(strstr(chorusx_last_error(), "bytes asked of the symmetric heap") != NULL);
+        EXPECT(strstr(chorusx_last_error(), "bytes were requested from the symmetric heap") !=
+               NULL);
         if (i == 0) EXPECT(strstr(chorusx_last_error(), "GPU") != NULL);
         expect_heap(&before);
         EXPECT(heap_info().committed_bytes == before.committed_bytes);

@@ -29,7 +29,7 @@ static void a_peer_is_late(void)
     } else if (gpu_n() > 1) {
         run_grid(meet_nobody, 1, THREADS, team, bad);
         EXPECT(chorusx_stream_synchronize(0) == CHORUS_ERR_TIMEOUT);
-        EXPECT(strstr(chorusx_last_error(), "which did not come") != 0);
+        EXPECT(strstr(chorusx_last_error(), "which has not begun this call") != 0);
         EXPECT(chorusx_team_status(team) == CHORUS_ERR_TIMEOUT);
         EXPECT(chorus_barrier(team) == CHORUS_ERR_STATE);
         EXPECT(chorusx_stream_synchronize(0) == CHORUS_OK); /* it was told */
@@ -86,7 +86,7 @@ static void a_kernel_s_call_has_failed(void)
         EXPECT(chorusx_team_sync_on_stream(team, 0) == CHORUS_OK);
         EXPECT(cudaStreamSynchronize(0) == cudaSuccess);
         EXPECT(chorusx_stream_synchronize(0) == CHORUS_ERR_TIMEOUT);
-        EXPECT(strstr(chorusx_last_error(), "which did not come") != 0);
+        EXPECT(strstr(chorusx_last_error(), "which has not begun this call") != 0);
         EXPECT(chorusx_stream_synchronize(0) == CHORUS_ERR_TIMEOUT);
         EXPECT(strstr(chorusx_last_error(), "was skipped") != 0);
         EXPECT(chorusx_stream_synchronize(0) == CHORUS_OK);

@@ -365,13 +365,13 @@ MUTANTS = [
            "gift->is_stored = 1;\n        ch_tell_all(c, CH_WORD_GIVEN, exchange + 1, CH_DATA, g);\n    }",
            "reduce:one_shot:simple", WRONG),
     Mutant("no meeting after an exchange is given", "src/coll/primitives/exchange.h",
-           "st = ch_agree_on(c, ch_may_exchange(c, kind, last), g); /* all lanes have given */",
+           "st = ch_agree_on(c, ch_may_exchange(c, kind, last), g); /* all lanes have sent */",
            "st = CHORUS_OK;", "reduce:one_shot:simple", DEADLOCK + "|bit for bit"),
     Mutant("no meeting after an exchange is taken", "src/coll/primitives/exchange.h",
            "return ch_agree(st, g); /* all lanes have read the slots */", "return st;",
            "alltoall:all_push:ll", DEADLOCK),
     Mutant("no meeting after an exchange is combined", "src/coll/primitives/exchange.h",
-           "return ch_agree(st, g); /* all lanes have combined what was in the slots */",
+           "return ch_agree(st, g); /* all lanes have combined the slots */",
            "return st;", "reduce:one_shot:ll", DEADLOCK),
     Mutant("number of an exchange in rounds not stored", "src/coll/primitives/rounds.h",
            "if (g.lane == 0) c->exchanges[kind] = last + 1;", "",
@@ -510,7 +510,7 @@ MUTANTS = [
            "ch_lanes_sync(g); /* other lanes' posts precede the stores */", "",
            "reducescatter:two_level:simple", WRONG, 5),
     Mutant("no meeting before doubling", "src/coll/algo/reduce_halving.h",
-           "ch_lanes_sync(g); /* each lane gives what others combined */", "",
+           "ch_lanes_sync(g); /* each lane writes data that others have combined */", "",
            "reduce:recursive_halving:simple", WRONG, 5),
     Mutant("no meeting before signals of a round", "src/coll/algo/reduce_halving.h",
            "ch_lanes_sync(g); /* other lanes' accesses precede the stores */", "",
@@ -654,8 +654,7 @@ MUTANTS = [
            "st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);", "st = CHORUS_OK;",
            "reduce:two_shot_push:simple", WRONG),
     Mutant("piece given before the last but one is taken", "src/coll/algo/reduce_two_shot_push.h",
-           """st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g); /* all are here: their dest may be
-                                                            written */
+           """st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g); /* dest of all may be written */
         if (st != CHORUS_OK) return st;
         ch_shot_give(c, at + ch_shot_piece_bytes(c), exchange + 1, g);""",
            """ch_shot_give(c, at + ch_shot_piece_bytes(c), exchange + 1, g);
@@ -683,7 +682,7 @@ MUTANTS = [
            "ch_value_store(dst, &v, &data);", "ch_value_store(dst, &v, &b);",
            "reduce:two_shot_push:ll", WRONG + "|bytes outside dest changed"),
     Mutant("no meeting after results are taken", "src/coll/algo/reduce_two_shot_push_ll.h",
-           "return ch_agree(st, g); /* all lanes have read the slots */", "return st;",
+           "return ch_agree(st, g); /* all lanes have combined the slots */", "return st;",
            "reduce:two_shot_push:ll", DEADLOCK),
     Mutant("nobody woken by a result", "src/coll/algo/reduce_two_shot_push_ll.h",
            "ch_notify(c->patience, c->peers[peer].door);", ";",

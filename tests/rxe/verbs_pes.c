@@ -204,7 +204,7 @@ static int fault(const char *name)
         ch_net_verbs.forget(net, 1, shared->heap[1]);
         CHECK(ch_net_verbs.learn(net, 1, shared->heap[1], HALF_BYTES, 12345) == CHORUS_OK);
         put_once();
-        return expect("knows no such key");
+        return expect("the memory key");
     }
     if (strcmp(name, "silent") == 0) { /* run with a short CHORUS_TIMEOUT */
         if (me == 1) {

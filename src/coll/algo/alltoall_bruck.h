@@ -19,17 +19,18 @@
 
 #include "coll/primitives/rounds.h"
 
-/* One exchange: the blocks for PE p at src + p * src_step, those from PE p, in the end, at dst
- * + p * dst_step. */
+/* The state of an exchange: the blocks for PE p are at src + p * src_step; those from PE p are,
+ * at the end, at dst + p * dst_step. */
 struct ch_forward {
     const char *src;
     size_t src_step;
     char *dst;
     size_t dst_step;
-    struct ch_landing landing; /* of the next round's first message */
+    struct ch_landing landing; /* offset of the next round's first message */
 };
 
-/* Where a block of distance i is kept between two rounds: as if this were its destination. */
+/* The place in which a block of distance i is kept between two rounds: that of the block from
+ * the PE at distance i. */
 CH_FN char *ch_forward_kept(const struct ch_coll *c, const struct ch_forward *f, uint32_t i)
 {
     return f->dst + ch_after(c, c->n - i) * f->dst_step;
@@ -76,10 +77,10 @@ CH_FN chorus_status ch_forward_round(const struct ch_coll *c, struct ch_forward 
         ch_notify(c->patience, c->peers[ch_after(c, j * span)].door);
     for (uint32_t j = 1; ch_is_target(c, span, j); j++)
         ch_forward_take(c, f, span, j, g, &st);
-    return ch_agree(st, g); /* the next round sends what other lanes took */
+    return ch_agree(st, g); /* the next round sends blocks that other lanes have stored */
 }
 
-/* All rounds: then dst + p * dst_step is the block from PE p, but for this PE's. */
+/* All rounds; then dst + p * dst_step is the block from PE p, for all PEs except this one. */
 CH_FN chorus_status ch_forward_all(const struct ch_coll *c, struct ch_forward *f,
                                    struct ch_lanes g)
 {

@@ -16,8 +16,9 @@
 
 #include "coll/primitives/primitives.h"
 
-/* dst, on every PE = this PE's block for it; a batch of each at a time, so that this PE's
- * memory and all links work at once. The source must not change before ch_flush. */
+/* dst, on every PE = this PE's block for it; each batch is stored to all PEs before the next
+ * batch, so that this PE's memory and all links are busy at the same time. The source must not
+ * change before ch_flush. */
 CH_FN void ch_store_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
 {
     for (uint32_t k = 1; k < c->n && !ch_is_all_mapped(c); k++)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * alltoall on two levels. Within a host, each PE writes its blocks into the dest of the
- * others. For each pair of hosts, one PE of each (an agent) exchanges all blocks between the
+ * others. For each pair of hosts, one PE of each (a gateway) exchanges all blocks between the
  * two hosts.
  *
  *   needs    put, nodes, symmetric_dest, symmetric_source
  *   steps    ch_bundle_steps(h, m, b, 1)
  *   wire     ch_bundle_wire(h, m, 1)
- *   scratch  two words per PE of the host, a FIFO to each agent
+ *   scratch  two words per PE of the host, a FIFO to each gateway
  *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
- *   source   of this library; an agent packs the blocks that it finds in the sources of its
+ *   source   of this library; a gateway packs the blocks that it finds in the sources of its
  *            host's PEs
  */
 #ifndef CH_ALLTOALL_HIERARCHICAL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoallv by direct stores: each PE tells every other PE at which position of its dest the
- * other's block belongs and how long it is; then each PE writes its blocks into the dest of
- * the others.
+ * alltoallv by direct stores: each PE sends every other PE the position in its dest for the
+ * other's block, and the block's length; then each PE writes its blocks into the dest of the
+ * others.
  *
  *   needs    put, symmetric_dest
  *   steps    2
@@ -18,7 +18,7 @@
 
 #include "coll/primitives/given.h"
 
-/* The words for each PE, in the flag and the end of the slots, which stand side by side. */
+/* The words for each PE, which are stored in the flag and the end of the adjacent slots. */
 CH_FN const char *ch_positions_in_dest(const struct ch_coll *c, struct ch_lanes g)
 {
     for (uint32_t pe = g.lane; pe < c->n; pe += g.width) {

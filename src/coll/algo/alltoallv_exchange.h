@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alltoallv, exchange: each two PEs tell each other the lengths of the blocks between them,
- * then send these, chunk by chunk.
+ * alltoallv in messages to all: the PEs exchange the lengths of the blocks, then each PE sends
+ * its blocks, chunk by chunk.
  *
  *   needs    put
  *   steps    c + 1
  *   wire     (n - 1) * 16 + m
  *   scratch  two slots of two words and a FIFO for each peer
- *   inplace  not possible: the api refuses buffers that overlap
- *   result   a copy; of a block that sender and receiver count differently, the shorter
- *   source   alltoall, exchange, behind an exchange of counts
+ *   inplace  not possible: the call refuses buffers that overlap
+ *   result   a copy; if sender and receiver give different lengths for a block, the shorter
+ *   source   alltoall in messages to all, after an exchange of counts
  */
 #ifndef CH_ALLTOALLV_EXCHANGE_H
 #define CH_ALLTOALLV_EXCHANGE_H
@@ -17,7 +17,7 @@
 #include "coll/primitives/fifo.h"
 #include "coll/primitives/given.h"
 
-/* The words for each PE, in the flag and the end of the slots, which stand side by side. */
+/* The words for each PE, which are stored in the flag and the end of the adjacent slots. */
 CH_FN const char *ch_counts_between(const struct ch_coll *c, struct ch_lanes g)
 {
     for (uint32_t pe = g.lane; pe < c->n; pe += g.width) {
@@ -43,8 +43,8 @@ CH_FN size_t ch_bytes_from(const struct ch_coll *c, uint32_t peer, uint64_t exch
     return ch_min(c->pattern->dst_counts[peer], ch_given(c, peer, exchange, 1)) * c->elem_bytes;
 }
 
-/* The chunk at `at` of each block that reaches so far. Sets *more if a block reaches further.
- */
+/* Exchange the chunk at byte `at` of each block that is longer than `at`. Sets *more if a block
+ * has further bytes. */
 CH_FN chorus_status ch_alltoallv_chunk(const struct ch_coll *c, uint64_t exchange, size_t at,
                                        int *more, struct ch_lanes g)
 {

@@ -20,8 +20,8 @@
 #include "coll/algo/broadcast_tree.h"
 #include "coll/primitives/levels.h"
 
-/* One chunk, of `count` elements at byte `at`. Every PE but the root has it in dest before it
- * passes it on. */
+/* One chunk, of `count` elements at byte `at`. Every PE except the root has it in dest before
+ * it forwards it. */
 CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size_t count,
                                         struct ch_lanes g)
 {
@@ -30,7 +30,7 @@ CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size
     const int is_root_node = levels->nodes.node[c->me] == from;
     const char *src = (c->me == c->root ? c->src : c->dst) + at;
     struct ch_coll node = ch_call_on(c, &levels->node, c->dst + at, src, count),
-                   /* the root has it in dest by the call on its host */
+                   /* the root has it in dest after the call on its host */
         rail = ch_call_on(c, &levels->rail, (char *)(uintptr_t)src, src, count);
     chorus_status st = CHORUS_OK;
 

@@ -17,7 +17,7 @@
 
 #include "coll/primitives/exchange.h"
 
-/* The root's chunk at byte `at`. */
+/* Send the root's chunk at byte `at`. */
 CH_FN chorus_status ch_broadcast_push_give(const struct ch_coll *c, enum ch_cell kind,
                                            size_t at, size_t bytes, struct ch_lanes g)
 {
@@ -30,7 +30,8 @@ CH_FN chorus_status ch_broadcast_push_give(const struct ch_coll *c, enum ch_cell
     return ch_hear_all(c, CH_WORD_MET, exchange, g);
 }
 
-/* Another PE's. Lanes from the last on wait for the other PEs, as the first wait for cells. */
+/* Receive it on another PE. The first lanes wait for cells and the last ones for the other
+ * PEs. */
 CH_FN chorus_status ch_broadcast_push_take(const struct ch_coll *c, enum ch_cell kind,
                                            size_t at, size_t bytes, struct ch_lanes g)
 {

@@ -33,7 +33,7 @@ CH_FN void ch_scatter_slice(const struct ch_coll *c, size_t at, size_t bytes, st
     }
 }
 
-/* The root's source may be reused; the others have this PE's slice. */
+/* Signals that the root's source may be reused, and that the other PEs have this PE's slice. */
 CH_FN void ch_scatter_done(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
@@ -44,7 +44,7 @@ CH_FN void ch_scatter_done(const struct ch_coll *c, uint64_t epoch, struct ch_la
     }
 }
 
-/* Wait for all others but the root. */
+/* Wait for all PEs except the root. */
 CH_FN chorus_status ch_scatter_hear(const struct ch_coll *c, uint32_t word, uint64_t least,
                                     struct ch_lanes g)
 {
@@ -59,7 +59,7 @@ CH_FN chorus_status ch_broadcast_scatter(const struct ch_coll *c, struct ch_lane
 {
     const uint64_t epoch = ch_epoch(c, g);
 
-    /* The root's source may be read, the others' dest written. */
+    /* The root's source may be read, and the dest of the others written. */
     ch_tell_all(c, CH_WORD_READY, epoch, c->me == c->root ? CH_ENTRY : CH_CREDIT, g);
     if (c->me == c->root) {
         ch_copy(c->dst, c->src, ch_bytes(c), g);
@@ -72,7 +72,7 @@ CH_FN chorus_status ch_broadcast_scatter(const struct ch_coll *c, struct ch_lane
         ch_scatter_slice(c, slice.first, slice.count, g);
         ch_scatter_done(c, epoch, g);
     }
-    /* dest is complete, the root's source reusable */
+    /* dest is complete, and the root's source may be reused */
     return ch_scatter_hear(c, CH_WORD_DONE, epoch, g);
 }
 

@@ -16,7 +16,8 @@
 
 #include "coll/primitives/fifo.h"
 
-/* Positions count from the root: its children are 1 .. k, theirs k + 1 .. and so on. */
+/* Positions are relative to the root: its children are 1 .. k, the children of 1 are k + 1 and
+ * so on. */
 CH_FN uint32_t ch_tree_pe(const struct ch_coll *c, uint32_t position)
 {
     const uint32_t pe = c->root + position;
@@ -24,7 +25,7 @@ CH_FN uint32_t ch_tree_pe(const struct ch_coll *c, uint32_t position)
     return pe < c->n ? pe : pe - c->n;
 }
 
-/* A division is many instructions on a GPU, where teams are small. */
+/* A division takes many instructions on a GPU, on which teams are small. */
 CH_FN uint32_t ch_tree_parent(const struct ch_coll *c, uint32_t position)
 {
     return ch_tree_pe(c, position <= c->radix ? 0 : (position - 1) / c->radix);
@@ -45,7 +46,7 @@ CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_cell kind, uin
     return ch_lend(c, kind, children, from, bytes, g);
 }
 
-/* Without the end of the call: what was lent is still to be flushed. */
+/* Without the end of the call: lent data is still to be flushed. */
 CH_FN chorus_status ch_tree_pass(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
 {
     const uint32_t position = c->me >= c->root ? c->me - c->root : c->me + c->n - c->root;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collect, exchange: PEs give each other their counts, then each sends its block to all others,
- * chunk by chunk.
+ * collect in messages to all: the PEs exchange the counts of their blocks, then each PE sends
+ * its block to all others, chunk by chunk.
  *
  *   needs    put
  *   steps    c + 1
  *   wire     (n - 1) * (m + 8)
  *   scratch  two slots of a word and a FIFO for each peer
- *   inplace  not possible: where a block goes is known to no PE before the call
+ *   inplace  not possible: before the call no PE knows the position of its block
  *   result   a copy
- *   source   fcollect, exchange, behind an exchange of counts
+ *   source   fcollect in messages to all, after an exchange of counts
  */
 #ifndef CH_COLLECT_EXCHANGE_H
 #define CH_COLLECT_EXCHANGE_H
@@ -17,13 +17,13 @@
 #include "coll/primitives/fifo.h"
 #include "coll/primitives/given.h"
 
-/* The bytes of `pe`'s block. */
+/* The bytes of PE `pe`'s block. */
 CH_FN size_t ch_collected_bytes(const struct ch_coll *c, uint32_t pe, uint64_t exchange)
 {
     return pe == c->me ? ch_bytes(c) : ch_given(c, pe, exchange, 0) * c->elem_bytes;
 }
 
-/* The chunk at `at` of each block that reaches so far. */
+/* Exchange the chunk at byte `at` of each block that is longer than `at`. */
 CH_FN chorus_status ch_collect_chunk(const struct ch_coll *c, uint64_t exchange, size_t at,
                                      size_t chunk, struct ch_lanes g)
 {

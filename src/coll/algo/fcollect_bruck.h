@@ -43,7 +43,7 @@ CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst,
         for (uint32_t i = 0; i < count; i++)
             ch_blocks_take(c, &from, dst + ch_after(c, j * span + i) * c->stride, g, &st);
     }
-    return ch_agree(st, g); /* the next round sends what other lanes took */
+    return ch_agree(st, g); /* the next round sends blocks that other lanes have stored */
 }
 
 CH_FN chorus_status ch_fcollect_bruck_ll(const struct ch_coll *c, struct ch_lanes g)
@@ -57,7 +57,7 @@ CH_FN chorus_status ch_fcollect_bruck_ll(const struct ch_coll *c, struct ch_lane
         struct ch_landing landing = ch_landing_first(0, ch_min(most, bytes - at));
 
         st = ch_rounds_begin(c, CH_CELL_ll, &landing.exchange,
-                             g); /* its own block is there, too */
+                             g); /* dest contains this PE's own block already */
         for (uint32_t span = 1; span < c->n && st == CHORUS_OK; span *= c->radix)
             st = ch_fcollect_round(c, c->dst + at, &landing, span, g);
     }

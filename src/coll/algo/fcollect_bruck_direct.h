@@ -18,7 +18,8 @@
 #include "coll/shape_rounds.h"
 #include "coll/primitives/primitives.h"
 
-/* `count` blocks from PE `first` on, round the team, from this PE's dest to a peer's. */
+/* Copy `count` blocks, from PE `first` on and modulo the team, from this PE's dest to a
+ * peer's. */
 CH_FN void ch_run_copy(const struct ch_coll *c, uint32_t peer, uint32_t first, uint32_t count,
                        struct ch_lanes g)
 {
@@ -29,7 +30,7 @@ CH_FN void ch_run_copy(const struct ch_coll *c, uint32_t peer, uint32_t first, u
     }
 }
 
-/* One lane for each: the PEs that will write here in any round may. */
+/* One lane for each PE that will write to this one in any round: signals that it may. */
 CH_FN void ch_run_invite(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
@@ -38,7 +39,7 @@ CH_FN void ch_run_invite(const struct ch_coll *c, uint64_t epoch, struct ch_lane
             ch_say(c, ch_after(c, j * span), CH_WORD_READY, epoch, CH_CREDIT);
 }
 
-/* As ch_fcollect_round. */
+/* The PEs of a round, as in ch_fcollect_round. */
 CH_FN chorus_status ch_fcollect_direct_round(const struct ch_coll *c, uint64_t epoch,
                                              uint32_t span, struct ch_lanes g)
 {
@@ -64,7 +65,7 @@ CH_FN chorus_status ch_fcollect_bruck(const struct ch_coll *c, struct ch_lanes g
 
     ch_run_invite(c, epoch, g);
     ch_copy(c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
-    ch_lanes_sync(g); /* each lane sends what others copied */
+    ch_lanes_sync(g); /* each lane sends blocks that others have copied */
     for (uint32_t span = 1; span < c->n && st == CHORUS_OK; span *= c->radix)
         st = ch_fcollect_direct_round(c, epoch, span, g);
     return st == CHORUS_OK ? ch_flush(c, g) : st;

@@ -30,7 +30,7 @@ CH_FN chorus_status ch_fcollect_pull(const struct ch_coll *c, struct ch_lanes g)
 
         ch_copy(block, ch_on_peer(c, peer, block), ch_bytes(c), g);
     }
-    return ch_disseminate(c, CH_WORD_DONE, taken, CH_CREDIT, g); /* this PE's may be reused */
+    return ch_disseminate(c, CH_WORD_DONE, taken, CH_CREDIT, g); /* dest may be changed */
 }
 
 #endif /* CH_FCOLLECT_PULL_H */

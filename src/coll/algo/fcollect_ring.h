@@ -16,7 +16,7 @@
 
 #include "coll/primitives/relay.h"
 
-/* Turn `t` of 0 .. n - 1: block p sets out from PE p. */
+/* Turn `t` of 0 .. n - 1: block p starts at PE p. */
 CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_leg l, uint32_t t,
                                           struct ch_lanes g)
 {

@@ -16,7 +16,7 @@
 
 #include "coll/primitives/fifo.h"
 
-/* The root: the chunk of `bytes` at byte `at` of every other PE's block. */
+/* On the root: receive the chunk of `bytes` at byte `at` of every other PE's block. */
 CH_FN chorus_status ch_gather_chunk(const struct ch_coll *c, enum ch_cell kind, size_t at,
                                     size_t bytes, struct ch_lanes g)
 {

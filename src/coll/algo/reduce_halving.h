@@ -28,11 +28,12 @@
 
 /* A round: the PEs whose vectors are combined, and the slice of them that this PE combines. */
 struct ch_round {
-    struct ch_pes group, rest; /* `rest` do not take part themselves */
+    struct ch_pes group, rest; /* number of PEs that do not take part */
     struct ch_slice mine;
 };
 
-/* The round of PE `me`, of the p that take part, where PEs are `span` apart. */
+/* The round of PE `me`, of the p PEs that take part, in which groups consist of PEs at distance
+ * `span`. */
 CH_FN struct ch_round ch_round_of(const struct ch_coll *c, uint32_t p, uint32_t me,
                                   uint32_t span)
 {
@@ -63,7 +64,7 @@ CH_FN uint32_t ch_round_pe(const struct ch_round *r, uint32_t i)
                               : r->rest.first + i - r->group.count;
 }
 
-/* This PE's slice of dst = that of the round's PEs, at src, combined. */
+/* dst = this PE's slice of the vectors at src of the round's PEs, combined. */
 CH_FN void ch_round_combine(const struct ch_coll *c, const struct ch_round *r, const char *src,
                             struct ch_lanes g)
 {
@@ -75,7 +76,7 @@ CH_FN void ch_round_combine(const struct ch_coll *c, const struct ch_round *r, c
     ch_combine_slots(c, c->dst + at, count, r->mine.count * c->elem_bytes, g);
 }
 
-/* This PE's slice of dst to the others of the group. */
+/* Write this PE's slice of dst to the other PEs of the group. */
 CH_FN void ch_round_give(const struct ch_coll *c, const struct ch_round *r, struct ch_lanes g)
 {
     char *at = c->dst + r->mine.first * c->elem_bytes;
@@ -87,7 +88,7 @@ CH_FN void ch_round_give(const struct ch_coll *c, const struct ch_round *r, stru
     }
 }
 
-/* ch_tell to the others of the group. */
+/* ch_tell to the other PEs of the group. */
 CH_FN void ch_round_tell(const struct ch_coll *c, const struct ch_round *r, uint32_t word,
                          uint64_t value, enum ch_sense sense, struct ch_lanes g)
 {
@@ -96,7 +97,7 @@ CH_FN void ch_round_tell(const struct ch_coll *c, const struct ch_round *r, uint
         if (ch_round_pe(r, i) != c->me) ch_say(c, ch_round_pe(r, i), word, value, sense);
 }
 
-/* ch_hear from so many PEs of the round. */
+/* ch_hear from this number of PEs of the round. */
 CH_FN chorus_status ch_round_hear(const struct ch_coll *c, const struct ch_round *r,
                                   uint32_t count, uint32_t word, uint64_t least,
                                   struct ch_lanes g)
@@ -108,7 +109,7 @@ CH_FN chorus_status ch_round_hear(const struct ch_coll *c, const struct ch_round
     return ch_agree(st, g);
 }
 
-/* Halving: each round combines a smaller slice, of more PEs. */
+/* Halving: in each round, a PE combines a smaller slice of more PEs. */
 CH_FN chorus_status ch_halve(const struct ch_coll *c, uint32_t p, uint64_t epoch,
                              struct ch_lanes g)
 {
@@ -117,7 +118,7 @@ CH_FN chorus_status ch_halve(const struct ch_coll *c, uint32_t p, uint64_t epoch
         const uint32_t word = span == 1 ? CH_WORD_READY : CH_WORD_DONE;
         chorus_status st;
 
-        /* source, or what of dest was combined, may be read; dest may be written */
+        /* source, or the combined part of dest, may be read; dest may be written */
         ch_round_tell(c, &r, word, epoch, span == 1 ? CH_ENTRY : CH_DATA, g);
         st = ch_round_hear(c, &r, r.group.count + r.rest.count, word, epoch, g);
         if (st != CHORUS_OK) return st;
@@ -135,7 +136,7 @@ CH_FN chorus_status ch_double(const struct ch_coll *c, uint32_t p, uint64_t epoc
         const struct ch_round r = ch_round_of(c, p, c->me, span);
         chorus_status st;
 
-        ch_lanes_sync(g); /* each lane gives what others combined */
+        ch_lanes_sync(g); /* each lane writes data that others have combined */
         ch_round_give(c, &r, g);
         ch_round_tell(c, &r, CH_WORD_DONE, epoch, CH_DATA, g);
         st = ch_round_hear(c, &r, r.group.count, CH_WORD_DONE, epoch, g);

@@ -23,8 +23,8 @@
 
 #include "coll/primitives/fifo.h"
 
-/* One chunk among the first p PEs: round by round, groups of PEs that are `span` apart. `own`
- * is what this PE begins with, and may be acc. */
+/* One chunk among the first p PEs: round by round, in groups of PEs at distance `span`. `own`
+ * is the first partial result of this PE, and may be acc. */
 CH_FN chorus_status ch_recursive_among(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
                                        char *acc, const char *own, size_t bytes,
                                        struct ch_lanes g)
@@ -43,13 +43,14 @@ CH_FN chorus_status ch_recursive_among(const struct ch_coll *c, enum ch_cell kin
     return CHORUS_OK;
 }
 
-/* One chunk on one of the first p PEs, which stands in for me + p too. */
+/* One chunk on one of the first p PEs, which also combines the vector of PE me + p. */
 CH_FN chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
                                        char *dst, const char *src, size_t bytes,
                                        struct ch_lanes g)
 {
     const struct ch_pes folded = {c->me, p, c->me + p < c->n ? 2u : 1u};
-    const int is_alone = folded.count == 1 && p > 1; /* with its source, then */
+    const int is_alone =
+        folded.count == 1 && p > 1; /* the first partial result is then its source */
     chorus_status st = is_alone ? CHORUS_OK : ch_fold(c, kind, folded, dst, src, bytes, g);
 
     if (st == CHORUS_OK)

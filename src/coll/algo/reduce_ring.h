@@ -18,8 +18,8 @@
 #include "coll/primitives/relay.h"
 
 /*
- * What this PE does in turn `t` of 0 .. 2 n - 2 for a piece at `at`: slice p sets out from PE
- * p, is complete after n - 1 turns, on PE p - 1, and known to all after n - 1 more.
+ * Turn `t` of 0 .. 2 n - 2 for a piece at `at`: slice p starts at PE p, is complete after n - 1
+ * turns, on PE p - 1, and has reached all PEs after n - 1 more.
  */
 CH_FN chorus_status ch_reduce_ring_turn(const struct ch_coll *c, size_t at, size_t count,
                                         uint32_t t, uint32_t leg, struct ch_lanes g)

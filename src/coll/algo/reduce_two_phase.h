@@ -28,7 +28,7 @@ CH_FN chorus_status ch_reduce_two_phase(const struct ch_coll *c, struct ch_lanes
     st = ch_hear_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_combine_all(c, c->dst + at, c->src + at, bytes, CH_TO_ME, g);
-    ch_lanes_sync(g); /* each lane stores what others combined */
+    ch_lanes_sync(g); /* each lane stores data that others have combined */
     ch_store_all(c, c->dst + at, c->dst + at, bytes, g);
     ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete, source may be reused */

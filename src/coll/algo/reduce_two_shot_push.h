@@ -24,13 +24,13 @@
 
 #include "coll/primitives/exchange.h"
 
-/* All bytes of a piece but those of the last, which is what is left. */
+/* Bytes of every piece except the last one, which has the remaining bytes. */
 CH_FN size_t ch_shot_piece_bytes(const struct ch_coll *c)
 {
     return c->n * ch_slot_chunks(c->n) * c->layout->chunk_bytes[CH_CELL_simple];
 }
 
-/* PE p's slice of the piece at `at`; `first` counts from src. */
+/* PE p's slice of the piece at `at`; `first` is an index in src. */
 CH_FN struct ch_slice ch_shot_slice_of(const struct ch_coll *c, size_t at, uint32_t p)
 {
     const size_t bytes = ch_min(ch_shot_piece_bytes(c), ch_bytes(c) - at);
@@ -40,7 +40,7 @@ CH_FN struct ch_slice ch_shot_slice_of(const struct ch_coll *c, size_t at, uint3
     return s;
 }
 
-/* The others' slices of the piece into this PE's slots there. */
+/* Store the other PEs' slices of the piece into this PE's slots there. */
 CH_FN void ch_shot_give(const struct ch_coll *c, size_t at, uint64_t exchange,
                         struct ch_lanes g)
 {
@@ -54,7 +54,7 @@ CH_FN void ch_shot_give(const struct ch_coll *c, size_t at, uint64_t exchange,
     }
 }
 
-/* This PE's slice of the piece, combined, into everyone's dest. */
+/* Combine this PE's slice of the piece, and store it into the dest of all PEs. */
 CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange,
                            struct ch_lanes g)
 {
@@ -62,7 +62,7 @@ CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange
     const struct ch_sources sources = {ch_all(c), c->src + s.first, CH_IN_EXCHANGE, exchange, 0,
                                        0};
     char *dst = c->dst + s.first;
-    chorus_status st = CHORUS_OK; /* plain data is not waited for */
+    chorus_status st = CHORUS_OK; /* no wait: the exchange has waited for plain data */
 
     for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, s.count, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
@@ -88,8 +88,7 @@ CH_FN chorus_status ch_reduce_two_shot_push_simple(const struct ch_coll *c, stru
     ch_shot_give(c, 0, exchange, g);
     for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK; at += ch_shot_piece_bytes(c)) {
         ch_tell_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
-        st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g); /* all are here: their dest may be
-                                                            written */
+        st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g); /* dest of all may be written */
         if (st != CHORUS_OK) return st;
         ch_shot_give(c, at + ch_shot_piece_bytes(c), exchange + 1, g);
         ch_shot_combine(c, at, exchange++, g);

@@ -57,7 +57,7 @@ CH_FN struct ch_gift ch_two_shot_gift(const struct ch_coll *c, const struct ch_t
     return gift;
 }
 
-/* A batch of the result to all, in the exchange of that number. */
+/* Send a batch of the result to all PEs, in the exchange of this number. */
 CH_FN void ch_two_shot_send(const struct ch_coll *c, const struct ch_value *v,
                             const struct ch_batch *b, uint64_t exchange)
 {
@@ -71,7 +71,8 @@ CH_FN void ch_two_shot_send(const struct ch_coll *c, const struct ch_value *v,
     }
 }
 
-/* This PE's slice, of what all gave in `exchange`, to all in the next one. */
+/* Combine this PE's slice of the messages of `exchange`, and send it to all PEs in the next
+ * exchange. */
 CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot *t,
                                uint64_t exchange, struct ch_lanes g, chorus_status *st)
 {
@@ -94,7 +95,7 @@ CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot
     }
 }
 
-/* The others' results. */
+/* Receive the results of the other PEs. */
 CH_FN void ch_two_shot_gather(const struct ch_coll *c, const struct ch_two_shot *t,
                               uint64_t exchange, struct ch_lanes g, chorus_status *st)
 {
@@ -119,7 +120,7 @@ CH_FN void ch_two_shot_gather(const struct ch_coll *c, const struct ch_two_shot 
     }
 }
 
-/* A piece, of which the gift is made. */
+/* One piece, whose gift describes the messages. */
 CH_FN chorus_status ch_two_shot_piece(const struct ch_coll *c, const struct ch_two_shot *t,
                                       const struct ch_gift *gift, struct ch_lanes g)
 {

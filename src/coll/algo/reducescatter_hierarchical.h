@@ -22,7 +22,7 @@
 #include "coll/primitives/fifo.h"
 #include "coll/primitives/levels.h"
 
-/* dst = what this host has for the part at byte `at` of a PE's block. */
+/* dst = the combination of this host's sources, of the part at byte `at` of a PE's block. */
 CH_FN void ch_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at, size_t bytes,
                       struct ch_lanes g)
 {
@@ -34,7 +34,7 @@ CH_FN void ch_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at
     ch_combine_slots(c, dst, node->n, bytes, g);
 }
 
-/* The same straight into the FIFO to that PE. */
+/* The same, combined directly into the FIFO to that PE. */
 CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t at,
                                     size_t bytes, struct ch_lanes g)
 {
@@ -55,7 +55,7 @@ CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t
     return CHORUS_OK;
 }
 
-/* To all PEs of other hosts for which this PE combines. */
+/* Send to all PEs of other hosts for which this PE combines. */
 CH_FN chorus_status ch_partials_send(const struct ch_coll *c, size_t at, size_t bytes,
                                      struct ch_lanes g)
 {
@@ -70,7 +70,7 @@ CH_FN chorus_status ch_partials_send(const struct ch_coll *c, size_t at, size_t 
     return st;
 }
 
-/* The PE of a host that combines for this one; this PE itself on its own. */
+/* The PE of a host that combines for this PE; on this PE's own host, the PE itself. */
 CH_FN uint32_t ch_partial_from(const struct ch_coll *c, uint32_t node)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;

@@ -17,7 +17,8 @@
 
 #include "coll/primitives/relay.h"
 
-/* Turn `t` of 0 .. n - 1: block p sets out from PE p + 1 and is at home after n - 1 turns. */
+/* Turn `t` of 0 .. n - 1: block p starts at PE p + 1 and reaches its owner after n - 1
+ * turns. */
 CH_FN chorus_status ch_reducescatter_ring_turn(const struct ch_coll *c, struct ch_leg l,
                                                uint32_t t, struct ch_lanes g)
 {

@@ -26,9 +26,9 @@
 
 /* A PE's group, and its position in it. */
 struct ch_level {
-    uint32_t k, groups; /* PEs of a whole group, and groups of the team */
+    uint32_t k, groups; /* PEs of a complete group, and number of groups of the team */
     uint32_t first, count, position;
-    uint32_t posts; /* blocks that the PE may have to post; some numbers stand for no PE */
+    uint32_t posts; /* number of blocks that the PE may have to post; some indices have no PE */
 };
 
 CH_FN struct ch_level ch_level_of(const struct ch_coll *c, uint32_t pe)
@@ -44,13 +44,13 @@ CH_FN struct ch_level ch_level_of(const struct ch_coll *c, uint32_t pe)
     return l;
 }
 
-/* The PE whose block is the i-th that a PE posts; n or more: none. */
+/* The PE whose block is the i-th that a PE posts; n or more: there is none. */
 CH_FN uint32_t ch_level_reader(const struct ch_level *l, uint32_t i)
 {
     return l->position + i / l->groups * l->count + i % l->groups * l->k;
 }
 
-/* Who posts PE `pe`'s block in its group, and as which. */
+/* The PE that posts PE `pe`'s block in its group, and the index of that block. */
 CH_FN uint32_t ch_level_poster(const struct ch_level *l, uint32_t pe)
 {
     return l->first + pe % l->k % l->count;
@@ -61,9 +61,9 @@ CH_FN uint32_t ch_level_post(const struct ch_level *l, uint32_t pe)
     return pe % l->k / l->count * l->groups + pe / l->k;
 }
 
-/* PEs whose blocks this PE posts, and who post this one's: number 0 to `posts`. This PE itself
- * in place of one that is not there or had its turn: of the posters, only that of the last
- * group may not be one of the readers. */
+/* The PEs whose blocks this PE posts, and the PEs that post this PE's block: number 0 to
+ * `posts`. This PE itself in place of a PE that does not exist or was listed already: of the
+ * PEs that post, only that of the last group may not be among those that read. */
 CH_FN uint32_t ch_level_peer(const struct ch_coll *c, const struct ch_level *l, uint32_t i)
 {
     uint32_t pe = ch_level_reader(l, i);
@@ -77,7 +77,7 @@ CH_FN uint32_t ch_level_peer(const struct ch_coll *c, const struct ch_level *l, 
     return pe < c->n ? pe : c->me;
 }
 
-/* This PE's posts are there, or: so are those of its peers. */
+/* Signal that this PE's posts are complete, or wait for those of its peers. */
 CH_FN chorus_status ch_level_exchange(const struct ch_coll *c, const struct ch_level *l,
                                       uint64_t exchange, struct ch_lanes g)
 {
@@ -97,14 +97,14 @@ CH_FN chorus_status ch_level_exchange(const struct ch_coll *c, const struct ch_l
     return ch_agree(st, g);
 }
 
-/* The i-th post of a PE in this exchange. */
+/* The address of the i-th post of a PE in this exchange. */
 CH_FN char *ch_level_memory(const struct ch_coll *c, uint32_t pe, uint32_t i, uint64_t exchange,
                             size_t bytes)
 {
     return ch_slot_at(ch_own_slots(c, CH_CELL_simple, pe), exchange).memory + i * bytes;
 }
 
-/* First level, of a part of each block at src. */
+/* First level, for a part of each block at src. */
 CH_FN void ch_level_combine(const struct ch_coll *c, const struct ch_level *l, const char *src,
                             uint64_t exchange, size_t bytes, struct ch_lanes g)
 {
@@ -134,7 +134,7 @@ CH_FN void ch_level_collect(const struct ch_coll *c, char *dst, uint64_t exchang
     ch_combine_slots(c, dst, groups, bytes, g);
 }
 
-/* Tell all of the group, and hear from them. */
+/* Signal all PEs of the group, and wait for their signals. */
 CH_FN chorus_status ch_level_meet(const struct ch_coll *c, const struct ch_level *l,
                                   uint32_t word, uint64_t epoch, enum ch_sense sense,
                                   struct ch_lanes g)

@@ -26,7 +26,7 @@ CH_FN void ch_clear(char *dst, size_t bytes, struct ch_lanes g)
         ch_copy(dst + at, zeros, ch_min(sizeof(zeros), bytes - at), alone);
 }
 
-/* The chunk of `bytes` at byte `at`. from: the PEs whose sum this one gets. */
+/* The chunk of `bytes` at byte `at`. from: the PEs whose sum this PE gets. */
 CH_FN chorus_status ch_scan_chunk(const struct ch_coll *c, enum ch_cell kind,
                                   struct ch_pes from, size_t at, size_t bytes,
                                   struct ch_lanes g)
@@ -41,7 +41,7 @@ CH_FN chorus_status ch_scan_chunk(const struct ch_coll *c, enum ch_cell kind,
             ch_clear(c->dst + at, bytes, g);
         else
             ch_copy(c->dst + at, c->src + at, bytes, g);
-        ch_lanes_sync(g); /* as after a message */
+        ch_lanes_sync(g); /* a barrier of the lanes, as after a message */
         return CHORUS_OK;
     }
     if (from.count == 1) return ch_recv(c, kind, from.first, c->dst + at, bytes, g);

@@ -24,7 +24,7 @@
 #include "coll/shape.h"
 
 #define CH_PIECE_BYTES 16u
-#define CH_PIECES_MAX 4 /* of a batch: loads under way at once */
+#define CH_PIECES_MAX 4 /* of a batch: loads in flight at the same time */
 #define CH_LINE_PARTS 8u
 #define CH_AHEAD 4u
 #define CH_EACH_AHEAD(u) _Pragma("unroll") for (uint32_t u = 0; u < CH_AHEAD; u++)
@@ -37,14 +37,14 @@ struct ch_piece {
 };
 
 struct ch_batch {
-    size_t piece;  /* this lane's first */
+    size_t piece;  /* first piece of this lane */
     size_t pieces; /* of the span */
     size_t bytes;  /* of the span */
-    size_t step;   /* pieces from one batch to the next */
-    uint32_t skew; /* bytes of the first piece that lie before the span */
+    size_t step;   /* pieces between two batches */
+    uint32_t skew; /* bytes of the first piece that precede the span */
     uint32_t width;
     enum ch_cell kind;   /* constant after inlining */
-    struct ch_piece own; /* of a message: this lane's, as it has one at a time */
+    struct ch_piece own; /* of a message: this lane's only piece, since it has one at a time */
 };
 
 struct ch_value {
@@ -61,13 +61,13 @@ CH_FN int ch_pieces_of(enum ch_cell kind)
     return kind == CH_PLAIN ? CH_PIECES_MAX : kind == CH_CELL_simple ? 2 : 1;
 }
 
-/* Is the span a message? Those are short enough for numbers of 32 bits, which are faster. */
+/* Is the span a message? Messages are short enough for numbers of 32 bits, which are faster. */
 CH_FN int ch_is_message(enum ch_cell kind)
 {
     return kind == CH_CELL_ll || kind == CH_CELL_ll128;
 }
 
-/* Pieces of a message. */
+/* Number of pieces of a message. */
 CH_FN uint32_t ch_message_pieces(enum ch_cell kind, uint32_t bytes)
 {
     return kind == CH_CELL_ll128 ? (bytes + CH_LINE_DATA - 1) / CH_LINE_DATA * CH_LINE_PARTS
@@ -113,7 +113,7 @@ CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t b
     return b;
 }
 
-/* Lines are moved by whole warps: all their lanes go on while one of them has something. */
+/* Whole warps move lines: all lanes of a warp continue while one of them has data. */
 CH_FN int ch_batch_more(const struct ch_batch *b)
 {
     if (b->kind == CH_CELL_ll128) return ((uint32_t)b->piece & ~31u) < (uint32_t)b->pieces;
@@ -142,8 +142,8 @@ CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
 
 /* --- plain memory --- */
 
-/* Bytes of a piece that lies anyhow, in accesses of 4 where that goes, else of 1. Loops that
- * stay loops: they are off the fast way, and would take its registers. */
+/* The bytes of a piece with any alignment, in accesses of 4 bytes if possible, else of 1. These
+ * loops are not unrolled: they are not on the fast path, and would use registers of it. */
 CH_FN void ch_partial_load(const char *from, uint32_t lead, uint32_t bytes, uint64_t word[2])
 {
     const uint32_t grain = (((uintptr_t)from | lead | bytes) & 3) == 0 ? 4 : 1;
@@ -186,15 +186,16 @@ CH_FN int ch_is_whole(const char *at, struct ch_piece p)
     return p.bytes == CH_PIECE_BYTES && (uintptr_t)at % CH_PIECE_BYTES == 0;
 }
 
-/* x, for what is not to be computed before the loads that stand above have begun. */
+/* Returns x in such a way that the compiler does not compute it before the loads that precede
+ * this call have begun. */
 CH_FN uint64_t ch_later(uint64_t x)
 {
     __asm__ volatile("" : "+l"(x)::"memory");
     return x;
 }
 
-/* ptxas would compute what it can after the turn; so a branch that is never taken, as nothing
- * is at address 1, needs it before. */
+/* ptxas would move computations behind the wait for the previous kernel; a branch that is never
+ * taken, since no object is at address 1, needs their results before it. */
 CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_batch *b)
 {
     if (!c->is_due) return;
@@ -210,8 +211,8 @@ CH_FN uint64_t ch_mark(const struct ch_coll *c)
     return c->is_due ? *c->failed : c->broken;
 }
 
-/* Inside kernels lane 0 asked for it, and for the mark, as it took the team; the others get
- * them here, once. */
+/* Inside kernels lane 0 has read it, and the mark, when it acquired the team; the other lanes
+ * receive both here, once. */
 CH_FN uint64_t ch_last(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
 {
     if (c->is_known != 0 && !*c->is_known) {
@@ -229,8 +230,8 @@ CH_FN void ch_last_is(const struct ch_coll *c, enum ch_cell kind, uint64_t numbe
     if (g.lane == 0 || c->is_known != 0) c->exchanges[kind] = number;
 }
 
-/* Calls inside kernels load from whatever memory they are given: a stack, shared or constant
- * memory. A host has no address of those, so for its calls it is global memory. */
+/* Calls inside kernels may load from any memory: a stack, shared or constant memory. The memory
+ * of host calls is always global memory. */
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
 #pragma unroll
@@ -238,7 +239,8 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
         const struct ch_piece p = ch_piece_of(b, u);
         const char *from = at + p.at;
 
-        if (!CH_INSIDE_KERNELS) __builtin_assume(__isGlobal(from)); /* faster loads */
+        if (!CH_INSIDE_KERNELS)
+            __builtin_assume(__isGlobal(from)); /* global loads are faster */
         if (ch_is_whole(from, p)) {
             const ulonglong2 q = *(const ulonglong2 *)from;
 
@@ -302,8 +304,9 @@ CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_ba
     }
 }
 
-/* Inside kernels one block copies what is many CTAs' elsewhere, so it has more loads under way:
- * of whole pieces, where both sides begin at one. Gives the bytes that it copied. */
+/* Inside kernels one block copies what many CTAs copy in host calls, so it has more loads in
+ * flight: of whole pieces, if both sides are aligned. Returns the number of bytes that it
+ * copied. */
 CH_FN size_t ch_copy_whole(void *dst, const void *src, size_t bytes, struct ch_lanes g)
 {
     const size_t pieces =
@@ -324,7 +327,8 @@ CH_FN size_t ch_copy_whole(void *dst, const void *src, size_t bytes, struct ch_l
     return pieces * CH_PIECE_BYTES;
 }
 
-/* Copy plain data, any PE's to any PE's, with all lanes. The same place to itself is fine. */
+/* Copy plain data with all lanes, between memory of any PEs. Source and destination may be
+ * equal. */
 CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
 {
     if (dst == src) return;
@@ -348,10 +352,10 @@ CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
 /* --- packets and lines --- */
 
 /*
- * Where this lane's piece lies among the cells: a part of a line, or the first of two packets.
- * The second ones lie behind the first ones of all pieces, so that neighbours' accesses cover
- * whole sectors: a store of every other packet takes twice as many, and links are slow with
- * parts of sectors.
+ * The position of this lane's piece among the cells: a part of a line, or the first of two
+ * packets. The second packets of all pieces follow the first ones, so that accesses of
+ * neighbouring lanes cover whole sectors: a store of every other packet takes twice as many
+ * accesses, and links are slow with partial sectors.
  */
 CH_FN const char *ch_cell_of(const char *cells, const struct ch_batch *b)
 {
@@ -372,7 +376,7 @@ CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *
         if (b->own.bytes != 0) ch_quad_store(at, v->word[0][0], flag);
         if (b->own.bytes > 8) ch_quad_store(at + ch_second_packet(b), v->word[0][1], flag);
     } else {
-        __syncwarp(); /* the eight parts of a line go together */
+        __syncwarp(); /* the eight parts of a line are stored together */
         if (b->piece < b->pieces)
             ch_quad_store(at, v->word[0][0],
                           ch_is_flagged((uint32_t)b->piece) ? flag : v->word[0][1]);
@@ -384,7 +388,7 @@ CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v
 {
     const char *at = ch_cell_of(cells, b);
 
-    if (kind == CH_CELL_ll) { /* both at once; where there is one, that twice */
+    if (kind == CH_CELL_ll) { /* both at once; if there is only one, that one twice */
         ch_quad_load(at, &v->word[0][0], &v->seen[0]);
         ch_quad_load(at + (b->own.bytes > 8 ? ch_second_packet(b) : 0), &v->word[0][1],
                      &v->seen[1]);
@@ -393,8 +397,8 @@ CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v
     }
 }
 
-/* 0: the flags are there. Of a line the last part has it, and the warp's lines count together.
- */
+/* 0: the flags have arrived. The last part of a line contains the flag, and the lines of a warp
+ * are combined. */
 CH_FN uint64_t ch_value_lacks(enum ch_cell kind, const struct ch_value *v,
                               const struct ch_batch *b, uint64_t flag)
 {
@@ -419,10 +423,11 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t pe
         if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
         ch_value_ask(kind, cells, v, b);
     }
-    if (kind == CH_CELL_ll128) ch_value_ask(kind, cells, v, b); /* what came with the flag */
+    if (kind == CH_CELL_ll128) ch_value_ask(kind, cells, v, b); /* the data behind the flag */
 }
 
-/* Whose message is not there, if the wait for it failed. Of lines all lanes of a warp ask. */
+/* The PE whose message has not arrived, if the wait for it failed. For lines, all lanes of a
+ * warp ask. */
 CH_FN void ch_values_late(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD],
                           const struct ch_value v[CH_AHEAD], uint32_t ahead,
@@ -434,8 +439,8 @@ CH_FN void ch_values_late(const struct ch_coll *c, enum ch_cell kind,
             *c->late_peer = wanted[u].peer;
 }
 
-/* All of them are looked at together, as they come at about the same time. One that came is
- * looked at again with the others: it stays until this PE has taken all. */
+/* All messages are polled together, since they arrive at about the same time. Those that have
+ * arrived are loaded again with the others: they remain until this PE has received all. */
 CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
                           uint32_t ahead, const struct ch_batch *b, chorus_status *st)
@@ -455,7 +460,7 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
         CH_EACH_AHEAD (u)
             if (u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);
     }
-    CH_EACH_AHEAD (u) /* what came with the flags */
+    CH_EACH_AHEAD (u) /* the data that was loaded with the flags */
         if (kind == CH_CELL_ll128 && u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);
 }
 
@@ -497,7 +502,7 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
         memcpy(word, to, 16);                                                             \
     }
 
-/* The pieces of v[first] to v[end - 1], one after the other. */
+/* The pieces of v[first] to v[end - 1], one after another. */
 #define CH_CASE(T, A, OP, expr)                               \
     case CHORUS_OP_##OP:                                      \
         CH_EACH_AHEAD (u)                                     \

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "team/check.h"
 
-/* What a kernel reported of the team (0: of none) in one place; null: nothing. */
+/* The report of a kernel about the team (0: of no team) at one address; null: there is none. */
 static struct ch_kernel_fault *fault_at(struct ch_kernel_fault *faults, uint32_t at,
                                         uint64_t team)
 {
@@ -14,8 +14,8 @@ static struct ch_kernel_fault *fault_at(struct ch_kernel_fault *faults, uint32_t
     return fault->team == team ? fault : NULL;
 }
 
-/* That of a call inside a kernel first: calls on streams may have been skipped because of it.
- */
+/* The report of a call inside a kernel comes first: calls on streams may have been skipped
+ * because of it. */
 static struct ch_kernel_fault *fault_of(struct ch_kernel_fault *faults,
                                         const struct ch_team *team)
 {
@@ -32,7 +32,7 @@ int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team)
     return status != CHORUS_OK || fault == NULL ? status : fault->status;
 }
 
-/* Room for the next. */
+/* Make room for the next report. */
 static void forget_fault(struct ch_kernel_fault *fault)
 {
     fault->team = UINT64_MAX;
@@ -57,7 +57,7 @@ static struct ch_doing doing_of(const struct ch_team *team, uint64_t number,
     return doing;
 }
 
-/* Of two calls inside kernels. */
+/* For two calls inside kernels. */
 static chorus_status tell_difference(const struct ch_kernel_fault *told,
                                      const struct ch_team *team)
 {
@@ -73,19 +73,19 @@ static chorus_status describe(const struct ch_kernel_fault *told, const struct c
                               chorus_status first, uint64_t timeout_ns)
 {
     const unsigned late = team->members[told->late_pe].world;
-    char doing[2 * CH_DOING_TEXT_BYTES] = "cannot be looked at from this host";
+    char doing[2 * CH_DOING_TEXT_BYTES] = "is on another host, whose calls are not known here";
 
     if (told->kind == CH_FAULT_SKIPPED)
-        return CH_FAIL(first,
-                       "a collective on a stream, or a graph's, was skipped, as an earlier one "
-                       "on its team had failed (%s); launch none on this team any more, and "
-                       "destroy it",
-                       ch_status_text(first));
+        return CH_FAIL(
+            first,
+            "a collective on a stream or in a graph was skipped, because an earlier one on its "
+            "team had failed (%s); make no more calls on this team, and destroy it",
+            ch_status_text(first));
     if (told->kind == CH_FAULT_OVERLAP)
-        return CH_FAIL(first,
-                       "a collective began while another on its team ran; order graphs, "
-                       "streams and kernels that have calls on one team by events, or give "
-                       "each a team");
+        return CH_FAIL(
+            first,
+            "a collective began while another on its team ran; use events to order the graphs, "
+            "streams and kernels that have calls on one team, or give each its own team");
     if (told->kind == CH_FAULT_DIFFERS) return tell_difference(told, team);
     if (ch_team_is_refused(team)) return ch_team_refusal(team, "a collective on a stream");
     if (told->status == CHORUS_ERR_ABORTED)
@@ -93,11 +93,11 @@ static chorus_status describe(const struct ch_kernel_fault *told, const struct c
                        late);
     if (team->members[told->late_pe].record != NULL)
         ch_record_text(team->members[told->late_pe].record, doing);
-    return CH_FAIL(
-        first,
-        "a collective waited %.3g s for PE %u, which did not come: PE %u %s; all PEs of the "
-        "team must make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
-        (double)timeout_ns / (double)CH_NS_PER_S, late, late, doing);
+    return CH_FAIL(first,
+                   "a collective waited %.3g s for PE %u, which has not begun this call: PE %u "
+                   "%s; all PEs of the team must make the same calls in the same order, or "
+                   "CHORUS_TIMEOUT must be longer",
+                   (double)timeout_ns / (double)CH_NS_PER_S, late, late, doing);
 }
 
 chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,

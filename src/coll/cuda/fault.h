@@ -14,17 +14,18 @@
 
 enum { CH_FAULT_INSIDE = CH_TEAM_SLOTS, CH_FAULTS };
 
-/* Before a team's first call: what an earlier team left in its slot. Later: a no-op. */
+/* Called before a team's first call: clears a report that an earlier team left in its slot.
+ * Later: a no-op. */
 void ch_fault_clear(struct ch_kernel_fault *faults, const struct ch_team *team);
 
-/* CHORUS_OK, or the code of the first call on the team that failed; tells nothing. */
+/* CHORUS_OK, or the code of the first call on the team that failed; sets no message. */
 int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team);
 
-/* The report of a call on the team since the last time, if there is one, with its message and
- * the code of the team's first failure. */
+/* The new report about the team, if there is one, with its message and the code of the team's
+ * first failure. */
 CH_MUST_CHECK chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
                                           struct ch_team *team);
-/* The same of a kernel of the program: a wait for a word of its own, or a call that returns
+/* The same for kernels of the program: a wait for one of its words, or a call that returns
  * nothing. */
 CH_MUST_CHECK chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults);
 

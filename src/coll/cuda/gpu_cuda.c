@@ -13,18 +13,18 @@
 struct ch_gpu {
     const struct ch_heap *heap;  /* borrowed */
     struct ch_queue_terms terms; /* its faults, [CH_FAULTS], are owned and page-locked */
-    pthread_mutex_t mutex;       /* calls are put on streams one at a time */
-    struct ch_turn own;          /* of blocking calls */
+    pthread_mutex_t mutex;       /* calls are queued one at a time */
+    struct ch_turn own;          /* the stream of blocking calls */
 };
 
-/* Load the kernels, and find how many CTAs of any of them run at once. */
+/* Load the kernels, and determine how many CTAs of any of them run at the same time. */
 static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
 {
     uint32_t ctas = 0;
     int multiprocessors = 0;
 
     CH_TRY(ch_kernels_load(gpu->terms.device, &ctas));
-    CH_TRY_CUDA(gpu->terms.device, "asking for the multiprocessors",
+    CH_TRY_CUDA(gpu->terms.device, "reading the number of multiprocessors",
                 cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
                                        ch_device_id_of(gpu->terms.device)->ordinal));
     gpu->terms.capacity_ctas = is_early && ch_device_orders_kernels(gpu->terms.device)
@@ -55,7 +55,7 @@ chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *o
     chorus_status status;
     int before;
 
-    if (gpu == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a GPU's bookkeeping");
+    if (gpu == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of a GPU");
     gpu->heap = heap;
     gpu->terms.device = ch_heap_device(heap);
     gpu->terms.aborted = &ch_heap_door_on_device(heap)->aborted;
@@ -107,12 +107,12 @@ chorus_status ch_gpu_check(const struct ch_call *call)
                        ch_proto_names[call->algo->proto]);
     if (ch_kernel_of(call) == NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "%s of %s is for heaps on hosts: GPUs do not combine this type; set "
-                       "CHORUS_HEAP=host",
+                       "%s of %s needs a heap in host memory: GPUs do not combine this type; "
+                       "set CHORUS_HEAP=host",
                        ch_coll_names[call->algo->coll], ch_type_names[call->asked->type]);
     if (call->team->n > CH_KERNEL_PES_MAX)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "a team of %u PEs; collectives on GPUs serve up to %u", call->team->n,
+                       "the team has %u PEs; collectives on GPUs serve up to %u", call->team->n,
                        CH_KERNEL_PES_MAX);
     return CHORUS_OK;
 }
@@ -155,7 +155,8 @@ chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *
     return launch_in_turn(gpu, call, &turn);
 }
 
-/* Also where another stream of this thread is in capture: the call is then not part of it. */
+/* Also allowed while another stream of this thread is being captured: the call is then not part
+ * of the capture. */
 static cudaError_t wait_for(const struct ch_gpu *gpu, cudaStream_t stream)
 {
     const int before = ch_device_enter(gpu->terms.device);
@@ -202,7 +203,7 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
     if (turn.capture != 0)
         return CH_FAIL(CHORUS_ERR_STATE,
                        "the stream is in a capture, where nothing runs; end that first");
-    CH_TRY_CUDA(gpu->terms.device, "what was on a stream", wait_for(gpu, stream));
+    CH_TRY_CUDA(gpu->terms.device, "an earlier call on a stream", wait_for(gpu, stream));
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++)
         CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, team));
     return ch_fault_tell_wait(gpu->terms.faults);

@@ -7,48 +7,48 @@
 #include "coll/shape.h"
 #include "team/sync.h"
 
-/* Peers travel with the launch, where they cost no load; these are the most. */
+/* Peers are arguments of the kernel, which need no loads; this is their largest number. */
 #define CH_KERNEL_PES_MAX 64u
 
-/* What a report is of: a wait that failed; a call that was skipped, as an earlier one on its
- * team had failed; a call that began while another on its team ran; with CHORUS_CHECK, calls
- * inside kernels that differ between PEs. */
+/* The kinds of reports: a wait that failed; a call that was skipped because an earlier one on
+ * its team had failed; a call that began while another on its team ran; with CHORUS_CHECK,
+ * calls inside kernels that differ between PEs. */
 enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED, CH_FAULT_OVERLAP, CH_FAULT_DIFFERS };
 
-/* A call as PEs compare it. */
+/* A call in the form in which PEs compare it. */
 struct ch_made {
     uint64_t word; /* see call_word.h */
     uint64_t count;
 };
 
-/* In the host's memory: the first failure of a PE's kernels. */
+/* In host memory: the first failure of a PE's kernels. */
 struct ch_kernel_fault {
     int status;       /* written last */
-    uint32_t claimed; /* 1: by a lane that reports */
-    uint32_t late_pe; /* of the team; the other PE, where calls differ */
+    uint32_t claimed; /* 1: set by the lane that reports */
+    uint32_t late_pe; /* of the team; the other PE, if calls differ */
     uint32_t kind;    /* an enum ch_fault_kind; calls inside kernels that fail otherwise than
                          by a difference leave it CH_FAULT_LATE, 0 */
     uint64_t team;    /* its id */
-    uint64_t number;  /* where calls differ: of the call, from 1; and the two */
+    uint64_t number;  /* if calls differ: the number of the call, from 1; and the two calls */
     struct ch_made mine, theirs;
 };
 
 struct ch_kernel_args {
     uint32_t me, n, root, radix, op;
     uint32_t elem_bytes, is_sync_alike;
-    uint32_t lets_next; /* the kernel that follows in the stream may be launched early */
+    uint32_t lets_next; /* the next kernel in the stream may be launched early */
     size_t count;       /* of the whole call */
     char *dst;
     const char *src;
-    struct ch_share share; /* of it, among the CTAs */
-    ptrdiff_t multicast;   /* from an own address to the one of all PEs; 0: none */
-    char *dups;            /* what they remember, dup_bytes each */
+    struct ch_share share; /* of it, divided among the CTAs */
+    ptrdiff_t multicast;   /* distance from an address of this PE to that of all PEs; 0: none */
+    char *dups;            /* the states of the CTAs, dup_bytes each */
     uint32_t dup_bytes;
     const uint32_t *aborted; /* as kernels address it */
     uint64_t timeout_ns;
     uint64_t team;
     struct ch_kernel_fault *fault;
-    uint64_t *ended; /* where each CTA counts itself at its end; null: nobody asks */
+    uint64_t *ended; /* where each CTA is counted at its end; null: it is not */
     struct ch_sync_layout layout;
     struct ch_peer peers[CH_KERNEL_PES_MAX];
 };

@@ -8,8 +8,8 @@
 #include "coll/kernel_bodies.h"
 #include "coll/kind.h"
 
-/* A CTA's, and the mark of failure, one for all: so a wide call that is queued behind a narrow
- * one turns back, too. */
+/* The state of a CTA, and the mark of failure, one for all, so that a call with more CTAs that
+ * is queued after one with fewer also detects the failure. */
 CH_FN struct ch_dup *ch_kernel_dup(const struct ch_kernel_args *a)
 {
     return (struct ch_dup *)(a->dups + (size_t)(blockIdx.x * a->dup_bytes));
@@ -20,7 +20,7 @@ CH_FN uint64_t *ch_kernel_failed(const struct ch_kernel_args *a)
     return &((struct ch_dup *)a->dups)->failed;
 }
 
-/* One lane: the host is to learn of it, unless it has not yet read the last report. */
+/* One lane: report to the host, unless it has not yet read the previous report. */
 CH_FN void ch_report_fault(const struct ch_kernel_args *a, enum ch_fault_kind kind,
                            chorus_status st, uint32_t late_pe)
 {
@@ -32,11 +32,12 @@ CH_FN void ch_report_fault(const struct ch_kernel_args *a, enum ch_fault_kind ki
     *(volatile int *)&a->fault->status = st;
 }
 
-/* Each lane of a call that failed. A lane whose wait failed reports that, and then leaves the
- * mark for the calls queued behind; so a lane that finds the mark, and waited for nobody, is
- * of such a call, or finds the report made. Every skipped call is reported, by one lane of it:
- * a graph that is replayed after a failure fails every time. A call that found a kernel of the
- * program using the team fails too, since its peers' calls may have begun. */
+/* For each lane of a call that failed. A lane whose wait failed reports this, and then sets the
+ * mark for the calls that are queued after it. A lane that finds the mark set without having
+ * waited is thus in a call that was queued later, or finds the report made. One lane of every
+ * skipped call reports it: a graph that is launched again after a failure fails every time. A
+ * call that found a kernel of the program using the team fails too, since the calls of its
+ * peers may have begun. */
 CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)
 {
     volatile uint64_t *failed = ch_kernel_failed(a);
@@ -52,20 +53,22 @@ CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint
     }
 }
 
-/* All lanes, at the end of a call outside graphs: a stream that waits for the count lets the
- * team's next call begin, on another stream, which finds what this CTA remembers. All that is
- * on this GPU, so its scope suffices; a release for the system would add 0.45 us to each call
- * (two H200). The host reads the count, too, before a team is destroyed: stores of the call to
- * peers may then be under way for half a microsecond more, but the wait by a stream and the
- * meeting of all PEs that follows, before memory is used again, take tens. */
+/* For all lanes, at the end of a call outside graphs: a stream that waits for the count lets
+ * the team's next call begin, on another stream, which reads the state of this CTA. Both are on
+ * this GPU, so the scope of the GPU is sufficient; a release with system scope would add 0.45
+ * us to each call (two H200). The host also reads the count before a team is destroyed. Stores
+ * of the call to peers may then be in flight for half a microsecond more, but the wait by a
+ * stream and the synchronisation of all PEs that follow, before memory is reused, take tens of
+ * microseconds. */
 CH_FN void ch_call_ended(const struct ch_kernel_args *a)
 {
-    __syncthreads(); /* all lanes have stored what the CTA remembers */
+    __syncthreads(); /* all lanes have stored the state of the CTA */
     if (threadIdx.x == 0)
         asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(a->ended) : "memory");
 }
 
-/* x, computed where this stands. Of a host's call, whose addresses are all of global memory. */
+/* Returns x, computed at this place. For a host call, whose addresses are all of global
+ * memory. */
 CH_FN void *ch_settle(const void *x)
 {
     size_t address = __cvta_generic_to_global(x);
@@ -75,15 +78,15 @@ CH_FN void *ch_settle(const void *x)
 }
 
 /*
- * Until the kernel's turn has come, unless it is left to the body (ch_begin); 0: it is skipped,
- * as an earlier call failed.
+ * Wait for the previous kernel, unless the body does (ch_begin); 0: the call is skipped, as an
+ * earlier call failed.
  *
- * A small call takes as long as the loads and instructions that follow from each other, at
- * about 280 cycles and 5. So what follows from the arguments alone is computed before the turn:
- * by a branch that is never taken, as nothing is at address 1, or settled. And nothing waits
- * for the mark of failure alone: it is loaded together with the epoch, and messages are held
- * back until it is there. No team is so large that `none` were not 0, but the compiler does not
- * know.
+ * A small call takes as long as its chain of dependent loads and instructions, at about 280 and
+ * 5 cycles each. Values that depend only on the arguments are therefore computed before the
+ * wait: by a branch that is never taken, since no object is at address 1, or by settled. The
+ * call does not wait separately for the mark of failure: it is loaded together with the epoch,
+ * and messages are not sent before it has arrived. `none` is 0 for every team size, which the
+ * compiler does not know.
  */
 CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lanes g)
 {
@@ -109,8 +112,8 @@ CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lane
     return (c->broken | (*c->epoch & none)) == 0;
 }
 
-/* This CTA's part of the call, of elements of `type`. Only algorithms that are wide have CTAs
- * on slim duplicates; the others need not ask. */
+/* This CTA's part of the call, with elements of `type`. Only wide algorithms have CTAs on slim
+ * duplicates; the others skip this test. */
 CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, int is_wide)
 {
     struct ch_dup *dup = ch_kernel_dup(a);
@@ -130,7 +133,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
     return c;
 }
 
-/* A body, with its type as a constant. */
+/* An algorithm's function, with its type as a constant. */
 #define CH_KERNEL_NAMED(name, fn, T, kind, proto)                              \
     extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1)           \
         name(const __grid_constant__ struct ch_kernel_args a)                  \
@@ -154,7 +157,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
     }
 #define CH_KERNEL(fn, T, kind, proto) CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, kind, proto)
 
-/* Does every build have a kernel of this kind, one for each type? Then yes, else no. */
+/* Does every build have a kernel of this kind, one for each type? Expands to yes or no. */
 #define CH_KERNEL_IF_plain(yes, no) yes
 #define CH_KERNEL_IF_wide(yes, no) yes
 #define CH_KERNEL_IF_folding(yes, no) yes

@@ -7,11 +7,11 @@
 #include "coll/host/launch.h"
 #include "device/device.h"
 
-/* What stands around the copies of an algorithm for copy engines. */
+/* The kernels before and after the copies of an algorithm for copy engines. */
 extern const void *const ch_kernel_engine_enter;
 extern const void *const ch_kernel_engine_leave;
 
-/* What stands around the kernels of a call with CHORUS_CHECK; a lane each. */
+/* The kernels before and after those of a call with CHORUS_CHECK, of one lane each. */
 extern const void *const ch_kernel_check_begin;
 extern const void *const ch_kernel_check_end;
 
@@ -19,9 +19,9 @@ extern const void *const ch_kernel_check_end;
 const void *ch_kernel_of(const struct ch_call *call);
 
 /*
- * Load them all, with the device current. A kernel that is loaded when it is first launched
- * waits for all that run, and so, perhaps, for a peer that waits for this launch. *ctas_out:
- * CTAs that a multiprocessor has room for at the least, whichever kernels they are of.
+ * Load all kernels, with the device current. A kernel that is loaded at its first launch waits
+ * for all running kernels, which may wait for a peer that waits for this launch. *ctas_out: the
+ * smallest number of CTAs for which a multiprocessor has room, over all kernels.
  */
 CH_MUST_CHECK chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *ctas_out);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernels_combine.cu: kernels of the collectives that combine, for the type that the build
- * names in CH_KERNEL_TYPE: an object a type, so that they compile side by side. */
+ * defines as CH_KERNEL_TYPE: one object for each type, so that they are compiled in
+ * parallel. */
 #include "coll/cuda/kernel_shell.cuh"
 
 #define CH_PASTE(a, b) CH_PASTE_(a, b)

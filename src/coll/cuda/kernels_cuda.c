@@ -36,7 +36,8 @@ const void *ch_kernel_of(const struct ch_call *call)
     return combining[call->asked->type] == NULL ? NULL : combining[call->asked->type][id];
 }
 
-/* A kernel, and how many of its CTAs fit on a multiprocessor: *least_ctas goes down to that. */
+/* A kernel, and the number of its CTAs that fit on a multiprocessor; *least_ctas becomes the
+ * smallest such number. */
 static chorus_status load(const struct ch_device *device, const void *kernel,
                           uint32_t *least_ctas)
 {
@@ -46,7 +47,7 @@ static chorus_status load(const struct ch_device *device, const void *kernel,
     if (kernel == NULL) return CHORUS_OK;
     CH_TRY_CUDA(device, "loading the library's kernels", cudaFuncGetAttributes(&is, kernel));
     CH_TRY_CUDA(
-        device, "asking for the room that a kernel takes",
+        device, "reading the occupancy of a kernel",
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, kernel, is.maxThreadsPerBlock, 0));
     if ((uint32_t)ctas < *least_ctas) *least_ctas = (uint32_t)ctas;
     return CHORUS_OK;

@@ -18,7 +18,7 @@
 #define ROUND_NS 2000u
 #define BUSY_BLOCKS 48u /* enough to fill the links of a GPU */
 
-/* What lies in half `half` of a lane's part in a round; never 0. */
+/* The value of half `half` of a lane's part in a round; never 0. */
 CH_FN uint64_t ch_lines_value(uint32_t round, uint32_t lane, uint32_t half)
 {
     return ((uint64_t)round * CH_LINES_LANES + lane) * 2 + half + 1;
@@ -40,7 +40,7 @@ CH_FN struct ch_batch ch_lines_batch(struct ch_lanes g)
     return ch_batch_first(CH_CELL_ll128, 0, CH_LINES_OF_ROUND * CH_LINE_DATA, g);
 }
 
-/* All rounds, to those lines. */
+/* Store all rounds to those lines. */
 CH_FN void ch_lines_write(struct ch_lines_pair *to, char *source, struct ch_lanes g)
 {
     const uint64_t begun = ch_clock_ns();
@@ -89,7 +89,7 @@ CH_FN int ch_lines_is_torn(const struct ch_value *v, uint32_t round, uint32_t la
            (!ch_is_flagged(lane) && v->word[0][1] != ch_lines_value(round, lane, 1));
 }
 
-/* All rounds, from those lines, once their writer is told so by `there`. */
+/* Read all rounds from those lines, once `there` shows that the writer may begin. */
 CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_patience *p,
                          struct ch_lines_pair *from, uint64_t *there, struct ch_lanes g)
 {
@@ -116,7 +116,7 @@ CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_patience
     }
 }
 
-/* Store to a peer for as long as a writer takes. */
+/* Store to a peer for as long as the test of lines takes. */
 CH_FN void ch_lines_keep_busy(const struct ch_lines_args *a, const struct ch_patience *p,
                               uint32_t peer, struct ch_lanes g)
 {
@@ -134,8 +134,8 @@ CH_FN void ch_lines_keep_busy(const struct ch_lines_args *a, const struct ch_pat
             ch_quad_store(theirs->busy + (u * CH_LINES_LANES + g.lane) * 16, begun, u);
 }
 
-/* Of n - 1 peers: blocks that send, that take, that read, one that posts, those that keep
- * links busy. */
+/* The blocks for n - 1 peers: those that send, that receive, that read, one that posts on the
+ * board, and those that keep links busy. */
 extern "C" __global__ void __launch_bounds__(CH_LINES_LANES)
     ch_k_lines(const __grid_constant__ struct ch_lines_args a)
 {

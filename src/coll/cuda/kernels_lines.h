@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels_lines.h: the trial of lines.h, as launched by the host. */
+/* kernels_lines.h: the test of lines.h, as the host launches it. */
 #ifndef CH_KERNELS_LINES_H
 #define CH_KERNELS_LINES_H
 
@@ -7,33 +7,34 @@
 
 #define CH_LINES_LANES 128u
 #define CH_LINES_ROUNDS 256u
-/* Lines of a round, eight lanes each, and of all rounds from one PE to another: each lies in a
- * place of its own, so that nobody waits for room. */
+/* Lines of a round, for eight lanes each, and of all rounds from one PE to another: each has a
+ * separate place, so that no PE waits for room. */
 #define CH_LINES_OF_ROUND (CH_LINES_LANES / 8)
 #define CH_LINES_OF_PAIR (CH_LINES_ROUNDS * CH_LINES_OF_ROUND)
 
-/* What was found, at the head of a PE's area. */
+/* The results, at the beginning of a PE's area. */
 struct ch_lines_found {
-    uint32_t torn; /* parts */
-    uint32_t lost; /* peers that gave up, or did not come */
+    uint32_t torn; /* incomplete parts */
+    uint32_t lost; /* peers that did not arrive, or failed */
 };
 
-/* Of a PE, that it is there: to take what is sent to it, and to read this one's board. */
+/* Words of a PE: it is ready to receive, and to read this PE's board. */
 struct ch_lines_words {
     uint64_t takes, unused[7];
     uint64_t reads, padding[7];
 };
 
-/* Of a PE in another's area: its words, what it stores there to keep the link busy, and its
- * lines. Of the PE itself: its board. */
+/* The area of a PE in that of another: its words, the data that it stores there to keep the
+ * link busy, and its lines. For the PE itself: its board. */
 struct ch_lines_pair {
     struct ch_lines_words words;
     char busy[CH_LINES_LANES * 16 * 8];
-    char source[2048]; /* where the area's PE loads from what it sends to that PE */
+    char source[2048]; /* the address from which the area's PE loads the data that it sends to
+                          that PE */
     struct ch_line lines[CH_LINES_OF_PAIR];
 };
 
-/* A PE's area, zero at first. */
+/* A PE's area, which is zero before the test. */
 struct ch_lines_area {
     struct ch_lines_found found;
     char padding[128 - sizeof(struct ch_lines_found)];
@@ -53,7 +54,7 @@ struct ch_lines_args {
 extern "C" {
 #endif
 
-/* Put it on a cudaStream_t of the current device; gives a cudaError_t. */
+/* Queue the test on a cudaStream_t of the current device; returns a cudaError_t. */
 int ch_lines_launch(void *stream, const struct ch_lines_args *args);
 
 #ifdef __cplusplus

@@ -2,7 +2,8 @@
 /* kernels_move.cu: kernels of the collectives that move bytes, for every type. */
 #include "coll/cuda/kernel_shell.cuh"
 
-/* What stands around the copies of an algorithm for copy engines: barriers, of a kind. */
+/* The kernels before and after the copies of an algorithm for copy engines: a kind of
+ * barriers. */
 CH_KERNEL(ch_engine_enter, u8, engine, signal)
 CH_KERNEL(ch_engine_leave, u8, engine, signal)
 extern "C" const void *const ch_kernel_engine_enter;
@@ -32,7 +33,8 @@ const ch_kernel_table ch_kernels_move = {0 /* none */, CH_KERNEL_ROWS(X)};
 #undef X
 
 /* With CHORUS_CHECK, before and after the kernels of a call on a stream. Two calls of a team at
- * once share epochs and slots, and corrupt them: the second does not begin. */
+ * the same time would corrupt the epochs and slots that they share: the second one does not
+ * begin. */
 extern "C" __global__ void __launch_bounds__(1)
     ch_k_check_begin(const __grid_constant__ struct ch_kernel_args a)
 {

@@ -15,12 +15,12 @@
 #include <stdbool.h>
 
 /*
- * Send every peer some thousand lines, have it read as many here, and look whether one is seen
- * in parts; a few milliseconds. Collective over the job, for a heap on GPUs; all PEs get the
- * same answer, which is no where a PE has no room to try, and where two of their GPUs are not
- * known to be linked by NVLink. A trial that CUDA refuses to a PE, or that fails there,
- * ends at once for all and is the end of the job: their doors are aborted, and all get that
- * PE's failure.
+ * Send some thousand lines to every peer, let peers read as many, and check whether any is seen
+ * incomplete; takes a few milliseconds. Collective over the job, for a heap on GPUs; all PEs
+ * get the same result, which is "no" if a PE has no room for the test, or if two of their GPUs
+ * are not known to be linked by NVLink. If CUDA refuses the test on a PE, or the test fails
+ * there, it ends at once on all PEs, and so does the job: the waits of all are aborted, and all
+ * get that PE's failure.
  */
 CH_MUST_CHECK chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap,
                                          uint64_t timeout_ns, bool *are_whole_out);

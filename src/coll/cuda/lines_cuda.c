@@ -10,14 +10,14 @@
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
 
-/* What a PE tells the others before the trial: where its area and its GPU are. */
+/* What a PE publishes before the test: the address of its area, and its GPU. */
 struct place {
-    uint64_t offset; /* in its data segment */
+    uint64_t offset; /* offset in its data segment */
     int32_t can;
     char bus[CH_BUS_BYTES];
 };
 
-/* This PE's part of the trial, to its end. */
+/* This PE's part of the test, and its end. */
 static chorus_status run(const struct ch_device *device, const struct ch_lines_args *args,
                          struct ch_lines_found *found_out)
 {
@@ -27,14 +27,15 @@ static chorus_status run(const struct ch_device *device, const struct ch_lines_a
 
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     ch_device_leave(device, before);
-    CH_TRY_CUDA(device, "trying lines between GPUs", error);
+    CH_TRY_CUDA(device, "testing lines between GPUs", error);
     return ch_device_copy(device, found_out, args->areas[args->me], sizeof(*found_out));
 }
 
 /*
- * Does NVLink link this GPU with the one at `bus`, unless that is the same? Between GPUs, PCI
- * Express has no atomics of its own, and NVLink has; the other attribute, a rank among links,
- * does not say what they are. Of a GPU that CUDA_VISIBLE_DEVICES hides CUDA does not know.
+ * Does NVLink connect this GPU with the one at `bus`, unless they are the same? Native atomics
+ * tell NVLink from PCI Express, which has none between GPUs; the other attribute, a rank among
+ * links, does not name the kind of link. A GPU that CUDA_VISIBLE_DEVICES hides is unknown to
+ * CUDA.
  */
 static bool is_linked(const struct ch_device_id *mine, const char *bus)
 {
@@ -54,8 +55,8 @@ static bool is_linked(const struct ch_device_id *mine, const char *bus)
     return has_atomics != 0;
 }
 
-/* Where everyone's area is. Not *can: somebody has none; not *linked: somebody's GPU is not
- * linked with this PE's. */
+/* The areas of all PEs. Not *can: a PE has none; not *linked: the GPU of a PE is not linked
+ * with this PE's. */
 static chorus_status meet(struct ch_boot *boot, const struct ch_heap *heap, const char *area,
                           struct ch_lines_args *args, bool *can_out, bool *linked_out)
 {
@@ -75,7 +76,8 @@ static chorus_status meet(struct ch_boot *boot, const struct ch_heap *heap, cons
     return CHORUS_OK;
 }
 
-/* The trial by a PE that can: it ends the others' if its own fails, which else wait for it. */
+/* The test by a PE that can run it: if it fails here, the tests of the other PEs are ended,
+ * which would otherwise wait for this one. */
 static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines_args *args,
                                bool *are_whole_out)
 {
@@ -93,7 +95,7 @@ static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines
     return CHORUS_OK;
 }
 
-/* The same for all, once all are done with each other's areas. */
+/* The combined result, after all PEs have finished with each other's areas. */
 static chorus_status agree(struct ch_boot *boot, chorus_status status, bool *are_whole)
 {
     const struct ch_vote vote = {"lines between GPUs", status, are_whole, sizeof(*are_whole)};
@@ -106,7 +108,7 @@ static chorus_status agree(struct ch_boot *boot, chorus_status status, bool *are
     return CHORUS_OK;
 }
 
-/* Whatever becomes of this PE's trial, it comes to the agreement. */
+/* Whatever the result of this PE's test, it takes part in the vote. */
 static chorus_status judge(struct ch_boot *boot, const struct ch_heap *heap,
                            uint64_t timeout_ns, const char *area, bool *are_whole_out)
 {
@@ -129,10 +131,10 @@ chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t 
     void *area = NULL;
     chorus_status status;
 
-    *are_whole_out = boot->n == 1; /* no link */
+    *are_whole_out = boot->n == 1; /* there is no link */
     if (boot->n == 1 || boot->n > CH_KERNEL_PES_MAX) return CHORUS_OK;
     if (ch_heap_sync_alloc(heap, CH_LINES_AREA_BYTES(boot->n), &area) != CHORUS_OK)
-        ch_error_forget(); /* the others learn of it, and do without lines too */
+        ch_error_forget(); /* the others learn it in the vote, and do not use lines either */
     status = judge(boot, heap, timeout_ns, area, are_whole_out);
     ch_heap_sync_free(heap, area);
     return status;

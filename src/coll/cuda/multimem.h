@@ -10,8 +10,8 @@
 /* clang-format off */
 /*
  * What the switch combines: type, operator, words per access, instruction. Sums of 16-bit types
- * are accumulated in float, as everywhere. Of min and max only the integers': the switch drops
- * a NaN, which is to win.
+ * are accumulated in float, as everywhere. Of min and max only those of integers are used: the
+ * switch ignores a NaN, which must win.
  */
 #define CH_MULTIMEM_INTEGER(X, T, accesses, bits, order, add)                           \
     X(T, and, accesses, "and." bits) X(T, or, accesses, "or." bits)                     \
@@ -28,7 +28,7 @@
 #define CH_MULTIMEM_LIST(X) CH_MULTIMEM_INTEGERS(X) CH_MULTIMEM_FLOATS(X)
 /* clang-format on */
 
-/* Does a switch combine so, as the library promises? */
+/* Does a switch combine this as the library promises? */
 static inline bool ch_multimem_combines(chorus_type type, chorus_op op)
 {
 #define X(T, OP, accesses, ins) \

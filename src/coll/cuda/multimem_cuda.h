@@ -65,7 +65,7 @@ CH_FN void ch_alias_fence(void)
     asm volatile("fence.proxy.alias;" ::: "memory");
 }
 
-/* Bytes of a span in front of the pieces that the switch takes, and of those. */
+/* Bytes of a span before the pieces that the switch combines, and the bytes of these pieces. */
 struct ch_multimem_span {
     size_t head, body;
 };
@@ -81,7 +81,7 @@ CH_FN struct ch_multimem_span ch_multimem_span_of(const char *dst, const char *s
     return s;
 }
 
-/* Loads that a lane has under way at once. */
+/* Loads that a lane has in flight at the same time. */
 #define CH_MULTIMEM_DEPTH 4
 
 enum ch_multimem_work { CH_MULTIMEM_COMBINE, CH_MULTIMEM_COPY };
@@ -115,7 +115,7 @@ CH_FN void ch_multimem_pieces(const struct ch_coll *c, enum ch_multimem_work wor
     }
 }
 
-/* A span of any alignment: its body by the switch, its ends in software. */
+/* A span of any alignment: the switch combines its body; its ends are done in software. */
 CH_FN void ch_multimem_move(const struct ch_coll *c, enum ch_multimem_work work, char *dst,
                             const char *src, size_t bytes, enum ch_reach_of to,
                             struct ch_lanes g)
@@ -123,7 +123,8 @@ CH_FN void ch_multimem_move(const struct ch_coll *c, enum ch_multimem_work work,
     const struct ch_multimem_span s = ch_multimem_span_of(dst, src, bytes);
     size_t at = 0, end = s.head;
 
-    ch_alias_fence(); /* what PEs wrote by their own addresses is read by all of them */
+    ch_alias_fence(); /* the data that PEs wrote by their own addresses is read by all of them
+                       */
     ch_multimem_pieces(c, work, dst + s.head, src + s.head, s.body, to, g);
 #pragma unroll 1
     for (int k = 0; k < 2; k++) {
@@ -134,7 +135,7 @@ CH_FN void ch_multimem_move(const struct ch_coll *c, enum ch_multimem_work work,
         at = s.head + s.body;
         end = bytes;
     }
-    ch_alias_fence(); /* and the other way round, once the peers are told */
+    ch_alias_fence(); /* the same in the other direction, once the peers are signalled */
 }
 
 CH_FN void ch_multicast_reduce(const struct ch_coll *c, char *dst, const char *src,
@@ -155,8 +156,9 @@ CH_FN void ch_multicast_store(const struct ch_coll *c, char *dst, const char *sr
     ch_multimem_move(c, CH_MULTIMEM_COPY, dst, src, bytes, CH_TO_ALL, g);
 }
 
-/* All PEs' words, and this PE's own, which it does not read, become the greater of what they
- * are and `value`: as a store would do, since words only grow. Pairs with ch_hear_all. */
+/* The words of all PEs, and this PE's own, which it does not read, become the maximum of their
+ * values and `value`, which has the effect of a store, since words only grow. Pairs with
+ * ch_hear_all. */
 CH_FN void ch_multicast_tell(const struct ch_coll *c, uint32_t word, uint64_t value,
                              enum ch_sense sense, struct ch_lanes g)
 {

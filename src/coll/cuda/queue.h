@@ -10,18 +10,19 @@
 #include "coll/host/launch.h"
 #include "coll/cuda/turn.h"
 
-/* The same for all calls of a PE. */
+/* Properties that are the same for all calls of a PE. */
 struct ch_queue_terms {
     const struct ch_device *device; /* borrowed */
     const uint32_t *aborted;        /* as kernels address it */
     uint64_t timeout_ns;
-    uint32_t capacity_ctas; /* that run at once on the GPU; 0: nothing is launched early */
+    uint32_t capacity_ctas; /* that run at the same time on the GPU; 0: no kernel is launched
+                               early */
     bool is_checked;        /* CHORUS_CHECK */
-    struct ch_kernel_fault *faults; /* of each team's slot: kernels write there */
+    struct ch_kernel_fault *faults; /* for each slot: reports of kernels about its team */
 };
 
-/* In its turn. *ctas_out: CTAs that count themselves at the call's end, unless it is captured.
- */
+/* Queue the kernels when it is the call's turn. *ctas_out: number of CTAs that are counted at
+ * the call's end, unless it is captured. */
 CH_MUST_CHECK chorus_status ch_queue_call(const struct ch_queue_terms *terms,
                                           const struct ch_call *call,
                                           const struct ch_turn *turn, uint32_t *ctas_out);

@@ -12,7 +12,8 @@
 /* Lanes of a CTA are a power of two. */
 enum { LANES_MIN = 64, WARP_LANES = 32, PIECE_BYTES = 16 };
 
-/* Teams that the GPU's room is shared out among at the least, see ctas_early_of. */
+/* Smallest number of teams among which the capacity of the GPU is divided, see
+ * ctas_early_of. */
 enum { TEAMS_AT_ONCE = 2 };
 
 static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *call,
@@ -53,7 +54,8 @@ static uint64_t power_of_two(uint64_t least)
     return power;
 }
 
-/* The most bytes of a message of a CTA: of its part of a block, or of a PE's slice of that. */
+/* Largest number of bytes of a CTA's message: its part of a block, or of a PE's slice of
+ * that. */
 static uint64_t message_bytes(const struct ch_call *call)
 {
     const uint64_t elem_bytes = ch_type_bytes[call->asked->type];
@@ -64,7 +66,8 @@ static uint64_t message_bytes(const struct ch_call *call)
     return call->algo->is_sliced ? ch_divide_up(part, call->team->n) : part;
 }
 
-/* PEs that a CTA's lanes have messages for, or of: its own block is copied, or in registers. */
+/* Number of PEs to or from which a CTA's lanes have messages: its own block is copied, or in
+ * registers. */
 static uint64_t pes_at_once(const struct ch_call *call)
 {
     const bool combines = ch_coll_reduces(call->algo->coll);
@@ -72,8 +75,8 @@ static uint64_t pes_at_once(const struct ch_call *call)
     return power_of_two(combines ? call->team->n - 1 : call->team->n);
 }
 
-/* A lane for each piece, and a warp for each PE; where messages are packets, and there are
- * lanes enough, one for each piece for each PE, as lanes are then shared out among them. */
+/* A lane for each piece, and a warp for each PE; if messages are packets, and there are enough
+ * lanes, one lane for each piece for each PE, as lanes are then divided among the PEs. */
 static unsigned lanes_of(const struct ch_call *call)
 {
     const uint64_t pes = pes_at_once(call), most = call->algo->lanes_max;
@@ -86,10 +89,11 @@ static unsigned lanes_of(const struct ch_call *call)
 }
 
 /*
- * CTAs of the largest kernel that is launched early and lets the next be (see
- * ch_kernel_order): before the one before it in the stream has ended, if that is as small, too.
- * So of a team one kernel runs and one waits, and together they hold no more than the team's
- * share of the GPU: the waiting kernels of some teams never take the room that another's needs.
+ * CTAs of the largest kernel that is launched early and allows the next kernel to be (see
+ * ch_kernel_order): before the previous kernel of the stream has ended, if that is equally
+ * small. Of each team at most one kernel runs and one waits, and together they use no more than
+ * the team's share of the GPU: the waiting kernels of some teams never use capacity that
+ * another team's kernel needs.
  */
 static uint32_t ctas_early_of(const struct ch_queue_terms *terms, const struct ch_team *team)
 {
@@ -99,14 +103,14 @@ static uint32_t ctas_early_of(const struct ch_queue_terms *terms, const struct c
     return terms->capacity_ctas / (2 * (n > TEAMS_AT_ONCE ? n : TEAMS_AT_ONCE));
 }
 
-/* A call on its way to a stream. */
+/* The state of a call that is being queued on a stream. */
 struct queued {
     const struct ch_queue_terms *terms;
     const struct ch_call *call;
     cudaStream_t stream;
     uint32_t ctas_early;
     uint64_t *ended;     /* where the call's last kernel counts its CTAs; null in a capture */
-    uint32_t ctas_ended; /* what it counts */
+    uint32_t ctas_ended; /* the number of CTAs to count */
     struct ch_kernel_args args;
 };
 
@@ -138,7 +142,7 @@ static chorus_status put_last(struct queued *q, const void *kernel, uint32_t cta
     return put_kernel(q, kernel, ctas, lanes);
 }
 
-/* The whole call as one CTA's. */
+/* The whole call as that of one CTA. */
 static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
 {
     const struct ch_team *team = call->team;
@@ -159,11 +163,12 @@ static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
     return c;
 }
 
-/* This PE's blocks into everyone's dest, without a CTA, once everyone is in the call. */
+/* Copy this PE's blocks into the dest of all PEs, without a CTA, once all have entered the
+ * call. */
 static chorus_status put_copies(struct queued *q)
 {
     const struct ch_call *call = q->call;
-    struct ch_dup dup = {0}; /* copies remember nothing */
+    struct ch_dup dup = {0}; /* copies have no state */
     const struct ch_coll c = coll_of(call, &dup);
     const size_t step = call->algo->coll == CHORUS_COLL_alltoall ? c.stride : 0;
 
@@ -187,8 +192,8 @@ static chorus_status put_call(struct queued *q)
     return put_last(q, ch_kernel_of(call), call->ctas, lanes_of(call));
 }
 
-/* The same between two kernels that find out whether another call of the team runs meanwhile.
- * Those two do not wait for their turn, so with them nothing is launched early. */
+/* The same between two kernels that detect whether another call of the team runs meanwhile.
+ * These two do not wait for the previous kernel, so no kernel is launched early with them. */
 static chorus_status put_checked(struct queued *q)
 {
     uint64_t *const ended = q->ended;

@@ -17,22 +17,22 @@
 #include "heap/heap.h"
 #include "team/team.h"
 
-/* A stream that a call can be put on. */
+/* A stream for calls. */
 struct ch_turn {
     void *stream;     /* a cudaStream_t */
-    uint64_t number;  /* which no other stream has; never 0 */
-    uint64_t capture; /* the number of the capture that it is in; 0: in none */
+    uint64_t number;  /* an identifier that no other stream has; never 0 */
+    uint64_t capture; /* the identifier of its capture; 0: it is not being captured */
 };
 
 /*
- * Of a stream that the program passed. ERR_ARG: it is of another device, or a default stream
- * of one; ERR_STATE: its capture is broken.
+ * For a stream that the program passed. ERR_ARG: it is of another device, or a default stream
+ * of one; ERR_STATE: its capture has failed.
  */
 CH_MUST_CHECK chorus_status ch_turn_of(const struct ch_heap *heap, void *stream,
                                        struct ch_turn *turn_out);
 
-/* Before and after a call is put there, of whose kernels so many CTAs count themselves unless
- * it is captured; guarded by the caller. */
+/* Before and after a call is queued there, whose kernels count this number of CTAs unless it is
+ * captured; the caller holds the lock. */
 CH_MUST_CHECK chorus_status ch_turn_begin(const struct ch_heap *heap,
                                           const struct ch_team *team,
                                           const struct ch_turn *turn);

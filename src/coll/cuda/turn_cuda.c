@@ -18,13 +18,13 @@ static bool is_default(cudaStream_t stream)
     return is_legacy(stream) || stream == cudaStreamPerThread;
 }
 
-/* The stream of the device that is current here. */
+/* The stream for the device that is current on this thread. */
 static chorus_status check_default(const struct ch_device *device)
 {
     const int own = ch_device_id_of(device)->ordinal;
     int current = own;
 
-    CH_TRY_CUDA(device, "asking which GPU is current", cudaGetDevice(&current));
+    CH_TRY_CUDA(device, "reading the current GPU", cudaGetDevice(&current));
     if (current != own)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "the stream is the default stream of GPU %d, which is current on this "
@@ -39,7 +39,7 @@ static chorus_status capture_of(const struct ch_device *device, cudaStream_t str
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
 
-    CH_TRY_CUDA(device, "asking a stream for its capture",
+    CH_TRY_CUDA(device, "reading a stream's capture",
                 cudaStreamGetCaptureInfo(stream, &status, &id, NULL, NULL, NULL, NULL));
     if (status == cudaStreamCaptureStatusInvalidated)
         return CH_FAIL(CHORUS_ERR_STATE,
@@ -54,19 +54,18 @@ static chorus_status check_device(const struct ch_device *device, cudaStream_t s
     const int own = ch_device_id_of(device)->ordinal;
     int ordinal = own;
 
-    CH_TRY_CUDA(device, "asking a stream for its GPU", cudaStreamGetDevice(stream, &ordinal));
+    CH_TRY_CUDA(device, "reading a stream's GPU", cudaStreamGetDevice(stream, &ordinal));
     if (ordinal == own) return CHORUS_OK;
-    return CH_FAIL(
-        CHORUS_ERR_ARG,
-        "the stream is of GPU %d, this PE's heap is on GPU %d; make the stream while "
-        "that one is current",
-        ordinal, own);
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "the stream is of GPU %d, this PE's heap is on GPU %d; create the stream "
+                   "while that GPU is current",
+                   ordinal, own);
 }
 
 /*
- * In a capture a stream is not asked for more than its capture: its handle is number enough
- * there, and a launch on one of another device fails. Elsewhere a handle is not: it comes again
- * after the stream's end, and each thread has a cudaStreamPerThread.
+ * During a capture, only the capture of a stream is read: its handle identifies it there, and a
+ * launch on a stream of another device fails. Outside captures a handle does not: it may be
+ * reused after the stream's end, and each thread has its own cudaStreamPerThread.
  */
 chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_turn *turn_out)
 {
@@ -83,7 +82,7 @@ chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_tur
         return CHORUS_OK;
     }
     if (!is_default(stream)) CH_TRY(check_device(device, stream));
-    CH_TRY_CUDA(device, "asking a stream for its number", cudaStreamGetId(stream, &id));
+    CH_TRY_CUDA(device, "reading a stream's number", cudaStreamGetId(stream, &id));
     turn_out->number = (uint64_t)id + 1;
     return CHORUS_OK;
 }
@@ -119,7 +118,7 @@ chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
         team->last_run.ctas += ctas;
         return CHORUS_OK;
     }
-    CH_TRY_CUDA(ch_heap_device(heap), "marking a team's call",
+    CH_TRY_CUDA(ch_heap_device(heap), "recording an event for a team's call",
                 cudaEventRecord(captured->event, turn->stream));
     captured->stream = turn->number;
     captured->capture = turn->capture;

@@ -13,7 +13,8 @@ struct ch_batch {
 };
 
 struct ch_value {
-    unsigned char *data; /* scratch, or where the value comes from or goes to */
+    unsigned char *data; /* scratch, or the memory from which the value is loaded or to which it
+                            is stored */
     unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
 };
 
@@ -65,12 +66,12 @@ CH_FN uint64_t ch_later(uint64_t x)
 
 CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_batch *b)
 {
-    (void)c, (void)known, (void)b; /* calls begin in their turn */
+    (void)c, (void)known, (void)b; /* on a CPU, calls begin when it is their turn */
 }
 
 CH_FN uint64_t ch_mark(const struct ch_coll *c)
 {
-    (void)c; /* no call begins after one that failed */
+    (void)c; /* no call begins after a failed one */
     return 0;
 }
 
@@ -126,7 +127,7 @@ CH_FN uint64_t ch_pack(const unsigned char *from, size_t bytes)
 {
     uint64_t data = 0;
 
-    if (bytes >= sizeof(data)) /* the usual case, as one load */
+    if (bytes >= sizeof(data)) /* the usual case: one load */
         memcpy(&data, from, sizeof(data));
     else
         memcpy(&data, from, bytes);
@@ -141,8 +142,9 @@ CH_FN void ch_unpack(unsigned char *to, uint64_t data, size_t bytes)
         memcpy(to, &data, bytes);
 }
 
-/* The packets of `bytes`, a cache line of them or less. The first comes last: it is what their
- * reader polls, who thus fetches the line once it is whole, and not while it is filled. */
+/* The packets of `bytes`, a cache line of them or less. The first packet is stored last: its
+ * reader polls it, and thus loads the line when it is complete, and not while it is being
+ * filled. */
 CH_FN void ch_packets_store(struct ch_packet *packets, const unsigned char *from, size_t bytes,
                             uint64_t flag)
 {
@@ -170,7 +172,7 @@ CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *
 CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v,
                         const struct ch_batch *b)
 {
-    (void)kind, (void)cells, (void)v, (void)b; /* the processor looks ahead by itself */
+    (void)kind, (void)cells, (void)v, (void)b; /* the processor prefetches by itself */
 }
 
 CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
@@ -230,11 +232,11 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
                           uint32_t ahead, const struct ch_batch *b, chorus_status *st)
 {
-    (void)ahead; /* one */
+    (void)ahead; /* there is only one */
     ch_value_take(c, kind, wanted[0].peer, wanted[0].cells, &v[0], b, wanted[0].flag, st);
 }
 
-/* The value is to be filled: by ch_value_take, without a place to go to. */
+/* The value will be filled by ch_value_take, and is not stored. */
 CH_FN void ch_value_private(struct ch_value *v)
 {
     v->data = v->scratch;
@@ -254,7 +256,7 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)
 {
-    (void)left; /* one goes ahead */
+    (void)left; /* one value is loaded ahead */
     if (is_first)
         c->reduce->first(acc->data, v[0].data, ch_batch_count(c, b));
     else

@@ -10,23 +10,23 @@
 struct worker {
     struct ch_crew *crew;
     pthread_t thread;
-    uint32_t cta;   /* that this worker runs, from 1 */
-    uint64_t round; /* the last it knows of */
+    uint32_t cta;   /* number of the CTA that this worker runs, from 1 */
+    uint64_t round; /* the last run that it has seen */
 };
 
 struct ch_crew {
-    pthread_mutex_t running; /* held by the caller whose call the crew works on */
-    pthread_mutex_t mutex;   /* guards all below */
+    pthread_mutex_t running; /* held by the caller whose call the threads work on */
+    pthread_mutex_t mutex;   /* guards all members below */
     pthread_cond_t begin, end;
-    uint64_t round; /* grows with each run */
-    uint32_t ctas;  /* of the run in progress */
-    uint32_t busy;  /* workers that have not finished it */
+    uint64_t round; /* incremented with each run */
+    uint32_t ctas;  /* function and argument of the run in progress */
+    uint32_t busy;  /* number of workers that have not finished it */
     bool is_closing;
     void (*work)(void *arg, uint32_t cta);
     void *arg;
     int pe;
-    uint32_t n_workers; /* that there can be */
-    uint32_t n_started; /* all of them, or none yet; guarded by running */
+    uint32_t n_workers; /* largest number of workers */
+    uint32_t n_started; /* all of them, or 0 before they are started; guarded by running */
     struct worker workers[];
 };
 
@@ -58,7 +58,7 @@ chorus_status ch_crew_create(uint32_t ctas, int pe, struct ch_crew **crew_out)
     struct ch_crew *crew = calloc(1, sizeof(*crew) + n_workers * sizeof(struct worker));
 
     if (crew == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a crew of %u CTAs", ctas);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the threads of %u CTAs", ctas);
     (void)pthread_mutex_init(&crew->running, NULL);
     (void)pthread_mutex_init(&crew->mutex, NULL);
     (void)pthread_cond_init(&crew->begin, NULL);
@@ -81,7 +81,7 @@ static void stop_workers(struct ch_crew *crew)
     crew->n_started = 0;
 }
 
-/* All or none: a run counts on every worker. */
+/* All or none: a run uses every worker. */
 static bool start_workers(struct ch_crew *crew)
 {
     while (crew->n_started < crew->n_workers) {
@@ -92,7 +92,8 @@ static bool start_workers(struct ch_crew *crew)
         worker->round = crew->round;
         if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0) {
             CH_LOG(WARN,
-                   "the system gave %u of the %u threads of a crew; its CTAs run one by one",
+                   "only %u of %u threads for CTAs could be created; the CTAs of a call run "
+                   "one after another",
                    crew->n_started, crew->n_workers);
             stop_workers(crew);
             return false;
@@ -119,7 +120,7 @@ static void run_alone(uint32_t ctas, void (*work)(void *arg, uint32_t cta), void
         work(arg, cta);
 }
 
-/* With `running` held and the workers there. */
+/* Called with `running` held and the workers started. */
 static void run_together(struct ch_crew *crew, uint32_t ctas,
                          void (*work)(void *arg, uint32_t cta), void *arg)
 {

@@ -14,14 +14,14 @@
 /* A call of several CTAs. */
 struct run {
     const struct ch_call *call;
-    int status; /* the first failure of any CTA; guarded by compare and swap */
+    int status; /* the first failure of any CTA; set by compare and swap */
     uint32_t late_peer;
 };
 
-/* What only few calls have. */
+/* Data that only few calls have. */
 struct special {
     struct ch_pattern pattern;
-    struct ch_reduce combine; /* the program's own, in place of op */
+    struct ch_reduce combine; /* the program's own function, in place of op */
 };
 
 static inline bool is_special(const chorusx_call *asked)
@@ -30,7 +30,8 @@ static inline bool is_special(const chorusx_call *asked)
            asked->combine != NULL;
 }
 
-/* The program's function goes between copies: its operands are as wide as elements. */
+/* The program's function is called between copies, since its operands have the width of
+ * elements. */
 static CH_COLD void use_special(const chorusx_call *asked, struct special *special,
                                 struct ch_coll *coll)
 {
@@ -56,13 +57,13 @@ static CH_COLD void use_special(const chorusx_call *asked, struct special *speci
     coll->reduce = &special->combine;
 }
 
-/* What a CTA is given. Most of it is alike in all calls of a team, which keeps it; a call sets
- * the rest, in its turn. */
+/* The arguments of a CTA. Most of them are the same in all calls of a team, which keeps them; a
+ * call sets the others, when it is its turn. */
 struct cta {
     _Alignas(CH_CACHE_LINE_BYTES) struct ch_coll coll;
 };
 
-static char nothing; /* in place of the buffers of a barrier: to null nothing can be added */
+static char nothing; /* replaces the buffers of a barrier: no offset can be added to null */
 
 static CH_COLD chorus_status make_ctas(struct ch_team *team)
 {
@@ -92,7 +93,7 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
     return CHORUS_OK;
 }
 
-/* Of one call's CTAs this one, which works on `part`. On failure, *late_peer is whom it waited
+/* Run one CTA of a call, which works on `part`. On failure, *late_peer is the PE that it waited
  * for. */
 CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, uint32_t cta,
                             uint32_t *late_peer)
@@ -120,7 +121,7 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     return (coll->remotes == NULL ? ch_host_mapped : ch_host_routed)[call->algo->id](coll);
 }
 
-/* Work of a crew. */
+/* The function that the crew runs. */
 static void run_one_of(void *arg, uint32_t cta)
 {
     struct run *run = arg;
@@ -137,7 +138,7 @@ static void run_one_of(void *arg, uint32_t cta)
         run->late_peer = late_peer;
 }
 
-/* Why a call failed, in the words of the PE that waited. */
+/* The reason of a call's failure, from the view of the PE that waited. */
 static __attribute__((noinline)) chorus_status
 describe(const struct ch_call *call, chorus_status status, uint32_t late_peer)
 {
@@ -175,7 +176,7 @@ run_ctas(const struct ch_call *call, struct ch_crew *crew, uint32_t *late_peer)
     return run.status;
 }
 
-/* In its turn. A call that was queued before another failed is not begun. */
+/* When it is the call's turn. A call that was queued before another one failed is not begun. */
 CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
 {
     const struct ch_slice whole = {0, call->asked->count};

@@ -8,7 +8,7 @@
 #include "coll/host/crew.h"
 #include "team/team.h"
 
-/* A checked call and the plan's choice. */
+/* A checked call and its plan. */
 struct ch_call {
     struct ch_team *team;
     const chorusx_call *asked; /* borrowed */
@@ -23,8 +23,8 @@ struct ch_call {
 };
 
 /*
- * Run the call to its end, when its turn on the team (`ticket`) has come. A failure is recorded
- * with a message and makes the team unusable.
+ * Run the call when its turn on the team (`ticket`) has come, and return at its end. A failure
+ * sets a message and makes the team unusable.
  */
 CH_MUST_CHECK chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket,
                                         struct ch_crew *crew);

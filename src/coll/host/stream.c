@@ -11,13 +11,13 @@
 
 enum { MESSAGE_BYTES = 1024 };
 
-/* A collective or, where `run` is not null, that. */
+/* A collective or, if `run` is not null, a function. */
 struct item {
     chorus_status (*run)(const void *task);
     union {
         struct {
             struct ch_call call;
-            chorusx_call asked; /* the call's */
+            chorusx_call asked; /* its ticket on the team */
             uint64_t ticket;
         };
         _Alignas(8) char task[CH_TASK_BYTES];
@@ -27,13 +27,13 @@ struct item {
 struct chorus_stream {
     pthread_t thread;
     pthread_mutex_t mutex;   /* guards all below but crew */
-    pthread_cond_t queued;   /* signalled when there is work, or the end */
-    pthread_cond_t finished; /* signalled when a call ended */
-    uint64_t pushed, done;   /* calls, counted from the beginning */
+    pthread_cond_t queued;   /* signalled when a call was queued, or at the end */
+    pthread_cond_t finished; /* signalled when a call has ended */
+    uint64_t pushed, done;   /* numbers of calls since the beginning */
     bool is_closing;
     chorus_status status; /* the first failure since the last synchronize */
     char message[MESSAGE_BYTES];
-    struct ch_crew *crew; /* the worker's own */
+    struct ch_crew *crew; /* used only by the thread */
     int pe;
     struct item items[CH_STREAM_DEPTH]; /* call i at i % CH_STREAM_DEPTH */
 };
@@ -68,7 +68,8 @@ static void *stream_main(void *arg)
         while (stream->done == stream->pushed && !stream->is_closing)
             (void)pthread_cond_wait(&stream->queued, &stream->mutex);
         if (stream->done == stream->pushed) break;
-        item = &stream->items[stream->done % CH_STREAM_DEPTH]; /* kept until it is done */
+        item = &stream->items[stream->done %
+                              CH_STREAM_DEPTH]; /* the entry is kept until the call is done */
         (void)pthread_mutex_unlock(&stream->mutex);
         status = run_item(stream, item);
         (void)pthread_mutex_lock(&stream->mutex);
@@ -121,7 +122,7 @@ void ch_stream_destroy(struct chorus_stream *stream)
     free_stream(stream);
 }
 
-/* A free place, and the mutex, until push_end. */
+/* Wait for a free entry, and hold the mutex until push_end. */
 static struct item *push_begin(struct chorus_stream *stream)
 {
     (void)pthread_mutex_lock(&stream->mutex);

@@ -7,10 +7,10 @@
 
 struct chorus_stream;
 
-/* ctas: the most a call on it has; pe names its threads' log lines. */
+/* ctas: the largest number of CTAs of a call on it; pe is that of its threads' log lines. */
 CH_MUST_CHECK chorus_status ch_stream_create(uint32_t ctas, int pe,
                                              struct chorus_stream **stream_out);
-/* Runs what is queued, then frees; null is a no-op. */
+/* Runs the queued calls, then frees; null is a no-op. */
 void ch_stream_destroy(struct chorus_stream *stream);
 
 /* Queue a call and return; waits only while CH_STREAM_DEPTH calls are queued. Draws the call's
@@ -24,7 +24,8 @@ void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call);
 void ch_stream_push_task(struct chorus_stream *stream, chorus_status (*run)(const void *task),
                          const void *task, size_t bytes);
 
-/* Wait for all calls queued so far. The first failure since the last time, with its message. */
+/* Wait for all calls queued so far. Returns the first failure since the last time, with its
+ * message. */
 CH_MUST_CHECK chorus_status ch_stream_synchronize(struct chorus_stream *stream);
 
 #endif /* CH_STREAM_H */

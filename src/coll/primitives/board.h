@@ -16,7 +16,7 @@
 
 #include "coll/primitives/fifo.h"
 
-/* The message of `bytes` that comes after cell `position` of the owner's board. */
+/* The message of `bytes` that follows cell `position` of the owner's board. */
 CH_FN struct ch_message ch_board_after(const struct ch_coll *c, enum ch_cell kind,
                                        uint32_t owner, uint64_t position, size_t bytes)
 {
@@ -24,7 +24,7 @@ CH_FN struct ch_message ch_board_after(const struct ch_coll *c, enum ch_cell kin
                             position, bytes);
 }
 
-/* Until the cells of this PE's board up to `end` may be filled. */
+/* Wait until the cells of this PE's board up to `end` may be filled. */
 CH_FN chorus_status ch_board_wait_for_credits(const struct ch_coll *c, enum ch_cell kind,
                                               uint64_t end, struct ch_lanes g)
 {
@@ -45,8 +45,9 @@ CH_FN chorus_status ch_board_wait_for_credits(const struct ch_coll *c, enum ch_c
     return CHORUS_OK;
 }
 
-/* Fetch the line of the fourth message after this one, if they are alike. A nearer one comes
- * too late, a farther one a reader that is close behind takes back. */
+/* Prefetch the line of the fourth message after this one, if all have the same length. A nearer
+ * one would be prefetched too late; a farther one is taken back by the writer if the reader is
+ * close behind it. */
 CH_FN void ch_board_soon(const struct ch_coll *c, enum ch_cell kind, struct ch_message m,
                          size_t bytes)
 {
@@ -84,7 +85,7 @@ CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_cell kind, const ch
     return CHORUS_OK;
 }
 
-/* The simple protocol waits for the message as a whole, before any of it is loaded. */
+/* In the simple protocol, wait for the whole message before any of it is loaded. */
 CH_FN chorus_status ch_posted(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
                               uint64_t end, struct ch_lanes g)
 {
@@ -97,8 +98,8 @@ CH_FN chorus_status ch_posted(const struct ch_coll *c, enum ch_cell kind, uint32
     return ch_agree(st, g);
 }
 
-/* Message m of the owner's board has been read, by all lanes. The owner is told after a quarter
- * of a FIFO, as in ch_taken. */
+/* All lanes have read message m of the owner's board. The owner gets a credit after each
+ * quarter of a FIFO, as in ch_taken. */
 CH_FN void ch_board_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
                           struct ch_message m, struct ch_lanes g)
 {
@@ -111,7 +112,7 @@ CH_FN void ch_board_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t o
     ch_say(c, owner, CH_WORD_READ + kind, m.end, CH_CREDIT); /* pairs with the wait for room */
 }
 
-/* Read the message of `bytes` that is next on the owner's board into dst, this PE's. */
+/* Read the next message of the owner's board, of `bytes`, into dst of this PE. */
 CH_FN chorus_status ch_read(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
                             char *dst, size_t bytes, struct ch_lanes g)
 {

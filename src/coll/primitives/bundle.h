@@ -2,11 +2,11 @@
 /*
  * bundle.h: blocks that the PEs of a host have for PEs of other hosts, several in one message.
  *
- * For each other host, one PE of this host sends and receives, its agent; one PE of that host
- * is the agent for this host. An agent packs blocks from the memory of the PEs of its host
- * into the FIFO to the other agent, and unpacks the blocks that it receives into the dest of
- * these PEs, so all of them must have entered the call. Both agents of two hosts send a chunk
- * and then receive one, as fifo.h requires.
+ * For each other host, one PE of this host sends and receives, its gateway; one PE of that
+ * host is the gateway for this host. A gateway packs blocks from the memory of the PEs of its
+ * host into the FIFO to the other gateway, and unpacks the blocks that it receives into the
+ * dest of these PEs, so all of them must have entered the call. Both gateways of two hosts send
+ * a chunk and then receive one, as fifo.h requires.
  */
 #ifndef CH_BUNDLE_H
 #define CH_BUNDLE_H
@@ -14,22 +14,22 @@
 #include "coll/primitives/fifo.h"
 #include "coll/primitives/levels.h"
 
-/* What goes between hosts now: a part of every block. */
+/* The data that hosts exchange at a time: a part of every block. */
 struct ch_bundle {
-    int is_each;      /* a constant: each PE has a block in source for each PE; else one of its
-                         own in dest for all */
+    int is_each; /* a constant: each PE has a block in source for each PE; else one block of its
+                    own in dest for all */
     size_t at, bytes; /* of a block */
-    uint64_t per;     /* parts that a message holds */
+    uint64_t per;     /* number of parts in a message */
     uint32_t node;    /* of this PE */
 };
 
-/* The PE of a host that is its agent for another. */
-CH_FN uint32_t ch_agent(const struct ch_nodes *nodes, uint32_t node, uint32_t other)
+/* The PE of a host that is its gateway to another. */
+CH_FN uint32_t ch_gateway(const struct ch_nodes *nodes, uint32_t node, uint32_t other)
 {
     return ch_node_pe(nodes, node, other % ch_node_pes(nodes, node));
 }
 
-/* Blocks that a host has for another. */
+/* Number of blocks that a host has for another. */
 CH_FN uint64_t ch_bundle_blocks(const struct ch_coll *c, const struct ch_bundle *b,
                                 uint32_t from, uint32_t to)
 {
@@ -38,7 +38,8 @@ CH_FN uint64_t ch_bundle_blocks(const struct ch_coll *c, const struct ch_bundle 
     return (uint64_t)ch_node_pes(nodes, from) * (b->is_each ? ch_node_pes(nodes, to) : 1);
 }
 
-/* Block i of these is from a PE and, if there is one for each, for one: numbers in the team. */
+/* Block i of these: the PE that it comes from and, if there is one for each, the PE that it is
+ * for; numbers in the team. */
 struct ch_way {
     uint32_t from, to;
 };
@@ -55,7 +56,8 @@ CH_FN struct ch_way ch_bundle_way(const struct ch_coll *c, const struct ch_bundl
     return way;
 }
 
-/* The blocks from `first` on that this host has for another, side by side in memory. */
+/* The blocks from `first` on that this host has for another, as they follow each other in
+ * memory. */
 CH_FN void ch_bundle_pack(const struct ch_coll *c, const struct ch_bundle *b, uint32_t to,
                           uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
 {
@@ -68,7 +70,7 @@ CH_FN void ch_bundle_pack(const struct ch_coll *c, const struct ch_bundle *b, ui
     }
 }
 
-/* And those from another host, to where they belong. */
+/* The blocks from another host, and the places to which they are copied. */
 CH_FN void ch_bundle_unpack(const struct ch_coll *c, const struct ch_bundle *b, uint32_t from,
                             uint64_t first, uint64_t count, const char *memory,
                             struct ch_lanes g)
@@ -85,12 +87,12 @@ CH_FN void ch_bundle_unpack(const struct ch_coll *c, const struct ch_bundle *b, 
     }
 }
 
-/* Message `round` to another host, if there are so many. */
+/* Send message `round` to another host, if there is such a message. */
 CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bundle *b,
                                    uint32_t to, uint64_t round, struct ch_lanes g)
 {
     const uint64_t blocks = ch_bundle_blocks(c, b, b->node, to), first = round * b->per;
-    const uint32_t peer = ch_agent(&c->levels->nodes, to, b->node);
+    const uint32_t peer = ch_gateway(&c->levels->nodes, to, b->node);
     chorus_status st = ch_standing(c);
     size_t bytes;
 
@@ -98,7 +100,7 @@ CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bund
     bytes = ch_min(b->per, blocks - first) * b->bytes;
     if (g.lane == 0 && st == CHORUS_OK)
         st = ch_slot_to(c, CH_CELL_simple, peer, bytes, &c->slots[0]);
-    st = ch_agree(st, g); /* the slot is there */
+    st = ch_agree(st, g); /* the slot is set */
     if (st != CHORUS_OK) return st;
     ch_bundle_pack(c, b, to, first, ch_min(b->per, blocks - first), c->slots[0].memory, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
@@ -107,20 +109,20 @@ CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bund
     return CHORUS_OK;
 }
 
-/* Message `round` from another host. */
+/* Receive message `round` from another host. */
 CH_FN chorus_status ch_bundle_take(const struct ch_coll *c, const struct ch_bundle *b,
                                    uint32_t from, uint64_t round, struct ch_lanes g)
 {
     const uint64_t blocks = ch_bundle_blocks(c, b, from, b->node), first = round * b->per,
                    count = first < blocks ? ch_min(b->per, blocks - first) : 0;
-    const struct ch_pes agent = ch_only(ch_agent(&c->levels->nodes, from, b->node));
+    const struct ch_pes gateway = ch_only(ch_gateway(&c->levels->nodes, from, b->node));
     chorus_status st;
 
     if (count == 0) return CHORUS_OK;
-    st = ch_expect(c, CH_CELL_simple, agent, count * b->bytes, g);
+    st = ch_expect(c, CH_CELL_simple, gateway, count * b->bytes, g);
     if (st != CHORUS_OK) return st;
     ch_bundle_unpack(c, b, from, first, count, c->slots[0].memory, g);
-    return ch_release(c, CH_CELL_simple, agent, st, g);
+    return ch_release(c, CH_CELL_simple, gateway, st, g);
 }
 
 /* All messages of this PE for one part of the blocks. */
@@ -146,7 +148,7 @@ CH_FN chorus_status ch_bundle_part(const struct ch_coll *c, const struct ch_bund
     return st;
 }
 
-/* All blocks, between hosts alone. */
+/* All blocks, between hosts only. */
 CH_FN chorus_status ch_bundle_all(const struct ch_coll *c, int is_each, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c);

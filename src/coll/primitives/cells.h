@@ -26,8 +26,7 @@ CH_FN void ch_cells_fill(enum ch_cell kind, char *cells, uint64_t flag, const ch
     }
 }
 
-/* Copy what needs no cells, in the batches of a message, which are little code. dst may be src.
- */
+/* Copy plain data in the batches of a message, which need little code. dst may be src. */
 CH_FN void ch_cells_bypass(enum ch_cell kind, const char *src, char *dst, size_t bytes,
                            struct ch_lanes g)
 {
@@ -40,7 +39,7 @@ CH_FN void ch_cells_bypass(enum ch_cell kind, const char *src, char *dst, size_t
     }
 }
 
-/* Take the message that is next from `peer`. *st keeps the first failure. */
+/* Receive the next message from `peer`. *st keeps the first failure. */
 CH_FN void ch_cells_empty(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                           const char *cells, uint64_t flag, char *dst, size_t bytes,
                           struct ch_lanes g, chorus_status *st)
@@ -56,22 +55,22 @@ CH_FN void ch_cells_empty(const struct ch_coll *c, enum ch_cell kind, uint32_t p
     }
 }
 
-/* Where the data of a set's PEs lies: in the call's slots or in the slots of an exchange, but
- * for this one's, which is at `own`. */
+/* The places of the data of a set's PEs: in the call's slots or in the slots of an exchange,
+ * except that of this PE, which is at `own`. */
 enum ch_where { CH_IN_SLOTS, CH_IN_EXCHANGE };
 struct ch_sources {
     struct ch_pes from; /* this PE is one of them */
     const char *own;
     enum ch_where where; /* constant after inlining */
     uint64_t exchange;
-    int is_padded; /* a constant: of the messages the first own_bytes are data */
+    int is_padded; /* a constant: the first own_bytes of the messages are data */
     size_t own_bytes;
 };
 
 /* The two slots on `owner` for messages of `writer`. */
 struct ch_slot_pair {
-    char *even;   /* of exchanges with even numbers */
-    uint32_t odd; /* bytes from it to the other */
+    char *even;   /* the slot of exchanges with even numbers */
+    uint32_t odd; /* distance to the other slot in bytes */
 };
 
 CH_FN struct ch_slot_pair ch_slots_of(const struct ch_coll *c, enum ch_cell kind,
@@ -86,7 +85,7 @@ CH_FN struct ch_slot_pair ch_slots_of(const struct ch_coll *c, enum ch_cell kind
     return p;
 }
 
-/* The two that `owner` alone writes, for messages that others read there. */
+/* The two slots that only `owner` writes, for messages that others read there. */
 CH_FN struct ch_slot_pair ch_own_slots(const struct ch_coll *c, enum ch_cell kind,
                                        uint32_t owner)
 {
@@ -97,7 +96,7 @@ CH_FN struct ch_slot_pair ch_own_slots(const struct ch_coll *c, enum ch_cell kin
     return p;
 }
 
-/* The one for the exchange of that number. */
+/* The slot for the exchange of this number. */
 CH_FN struct ch_slot ch_slot_at(struct ch_slot_pair p, uint64_t exchange)
 {
     struct ch_slot slot;
@@ -108,14 +107,14 @@ CH_FN struct ch_slot ch_slot_at(struct ch_slot_pair p, uint64_t exchange)
     return slot;
 }
 
-/* Is source i of a set one to wait for: not this PE, whose data is at `own`? */
+/* Must source i of a set be waited for? Not if it is this PE, whose data is at `own`. */
 CH_FN int ch_is_waited_for(const struct ch_coll *c, const struct ch_sources *s, uint32_t i)
 {
     return i < s->from.count && ch_pe(c, s->from, i) != c->me;
 }
 
-/* Source i of a set, or in place of one that is not waited for another that is: to look for
- * that twice costs less than a branch, which would hold up the loads after it. */
+/* Source i of a set or, if it needs no wait, another one that does: polling that one twice
+ * costs less than a branch, which would delay the loads after it. */
 CH_FN struct ch_wanted ch_source(const struct ch_coll *c, enum ch_cell kind,
                                  const struct ch_sources *s, uint32_t i)
 {
@@ -132,7 +131,7 @@ CH_FN struct ch_wanted ch_source(const struct ch_coll *c, enum ch_cell kind,
     return w;
 }
 
-/* v = the plain data of sources i to i + ahead, which was waited for as a whole. */
+/* v = the plain data of sources i to i + ahead, after a wait for all of it. */
 CH_FN void ch_sources_load(const struct ch_coll *c, const struct ch_sources *s, uint32_t i,
                            uint32_t ahead, struct ch_value v[CH_AHEAD],
                            const struct ch_batch *b)
@@ -145,7 +144,7 @@ CH_FN void ch_sources_load(const struct ch_coll *c, const struct ch_sources *s, 
         }
 }
 
-/* Look for the messages of sources i to i + ahead, which a ch_sources_take follows. */
+/* Begin to poll the messages of sources i to i + ahead; ch_sources_take must follow. */
 CH_FN void ch_sources_ask(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_sources *s, uint32_t i, uint32_t ahead,
                           struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
@@ -172,7 +171,7 @@ CH_FN void ch_sources_take(const struct ch_coll *c, enum ch_cell kind,
         if (u < ahead && !ch_is_waited_for(c, s, i + u)) ch_value_share(&v[u], own);
 }
 
-/* v = what this PE itself gives. */
+/* v = the contribution of this PE itself. */
 CH_FN void ch_own_load(const struct ch_sources *s, struct ch_value *v, const struct ch_batch *b)
 {
     if (s->is_padded)
@@ -181,7 +180,7 @@ CH_FN void ch_own_load(const struct ch_sources *s, struct ch_value *v, const str
         ch_value_load(v, s->own, b);
 }
 
-/* acc = a batch of `count` sources, so many of them ahead. */
+/* acc = a batch of `count` sources, with this number of loads in flight. */
 CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_cell kind,
                               const struct ch_sources *s, uint32_t count, uint32_t ahead,
                               struct ch_acc *acc, const struct ch_batch *b, chorus_status *st)
@@ -195,14 +194,14 @@ CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_cell kind,
             struct ch_wanted wanted[CH_AHEAD];
 
             ch_sources_ask(c, kind, s, i, ahead, wanted, v, b);
-            if (i == 0) ch_own_load(s, &own, b); /* while the messages are looked for */
+            if (i == 0) ch_own_load(s, &own, b); /* while the messages are being polled */
             ch_sources_take(c, kind, s, i, ahead, wanted, v, &own, b, st);
         }
         ch_acc_add(c, acc, i == 0, v, count - i, b);
     }
 }
 
-/* dst = a batch of them. */
+/* dst = a batch of these. */
 CH_FN void ch_combine_batch(const struct ch_coll *c, enum ch_cell kind,
                             const struct ch_sources *s, uint32_t count, uint32_t ahead,
                             char *dst, const struct ch_batch *b, chorus_status *st)
@@ -216,8 +215,8 @@ CH_FN void ch_combine_batch(const struct ch_coll *c, enum ch_cell kind,
     ch_value_store(dst, &v, b);
 }
 
-/* dst = the data of the set's PEs combined in its order. dst may be own. Sets are often of two,
- * for which there is much less to do. */
+/* dst = the data of the set's PEs combined in its order. dst may be own. Sets of two PEs are
+ * frequent, and need much less work. */
 CH_FN void ch_combine(const struct ch_coll *c, enum ch_cell kind, const struct ch_sources *s,
                       char *dst, size_t bytes, struct ch_lanes g, chorus_status *st)
 {

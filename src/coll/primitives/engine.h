@@ -12,7 +12,7 @@
 
 #include "coll/primitives/primitives.h"
 
-/* All PEs are in the call: their dest may be written. */
+/* All PEs have entered the call: their dest may be written. */
 CH_FN chorus_status ch_engine_enter(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g);
@@ -21,7 +21,7 @@ CH_FN chorus_status ch_engine_enter(const struct ch_coll *c, struct ch_lanes g)
     return ch_hear_all(c, CH_WORD_READY, epoch, g);
 }
 
-/* After the copies of ch_engine_enter's call: all PEs have made theirs. */
+/* After the copies of ch_engine_enter's call: all PEs have made their copies. */
 CH_FN chorus_status ch_engine_leave(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = *c->epoch;
@@ -30,14 +30,14 @@ CH_FN chorus_status ch_engine_leave(const struct ch_coll *c, struct ch_lanes g)
     return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
 }
 
-/* A PE's copy to the k-th PE after it, of a block. */
+/* A PE's copy of a block to the k-th PE after it. */
 struct ch_engine_copy {
     char *to;
     const char *from;
 };
 
-/* Whoever makes the copies of a call, takes them in the order of k from 0 to n - 1. src_step:
- * from what one PE is given to what the next is. */
+/* The copies of a call, in the order of k from 0 to n - 1. src_step: distance of the blocks for
+ * successive PEs. */
 CH_FN struct ch_engine_copy ch_engine_copy_of(const struct ch_coll *c, size_t src_step,
                                               uint32_t k)
 {
@@ -49,7 +49,7 @@ CH_FN struct ch_engine_copy ch_engine_copy_of(const struct ch_coll *c, size_t sr
     return copy;
 }
 
-/* All of a call, on a machine without engines. */
+/* The whole call, on a backend without engines. */
 CH_FN chorus_status ch_engine_all(const struct ch_coll *c, size_t src_step, struct ch_lanes g)
 {
     const chorus_status st = ch_engine_enter(c, g);

@@ -16,17 +16,17 @@
 #include "coll/primitives/cells.h"
 
 /*
- * What a lane sends, a batch at a time, to one PE after the other. All addresses are computed
- * before anything is loaded, so that a small call only waits for its loads.
+ * The data that a lane sends, a batch at a time, to one PE after another. All addresses are
+ * computed before the first load, so that a small call only waits for its loads.
  */
 struct ch_gift {
     const char *src; /* PE p's message is at src + p * step */
     size_t step, bytes;
-    struct ch_turns turns; /* the lane's of the other PEs */
-    uint32_t i;            /* the one whose batch is next */
+    struct ch_turns turns; /* the PEs of this lane */
+    uint32_t i;            /* the PE of the next batch */
     const char *from;
     struct ch_slot_pair to;
-    struct ch_batch batch; /* without bytes where the lane has nothing to give */
+    struct ch_batch batch; /* without bytes if the lane has nothing to send */
     int is_padded;         /* a constant: the first data_bytes from src on are data */
     size_t data_bytes;
     int is_lent;   /* plain data that must not change before ch_flush_lent */
@@ -44,7 +44,7 @@ CH_FN void ch_gift_to(const struct ch_coll *c, enum ch_cell kind, struct ch_gift
                                  gift->turns.lanes);
 }
 
-/* Of the `bytes` at src + p * step to each other PE p. */
+/* The messages of `bytes` at src + p * step to each other PE p. */
 CH_FN struct ch_gift ch_gift_of(const struct ch_coll *c, enum ch_cell kind, const char *src,
                                 size_t step, size_t bytes, struct ch_lanes g)
 {
@@ -73,7 +73,7 @@ CH_FN int ch_gift_more(const struct ch_coll *c, enum ch_cell kind, struct ch_gif
     return 1;
 }
 
-/* Of `bytes` from `from` on, those before `end`. */
+/* The part before `end` of `bytes` from `from` on. */
 CH_FN size_t ch_data_before(const char *end, const char *from, size_t bytes)
 {
     return from >= end ? 0 : ch_min((size_t)(end - from), bytes);
@@ -91,7 +91,7 @@ CH_FN void ch_gift_load(struct ch_value *v, const struct ch_gift *gift)
         ch_value_load(v, gift->from, &gift->batch);
 }
 
-/* v into packets or lines, after exchange `last`, unless `mark` forbids. */
+/* Store v as packets or lines, after exchange `last`, unless `mark` forbids it. */
 CH_FN void ch_give_batch(enum ch_cell kind, uint64_t last, uint64_t mark,
                          const struct ch_value *v, const struct ch_gift *gift)
 {
@@ -100,8 +100,8 @@ CH_FN void ch_give_batch(enum ch_cell kind, uint64_t last, uint64_t mark,
     if (ch_later(mark) == 0) ch_value_send(kind, slot.memory, v, &gift->batch, slot.flag);
 }
 
-/* All of its batches, the first of which is loaded. It stands before the loop: ptxas waits for
- * all loads where a loop begins. */
+/* Send all batches; the first is loaded already. That load precedes the loop, since ptxas waits
+ * for all loads at the beginning of a loop. */
 CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_cell kind, uint64_t last,
                          uint64_t mark, struct ch_value *v, struct ch_gift gift)
 {
@@ -126,8 +126,8 @@ CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last, const struct ch
     }
 }
 
-/* Give each other PE its message, in the next exchange of this protocol, whose number is
- * stored. What was given and is not lent may be reused on return. */
+/* Send each other PE its message, in the next exchange of this protocol, whose number is
+ * stored. Sources that are not lent may be reused on return. */
 CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
                             const struct ch_gift *gift, uint64_t *exchange, struct ch_lanes g)
 {
@@ -136,8 +136,8 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
     uint64_t last, mark;
     chorus_status st;
 
-    /* Inside kernels the number is awaited where it is asked for, so v is loaded before; after
-     * a kernel's turn the compiler asks for all three at once, if v comes last. */
+    /* Inside kernels the wait for the number is here, so v is loaded before; after a kernel's
+     * wait, the compiler issues all three loads together if that of v is last. */
     if (kind != CH_CELL_simple && !c->is_due) ch_gift_load(&v, gift);
     last = ch_last(c, kind, g);
     mark = ch_mark(c) | (kind == CH_CELL_ll ? last & CH_TAKEN : 0);
@@ -146,7 +146,7 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
         ch_give_cells(c, kind, last, mark, &v, *gift);
     else if (mark == 0 && !gift->is_stored)
         ch_give_plain(c, last, gift);
-    st = ch_agree_on(c, ch_may_exchange(c, kind, last), g); /* all lanes have given */
+    st = ch_agree_on(c, ch_may_exchange(c, kind, last), g); /* all lanes have sent */
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
     ch_last_is(c, kind, last + 1, g);
@@ -171,7 +171,7 @@ CH_FN chorus_status ch_meet(const struct ch_coll *c, enum ch_cell kind, uint64_t
                             enum ch_sense sense, struct ch_lanes g)
 {
     const uint64_t last = ch_last(c, kind, g);
-    const chorus_status st = /* all lanes have asked, and their accesses precede the stores */
+    const chorus_status st = /* all lanes have read it, and their accesses precede the stores */
         ch_agree_on(c, ch_may_exchange(c, kind, last), g);
 
     if (st != CHORUS_OK) return st;
@@ -181,13 +181,13 @@ CH_FN chorus_status ch_meet(const struct ch_coll *c, enum ch_cell kind, uint64_t
     return CHORUS_OK;
 }
 
-/* Copy the packets or lines that each PE p has sent into dst + p * step; of this PE, the data
+/* Copy the packets or lines that each PE p has sent into dst + p * step; for this PE, the data
  * at `own`. */
 CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64_t exchange,
                               char *dst, size_t step, const char *own, size_t bytes,
                               struct ch_lanes g)
 {
-    /* Not before the own messages are on their way. */
+    /* Not before this PE's messages are sent. */
     const struct ch_turns turns = ch_turns_of((uint32_t)ch_later(c->n), g);
     chorus_status st = CHORUS_OK;
 
@@ -233,15 +233,16 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kin
         sources.own = (const char *)(uintptr_t)ch_later((uintptr_t)own);
     }
     ch_combine(c, kind, &sources, dst, bytes, g, &st);
-    return ch_agree(st, g); /* all lanes have combined what was in the slots */
+    return ch_agree(st, g); /* all lanes have combined the slots */
 }
 
-/* What a call exchanges, and where it goes. */
+/* The data of a call, and its destinations. */
 struct ch_exchange {
-    const char *src; /* PE p gets what is at src + p * src_step */
+    const char *src; /* PE p is sent the data at src + p * src_step */
     size_t src_step;
     const char *own;
-    int is_combined; /* a constant; else what PE p gives goes to dst + p * dst_step */
+    int is_combined; /* a constant: combine the messages; else the message of PE p is copied to
+                        dst + p * dst_step */
     size_t dst_step;
 };
 

@@ -24,7 +24,7 @@ CH_FN struct ch_link *ch_link_of(const struct ch_coll *c, enum ch_cell kind, uin
     return &c->links[(size_t)kind * c->n + peer];
 }
 
-/* The message of `bytes` that this PE sends `peer` next. */
+/* The next message of this PE, of `bytes`, to `peer`. */
 CH_FN struct ch_message ch_outgoing(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                     size_t bytes)
 {
@@ -32,7 +32,7 @@ CH_FN struct ch_message ch_outgoing(const struct ch_coll *c, enum ch_cell kind, 
                             ch_link_of(c, kind, peer)->sent, bytes);
 }
 
-/* The message of `bytes` that is next from `peer`. */
+/* The next message of `bytes` from `peer`. */
 CH_FN struct ch_message ch_incoming(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                     size_t bytes)
 {
@@ -73,8 +73,8 @@ CH_FN chorus_status ch_slot_to(const struct ch_coll *c, enum ch_cell kind, uint3
     return st;
 }
 
-/* One lane: the message of `bytes` that is next from `peer`. The simple protocol waits for it
- * as a whole, before any of it is loaded. */
+/* One lane: the next message from `peer`, of `bytes`. In the simple protocol, waits for the
+ * whole message before any of it is loaded. */
 CH_FN chorus_status ch_slot_from(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                  size_t bytes, struct ch_slot *slot)
 {
@@ -86,7 +86,8 @@ CH_FN chorus_status ch_slot_from(const struct ch_coll *c, enum ch_cell kind, uin
     return ch_listen(c, peer, CH_WORD_FILLED, m.end); /* pairs with ch_announce */
 }
 
-/* One lane: the message of `bytes` to `peer` is in its FIFO or, lent, at `from`. */
+/* One lane: announce that the message of `bytes` to `peer` is in its FIFO or, if it is lent, at
+ * `from`. */
 CH_FN void ch_announce(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                        const struct ch_slot *slot, const char *from, size_t bytes)
 {
@@ -98,9 +99,9 @@ CH_FN void ch_announce(const struct ch_coll *c, enum ch_cell kind, uint32_t peer
     }
 }
 
-/* One lane: the message from `peer` is taken; its cells may be filled again. The sender is told
- * after a quarter of a FIFO: seldom enough to cost nothing, often enough for two chunks to be
- * under way. */
+/* One lane: the message from `peer` has been received, and its cells may be filled again. The
+ * sender gets a credit after each quarter of a FIFO: seldom enough to cost little, and often
+ * enough for two chunks to be in flight. */
 CH_FN void ch_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                     const struct ch_slot *slot)
 {
@@ -111,7 +112,7 @@ CH_FN void ch_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
     ch_say(c, peer, CH_WORD_TAKEN + kind, slot->end, CH_CREDIT);
 }
 
-/* Packets or lines into the slots of a set. */
+/* Store packets or lines into the slots of a set. */
 CH_FN void ch_fill(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
                    const char *src, size_t step, size_t bytes, struct ch_lanes g)
 {
@@ -126,7 +127,7 @@ CH_FN void ch_fill(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
     }
 }
 
-/* Plain data likewise, but what is lent. */
+/* The same for plain data that is not lent. */
 CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *src,
                          size_t step, size_t bytes, int is_lent, struct ch_lanes g)
 {
@@ -138,7 +139,7 @@ CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *
     }
 }
 
-/* ch_send, or ch_lend of what is lent; is_lent: of the simple protocol alone. */
+/* ch_send, or ch_lend for lent messages; is_lent: only in the simple protocol. */
 CH_FN chorus_status ch_send_as(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
                                const char *src, size_t step, size_t bytes, int is_lent,
                                struct ch_lanes g)
@@ -148,7 +149,7 @@ CH_FN chorus_status ch_send_as(const struct ch_coll *c, enum ch_cell kind, struc
     for (uint32_t i = g.lane; i < to.count && st == CHORUS_OK; i += g.width)
         if (ch_pe(c, to, i) != c->me)
             st = ch_slot_to(c, kind, ch_pe(c, to, i), bytes, &c->slots[i]);
-    st = ch_agree(st, g); /* all slots are there */
+    st = ch_agree(st, g); /* all slots are set */
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
         ch_fill_plain(c, to, src, step, bytes, is_lent, g);
@@ -184,7 +185,7 @@ CH_FN chorus_status ch_lend(const struct ch_coll *c, enum ch_cell kind, struct c
     return ch_send_as(c, kind, to, src, 0, bytes, is_lent, g);
 }
 
-/* All lanes: slots for the messages that are next from the set. This PE's stays as it is. */
+/* All lanes: slots for the next messages from the set. The slot of this PE does not change. */
 CH_FN chorus_status ch_expect(const struct ch_coll *c, enum ch_cell kind, struct ch_pes from,
                               size_t bytes, struct ch_lanes g)
 {
@@ -193,10 +194,10 @@ CH_FN chorus_status ch_expect(const struct ch_coll *c, enum ch_cell kind, struct
     for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width)
         if (ch_pe(c, from, i) != c->me)
             st = ch_slot_from(c, kind, ch_pe(c, from, i), bytes, &c->slots[i]);
-    return ch_agree(st, g); /* all slots are there */
+    return ch_agree(st, g); /* all slots are set */
 }
 
-/* All lanes: the messages of the set are taken. */
+/* All lanes: the messages of the set have been received. */
 CH_FN chorus_status ch_release(const struct ch_coll *c, enum ch_cell kind, struct ch_pes from,
                                chorus_status st, struct ch_lanes g)
 {
@@ -243,8 +244,8 @@ CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t
 }
 
 /*
- * dst = the set's data combined in its order: `own` for this PE, which is one of them, and the
- * message that is next from each of the others. dst may be own.
+ * dst = the set's data combined in its order: `own` for this PE, which is in the set, and the
+ * next message from each of the others. dst may be own.
  */
 CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_cell kind, struct ch_pes from,
                             char *dst, const char *own, size_t bytes, struct ch_lanes g)

@@ -12,8 +12,8 @@
 
 #include "coll/primitives/exchange.h"
 
-/* All lanes: PE p gets the `bytes` at src + p * step. Once this returns, those of all PEs are
- * here for ch_given, until the call gives something else. */
+/* All lanes: send the `bytes` at src + p * step to PE p. On return, the words of all PEs are
+ * available by ch_given, until the call sends others. */
 CH_FN chorus_status ch_give_words(const struct ch_coll *c, const char *src, size_t step,
                                   size_t bytes, uint64_t *exchange, struct ch_lanes g)
 {
@@ -23,7 +23,7 @@ CH_FN chorus_status ch_give_words(const struct ch_coll *c, const char *src, size
     return st == CHORUS_OK ? ch_hear_all(c, CH_WORD_GIVEN, *exchange, g) : st;
 }
 
-/* Word i of what `peer`, another PE, gave. */
+/* Word i that `peer`, another PE, sent. */
 CH_FN uint64_t ch_given(const struct ch_coll *c, uint32_t peer, uint64_t exchange, uint32_t i)
 {
     const struct ch_slot slot =
@@ -35,7 +35,7 @@ CH_FN uint64_t ch_given(const struct ch_coll *c, uint32_t peer, uint64_t exchang
     return word;
 }
 
-/* All lanes: every PE's puts are in place, and this PE's source may change. */
+/* All lanes: the puts of all PEs have arrived, and this PE's source may change. */
 CH_FN chorus_status ch_finish_puts(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
 {
     chorus_status st;

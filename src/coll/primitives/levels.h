@@ -12,7 +12,7 @@
 #include "coll/shape_nodes.h"
 #include "coll/primitives/primitives.h"
 
-/* A call on `child`, of blocks of `count` elements. Its root is the child's PE 0. */
+/* A call on `child`, with blocks of `count` elements. Its root is the child's PE 0. */
 CH_FN struct ch_coll ch_call_on(const struct ch_coll *c, const struct ch_child *child,
                                 char *dst, const char *src, size_t count)
 {
@@ -40,7 +40,7 @@ CH_FN struct ch_coll ch_call_on(const struct ch_coll *c, const struct ch_child *
     return in;
 }
 
-/* The same of the whole call, on the PEs of this host or of this PE's rail. */
+/* The same for the whole call, on the PEs of this host or of this PE's rail. */
 CH_FN struct ch_coll ch_on_node(const struct ch_coll *c)
 {
     return ch_call_on(c, &c->levels->node, c->dst, c->src, c->count);
@@ -51,7 +51,8 @@ CH_FN struct ch_coll ch_on_rail(const struct ch_coll *c)
     return ch_call_on(c, &c->levels->rail, c->dst, c->src, c->count);
 }
 
-/* Tell all PEs of the child and hear from all, as lanes that may have stored data. */
+/* Signal all PEs of the child and wait for the signals of all; lanes may have stored data
+ * before. */
 CH_FN chorus_status ch_tell_and_hear(const struct ch_coll *c, uint32_t word, uint64_t epoch,
                                      enum ch_sense sense, struct ch_lanes g)
 {

@@ -2,7 +2,7 @@
 /*
  * multicast.h: one store that reaches all PEs of the team, one load that combines theirs.
  *
- *     ch_multicast_reduce(c, dst, src, bytes, g)      dst, on this PE alone = src of all
+ *     ch_multicast_reduce(c, dst, src, bytes, g)      dst, only on this PE = src of all
  *                                                     PEs combined
  *     ch_multicast_reduce_all(c, dst, src, bytes, g)  dst, on every PE = src of all PEs
  *                                                     combined; dst may be src
@@ -10,14 +10,15 @@
  *                                                     dst may be src
  *     ch_multicast_tell(c, word, value, sense, g)     ch_tell_all, of a word that only grows
  *
- * Addresses are this PE's, of symmetric memory, and mean the same place on every PE. Callers
- * see to it that all PEs are in the call and that nobody else writes what is read or touches
- * what is written until it is told. Each place of a result is combined by one PE alone, if all
- * are to have the same bits: in which order the sources are combined is the machine's affair.
+ * Addresses are those of this PE, in symmetric memory, and name the same object on every PE.
+ * Callers ensure that all PEs have entered the call, and that until the next signal no other PE
+ * writes memory that is read, or accesses memory that is written. If results must be bitwise
+ * equal, each element is combined by one PE only, since the backend chooses the order in which
+ * the sources are combined.
  *
- * In software, for the simulator, it is n loads or n stores, for every type and operator,
- * combined in PE order; a machine with multicast in hardware does each in its own way, for the
- * types and operators it knows.
+ * In software, for the simulator, these are n loads or n stores, for every type and operator,
+ * combined in PE order. A backend with multicast in hardware uses it for the types and
+ * operators that the hardware supports.
  */
 #ifndef CH_MULTICAST_H
 #define CH_MULTICAST_H

@@ -6,7 +6,7 @@
 #include "coll/coll.h"
 #include "coll/shape.h"
 
-/* PEs first, first + step, ... (count of them), round the team. */
+/* PEs first, first + step, ... (`count` of them), modulo the team. */
 struct ch_pes {
     uint32_t first, step, count;
 };
@@ -25,7 +25,7 @@ CH_FN struct ch_pes ch_only(uint32_t pe)
     return one;
 }
 
-/* All of the team. */
+/* All PEs of the team. */
 CH_FN struct ch_pes ch_all(const struct ch_coll *c)
 {
     const struct ch_pes all = {0, 1, c->n};
@@ -33,7 +33,7 @@ CH_FN struct ch_pes ch_all(const struct ch_coll *c)
     return all;
 }
 
-/* All but this one, those after it first. */
+/* All PEs except this one, beginning after it. */
 CH_FN struct ch_pes ch_others(const struct ch_coll *c)
 {
     const struct ch_pes others = {ch_after(c, 1), 1, c->n - 1};
@@ -41,7 +41,7 @@ CH_FN struct ch_pes ch_others(const struct ch_coll *c)
     return others;
 }
 
-/* A set shared out among lanes: groups of them, each for every `step`-th PE from `first` on. */
+/* A set divided among lanes: in groups, each for every `step`-th PE from `first` on. */
 struct ch_turns {
     uint32_t first, step;
     struct ch_lanes lanes;
@@ -58,7 +58,7 @@ CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
     width_log2 = ch_log2(units >> groups_log2) + ch_log2(CH_LANES_UNIT);
     own.step = 1u << groups_log2;
     own.first = g.lane >> width_log2;
-    if (own.first >= own.step) own.first = count; /* too many lanes */
+    if (own.first >= own.step) own.first = count; /* there are more lanes than needed */
     own.lanes.width = 1u << width_log2;
     own.lanes.lane = g.lane & (own.lanes.width - 1);
     return own;

@@ -15,19 +15,19 @@
 #include "coll/coll.h"
 #include "coll/shape.h"
 
-/* The bytes of a block from byte `at` on that go in one message: a chunk, or what is left. */
+/* The bytes of a block from byte `at` on that one message carries: a chunk, or the rest. */
 CH_FN size_t ch_part(const struct ch_coll *c, enum ch_cell kind, size_t at)
 {
     return ch_min(c->layout->chunk_bytes[kind], ch_bytes(c) - at);
 }
 
-/* May this call send? Not once an earlier one failed. */
+/* May this call send? Not after an earlier one has failed. */
 CH_FN chorus_status ch_standing(const struct ch_coll *c)
 {
     return ch_mark(c) == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED;
 }
 
-/* And begin the exchange after `last`? Not while a call inside a kernel has the team. */
+/* May it begin the exchange after `last`? Not while a call inside a kernel uses the team. */
 CH_FN chorus_status ch_may_exchange(const struct ch_coll *c, enum ch_cell kind, uint64_t last)
 {
     const int is_taken = kind == CH_CELL_ll && (last & CH_TAKEN) != 0;
@@ -37,7 +37,7 @@ CH_FN chorus_status ch_may_exchange(const struct ch_coll *c, enum ch_cell kind, 
 }
 
 /* The first of `count` epochs of this call on the duplicate: 1, 2, ... equal on every PE. A
- * call uses this once; it has several epochs if one word announces several things in turn. */
+ * call uses this once; it has several epochs if one word announces several events in turn. */
 CH_FN uint64_t ch_epochs(const struct ch_coll *c, uint64_t count, struct ch_lanes g)
 {
     const uint64_t last = *c->epoch;
@@ -74,9 +74,9 @@ CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_
     ch_notify(c->patience, c->peers[peer].door);
 }
 
-/* One lane: the `bytes` at `from` go to `memory`, in the peer's sync memory, if it is not
- * mapped: what lanes stored at `memory` itself, or what is lent, below. The peer is told by
- * ch_say. */
+/* One lane: for a peer that is not mapped, send the `bytes` at `from`, which lanes have stored
+ * at `memory` itself or which are lent (below), to `memory` in the peer's sync memory. ch_say
+ * announces them. */
 CH_FN void ch_sent(const struct ch_coll *c, uint32_t peer, char *memory, const char *from,
                    size_t bytes)
 {
@@ -84,8 +84,8 @@ CH_FN void ch_sent(const struct ch_coll *c, uint32_t peer, char *memory, const c
         ch_route_put(c->remotes[peer].route, memory + c->remotes[peer].sync, from, bytes);
 }
 
-/* Is a message of so many bytes sent directly from its source to peers that are not mapped?
- * Then it is lent: it must not change before ch_flush_lent. */
+/* Is a message of this number of bytes sent directly from its source to peers that are not
+ * mapped? It is then lent: it must not change before ch_flush_lent. */
 CH_FN int ch_is_lent(const struct ch_coll *c, size_t bytes)
 {
     return !ch_is_all_mapped(c) && bytes >= CH_LENT_BYTES;
@@ -137,8 +137,8 @@ CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t w
     return st;
 }
 
-/* Synchronises the lanes, and returns the same status on all of them: the failure of one that
- * has one. */
+/* Synchronises the lanes, and returns the same status on all of them: the first failure, if any
+ * lane has one. */
 CH_FN chorus_status ch_agree(chorus_status st, struct ch_lanes g)
 {
     if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
@@ -146,8 +146,8 @@ CH_FN chorus_status ch_agree(chorus_status st, struct ch_lanes g)
     return ch_lanes_any(g, st == CHORUS_ERR_STATE) ? CHORUS_ERR_STATE : CHORUS_ERR_TIMEOUT;
 }
 
-/* The same for a status that follows from the number of the last exchange; inside kernels one
- * lane has given that number to all. */
+/* The same for a status that depends on the number of the last exchange; inside kernels one
+ * lane has read that number for all. */
 CH_FN chorus_status ch_agree_on(const struct ch_coll *c, chorus_status st, struct ch_lanes g)
 {
     if (c->is_known == 0) return ch_agree(st, g);
@@ -155,7 +155,8 @@ CH_FN chorus_status ch_agree_on(const struct ch_coll *c, chorus_status st, struc
     return st;
 }
 
-/* All lanes: the puts of ch_put have arrived at all PEs, and their sources may change. */
+/* All lanes: wait until the puts of ch_put have arrived at all PEs; their sources may then
+ * change. */
 CH_FN chorus_status ch_flush(const struct ch_coll *c, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
@@ -167,7 +168,7 @@ CH_FN chorus_status ch_flush(const struct ch_coll *c, struct ch_lanes g)
     return ch_agree(st, g);
 }
 
-/* The same of messages of up to so many bytes. */
+/* The same for messages of up to this number of bytes. */
 CH_FN chorus_status ch_flush_lent(const struct ch_coll *c, size_t bytes, struct ch_lanes g)
 {
     if (!ch_is_lent(c, bytes)) return CHORUS_OK;
@@ -210,9 +211,10 @@ CH_FN chorus_status ch_disseminate(const struct ch_coll *c, uint32_t word, uint6
     for (uint32_t span = 1; span < c->n; span *= c->radix) {
         chorus_status st = CHORUS_OK;
 
-        ch_lanes_sync(g); /* what any lane heard in the last round precedes the stores below */
+        ch_lanes_sync(
+            g); /* signals received by any lane in the last round precede the stores below */
         for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
-            ch_say(c, ch_after(c, j * span), word, value, sense); /* heard below */
+            ch_say(c, ch_after(c, j * span), word, value, sense); /* awaited below */
         for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)
             st = ch_listen(c, ch_after(c, c->n - j * span), word, value);
         st = ch_agree(st, g);
@@ -221,7 +223,7 @@ CH_FN chorus_status ch_disseminate(const struct ch_coll *c, uint32_t word, uint6
     return CHORUS_OK;
 }
 
-/* Where a combination is stored: in this PE's dst, or at the same address on every PE. */
+/* The destination of a combination: this PE's dst, or the same address on every PE. */
 enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
 
 /*

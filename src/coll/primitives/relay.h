@@ -24,7 +24,7 @@ CH_FN uint32_t ch_prev(const struct ch_coll *c)
     return ch_after(c, c->n - 1);
 }
 
-/* The most bytes that go round together. */
+/* Largest number of bytes that are forwarded together. */
 CH_FN size_t ch_relay_bytes(const struct ch_coll *c)
 {
     return CH_LEGS * c->layout->chunk_bytes[CH_CELL_simple];
@@ -45,17 +45,17 @@ CH_FN struct ch_leg ch_leg_of(const struct ch_coll *c, size_t bytes, uint32_t le
     return l;
 }
 
-/* dst = the message of `bytes` that is next from the PE before, combined with `own`. dst may be
+/* dst = the next message of `bytes` from the previous PE, combined with `own`. dst may be
  * own. */
 CH_FN chorus_status ch_fold_relay(const struct ch_coll *c, char *dst, const char *own,
                                   size_t bytes, struct ch_lanes g)
 {
-    const struct ch_pes two = {ch_prev(c), 1, 2}; /* and this one */
+    const struct ch_pes two = {ch_prev(c), 1, 2}; /* and this PE */
 
     return ch_fold(c, CH_CELL_simple, two, dst, own, bytes, g);
 }
 
-/* The same combined straight into the FIFO to the next PE: a ch_send of the result. */
+/* The same, combined directly into the FIFO to the next PE: a ch_send of the result. */
 CH_FN chorus_status ch_fold_on(const struct ch_coll *c, const char *own, size_t bytes,
                                struct ch_lanes g)
 {

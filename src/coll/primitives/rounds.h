@@ -20,7 +20,7 @@
 #include "coll/primitives/exchange.h"
 #include "coll/shape_rounds.h"
 
-/* Units that a slot holds, and the own one. */
+/* Units of a slot, and of a PE's own slot. */
 CH_FN uint64_t ch_slot_units(const struct ch_coll *c, enum ch_cell kind)
 {
     return c->layout->slot_bytes[kind] / CH_SLOT_UNIT;
@@ -31,7 +31,7 @@ CH_FN uint64_t ch_own_units(const struct ch_coll *c, enum ch_cell kind)
     return c->layout->own_bytes[kind] / CH_SLOT_UNIT;
 }
 
-/* The number of the next exchange, which begins. */
+/* Begin the next exchange, and return its number. */
 CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
                                     uint64_t *exchange, struct ch_lanes g)
 {
@@ -45,11 +45,11 @@ CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
     return CHORUS_OK;
 }
 
-/* The next message to a PE, or from one. Every PE goes through the same. */
+/* The next message to a PE, or from one. Every PE goes through the same messages. */
 struct ch_landing {
     uint64_t exchange;
-    size_t bytes; /* of a block */
-    size_t at;    /* where it lies, from the start of the first slot on */
+    size_t bytes; /* units of a block */
+    size_t at;    /* its offset from the start of the first slot */
 };
 
 CH_FN struct ch_landing ch_landing_first(uint64_t exchange, size_t bytes)
@@ -62,7 +62,7 @@ CH_FN struct ch_landing ch_landing_first(uint64_t exchange, size_t bytes)
     return l;
 }
 
-/* A message that is sent or taken block by block. */
+/* A message that is sent or received block by block. */
 struct ch_blocks {
     uint32_t peer;
     struct ch_slot slot;

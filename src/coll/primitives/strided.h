@@ -5,7 +5,7 @@
 
 #include "coll/primitives/fifo.h"
 
-/* A place where elements lie `step` bytes apart. */
+/* A vector whose elements are `step` bytes apart. */
 struct ch_strided {
     char *at;
     size_t step;
@@ -18,7 +18,7 @@ CH_FN struct ch_strided ch_strided_at(const char *at, size_t step)
     return s;
 }
 
-/* `bytes`, an element's, is a constant at every call, so that a copy is a load and a store. */
+/* `bytes` of an element is a constant at every call, so that a copy is a load and a store. */
 CH_FN void ch_copy_elements(struct ch_strided to, struct ch_strided from, size_t count,
                             size_t bytes, struct ch_lanes g)
 {
@@ -48,7 +48,7 @@ CH_FN void ch_copy_strided(const struct ch_coll *c, struct ch_strided to,
         ch_copy_elements(to, from, count, 16, g);
 }
 
-/* The place of element `i` of the block for PE `pe`, or from it. */
+/* The address of element `i` of the block for PE `pe`, or from it. */
 CH_FN struct ch_strided ch_in_source(const struct ch_coll *c, uint32_t pe, size_t i)
 {
     const size_t step = c->pattern->src_step;
@@ -73,7 +73,7 @@ CH_FN chorus_status ch_send_strided(const struct ch_coll *c, size_t first, size_
 
     for (uint32_t i = g.lane; i < others.count && st == CHORUS_OK; i += g.width)
         st = ch_slot_to(c, CH_CELL_simple, ch_pe(c, others, i), bytes, &c->slots[i]);
-    st = ch_agree(st, g); /* all slots are there */
+    st = ch_agree(st, g); /* all slots are set */
     if (st != CHORUS_OK) return st;
     for (uint32_t i = 0; i < others.count; i++)
         ch_copy_strided(c, ch_strided_at(c->slots[i].memory, c->elem_bytes),
@@ -85,7 +85,7 @@ CH_FN chorus_status ch_send_strided(const struct ch_coll *c, size_t first, size_
     return CHORUS_OK;
 }
 
-/* Receive what each other PE sent by that into its block. */
+/* Receive the blocks that each other PE sent in this way. */
 CH_FN chorus_status ch_recv_strided(const struct ch_coll *c, size_t first, size_t count,
                                     struct ch_lanes g)
 {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The functions that are not in headers alone: name, symbol. */
+/* The functions that are not defined in headers: name, symbol. */
 /* clang-format off */
 #define FUNCTION_LIST(X)          \
     X(getinfo, "fi_getinfo")      \
@@ -66,7 +66,7 @@ chorus_status ch_ofi_load(void)
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "libfabric cannot be loaded: %s", library.why);
 }
 
-/* What the headers of libfabric call; only after it was loaded. */
+/* The functions that the headers of libfabric call; only after it was loaded. */
 int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
                const struct fi_info *hints, struct fi_info **info)
 {

@@ -34,16 +34,16 @@ enum {
     CH_OFI_MESSAGE = 4096, /* bytes of a message, which is frames behind an envelope */
     CH_OFI_RESERVE = 2048, /* of those, for replies: CH_OFI_PENDING of them */
     CH_OFI_SMALL = 256,    /* bytes of a put that are copied into a frame */
-    CH_OFI_PENDING = 64,   /* requests of a PE to a peer whose replies are not here yet */
+    CH_OFI_PENDING = 64,   /* requests of a PE to a peer whose replies have not arrived */
     CH_OFI_SENDS = 64,
     CH_OFI_RECEIVES = 128,
-    CH_OFI_BULKS = 256, /* writes and reads under way */
-    CH_OFI_CTXS = 16,   /* contexts that are told apart; others share these */
+    CH_OFI_BULKS = 256, /* writes and reads in flight */
+    CH_OFI_CTXS = 16,   /* contexts that are distinguished; others share these */
     CH_OFI_NAME = 240,  /* bytes of an address */
     CH_OFI_TOKEN = 16,
 };
 
-/* In front of the frames of a message. The token is made of the job's secret and both PEs. */
+/* Precedes the frames of a message. The token is derived from the job's secret and both PEs. */
 struct ch_ofi_envelope {
     uint32_t from, bytes;
     unsigned char token[CH_OFI_TOKEN];
@@ -57,18 +57,18 @@ _Static_assert(sizeof(struct ch_ofi_card) <= CH_NET_CARD_BYTES, "a card is too l
 
 enum ch_ofi_kind { CH_OFI_SEND, CH_OFI_RECEIVE, CH_OFI_BULK };
 
-/* What the fabric works on. */
+/* An operation of the fabric. */
 struct ch_ofi_op {
-    struct fi_context2 context; /* first: a completion leads here */
+    struct fi_context2 context; /* first: a completion points to it */
     enum ch_ofi_kind kind;
     uint32_t pe, ctx;
-    char *buffer;      /* of a message; null: a bulk */
-    struct fid_mr *mr; /* of a bulk whose memory was registered for it alone */
+    char *buffer;      /* of a message; null: a transfer of data */
+    struct fid_mr *mr; /* of a transfer whose memory was registered only for it */
     struct ch_ofi_op *next;
 };
 
 struct ch_ofi_pending {
-    void *dst; /* of 8 bytes; null: only an answer is wanted */
+    void *dst; /* of 8 bytes; null: only a reply is needed */
     uint64_t covers;
 };
 
@@ -78,7 +78,7 @@ struct ch_ofi_link {
     unsigned char token_out[CH_OFI_TOKEN], token_in[CH_OFI_TOKEN];
     char out[CH_OFI_MESSAGE];
     size_t n_out;                          /* bytes in it, envelope included */
-    uint32_t bulks, bulks_of[CH_OFI_CTXS]; /* under way */
+    uint32_t bulks, bulks_of[CH_OFI_CTXS]; /* in flight */
     uint64_t posted, done, asked;          /* serials of frames, as in tcp.h */
     uint64_t ctx_posted[CH_OFI_CTXS];
     struct ch_ofi_pending pending[CH_OFI_PENDING];
@@ -94,16 +94,16 @@ struct ch_net {
     struct fid_cq *cq;
     struct fid_av *av;
     struct fid_ep *ep;
-    int fd; /* of the queue of completions; -1: it has none */
+    int fd; /* of the completion queue; -1: it has none */
     struct ch_parts parts;
     struct ch_ofi_link *links; /* [n] */
     struct ch_ofi_op *ops, *free_sends, *free_bulks;
     char *buffers;
     struct fid_mr *buffers_mr; /* null: the fabric needs none */
     uint64_t next_key;
-    bool is_ordered; /* messages stay behind writes */
+    bool is_ordered; /* messages are ordered after writes */
     bool has_moved, has_arrived;
-    uint32_t n_sends; /* under way */
+    uint32_t n_sends; /* in flight */
     chorus_status status;
     char why[640];
 };
@@ -112,7 +112,7 @@ struct ch_net {
 CH_MUST_CHECK chorus_status ch_ofi_register(struct ch_net *net, const void *memory,
                                             size_t bytes, uint64_t access,
                                             struct fid_mr **mr_out);
-/* The peer cannot be reached any more; the first failure is kept. */
+/* The peer can no longer be reached; the first failure is kept. */
 void ch_ofi_fail(struct ch_net *net, uint32_t pe, int error, const char *what);
 
 /* post.c: the operations of struct ch_net_ops. */
@@ -125,19 +125,19 @@ void ch_ofi_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, v
                 size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out);
 bool ch_ofi_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe);
 bool ch_ofi_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe);
-/* Send the frames that wait, if they may go and the fabric takes them. */
+/* Send the collected frames, if they may be sent and the fabric accepts them. */
 void ch_ofi_flush(struct ch_net *net, uint32_t pe);
-/* A frame for the peer, with a body; false: there is no room. Replies have room of their own.
- */
+/* Memory for a frame to the peer, with a body; false: there is no room. Replies have their own
+ * room. */
 bool ch_ofi_append(struct ch_ofi_link *link, const struct ch_frame *head, const void *body,
                    size_t bytes, bool is_reply);
 
 /* progress.c */
 void ch_ofi_step(struct ch_net *net);
-/* Give the fabric a place for a message. */
+/* Post a receive buffer for a message. */
 void ch_ofi_receive(struct ch_net *net, struct ch_ofi_op *op);
 
-/* Have libfabric's functions. ERR_UNSUPPORTED: it is not here. */
+/* Load libfabric's functions. ERR_UNSUPPORTED: it is not installed. */
 CH_MUST_CHECK chorus_status ch_ofi_load(void);
 
 #endif /* CH_OFI_H */

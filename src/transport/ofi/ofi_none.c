@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ofi_none.c: a build without libfabric. */
+/* ofi_none.c: replaces this folder in builds without libfabric. */
 #include "transport/net.h"
 
 static chorus_status none_open(const struct ch_net_terms *terms, struct ch_net **net_out)

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOSE_NS (CH_NS_PER_S / 2) /* most that the end waits for what is under way */
+#define CLOSE_NS                                                                \
+    (CH_NS_PER_S / 2) /* longest time that close waits for operations in flight \
+                       */
 #define API FI_VERSION(1, 14)
 
 static chorus_status refuse(const char *what, int error)
@@ -38,7 +40,8 @@ void ch_ofi_fail(struct ch_net *net, uint32_t pe, int error, const char *what)
 
 /* ---- the provider ---- */
 
-/* Those that are software over sockets or memory; the network tcp is faster. */
+/* Providers that are implemented in software over sockets or memory; the network tcp is
+ * faster. */
 static bool is_software(const struct fi_info *info)
 {
     static const char *const names[] = {"tcp", "sockets", "udp", "net", "shm", "sm2"};
@@ -59,7 +62,7 @@ static bool is_wanted_by_name(const struct ch_options *options)
     return options->transport[0] != '^' && strstr(options->transport, "ofi") != NULL;
 }
 
-/* Providers in layers may pass over the domain that was asked for. */
+/* Layered providers may ignore the requested domain. */
 static bool is_of_domain(const struct fi_info *info, const struct ch_options *options)
 {
     return *options->net == '\0' || strcmp(info->domain_attr->name, options->net) == 0;
@@ -83,7 +86,7 @@ static struct fi_info *make_hints(const struct ch_options *options, uint64_t ord
     return hints;
 }
 
-/* The first provider that may be taken; null in *info_out: there is none. */
+/* The first usable provider; null in *info_out: there is none. */
 static int look_for(const struct ch_options *options, uint64_t order, struct fi_info **info_out)
 {
     struct fi_info *hints = make_hints(options, order), *all = NULL, *each;
@@ -112,8 +115,9 @@ static bool has_entries(const char *folder)
     return entry != NULL;
 }
 
-/* Libfabric 1.17 takes 70 ms of a core to look for providers, as one of them reads all symbols
- * of the kernel; where no adapter is, the PEs of a large job would do so for nothing. */
+/* Libfabric 1.17 takes 70 ms of a core to look for providers, because one of them reads all
+ * symbols of the kernel; without an adapter, the PEs of a large job would spend this time in
+ * vain. */
 static bool has_adapter(void)
 {
     return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi");
@@ -122,11 +126,11 @@ static bool has_adapter(void)
 static chorus_status only_sockets(void)
 {
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                   "libfabric: only providers over sockets are here, than which the network "
-                   "tcp is faster; CHORUS_TRANSPORT=ofi takes one of them");
+                   "libfabric has only providers over sockets here, and the network tcp is "
+                   "faster; CHORUS_TRANSPORT=ofi uses one of them");
 }
 
-/* Messages in order are needed; messages behind writes are better. */
+/* Ordered messages are required; messages ordered after writes are preferred. */
 static chorus_status find_provider(struct ch_net *net)
 {
     int error;
@@ -332,7 +336,7 @@ static void ofi_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES])
     memcpy(card_out, &card, sizeof(card));
 }
 
-/* What a message from one PE to another carries, which nobody else in the fabric knows. */
+/* The token of messages from one PE to another, which no other user of the fabric knows. */
 static void make_token(const struct ch_net *net, uint32_t from, uint32_t to,
                        unsigned char *token_out)
 {
@@ -354,7 +358,8 @@ static chorus_status ofi_meet(struct ch_net *net, const char (*cards)[CH_NET_CAR
         link->n_out = sizeof(struct ch_ofi_envelope);
         if (card.name_bytes == 0 ||
             fi_av_insert(net->av, card.name, 1, &link->address, 0, NULL) != 1)
-            return CH_FAIL(CHORUS_ERR_SYSTEM, "libfabric: PE %u on host %s has no address here",
+            return CH_FAIL(CHORUS_ERR_SYSTEM,
+                           "libfabric: PE %u on host %s has no address that this host can use",
                            pe, net->terms.hosts != NULL ? net->terms.hosts[pe] : "?");
     }
     return CHORUS_OK;
@@ -370,7 +375,7 @@ static chorus_status ofi_progress(struct ch_net *net, bool *moved_out)
     return CH_FAIL(net->status, "%s", net->why);
 }
 
-/* Something may be there already that no descriptor will announce. */
+/* There may be completions already that the descriptor will not announce. */
 static int ofi_watch(struct ch_net *net)
 {
     struct fid *queue = &net->cq->fid;
@@ -383,8 +388,8 @@ static void ofi_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_
     (void)pe;
     (void)snprintf(why_out, CH_NET_WHY_BYTES, "ofi: provider %s, domain %s, %s",
                    net->info->fabric_attr->prov_name, net->info->domain_attr->name,
-                   net->is_ordered ? "words right behind data"
-                                   : "words after data has arrived");
+                   net->is_ordered ? "signals directly after data"
+                                   : "signals after the data is acknowledged");
 }
 
 const struct ch_net_ops ch_net_ofi = {

@@ -11,8 +11,8 @@ enum { STEPS_PER_YIELD = 16 };
 
 /* ---- room ---- */
 
-/* After a step of a wait for room: does the wait go on? A job that ends, or a peer that takes
- * nothing, ends it. */
+/* After a step of a wait for room: does the wait continue? It ends if the job ends, or if a
+ * peer accepts nothing. */
 static bool may_wait(struct ch_net *net, uint32_t pe, uint32_t steps, uint64_t *start_ns)
 {
     const uint64_t timeout = net->terms.options->timeout_ns;
@@ -25,7 +25,7 @@ static bool may_wait(struct ch_net *net, uint32_t pe, uint32_t steps, uint64_t *
         if (__atomic_load_n(&net->terms.door->aborted, __ATOMIC_RELAXED))
             ch_ofi_fail(net, pe, FI_ECANCELED, "the job is ending");
         else if (timeout != 0 && now - *start_ns > timeout)
-            ch_ofi_fail(net, pe, FI_ETIMEDOUT, "it takes no messages; is it stopped?");
+            ch_ofi_fail(net, pe, FI_ETIMEDOUT, "it accepts no messages; is it stopped?");
         ch_net_give_way(&net->terms);
     }
     return !net->links[pe].has_failed;
@@ -97,7 +97,7 @@ static bool post(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_
     return true;
 }
 
-/* The last frame has a reply. */
+/* The last frame's reply will be stored at dst; it also confirms all earlier frames. */
 static void expect(struct ch_ofi_link *link, void *dst)
 {
     link->pending[link->end_pending++ % CH_OFI_PENDING] =
@@ -130,7 +130,8 @@ void ch_ofi_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, v
 
 /* ---- reads and writes ---- */
 
-/* What the fabric wants to know of memory at this PE: that of a part, or its own for the op. */
+/* The fabric's descriptor for memory at this PE: that of a part, or one registered for the
+ * operation. */
 static chorus_status describe_memory(struct ch_net *net, struct ch_ofi_op *op, void *memory,
                                      size_t bytes, void **desc_out)
 {
@@ -159,7 +160,7 @@ static struct ch_ofi_op *take_bulk(struct ch_net *net, uint32_t pe)
     return op;
 }
 
-/* One transfer, within one part of the peer. */
+/* One transfer, within one part of the peer's memory. */
 static ssize_t begin_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct ch_part *part,
                           uintptr_t there, const struct iovec *memory, void *desc, bool is_put)
 {
@@ -175,7 +176,7 @@ static ssize_t begin_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct
                                        .rma_iov_count = 1,
                                        .context = &op->context};
 
-    /* Behind writes that stay in order, an answer says that they have arrived. */
+    /* If writes stay in order, a reply after them confirms that they have arrived. */
     if (is_put)
         return fi_writemsg(net->ep, &message,
                            FI_COMPLETION | (net->is_ordered ? 0 : FI_DELIVERY_COMPLETE));
@@ -212,7 +213,7 @@ static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_
     net->has_moved = true;
 }
 
-/* All of it, part by part of the peer's memory. */
+/* The whole operation, divided at the parts of the peer's memory. */
 static void transfer(struct ch_net *net, uint32_t ctx, uint32_t pe, uintptr_t there,
                      void *memory, size_t bytes, bool is_put)
 {
@@ -222,11 +223,13 @@ static void transfer(struct ch_net *net, uint32_t ctx, uint32_t pe, uintptr_t th
 
     while (bytes != 0 && !link->has_failed) {
         const struct ch_part *found = ch_parts_find(&link->parts, there);
-        struct ch_part part; /* other threads may add some while this one waits for room */
+        struct ch_part
+            part; /* a copy, as other threads may add parts while this one waits for room */
         size_t here;
 
         if (found == NULL) {
-            ch_ofi_fail(net, pe, FI_EINVAL, "what it attached does not hold the address");
+            ch_ofi_fail(net, pe, FI_EINVAL,
+                        "the memory that it announced does not contain the address");
             return;
         }
         part = *found;

@@ -11,7 +11,7 @@ void ch_ofi_receive(struct ch_net *net, struct ch_ofi_op *op)
 {
     ssize_t error = -FI_EAGAIN;
 
-    /* Room for all of them is there; a fabric may still want a look at its queue first. */
+    /* All of them fit, but a fabric may require that its queue is read first. */
     for (int i = 0; i < COMPLETIONS && error == -FI_EAGAIN; i++)
         error = fi_recv(net->ep, op->buffer, CH_OFI_MESSAGE,
                         net->buffers_mr != NULL ? fi_mr_desc(net->buffers_mr) : NULL,
@@ -19,7 +19,7 @@ void ch_ofi_receive(struct ch_net *net, struct ch_ofi_op *op)
     if (error != 0) ch_ofi_fail(net, net->terms.me, (int)-error, "cannot receive");
 }
 
-/* Bytes of the frame in front, of `bytes`; 0: it is not all here, or says what may not be. */
+/* Bytes of the first frame, of `bytes`; 0: it is incomplete, or not allowed. */
 static size_t do_frame(struct ch_net *net, uint32_t from, const char *at, size_t bytes)
 {
     struct ch_frame head, reply = {.kind = CH_FRAME_REPLY};
@@ -66,7 +66,8 @@ static size_t do_frame(struct ch_net *net, uint32_t from, const char *at, size_t
     }
 }
 
-/* Messages of strangers are dropped; a PE of the job that sends nonsense ends its link. */
+/* Messages of unknown senders are ignored; an invalid message of a PE of the job ends its
+ * link. */
 static void do_message(struct ch_net *net, const char *message, size_t bytes)
 {
     struct ch_ofi_envelope envelope;
@@ -83,7 +84,7 @@ static void do_message(struct ch_net *net, const char *message, size_t bytes)
 
         if (done == 0) {
             ch_ofi_fail(net, envelope.from, FI_EINVAL,
-                        "it sent a frame that names no attached memory, or is none");
+                        "it sent an invalid message, or one about memory that is not attached");
             return;
         }
         at += done;
@@ -119,7 +120,7 @@ static void complete_failed(struct ch_net *net)
     if (fi_cq_readerr(net->cq, &entry, 0) < 1) return;
     op = entry.op_context;
     if (op == NULL || entry.err == FI_ECANCELED) return;
-    if (op->kind == CH_OFI_RECEIVE) { /* of a message of somebody else, too long for ours */
+    if (op->kind == CH_OFI_RECEIVE) { /* a message of an unknown sender that is too long */
         ch_ofi_receive(net, op);
         return;
     }

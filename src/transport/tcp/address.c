@@ -32,7 +32,8 @@ static bool address_of(const struct ifaddrs *each, struct ch_tcp_address *out)
         out->prefix = prefix_of(&mask->v4.sin_addr, sizeof(mask->v4.sin_addr));
         return true;
     }
-    /* An address of one link alone means nothing without the interface of whoever uses it. */
+    /* A link-local address is only valid together with the interface of the host that uses
+     * it. */
     if (addr->any.sa_family != AF_INET6 || IN6_IS_ADDR_LINKLOCAL(&addr->v6.sin6_addr))
         return false;
     out->is_v6 = 1;
@@ -58,7 +59,7 @@ static void collect(const struct ifaddrs *all, const char *interface, bool loopb
     }
 }
 
-/* Is it among these, each of which has a space before it? */
+/* Is it in this list, in which each name follows a space? */
 static bool has_word(const char *names, const char *name)
 {
     const size_t length = strlen(name);
@@ -175,7 +176,7 @@ void ch_tcp_peer_text(int fd, char text_out[CH_TCP_ADDRESS_TEXT])
     (void)snprintf(text_out, CH_TCP_ADDRESS_TEXT, "%s port %u", name, port);
 }
 
-/* The bytes of the address, of an IPv4 one in IPv6's clothes too. */
+/* The bytes of the address, also of an IPv4 address that is mapped into IPv6. */
 static bool is_same(const struct ch_tcp_address *own, const union ch_tcp_sockaddr *addr)
 {
     if (addr->any.sa_family == AF_INET)

@@ -15,11 +15,11 @@ enum { CH_TCP_ADDRESSES = 12, CH_TCP_ADDRESS_TEXT = 64, CH_TCP_INTERFACE_BYTES =
 
 struct ch_tcp_address {
     uint8_t is_v6;
-    uint8_t prefix; /* bits that name the net */
+    uint8_t prefix; /* number of bits of the network prefix */
     uint8_t bytes[16];
 };
 
-/* What a PE tells all others. */
+/* What a PE publishes. */
 struct ch_tcp_card {
     uint16_t port;
     uint16_t n;
@@ -39,25 +39,26 @@ union ch_tcp_sockaddr {
     struct sockaddr_in6 v6;
 };
 
-/* Those of `interface`, or of all that are up if it is ""; loopback only if there is no other.
- * ERR_ARG: no such interface, or it has no address; names those that have one. */
+/* The addresses of `interface`, or of all interfaces that are up if it is ""; the loopback only
+ * if there is no other. ERR_ARG: there is no such interface, or it has no address; the message
+ * lists those that have one. */
 CH_MUST_CHECK chorus_status ch_tcp_addresses_find(const char *interface,
                                                   struct ch_tcp_hosts *out);
 
-/* The at-th of a peer's addresses, nearest first: those in a net of this host, then the rest.
- * False: there are not so many. */
+/* The at-th of a peer's addresses, nearest first: those in a network of this host, then the
+ * rest. False: there are fewer. */
 bool ch_tcp_address_pick(const struct ch_tcp_hosts *own, const struct ch_tcp_card *peer,
                          uint32_t at, struct ch_tcp_address *out);
 
-/* For connect or bind; returns its bytes. */
+/* For connect or bind; returns the number of bytes. */
 socklen_t ch_tcp_address_fill(const struct ch_tcp_address *address, uint16_t port,
                               union ch_tcp_sockaddr *out);
 /* "10.0.0.1" */
 void ch_tcp_address_text(const struct ch_tcp_address *address,
                          char text_out[CH_TCP_ADDRESS_TEXT]);
-/* "10.0.0.1 port 4711", of the other end of a connection. */
+/* "10.0.0.1 port 4711", the other end of a connection. */
 void ch_tcp_peer_text(int fd, char text_out[CH_TCP_ADDRESS_TEXT]);
-/* The interface of this host from which the connection goes; "" if none is found. */
+/* The interface of this host that the connection uses; "" if none is found. */
 const char *ch_tcp_interface_of(const struct ch_tcp_hosts *own, int fd);
 
 #endif /* CH_TCP_ADDRESS_H */

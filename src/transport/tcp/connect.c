@@ -22,14 +22,15 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* For TCP to connect to one address, and for a guest to say who it is. */
+/* Time limits: for TCP to connect to one address, and for an accepted connection to send its
+ * hello. */
 #define CONNECT_NS (2 * CH_NS_PER_S)
 #define GUEST_NS (5 * CH_NS_PER_S)
 
-/* Connections that one visit accepts. */
+/* Number of connections that one call accepts. */
 enum { ACCEPTS = 16, BACKLOG = 1024 };
 
-/* Calls to one address that may end before anything was said. */
+/* Number of attempts to one address that may end before any byte arrives. */
 enum { TRIES_MAX = 100 };
 
 chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out)
@@ -47,7 +48,7 @@ chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out)
         bytes = sizeof(addr.v4);
     }
     net->listener = fd;
-    if (fd >= 0) ch_tcp_socket_prepare(fd); /* connections inherit it */
+    if (fd >= 0) ch_tcp_socket_prepare(fd); /* connections inherit the setting */
     if (fd < 0 || bind(fd, &addr.any, bytes) != 0 || listen(fd, BACKLOG) != 0 ||
         getsockname(fd, &addr.any, &bytes) != 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot listen for connections: %s",
@@ -71,7 +72,8 @@ static void call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns)
     call->n_in = 0;
 }
 
-/* Is a message of `bytes` here? -1: none will come, errno says why (0: the end). */
+/* Has a message of `bytes` arrived? -1: none will, errno is the reason (0: the connection was
+ * closed). */
 static int call_read(struct ch_tcp_call *call, size_t bytes)
 {
     while (call->n_in < bytes) {
@@ -87,13 +89,13 @@ static int call_read(struct ch_tcp_call *call, size_t bytes)
     return 1;
 }
 
-/* What is said before frames is short, and the socket empty. */
+/* Handshake messages are short, and the socket's buffer is empty. */
 static bool call_say(const struct ch_tcp_call *call, const void *message, size_t bytes)
 {
     return send(call->fd, message, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
 }
 
-/* The call becomes the connection of its link. */
+/* The accepted connection becomes that of its link. */
 static void promote(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_call *call)
 {
     char peer[CH_TCP_ADDRESS_TEXT];
@@ -111,9 +113,10 @@ static void promote(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_
     ch_tcp_flush(net, link);
 }
 
-/* ---- who dials ---- */
+/* ---- connecting ---- */
 
-/* From the interface that the user named; otherwise the system's routes choose one. */
+/* Connect from the interface that the user named; otherwise the system's routing table chooses
+ * one. */
 static bool bind_to_interface(const struct ch_net *net, int fd, bool is_v6)
 {
     const struct ch_tcp_card *own = &net->addresses->card;
@@ -129,7 +132,7 @@ static bool bind_to_interface(const struct ch_net *net, int fd, bool is_v6)
     return false;
 }
 
-/* A socket that is connecting to the address; -1, errno says why. */
+/* A socket that is connecting to the address; -1, errno is the reason. */
 static int connect_to(const struct ch_net *net, const struct ch_tcp_address *address,
                       uint16_t port)
 {
@@ -149,7 +152,7 @@ static int connect_to(const struct ch_net *net, const struct ch_tcp_address *add
     return -1;
 }
 
-/* What became of an address that served no purpose. */
+/* Record why an address failed. */
 static void note_failure(struct ch_net *net, struct ch_tcp_link *link, const char *why)
 {
     const size_t used = strlen(link->tried);
@@ -165,7 +168,7 @@ static void note_failure(struct ch_net *net, struct ch_tcp_link *link, const cha
     link->dial.n_again = 0;
 }
 
-/* From link->dial.at on, the first address to which a socket can begin to connect. */
+/* Beginning with link->dial.at, the first address to which a socket can begin to connect. */
 void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link)
 {
     const struct ch_tcp_card *card = &net->cards[link->pe];
@@ -192,8 +195,8 @@ static void dial_next(struct ch_net *net, struct ch_tcp_link *link, const char *
     ch_tcp_dial(net, link);
 }
 
-/* The other end hung up before it had heard a hello: one that many call at once gives up those
- * who take long. */
+/* The other end closed the connection before it received a hello: a PE to which many others
+ * connect at once closes the oldest connections. */
 static void dial_again(struct ch_net *net, struct ch_tcp_link *link, int error)
 {
     const char *const why = error != 0 ? strerror(error) : "it closed the connection";
@@ -206,7 +209,7 @@ static void dial_again(struct ch_net *net, struct ch_tcp_link *link, int error)
     ch_tcp_dial(net, link);
 }
 
-/* Has TCP connected? Then the other end has as long as any wait. */
+/* Has TCP connected? Then the other end has the time limit of any wait. */
 static bool is_connected(struct ch_net *net, struct ch_tcp_link *link)
 {
     const uint64_t timeout = net->terms.options->timeout_ns;
@@ -229,7 +232,7 @@ static bool is_connected(struct ch_net *net, struct ch_tcp_link *link)
     return true;
 }
 
-/* The challenge is here: say hello. */
+/* The challenge has arrived: send the hello. */
 static void say_hello(struct ch_net *net, struct ch_tcp_link *link)
 {
     struct ch_tcp_call *call = &link->dial;
@@ -262,9 +265,9 @@ static void hear_answer(struct ch_net *net, struct ch_tcp_link *link)
         promote(net, link, call);
     } else if (answer.verdict == CH_TCP_BUSY) {
         ch_tcp_call_end(call);
-        link->state = CH_TCP_WAITING; /* until the same deadline */
+        link->state = CH_TCP_WAITING; /* the deadline remains the same */
     } else {
-        dial_next(net, link, "another PE than this listens there");
+        dial_next(net, link, "another PE listens there");
     }
 }
 
@@ -287,9 +290,9 @@ void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link)
     }
 }
 
-/* ---- who is called ---- */
+/* ---- accepting ---- */
 
-/* A free place, or that of the guest who has been here longest. */
+/* A free entry, or that of the oldest unauthenticated connection. */
 static struct ch_tcp_call *guest_place(struct ch_net *net)
 {
     struct ch_tcp_call *oldest = &net->guests[0];
@@ -327,7 +330,7 @@ void ch_tcp_accept(struct ch_net *net)
     }
 }
 
-/* Of a hello that holds. */
+/* Handle a hello with a valid MAC. */
 static enum ch_tcp_verdict judge(const struct ch_net *net, const struct ch_tcp_hello *hello)
 {
     const struct ch_net_terms *terms = &net->terms;
@@ -387,15 +390,16 @@ void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns)
         struct ch_tcp_link *link = net->links[pe];
 
         if (link == NULL || now_ns <= link->dial.deadline_ns) continue;
-        /* This PE may itself have been away for so long, and the answer be here. */
+        /* This PE itself may have been stopped for this time, and the answer may have
+         * arrived. */
         ch_tcp_dial_step(net, link);
         if (now_ns <= link->dial.deadline_ns) continue;
         if (link->state == CH_TCP_WAITING)
             ch_tcp_fail(net, link, CHORUS_ERR_TIMEOUT,
-                        "it said that it makes the connection, and did not in time");
+                        "it announced a connection, and did not make it in time");
         else if (link->state == CH_TCP_DIALING)
             dial_next(net, link,
-                      link->dial.is_connected ? "connected, but nobody answered in time"
+                      link->dial.is_connected ? "connected, but the peer did not answer in time"
                                               : "no answer; filtered, or down?");
     }
 }

@@ -15,21 +15,23 @@
 #include <string.h>
 
 enum {
-    IDLE_S = 1,       /* before the first probe of a connection on which nothing comes */
-    PROBE_S = 1,      /* between probes */
-    PROBES = 3,       /* that stay without an answer */
-    SILENT_MS = 2500, /* of a host for which something is under way */
+    IDLE_S = 1,       /* idle time before the first probe of a connection */
+    PROBE_S = 1,      /* time between probes */
+    PROBES = 3,       /* number of unanswered probes */
+    SILENT_MS = 2500, /* time limit for a host while operations are in flight */
     CONGESTION_BYTES = 16,
-    BUFFER_BYTES = 4 << 20, /* of a socket, for each direction; a limit, no memory in use */
+    BUFFER_BYTES =
+        4 << 20, /* of a socket, for each direction; a limit, which uses no memory by itself */
 };
 
 /*
- * Collectives send bursts and then nothing, over links whose round trips take microseconds. By
- * the estimates of bbr these are slow links, and cubic ends its slow start far too early: with
- * messages of 64 KiB and more, reno was three times as fast (docs/design.md). What a site has
- * chosen besides these two, as dctcp, it has chosen for such links. A connection that has begun
- * with bbr goes on sending at a measured rate with reno, so it is chosen before that: for the
- * connections of a listener, by the listener's setting.
+ * Collectives send bursts with pauses between them, over links whose round trips take
+ * microseconds. The estimates of bbr take these for slow links, and cubic ends its slow start
+ * far too early: with messages of 64 KiB and more, reno was three times as fast
+ * (docs/design.md). If a site has chosen any other algorithm, such as dctcp, it has chosen it
+ * for such links, and it is kept. A connection that has begun with bbr continues to send at a
+ * measured rate after a change to reno, so the algorithm is set before: for accepted
+ * connections, on the listening socket.
  */
 static void choose_congestion(int fd)
 {
@@ -42,10 +44,11 @@ static void choose_congestion(int fd)
 }
 
 /*
- * The kernel starts a connection with buffers of some tens of KiB and enlarges them as data
- * flows. Until then, the end of a longer message stays in the sender until its PE runs again,
- * which takes long where PEs share cores. Setting a size stops the kernel from enlarging the
- * buffer, unless SO_BUF_LOCK (Linux 5.16) allows it again; older kernels keep their own sizes.
+ * The kernel starts a connection with buffers of some tens of KiB and enlarges them as data is
+ * transferred. Until then, the end of a longer message stays with the sender until its PE runs
+ * again, which takes long if PEs share cores. Setting a size stops the kernel from enlarging
+ * the buffer, unless SO_BUF_LOCK (Linux 5.16) allows it again; older kernels keep their own
+ * sizes.
  */
 static void enlarge_buffers(int fd)
 {

@@ -52,7 +52,7 @@ void ch_tcp_challenge_make(struct ch_tcp_challenge *out)
 const char *ch_tcp_challenge_wrong(const struct ch_tcp_challenge *challenge)
 {
     if (memcmp(challenge->magic, magic, sizeof(magic)) != 0)
-        return "what listens there is no PE of Chorus";
+        return "the program that listens there is not a PE of Chorus";
     if (challenge->order != ORDER) return "it has another byte order";
     if (challenge->version != CH_TCP_VERSION) return "it has another version of Chorus";
     return NULL;

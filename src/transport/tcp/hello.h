@@ -35,12 +35,12 @@ struct ch_tcp_hello {
     unsigned char mac[CH_TCP_MAC_BYTES];
 };
 
-/* What the one that was called says. */
+/* The answers of the accepting side. */
 enum ch_tcp_verdict {
     CH_TCP_WELCOME = 1,
-    CH_TCP_STRANGER, /* the MAC is wrong: it is of another job */
-    CH_TCP_MISTAKEN, /* another PE was wanted, or a job of another size */
-    CH_TCP_BUSY,     /* the caller is to take the connection that is being made to it */
+    CH_TCP_STRANGER, /* the MAC is wrong: the PE is of another job */
+    CH_TCP_MISTAKEN, /* the hello is for another PE, or for a job of another size */
+    CH_TCP_BUSY,     /* the connecting side must use the connection that is being made to it */
 };
 
 struct ch_tcp_answer {
@@ -50,16 +50,17 @@ struct ch_tcp_answer {
 
 enum { CH_TCP_HELLO_MOST = sizeof(struct ch_tcp_hello) };
 
-/* Fill the messages in; secret is of 32 bytes, `mine` and `theirs` as their sender has them. */
+/* Fill in the messages; secret has 32 bytes, `mine` and `theirs` are in the form of their
+ * senders. */
 void ch_tcp_challenge_make(struct ch_tcp_challenge *out);
 void ch_tcp_hello_make(struct ch_tcp_hello *hello, const unsigned char *secret,
                        const struct ch_tcp_nonce *theirs);
 void ch_tcp_answer_make(struct ch_tcp_answer *answer, const unsigned char *secret,
                         const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs);
 
-/* What is wrong with a challenge, in words; null: nothing. */
+/* What is wrong with a challenge, as text; null: nothing. */
 const char *ch_tcp_challenge_wrong(const struct ch_tcp_challenge *challenge);
-/* Is this from someone who knows the secret? `mine` is the nonce that it answers. */
+/* Is this from a sender that has the secret? `mine` is the nonce that it answers. */
 bool ch_tcp_hello_holds(const struct ch_tcp_hello *hello, const unsigned char *secret,
                         const struct ch_tcp_nonce *mine);
 bool ch_tcp_answer_holds(const struct ch_tcp_answer *answer, const unsigned char *secret,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Less than this from one atomic to the next is much. */
+/* Atomics that follow each other in less than this time are a series. */
 #define BUSY_NS (5 * CH_NS_PER_US)
 
 /* A slot for an operation. Null: the link has failed. */
@@ -49,7 +49,8 @@ void ch_tcp_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, 
     ch_tcp_flush(net, net->links[pe]);
 }
 
-/* The reply to the link's last operation goes to dst; it covers all before, too. */
+/* The reply to the link's last operation is stored at dst; it also confirms all earlier
+ * operations. */
 static void expect(struct ch_tcp_link *link, void *dst, size_t bytes)
 {
     struct ch_tcp_pending *pending = &link->pending[link->end_pending++ % CH_TCP_PENDING];
@@ -68,8 +69,8 @@ void ch_tcp_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const 
     expect(net->links[pe], dst, bytes);
 }
 
-/* Nobody waits here for what is done without a result, and the peer may: it goes at once,
- * unless much does, and then together with what comes next. */
+/* No thread here waits for an operation without a result, but the peer may: it is sent at once,
+ * unless it is part of a series, which is sent together with the next operation. */
 static void flush_unless_busy(struct ch_net *net, struct ch_tcp_link *link)
 {
     const uint64_t now_ns = ch_clock_ns();
@@ -104,7 +105,7 @@ static bool is_sent(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
     return link->sent >= link->ctx_borrowed[ch_net_count_of(ctx, CH_TCP_CTXS)];
 }
 
-/* Whoever wants to know asks; the next who wants to know the same does not. */
+/* Request a reply, unless one is requested already. */
 static bool is_done(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
 {
     const uint64_t last = link->ctx_posted[ch_net_count_of(ctx, CH_TCP_CTXS)];

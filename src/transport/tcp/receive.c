@@ -11,10 +11,10 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* Reads of one link before others have their turn. */
+/* Reads of one link before other links are read. */
 enum { READS = 8 };
 
-/* What became of the frame in front. */
+/* The result of handling the first frame. */
 enum step { DONE, INCOMPLETE, BAD };
 
 static enum step refuse(struct ch_net *net, struct ch_tcp_link *link,
@@ -37,8 +37,8 @@ static size_t buffered(const struct ch_tcp_link *link)
     return link->hi - link->lo;
 }
 
-/* A body goes to dst: from the buffer if it is small, else from there and then from the socket.
- */
+/* Receive a body to dst: from the buffer if it is small, otherwise from the buffer and then
+ * from the socket. */
 static enum step take_body(struct ch_tcp_link *link, void *dst, size_t bytes, bool is_reply)
 {
     const char *const body = link->in + link->lo + sizeof(struct ch_frame);
@@ -85,7 +85,8 @@ static enum step reply(struct ch_net *net, struct ch_tcp_link *link,
 {
     struct ch_tcp_slot *slot = ch_tcp_slot_reply(link);
 
-    if (slot == NULL) return refuse(net, link, head, "is one request too many at a time");
+    if (slot == NULL)
+        return refuse(net, link, head, "exceeds the number of requests at a time");
     slot->head.kind = CH_FRAME_REPLY;
     slot->head.value = bytes;
     if (bytes > CH_TCP_SMALL) {
@@ -122,7 +123,7 @@ static enum step do_amo(struct ch_net *net, struct ch_tcp_link *link,
     return reply(net, link, head, &fetched, sizeof(fetched));
 }
 
-/* The first request has its reply, and all that was posted before it is done. */
+/* The first request has received its reply, and all earlier operations are done. */
 static void finish_reply(struct ch_tcp_link *link)
 {
     link->done = link->pending[link->first_pending++ % CH_TCP_PENDING].covers;
@@ -135,7 +136,7 @@ static enum step do_reply(struct ch_net *net, struct ch_tcp_link *link,
     enum step step;
 
     if (link->first_pending == link->end_pending || request->bytes != head->value)
-        return refuse(net, link, head, "answers nothing that was asked");
+        return refuse(net, link, head, "answers no request");
     step = take_body(link, request->dst, request->bytes, true);
     if (step == DONE && link->left == 0) finish_reply(link);
     return step;

@@ -12,13 +12,13 @@
  * steps without room before the next yield. */
 enum { PARTS = 128, SHORT = 512, STEPS_PER_YIELD = 16 };
 
-/* The socket of a link that has failed is closed, and its frames are nobody's. */
+/* The socket of a link that has failed is closed, and its frames are discarded. */
 static bool is_over(const struct ch_tcp_link *link)
 {
     return link->state == CH_TCP_FAILED || link->state == CH_TCP_GONE;
 }
 
-/* A job that ends, or a peer that takes nothing, ends the wait for room. */
+/* The wait for room ends if the job ends, or if a peer accepts nothing. */
 static void give_up_late(struct ch_net *net, struct ch_tcp_link *link, uint64_t *start_ns)
 {
     const uint64_t now = ch_clock_ns(), timeout = net->terms.options->timeout_ns;
@@ -28,7 +28,7 @@ static void give_up_late(struct ch_net *net, struct ch_tcp_link *link, uint64_t 
         ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "the job is ending");
     else if (timeout != 0 && now - *start_ns > timeout)
         ch_tcp_fail(net, link, CHORUS_ERR_TIMEOUT,
-                    "it took no messages for %.3g s; is it stopped?",
+                    "it accepted no messages for %.3g s; is it stopped?",
                     (double)timeout / (double)CH_NS_PER_S);
 }
 
@@ -82,7 +82,7 @@ static size_t bytes_of(const struct ch_tcp_slot *slot)
     return sizeof(slot->head) + slot->small_bytes + slot->body_bytes;
 }
 
-/* What of the first slots the kernel does not have yet. */
+/* The bytes of the first slots that the kernel has not taken yet. */
 static size_t gather(const struct ch_tcp_link *link, struct iovec *parts, size_t *bytes_out)
 {
     size_t n = 0, skip = link->first_sent, bytes = 0;
@@ -97,7 +97,7 @@ static size_t gather(const struct ch_tcp_link *link, struct iovec *parts, size_t
             skip = front;
         }
         if (slot->body_bytes != 0) {
-            /* The kernel reads there alone. */
+            /* The kernel only reads this memory. */
             char *body = (char *)(uintptr_t)slot->body + (skip - front);
             parts[n++] = (struct iovec){body, slot->body_bytes - (skip - front)};
             bytes += parts[n - 1].iov_len;

@@ -22,7 +22,7 @@
 enum { LOOK = 64, EVENTS = 32 };
 
 #define CHECK_NS (CH_NS_PER_S / 2) /* between checks of links and deadlines */
-#define BYE_NS (CH_NS_PER_S / 2)   /* most that the end waits for full sockets */
+#define BYE_NS (CH_NS_PER_S / 2)   /* longest time that close waits for full sockets */
 enum { SILENT_CHECKS = 2, BYE_NAP_NS = 1000000 };
 
 /* ---- start and end ---- */
@@ -34,7 +34,7 @@ void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t events, bo
     struct epoll_event event = {.events = events, .data.u64 = word};
 
     if (epoll_ctl(net->epoll, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) != 0)
-        ch_tcp_remember(net, CHORUS_ERR_SYSTEM, "tcp: epoll takes no more descriptors");
+        ch_tcp_remember(net, CHORUS_ERR_SYSTEM, "tcp: epoll refuses another descriptor");
 }
 
 static chorus_status allocate(struct ch_net *net)
@@ -66,7 +66,7 @@ static chorus_status tcp_open(const struct ch_net_terms *terms, struct ch_net **
     net->terms = *terms;
     CH_TRY_GOTO(st, allocate(net), out_close);
     if (sodium_init() < 0) {
-        st = CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: libsodium finds no random numbers");
+        st = CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: libsodium has no source of random numbers");
         goto out_close;
     }
     CH_TRY_GOTO(st, ch_tcp_addresses_find(terms->options->net, net->addresses), out_close);
@@ -79,9 +79,9 @@ out_close:
     return st;
 }
 
-/* Tell the peer that this end is no failure, and read what it has sent: closing a socket with
- * bytes that nobody read would tell the peer of a failure, and might take away what is on its
- * way there. */
+/* Inform the peer that this end of the connection is no failure, and read what it has sent:
+ * closing a socket with unread bytes would report a failure to the peer, and might discard
+ * bytes that are in flight. */
 static void say_bye(struct ch_net *net)
 {
     const uint64_t start_ns = ch_clock_ns();
@@ -168,7 +168,7 @@ static void check(struct ch_net *net)
         link->silent = ch_tcp_is_silent(link->fd) ? link->silent + 1 : 0;
         if (link->silent >= SILENT_CHECKS)
             ch_tcp_fail(net, link, CHORUS_ERR_ABORTED,
-                        "its host does not answer any more; is the link down?");
+                        "its host no longer answers; is the link down?");
     }
 }
 
@@ -184,7 +184,7 @@ static void link_step(struct ch_net *net, struct ch_tcp_link *link)
         ch_tcp_link_end(net, link, CH_TCP_GONE);
 }
 
-/* Those that epoll says have something. */
+/* The links that epoll reports. */
 static void attend(struct ch_net *net)
 {
     struct epoll_event events[EVENTS];
@@ -230,7 +230,7 @@ static chorus_status tcp_progress(struct ch_net *net, bool *moved_out)
     return CH_FAIL(net->status, "%s", net->why);
 }
 
-/* Full sockets are watched for room; the next visit looks at everything. */
+/* Full sockets are polled for room; the next call reads all links. */
 static int tcp_watch(struct ch_net *net)
 {
     net->visits = 0;
@@ -268,7 +268,7 @@ static void tcp_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_
     ch_tcp_where(net, pe, where);
     (void)snprintf(why_out, CH_NET_WHY_BYTES, "%.200s, %s", where,
                    *net->terms.options->net != '\0' ? "as CHORUS_NET says"
-                                                    : "as this host's routes say");
+                                                    : "as this host's routing table selects");
 }
 
 const struct ch_net_ops ch_net_tcp = {

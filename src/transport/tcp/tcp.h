@@ -22,7 +22,7 @@
 #include "transport/tcp/hello.h"
 
 enum {
-    CH_TCP_PENDING = 64, /* requests of a PE to a peer whose replies are not here yet */
+    CH_TCP_PENDING = 64, /* requests of a PE to a peer whose replies have not arrived */
     CH_TCP_SLOTS = 512,  /* frames that wait to be sent; CH_TCP_PENDING of them for replies */
     CH_TCP_SMALL = 104,  /* bytes of a body that are copied, so that the source is free */
     CH_TCP_IN = 16896,   /* buffer of a link: 16 KiB and the frames around them; larger bodies
@@ -34,18 +34,18 @@ enum {
 /* A frame that waits to be sent. */
 struct ch_tcp_slot {
     struct ch_frame head;
-    char small[CH_TCP_SMALL]; /* right after the head, as they are sent */
+    char small[CH_TCP_SMALL]; /* stored directly behind the head, as they are sent */
     size_t small_bytes;
-    const char *body; /* the rest, where it lies; null: there is none */
+    const char *body; /* the rest, at its source; null: there is none */
     size_t body_bytes;
-    uint64_t serial; /* of the operation; 0: a reply */
+    uint64_t serial; /* serial number of the operation; 0: a reply */
 };
 
-/* A request whose reply is to come. */
+/* A request whose reply has not arrived. */
 struct ch_tcp_pending {
     void *dst;
     size_t bytes;
-    uint64_t covers; /* with the reply, operations up to this one have taken effect */
+    uint64_t covers; /* the reply confirms the operations up to this one */
 };
 
 /* A receive that the PE posted. */
@@ -56,25 +56,25 @@ struct ch_tcp_wanted {
 };
 
 enum ch_tcp_state {
-    CH_TCP_DIALING, /* by `dial` */
-    CH_TCP_WAITING, /* for the peer, which dials too and whose connection is to be used */
+    CH_TCP_DIALING, /* in progress, see ch_tcp_link.dial */
+    CH_TCP_WAITING, /* for the peer, which also connects and whose connection will be used */
     CH_TCP_UP,
-    CH_TCP_GONE, /* the peer said BYE */
+    CH_TCP_GONE, /* the peer has sent BYE */
     CH_TCP_FAILED,
 };
 
-/* A connection whose ends do not know each other yet. */
+/* A connection whose ends are not authenticated yet. */
 struct ch_tcp_call {
-    int fd;               /* -1: none */
-    uint32_t pe;          /* of a dialed one: who should answer */
-    uint32_t at;          /* and which of its addresses this is, in the order they are tried */
-    uint32_t n_again;     /* times that it was called again */
-    bool is_connected;    /* and whether TCP has connected */
+    int fd;            /* -1: none */
+    uint32_t pe;       /* for a connecting one: the expected PE */
+    uint32_t at;       /* and the index of its address, in the order in which they are tried */
+    uint32_t n_again;  /* number of repeated attempts */
+    bool is_connected; /* and whether TCP has connected */
     uint64_t deadline_ns; /* CH_TCP_NEVER: none */
     struct ch_tcp_nonce mine, theirs;
     char in[CH_TCP_HELLO_MOST]; /* the message being received */
     size_t n_in;
-    bool has_said; /* its own hello is sent */
+    bool has_said; /* this PE has sent its hello */
 };
 
 #define CH_TCP_NEVER UINT64_MAX
@@ -84,21 +84,22 @@ struct ch_tcp_link {
     enum ch_tcp_state state;
     int fd; /* of the state UP, else -1 */
     struct ch_tcp_call dial;
-    char where[96];  /* the address that it is connected to, and the own interface */
-    char tried[200]; /* what came of the addresses before */
+    char where[96];  /* the address to which it is connected, and this host's interface */
+    char tried[200]; /* results of the earlier addresses */
 
     /* Frames to send are slots[first % CH_TCP_SLOTS] up to `end`. */
     struct ch_tcp_slot *slots;
     uint64_t first, end;
-    size_t first_sent; /* bytes of the first that the kernel has */
-    bool wants_room;   /* the socket is full: wait until it can be written */
-    bool is_watched;   /* and epoll knows */
+    size_t first_sent; /* bytes of the first slot that the kernel has taken */
+    bool wants_room;   /* the socket is full: wait until it is writable */
+    bool is_watched;   /* and epoll polls for that */
 
     uint64_t amo_ns;                    /* when the last atomic without a result was posted */
     uint64_t posted, sent, done;        /* serials, see above */
-    uint64_t asked;                     /* what the requests on their way cover */
-    uint64_t ctx_posted[CH_TCP_CTXS];   /* of a context: its last operation */
-    uint64_t ctx_borrowed[CH_TCP_CTXS]; /* its last whose source was not copied */
+    uint64_t asked;                     /* serial up to which requests in flight will confirm */
+    uint64_t ctx_posted[CH_TCP_CTXS];   /* of each context: serial of its last operation */
+    uint64_t ctx_borrowed[CH_TCP_CTXS]; /* of each context: serial of its last operation whose
+                                           source was not copied */
     struct ch_tcp_pending pending[CH_TCP_PENDING];
     uint64_t first_pending, end_pending;
 
@@ -115,30 +116,30 @@ struct ch_tcp_link {
 struct ch_net {
     struct ch_net_terms terms;
     struct ch_tcp_hosts *addresses; /* of this host */
-    struct ch_tcp_card *cards;      /* [n], once met */
+    struct ch_tcp_card *cards;      /* [n], set by meet */
     int listener, epoll;
     struct ch_tcp_link **links; /* [n]; null: not used yet */
     uint32_t *up;               /* [n_up]: PEs of links that are up */
-    uint32_t n_up, n_calls;     /* links that are dialing or waiting */
+    uint32_t n_up, n_calls;     /* number of links that are connecting or waiting */
     struct ch_tcp_call guests[CH_TCP_GUESTS];
     struct ch_parts parts;
-    bool has_moved;   /* since progress was last asked */
-    bool has_arrived; /* something that a wait may be for */
+    bool has_moved;   /* calls since progress was last requested */
+    bool has_arrived; /* an event that may end a wait */
     uint32_t visits;
     uint64_t checked_ns; /* when links were last checked */
     chorus_status status;
     char why[640]; /* of the status */
 };
 
-/* link.c. To send to a peer: made, and dialed, at first use. Null: there is nothing to be done.
- */
+/* link.c. For sending to a peer: the link is created, and begins to connect, at first use.
+ * Null: operations are discarded. */
 struct ch_tcp_link *ch_tcp_link_of(struct ch_net *net, uint32_t pe);
-/* To a peer that has called, or is to be called. Null: no memory. */
+/* For a peer that has connected, or will. Null: no memory. */
 struct ch_tcp_link *ch_tcp_link_called(struct ch_net *net, uint32_t pe);
 void ch_tcp_link_free(struct ch_tcp_link *link); /* null is a no-op */
-/* Nothing comes or goes by the link from now on. */
+/* No more bytes are sent or received on the link. */
 void ch_tcp_link_end(struct ch_net *net, struct ch_tcp_link *link, enum ch_tcp_state state);
-/* The link ends, and the network with it; the first failure is kept. */
+/* Fail the link, and the network with it; the first failure is kept. */
 void ch_tcp_fail(struct ch_net *net, struct ch_tcp_link *link, chorus_status code,
                  const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
 void ch_tcp_remember(struct ch_net *net, chorus_status code, const char *why);
@@ -158,12 +159,12 @@ bool ch_tcp_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe);
  * Null: the link has failed. */
 struct ch_tcp_slot *ch_tcp_slot_new(struct ch_net *net, struct ch_tcp_link *link);
 bool ch_tcp_is_pending_full(const struct ch_tcp_link *link);
-/* One for a reply; null: the peer asked for more at a time than it may. */
+/* A slot for a reply; null: the peer has exceeded the number of requests. */
 struct ch_tcp_slot *ch_tcp_slot_reply(struct ch_tcp_link *link);
-/* Give the kernel what it takes now. */
+/* Pass to the kernel as many frames as it takes now. */
 void ch_tcp_flush(struct ch_net *net, struct ch_tcp_link *link);
 
-/* receive.c: read what is there, and do it. */
+/* receive.c: read what has arrived, and execute it. */
 void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link);
 
 /* wanted.c: the operations of struct ch_net_ops, and: is the frame what a posted receive is
@@ -182,18 +183,18 @@ void ch_tcp_wanted_sort(struct ch_tcp_link *link, size_t guess, size_t got);
 CH_MUST_CHECK chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out);
 void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link);
 void ch_tcp_accept(struct ch_net *net);
-/* A guest, or a link that is dialing, has something to read or has connected. */
+/* An unauthenticated connection, or a link that is connecting, is readable or has connected. */
 void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest);
 void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link);
-/* Those whose time is over. */
+/* End connections whose time limit has passed. */
 void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns);
 void ch_tcp_call_end(struct ch_tcp_call *call);
 
 /* tcp.c: "tcp: 10.0.0.1 port 4711 by eth0", for messages. */
 void ch_tcp_where(const struct ch_net *net, uint32_t pe, char where_out[CH_NET_WHY_BYTES]);
-/* Move what can be moved, on all links. */
+/* Send and receive as much as possible, on all links. */
 void ch_tcp_step(struct ch_net *net);
-/* Let epoll say `word` of a descriptor. */
+/* Add a descriptor to epoll, which then returns `word` for it. */
 enum { CH_TCP_WATCH_LISTENER, CH_TCP_WATCH_GUEST, CH_TCP_WATCH_LINK };
 static inline uint64_t ch_tcp_watch_word(uint32_t what, uint32_t index)
 {
@@ -203,7 +204,7 @@ void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t events, bo
 
 /* health.c */
 void ch_tcp_socket_prepare(int fd);
-/* Has the other host not answered for seconds, though something is under way? */
+/* Has the other host not answered for seconds, though operations are in flight? */
 bool ch_tcp_is_silent(int fd);
 
 #endif /* CH_TCP_H */
