@@ -41,7 +41,7 @@ int main(void)
         if (nvshmemx_int_sum_reduce_on_stream(NVSHMEM_TEAM_WORLD, sum, block, COUNT, 0) != 0)
             nvshmem_global_exit(1);
         nvshmemx_int_get_on_stream(found, sum, COUNT, me, 0);
-        nvshmemx_barrier_all_on_stream(0); /* nobody writes to block before all have read it */
+        nvshmemx_barrier_all_on_stream(0); /* no PE writes to block before all have read it */
         nvshmem_barrier_all();
         is_right = is_right && is_sum(found, n);
     }

@@ -38,7 +38,8 @@
 extern "C" {
 #endif
 
-#ifndef CHORUS_API /* chorus_device.cuh has another: kernels use some of the names too */
+#ifndef CHORUS_API /* chorus_device.cuh defines another one: kernels also use some of the \
+                      names */
 #define CHORUS_API __attribute__((visibility("default")))
 #endif
 
@@ -47,16 +48,17 @@ extern "C" {
 #define CHORUS_VENDOR_STRING "Chorus"
 #define CHORUS_MAX_NAME_LEN 64
 
-/* A team. Valid on the PE that made it. Handles of destroyed teams are recognised: none is
- * given out again, and a PE can make 2^31 teams. */
+/* A team. Valid on the PE that created it. The handle of a destroyed team is recognised,
+ * since no handle is used twice; a PE can create 2^31 teams. */
 typedef int32_t chorus_team_t;
 #define CHORUS_TEAM_INVALID ((chorus_team_t)-1)
 #define CHORUS_TEAM_WORLD ((chorus_team_t)0)  /* all PEs of the job */
-#define CHORUS_TEAM_SHARED ((chorus_team_t)1) /* PEs whose memory loads and stores reach */
+#define CHORUS_TEAM_SHARED ((chorus_team_t)1) /* PEs whose memory is mapped */
 #define CHORUS_TEAM_NODE ((chorus_team_t)2)   /* PEs of this host */
 
 typedef struct chorus_team_config_t {
-    int num_contexts; /* contexts to be created from the team; kept, not yet used */
+    int num_contexts; /* contexts that will be created from the team; stored, without an effect
+                         yet */
 } chorus_team_config_t;
 #define CHORUS_TEAM_NUM_CONTEXTS 1L
 
@@ -77,26 +79,26 @@ enum { CHORUS_SIGNAL_SET, CHORUS_SIGNAL_ADD };
 
 /* --- setup --------------------------------------------------------------------------- */
 /**
- * Join the job this process was started into: by chorusrun, or a job of one PE. After
- * chorus_finalize a process may join again, where chorusrun started the PEs of one host or
- * nobody did: a new job of the same PEs, without the objects, teams and contexts of the one
- * before.
+ * Join the job that this process was started in by chorusrun or another launcher; without a
+ * launcher, a job of one PE. After chorus_finalize a process may join again if chorusrun
+ * started the PEs on one host, or without a launcher: this is a new job of the same PEs,
+ * without the objects, teams and contexts of the previous job.
  *
  * Collective: every PE of the job, before any other call, as often as chorus_finalize.
  * Threads:    one thread of the process; grants CHORUS_THREAD_SINGLE.
  * Ordering:   no PE returns before all have called.
  * Errors:     ERR_STATE when called twice without chorus_finalize between; ERR_UNSUPPORTED when
- *             called again where the launcher does not let a process join twice; ERR_ARG for an
- *             environment variable that is not valid or not alike on all PEs; ERR_TABLE for a
- *             rule table; ERR_SYSTEM, ERR_TIMEOUT, ERR_ABORTED. Everything made is undone; only
- *             after ERR_STATE may the other calls be used.
+ *             called again under a launcher that does not allow this; ERR_ARG for an
+ *             environment variable that is invalid or differs between PEs; ERR_TABLE for a rule
+ *             table; ERR_SYSTEM, ERR_TIMEOUT, ERR_ABORTED. Everything is undone; other calls
+ *             may be used only after ERR_STATE.
  * Source:     OpenSHMEM 1.6, shmem_init; here it returns a code, as NVSHMEM's does.
  * Since:      0.1
  */
 CHORUS_API int chorus_init(void);
 
 /**
- * As chorus_init, saying how threads will call.
+ * As chorus_init, with a level of thread support.
  *
  * @param requested  a CHORUS_THREAD_ constant
  * @param provided   [out] the level granted, which is always the one requested
@@ -118,20 +120,20 @@ CHORUS_API int chorus_init_thread(int requested, int *provided);
  * Collective: no, any PE.
  * Threads:    any, at any time between init and finalize.
  * Ordering:   implies no barrier.
- * Errors:     a message outside of init and finalize; provided is then left alone, and the
- *             error handler is not called.
+ * Errors:     a message outside of init and finalize; provided is then unchanged, and the error
+ *             handler is not called.
  * Source:     OpenSHMEM 1.5, shmem_query_thread.
  * Since:      0.1
  */
 CHORUS_API void chorus_query_thread(int *provided);
 
 /**
- * Leave the job: complete this PE's operations, wait for all PEs, give everything back.
+ * Leave the job: complete this PE's operations, wait for all PEs, free all memory.
  *
- * Collective: every PE of the job, after its last other call but chorus_init.
+ * Collective: every PE of the job, after its last call other than chorus_init.
  * Threads:    one thread, with no other in a call.
  * Ordering:   a barrier over the job; all puts and atomics are complete after it.
- * Errors:     ERR_TIMEOUT, ERR_ABORTED when a PE does not come; this PE is still in the job.
+ * Errors:     ERR_TIMEOUT, ERR_ABORTED when a PE does not call; this PE is still in the job.
  * Source:     OpenSHMEM 1.5, shmem_finalize.
  * Since:      0.1
  */
@@ -141,12 +143,12 @@ CHORUS_API void chorus_finalize(void);
  * End the whole job at once, every PE with this exit status. Does not return.
  *
  * @param status  the exit status of the process, and of the job, of which the system keeps the
- *                low 8 bits; where these are 0 and status is not, as for 256, it is 1
+ *                low 8 bits; if these are 0 and status is not, as for 256, it is 1
  *
- * Collective: no, any PE; the others are ended wherever they are.
+ * Collective: no, any PE; the others are ended, whatever they are doing.
  * Threads:    any, the first one wins.
  * Ordering:   nothing in flight is completed.
- * Errors:     none; before chorus_init it ends this process alone.
+ * Errors:     none; before chorus_init it ends only this process.
  * Source:     OpenSHMEM 1.5, shmem_global_exit.
  * Since:      0.1
  */
@@ -177,15 +179,16 @@ CHORUS_API int chorus_my_pe(void);
 CHORUS_API int chorus_n_pes(void);
 
 /**
- * Ask whether a PE, or an object on a PE, can be reached by calls of this PE: 1 or 0.
+ * Test whether calls of this PE can access a PE, or an object on a PE: 1 or 0.
  *
  * @param addr  address of this PE's copy of the object
- * @param pe    number in the job; any number may be asked about
+ * @param pe    number in the job; any number is allowed
  *
  * Collective: no, any PE.
  * Threads:    any, at any time.
  * Ordering:   implies no barrier.
- * Errors:     none; what does not exist is not accessible, nor is anything outside a job.
+ * Errors:     none; PEs and objects that do not exist are not accessible, and outside a job
+ *             none is.
  * Source:     OpenSHMEM 1.5, shmem_pe_accessible and shmem_addr_accessible.
  * Since:      0.1
  */
@@ -222,28 +225,29 @@ CHORUS_API void chorus_info_get_version(int *major, int *minor);
 CHORUS_API void chorus_info_get_name(char *name);
 
 /* --- memory -------------------------------------------------------------------------- */
-/* What chorus_malloc_with_hints may be told of an object: what other PEs do with it mostly. */
+/* Hints for chorus_malloc_with_hints: the most frequent operations of other PEs on an object.
+ */
 #define CHORUS_MALLOC_ATOMICS_REMOTE 1L
 #define CHORUS_MALLOC_SIGNAL_REMOTE 2L
 
 /**
- * Allocate a symmetric object on every PE; null where it does not fit, on all PEs alike.
+ * Allocate a symmetric object on every PE; null on all PEs if it does not fit.
  *
- * @param alignment  a power of two; the others align to a cache line
+ * @param alignment  a power of two; the other functions align to a cache line
  * @param count      elements, which chorus_calloc fills with zeros
- * @param bytes      of the object, or of an element for chorus_calloc; the same on every PE. 0
- *                   gives null and does nothing
- * @param hints      CHORUS_MALLOC_ constants, ored, or 0; the same on every PE. All memory here
- *                   serves all uses alike, so they change nothing
+ * @param bytes      of the object, or of an element for chorus_calloc; the same on every PE; 0
+ *                   does nothing and returns null
+ * @param hints      CHORUS_MALLOC_ constants, ored, or 0; the same on every PE. They have no
+ *                   effect, since all memory is equally suitable for all uses
  *
  * Collective: every PE of the job, in the same order of such calls.
- * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
  * Ordering:   a barrier over the job on return, which completes earlier puts: the object may be
  *             written on any PE at once. No barrier when the result is null.
- * Errors:     null and a message when the heap is full (bytes asked, free, largest block), when
- *             count * bytes overflows, when alignment is no power of two, for a hint that does
- *             not exist; the heap is as it was. Any other failure is an error of a function
- *             without code.
+ * Errors:     null and a message when the heap is full (bytes requested, free, largest block),
+ *             when count * bytes overflows, when alignment is not a power of two, for a hint
+ *             that does not exist; the heap is unchanged. Any other failure goes to the error
+ *             handler.
  * Source:     OpenSHMEM 1.5, shmem_malloc, shmem_calloc, shmem_align, shmem_malloc_with_hints.
  * Since:      0.1
  */
@@ -253,31 +257,32 @@ CHORUS_API void *chorus_align(size_t alignment, size_t bytes);
 CHORUS_API void *chorus_malloc_with_hints(size_t bytes, long hints);
 
 /**
- * Change the bytes of a symmetric object, which may move. Contents are kept up to the smaller.
+ * Change the size of a symmetric object, which may move. Contents are kept up to the smaller
+ * size.
  *
  * @param ptr    the start of an object, the same one on every PE; null allocates
- * @param bytes  wanted, the same on every PE; 0 frees and gives null
+ * @param bytes  the new size, the same on every PE; 0 frees and returns null
  *
  * Collective: every PE of the job, in the same order of such calls.
- * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
  * Ordering:   a barrier over the job on entry and on return, which completes earlier puts.
- * Errors:     null when it does not fit: the object is as it was. A ptr that is no object is
- *             ERR_NOT_SYMMETRIC or ERR_ARG, with null, and the heap as it was.
+ * Errors:     null when it does not fit: the object is unchanged. A ptr that is not an object
+ *             is ERR_NOT_SYMMETRIC or ERR_ARG, with null, and the heap is unchanged.
  * Source:     OpenSHMEM 1.5, shmem_realloc; the alignment of chorus_align is not kept.
  * Since:      0.1
  */
 CHORUS_API void *chorus_realloc(void *ptr, size_t bytes);
 
 /**
- * Give a symmetric object back, on every PE.
+ * Free a symmetric object, on every PE.
  *
  * @param ptr  the start of an object, the same one on every PE; null does nothing
  *
  * Collective: every PE of the job, in the same order of such calls.
- * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
  * Ordering:   a barrier over the job on entry, which completes earlier puts.
  * Errors:     ERR_NOT_SYMMETRIC for an address outside the heap, ERR_ARG for one that is inside
- *             an object or was freed already; the heap is as it was.
+ *             an object or was freed already; the heap is unchanged.
  * Source:     OpenSHMEM 1.5, shmem_free.
  * Since:      0.1
  */
@@ -292,7 +297,7 @@ CHORUS_API void chorus_free(void *ptr);
  *
  * Collective: no, any PE.
  * Threads:    any, at any time between init and finalize.
- * Ordering:   implies no barrier; loads and stores are ordered by chorus_fence and the like.
+ * Ordering:   implies no barrier; chorus_fence and similar calls order loads and stores.
  * Errors:     null and a message for a PE or an address outside their range.
  * Source:     OpenSHMEM 1.5, shmem_ptr.
  * Since:      0.1
@@ -300,7 +305,7 @@ CHORUS_API void chorus_free(void *ptr);
 CHORUS_API void *chorus_ptr(const void *addr, int pe);
 
 /**
- * As chorus_ptr, of a PE that is known by its number in a team.
+ * As chorus_ptr, for a PE given by its number in a team.
  *
  * @param team  a team that this PE is in
  * @param dest  this PE's address of the object
@@ -325,7 +330,7 @@ CHORUS_API void *chorus_team_ptr(int32_t team, const void *dest, int pe);
  * Threads:    any, while the team is not being destroyed.
  * Ordering:   implies no barrier.
  * Errors:     -1 and a message for CHORUS_TEAM_INVALID, a team that was destroyed, or a handle
- *             that was never given out.
+ *             that the library never returned.
  * Source:     OpenSHMEM 1.5, shmem_team_my_pe and shmem_team_n_pes.
  * Since:      0.1
  */
@@ -333,16 +338,16 @@ CHORUS_API int chorus_team_my_pe(chorus_team_t team);
 CHORUS_API int chorus_team_n_pes(chorus_team_t team);
 
 /**
- * Get what a team was configured with when it was made.
+ * Get the configuration with which a team was created.
  *
  * @param team         a team that this PE is in
  * @param config_mask  fields to get: 0, or CHORUS_TEAM_NUM_CONTEXTS
- * @param config       [out] the fields of the mask; others are left alone
+ * @param config       [out] the fields of the mask; others are unchanged
  *
  * Collective: no, any PE.
  * Threads:    any, while the team is not being destroyed.
  * Ordering:   implies no barrier.
- * Errors:     ERR_ARG for a bad team or mask; config is left alone.
+ * Errors:     ERR_ARG for a bad team or mask; config is unchanged.
  * Source:     OpenSHMEM 1.5, shmem_team_get_config.
  * Since:      0.1
  */
@@ -350,7 +355,7 @@ CHORUS_API int chorus_team_get_config(chorus_team_t team, long config_mask,
                                       chorus_team_config_t *config);
 
 /**
- * Get the number in one team of a PE known by its number in another; -1 if it is not in both.
+ * Translate the number of a PE in one team to its number in another; -1 if it is not in both.
  *
  * @param src_team   a team that this PE is in
  * @param src_pe     a number in src_team
@@ -367,20 +372,20 @@ CHORUS_API int chorus_team_translate_pe(chorus_team_t src_team, int src_pe,
                                         chorus_team_t dest_team);
 
 /**
- * Make a team of the PEs start, start + stride, ... of another.
+ * Create a team of the PEs start, start + stride, ... of another team.
  *
- * @param parent       the team whose PEs all call, and whose numbers the triplet means
+ * @param parent       the team whose PEs all call; the triplet contains numbers in this team
  * @param start        the PE that becomes 0
- * @param stride       from one PE to the next; may be below 0, and 0 for one PE
- * @param count        PEs of the new team, 1 or more; all in the parent, none twice
+ * @param stride       distance of successive PEs; may be negative, and 0 if count is 1
+ * @param count        PEs of the new team, 1 or more; all in the parent, and different
  * @param config       the fields of the mask, or null when that is 0
  * @param config_mask  fields to use: 0, or CHORUS_TEAM_NUM_CONTEXTS
  * @param new_team     [out] the team; CHORUS_TEAM_INVALID on PEs outside it, and on failure
  *
  * Collective: every PE of parent, with the same triplet.
- * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
  * Ordering:   no PE returns before all have called; completes nothing.
- * Errors:     ERR_ARG for a bad parent, triplet or mask, and ERR_NOMEM, on all PEs alike.
+ * Errors:     ERR_ARG for a bad parent, triplet or mask, and ERR_NOMEM; the same on all PEs.
  * Source:     OpenSHMEM 1.5, shmem_team_split_strided.
  * Since:      0.1
  */
@@ -389,23 +394,23 @@ CHORUS_API int chorus_team_split_strided(chorus_team_t parent, int start, int st
                                          chorus_team_t *new_team);
 
 /**
- * Make the rows and the columns of a grid into teams: PE p of the parent is at
- * (p % xrange, p / xrange). The last row may be shorter.
+ * Create a team for each row and each column of a grid: PE p of the parent is at (p % xrange, p
+ * / xrange). The last row may be shorter.
  *
  * @param parent        the team whose PEs all call
  * @param xrange        PEs in a row, 1 or more
- * @param xaxis_config  of the row teams: the fields of the mask, or null when that is 0
+ * @param xaxis_config  for the row teams: the fields of the mask, or null when that is 0
  * @param xaxis_mask    fields of xaxis_config to use
  * @param xaxis_team    [out] this PE's row, in which its number is its x; or INVALID
- * @param yaxis_config  of the column teams, likewise
+ * @param yaxis_config  the same for the column teams
  * @param yaxis_mask    fields of yaxis_config to use
  * @param yaxis_team    [out] this PE's column, in which its number is its y; or INVALID
  *
  * Collective: every PE of parent, with the same xrange.
- * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
  * Ordering:   no PE returns before all have called; completes nothing.
- * Errors:     ERR_ARG for a bad parent, xrange or mask, with no team made; ERR_NOMEM with all
- *             teams of an axis made or none of them.
+ * Errors:     ERR_ARG for a bad parent, xrange or mask, and no team is created; ERR_NOMEM, with
+ *             all teams of an axis created or none.
  * Source:     OpenSHMEM 1.5, shmem_team_split_2d.
  * Since:      0.1
  */
@@ -416,14 +421,14 @@ CHORUS_API int chorus_team_split_2d(chorus_team_t parent, int xrange,
                                     chorus_team_t *yaxis_team);
 
 /**
- * Give a team and its memory back. Teams split from it stay.
+ * Destroy a team and free its memory. Teams split from it remain.
  *
  * @param team  a team that this PE is in, not a predefined one; CHORUS_TEAM_INVALID does
- * nothing
+ *              nothing
  *
  * Collective: every PE of team, after its last call on it, those on streams included.
- * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams; none
- *             other is in a call on this one.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams; no
+ *             other is in a call on this team.
  * Ordering:   no PE returns before all have called; completes nothing.
  * Errors:     ERR_ARG for a bad or predefined team; ERR_TIMEOUT, ERR_ABORTED.
  * Source:     OpenSHMEM 1.5, shmem_team_destroy.
@@ -437,15 +442,16 @@ CHORUS_API void chorus_team_destroy(chorus_team_t team);
  *
  * @param dest    [out] symmetric, one element on pe
  * @param source  [in] symmetric, one element on pe
- * @param value   what to write there
+ * @param value   the value to store
  * @param pe      number in the job
  *
  * Collective: no, any PE.
  * Threads:    any, at any time.
- * Ordering:   p: the element is written in one piece, and ordered by chorus_fence and
- *             chorus_quiet. g: the value is here on return. Implies no barrier.
- * Errors:     ERR_ARG for pe, ERR_NOT_SYMMETRIC for the address; nothing done, the value is 0.
- * Source:     OpenSHMEM 1.5, shmem_p and shmem_g; the types of NVSHMEM too.
+ * Ordering:   p: the element is stored by one access, and ordered by chorus_fence and
+ *             chorus_quiet. g: the value is returned. Implies no barrier.
+ * Errors:     ERR_ARG for pe, ERR_NOT_SYMMETRIC for the address; nothing is done, and the value
+ *             is 0.
+ * Source:     OpenSHMEM 1.5, shmem_p and shmem_g; also for the types of NVSHMEM.
  * Since:      0.1
  */
 #define CHORUS_DECLARE_ELEMENT(NAME, T, kind)                    \
@@ -458,20 +464,21 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ELEMENT)
  * Copy elements to a PE (put) or from it (get).
  *
  * @param dest    [out] put: symmetric, on pe. get: any memory of this PE
- * @param source  [in] put: any memory of this PE. get: symmetric, on pe. The two may be the
- *                same place but must not overlap in part
- * @param nelems  elements of T, or of so many bits; 0 does nothing
+ * @param source  [in] put: any memory of this PE. get: symmetric, on pe. They may be equal, but
+ *                must not overlap in part
+ * @param nelems  elements of T, or of this number of bits; 0 does nothing
  * @param bytes   of the mem forms, which copy bytes; 0 does nothing
  * @param pe      number in the job
  *
  * Collective: no, any PE.
  * Threads:    any, at any time.
  * Ordering:   put: source may be reused on return. get: dest is filled on return. The nbi forms
- *             promise both only after chorus_quiet. What a put wrote is ordered by chorus_fence
- *             and complete after chorus_quiet. Implies no barrier.
+ *             promise both only after chorus_quiet. chorus_fence orders the data of a put, and
+ *             chorus_quiet completes it. Implies no barrier.
  * Errors:     ERR_ARG for pe and for nelems that overflow, ERR_NOT_SYMMETRIC for dest of a put
  *             and source of a get; nothing is copied.
- * Source:     OpenSHMEM 1.5, shmem_put, shmem_get and their kin; the types of NVSHMEM too.
+ * Source:     OpenSHMEM 1.5, shmem_put, shmem_get and related calls; also for the types of
+ *             NVSHMEM.
  * Since:      0.1
  */
 #define CHORUS_DECLARE_RMA(NAME, T, kind)                                                     \
@@ -498,19 +505,19 @@ CHORUS_API void chorus_putmem_nbi(void *dest, const void *source, size_t bytes, 
 CHORUS_API void chorus_getmem_nbi(void *dest, const void *source, size_t bytes, int pe);
 
 /**
- * Copy elements that lie apart: element i * sst of source to element i * dst of dest.
+ * Copy elements with strides: element i * sst of source to element i * dst of dest.
  *
  * @param dest    [out] of a put: symmetric, on pe. Of a get: any memory of this PE
  * @param source  [in] of a put: any memory of this PE. Of a get: symmetric, on pe
- * @param dst     elements from one target to the next, 1 or more
- * @param sst     elements from one source to the next, 1 or more
+ * @param dst     stride in dest in elements, 1 or more
+ * @param sst     stride in source in elements, 1 or more
  * @param nelems  elements copied; 0 does nothing
  * @param pe      number in the job
  *
  * Collective: no, any PE.
  * Threads:    any, at any time.
  * Ordering:   as of chorus_T_put and chorus_T_get.
- * Errors:     ERR_ARG for a stride, pe, or a reach that overflows; ERR_NOT_SYMMETRIC; nothing
+ * Errors:     ERR_ARG for a stride, pe, or an extent that overflows; ERR_NOT_SYMMETRIC; nothing
  *             is copied.
  * Source:     OpenSHMEM 1.5, shmem_iput and shmem_iget.
  * Since:      0.1
@@ -532,12 +539,12 @@ CHORUS_SIZES(CHORUS_DECLARE_SIZED_STRIDED)
 #undef CHORUS_DECLARE_SIZED_STRIDED
 
 /**
- * Copy blocks of elements that lie apart: block i from element i * sst of source on to element
- * i * dst of dest.
+ * Copy blocks of elements with strides: block i, which begins at element i * sst of source, to
+ * element i * dst of dest.
  *
  * @param dest     [out] of a put: symmetric, on pe. Of a get: any memory of this PE
  * @param source   [in] of a put: any memory of this PE. Of a get: symmetric, on pe
- * @param dst      elements from the start of a block in dest to that of the next, bsize or more
+ * @param dst      elements between the starts of successive blocks in dest, bsize or more
  * @param sst      the same in source
  * @param bsize    elements of a block; 0 does nothing
  * @param nblocks  blocks copied; 0 does nothing
@@ -546,7 +553,7 @@ CHORUS_SIZES(CHORUS_DECLARE_SIZED_STRIDED)
  * Collective: no, any PE.
  * Threads:    any, at any time.
  * Ordering:   as of chorus_T_put and chorus_T_get.
- * Errors:     ERR_ARG for a stride, pe, or a reach that overflows; ERR_NOT_SYMMETRIC; nothing
+ * Errors:     ERR_ARG for a stride, pe, or an extent that overflows; ERR_NOT_SYMMETRIC; nothing
  *             is copied.
  * Source:     OpenSHMEM 1.6, shmem_ibput and shmem_ibget.
  * Since:      0.1
@@ -570,11 +577,12 @@ CHORUS_SIZES(CHORUS_DECLARE_SIZED_BLOCKS)
 #undef CHORUS_DECLARE_SIZED_BLOCKS
 
 /**
- * Copy elements to a PE, then update a word there: who sees the update sees the elements.
+ * Copy elements to a PE, then update a word there: a PE that sees the update also sees the
+ * elements.
  *
  * @param dest      [out] symmetric, on pe
  * @param source    [in] any memory of this PE; must not overlap dest in part
- * @param nelems    elements of T, or of so many bits; 0 only signals
+ * @param nelems    elements of T, or of this number of bits; 0 only signals
  * @param bytes     of the mem forms, which copy bytes; 0 only signals
  * @param sig_addr  [out] the word: symmetric, on pe, outside dest
  * @param signal    the value to set or to add
@@ -584,8 +592,8 @@ CHORUS_SIZES(CHORUS_DECLARE_SIZED_BLOCKS)
  * Collective: no, any PE.
  * Threads:    any, at any time; concurrent ADDs to one word are all counted.
  * Ordering:   the update is a release: pairs with chorus_signal_wait_until and
- *             chorus_signal_fetch. Orders no other puts. Source may be reused on return, of nbi
- *             forms after chorus_quiet.
+ *             chorus_signal_fetch. Orders no other puts. Source may be reused on return, and in
+ *             nbi forms after chorus_quiet.
  * Errors:     ERR_ARG for pe, sig_op, alignment of sig_addr, nelems that overflow;
  *             ERR_NOT_SYMMETRIC for dest or sig_addr; nothing is copied or updated.
  * Source:     OpenSHMEM 1.5, shmem_put_signal.
@@ -626,7 +634,7 @@ CHORUS_API void chorus_putmem_signal_nbi(void *dest, const void *source, size_t 
  *
  * Collective: no, any PE.
  * Threads:    any, at any time; concurrent adds to one word are all counted.
- * Ordering:   orders no puts from before, but by chorus_fence. Implies no barrier.
+ * Ordering:   earlier puts are ordered only by a chorus_fence before it. Implies no barrier.
  * Errors:     ERR_ARG for pe and alignment; ERR_NOT_SYMMETRIC; nothing is updated.
  * Source:     OpenSHMEM 1.6, shmem_signal_set and shmem_signal_add.
  * Since:      0.1
@@ -641,7 +649,7 @@ CHORUS_API void chorus_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
  *
  * Collective: no, any PE.
  * Threads:    any, at any time.
- * Ordering:   an acquire: what came with the signal that is seen is here.
+ * Ordering:   an acquire: the data that was sent with the returned signal has arrived.
  * Errors:     ERR_NOT_SYMMETRIC or ERR_ARG for the address.
  * Source:     OpenSHMEM 1.5, shmem_signal_fetch.
  * Since:      0.1
@@ -649,15 +657,15 @@ CHORUS_API void chorus_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
 CHORUS_API uint64_t chorus_signal_fetch(const uint64_t *sig_addr);
 
 /**
- * Wait until a signal word of this PE compares so; gives the value that did.
+ * Wait until a signal word of this PE meets a condition; returns the value that met it.
  *
  * @param sig_addr   [in] symmetric, 8-byte aligned
  * @param cmp        a CHORUS_CMP_ constant: *sig_addr cmp cmp_value
- * @param cmp_value  to compare with
+ * @param cmp_value  the other operand
  *
  * Collective: no, any PE.
  * Threads:    any, several may wait for one word.
- * Ordering:   an acquire: what came with the signal that is seen is here.
+ * Ordering:   an acquire: the data that was sent with the returned signal has arrived.
  * Errors:     those of chorus_T_wait_until; the value is then the last one seen, or 0.
  * Source:     OpenSHMEM 1.5, shmem_signal_wait_until.
  * Since:      0.1
@@ -665,14 +673,15 @@ CHORUS_API uint64_t chorus_signal_fetch(const uint64_t *sig_addr);
 CHORUS_API uint64_t chorus_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
 
 /**
- * Order this PE's operations: fence, those to each PE before it ahead of those to the same PE
- * after it; quiet, complete all.
+ * Order this PE's operations. fence: earlier operations to each PE take effect before later
+ * ones to the same PE; quiet: completes all.
  *
  * Collective: no, any PE.
- * Threads:    any; covers the calling thread's operations, and others' that came before.
- * Ordering:   covers puts, atomics and stores to symmetric memory. quiet also ends nbi forms:
- *             sources may be reused, gets and fetches are here. Implies no barrier.
- * Errors:     none but ERR_STATE.
+ * Threads:    any; covers the calling thread's operations, and earlier ones of other threads.
+ * Ordering:   covers puts, atomics and stores to symmetric memory. quiet also completes nbi
+ *             forms: sources may be reused, and results of gets and fetches have arrived.
+ *             Implies no barrier.
+ * Errors:     none except ERR_STATE.
  * Source:     OpenSHMEM 1.5, shmem_fence and shmem_quiet.
  * Since:      0.1
  */
@@ -682,11 +691,11 @@ CHORUS_API void chorus_quiet(void);
 /**
  * Complete this PE's operations to some PEs, as chorus_quiet does those to all.
  *
- * @param target_pes  [in] numbers in the job; any may be there twice
- * @param npes        how many; 0 completes nothing
+ * @param target_pes  [in] numbers in the job; duplicates are allowed
+ * @param npes        their number; 0 completes nothing
  *
  * Collective: no, any PE.
- * Threads:    any; covers the calling thread's operations, and others' that came before.
+ * Threads:    any; covers the calling thread's operations, and earlier ones of other threads.
  * Ordering:   as of chorus_quiet; operations to other PEs may be completed too.
  * Errors:     ERR_ARG for a PE that is not in the job; nothing done.
  * Source:     OpenSHMEM 1.6, shmem_pe_quiet.
@@ -696,18 +705,18 @@ CHORUS_API void chorus_pe_quiet(const int *target_pes, size_t npes);
 
 /* --- locks ---------------------------------------------------------------------------- */
 /**
- * Wait until this PE holds a lock; take one if nobody holds it; give one back.
+ * Acquire a lock, waiting for it (set); acquire it if it is free (test); release it (clear).
  *
- * PEs get a lock in the order in which they asked. chorus_test_lock gives 0 if this PE holds it
+ * PEs get a lock in the order of their requests. chorus_test_lock returns 0 if this PE holds it
  * now, else 1.
  *
- * @param lock  [in,out] symmetric, 0 on every PE before its first use, and the library's from
- *              then on
+ * @param lock  [in,out] symmetric, 0 on every PE before its first use; from then on only the
+ *              library accesses it
  *
  * Collective: no, any PE.
  * Threads:    one thread of a PE at a time uses a lock.
- * Ordering:   clear completes this PE's operations first (chorus_quiet); who holds the lock
- *             next sees them.
+ * Ordering:   clear completes this PE's operations first (chorus_quiet); the next PE that holds
+ *             the lock sees them.
  * Errors:     ERR_ARG for alignment, ERR_NOT_SYMMETRIC; ERR_TIMEOUT, ERR_ABORTED, which name
  *             the PE that holds the lock: the lock is then unusable. ERR_UNSUPPORTED in jobs of
  *             more than 32767 PEs.
@@ -721,20 +730,20 @@ CHORUS_API void chorus_clear_lock(long *lock);
 
 /* --- atomics ------------------------------------------------------------------------- */
 /**
- * Read, write or exchange a word on a PE in one step; fetch and swap give what was there.
+ * Read, write or exchange a word on a PE atomically; fetch and swap return the old value.
  *
- * @param fetch   [out] of nbi forms: where the value goes, any memory of this PE
+ * @param fetch   [out] of nbi forms: where the value is stored, any memory of this PE
  * @param source  [in] symmetric, one element on pe
  * @param dest    [out] symmetric, one element on pe
- * @param value   what to write there; floats are exchanged bit for bit
+ * @param value   the value to store; floats are exchanged bit for bit
  * @param pe      number in the job
  *
  * Collective: no, any PE.
- * Threads:    any; atomic towards every other atomic of the same type and to waits.
+ * Threads:    any; atomic with respect to all other atomics of the same type and to waits.
  * Ordering:   among themselves, in one order that all PEs see. Ordered with puts by
- *             chorus_fence and chorus_quiet. nbi forms: *fetch is there after chorus_quiet.
+ *             chorus_fence and chorus_quiet. nbi forms: *fetch is set after chorus_quiet.
  * Errors:     ERR_ARG for pe or an address not aligned to the type, ERR_NOT_SYMMETRIC; nothing
- *             is changed, what is fetched is 0.
+ *             is changed, and the fetched value is 0.
  * Source:     OpenSHMEM 1.5, shmem_atomic_fetch, _set, _swap.
  * Since:      0.1
  */
@@ -748,17 +757,17 @@ CHORUS_AMO_EXTENDED_TYPES(CHORUS_DECLARE_AMO_EXTENDED)
 #undef CHORUS_DECLARE_AMO_EXTENDED
 
 /**
- * Compare and swap, increment or add to a word on a PE in one step; those that fetch give what
- * was there.
+ * Compare and swap, increment or add to a word on a PE atomically; the fetching forms return
+ * the old value.
  *
- * @param fetch  [out] of nbi forms: where the value goes, any memory of this PE
+ * @param fetch  [out] of nbi forms: where the value is stored, any memory of this PE
  * @param dest   [in,out] symmetric, one element on pe
  * @param cond   value is written only if *dest is this
- * @param value  what to write or to add; sums wrap around
+ * @param value  the value to store or to add; sums wrap around
  * @param pe     number in the job
  *
  * Collective: no, any PE.
- * Threads:    any; atomic towards every other atomic of the same type and to waits.
+ * Threads:    any; atomic with respect to all other atomics of the same type and to waits.
  * Ordering:   as of chorus_T_atomic_fetch.
  * Errors:     those of chorus_T_atomic_fetch.
  * Source:     OpenSHMEM 1.5, shmem_atomic_compare_swap, _inc, _add and the fetching forms.
@@ -778,15 +787,15 @@ CHORUS_AMO_STANDARD_TYPES(CHORUS_DECLARE_AMO_STANDARD)
 #undef CHORUS_DECLARE_AMO_STANDARD
 
 /**
- * Combine a word on a PE with bits in one step; those that fetch give what was there.
+ * Combine a word on a PE with bits atomically; the fetching forms return the old value.
  *
- * @param fetch  [out] of nbi forms: where the value goes, any memory of this PE
+ * @param fetch  [out] of nbi forms: where the value is stored, any memory of this PE
  * @param dest   [in,out] symmetric, one element on pe
  * @param value  the other operand of and, or, xor
  * @param pe     number in the job
  *
  * Collective: no, any PE.
- * Threads:    any; atomic towards every other atomic of the same type and to waits.
+ * Threads:    any; atomic with respect to all other atomics of the same type and to waits.
  * Ordering:   as of chorus_T_atomic_fetch.
  * Errors:     those of chorus_T_atomic_fetch.
  * Source:     OpenSHMEM 1.5, shmem_atomic_and, _or, _xor and the fetching forms.
@@ -806,14 +815,15 @@ CHORUS_AMO_BITWISE_TYPES(CHORUS_DECLARE_AMO_BITWISE)
 
 /* --- point-to-point synchronization -------------------------------------------------- */
 /**
- * Wait until words of this PE, which others write, compare so; or test whether they do.
+ * Wait until words of this PE, which other PEs write, meet a condition; or test whether they
+ * do.
  *
- * The set is the elements of ivars, less those whose status is not 0. wait_until and _all wait
- * until each element has compared so once; _any gives the index of one that does; _some fills
- * indices with all that do and gives their number, 1 or more. The test forms look once: test
- * and _all give 1 or 0, _any an index or SIZE_MAX, _some a number or 0. An empty set is not
- * waited for: _any gives SIZE_MAX, _some 0, test_all 1. Calls of _any that are repeated come to
- * every index that compares so, also when none is masked.
+ * The set consists of the elements of ivars whose status is 0. wait_until and _all wait until
+ * each element has met the condition once; _any returns the index of one that does; _some fills
+ * indices with all that do and returns their number, 1 or more. The test forms check once: test
+ * and _all return 1 or 0, _any an index or SIZE_MAX, _some a number or 0. With an empty set
+ * there is no wait: _any returns SIZE_MAX, _some 0, test_all 1. Repeated calls of _any return
+ * every index that meets the condition, also when none is masked.
  *
  * @param ivar        [in] symmetric, one element of this PE
  * @param ivars       [in] symmetric, nelems elements of this PE
@@ -821,17 +831,17 @@ CHORUS_AMO_BITWISE_TYPES(CHORUS_DECLARE_AMO_BITWISE)
  * @param indices     [out] room for nelems; in ascending order
  * @param status      [in] not 0: the element is not in the set. Null: all are
  * @param cmp         a CHORUS_CMP_ constant: *ivar cmp cmp_value
- * @param cmp_value   to compare every element with
- * @param cmp_values  [in] of the vector forms: to compare element i with cmp_values[i]
+ * @param cmp_value   the other operand, for all elements
+ * @param cmp_values  [in] of the vector forms: cmp_values[i] is the other operand for element i
  *
  * Collective: no, any PE.
  * Threads:    any, several may wait for one word.
- * Ordering:   an acquire for each element that compared so: what its writer ordered before it
- *             (chorus_fence, put with signal) is here.
+ * Ordering:   an acquire for each element that met the condition: data that its writer ordered
+ *             before it (chorus_fence, put with signal) has arrived.
  * Errors:     ERR_ARG for cmp, nelems that overflow or alignment; ERR_NOT_SYMMETRIC for ivars;
- *             ERR_TIMEOUT with which element is missing; ERR_ABORTED. _any then gives SIZE_MAX,
- *             the others 0.
- * Source:     OpenSHMEM 1.5, shmem_wait_until, shmem_test and their kin. Its text gives
+ *             ERR_TIMEOUT, which names the missing element; ERR_ABORTED. _any then returns
+ *             SIZE_MAX, the others 0.
+ * Source:     OpenSHMEM 1.5, shmem_wait_until, shmem_test and related calls. Its text gives
  *             test_all of an empty set both 0 and 1; here it is 1.
  * Since:      0.1
  */
@@ -869,19 +879,19 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT)
 
 /* --- collectives --------------------------------------------------------------------- */
 /*
- * A PE whose call ended with ERR_TIMEOUT had entered it: one that comes late may still write
- * into its dest. The buffers of that call are the program's again when chorus_team_destroy
- * returns, which waits for the calls of all PEs; if the team is predefined, after
- * chorus_finalize.
+ * If a call ends with ERR_TIMEOUT, its PE has entered it: a PE that makes the call late may
+ * still write into its dest. The program may use the buffers of that call again when
+ * chorus_team_destroy returns, which waits for the calls of all PEs; if the team is predefined,
+ * after chorus_finalize.
  *
- * "Any memory" is memory of this PE, symmetric or not; where the heap is on GPUs, that of this
- * PE's GPU, or what its kernels can load and store. A buffer is in the symmetric heap on all
- * PEs of the team or on none. Fewer algorithms serve buffers outside of it: long messages go
- * through the team's sync memory, which is symmetric, chunk by chunk (chorusx_explain_call).
+ * "Any memory" is memory of this PE, symmetric or not; if the heap is on GPUs, memory of this
+ * PE's GPU, or memory that its kernels can access. A buffer is in the symmetric heap on all PEs
+ * of the team or on none. Fewer algorithms serve buffers outside of it: long messages are sent
+ * chunk by chunk through the team's sync memory, which is symmetric (chorusx_explain_call).
  */
 
 /**
- * Wait until every PE of a team, or of the job, is in the call.
+ * Wait until every PE of a team, or of the job, has entered the call.
  *
  * @param team  a team that this PE is in
  *
@@ -889,9 +899,10 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT)
  * Threads:    calls on one team run one after another; threads that share a team must make
  *             them in the same order on all PEs.
  * Ordering:   a barrier completes this PE's puts and atomics first (chorus_quiet); a sync does
- *             not. What was stored, or was complete, before the call is visible to all after.
+ *             not. Stores and completed operations before the call are visible to all PEs after
+ *             it.
  * Errors:     ERR_ARG for a bad team; ERR_TIMEOUT, ERR_ABORTED: the team is then unusable, and
- *             further calls give ERR_STATE.
+ *             further calls return ERR_STATE.
  * Source:     OpenSHMEM 1.5, shmem_barrier_all, shmem_sync_all, shmem_team_sync; NVSHMEM's
  *             barrier of a team.
  * Since:      0.1
@@ -902,14 +913,14 @@ CHORUS_API int chorus_team_sync(chorus_team_t team);
 CHORUS_API void chorus_sync_all(void);
 
 /**
- * Give every PE of a team what one of them has.
+ * Copy the data of one PE of a team to every PE.
  *
  *     dest[i] = source of root [i],   0 <= i < nelems, on every PE, root included
  *
  * @param team    a team that this PE is in
  * @param dest    [out] any memory, nelems elements
- * @param source  [in] any memory, nelems elements; read on root alone. May be dest (on all
- * PEs), must not overlap it in part
+ * @param source  [in] any memory, nelems elements; read only on root. May be dest (on all PEs),
+ *                must not overlap it in part
  * @param nelems  elements, the same on every PE; 0 does nothing
  * @param bytes   of the mem form, in place of nelems
  * @param root    number in team
@@ -918,13 +929,13 @@ CHORUS_API void chorus_sync_all(void);
  * Threads:    calls on one team run one after another; threads that share a team must make
  *             them in the same order on all PEs.
  * Ordering:   dest is complete and source may be reused on return, on this PE; implies no
- *             barrier. No PE's dest is written before that PE is in the call.
+ *             barrier. The dest of a PE is not written before that PE has entered the call.
  * Result:     a copy, bit for bit.
  * Errors:     ERR_ARG for team, root, alignment, overlap, null or nelems that overflow;
  *             ERR_NOT_SYMMETRIC for a buffer that ends past the heap's end or, with a heap on
- *             GPUs, that the PE's GPU does not reach; nothing done.
- *             ERR_TIMEOUT, ERR_ABORTED: dest is undefined and the team unusable.
- *             ERR_UNSUPPORTED when no rule serves the call.
+ *             GPUs, that the PE's GPU cannot access; nothing is done. ERR_TIMEOUT, ERR_ABORTED:
+ *             dest is undefined and the team unusable. ERR_UNSUPPORTED when no rule serves the
+ *             call.
  * Source:     OpenSHMEM 1.5, shmem_broadcast; here nelems may be 0.
  * Since:      0.1
  */
@@ -937,7 +948,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_BROADCAST)
 #undef CHORUS_DECLARE_BROADCAST
 
 /**
- * Give every PE of a team the blocks of all, one after another.
+ * Copy the blocks of all PEs of a team to every PE, one after another.
  *
  *     dest[p * nelems + i] = source of PE p [i],   0 <= i < nelems, 0 <= p < PEs of team
  *
@@ -992,8 +1003,8 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
 #undef CHORUS_DECLARE_ALLTOALL
 
 /**
- * Give every PE of a team the blocks of all, one after another, which may have different
- * lengths.
+ * Copy the blocks of all PEs of a team, which may have different lengths, to every PE, one
+ * after another.
  *
  *     dest[first + i] = source of PE p [i],   0 <= i < nelems of PE p, 0 <= p < PEs of team,
  *     first = nelems of PE 0 + ... + nelems of PE p - 1
@@ -1001,7 +1012,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
  * @param team    a team that this PE is in
  * @param dest    [out] any memory, the nelems elements of every PE together
  * @param source  [in] any memory, nelems elements; must not overlap dest
- * @param nelems  elements of this PE's block; 0 adds none, and the PE calls all the same
+ * @param nelems  elements of this PE's block; 0 adds none, but the PE must call
  * @param bytes   of the mem form, in place of nelems
  *
  * Collective: every PE of team, in the same order of calls on it.
@@ -1009,7 +1020,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
  * Ordering:   as of chorus_T_broadcast.
  * Result:     a copy, bit for bit.
  * Errors:     those of chorus_T_broadcast; a dest that is too short for all blocks is not
- *             noticed. ERR_UNSUPPORTED where the heap is on GPUs.
+ *             detected. ERR_UNSUPPORTED if the heap is on GPUs.
  * Source:     OpenSHMEM 1.5, shmem_collect.
  * Since:      0.1
  */
@@ -1022,25 +1033,25 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_COLLECT)
 #undef CHORUS_DECLARE_COLLECT
 
 /**
- * Exchange a block between each two PEs of a team, whose elements lie apart.
+ * Exchange a block of elements with strides between each two PEs of a team.
  *
  *     dest[(p * nelems + i) * dst] = source of PE p [(me * nelems + i) * sst],   0 <= i <
  * nelems
  *
  * @param team    a team that this PE is in; me is this PE's number in it
- * @param dest    [out] any memory; what lies between the elements is left alone
- * @param source  [in] any memory; must not overlap dest, nor lie between its elements
- * @param dst     elements from one target to the next, 1 or more, the same on every PE
- * @param sst     elements from one source to the next, 1 or more, the same on every PE
- * @param nelems  elements of one block, the same on every PE; 0 does nothing. The mem form's
- * are bytes
+ * @param dest    [out] any memory; the gaps between the elements are not changed
+ * @param source  [in] any memory; must not overlap dest or its gaps
+ * @param dst     stride in dest in elements, 1 or more, the same on every PE
+ * @param sst     stride in source in elements, 1 or more, the same on every PE
+ * @param nelems  elements of one block, the same on every PE; 0 does nothing. Bytes in the mem
+ *                form
  *
  * Collective: every PE of team, in the same order of calls on it.
  * Threads:    as of chorus_T_broadcast.
  * Ordering:   as of chorus_T_broadcast.
  * Result:     a copy, bit for bit.
- * Errors:     those of chorus_T_broadcast; ERR_ARG for a stride below 1. ERR_UNSUPPORTED where
- *             the heap is on GPUs.
+ * Errors:     those of chorus_T_broadcast; ERR_ARG for a stride below 1. ERR_UNSUPPORTED if the
+ *             heap is on GPUs.
  * Source:     OpenSHMEM 1.5, shmem_alltoalls; here nelems may be 0.
  * Since:      0.1
  */
@@ -1053,14 +1064,15 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLS)
 #undef CHORUS_DECLARE_ALLTOALLS
 
 /**
- * Combine the elements of every PE of a team: all of the result for each PE (reduce), or each
- * PE's block of it (reducescatter).
+ * Combine the elements of every PE of a team: each PE gets the whole result (reduce), or its
+ * block of it (reducescatter).
  *
  *     reduce:         dest[i] = source of PE 0 [i] OP ... OP source of PE n - 1 [i]
  *     reducescatter:  dest[i] = source of PE 0 [j] OP ... OP source of PE n - 1 [j],
  *                     j = me * nreduce + i,   0 <= i < nreduce
  *
- * @param team     a team that this PE is in; me is this PE's number in it, n that of its PEs
+ * @param team     a team that this PE is in; me is this PE's number in it, n the number of its
+ *                 PEs
  * @param dest     [out] any memory, nreduce elements
  * @param source   [in] any memory, nreduce elements, n times as many for reducescatter. In
  *                 place: may be dest, or for reducescatter have it at source + me * nreduce.
@@ -1071,8 +1083,9 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLS)
  * Threads:    as of chorus_T_broadcast.
  * Ordering:   as of chorus_T_broadcast.
  * Result:     bitwise equal on every PE, and from run to run for the same plan; the order of
- *             combining is the algorithm's and stated in its file. half and bfloat16 are
- *             combined in float and rounded once. A NaN on any PE is the result of min and max.
+ *             combination depends on the algorithm, and is stated in docs/algorithms.md. half
+ *             and bfloat16 are combined in float and rounded once. A NaN on any PE is the
+ *             result of min and max.
  * Errors:     those of chorus_T_broadcast.
  * Source:     OpenSHMEM 1.5, shmem_T_OP_reduce; NVSHMEM's reducescatter; here nreduce may be 0.
  * Since:      0.1
@@ -1102,7 +1115,7 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_OP)
  * @param team    a team that this PE is in; me is this PE's number in it
  * @param dest    [out] any memory, nelems elements
  * @param source  [in] any memory, nelems elements. May be dest (on all PEs), must not overlap
- * it in part
+ *                it in part
  * @param nelems  elements, the same on every PE; 0 does nothing
  *
  * Collective: every PE of team, in the same order of calls on it; in place on all or on none.
@@ -1110,7 +1123,7 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_OP)
  * Ordering:   as of chorus_T_broadcast.
  * Result:     added in PE order, and so the same from run to run. half and bfloat16 are added
  *             in float and rounded once.
- * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED where the heap is on GPUs.
+ * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED if the heap is on GPUs.
  * Source:     OpenSHMEM 1.6, shmem_sum_inscan and shmem_sum_exscan; here nelems may be 0.
  * Since:      0.1
  */

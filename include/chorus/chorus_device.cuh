@@ -227,7 +227,7 @@ CH_FN void ch_report_late(uint64_t team, chorus_status st, uint32_t late_pe)
  * Threads:    any threads of any kernel, diverged too.
  * Ordering:   implies no barrier.
  * Errors:     none but -1 for a bad team.
- * Source:     NVSHMEM, nvshmem_my_pe and its kin.
+ * Source:     NVSHMEM, nvshmem_my_pe and related calls.
  * Since:      0.1
  */
 CHORUS_BOTH int chorus_my_pe(void)

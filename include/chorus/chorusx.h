@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chorusx.h: extensions, which NVSHMEM names nvshmemx_: streams, teams of any list of PEs,
- * types and operators as values, inquiry, PEs as threads. The head of chorus.h defines the
+ * types and operators as values, queries, PEs as threads. The head of chorus.h defines the
  * terms and describes errors and threads.
  */
 #ifndef CHORUSX_H
@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* --- setup ------------------------------------------------------------------------------ */
-/* Which members of chorusx_init_attr_t are given. */
+/* Members of chorusx_init_attr_t that are set. */
 #define CHORUSX_INIT_HEAP 1u
 #define CHORUSX_INIT_DEVICE 2u
 #define CHORUSX_INIT_UNIQUEID                                      \
@@ -22,33 +22,33 @@ extern "C" {
         */
 #define CHORUSX_INIT_THREADS 8u
 
-/* Names a job that a program puts together by itself, and is the key to it: whoever has the
- * bytes can join. */
+/* Identifies a job that a program creates itself, and is its secret: any process that has
+ * the bytes can join. */
 #define CHORUSX_UNIQUEID_BYTES 256
 typedef struct chorusx_uniqueid_t {
     char bytes[CHORUSX_UNIQUEID_BYTES];
 } chorusx_uniqueid_t;
 
-/* What a program wants of its start. */
+/* Attributes of chorusx_init_attr. */
 typedef struct chorusx_init_attr_t {
-    chorus_heap heap;      /* where symmetric objects lie, whatever CHORUS_HEAP says */
+    chorus_heap heap;      /* where symmetric objects are; overrides CHORUS_HEAP */
     int device;            /* the GPU of this PE, as CUDA numbers it in this process */
     int rank;              /* the PE that this process becomes */
     int n_ranks;           /* PEs of the job */
     chorusx_uniqueid_t id; /* of the job */
-    int threads;           /* how threads will call: a CHORUS_THREAD_ constant */
+    int threads;           /* level of thread support: a CHORUS_THREAD_ constant */
 } chorusx_init_attr_t;
 
 /**
- * As chorus_init, saying where symmetric objects lie and on which GPU.
+ * As chorus_init, with attributes such as the place of symmetric objects and the GPU.
  *
  * Without a device, the GPU is the one that the program made current on this thread; if there
- * is none, GPUs are dealt out to the PEs of a host in the order of their cores, and shared
- * where there are fewer than PEs: by processes, not by PEs of one process. It is current on
- * this thread afterwards. A device without a heap asks for CHORUS_HEAP_cuda.
+ * is none, GPUs are assigned to the PEs of a host in the order of their cores. If there are
+ * fewer GPUs than PEs, processes share them, but not PEs of one process. The GPU is current on
+ * this thread afterwards. A device without a heap selects CHORUS_HEAP_cuda.
  *
- * @param flags  CHORUSX_INIT_ constants, ored: which members of attr are given; 0 is
- * chorus_init
+ * @param flags  CHORUSX_INIT_ constants, ored: the members of attr that are set; 0: as
+ *               chorus_init
  * @param attr   [in] read before the return; null if flags is 0
  *
  * Collective: every PE of the job, in place of chorus_init, with the same heap; devices
@@ -56,48 +56,49 @@ typedef struct chorusx_init_attr_t {
  * Threads:    one thread of the process; grants the level that attr names, or
  *             CHORUS_THREAD_SINGLE.
  * Ordering:   no PE returns before all have called.
- * Errors:     those of chorus_init; with an id, ERR_ARG where two processes are the same PE or
- *             the numbers of PEs differ, ERR_TIMEOUT, naming PEs that do not come, or where
- *             nobody listens for the id; ERR_ARG for a flag, a heap or a level that does not
- * exist, a device that this process does not see or that goes with CHORUS_HEAP_host. For a heap
- * on GPUs ERR_SYSTEM where a PE has no driver or no GPU, ERR_UNSUPPORTED where its GPU lacks
- * what is needed, peer access to another's too, where two PEs of one process have one GPU, or
- * the library was built without CUDA; ERR_NOMEM where a GPU has no room for CHORUS_SYNC_MAX.
+ * Errors:     those of chorus_init; with an id, ERR_ARG if two processes are the same PE or the
+ *             numbers of PEs differ, ERR_TIMEOUT, which names the missing PEs, or if no process
+ *             listens for the id; ERR_ARG for a flag, a heap or a level that does not exist, a
+ *             device that this process does not see or that is given with CHORUS_HEAP_host. For
+ *             a heap on GPUs ERR_SYSTEM if a PE has no driver or no GPU; ERR_UNSUPPORTED if its
+ *             GPU lacks a feature or peer access to another GPU, if two PEs of one process have
+ *             the same GPU, or if the library was built without CUDA; ERR_NOMEM if a GPU has no
+ *             room for CHORUS_SYNC_MAX.
  * Source:     NVSHMEM, nvshmemx_init_attr, with other flags.
  * Since:      0.1
  */
 CHORUS_API int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr);
 
 /**
- * Make an id for a job, which the program then carries to the processes that shall be its PEs:
- * by a file, a socket, or a library that connects them already. This process listens for them
- * from now on, and must be one of them.
+ * Create an id for a job. The program distributes it to the processes that will be the PEs: by
+ * a file, a socket, or a library that connects them already. From now on this process listens
+ * for them, and it must be one of them.
  *
- * @param id  [out] bytes to copy as they are; keep them from whoever is not to join
+ * @param id  [out] bytes to copy unchanged; keep them secret from other processes
  *
  * Collective: no; one process of those that join calls it, once for each job. A second call
- *             gives up the first id.
+ *             invalidates the first id.
  * Threads:    any, before the process joins.
  * Ordering:   implies no barrier.
- * Errors:     ERR_ARG for null; ERR_SYSTEM where no socket can be had.
- * Source:     NVSHMEM, nvshmemx_get_uniqueid; there too, one process makes it.
+ * Errors:     ERR_ARG for null; ERR_SYSTEM if no socket can be created.
+ * Source:     NVSHMEM, nvshmemx_get_uniqueid; there, too, one process creates it.
  * Since:      0.1
  */
 CHORUS_API int chorusx_get_uniqueid(chorusx_uniqueid_t *id);
 
 /**
  * Fill in attr so that chorusx_init_attr with CHORUSX_INIT_UNIQUEID joins the job of an id. It
- * goes before whatever else this process was started by.
+ * takes precedence over any launcher.
  *
- * @param rank     the PE that this process becomes, 0 to n_ranks - 1, another on each
+ * @param rank     the PE that this process becomes, 0 to n_ranks - 1, different on each
  * @param n_ranks  PEs of the job, the same on all
- * @param id       [in] what chorusx_get_uniqueid made in one of the processes
- * @param attr     [out] its members rank, n_ranks and id; others stay as they are
+ * @param id       [in] the id that chorusx_get_uniqueid created in one of the processes
+ * @param attr     [out] its members rank, n_ranks and id; others are unchanged
  *
- * Collective: no, any process that is to be a PE.
+ * Collective: no, any process that will be a PE.
  * Threads:    any, before the process joins.
  * Ordering:   implies no barrier.
- * Errors:     ERR_ARG for null, a rank or number out of range, bytes that are no id.
+ * Errors:     ERR_ARG for null, a rank or number out of range, bytes that are not an id.
  * Source:     NVSHMEM, nvshmemx_set_attr_uniqueid_args, with a flag of another name.
  * Since:      0.1
  */
@@ -122,7 +123,7 @@ CHORUS_API const char *chorusx_strerror(int code);
 
 /**
  * Get the message of this thread's last failure: what was asked, what was found, what to do.
- * Empty if there was none. It stands until this thread's next failure.
+ * Empty if there was none. It is valid until this thread's next failure.
  *
  * Collective: no, any PE.
  * Threads:    any, at any time, also outside a job; each thread has its own message.
@@ -134,7 +135,7 @@ CHORUS_API const char *chorusx_strerror(int code);
 CHORUS_API const char *chorusx_last_error(void);
 
 /**
- * Set or add to a signal at a PE, without a put.
+ * Set or add to a signal on a PE, without a put.
  *
  * @param sig_addr  [out] the word: symmetric, on pe, 8-byte aligned
  * @param signal    the value to set or to add
@@ -143,19 +144,19 @@ CHORUS_API const char *chorusx_last_error(void);
  *
  * Collective: no, any PE.
  * Threads:    any, at any time; concurrent ADDs to one word are all counted.
- * Ordering:   orders no puts from before, but by chorus_fence. Implies no barrier.
+ * Ordering:   earlier puts are ordered only by a chorus_fence before it. Implies no barrier.
  * Errors:     ERR_ARG for pe, sig_op and alignment; ERR_NOT_SYMMETRIC for sig_addr; nothing is
  *             updated.
- * Source:     NVSHMEM, nvshmemx_signal_op, which is for hosts too.
+ * Source:     NVSHMEM, nvshmemx_signal_op, which is also a host call.
  * Since:      0.1
  */
 CHORUS_API void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
-/* Gets a failure of a function that returns no code; message is valid until it returns. */
+/* Receives a failure of a function that returns no code; message is valid until it returns. */
 typedef void (*chorusx_error_handler_t)(int code, const char *message);
 
 /**
- * Set what is called for a failure in a function that returns no code; gives the one before.
+ * Set the handler for failures in functions that return no code; returns the previous one.
  *
  * @param handler  called on the thread of the call that failed, and may return; null, as at
  *                 the start: print the message on standard error and end the job
@@ -170,22 +171,22 @@ typedef void (*chorusx_error_handler_t)(int code, const char *message);
 CHORUS_API chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handler);
 
 /**
- * Hand a failure that a call returned as a code to the error handler, with the message of
- * chorusx_last_error: for layers above Chorus whose callers look at no codes.
+ * Pass a failure that a call returned as a code to the error handler, with the message of
+ * chorusx_last_error: for layers above Chorus whose callers do not test codes.
  *
- * @param code  what the call of this thread that was last returned; CHORUS_OK does nothing
+ * @param code  the code that this thread's last call returned; CHORUS_OK does nothing
  *
  * Collective: no, any PE.
  * Threads:    any, on the thread of the call that failed.
  * Ordering:   implies no barrier.
- * Errors:     none at any time; returns where the handler does.
+ * Errors:     none at any time; returns if the handler does.
  * Source:     own, after MPI_Comm_call_errhandler.
  * Since:      0.1
  */
 CHORUS_API void chorusx_raise(int code);
 
 /**
- * Ask how far this PE is: 0 before its first chorus_init, 1 in the job, 2 after
+ * Get the state of this PE: 0 before its first chorus_init, 1 in the job, 2 after
  * chorus_finalize, and in a child that a PE forked.
  *
  * Collective: no, any PE.
@@ -198,7 +199,7 @@ CHORUS_API void chorusx_raise(int code);
 CHORUS_API int chorusx_init_status(void);
 
 /**
- * Ask whether a team can be used: CHORUS_OK, or the code of the first call on it that failed.
+ * Test whether a team can be used: CHORUS_OK, or the code of the first call on it that failed.
  *
  * @param team  a team that this PE is in
  *
@@ -211,7 +212,7 @@ CHORUS_API int chorusx_init_status(void);
  */
 CHORUS_API int chorusx_team_status(chorus_team_t team);
 
-/* What a collective call will do, and who said so. */
+/* The plan of a collective call, and its rule. */
 typedef struct chorusx_plan {
     char algo[32], proto[16]; /* names as in a rule table */
     int ctas, radix;
@@ -224,45 +225,46 @@ typedef struct chorusx_plan {
  * @param team      a team that this PE is in
  * @param coll      a CHORUS_COLL_ constant
  * @param type      a CHORUS_TYPE_ constant; a barrier's is CHORUS_TYPE_u8
- * @param op        a CHORUS_OP_ constant that takes type; used by the reductions alone
+ * @param op        a CHORUS_OP_ constant that supports type; only used by reductions
  * @param bytes     of the message as rules count it: one PE's block for fcollect and alltoall,
  *                  the whole of source for the others
  * @param plan_out  [out] the plan, when source and dest do not overlap
  *
- * Collective: no, any PE; every PE of team gets the same answer.
+ * Collective: no, any PE; every PE of team gets the same result.
  * Threads:    any, while the team is not being destroyed.
  * Ordering:   implies no barrier.
  * Errors:     ERR_ARG for a bad team, coll, type or op; ERR_UNSUPPORTED when no rule serves the
- *             call. plan_out is then left alone.
- * Source:     own; the command chorus-info explains the same choice outside a job.
+ *             call. plan_out is then unchanged.
+ * Source:     own; chorus-info explain prints the same choice outside a job.
  * Since:      0.1
  */
 CHORUS_API int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type,
                                chorus_op op, size_t bytes, chorusx_plan *plan_out);
 
-/* The symmetric heap of this PE; all PEs have the same but for local_used_bytes and device. */
+/* The symmetric heap of this PE; equal on all PEs except local_used_bytes and device. */
 typedef struct chorusx_heap_info_t {
-    size_t reserved_bytes;     /* the most it can grow to */
+    size_t reserved_bytes;     /* the largest size to which it can grow */
     size_t committed_bytes;    /* backed by memory now */
     size_t used_bytes;         /* of objects, rounding included */
     size_t free_bytes;         /* reserved_bytes - used_bytes */
     size_t largest_free_bytes; /* the largest object that fits, growth included */
-    size_t high_water_bytes;   /* the most that used_bytes has been */
+    size_t high_water_bytes;   /* the largest value that used_bytes has had */
     size_t blocks;             /* objects now */
-    size_t local_used_bytes;   /* of this PE's teams, beside the symmetric heap */
-    chorus_heap heap;          /* where objects lie: CHORUS_HEAP_host or CHORUS_HEAP_cuda */
-    int device;                /* the GPU, as CUDA numbers it in this process; -1 on a host */
+    size_t
+        local_used_bytes; /* memory of this PE's teams, which is outside the symmetric heap */
+    chorus_heap heap;     /* where objects are: CHORUS_HEAP_host or CHORUS_HEAP_cuda */
+    int device;           /* the GPU, as CUDA numbers it in this process; -1 on a host */
 } chorusx_heap_info_t;
 
 /**
- * Get how full the symmetric heap is.
+ * Get the state of the symmetric heap.
  *
  * @param info_out  [out] see chorusx_heap_info_t
  *
  * Collective: no, any PE.
  * Threads:    any, while no other thread of this PE allocates or frees.
  * Ordering:   implies no barrier.
- * Errors:     none but ERR_STATE.
+ * Errors:     none except ERR_STATE.
  * Source:     own, after mallinfo2 of the GNU C library.
  * Since:      0.1
  */
@@ -291,20 +293,22 @@ CHORUS_API void *chorusx_mc_ptr(chorus_team_t team, const void *addr);
  * give it back, with its contents.
  *
  * @param addr    [in,out] whole pages, which the program may write: from mmap or aligned_alloc,
- *                not on a stack. Where the heap is on GPUs, what cuMemMap mapped there at once,
- * made by cuMemCreate with a file descriptor as its handle. Addresses may differ from PE to PE
+ *                not on a stack. If the heap is on GPUs: memory that cuMemCreate created with a
+ *                file descriptor as its handle type and that one cuMemMap mapped there.
+ *                Addresses may differ from PE to PE
  * @param bytes   a multiple of the page size (on GPUs, 2 MiB), the same on every PE
- * @param object  what chorusx_buffer_register_symmetric gave: the symmetric address of the same
- *                memory, which calls take
+ * @param object  the result of chorusx_buffer_register_symmetric: the symmetric address of the
+ *                same memory, for calls
  *
  * Collective: every PE of the job, in the same order of such calls and of allocations.
- * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams; no other
- *             touches the memory meanwhile.
- * Ordering:   a barrier over the job on return, and on entry of the call that gives it back.
- * Errors:     null and a message: ERR_ARG for what is not whole pages, or on a GPU not all that
- *             was mapped at once, ERR_NOMEM where the heap is full, ERR_UNSUPPORTED for memory
- * of a GPU that cannot be shared so, with the reason. ERR_ARG for an object that is not one.
- * Source:     NVSHMEM, nvshmemx_buffer_register_symmetric and its kin.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams; no
+ *             other accesses the memory meanwhile.
+ * Ordering:   a barrier over the job on return, and on entry of the call that ends it.
+ * Errors:     null and a message: ERR_ARG for memory that is not whole pages or, on a GPU, not
+ *             all that was mapped at once; ERR_NOMEM if the heap is full; ERR_UNSUPPORTED, with
+ *             the reason, for memory of a GPU that cannot be shared. ERR_ARG for an invalid
+ *             object.
+ * Source:     NVSHMEM, nvshmemx_buffer_register_symmetric and related calls.
  * Since:      0.1
  */
 CHORUS_API void *chorusx_buffer_register_symmetric(void *addr, size_t bytes);
@@ -312,27 +316,28 @@ CHORUS_API int chorusx_buffer_unregister_symmetric(void *object);
 
 /**
  * Make memory of the program as good as a symmetric object for collectives that are called with
- * its own address; or give it back, with its contents. The pages are mapped to the PEs of the
- * host, and pinned where an RDMA device carries the heap. Within the memory, a buffer of a call
- * lies at the same place on every PE.
+ * its own address; or end this. The contents are kept. The pages are mapped to the PEs of the
+ * host, and pinned if an RDMA device serves the heap. In a call, buffers in this memory must
+ * have the same offset in it on every PE.
  *
  * @param addr   [in,out] as of chorusx_buffer_register_symmetric
  * @param bytes  as there
  *
  * Collective: every PE of the job, in the same order of such calls and of allocations.
- * Threads:    as of chorusx_buffer_register_symmetric; nor is a collective under way.
- * Ordering:   a barrier over the job on return, and on entry of the call that gives it back.
- * Errors:     on all PEs alike, and nothing has changed: ERR_ARG for memory that is not whole
+ * Threads:    as of chorusx_buffer_register_symmetric; no collective may run meanwhile.
+ * Ordering:   a barrier over the job on return, and on entry of the call that ends it.
+ * Errors:     the same on all PEs, and nothing is changed: ERR_ARG for memory that is not whole
  *             pages, is in the heap, or is registered already, and for an address that was not
  *             registered; ERR_NOMEM if the heap is full; ERR_SYSTEM if the pages cannot be
- *             mapped again; ERR_UNSUPPORTED, with the reason, for memory of a GPU that cannot
- * be shared by a file descriptor, as that of cudaMalloc. Source:     NVSHMEM,
- * nvshmemx_buffer_register, which registers for the calling PE only. Since:      0.1
+ *             mapped a second time; ERR_UNSUPPORTED, with the reason, for memory of a GPU that
+ *             cannot be shared by a file descriptor, such as that of cudaMalloc.
+ * Source:     NVSHMEM, nvshmemx_buffer_register, which registers for the calling PE only.
+ * Since:      0.1
  */
 CHORUS_API int chorusx_buffer_register(void *addr, size_t bytes);
 CHORUS_API int chorusx_buffer_unregister(void *addr);
 
-/* What chorusx_pool_malloc and chorusx_pool_free did: bytes is 0 for a block that was freed. */
+/* A note of chorusx_pool_malloc or chorusx_pool_free: bytes is 0 for a block that was freed. */
 typedef struct chorusx_pool_note {
     void *ptr;
     size_t bytes;
@@ -340,14 +345,14 @@ typedef struct chorusx_pool_note {
 
 /**
  * Symmetric memory by the signatures that PyTorch's CUDAPluggableAllocator expects. Freeing
- * only notes the block; the program takes the notes, and gives back by chorus_free what all PEs
- * noted.
+ * only notes the block; the program fetches the notes, and frees by chorus_free the blocks that
+ * all PEs have noted.
  *
  * @param ptr        a block that chorusx_pool_malloc returned
  * @param bytes      of the block; the same on every PE
  * @param device     not used: blocks are where the symmetric heap is
  * @param stream     not used; blocks belong to no stream
- * @param notes_out  [out] the oldest notes that nobody has taken, at most `most` of them
+ * @param notes_out  [out] the oldest notes that were not fetched yet, at most `most`
  * @param most       entries of notes_out
  *
  * Collective: chorusx_pool_malloc as chorus_malloc; the others no, any PE.
@@ -364,38 +369,39 @@ CHORUS_API size_t chorusx_pool_take(chorusx_pool_note *notes_out, size_t most);
 
 /* --- teams ------------------------------------------------------------------------------ */
 /**
- * Make a team of any PEs of another, in any order.
+ * Create a team of any PEs of another team, in any order.
  *
- * @param parent    the team whose PEs all call, and whose numbers pes has
- * @param pes       [in] n numbers, none twice; entry i becomes PE i of the new team
+ * @param parent    the team whose PEs all call; pes contains numbers in this team
+ * @param pes       [in] n different numbers; entry i becomes PE i of the new team
  * @param n         PEs of the new team, 1 or more
  * @param new_team  [out] the team; CHORUS_TEAM_INVALID on PEs outside it, and on failure
  *
  * Collective: every PE of parent, with the same list.
- * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
  * Ordering:   no PE returns before all have called; completes nothing.
- * Errors:     ERR_ARG for a bad parent or list, and ERR_NOMEM, on all PEs alike.
- * Source:     own, after MPI_Comm_create; OpenSHMEM has triplets and grids alone.
+ * Errors:     ERR_ARG for a bad parent or list, and ERR_NOMEM; the same on all PEs.
+ * Source:     own, after MPI_Comm_create; OpenSHMEM has only triplets and grids.
  * Since:      0.1
  */
 CHORUS_API int chorusx_team_create(chorus_team_t parent, const int pes[], int n,
                                    chorus_team_t *new_team);
 
 /**
- * As chorusx_team_create, called by the new team's PEs alone.
+ * As chorusx_team_create, called only by the new team's PEs.
  *
- * @param parent    a team that has them all, and whose numbers pes has
- * @param pes       [in] n numbers, none twice; entry i becomes PE i of the new team
+ * @param parent    a team that contains all of them; pes contains numbers in this team
+ * @param pes       [in] n different numbers; entry i becomes PE i of the new team
  * @param n         PEs of the new team, 1 or more
  * @param tag       any number, the same on all of them: PEs that call with different tags fail
  * @param new_team  [out] the team; CHORUS_TEAM_INVALID on failure
  *
  * Collective: every PE of the list, with the same list; two PEs that are in several such lists
  *             of one parent make these calls in the same order.
- * Threads:    one thread of a PE at a time allocates, frees, makes or destroys teams.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
  * Ordering:   no PE returns before all of the list have called; completes nothing.
- * Errors:     ERR_ARG for a bad parent, for a list without this PE, on all alike for another
- *             bad list or for lists or tags that differ; ERR_NOMEM, on all PEs alike.
+ * Errors:     ERR_ARG for a bad parent, for a list without this PE, and on all PEs of the list
+ *             for other invalid lists and for lists or tags that differ; ERR_NOMEM, on all of
+ *             them.
  * Source:     own, after MPI_Comm_create_group.
  * Since:      0.1
  */
@@ -406,19 +412,20 @@ CHORUS_API int chorusx_team_create_group(chorus_team_t parent, const int pes[], 
 /**
  * Run a job whose PEs are threads of this process; returns when all have ended.
  *
- * With a heap on GPUs each PE needs a GPU of its own.
+ * With a heap on GPUs each PE needs its own GPU.
  *
  * @param n_pes    threads to start, 1 or more
  * @param pe_main  runs on each, initialised as by chorus_init_thread(CHORUS_THREAD_MULTIPLE);
  *                 when it returns, chorus_finalize is called unless it was. Threads that it
- *                 starts itself are no PEs, and calls there belong to the process's PE if any
+ *                 starts itself are not PEs; their calls are made for the process's PE, if
+ *                 there is one
  * @param arg      for pe_main, the same on every PE
  *
  * Collective: no; the process need not be in a job, and stays in the one it is in.
- * Threads:    any, and several such jobs may run at once.
- * Ordering:   what was written before the call is visible to the PEs, what they wrote after it.
+ * Threads:    any, and several such jobs may run at the same time.
+ * Ordering:   writes before the call are visible to the PEs; their writes are visible after it.
  * Errors:     ERR_ARG for n_pes, and those of chorus_init and chorus_finalize of any PE, with
- *             its number; all PEs have ended all the same. Errors in pe_main go to the handler.
+ *             its number; all PEs have ended in any case. Errors in pe_main go to the handler.
  * Source:     own; process-shared OpenSHMEM has no such call.
  * Since:      0.1
  */
@@ -426,56 +433,59 @@ CHORUS_API int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *
 
 /* --- streams ------------------------------------------------------------------------------ */
 /*
- * Calls that run one after another, in the order made, while the caller goes on.
+ * Calls that run one after another, in the order in which they were made, while the caller
+ * continues.
  *
- * Where objects lie on GPUs, a stream is a cudaStream_t of this PE's GPU: made here or by CUDA,
+ * If objects are on GPUs, a stream is a cudaStream_t of this PE's GPU: created here or by CUDA,
  * cudaStreamPerThread, or null, which is CUDA's default stream of the GPU. A call on a stream
- * in capture becomes part of the graph: calls of a team in one capture keep their order
- * whatever their streams; among launches of graphs, and between these and other calls of the
- * team, the program keeps the order, the same on all PEs; where it does not, CHORUS_CHECK=1
- * reports it. One capture at a time takes calls of a team. What is not a call on that stream is
- * not captured, and is done at once. A team outlives the graphs that have its calls.
+ * in capture becomes part of the graph: calls of a team in one capture keep their order, on
+ * whatever streams. The program orders launches of graphs among themselves and with other calls
+ * of the team, in the same way on all PEs; CHORUS_CHECK=1 reports violations. Calls of a team
+ * may be captured in one capture at a time. Calls that are not on the captured stream are not
+ * captured, and run at once. A team must exist as long as graphs with its calls.
  *
- * On a team with a failed call, calls that are queued or replayed are skipped: they fail, and
- * chorusx_stream_synchronize says so each time. A late PE may still write into dest of the call
- * that failed, until chorus_team_destroy returns, which waits for what all PEs queued; so the
- * program does not use those buffers before.
+ * After a call of a team has failed, later calls of the team, also those of graphs that are
+ * launched again, are skipped: they fail, and chorusx_stream_synchronize reports it each time.
+ * A late PE may still write into dest of the failed call until chorus_team_destroy returns,
+ * which waits for the queued calls of all PEs; the program must not use those buffers before.
  *
- * A small call may be launched while the kernel before it on its stream runs, and waits for its
- * end. A kernel of the program that is launched that way between two calls (programmatic
- * dependent launch) must wait, too, before it ends; CHORUS_EARLY=0 launches no call early.
+ * A small call may be launched while the previous kernel of its stream runs, and waits for the
+ * end of that kernel. A kernel of the program that is launched in the same way between two
+ * calls (programmatic dependent launch) must also wait before it ends; CHORUS_EARLY=0 launches
+ * no call early.
  *
- * CUDA may let a kernel wait for the end of one that was launched before it, whatever their
- * streams. So calls on several teams are put on streams in the same order on all PEs, also
- * where no stream has two of them.
+ * CUDA may delay a kernel until one that was launched earlier has ended, on whatever streams.
+ * All PEs must therefore queue the calls of several teams in the same order, even if each team
+ * has its own stream.
  */
 typedef struct chorus_stream *chorus_stream_t;
 
 /**
- * Make a stream for this PE. It belongs to the PE, which may have several.
+ * Create a stream for this PE, which may have several.
  *
- * @param stream_out  [out] the stream; given back by chorusx_stream_destroy, or at the end
+ * @param stream_out  [out] the stream; freed by chorusx_stream_destroy, or at the end
  *
  * Collective: no, any PE.
- * Threads:    one thread of a PE at a time makes or destroys streams, with no other in a call
- *             that takes one.
+ * Threads:    one thread of a PE at a time creates or destroys streams, with no other in a call
+ *             that uses one.
  * Ordering:   implies no barrier.
- * Errors:     ERR_ARG for null, ERR_SYSTEM when there is no thread or memory for it.
+ * Errors:     ERR_ARG for null, ERR_SYSTEM if there is no thread or memory for it.
  * Source:     own, after cudaStreamCreate.
  * Since:      0.1
  */
 CHORUS_API int chorusx_stream_create(chorus_stream_t *stream_out);
 
 /**
- * Run what is queued on a stream, then give it back.
+ * Run the queued calls of a stream, then destroy it.
  *
- * @param stream  of this PE, made by chorusx_stream_create
+ * @param stream  of this PE, created by chorusx_stream_create
  *
  * Collective: no; waits for the queued calls, and so for the PEs they need.
- * Threads:    one thread of a PE at a time makes or destroys streams, with no other in a call
- *             that takes one.
- * Ordering:   as chorusx_stream_synchronize, whose code a program must ask for before.
- * Errors:     ERR_ARG for what chorusx_stream_create did not make, or is not there any more.
+ * Threads:    one thread of a PE at a time creates or destroys streams, with no other in a call
+ *             that uses one.
+ * Ordering:   as chorusx_stream_synchronize; call that before to learn of failures.
+ * Errors:     ERR_ARG for a pointer that is not a stream of chorusx_stream_create, or a
+ *             destroyed one.
  * Source:     own, after cudaStreamDestroy.
  * Since:      0.1
  */
@@ -484,35 +494,35 @@ CHORUS_API int chorusx_stream_destroy(chorus_stream_t stream);
 /**
  * Wait until the calls that are queued on a stream have run.
  *
- * @param stream  of this PE, made by chorusx_stream_create
+ * @param stream  of this PE, created by chorusx_stream_create
  *
  * Collective: no; waits for the queued calls, and so for the PEs they need.
- * Threads:    any; a failure is given to one of several that wait.
- * Ordering:   what the calls wrote is here, and their buffers may be reused.
- * Errors:     that of the first queued call which failed since the last time, with its message,
- *             on GPUs of any stream, one team at a time; for a call, or the replay of one, that
- *             was skipped, the code of its team's first failure; ERR_ARG for what is not a
- *             stream of this PE, ERR_STATE for one that is in a capture.
+ * Threads:    any; if several wait, one of them gets a failure.
+ * Ordering:   the results of the calls are complete, and their buffers may be reused.
+ * Errors:     that of the first queued call that failed since the last time, with its message;
+ *             on GPUs, of any stream, one team at a time. For a call that was skipped, also one
+ *             in a graph, the code of its team's first failure; ERR_ARG for a pointer that is
+ *             not a stream of this PE, ERR_STATE for a stream that is being captured.
  * Source:     own, after cudaStreamSynchronize.
  * Since:      0.1
  */
 CHORUS_API int chorusx_stream_synchronize(chorus_stream_t stream);
 
 /**
- * As chorus_barrier and its kin, queued on a stream.
+ * As chorus_barrier and related calls, queued on a stream.
  *
  * @param team    a team that this PE is in
- * @param stream  of this PE; null on GPUs alone
+ * @param stream  of this PE; null only on GPUs
  *
  * Collective: every PE of the team, on streams or not, in the same order of calls on it.
- * Threads:    calls on one team run in the order they were made, whatever their streams;
+ * Threads:    calls on one team run in the order in which they were made, on whatever streams;
  *             threads that share a team must make them in the same order on all PEs.
  * Ordering:   returns at once, unless very many calls are queued; the barrier is then reached
- *             in stream order. A barrier completes this PE's puts and atomics from before the
- *             call that queued it, a sync does not.
+ *             in stream order. A barrier completes the puts and atomics that this PE made
+ *             before the call that queued it; a sync does not.
  * Errors:     ERR_ARG for a bad team or stream, ERR_STATE for a team that is unusable; nothing
  *             is queued. Later failures come from chorusx_stream_synchronize.
- * Source:     NVSHMEM, nvshmemx_barrier_on_stream and its kin.
+ * Source:     NVSHMEM, nvshmemx_barrier_on_stream and related calls.
  * Since:      0.1
  */
 CHORUS_API int chorusx_barrier_on_stream(chorus_team_t team, chorus_stream_t stream);
@@ -528,12 +538,12 @@ CHORUS_API int chorusx_sync_all_on_stream(chorus_stream_t stream);
  *     alltoall:   dest[p * nelems + i] = source of PE p [me * nelems + i],   0 <= i < nelems
  *
  * @param team    a team that this PE is in; me is this PE's number in it
- * @param dest    [out] any memory, as of the blocking call; not to be touched until then
+ * @param dest    [out] any memory, as of the blocking call; not to be accessed until then
  * @param source  [in] any memory, as of the blocking call; not to be written until then
  * @param nelems  elements, as of the blocking call; 0 does nothing and queues nothing
  * @param bytes   of the mem forms, in place of nelems
  * @param root    number in team
- * @param stream  of this PE; null on GPUs alone
+ * @param stream  of this PE; null only on GPUs
  *
  * Collective: every PE of the team, on streams or not, in the same order of calls on it.
  * Threads:    as of chorusx_barrier_on_stream.
@@ -543,7 +553,7 @@ CHORUS_API int chorusx_sync_all_on_stream(chorus_stream_t stream);
  * Result:     a copy, bit for bit.
  * Errors:     those of chorus_T_broadcast, and ERR_ARG for stream; nothing is queued. Failures
  *             of the run come from chorusx_stream_synchronize.
- * Source:     NVSHMEM, nvshmemx_broadcast_on_stream and its kin; here nelems may be 0.
+ * Source:     NVSHMEM, nvshmemx_broadcast_on_stream and related calls; here nelems may be 0.
  * Since:      0.1
  */
 CHORUS_API int chorusx_broadcastmem_on_stream(chorus_team_t team, void *dest,
@@ -571,11 +581,12 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE_ON_STREAM)
  *     reduce:         dest[i] = source of PE 0 [i] OP ... OP source of PE n - 1 [i]
  *     reducescatter:  the same of source [me * nreduce + i],   0 <= i < nreduce
  *
- * @param team     a team that this PE is in; me is this PE's number in it, n that of its PEs
- * @param dest     [out] any memory, as of the blocking call; not to be touched until then
+ * @param team     a team that this PE is in; me is this PE's number in it, n the number of its
+ *                 PEs
+ * @param dest     [out] any memory, as of the blocking call; not to be accessed until then
  * @param source   [in] any memory, as of the blocking call; not to be written until then
  * @param nreduce  elements, as of the blocking call; 0 does nothing and queues nothing
- * @param stream   of this PE; null on GPUs alone
+ * @param stream   of this PE; null only on GPUs
  *
  * Collective: every PE of the team, on streams or not, in the same order of calls on it.
  * Threads:    as of chorusx_barrier_on_stream.
@@ -607,9 +618,9 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_STREAM_OP)
  *     collect, alltoalls, inscan, exscan:  dest as by the blocking call
  *
  * @param team      a team that this PE is in
- * @param dest      [out] any memory, as of the blocking call; not to be touched until then
+ * @param dest      [out] any memory, as of the blocking call; not to be accessed until then
  * @param source    [in] any memory, as of the blocking call; not to be written until then
- * @param dst, sst  elements from one to the next, as of the blocking call
+ * @param dst, sst  strides in elements, as of the blocking call
  * @param nelems    elements, as of the blocking call
  * @param bytes     of collectmem, in place of nelems
  * @param stream    of this PE
@@ -656,16 +667,16 @@ CHORUS_REDUCE_ARITHMETIC_TYPES(CHORUS_DECLARE_SCAN_ON_STREAM)
  * @param signal    the value to set or to add
  * @param sig_op    CHORUS_SIGNAL_SET or CHORUS_SIGNAL_ADD
  * @param pe        number in the job
- * @param stream    of this PE; null on GPUs alone
+ * @param stream    of this PE; null only on GPUs
  *
  * Collective: no, any PE.
  * Threads:    any, at any time.
- * Ordering:   returns at once, unless very many calls are queued. Runs in stream order: what is
- *             queued behind a get finds dest filled, behind a put source may be written. A
- *             put is complete after chorusx_quiet_on_stream.
+ * Ordering:   returns at once, unless very many calls are queued. Runs in stream order: when
+ *             later work of the stream runs, dest of a get is filled, and source of a put may
+ *             be written. A put is complete after chorusx_quiet_on_stream.
  * Errors:     those of the blocking call, and ERR_ARG for stream; nothing is queued. Failures
  *             of the run come from chorusx_stream_synchronize.
- * Source:     NVSHMEM, nvshmemx_put_on_stream and its kin; there they return nothing.
+ * Source:     NVSHMEM, nvshmemx_put_on_stream and related calls; there they return nothing.
  * Since:      0.1
  */
 CHORUS_API int chorusx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
@@ -687,21 +698,21 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_RMA_ON_STREAM)
 #undef CHORUS_DECLARE_RMA_ON_STREAM
 
 /**
- * Update a signal at a PE, wait for one of this PE, or complete this PE's puts and atomics, in
- * the order of a stream.
+ * Update a signal on a PE, wait for a signal of this PE, or complete this PE's puts and
+ * atomics, in the order of a stream.
  *
  * @param sig_addr   [in,out] the word: symmetric, 8-byte aligned; on pe, or waited for here
  * @param signal     the value to set or to add
  * @param sig_op     CHORUS_SIGNAL_SET or CHORUS_SIGNAL_ADD
  * @param pe         number in the job
  * @param cmp        a CHORUS_CMP_ constant: *sig_addr cmp cmp_value
- * @param cmp_value  to compare with
- * @param stream     of this PE; null on GPUs alone
+ * @param cmp_value  the other operand
+ * @param stream     of this PE; null only on GPUs
  *
  * Collective: no, any PE.
  * Threads:    any, at any time; concurrent ADDs to one word are all counted.
- * Ordering:   returns at once, unless very many calls are queued. What is queued behind a wait
- *             runs after the signal has come, and sees what came with it.
+ * Ordering:   returns at once, unless very many calls are queued. Work that is queued after a
+ *             wait runs after the signal has arrived, and sees the data that was sent with it.
  * Errors:     ERR_ARG for pe, sig_op, cmp, alignment and stream, ERR_NOT_SYMMETRIC; nothing is
  *             queued. A wait on a host fails as chorus_signal_wait_until does, by
  *             chorusx_stream_synchronize; a GPU waits without a deadline.
@@ -754,26 +765,27 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT_ON_STREAM)
 /* --- collectives that neither standard has --------------------------------------------------
  */
 /**
- * Give one PE the blocks of all (gather), or each PE its block of one's source (scatter).
+ * Copy the blocks of all PEs to one PE (gather), or to each PE its block of one PE's source
+ * (scatter).
  *
  *     gather:   dest[p * nelems + i] = source of PE p [i],   on root; p is any PE of team
  *     scatter:  dest[i] = source of root [me * nelems + i],   0 <= i < nelems
  *
  * @param team    a team that this PE is in; me is this PE's number in it
- * @param dest    [out] any memory; of a gather, nelems elements for each PE of team, written on
- *                root alone; of a scatter, nelems
+ * @param dest    [out] any memory; of a gather, nelems elements for each PE of team, written
+ *                only on root; of a scatter, nelems
  * @param source  [in] any memory; of a gather, nelems elements; of a scatter, nelems for each
- * PE, read on root alone. Must not overlap dest
+ *                PE, read only on root. Must not overlap dest
  * @param nelems  elements of one block, the same on every PE; 0 does nothing
  * @param bytes   of the mem forms, in place of nelems
  * @param root    number in team
- * @param stream  of the forms that are queued on one: of this PE
+ * @param stream  of the _on_stream forms: of this PE
  *
  * Collective: every PE of team, with the same root, in the same order of calls on it.
  * Threads:    as of chorus_T_broadcast.
  * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
  * Result:     a copy, bit for bit.
- * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED where the heap is on GPUs.
+ * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED if the heap is on GPUs.
  * Source:     own, after MPI_Gather and MPI_Scatter.
  * Since:      0.1
  */
@@ -803,19 +815,19 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_GATHER_SCATTER)
  *     dest[i] = source of PE 0 [i] OP ... OP source of PE n - 1 [i],   on root
  *
  * @param team     a team that this PE is in; n is the number of its PEs
- * @param dest     [out] any memory, nreduce elements, written on root alone
+ * @param dest     [out] any memory, nreduce elements, written only on root
  * @param source   [in] any memory, nreduce elements. May be dest (on all PEs), must not overlap
- * it in part
+ *                 it in part
  * @param nreduce  elements, the same on every PE; 0 does nothing
  * @param root     number in team
- * @param stream   of the forms that are queued on one: of this PE
+ * @param stream   of the _on_stream forms: of this PE
  *
  * Collective: every PE of team, with the same root, in the same order of calls on it.
  * Threads:    as of chorus_T_broadcast.
  * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
  * Result:     combined in PE order, and so the same from run to run; otherwise that of
  *             chorus_T_OP_reduce.
- * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED where the heap is on GPUs.
+ * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED if the heap is on GPUs.
  * Source:     own, after MPI_Reduce.
  * Since:      0.1
  */
@@ -843,23 +855,23 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
  *
  * @param team            a team that this PE is in; me is this PE's number in it
  * @param dest            [out] any memory, up to the end of the last block
- * @param dest_counts     [in] any memory: elements that come from each PE of team. Where
- * another number is sent, the smaller is moved
- * @param dest_offsets    [in] any memory: where in dest these go, in elements; blocks must not
+ * @param dest_counts     [in] any memory: elements to receive from each PE of team. If the PE
+ *                        sends another number, the smaller one is copied
+ * @param dest_offsets    [in] any memory: their positions in dest, in elements; blocks must not
  *                        overlap
  * @param source          [in] any memory, up to the end of the last block; must not overlap
- * dest
- * @param source_counts   [in] any memory: elements that go to each PE of team
- * @param source_offsets  [in] any memory: where in source these lie, in elements
- * @param stream          of the forms that are queued on one: of this PE. The four arrays are
- * read until the call has run
+ *                        dest
+ * @param source_counts   [in] any memory: elements to send to each PE of team
+ * @param source_offsets  [in] any memory: their positions in source, in elements
+ * @param stream          of the _on_stream forms: of this PE. The four arrays are read until
+ *                        the call has run
  *
  * Collective: every PE of team, in the same order of calls on it.
  * Threads:    as of chorus_T_broadcast.
  * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
  * Result:     a copy, bit for bit.
  * Errors:     those of chorus_T_broadcast; ERR_ARG for an array that is null. ERR_UNSUPPORTED
- *             where the heap is on GPUs.
+ *             if the heap is on GPUs.
  * Source:     own, after MPI_Alltoallv.
  * Since:      0.1
  */
@@ -886,33 +898,33 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLV)
 
 /* --- calls inside kernels ---------------------------------------------------------------- */
 /**
- * Get what kernels need to make calls: the numbers and tables that chorusx_module_init of
- * chorus_device.cuh gives the kernels of a file. Programs call that one.
+ * Get the data with which kernels make calls, for chorusx_module_init of chorus_device.cuh,
+ * which passes it to the kernels of a file. Programs call only that function.
  *
- * @param state_out  [out] on the host; its layout is the header's alone
- * @param bytes      of state_out, by which the header and the library check each other
+ * @param state_out  [out] on the host; only the header knows its layout
+ * @param bytes      of state_out, by which header and library check that they match
  *
  * Collective: no, any PE.
  * Threads:    any, while no other thread is in chorus_init or chorus_finalize.
  * Ordering:   implies no barrier.
- * Errors:     ERR_UNSUPPORTED where the heap is not on GPUs or PEs are threads of a process;
- *             ERR_ARG for other bytes than this library's. state_out is then left alone.
- * Source:     own, behind what is NVSHMEM's nvshmemx_cumodule_init.
+ * Errors:     ERR_UNSUPPORTED if the heap is not on GPUs or PEs are threads of a process;
+ *             ERR_ARG if bytes differs from that of this library. state_out is then left alone.
+ * Source:     own; used by the equivalent of NVSHMEM's nvshmemx_cumodule_init.
  * Since:      0.1
  */
 CHORUS_API int chorusx_device_state(void *state_out, size_t bytes);
 
 /**
- * Keep a failure of CUDA in the program's own code as this thread's message; used by
+ * Set this thread's message to a failure of CUDA in the program's own code; used by
  * chorusx_module_init and chorusx_collective_launch of chorus_device.cuh.
  *
- * @param what  what was tried, as the subject of "failed"
+ * @param what  the operation, as the subject of "failed"
  * @param why   the text of CUDA for the error
  *
  * Collective: no, any PE.
  * Threads:    any, each has its own message.
  * Ordering:   implies no barrier.
- * Errors:     always gives ERR_SYSTEM, whose message has both.
+ * Errors:     always returns ERR_SYSTEM; the message contains both.
  * Source:     own; a kernel is launched by the CUDA runtime that the program is linked with.
  * Since:      0.1
  */
@@ -920,12 +932,12 @@ CHORUS_API int chorusx_device_failed(const char *what, const char *why);
 
 /* --- collectives with type, operator and plan as values ------------------------------------
  */
-/* acc = acc op in, for `count` elements: an operator of the program, which is associative and
- * commutative. It may be called by a thread of the library's, and makes no call itself. */
+/* acc = acc op in, for `count` elements: an operator of the program, which is associative
+ * and commutative. A thread of the library may call it, and it must not make calls itself. */
 typedef void (*chorusx_combine_t)(void *acc, const void *in, size_t count);
 
-/* What chorusx_collective does. Zero-initialise; fields that a collective does not use are
- * ignored. */
+/* The arguments of chorusx_collective. Zero-initialise; fields that a collective does not
+ * use are ignored. */
 typedef struct chorusx_call {
     chorus_coll coll;
     chorus_team_t team;
@@ -940,37 +952,37 @@ typedef struct chorusx_call {
     const char *algo;   /* "name" or "name:proto" to force; null: the rule table decides */
     int ctas;           /* with algo: CTAs to use; 0 for one */
     int radix;          /* with algo: 0 for the default */
-    ptrdiff_t dst, sst; /* of alltoalls: elements from one to the next in dest, in source */
+    ptrdiff_t dst, sst; /* of alltoalls: strides in dest and source, in elements */
     /* Of alltoallv, an entry for each PE of team, read until the call has run. */
-    const size_t *dest_counts, *dest_offsets;     /* elements of its block in dest */
-    const size_t *source_counts, *source_offsets; /* and of that for it in source */
+    const size_t *dest_counts, *dest_offsets;     /* elements of the block from it, in dest */
+    const size_t *source_counts, *source_offsets; /* elements of the block for it, in source */
     chorusx_combine_t combine; /* on hosts, where elements are combined: in place of op, which
                                   is CHORUS_OP_sum for the rules; null: none */
 } chorusx_call;
 
 /**
- * Make any collective call, its type, operator and, if wanted, algorithm given as values.
+ * Make any collective call, with its type, operator and, optionally, algorithm as values.
  *
- * @param call    [in] what to do; read before the return. A barrier here is chorus_team_sync
+ * @param call    [in] the call; read before the return. A barrier is a chorus_team_sync
  * @param stream  of this PE; null: blocking
  *
- * Collective: every PE of the team, with the same values but for dest and source.
+ * Collective: every PE of the team, with the same values except dest and source.
  * Threads:    those of the typed calls.
  * Ordering:   that of the typed calls, blocking or on a stream.
- * Errors:     those of the typed calls; ERR_ARG for a value that is no constant of its list, an
- *             algorithm that does not exist, CTAs or a radix out of range; ERR_UNSUPPORTED for
- *             an algorithm that cannot serve the call: none is put in its place.
- * Source:     own; the bench and the tests reach every algorithm by it.
+ * Errors:     those of the typed calls; ERR_ARG for a value that is not a constant of its list,
+ *             an algorithm that does not exist, CTAs or a radix out of range; ERR_UNSUPPORTED
+ *             for an algorithm that cannot serve the call: no other one replaces it.
+ * Source:     own; benchmarks and tests select every algorithm by it.
  * Since:      0.1
  */
 CHORUS_API int chorusx_collective(const chorusx_call *call, chorus_stream_t stream);
 
 /**
- * Get the plan that this very call would have, without making it: whether its buffers overlap,
- * or lie outside the symmetric heap, counts as in the call.
+ * Get the plan of a call with its buffers, without making it: whether they overlap, or are
+ * outside the symmetric heap, has the same effect as in the call.
  *
  * @param call      borrowed; as of chorusx_collective
- * @param plan_out  [out] the plan; with call->algo, what it names
+ * @param plan_out  [out] the plan; with call->algo, that of this algorithm
  *
  * Collective: no, any PE; every PE of the team gets the same answer for the same call.
  * Threads:    any, as chorusx_explain.
@@ -985,28 +997,30 @@ CHORUS_API int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan
 /* A collective call, for profilers. Pointers are valid until the tracer returns. */
 typedef struct chorusx_trace_event {
     int is_end;           /* 0: the call begins; 1: it is about to return */
-    int status;           /* at the end: what it returns */
-    const char *function; /* that the program called */
+    int status;           /* at the end: the returned code */
+    const char *function; /* the name of the called function */
     chorus_coll coll;
     chorus_team_t team;
-    chorus_type type;       /* of elements; CHORUS_TYPE_u8 where bytes are moved */
-    chorus_op op;           /* of reductions alone */
+    chorus_type type;       /* of elements; CHORUS_TYPE_u8 for bytes */
+    chorus_op op;           /* only for reductions */
     size_t bytes;           /* of the message, as rules count it; 0: the call will be refused */
     int is_on_stream;       /* the call returns when it is queued */
     chorus_stream_t stream; /* if so */
-    const chorusx_plan *plan; /* what the call does, by which rule; null: it is refused */
+    const chorusx_plan *plan; /* the plan of the call and its rule; null: the call is refused */
 } chorusx_trace_event;
 
 typedef void (*chorusx_tracer_t)(const chorusx_trace_event *event, void *arg);
 
 /**
- * Have a function called when a collective call of this process begins and when it returns.
+ * Set a function that is called when a collective call of this process begins and when it
+ * returns.
  *
- * Calls inside kernels are not traced. CHORUS_NVTX=1 makes ranges for NVIDIA's profilers of the
- * same events.
+ * Calls inside kernels are not traced. CHORUS_NVTX=1 makes ranges of the same events for
+ * NVIDIA's profilers.
  *
- * @param tracer  called on the thread of the call; makes no calls of the library; null: no more
- * @param arg     handed to it; with threads as PEs the same for all of them
+ * @param tracer  called on the thread of the call; must not make calls of the library; null:
+ *                none
+ * @param arg     passed to it; if PEs are threads, the same for all of them
  *
  * Collective: no, any PE; each process has one tracer.
  * Threads:    any, while no thread of the process makes a collective call.

@@ -17,7 +17,7 @@ extern "C" {
  * the processes of an MPI communicator, in its order.
  *
  * @param mpi_comm  [in] address of an MPI_Comm, which is used until the return
- * @param attr      [out] its members rank, n_ranks and id; others stay as they are
+ * @param attr      [out] its members rank, n_ranks and id; others are unchanged
  *
  * Collective: every process of the communicator, after MPI_Init.
  * Threads:    one thread of the process, as MPI allows.

@@ -23,8 +23,8 @@ extern "C" {
 #define CHORUS_API __attribute__((visibility("default")))
 #endif
 
-/* Not a type that data has, so that generic names tell contexts from data; never looked into.
- */
+/* Not a type of data, so that generic names distinguish contexts from data; never
+ * dereferenced. / */
 typedef struct chorus_ctx {
     int number;
 } * chorus_ctx_t;
@@ -147,7 +147,7 @@ CHORUS_API void chorus_ctx_pe_quiet(chorus_ctx_t ctx, const int *target_pes, siz
  * Ordering:   as of the call without ctx; ordered and completed by chorus_ctx_fence and
  *             chorus_ctx_quiet.
  * Errors:     those of the call without ctx, and ERR_ARG for ctx.
- * Source:     OpenSHMEM 1.5, shmem_ctx_put and its kin; 1.6, shmem_ctx_ibput and
+ * Source:     OpenSHMEM 1.5, shmem_ctx_put and related calls; 1.6, shmem_ctx_ibput and
  *             shmem_ctx_signal_set.
  * Since:      0.1
  */
@@ -246,7 +246,7 @@ CHORUS_API void chorus_ctx_signal_add(chorus_ctx_t ctx, uint64_t *sig_addr, uint
  * Ordering:   as of the call without ctx; ordered with puts and completed by chorus_ctx_fence
  *             and chorus_ctx_quiet.
  * Errors:     those of the call without ctx, and ERR_ARG for ctx.
- * Source:     OpenSHMEM 1.5, shmem_ctx_atomic_fetch and its kin.
+ * Source:     OpenSHMEM 1.5, shmem_ctx_atomic_fetch and related calls.
  * Since:      0.1
  */
 #define CHORUS_DECLARE_CTX_EXTENDED(NAME, T, kind)                                            \

@@ -39,8 +39,8 @@ template <typename T> CH_FN T ch_amo_compare_swap(T *at, T cond, T value)
  * Ordering:   atomic for all atomics, p, g, signals and waits of all PEs, those of hosts too.
  *             Not ordered with other accesses, but by chorus_fence. Implies no barrier.
  * Errors:     none are found.
- * Source:     NVSHMEM, nvshmem_T_atomic_fetch_add and its kin; the nbi forms are complete on
- *             return.
+ * Source:     NVSHMEM, nvshmem_T_atomic_fetch_add and related calls; the nbi forms are complete
+ *             on return.
  * Since:      0.1
  */
 #define CHORUS_DEFINE_AMO_EXTENDED(NAME, T, kind)                                        \

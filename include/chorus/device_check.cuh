@@ -9,7 +9,7 @@
  * whose senders had read those of call i - 1.
  *
  * Without it a call costs one test of a word of the team's record, which for CHORUS_TEAM_WORLD
- * lies in constant memory.
+ * is in constant memory.
  */
 #ifndef CHORUS_DEVICE_CHECK_CUH
 #define CHORUS_DEVICE_CHECK_CUH

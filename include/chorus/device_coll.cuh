@@ -305,7 +305,7 @@ CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
  *             after a call on it failed, on streams too; ERR_TIMEOUT, ERR_ABORTED, and with
  *             CHORUS_CHECK ERR_ARG where PEs make different calls, after which the team is
  *             unusable; on all threads alike. The forms for all PEs report instead.
- * Source:     NVSHMEM, nvshmemx_barrier_block and its kin.
+ * Source:     NVSHMEM, nvshmemx_barrier_block and related calls.
  * Since:      0.1
  */
 #define CHORUS_DEFINE_BARRIERS(SCOPE)                               \
@@ -383,7 +383,7 @@ CHORUS_BOTH void chorus_sync_all(void)
  * Result:     a copy, bit for bit.
  * Errors:     as of chorusx_barrier_block; ERR_ARG for a bad root, too. Nothing is done then,
  *             nor after ERR_STATE; after others dest is undefined.
- * Source:     NVSHMEM, nvshmemx_T_broadcast_block and its kin.
+ * Source:     NVSHMEM, nvshmemx_T_broadcast_block and related calls.
  * Since:      0.1
  */
 #define CHORUS_DEFINE_MOVES_MEM(KIND, PREFIX, TAIL, LANES)                                   \
@@ -450,7 +450,8 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
  *     reduce:         dest[i] = source of PE 0 [i] OP ... OP source of PE n - 1 [i]
  *     reducescatter:  the same of source [me * nreduce + i],   0 <= i < nreduce
  *
- * @param team     a team that this PE is in; me is this PE's number in it, n that of its PEs
+ * @param team     a team that this PE is in; me is this PE's number in it, n the number of its
+ *                 PEs
  * @param dest     [out] symmetric, nreduce elements
  * @param source   [in] symmetric: nreduce elements, of reducescatter for each PE. May be dest;
  *                 in a reducescatter dest may also be this PE's block of it. Else disjoint
@@ -464,7 +465,7 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
  *             file compiled with -ftz=true (--use_fast_math) combines denormal floats as 0.
  * Errors:     as of chorusx_barrier_block. After ERR_ARG and ERR_STATE nothing is done, after
  *             others dest is undefined.
- * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block and its kin; reducescatter likewise.
+ * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block and related calls; reducescatter likewise.
  * Since:      0.1
  */
 #define CHORUS_DEFINE_COMBINES(KIND, PREFIX, NAME, T, TYPE, OP, TAIL, LANES)               \

@@ -88,8 +88,8 @@ CH_FN void ch_put_signal(void *dest, const void *source, size_t bytes, uint64_t 
  *             threads that called; of the nbi forms, too. A put is complete after chorus_quiet
  *             of one of them. Implies no barrier.
  * Errors:     none are found.
- * Source:     NVSHMEM, nvshmem_T_put and nvshmemx_T_put_block and their kin; the nbi forms do
- *             not differ from the others.
+ * Source:     NVSHMEM, nvshmem_T_put and nvshmemx_T_put_block and related calls; the nbi forms
+ *             do not differ from the others.
  * Since:      0.1
  */
 #define CHORUS_DEFINE_COPY(KIND, FUNCTION, WHICH, T, ELEMENT, LANES)    \
@@ -162,8 +162,8 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_ELEMENT)
 #undef CHORUS_DEFINE_ELEMENT
 #endif /* __CUDA_ARCH__ */
 
-/* --- elements that lie apart ------------------------------------------------------------- */
-/* Element i * sst of source to element i * dst of dest, of so many bytes each. */
+/* --- elements with strides ------------------------------------------------------------- */
+/* Element i * sst of source to element i * dst of dest, of this number of bytes each. */
 CH_FN void ch_move_strided(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst,
                            size_t nelems, size_t bytes, struct ch_lanes g)
 {
@@ -189,13 +189,13 @@ CH_FN void ch_iget(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
 }
 
 /**
- * Copy elements that lie apart, as the functions of these names in chorus.h, without _warp and
+ * Copy elements with strides, as the functions of these names in chorus.h, without _warp and
  * _block: element i * sst of source to element i * dst of dest.
  *
  * @param dest    [out] symmetric in a put
  * @param source  [in] symmetric in a get; disjoint of dest
- * @param dst     elements from one target to the next, 1 or more
- * @param sst     elements from one source to the next, 1 or more
+ * @param dst     stride in dest in elements, 1 or more
+ * @param sst     stride in source in elements, 1 or more
  * @param nelems  elements copied; 0 moves nothing
  * @param pe      number in the job
  *
@@ -203,7 +203,7 @@ CH_FN void ch_iget(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
  * Threads:    as of chorusx_T_put_block.
  * Ordering:   as of chorusx_T_put_block.
  * Errors:     none are found.
- * Source:     NVSHMEM, nvshmemx_T_iput_block and its kin.
+ * Source:     NVSHMEM, nvshmemx_T_iput_block and related calls.
  * Since:      0.1
  */
 #define CHORUS_DEFINE_STRIDED(KIND, FUNCTION, WHICH, T, ELEMENT, LANES)                       \
@@ -263,7 +263,7 @@ CHORUS_SIZES(CHORUS_DEFINE_SIZED)
  * Ordering:   as of the puts; and what the calling threads put before, to this peer, is there
  *             before the signal. Implies no barrier.
  * Errors:     none are found.
- * Source:     NVSHMEM, nvshmemx_T_put_signal and its kin; the nbi forms do not differ.
+ * Source:     NVSHMEM, nvshmemx_T_put_signal and related calls; the nbi forms do not differ.
  * Since:      0.1
  */
 #define CHORUS_DEFINE_PUT_SIGNAL(KIND, FUNCTION, T, ELEMENT, LANES)                            \

@@ -152,7 +152,7 @@ CH_FN size_t ch_wait_until_some(const T *ivars, size_t nelems, size_t *indices,
  *             this thread, and for others after a barrier of the block.
  * Errors:     a wait that fails returns as if it were met, SIZE_MAX of the any forms, 0 of the
  *             some forms, and is reported.
- * Source:     NVSHMEM, nvshmem_T_wait_until and its kin; any begins at the first element.
+ * Source:     NVSHMEM, nvshmem_T_wait_until and related calls; any begins at the first element.
  * Since:      0.1
  */
 #define CHORUS_DEFINE_WAIT(NAME, T, kind)                                      \

@@ -36,8 +36,9 @@
     _Generic(*(pointer) CHORUS_##FAMILY##_CTYPES(CHORUS_GENERIC_CASE, _##function))
 #define CHORUS_GENERIC_CASE(function, NAME, T, kind) , T: chorus_##NAME##function
 
-/* The same of functions that may be given a context first; `second` is then the pointer, else any
- * argument. A context points to a struct of its own, so that the first tells. */
+/* The same of functions that may be given a context first; `second` is then the pointer,
+ * else any argument. A context points to a struct of its own, so that the type of the first
+ * argument distinguishes them. */
 #define CHORUS_GENERIC_CTX(FAMILY, function, first, second) \
     _Generic(*(first), struct chorus_ctx: \
         _Generic((second), default: chorus_ctx_fence /* and so does not compile */ \

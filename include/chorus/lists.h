@@ -58,7 +58,7 @@ typedef enum chorus_type {
 #define CHORUS_TYPE_char CHORUS_TYPE_i8
 #endif
 
-/* Where symmetric objects lie; auto: on GPUs where every PE has one. */
+/* Where symmetric objects are; auto: on GPUs if every PE has one. */
 #define CHORUS_HEAP_LIST(X) X(auto) X(host) X(cuda)
 
 typedef enum chorus_heap {

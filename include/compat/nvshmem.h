@@ -60,8 +60,8 @@ typedef chorus_team_config_t nvshmem_team_config_t;
 #define NVSHMEMX_TEAM_NODE CHORUS_TEAM_NODE
 
 /* --- setup, memory, teams -------------------------------------------------------------- */
-/* Objects lie on GPUs where every PE has one, unless CHORUS_HEAP says otherwise. A failure goes
- * to the error handler: programs have no code to look at. */
+/* Objects are on GPUs if every PE has one, unless CHORUS_HEAP selects otherwise. A failure
+ * goes to the error handler: programs have no code to look at. */
 static inline int nvshmem_start(unsigned flags, chorusx_init_attr_t *attr)
 {
     const char *const bytes = getenv("NVSHMEM_SYMMETRIC_SIZE");

@@ -150,7 +150,7 @@ static inline chorus_stream_t nvshmemx_stream_of(cudaStream_t stream)
     return nvshmem_host_stream;
 }
 
-/* Without a GPU nobody can wait for stream 0: a call on it has ended when it returns. */
+/* Without a GPU a program cannot wait for stream 0: a call on it has ended when it returns. */
 static inline int nvshmemx_queued(int status, cudaStream_t stream)
 {
     if (status == CHORUS_OK && stream == NULL && nvshmem_host_stream != NULL)
@@ -186,7 +186,7 @@ SHMEM_TEAM_MOVE_CALLS(NVSHMEMX_C, , , mem, void)
 #define NVSHMEMX_OP(OP, TYPES) TYPES(NVSHMEMX_##OP)
 CHORUS_DEVICE_REDUCE_LIST(NVSHMEMX_OP)
 
-/* CUDA copies what lies on a stack before it returns; a stream of the host machine is waited for. */
+/* CUDA copies arguments on a stack before it returns; on a host this call waits for the stream. */
 static inline int nvshmemx_put_value(void *dest, const void *value, size_t bytes, int pe,
                                      chorus_stream_t stream)
 {

@@ -53,7 +53,7 @@ enum {
 #define SHMEM_MALLOC_ATOMICS_REMOTE 1L
 #define SHMEM_MALLOC_SIGNAL_REMOTE 2L
 
-/* A team; pointers, so that names without a type tell it from a number. */
+/* A team; pointers, so that names without a type distinguish it from a number. */
 typedef struct shmem_team *shmem_team_t;
 #define SHMEM_TEAM_INVALID ((shmem_team_t)0)
 #define SHMEM_TEAM_WORLD ((shmem_team_t)1)
