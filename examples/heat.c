@@ -70,7 +70,8 @@ int main(void)
     do {
         exchange(grids[step % 2], arrived, step + 1, me, n);
         *change = relax(grids[(step + 1) % 2], grids[step % 2]);
-        /* Nobody has the result before all have given theirs, and so have read their rows. */
+        /* No PE has the result before all PEs have sent their values, and so have read their
+         * rows. */
         if (chorus_double_max_reduce(CHORUS_TEAM_WORLD, change, change, 1) != 0) return 1;
         step++;
     } while (*change > 1e-9 && step < STEPS_MAX);

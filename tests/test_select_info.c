@@ -79,13 +79,13 @@ START_TEST(info__start__says_which_way_and_why_no_other)
         const char *environment, *says;
     } ways[] = {
         {"A=b", "no:  torchrun             RANK is not set\n"},
-        {"A=b", "yes: nobody               no launcher was found: a job of one PE\n"},
+        {"A=b", "yes: no launcher          this process is a job of one PE\n"},
         {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a",
          "no:  torchrun             MASTER_PORT is not set\n"},
         {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1",
          "yes: torchrun             RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set\n"},
         {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1",
-         "no:  nobody               an earlier one is used\n"},
+         "no:  no launcher          an earlier one is used\n"},
         {"CHORUS_BOOT_FD=", "no:  chorusrun            CHORUS_BOOT_FD is empty\n"},
         {"CHORUS_BOOT_FD=9", "yes: chorusrun            CHORUS_BOOT_FD is set\n"},
         {"CHORUS_BOOT_FD=9 CHORUS_ROOT=a:1", "yes: chorusrun --hosts    CHORUS_ROOT is set\n"},

@@ -81,12 +81,11 @@ static chorus_status check_rule(const struct evidence *e, const struct ch_rule *
     if (colon == NULL) return CHORUS_OK; /* fallback */
     in = open_in(e, rule->from, bytes);
     if (in == NULL)
-        return CH_FAIL(
-            CHORUS_ERR_TABLE,
-            "%s:%u:%u: from names \"%.*s\", which is neither in %s nor in %s, though "
-            "measurements are there; expected one of them, or fallback",
-            e->table->path, rule->line, rule->column, bytes, rule->from, e->folders[0],
-            e->folders[1]);
+        return CH_FAIL(CHORUS_ERR_TABLE,
+                       "%s:%u:%u: from names \"%.*s\", which is neither in %s nor in %s, which "
+                       "contain other measurements; expected one of them, or fallback",
+                       e->table->path, rule->line, rule->column, bytes, rule->from,
+                       e->folders[0], e->folders[1]);
     (void)snprintf(begins, sizeof(begins), "%s,%s,%s,%" PRIu32 ",", ch_coll_names[rule->coll],
                    rule->algo->name, ch_proto_names[rule->algo->proto], rule->ctas);
     is_there = line_begins(in, strtoull(colon + 1, NULL, 10), begins);

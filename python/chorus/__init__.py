@@ -19,7 +19,7 @@ One-sided    put, get, p, g, put_signal, signal_*, wait_until*, test, atomic_*, 
 Streams      Stream, synchronize
 Choice       explain
 
-docs/python.md of the project goes through it.
+docs/python.md of the project explains it.
 """
 from ._array import Array, empty, full, zeros
 from ._collective import (Plan, alltoall, alltoalls, alltoallv, barrier, broadcast, collect, exscan,

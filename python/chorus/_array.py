@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symmetric arrays, and what of other arrays a call needs to know."""
+"""Symmetric arrays, and the properties of other arrays that calls need."""
 from __future__ import annotations
 
 import ctypes
@@ -22,8 +22,8 @@ _FORMATS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B",
 class Array:
     """An array in symmetric memory: every PE of the job has one of the same shape and type.
 
-    It has no arithmetic of its own. `numpy.asarray(a)`, `torch.from_dlpack(a)` and whatever
-    else reads `__array_interface__`, `__cuda_array_interface__` or DLPack sees the same memory
+    It has no arithmetic of its own. `numpy.asarray(a)`, `torch.from_dlpack(a)` and all
+    users of `__array_interface__`, `__cuda_array_interface__` or DLPack access the same memory
     without a copy. `a[i]` and `a[lo:hi]` along the first axis, and `reshape`, are arrays of the
     same memory, too.
     """
@@ -125,8 +125,8 @@ class Array:
         return self
 
     def free(self) -> None:
-        """Collective over the job: give the memory back on every PE. No array of it can be
-        used afterwards; those of NumPy or PyTorch must not be."""
+        """Collective over the job: free the memory on every PE. Chorus' arrays of it raise
+        afterwards; those of NumPy or PyTorch must not be used."""
         self.address  # raises if there is nothing to free
         memory.free(self._block)
 
@@ -231,8 +231,8 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> Array:
     """Collective over the job: a symmetric array, its elements undefined.
 
     Every PE calls with the same shape and dtype. `dtype` is a name ("float32", "bfloat16",
-    "int64", ...) or a type of NumPy or PyTorch. It gives back first what was collected on every
-    PE (see `collect_garbage`), and is a barrier.
+    "int64", ...) or a type of NumPy or PyTorch. It first frees the arrays that were collected on
+    every PE (see `collect_garbage`), and is a barrier.
     """
     require("empty")
     shape, name = _shape_of(shape), _dtype.name_of(dtype)
@@ -246,7 +246,7 @@ def zeros(shape: int | Sequence[int], dtype: Any = "float32") -> Array:
 
 def full(shape: int | Sequence[int], fill_value: complex, dtype: Any = "float32") -> Array:
     """As `empty`, every element of this PE's array `fill_value`, which may differ between PEs.
-    Another barrier follows, so that no PE's fill overwrites what a peer puts."""
+    Another barrier follows, so that no PE's fill overwrites data of a peer's put."""
     pack(fill_value, _dtype.name_of(dtype))  # before anything collective
     array = empty(shape, dtype).fill(fill_value)
     check(lib.chorus_barrier(0))

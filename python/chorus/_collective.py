@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Collectives. All take `team` (None: all PEs of the job) and `stream`: None waits until the call
-has run; otherwise it is queued there (see docs/python.md), and `dest` is complete in stream
-order. Every PE of the team makes the same calls on it in the same order, with the same shapes.
-`dest` is given back. `source=None` is in place, on all PEs or on none.
+is complete; otherwise the call is queued there (see docs/python.md), and `dest` is complete in
+stream order. Every PE of the team makes the same calls on it in the same order, with the same shapes.
+`dest` is returned. `source=None` is in place, on all PEs or on none.
 """
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def collect(dest: A, source: Any, team: Team | None = None, stream: Any = None) 
 
 def alltoalls(dest: A, source: Any, dst: int, sst: int, count: int, team: Team | None = None,
               stream: Any = None) -> A:
-    """As `alltoall` with blocks of `count` elements that lie `dst` apart in dest, `sst` in source. On
+    """As `alltoall` with blocks of `count` elements, with strides `dst` in dest and `sst` in source. On
     heaps in host memory."""
     to, of = _pair("alltoalls", dest, source)
     handle = team_of(team)
@@ -180,7 +180,7 @@ def _numbers(name, values, n, dtype):
 
 def gather(dest: A, source: Any, root: int = 0, team: Team | None = None,
            stream: Any = None) -> A:
-    """The blocks of all PEs, on root alone: dest[p * n + i] = source of PE p [i]. On heaps in host
+    """The blocks of all PEs, only on root: dest[p * n + i] = source of PE p [i]. On heaps in host
     memory; dest is given on every PE."""
     to, of = _pair("gather", dest, source)
     handle = team_of(team)
@@ -211,7 +211,7 @@ def reduce(dest: A, source: Any = None, op: str = "sum", team: Team | None = Non
 
 def reducescatter(dest: A, source: Any, op: str = "sum", team: Team | None = None,
                   stream: Any = None) -> A:
-    """This PE's block of what `reduce` would give. In place: dest is this PE's block of source."""
+    """This PE's block of the result of `reduce`. In place: dest is this PE's block of source."""
     to, of = _pair("reducescatter", dest, source)
     handle = team_of(team)
     expect_count("reducescatter", "source", of.count, to.count * _n(handle), "dest's for each PE")
@@ -220,7 +220,7 @@ def reducescatter(dest: A, source: Any, op: str = "sum", team: Team | None = Non
 
 def reduce_to(dest: A, source: Any = None, op: str = "sum", root: int = 0,
               team: Team | None = None, stream: Any = None) -> A:
-    """As `reduce`, on root alone. On heaps in host memory; dest is given on every PE."""
+    """As `reduce`, only on root. On heaps in host memory; dest is given on every PE."""
     to, of = _pair("reduce_to", dest, source)
     expect_count("reduce_to", "source", of.count, to.count, "as many as dest")
     return _combines("reduce_to", team_of(team), stream, to, of, to.count, op, root)
@@ -242,7 +242,7 @@ def exscan(dest: A, source: Any = None, team: Team | None = None, stream: Any = 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a call will do: names as in a rule table, and the rule ("file:line")."""
+    """The plan of a call: names as in a rule table, and the rule ("file:line")."""
 
     algo: str
     proto: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of elements: names as NumPy and PyTorch write them, whatever they are asked by."""
+"""Types of elements, by the names that NumPy and PyTorch use."""
 import sys
 
 from . import _lists

@@ -25,9 +25,9 @@ STORE_KEY = "chorus/unique_id"
 
 
 def unique_id() -> bytes:
-    """Bytes that name a job which a program puts together itself. One process makes them, and
-    carries them to the others; all of them then call `init` with them. Keep them from whoever is
-    not to join."""
+    """Bytes that identify a job which a program creates itself. One process creates them and
+    distributes them to the others; all then call `init` with them. Keep them secret from other
+    processes."""
     made = UniqueId()
     check(lib.chorusx_get_uniqueid(ctypes.byref(made)))
     return ctypes.string_at(ctypes.addressof(made), ctypes.sizeof(made))
@@ -37,15 +37,15 @@ def init(*, heap: str | None = None, device: int | None = None, unique_id: bytes
          store: Any = None, rank: int | None = None, n_ranks: int | None = None) -> None:
     """Join the job, before any other call. Every PE of the job calls once.
 
-    Without arguments, the job is that of who started the process: chorusrun, torchrun on one
-    host, mpirun or srun by PMIx; a process that nobody started is a job of one PE.
+    Without arguments, the job is that of the launcher: chorusrun, torchrun on one host, mpirun
+    or srun by PMIx; without a launcher, the process is a job of one PE.
 
-    heap: "host" or "cuda", where symmetric arrays lie; "auto", which CHORUS_HEAP may overrule, if
+    heap: "host" or "cuda", where symmetric arrays are; "auto", which CHORUS_HEAP may override, if
     not given. device: the number of this PE's GPU; if not given, the one that is current.
 
-    unique_id: the bytes of `chorus.unique_id()`, with `rank` and `n_ranks`, for a program that puts its
-    job together itself. Or store: any object with `set(key, bytes)` and `get(key)` that waits for
-    the key, as PyTorch's stores do; rank 0 makes the id and carries it by that.
+    unique_id: the bytes of `chorus.unique_id()`, with `rank` and `n_ranks`, for a program that creates
+    its job itself. Or store: any object with `set(key, bytes)` and `get(key)` that waits for the
+    key, such as PyTorch's stores; rank 0 creates the id and distributes it by the store.
 
     At the end of the program `finalize` is called, unless the program ends by an exception.
     """
@@ -134,7 +134,7 @@ def _watch_end():
 
 
 def _at_exit():
-    """A PE that failed leaves no job: whoever started it ends the others."""
+    """A PE that failed does not leave the job: the launcher ends the others."""
     try:
         if init_status() == 1 and not _failed:
             finalize()
@@ -144,7 +144,7 @@ def _at_exit():
 
 def finalize() -> None:
     """Collective over the job: leave it. Arrays of other libraries that share symmetric memory in
-    host memory read zeros from now on; on a GPU they must not be used."""
+    host memory contain zeros from now on; on a GPU they must not be used."""
     require("finalize")
     is_on_host = heap_device() < 0
     call(lib.chorus_finalize)
@@ -183,7 +183,7 @@ def _number(function, number):
 
 @dataclasses.dataclass(frozen=True)
 class HeapInfo:
-    """How full the symmetric heap is; see chorusx_heap_info_t. `device` is -1 on a host."""
+    """The state of the symmetric heap; see chorusx_heap_info_t. `device` is -1 on a host."""
 
     reserved_bytes: int
     committed_bytes: int
@@ -198,7 +198,7 @@ class HeapInfo:
 
 
 def heap_info() -> HeapInfo:
-    """How full the symmetric heap is."""
+    """The state of the symmetric heap."""
     require("heap_info")
     info = heap_struct()
     heaps = {number: name for name, number in _lists.HEAPS.items()}

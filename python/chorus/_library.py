@@ -13,7 +13,7 @@ c_size, c_int, c_void = ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p
 
 
 class Error(RuntimeError):
-    """A call of Chorus failed; the text says what was asked, what was found and what to do.
+    """A call of Chorus failed; the text states what was asked, what was found and what to do.
 
     `status` is the name of the code, as in chorus/status.h: "ERR_ARG", "ERR_TIMEOUT".
     """
@@ -33,7 +33,7 @@ class ArgumentError(Error, ValueError):
 
 
 class DtypeError(ArgumentError, TypeError):
-    """An array's type of element is none that the call takes."""
+    """The call does not support the array's element type."""
 
 
 class HeapFullError(Error, MemoryError):

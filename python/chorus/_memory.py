@@ -72,7 +72,7 @@ class Memory:
         return block
 
     def free(self, block):
-        """Collective: give a block back, whoever still has arrays of it."""
+        """Collective: free a block, even if there are arrays of it."""
         if block.address is None:
             raise Error("free: the array was freed before", "ERR_ARG")
         address, block.address = block.address, None
@@ -82,7 +82,7 @@ class Memory:
             del self.live[block.number]
 
     def collect(self):
-        """Collective: give back what was collected on every PE; gives how many blocks."""
+        """Collective: free the blocks that were collected on every PE; returns their number."""
         while self.noted:
             self.dropped.add(self.noted.popleft())
         self.take_notes()
@@ -180,10 +180,10 @@ memory = Memory()
 
 
 def collect_garbage() -> int:
-    """Collective over the job: give back the arrays that were collected on every PE.
+    """Collective over the job: free the arrays that were collected on every PE.
 
-    Allocations and `free` do the same first; a program that does neither for long may call
-    this. Gives the number of arrays that were given back.
+    Allocations and `free` do the same first; a program that does neither for a long time may call
+    this. Returns the number of arrays that were freed.
     """
     require("collect_garbage")
     return memory.collect()

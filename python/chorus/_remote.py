@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Calls of one PE on memory of another: put, get, signals, atomics, waits. Symmetric arrays are named
-by this PE's own; `pe` is a number in the job. `quiet` completes what was begun, `fence` orders it.
+Calls of one PE on memory of another: put, get, signals, atomics, waits. An array of a PE is named
+by this PE's own array; `pe` is a number in the job. `quiet` completes operations, `fence` orders them.
 """
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def put_nbi(dest: Any, source: Any, pe: int) -> None:
 
 
 def get(dest: A, source: Any, pe: int) -> A:
-    """Copy source of `pe` to dest; gives dest."""
+    """Copy source of `pe` to dest; returns dest."""
     to, of = _both("get", dest, source)
     call(lib.chorus_getmem, to.address, of.address, of.nbytes, pe)
     return dest
@@ -75,7 +75,7 @@ def g(source: Any, pe: int) -> complex:
 
 
 def fence() -> None:
-    """Order this PE's operations to each PE: those before it ahead of those after it."""
+    """Order this PE's operations: earlier ones to each PE take effect before later ones to it."""
     require("fence")
     call(lib.chorus_fence)
 
@@ -103,8 +103,8 @@ def _word(function, array, dtype="uint64"):
 
 def put_signal(dest: Any, source: Any, signal: Any, value: int, pe: int,
                add: bool = False) -> None:
-    """Copy source to dest of `pe`, then set its word `signal` (uint64) to value, or add it: who
-    sees the update sees the elements."""
+    """Copy source to dest of `pe`, then set its word `signal` (uint64) to value, or add it: a
+    PE that sees the update also sees the elements."""
     to, of = _both("put_signal", dest, source)
     call(lib.chorus_putmem_signal, to.address, of.address, of.nbytes, _word("put_signal", signal),
          value, SIGNAL_ADD if add else SIGNAL_SET, pe)
@@ -129,7 +129,7 @@ def signal_fetch(signal: Any) -> int:
 
 
 def signal_wait_until(signal: Any, comparison: str, value: int) -> int:
-    """Wait until this PE's word compares so ("==", "!=", ">", ">=", "<", "<="); gives it."""
+    """Wait until this PE's word meets the condition ("==", "!=", ">", ">=", "<", "<="); returns it."""
     require("signal_wait_until")
     return call(lib.chorus_signal_wait_until, _word("signal_wait_until", signal),
                 _comparison("signal_wait_until", comparison), value)
@@ -163,27 +163,27 @@ def _wait(function, array, result, arguments):
 
 
 def wait_until(ivar: Array, comparison: str, value: float) -> None:
-    """Wait until the one element of this PE's `ivar` compares so."""
+    """Wait until the one element of this PE's `ivar` meets the condition."""
     found, made = _wait("wait_until", ivar, None, [_PTR, _PE, "T"])
     _one("wait_until", "ivar", ivar)
     call(made, found.address, _comparison("wait_until", comparison), value)
 
 
 def test(ivar: Array, comparison: str, value: float) -> bool:
-    """Does the one element of this PE's `ivar` compare so?"""
+    """Does the one element of this PE's `ivar` meet the condition?"""
     found, made = _wait("test", ivar, _PE, [_PTR, _PE, "T"])
     _one("test", "ivar", ivar)
     return bool(call(made, found.address, _comparison("test", comparison), value))
 
 
 def wait_until_all(ivars: Array, comparison: str, value: float) -> None:
-    """Wait until each element of this PE's `ivars` has compared so."""
+    """Wait until each element of this PE's `ivars` has met the condition."""
     found, made = _wait("wait_until_all", ivars, None, [_PTR, ctypes.c_size_t, _PTR, _PE, "T"])
     call(made, found.address, found.count, None, _comparison("wait_until_all", comparison), value)
 
 
 def wait_until_any(ivars: Array, comparison: str, value: float) -> int:
-    """Wait until an element of this PE's `ivars` compares so; gives its index."""
+    """Wait until an element of this PE's `ivars` meets the condition; returns its index."""
     found, made = _wait("wait_until_any", ivars, ctypes.c_size_t,
                         [_PTR, ctypes.c_size_t, _PTR, _PE, "T"])
     if found.count == 0:
@@ -200,27 +200,27 @@ def _atomic(name, family, array, pe, *values, result="T"):
 
 
 def atomic_fetch(source: Any, pe: int) -> float:
-    """Read the one element of source of `pe` in one step."""
+    """Read the one element of source of `pe` atomically."""
     return _atomic("fetch", _lists.AMO_EXTENDED, source, pe)
 
 
 def atomic_set(dest: Any, value: float, pe: int) -> None:
-    """Write the one element of dest of `pe` in one step."""
+    """Write the one element of dest of `pe` atomically."""
     _atomic("set", _lists.AMO_EXTENDED, dest, pe, value, result=None)
 
 
 def atomic_swap(dest: Any, value: float, pe: int) -> float:
-    """Write, and give what was there."""
+    """Write, and return the old value."""
     return _atomic("swap", _lists.AMO_EXTENDED, dest, pe, value)
 
 
 def atomic_compare_swap(dest: Any, cond: int, value: float, pe: int) -> int:
-    """Write value if cond is there; gives what was there."""
+    """Write value if the old value is cond; returns the old value."""
     return _atomic("compare_swap", _lists.AMO_STANDARD, dest, pe, cond, value)
 
 
 def atomic_fetch_add(dest: Any, value: float, pe: int) -> int:
-    """Add, and give what was there."""
+    """Add, and return the old value."""
     return _atomic("fetch_add", _lists.AMO_STANDARD, dest, pe, value)
 
 
@@ -230,7 +230,7 @@ def atomic_add(dest: Any, value: float, pe: int) -> None:
 
 
 def atomic_fetch_inc(dest: Any, pe: int) -> int:
-    """Add 1, and give what was there."""
+    """Add 1, and return the old value."""
     return _atomic("fetch_inc", _lists.AMO_STANDARD, dest, pe)
 
 
@@ -240,7 +240,7 @@ def atomic_inc(dest: Any, pe: int) -> None:
 
 
 def atomic_fetch_and(dest: Any, value: float, pe: int) -> int:
-    """Keep the bits that value has, and give what was there."""
+    """Keep the bits that value has, and return the old value."""
     return _atomic("fetch_and", _lists.AMO_BITWISE, dest, pe, value)
 
 
@@ -250,7 +250,7 @@ def atomic_and(dest: Any, value: float, pe: int) -> None:
 
 
 def atomic_fetch_or(dest: Any, value: float, pe: int) -> int:
-    """Set the bits that value has, and give what was there."""
+    """Set the bits that value has, and return the old value."""
     return _atomic("fetch_or", _lists.AMO_BITWISE, dest, pe, value)
 
 
@@ -260,7 +260,7 @@ def atomic_or(dest: Any, value: float, pe: int) -> None:
 
 
 def atomic_fetch_xor(dest: Any, value: float, pe: int) -> int:
-    """Flip the bits that value has, and give what was there."""
+    """Flip the bits that value has, and return the old value."""
     return _atomic("fetch_xor", _lists.AMO_BITWISE, dest, pe, value)
 
 
@@ -276,12 +276,12 @@ def set_lock(lock: Any) -> None:
 
 
 def test_lock(lock: Any) -> bool:
-    """Take the lock if nobody holds it: does this PE hold it now?"""
+    """Acquire the lock if it is free; returns whether this PE holds it now."""
     require("test_lock")
     return call(lib.chorus_test_lock, _word("test_lock", lock, "int64")) == 0
 
 
 def clear_lock(lock: Any) -> None:
-    """Give the lock back."""
+    """Release the lock."""
     require("clear_lock")
     call(lib.chorus_clear_lock, _word("clear_lock", lock, "int64"))

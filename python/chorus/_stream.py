@@ -32,7 +32,7 @@ class Stream:
         return self._handle
 
     def synchronize(self) -> None:
-        """Wait until the queued calls have run; raise what one of them failed with."""
+        """Wait until the queued calls have run; raises the failure of a call."""
         require("Stream.synchronize")
         try:
             check(lib.chorusx_stream_synchronize(self.handle))
@@ -40,7 +40,7 @@ class Stream:
             self._kept.clear()
 
     def destroy(self) -> None:
-        """Run what is queued, then give the stream back; raise what a call failed with."""
+        """Run the queued calls, then destroy the stream; raises the failure of a call."""
         try:
             self.synchronize()
         finally:
@@ -89,7 +89,7 @@ def handle_of(stream):
 
 
 def synchronize(stream: Any) -> None:
-    """Wait until the calls that are queued on a stream have run; raise what one failed with."""
+    """Wait until the queued calls of a stream have run; raises the failure of a call."""
     require("synchronize")
     if isinstance(stream, Stream):
         stream.synchronize()

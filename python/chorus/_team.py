@@ -12,9 +12,9 @@ INVALID = -1
 
 class Team:
     """An ordered group of PEs. `chorus.WORLD` has all of the job, `chorus.SHARED` those whose
-    memory loads and stores reach, `chorus.NODE` those of this host.
+    memory is mapped, `chorus.NODE` those of this host.
 
-    Making and destroying teams is collective. A team that is not destroyed lives until
+    Creating and destroying teams is collective. A team that is not destroyed exists until
     `chorus.finalize`: it is not collected, since its PEs would collect it at different times.
     """
 
@@ -60,7 +60,7 @@ class Team:
         return self._make(lib.chorusx_team_create, *_list(pes))
 
     def create_group(self, pes: Sequence[int], tag: int = 0) -> Team | None:
-        """As `create`, called by the PEs of the list alone, with the same tag."""
+        """As `create`, called only by the PEs of the list, with the same tag."""
         return self._make(lib.chorusx_team_create_group, *_list(pes), tag)
 
     def split(self, start: int, stride: int, count: int) -> Team | None:
@@ -80,13 +80,13 @@ class Team:
         return _team(row), _team(column)
 
     def destroy(self) -> None:
-        """Collective over this team, after the last call on it: give its memory back."""
+        """Collective over this team, after the last call on it: free its memory."""
         from ._library import call
         require("Team.destroy")
         call(lib.chorus_team_destroy, self._handle)
 
     def status(self) -> None:
-        """Raise what made the team unusable, if anything did."""
+        """Raise the failure that made the team unusable, if there is one."""
         require("Team.status")
         check(lib.chorusx_team_status(self._handle))
 

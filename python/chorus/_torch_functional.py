@@ -43,8 +43,8 @@ def enable(group=None, team=None):
     """Collective over the group: its functional collectives go through Chorus from now on.
 
     group is a process group, all ranks if left out; team the chorus.Team of its ranks in their
-    order, all PEs if left out. What Chorus does not serve goes to torch.distributed as before; the
-    first such call for each reason raises a FallbackWarning, `fallbacks` counts all.
+    order, all PEs if left out. Calls that Chorus does not support go to torch.distributed as before;
+    the first such call for each reason raises a FallbackWarning, and `fallbacks` counts all.
     """
     require("enable")
     group, team = group or dist.group.WORLD, team or WORLD

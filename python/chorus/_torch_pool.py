@@ -65,10 +65,10 @@ def pool():
             y = model(x)
 
     PyTorch's caching allocator takes its blocks from the symmetric heap, which is collective, so
-    every PE makes and drops the same tensors in the same order within it, and uses no
-    `record_stream`; leaving compares the blocks, and raises where they differ. What tensors give back
-    is used again within the next `pool()`. Not while a graph is captured, unless what the capture
-    needs is in the pool from a run before it.
+    every PE creates and releases the same tensors in the same order within it, and does not use
+    `record_stream`; at the end, the blocks are compared, and it raises if they differ. The memory of
+    released tensors is used again within the next `pool()`. During the capture of a graph no block
+    can be allocated: run the code once in the pool before.
     """
     require("pool")
     device = _array.heap_device()

@@ -11,7 +11,7 @@ stream of CUDA (on a host they return when they have run), have gradients where 
 and are traced by torch.compile(fullgraph=True). A group is named: "" is all PEs of the job, others
 are named by `group`. Every PE of a group calls the same operators in the same order.
 
-`pool` makes tensors symmetric, `enable` has functional collectives of torch.distributed served.
+`pool` makes tensors symmetric, `enable` performs functional collectives of torch.distributed.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _groups = {"": WORLD}
 
 
 def group(name: str, team: Team) -> str:
-    """Name a team, so that operators can be told of it; gives the name."""
+    """Register a team under a name, for `group=` of operators; returns the name."""
     if not name or not isinstance(team, Team):
         raise ArgumentError(f"group: name is {name!r} and team {team!r}; expected a name of one letter "
                             "or more, and a chorus.Team that this PE is in")
@@ -217,7 +217,7 @@ def _(input, output_split_sizes=None, input_split_sizes=None, group="", longest=
 
 
 def barrier(group: str = "") -> None:
-    """Wait until every PE of the group is here; on a GPU, in the order of the current stream."""
+    """Wait until every PE of the group has made this call; on a GPU, in the order of the current stream."""
     _collective.barrier(_team("barrier", group), _stream())
 
 

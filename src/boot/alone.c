@@ -65,8 +65,8 @@ static chorus_status alone_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 
 static bool alone_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    (void)snprintf(why_out, CH_WAY_WHY_BYTES, "no launcher was found: a job of one PE");
+    (void)snprintf(why_out, CH_WAY_WHY_BYTES, "this process is a job of one PE");
     return true;
 }
 
-const struct ch_way ch_way_alone = {"nobody", alone_applies, alone_open, true};
+const struct ch_way ch_way_alone = {"no launcher", alone_applies, alone_open, true};

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap.h: the symmetric heap of a PE and the mappings of everyone else's.
+ * heap.h: the symmetric heap of a PE, and the mappings of those of its peers.
  *
  * A PE's segment is one memfd, reserved at its largest size by every PE at start and
  * committed on demand:
  *
- *     | door, record of calls | local part: sync memory of teams | symmetric part: user's
- * objects |
+ *     | doorbell, record | local part: sync memory of teams | symmetric part: user's objects |
  *
  * The same offset in the symmetric part of every PE is the same object. The local part is
- * not symmetric: each PE allocates there alone and tells the others where.
+ * not symmetric: each PE allocates there by itself and sends the offsets to the others.
  * PEs that share a process share one mapping of each segment.
  *
- * Where the heap is on GPUs, what algorithms touch lies there (data.h): the symmetric part, and
- * sync memory. The segments then serve for doors, and for what the library itself exchanges.
- * The *data side* is wherever these are: in the segments, or on GPUs.
+ * If the heap is on GPUs, the memory that algorithms access is there (data.h): the symmetric
+ * part, and sync memory. The segments then contain only doorbells, and memory for exchanges of
+ * the library itself. The *data side* is the memory of both: in the segments, or on GPUs.
  */
 #ifndef CH_HEAP_H
 #define CH_HEAP_H

@@ -4,12 +4,12 @@
  *
  * Per duplicate and PE:
  *
- *     words   [CH_WORD_COUNT][n], a cache line each: word w of peer p is written by p alone
+ *     words   [CH_WORD_COUNT][n], a cache line each: only peer p writes word w of p
  *     slots  [CH_CELL_COUNT][2][n]: for exchange.h; in each of the two, only peer p writes
  *             slot p, except in rounds.h, which divides the n slots in another way
- *     own     [CH_CELL_COUNT][2]: for exchanges in rounds, written by this PE alone; none for
+ *     own     [CH_CELL_COUNT][2]: for exchanges in rounds, which only this PE writes; none for
  *             lines
- *     fifos   [CH_CELL_COUNT][n]: FIFO r of peer p is written by p alone; a PE's own are its
+ *     fifos   [CH_CELL_COUNT][n]: only peer p writes FIFO r of p; a PE's own FIFOs are its
  *             boards, which all others read
  *
  * The length of all of this grows with n, not with n * n. If GPUs may use more CTAs, there are
@@ -17,7 +17,7 @@
  *
  * A FIFO consists of cells, for messages from one PE to another: packets, lines, or 64 bytes of
  * plain data. A message uses consecutive cells; if the rest of the FIFO is too short for it, it
- * begins at the start. The number of a cell, including those left out, only grows; cell i is at
+ * begins at the start. The number of a cell, skipped ones included, only grows; cell i is at
  * i % cells. The writer fills a cell after the reader has returned its credit (CH_WORD_TAKEN).
  * Packets and lines carry i / cells + 1 as their flag, so no flag is used twice in one cell and
  * none needs to be cleared; a word announces plain cells (CH_WORD_FILLED). All counters only
@@ -197,7 +197,7 @@ CH_FN uint64_t ch_cells(enum ch_cell kind, size_t bytes)
 }
 
 /* Those that a message in a FIFO takes: whole cache lines. Packets of two messages in one line
- * would let the writer of the second wait until the reader of the first gives the line back. */
+ * would let the writer of the second wait until the reader of the first returns the line. */
 CH_FN uint64_t ch_message_cells(enum ch_cell kind, size_t bytes)
 {
     const uint64_t packets = CH_CACHE_LINE_BYTES / sizeof(struct ch_packet);
@@ -206,7 +206,7 @@ CH_FN uint64_t ch_message_cells(enum ch_cell kind, size_t bytes)
     return kind == CH_CELL_ll ? (cells + packets - 1) / packets * packets : cells;
 }
 
-/* A message in a FIFO: cells [begin, end), `memory` is where the first lies. */
+/* A message in a FIFO: cells [begin, end), `memory` is the address of the first. */
 struct ch_message {
     uint64_t begin, end;
     uint64_t flag; /* of its packets or lines */

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net.h: a network, as one PE uses it: what carries its operations to the PEs of other hosts.
+ * net.h: a network, which carries the operations of a PE to the PEs of other hosts.
  *
- * One constant table per kind: loop (for tests), ofi, verbs. A kind that the build has not is a
- * table whose open says so. network.h puts transport, routes and progress on top of these, and
- * is the only caller besides tests.
+ * There is one constant table per kind: tcp, ofi, verbs, and loop for tests. If the build does
+ * not support a kind, the open function of its table fails with the reason. network.h
+ * implements transport, routes and progress with these tables, and is the only caller besides
+ * tests.
  *
- * Memory. A PE attaches parts of its segment, as they are committed, and gets a key for each,
- * which every peer learns. A place on a peer is named by the peer's own address, and lies in
- * attached parts: in several, where a heap grew. Sources and destinations at this PE are any
- * memory of the process: a network that needs its memory registered copies what is not
- * attached, or registers it.
+ * Memory. A PE attaches the parts of its segment when they are committed, and gets a key for
+ * each, which every peer receives. An object on a peer is named by the peer's own address, and
+ * must be in attached parts, of which it may span several if a heap has grown. Sources and
+ * destinations at this PE are in any memory of the process: a network that needs registered
+ * memory copies data that is not in attached parts, or registers its memory.
  *
  * Order. A context is an ordering domain. Of the operations of one context to one peer, `say`
- * and `amo` take effect in their order, and after all puts before them, for whoever reads
- * there; puts and gets are not ordered among themselves, unless CH_NET_IN_ORDER says that puts
- * are. Operations of different contexts, or to different peers, are not ordered at all.
+ * and `amo` take effect in their order, and after all earlier puts, for any reader on the peer.
+ * Puts and gets are not ordered among themselves, except puts with CH_NET_IN_ORDER. Operations
+ * of different contexts, or to different peers, are not ordered.
  *
  * Time. Posting does not wait for the peer, but where a queue is full it makes progress until
  * there is room or the link fails, and gives way to other threads meanwhile. Nothing is
@@ -25,7 +26,7 @@
  * says why.
  *
  * Threads: the caller holds a lock around every call. A network that waits for room releases it
- * now and then, by give_way; what other threads post meanwhile may go first.
+ * from time to time, by give_way; other threads may then post operations before this one.
  */
 #ifndef CH_NET_H
 #define CH_NET_H
