@@ -216,7 +216,7 @@ static size_t watched_bytes(const struct ch_context *context, const struct ch_ca
     return ch_check_extents(args, call->team).source;
 }
 
-/* Any other call, or one that is to be looked at. */
+/* Any call on a stream, and calls that are checked. */
 static CH_COLD chorus_status launch(struct ch_context *context, struct ch_call *call,
                                     const struct ch_args *args, uint32_t facts)
 {

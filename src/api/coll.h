@@ -39,8 +39,8 @@ struct ch_extents {
 };
 struct ch_extents ch_check_extents(const struct ch_args *args, const struct ch_team *team);
 
-/* Buffers of the call that are in memory of chorusx_buffer_register get their symmetric
- * address; not those of collectives whose dest differs in length between PEs. */
+/* Replace addresses in memory of chorusx_buffer_register by their symmetric addresses,
+ * except in collectives whose dest differs in length between PEs. */
 void ch_check_named(const struct ch_context *context, const struct ch_team *team,
                     chorusx_call *call);
 

@@ -18,7 +18,7 @@
 
 enum { NUMBER_BYTES = 24 };
 
-/* The word's key; acquire: what its writer wrote before is visible. */
+/* The word's key, loaded with acquire: what its writer wrote before is visible. */
 static uint64_t load_key(chorus_type type, const void *word)
 {
     switch (type) {
@@ -73,7 +73,7 @@ static bool is_met(struct ch_query *q, size_t i)
     return compare(q->cmp, q->key, load_key(q->type, q->values + i * q->values_step));
 }
 
-/* True once every word of the set has been met; words met before are not looked at again. */
+/* True once every word of the set has met its condition; words that have are not read again. */
 bool ch_scan_all(struct ch_query *q)
 {
     while (q->n_done < q->count && (!is_in_set(q, q->n_done) || is_met(q, q->n_done)))
@@ -109,10 +109,10 @@ static bool is_empty(const struct ch_query *q)
     return true;
 }
 
-/* Each call begins elsewhere, so that a word which stays met cannot hide the others: a series
- * of calls must return every index that is met (OpenSHMEM 1.5, shmem_wait_until_any). A step
- * that is not a constant keeps callers that alternate between sets from always meeting the
- * same half of the words. */
+/* Each call begins its scan at another word, so that a word which always meets its condition
+ * cannot hide the others: a series of calls must return every index that meets it (OpenSHMEM
+ * 1.5, shmem_wait_until_any). A constant step could fail for callers that alternate between
+ * two sets, whose calls would always begin in the same half of the words. */
 static size_t pick_start(struct ch_context *context, size_t count)
 {
     uint64_t x = __atomic_add_fetch(&context->n_scans, 1, __ATOMIC_RELAXED);
@@ -151,7 +151,7 @@ static chorus_status prepare(struct ch_query *q)
     return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory to copy %zu words", q->function, q->count);
 }
 
-/* Bring the words here, if the host cannot read them where they are. */
+/* Copy the words to the host if it cannot read them directly. */
 static chorus_status look(const struct ch_context *context, struct ch_query *q)
 {
     if (q->copy == NULL) return CHORUS_OK;
@@ -168,7 +168,7 @@ static const char *number(chorus_type type, uint64_t key, char text[NUMBER_BYTES
     return text;
 }
 
-/* Says which word is missing, of all that are the first. */
+/* Fail with a message about the first word that does not meet its condition. */
 static chorus_status gave_up(const struct ch_context *context, struct ch_query *q,
                              chorus_status status)
 {
@@ -204,7 +204,7 @@ static chorus_status await(struct ch_query *q, ch_scan_fn scan, bool is_recorded
     const struct ch_context *const context = q->context;
     struct ch_wait w = {.is_listening = true};
     chorus_status status = CHORUS_OK, looked;
-    uint64_t index = 0; /* of a wait that does not end at once, in the record */
+    uint64_t index = 0; /* a wait that does not end at once is in the record */
     bool is_over;
 
     CH_TRY(prepare(q));
@@ -241,7 +241,7 @@ chorus_status ch_query_test(struct ch_query *q, ch_scan_fn scan, bool *holds_out
 
     CH_TRY(ch_query_check(q));
     CH_TRY(prepare(q));
-    /* A program may do nothing but test: what it tests for arrives with progress. */
+    /* Progress is made here, since a program may only call test functions, and never wait. */
     progress = q->context->patience.progress;
     if (progress != NULL) status = progress->make(progress, &has_moved);
     if (status == CHORUS_OK) status = look(q->context, q);

@@ -13,17 +13,17 @@ struct ch_query {
     chorus_type type;
     const char *ivars;
     size_t count;
-    const int *status; /* elements not 0 are left out; null: none is */
+    const int *status; /* elements with a value other than 0 are skipped; null: none is */
     int cmp;
-    const char *values; /* to compare with */
-    size_t values_step; /* bytes from one to the next; 0: one for all */
+    const char *values; /* value to compare with */
+    size_t values_step; /* distance of successive values in bytes; 0: one value for all */
     size_t *indices;    /* [out] of ch_scan_some */
     size_t found;       /* [out] of ch_scan_any: index or SIZE_MAX; of ch_scan_some: how many */
     uint64_t key;       /* [out] of the word that was looked at last */
     struct ch_context *context; /* from ch_query_check on */
     /* Of query.c. */
-    const char *words; /* what is scanned: ivars, or the copy */
-    char *copy;        /* owned: of ivars that only the transport can read; else null */
+    const char *words; /* the array to scan: ivars, or the copy */
+    char *copy;        /* a copy of ivars, if only the transport can read them; else null */
     size_t start;      /* where ch_scan_any begins */
     size_t n_done;     /* by ch_scan_all: words before this one have been met */
 };

@@ -97,7 +97,8 @@ static chorus_status queue_signal(const struct ch_device *device, const struct o
     return ch_device_put_store(device, stream, at_peer(op, op->word), op->value);
 }
 
-/* What follows in a stream of a GPU finds what came before complete: a quiet is nothing. */
+/* Work on a stream of a GPU begins when all earlier work is complete, so a quiet does
+ * nothing. */
 static chorus_status queue(const struct op *op, void *stream)
 {
     const struct ch_device *device = ch_heap_device(op->context->heap);

@@ -3,7 +3,7 @@
 #include "api/query.h"
 #include "chorus/chorus.h"
 
-/* What the scan found; `nothing` when the wait failed. */
+/* The result of the scan; `nothing` if the wait failed. */
 static size_t wait_until(struct ch_query q, ch_scan_fn scan, size_t nothing)
 {
     const chorus_status status = ch_query_wait(&q, scan);
@@ -13,7 +13,7 @@ static size_t wait_until(struct ch_query q, ch_scan_fn scan, size_t nothing)
     return nothing;
 }
 
-/* Whether the scan succeeded; what it found is in q->found, `nothing` if it could not run. */
+/* Whether the scan succeeded; its result is in q->found, or `nothing` if it could not run. */
 static bool test(struct ch_query *q, ch_scan_fn scan, size_t nothing)
 {
     bool holds = false;

@@ -29,10 +29,10 @@
 
 #define CH_ALL_MAPPED 1 /* as of coll.h: a GPU loads and stores every peer's memory */
 
-/* 1 where calls are made inside kernels (chorus_device.cuh): no kernel's begin and end stand
- * around them. What the program wrote before a call is released once, where the call begins,
- * and only if peers read it or write there (device_coll.cuh); every wait for a word is an
- * acquire. */
+/* 1 for calls made inside kernels (chorus_device.cuh), which have no kernel boundary around
+ * them. The writes of the program before a call are released once, when the call begins, and
+ * only if peers read the source or write to dest (device_coll.cuh); every wait for a word is
+ * an acquire. */
 #ifndef CH_INSIDE_KERNELS
 #define CH_INSIDE_KERNELS 0
 #endif

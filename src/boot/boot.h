@@ -88,10 +88,10 @@ struct ch_boot {
     void (*warn)(void *arg, const char *missing, uint64_t waited_ns);
     void *warn_arg;
 
-    /* Set by ch_boot_locate, and freed by close. */
-    uint32_t n_nodes;         /* hosts of the job; 0 before */
-    const uint32_t *nodes;    /* [n]: the host of each PE, numbered by first appearance; null:
-                                 all are on one */
+    /* Set by ch_boot_locate; freed by close. */
+    uint32_t n_nodes;      /* number of hosts of the job; 0 before */
+    const uint32_t *nodes; /* [n]: the host of each PE, numbered by first appearance; null: all
+                              PEs are on one host */
     const char *const *hosts; /* [n_nodes]: names, for messages; null with nodes */
     uint32_t n_beside;        /* number of PEs that share n_cores, this one included */
     bool is_crowded;          /* on at least one host, there are more PEs than cores */
@@ -106,7 +106,7 @@ static inline bool ch_boot_may_warn(const struct ch_boot *boot)
     return boot->warn_ns != 0 && (boot->timeout_ns == 0 || boot->warn_ns < boot->timeout_ns);
 }
 
-/* Must PEs share cores, on any host of the job? The same on all PEs. */
+/* Do PEs share cores on any host of the job? The same result on all PEs. */
 static inline bool ch_boot_shares_cores(const struct ch_boot *boot)
 {
     return boot->n_nodes == 0 ? boot->n > boot->n_cores : boot->is_crowded;

@@ -30,11 +30,12 @@
 
 enum {
     CH_WIRE_MAGIC = 0x43480004, /* "CH", and the version of this protocol */
-    CH_WIRE_PES_MAX = 1024,     /* PEs chorusrun starts */
-    CH_WIRE_BLOB_MAX = 1 << 20, /* bytes a PE may give to an exchange */
-    CH_WIRE_REASON_BYTES = 512, /* of a FAIL, with the null that is not sent */
-    CH_WIRE_FDS = 64,           /* descriptors in a message of an answer */
-    CH_WIRE_CONTROL_FDS = 253   /* that Linux puts into one control message (SCM_MAX_FD) */
+    CH_WIRE_PES_MAX = 1024,     /* largest number of PEs that chorusrun starts */
+    CH_WIRE_BLOB_MAX = 1 << 20, /* largest number of bytes of a PE in an exchange */
+    CH_WIRE_REASON_BYTES =
+        512,                  /* of the reason of a FAIL, with the null byte that is not sent */
+    CH_WIRE_FDS = 64,         /* descriptors in a message of an answer */
+    CH_WIRE_CONTROL_FDS = 253 /* that Linux puts into one control message (SCM_MAX_FD) */
 };
 
 /* The environment of a PE: its number, and the descriptor of its end of the socket pair. */
@@ -57,9 +58,11 @@ enum ch_wire_kind {
                        */
     CH_WIRE_LEAVE,    /* PE: its exit is no longer a failure */
     CH_WIRE_ABORT,    /* PE: end the whole job with exit status `code`, 0 to 255 */
-    CH_WIRE_RESULT,   /* chorusrun: everyone's */
-    CH_WIRE_FAIL, /* chorusrun: no result, for the reason in the bytes; `code` is a status */
-    CH_WIRE_SHOW, /* PE: 1 descriptor, of its memory, where exchanges go another way */
+    CH_WIRE_RESULT,   /* chorusrun: the blobs of all PEs */
+    CH_WIRE_FAIL, /* chorusrun: the exchange failed, for the reason in the bytes; `code` is a
+                     status */
+    CH_WIRE_SHOW, /* PE: 1 descriptor, of its memory, if exchanges do not go through chorusrun
+                   */
     CH_WIRE_ASK,  /* PE, in an exchange: which PEs have not come? */
     CH_WIRE_TOLD  /* chorusrun: these */
 };

@@ -168,7 +168,7 @@ static chorus_status wait_for_root(const struct pmix *p, uint64_t timeout_ns,
                            (double)timeout_ns / (double)CH_NS_PER_S);
         rest();
     }
-    return check(p, "tell where PE 0 listens", rc);
+    return check(p, "report the address of PE 0", rc);
 }
 
 static chorus_status look_up(const struct pmix *p, struct ch_tree_start *start,

@@ -176,8 +176,9 @@ static chorus_status threads_exchange(struct ch_boot *boot, const void *blob, si
         (void)pthread_mutex_unlock(&job->lock);
         st = take_all(boot, bytes, fd >= 0, blobs_out, fds_out);
         (void)pthread_mutex_lock(&job->lock);
-        /* All are copying, so all come, and nobody can break the job meanwhile: this meeting
-         * needs no limit. A PE that failed to take comes too, for the others' sake. */
+        /* All PEs are copying, so all will arrive, and the job cannot fail meanwhile: this
+         * synchronisation needs no time limit. A PE that failed to copy also takes part,
+         * since the others wait for it. */
         (void)meet(job, boot, true);
     }
     (void)pthread_mutex_unlock(&job->lock);

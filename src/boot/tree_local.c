@@ -247,7 +247,7 @@ chorus_status ch_local_exchange(struct ch_local *local, int fd, int *fds_out,
                        "exchange among all PEs: the PEs of this host did not all pass their "
                        "descriptors in time");
     if (status != CHORUS_ERR_ABORTED) return status;
-    CH_TRY(boot->ops->serve(boot)); /* what ended the job has the better message */
+    CH_TRY(boot->ops->serve(boot)); /* the reason of the job's end is the better message */
     return CH_FAIL(status,
                    "exchange among all PEs: a PE of this host gave up passing descriptors");
 }

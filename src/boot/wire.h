@@ -19,7 +19,7 @@ CH_MUST_CHECK chorus_status ch_wire_recv(int sock, void *data, size_t bytes,
 /* Wait until there is something to receive, or the end. */
 CH_MUST_CHECK chorus_status ch_wire_await(int sock, uint64_t deadline_ns);
 
-/* Receive n descriptors, close-on-exec; on failure those that came are closed. */
+/* Receive n descriptors, close-on-exec; on failure those that were received are closed. */
 CH_MUST_CHECK chorus_status ch_wire_recv_fds(int sock, uint32_t n, int *fds_out,
                                              uint64_t deadline_ns);
 

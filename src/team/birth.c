@@ -19,12 +19,13 @@ static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint
         *slot_out = slot;
         return CHORUS_OK;
     }
-    return CH_FAIL(CHORUS_ERR_NOMEM,
-                   "a PE can be in %d teams at once; destroy some (and can make %u in all)",
-                   CH_TEAM_SLOTS, CH_TEAM_SLOTS * CH_TEAM_GENERATIONS);
+    return CH_FAIL(
+        CHORUS_ERR_NOMEM,
+        "a PE can be in %d teams at the same time, and can create %u in all; destroy some",
+        CH_TEAM_SLOTS, CH_TEAM_SLOTS * CH_TEAM_GENERATIONS);
 }
 
-/* Chunks of a team that a network reaches are longer: each costs system calls at both ends. */
+/* Chunks of a team on several hosts are longer: each chunk costs system calls at both ends. */
 static size_t chunk_bytes_of(const struct ch_teams *teams, const struct ch_voters *voters,
                              const struct ch_birth *birth)
 {
@@ -35,7 +36,7 @@ static size_t chunk_bytes_of(const struct ch_teams *teams, const struct ch_voter
     return teams->chunk_bytes;
 }
 
-/* This PE's part of the teams, and where peers find each. */
+/* This PE's memory of the teams, and the addresses at which peers find it. */
 static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *voters,
                                struct ch_birth births[], uint32_t n_births, uint64_t places[])
 {
@@ -52,7 +53,7 @@ static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *v
     return CHORUS_OK;
 }
 
-/* The same of a child of the first team: the PEs of that team that `child` names. */
+/* The same for a child of the first team: the PEs of that team that `child` names. */
 static chorus_status alloc_child(struct ch_teams *teams, const struct ch_birth *first,
                                  const struct ch_child *child, struct ch_birth *birth,
                                  uint64_t *place)
@@ -83,7 +84,7 @@ static chorus_status alloc_children(struct ch_teams *teams, const struct ch_vote
     return alloc_child(teams, first, &levels->rail, &children[1], &places[1]);
 }
 
-/* All voters have said where their part of each team is. */
+/* All voters have published the addresses of their memory of each team. */
 static chorus_status connect(const struct ch_teams *teams, const struct ch_voters *voters,
                              const struct ch_birth births[], uint32_t n_births,
                              const uint64_t *places)
@@ -119,8 +120,8 @@ static chorus_status learn_all(const struct ch_teams *teams, const struct ch_bir
     return CHORUS_OK;
 }
 
-/* Where there is a network, its peers are told that each team's memory may be written to, and
- * by which key. */
+/* If there is a network, register each team's memory with it, so that peers can write with
+ * the key. */
 static chorus_status open_memory(const struct ch_teams *teams, const struct ch_voters *voters,
                                  const struct ch_birth births[], uint32_t n_births,
                                  chorus_status connected)
@@ -132,7 +133,7 @@ static chorus_status open_memory(const struct ch_teams *teams, const struct ch_v
     if (teams->network == NULL) return connected;
     all = calloc((size_t)voters->n * n_births, sizeof(*all));
     if (all == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to make a team among %u PEs", voters->n);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to create a team among %u PEs", voters->n);
     if (ch_network_has_keys(teams->network)) vote.bytes = n_births * sizeof(*mine);
     vote.mine = connected == CHORUS_OK ? attach_all(teams, births, n_births, mine) : connected;
     status = ch_vote(voters, &vote, all);
@@ -147,7 +148,7 @@ static chorus_status add_record(struct ch_teams *teams, const struct ch_birth *b
     return ch_device_table_add(teams, birth->team, ch_team_handle_of(teams, birth->slot));
 }
 
-/* Where kernels make calls, teams are in the tables of all their PEs or of none. */
+/* If kernels make calls, the table of every PE of a team has the team, or none has it. */
 static chorus_status add_records(struct ch_teams *teams, const struct ch_voters *voters,
                                  const struct ch_birth births[], uint32_t n_births)
 {
@@ -167,7 +168,7 @@ static chorus_status add_records(struct ch_teams *teams, const struct ch_voters 
     return status;
 }
 
-/* Put a team that all its PEs have under its handle. */
+/* Enter a team that exists on all its PEs under its handle. */
 static void keep(struct ch_teams *teams, const struct ch_birth *birth)
 {
     birth->team->slot = birth->slot;
@@ -182,13 +183,13 @@ static void adopt(struct ch_team *team, struct ch_birth children[CH_CHILDREN])
     if (team == NULL || team->levels == NULL) return;
     team->node = children[0].team;
     team->rail = children[1].team;
-    /* Waits of a call in its child teams end, too, if the call is refused. */
+    /* If the call is refused, waits of the same call in child teams end, too. */
     if (team->check != NULL) team->node->refusable = team->rail->refusable = team->refusable;
     ch_child_is(&team->levels->node, team->node);
     ch_child_is(&team->levels->rail, team->rail);
 }
 
-/* All have voted. */
+/* All PEs have voted. */
 static void end_births(struct ch_teams *teams, struct ch_birth births[], uint32_t n_own,
                        chorus_status status)
 {
@@ -214,7 +215,7 @@ chorus_status ch_births_make(struct ch_teams *teams, const struct ch_voters *vot
     chorus_status status;
 
     if (all == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to make a team among %u PEs", voters->n);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to create a team among %u PEs", voters->n);
     vote.mine = alloc_all(teams, voters, births, n_own, mine);
     if (is_across && vote.mine == CHORUS_OK)
         vote.mine = alloc_children(teams, voters, births, births + n_own, mine + n_own);

@@ -5,17 +5,17 @@
 
 #include "team/table.h"
 
-/* Teams that are made at once, at most: WORLD, SHARED and NODE, and the first one's children.
- */
+/* Largest number of teams created at once: WORLD, SHARED and NODE, and the children of the
+ * first. */
 enum { CH_OWN_MAX = 3, CH_CHILDREN = 2, CH_BIRTHS_MAX = CH_OWN_MAX + CH_CHILDREN };
 
-/* A team that is being made. */
+/* A team under construction. */
 struct ch_birth {
-    const uint32_t *pes; /* [n], as the voters count; borrowed */
+    const uint32_t *pes; /* [n], members as indices of voters; borrowed */
     uint32_t *list;      /* of a child team: pes, owned */
     uint32_t n;
-    uint32_t number; /* of the team, in messages */
-    bool is_member;  /* this PE; if not, slot and team are not set */
+    uint32_t number; /* of the team; used in messages */
+    bool is_member;  /* whether this PE is a member; if not, slot and team are not set */
     uint32_t slot;
     struct ch_team *team;
 };

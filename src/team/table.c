@@ -33,7 +33,7 @@ chorus_status ch_team_unknown(const struct ch_teams *teams, ch_team_handle handl
     return CH_FAIL(CHORUS_ERR_ARG, "team handle %d was never returned by the library", handle);
 }
 
-/* Every PE of the parent passes the same list, so every PE finds the same fault in it. */
+/* Every PE of the parent passes the same list, so every PE finds the same error in it. */
 static chorus_status check_list(const struct ch_team *parent, const uint32_t pes[], uint32_t n,
                                 bool *is_member_out)
 {
@@ -131,7 +131,8 @@ chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent
     for (uint32_t i = 0; i < n; i++)
         every[i] = i;
     birth->pes = every;
-    birth->number = (uint32_t)digest_of(pes, n, tag) | 1u << 31; /* which no other team has */
+    birth->number =
+        (uint32_t)digest_of(pes, n, tag) | 1u << 31; /* a tag that no other team has */
     status = ch_births_make(teams, &voters, births, 1);
     free(every);
     if (status == CHORUS_OK) *handle_out = ch_team_handle_of(teams, birth->slot);
@@ -184,7 +185,7 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
         pes[pe] = pe;
         if (ch_network_route(teams->network, pe) == NULL) mapped[n_mapped++] = pe;
     }
-    /* PEs whose memory is mapped are those of the node. */
+    /* The PEs whose memory is mapped are those of the host. */
     births[0] = (struct ch_birth){.pes = pes, .n = n, .is_member = true};
     births[1] = births[2] = (struct ch_birth){.pes = mapped, .n = n_mapped, .is_member = true};
     for (uint32_t b = 0; b < CH_OWN_MAX; b++)

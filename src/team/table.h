@@ -29,7 +29,7 @@ static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uin
     return (ch_team_handle)(teams->slots[slot].generation << CH_TEAM_SLOT_BITS | slot);
 }
 
-/* A team of n with memory of its own and no peers yet. */
+/* Allocate a team of n PEs with its memory; it has no peers yet. */
 CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
                                           size_t chunk_bytes, struct ch_team **team_out);
 void ch_team_free(const struct ch_teams *teams, struct ch_team *team); /* null is a no-op */

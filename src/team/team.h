@@ -258,7 +258,7 @@ static inline bool ch_team_is_idle(struct ch_team *team)
            ch_word_load(&team->ticket_serving);
 }
 
-/* ch_team_enter, where it is another call's turn yet. */
+/* ch_team_enter if other calls must run first. */
 CH_MUST_CHECK CH_COLD chorus_status ch_team_wait(struct ch_team *team, uint64_t ticket);
 
 CH_MUST_CHECK static inline chorus_status ch_team_enter(struct ch_team *team, uint64_t ticket)

@@ -29,7 +29,8 @@ bool ch_team_missing(const struct ch_team *team, const struct ch_doing *call, ui
 {
     uint32_t first = suspect, n_missing = 0;
     enum presence found = HAS_BEGUN;
-    char more[32] = "", doing[2 * CH_DOING_TEXT_BYTES] = "cannot be looked at from this host";
+    char more[32] = "",
+         doing[2 * CH_DOING_TEXT_BYTES] = "is on another host, whose calls are not known here";
 
     for (uint32_t pe = 0; pe < team->n; pe++) {
         const enum presence p = pe == team->me ? HAS_BEGUN : presence_of(team, pe, call);

@@ -10,7 +10,7 @@ extern "C" {
 
 enum { WAIT_NS = 100 }; /* between two looks: well below a message's time */
 
-/* What was in *word before. */
+/* Returns the old value of *word. */
 template <typename T> static __device__ T amo_on(T *word, enum ch_amo op, T value, T compare)
 {
     switch (op) {

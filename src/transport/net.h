@@ -145,8 +145,8 @@ struct ch_net_ops {
      * will be. */
     bool (*received)(struct ch_net *net, uint32_t pe);
 
-    /* Of what was posted in ctx to pe, or to CH_NET_ALL: may its sources change? Has all of it
-     * taken effect, and is what it fetched here? */
+    /* For all operations posted in ctx to pe, or to CH_NET_ALL: may the sources change? Have
+     * all operations taken effect, and are the fetched values stored? */
     bool (*is_sent)(struct ch_net *net, uint32_t ctx, uint32_t pe);
     bool (*is_done)(struct ch_net *net, uint32_t ctx, uint32_t pe);
 

@@ -174,7 +174,7 @@ static uint32_t who_is_late(struct ch_network *network, is_over_fn what, uint32_
     return pe == CH_NET_ALL ? network->me : pe;
 }
 
-/* Until it is so of all that was posted in ctx to pe. */
+/* Wait until the test holds for all operations posted in ctx to pe. */
 static chorus_status wait_until(struct ch_network *network, is_over_fn what, uint32_t ctx,
                                 uint32_t pe)
 {

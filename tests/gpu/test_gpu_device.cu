@@ -89,7 +89,7 @@ static void puts_and_gets_move(void)
     expect_none(bad);
 }
 
-/* --- elements that lie apart ------------------------------------------------------------- */
+/* --- elements with strides ------------------------------------------------------------- */
 /* Every third of source to every second of dest, at the next PE; what lies between stays. */
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     spread(int *dest, int *source, short *back, int form, int *bad)

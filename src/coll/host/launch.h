@@ -14,7 +14,7 @@ struct ch_call {
     const chorusx_call *asked; /* borrowed */
     const struct ch_algo *algo;
     uint32_t ctas, radix;
-    uint64_t index; /* in the record of the PE's calls */
+    uint64_t index; /* its index in the record of the PE's calls */
     /* Of ch_call_run_watched and ch_stream_push: bytes that must not change while the call
      * runs, and their sum, if it was made already. */
     size_t source_bytes;

@@ -19,7 +19,7 @@ void ch_stream_destroy(struct chorus_stream *stream);
 #define CH_STREAM_DEPTH 1024u
 void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call);
 
-/* Likewise a function, which gets a copy of `bytes` bytes, CH_TASK_BYTES at most. */
+/* The same for a function, which gets a copy of `bytes` bytes, at most CH_TASK_BYTES. */
 #define CH_TASK_BYTES 144u
 void ch_stream_push_task(struct chorus_stream *stream, chorus_status (*run)(const void *task),
                          const void *task, size_t bytes);

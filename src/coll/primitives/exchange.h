@@ -246,7 +246,7 @@ struct ch_exchange {
     size_t dst_step;
 };
 
-/* What the chunk at byte `at` is made of. */
+/* The gift for the chunk at byte `at`. */
 CH_FN struct ch_gift ch_exchange_gift(const struct ch_coll *c, enum ch_cell kind,
                                       const struct ch_exchange *x, size_t at, struct ch_lanes g)
 {
@@ -301,7 +301,7 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
     return st;
 }
 
-/* All of a call, chunk by chunk. */
+/* The whole call, chunk by chunk. */
 CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
                                     struct ch_exchange x, struct ch_lanes g)
 {

@@ -66,7 +66,7 @@ CH_FN struct ch_landing ch_landing_first(uint64_t exchange, size_t bytes)
 struct ch_blocks {
     uint32_t peer;
     struct ch_slot slot;
-    size_t bytes; /* of a block */
+    size_t bytes; /* units of a block */
 };
 
 CH_FN size_t ch_block_bytes(size_t bytes)

@@ -24,11 +24,11 @@
 enum {
     CH_TCP_PENDING = 64, /* requests of a PE to a peer whose replies have not arrived */
     CH_TCP_SLOTS = 512,  /* frames that wait to be sent; CH_TCP_PENDING of them for replies */
-    CH_TCP_SMALL = 104,  /* bytes of a body that are copied, so that the source is free */
+    CH_TCP_SMALL = 104,  /* bytes of a body that is copied, so that the source may be reused */
     CH_TCP_IN = 16896,   /* buffer of a link: 16 KiB and the frames around them; larger bodies
                             do not go through it */
-    CH_TCP_CTXS = 16,    /* contexts that are told apart; others share these */
-    CH_TCP_GUESTS = 128, /* connections whose other end has not said yet who it is */
+    CH_TCP_CTXS = 16,    /* contexts that are distinguished; others share these */
+    CH_TCP_GUESTS = 128, /* connections whose other end is not authenticated yet */
 };
 
 /* A frame that waits to be sent. */
@@ -104,13 +104,13 @@ struct ch_tcp_link {
     uint64_t first_pending, end_pending;
 
     char in[CH_TCP_IN];
-    size_t lo, hi; /* bytes in it that were not looked at yet */
-    char *place;   /* where the rest of a body goes */
-    size_t left;   /* and its bytes; 0: a head is next */
-    bool is_reply; /* it is the body of a reply */
+    size_t lo, hi; /* bytes in it that were not handled yet */
+    char *place;   /* destination of the rest of a body */
+    size_t left;   /* and its bytes; 0: a head follows */
+    bool is_reply; /* the body belongs to a reply */
     struct ch_tcp_wanted wanted;
     bool is_asked;   /* something was sent since something came: an answer may be near */
-    uint32_t silent; /* checks in a row that found the peer's host silent */
+    uint32_t silent; /* successive checks in which the peer's host did not answer */
 };
 
 struct ch_net {
