@@ -121,8 +121,8 @@ static bool read_team(struct ch_sweep_options *options, const char *text)
                             &stride))
             return false;
     } else if (strcmp(text, "world") != 0) {
-        return CH_REFUSE(options, "--team \"%s\": expected world, or strided:2 and the like",
-                         text);
+        return CH_REFUSE(options,
+                         "--team \"%s\": expected world, or strided:K such as strided:2", text);
     }
     options->stride = (int)stride;
     return true;

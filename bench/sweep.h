@@ -57,7 +57,7 @@ size_t ch_work_source_bytes(const struct ch_work *work, uint32_t pes);
 size_t ch_work_dest_bytes(const struct ch_work *work, uint32_t pes);
 
 /* Bytes of the whole message, as rules have them: one PE's contribution for fcollect, collect
- * and gather, one block for alltoall and its kin and for scatter, the whole vector for the
+ * and gather, one block for alltoall(s, v) and scatter, the whole vector for the
  * others; 0 if none is moved. */
 uint64_t ch_work_bytes(const struct ch_work *work, uint32_t pes);
 

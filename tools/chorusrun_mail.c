@@ -154,7 +154,7 @@ static bool is_missing(const struct pe *gone, const struct pe *pe)
            (gone->has_left && (gone->n_joins == pe->n_joins || !gone->is_alive));
 }
 
-/* It may have left because it waited in vain for a PE that has not joined. */
+/* It may have left because its wait for a PE that has not joined failed. */
 static void fail_for(struct job *job, const struct pe *gone)
 {
     char reason[CH_WIRE_REASON_BYTES], absent[sizeof(struct who) + 32] = "";
@@ -287,7 +287,7 @@ static void message_complete(struct job *job, struct pe *pe)
     else if (head.kind == CH_WIRE_SHOW)
         show(pe, sock);
     else if (head.kind == CH_WIRE_ASK)
-        return; /* the answer of its exchange is on its way */
+        return; /* the answer of its exchange is being sent */
     else if (head.kind == CH_WIRE_LEAVE)
         leave_job(job, pe);
     else
@@ -343,8 +343,8 @@ static void tell_missing(const struct job *job, const struct mail *mail)
     if (sendmsg(mail->sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return; /* it will notice */
 }
 
-/* A PE that waits may ask who is missing. If it says anything else, it gave the exchange up,
- * which is then undone. */
+/* A PE that waits may ask which PEs are missing. If it sends any other message, it gave up the
+ * exchange, which is then undone. */
 static void hear_waiting(struct job *job, struct mail *mail)
 {
     struct ch_wire_head head;

@@ -110,7 +110,7 @@ static void compare(enum ch_p2p_op ours, enum ch_p2p_op plain)
         }
 }
 
-/* Which way the calls took. */
+/* Write how the peer was reached. */
 static void add_peer(struct ch_facts *facts, const struct ch_p2p_job *job)
 {
     const char *const transport = getenv("CHORUS_TRANSPORT");

@@ -271,8 +271,8 @@ typedef struct chorusx_heap_info_t {
 CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
 
 /**
- * Get the address at which a kernel stores to an object of every PE of a team at once, by
- * switches that multicast.
+ * Get the multicast address of an object: a store of a kernel there reaches the object on every
+ * PE of a team.
  *
  * @param team  a team that this PE is in
  * @param addr  this PE's address of the object
@@ -280,9 +280,8 @@ CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
  * Collective: no, any PE.
  * Threads:    any, while the team is not being destroyed.
  * Ordering:   implies no barrier.
- * Errors:     null and a message for a team or an address outside their range. Null where
- *             nothing multicasts: on hosts, without CHORUS_NVLS, in teams of fewer PEs than the
- *             job.
+ * Errors:     null and a message for a team or an address outside their range. Null if there is
+ *             no multicast: on hosts, without CHORUS_NVLS, in teams of fewer PEs than the job.
  * Source:     NVSHMEM 3.8, nvshmemx_mc_ptr.
  * Since:      0.1
  */
@@ -729,9 +728,9 @@ CHORUS_API int chorusx_quiet_on_stream(chorus_stream_t stream);
  * As chorus_T_wait_until, chorus_T_wait_until_all and its vector form, queued on a stream.
  *
  * @param ivar        [in] the word: symmetric, aligned to its type
- * @param ivars       [in] the words, likewise
+ * @param ivars       [in] the words: symmetric, aligned to their type
  * @param nelems      words; 0 waits for nothing
- * @param status      [in] words where it is not 0 are left out; null: none is
+ * @param status      [in] words with a value other than 0 are skipped; null: none is
  * @param cmp         a CHORUS_CMP_ constant: word cmp value
  * @param cmp_value   to compare with
  * @param cmp_values  [in] one for each word

@@ -199,7 +199,7 @@ static inline int nvshmemx_put_value(void *dest, const void *value, size_t bytes
     return chorusx_stream_synchronize(stream);
 }
 
-/* The value is needed now, so the stream is waited for. */
+/* The value is returned, so this call waits for the stream. */
 static inline int nvshmemx_get_value(void *value, const void *source, size_t bytes, int pe,
                                      chorus_stream_t stream)
 {
@@ -323,7 +323,7 @@ static inline void nvshmemx_quiet_on_stream(cudaStream_t stream)
     NVSHMEMX_RUN(chorusx_quiet_on_stream(nvshmemx_stream_of(stream)))
 }
 
-/* That sources may be written again; a quiet gives more. */
+/* Only ensures that sources may be written again; a quiet does more. */
 #define nvshmemx_flush chorus_quiet
 #define nvshmemx_flush_on_stream nvshmemx_quiet_on_stream
 

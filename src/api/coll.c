@@ -200,8 +200,8 @@ static inline chorus_status run(struct ch_context *context, const struct ch_call
         context->crew);
 }
 
-/* Of the source, what must not change while the call runs and is compared for that: none where
- * it has gaps, or where this PE's source is not read. */
+/* The part of the source that must not change while the call runs and is compared for that:
+ * none if it has gaps, or if this PE's source is not read. */
 static size_t watched_bytes(const struct ch_context *context, const struct ch_call *call,
                             const struct ch_args *args, uint32_t facts)
 {

@@ -33,7 +33,7 @@ CH_MUST_CHECK chorus_status ch_check_call(const struct ch_context *context,
                                           const struct ch_args *args,
                                           const struct ch_team *team, uint32_t *facts_out);
 
-/* Bytes of dest and source, to the end of the last element, of a call that is right. */
+/* Bytes of dest and source, to the end of the last element, of a valid call. */
 struct ch_extents {
     size_t dest, source;
 };

@@ -96,7 +96,7 @@ void ch_context_set_process(struct ch_context *context);
  * process. */
 void ch_context_retire(void);
 
-/* Record ERR_STATE, "chorus_reduce called before chorus_init" and the like. */
+/* Record ERR_STATE, for example "chorus_reduce called before chorus_init". */
 CH_COLD void ch_context_miss(const char *function);
 
 /* The context; without one, ch_context_missing. */

@@ -137,7 +137,7 @@ chorus_status ch_query_check(struct ch_query *q)
     return ch_check_aligned(q->function, q->name, q->ivars, element_bytes);
 }
 
-/* Of a query that was checked: where to begin, and what to scan. */
+/* Prepare a checked query: where to begin, and what to scan. */
 static chorus_status prepare(struct ch_query *q)
 {
     const size_t bytes = q->count * ch_type_bytes[q->type];

@@ -96,8 +96,8 @@ static void warn_of_wait(void *arg, uint64_t waited_ns)
         ch_teams_warn(context->teams, &context->patience, NULL, waited_ns);
 }
 
-/* Of exchanges: those of chorus_init, and that of chorus_finalize, of which the record tells.
- */
+/* The warnings of exchanges: those of chorus_init, and that of chorus_finalize, which is in the
+ * record. */
 static void warn_of_exchange(void *arg, const char *missing, uint64_t waited_ns)
 {
     const struct ch_context *context = arg;

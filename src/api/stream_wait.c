@@ -2,7 +2,7 @@
 /*
  * stream_wait.c: waits for words of this PE that are queued on a stream. On a host, the
  * stream's thread waits as the blocking calls do. On a GPU, the front end waits for one signal,
- * which takes no multiprocessor from other kernels; a kernel of one thread does the rest.
+ * which occupies no multiprocessor; a kernel of one thread performs the other waits.
  */
 #include "api/coll.h"
 #include "api/query.h"
@@ -16,8 +16,7 @@
 /* A query that was checked. */
 struct wait {
     struct ch_query query;
-    uint64_t
-        value; /* in its first bytes: what all words are compared with, if values is null */
+    uint64_t value; /* its first bytes: the other operand of all words, if values is null */
 };
 
 _Static_assert(sizeof(struct wait) <= CH_TASK_BYTES, "a wait must fit into a task");
@@ -32,7 +31,7 @@ static chorus_status run(const void *task)
 }
 
 /* --- GPUs --------------------------------------------------------------------------------- */
-/* The front end compares 64 unsigned bits: for equality, or for at least. */
+/* The front end compares 64 unsigned bits for "equal", or for "at least". */
 static bool is_for_front_end(const struct wait *wait)
 {
     const struct ch_query *q = &wait->query;

@@ -27,7 +27,7 @@
 #define CH_FN static __device__ __forceinline__
 #endif
 
-#define CH_ALL_MAPPED 1 /* as of coll.h: a GPU loads and stores every peer's memory */
+#define CH_ALL_MAPPED 1 /* for coll.h: a GPU loads and stores every peer's memory */
 
 /* 1 for calls made inside kernels (chorus_device.cuh), which have no kernel boundary around
  * them. The writes of the program before a call are released once, when the call begins, and

@@ -180,17 +180,17 @@ CH_FN chorus_status ch_route_flush(struct ch_route *route)
 }
 
 /*
- * One lane, a posted receive: if the peer puts exactly `bytes` into `slot`, this PE's sync
+ * One lane, a posted receive: if the peer puts exactly `bytes` into `slot`, in this PE's sync
  * memory, and they have not begun to arrive, they may be stored at dst instead. Until
- * ch_route_received, which follows, dst has any contents. 0: nothing is posted, as where
- * another thread waits for the peer.
+ * ch_route_received, which must follow, the contents of dst are undefined. 0: no receive is
+ * posted, for example because another thread waits for the peer.
  */
 CH_FN int ch_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes)
 {
     return route->ops->receive(route, slot, dst, bytes);
 }
 
-/* One lane: ends it. The peer has said that they are here: are they at dst? */
+/* One lane: ends it, after the peer has announced the bytes: are they at dst? */
 CH_FN int ch_route_received(struct ch_route *route)
 {
     return route->ops->received(route);

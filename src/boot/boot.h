@@ -82,8 +82,8 @@ struct ch_boot {
     uint64_t timeout_ns; /* how long exchange waits for the slowest PE; 0: for ever */
     const char *spare;   /* hardware threads that no PE is bound to, see place.h; may be null */
 
-    /* An exchange that lasts warn_ns calls warn, once; 0: none does. `missing` names the PEs
-     * that have not come; null: this PE does not know. */
+    /* An exchange that lasts warn_ns calls warn, once; 0: no exchange does. `missing` names the
+     * missing PEs; null: this PE does not know them. */
     uint64_t warn_ns;
     void (*warn)(void *arg, const char *missing, uint64_t waited_ns);
     void *warn_arg;
@@ -100,7 +100,7 @@ struct ch_boot {
     const char *why_over; /* the reason once the job is over, else null; atomic */
 };
 
-/* Is the warning of an exchange due before its end? */
+/* Must the exchange be reported before its end? */
 static inline bool ch_boot_may_warn(const struct ch_boot *boot)
 {
     return boot->warn_ns != 0 && (boot->timeout_ns == 0 || boot->warn_ns < boot->timeout_ns);

@@ -57,11 +57,11 @@ static void spread_fds(const struct ch_boot *boot, uint32_t n_near, int *fds)
         fds[pe] = ch_boot_is_near(boot, pe) ? fds[--n_near] : -1;
 }
 
-/* How long chorusrun has to name the PEs that are missing. */
+/* Time for chorusrun to name the missing PEs. */
 #define NAMES_NS CH_NS_PER_S
 
-/* The head of what comes next, which may be the exchange's own answer, or "" and the names of
- * the PEs that have not come. */
+/* Receives the next head, which may be that of the exchange's answer, or "" and the names of
+ * the missing PEs. */
 static chorus_status ask(const struct launcher_boot *boot, struct ch_wire_head *head_out,
                          char missing_out[CH_WIRE_REASON_BYTES])
 {
@@ -85,7 +85,7 @@ static chorus_status fail_late(const struct ch_boot *boot, const char *missing)
                    missing[0] != '\0' ? "; missing: " : "", missing);
 }
 
-/* The head of the answer. */
+/* Receives the head of the answer. */
 static chorus_status recv_head(const struct launcher_boot *boot, uint64_t deadline_ns,
                                struct ch_wire_head *head_out)
 {

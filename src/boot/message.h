@@ -63,7 +63,7 @@ enum ch_wire_kind {
                      status */
     CH_WIRE_SHOW, /* PE: 1 descriptor, of its memory, if exchanges do not go through chorusrun
                    */
-    CH_WIRE_ASK,  /* PE, in an exchange: which PEs have not come? */
+    CH_WIRE_ASK,  /* PE, in an exchange: which PEs are missing? */
     CH_WIRE_TOLD  /* chorusrun: these */
 };
 
@@ -127,7 +127,7 @@ enum ch_message_state ch_message_grew(struct ch_message *m, size_t bytes,
  * others. */
 void ch_message_take_fds(struct ch_message *m, const int *fds, uint32_t n);
 
-/* The PE's side: is this the answer to ASK, whose names come next? */
+/* For the PE: is this the answer to ASK, whose names follow? */
 static inline bool ch_wire_is_told(const struct ch_wire_head *head)
 {
     return head->magic == CH_WIRE_MAGIC && head->kind == CH_WIRE_TOLD &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pmix.c: a PE that mpirun, srun --mpi=pmix or another launcher with PMIx started. PE 0 is the
- * root of the tree and publishes its addresses and a secret. The others ask for what it
- * published, and do not meet in a fence of PMIx: this has no deadline of its own, and the tree
- * waits for PEs that are missing, and names them.
+ * root of the tree and publishes its addresses and a secret, which the other PEs query. They do
+ * not use a fence of PMIx, since it has no deadline of its own; the tree waits for missing PEs,
+ * and names them.
  *
  * libpmix is opened when it is needed, so that programs under other launchers neither load nor
  * need it. Values that it returns are freed here without its macros, because these call it by
@@ -32,8 +32,8 @@ enum { TEXT_BYTES = CH_TREE_TEXT_BYTES + 2 * CH_BOOT_SECRET_BYTES + 1 };
 enum { AWAITED, HERE, ABANDONED };
 
 /*
- * What PE 0 published. A thread of PMIx writes it, possibly after the PE has stopped waiting:
- * of the two, the one that changes `state` last frees it.
+ * The data that PE 0 published. A thread of PMIx writes it, possibly after the PE has stopped
+ * waiting: of the two, the one that changes `state` last frees it.
  */
 struct answer {
     int state; /* AWAITED, HERE or ABANDONED; atomic */
@@ -123,7 +123,7 @@ static void rest(void)
     (void)nanosleep(&pause, NULL);
 }
 
-/* Is the answer here, by this time (0: at any time)? */
+/* Has the answer arrived before this time (0: without limit)? */
 static bool await(struct answer *answer, uint64_t deadline_ns)
 {
     while (__atomic_load_n(&answer->state, __ATOMIC_ACQUIRE) == AWAITED) {
@@ -134,7 +134,7 @@ static bool await(struct answer *answer, uint64_t deadline_ns)
     return true;
 }
 
-/* What PE 0 published, or PMIx's reason why there is nothing yet. */
+/* Get the data that PE 0 published, or PMIx's reason why there is none yet. */
 static pmix_status_t ask(const struct pmix *p, uint64_t deadline_ns, char text_out[TEXT_BYTES])
 {
     const pmix_proc_t first = proc_of(p, 0);
@@ -152,8 +152,8 @@ static pmix_status_t ask(const struct pmix *p, uint64_t deadline_ns, char text_o
     return rc;
 }
 
-/* PMIx is asked again: some launchers give up after a few seconds, and some answer at once if
- * the question and PE 0's publication cross. */
+/* The question is repeated: some launchers give up after a few seconds, and some answer at once
+ * if it crosses PE 0's publication. */
 static chorus_status wait_for_root(const struct pmix *p, uint64_t timeout_ns,
                                    char text_out[TEXT_BYTES])
 {

@@ -79,8 +79,8 @@ static chorus_status late(struct job *job, uint64_t timeout_ns)
                    job->n_here, job->n, (double)timeout_ns / (double)CH_NS_PER_S, missing);
 }
 
-/* Until the meeting has taken place or the job is broken, at most timeout_ns (0: for ever).
- * Call with the lock. */
+/* Wait until the synchronisation is complete or the job has failed, at most timeout_ns (0:
+ * without limit). Call with the lock. */
 static bool await(struct job *job, uint64_t meeting, uint64_t timeout_ns)
 {
     const struct timespec deadline = deadline_after(timeout_ns);
@@ -92,7 +92,7 @@ static bool await(struct job *job, uint64_t meeting, uint64_t timeout_ns)
     return job->n_meetings != meeting || job->is_broken;
 }
 
-/* Name those that have not come. Call with the lock, which is given up meanwhile. */
+/* The names of the missing PEs. Call with the lock, which is released meanwhile. */
 static void warn(struct job *job, const struct ch_boot *boot)
 {
     char missing[REASON_BYTES];
@@ -108,8 +108,8 @@ static void warn(struct job *job, const struct ch_boot *boot)
     (void)pthread_mutex_lock(&job->lock);
 }
 
-/* Wait until all PEs are here, as long as the boot allows or, if all are sure to come, without
- * a limit. Call with the lock. */
+/* Wait until all PEs are here, as long as the boot allows or, if all are certain to arrive,
+ * without a limit. Call with the lock. */
 static chorus_status meet(struct job *job, const struct ch_boot *boot, bool is_sure)
 {
     const uint64_t meeting = job->n_meetings;

@@ -16,7 +16,7 @@ CH_MUST_CHECK chorus_status ch_wire_send(int sock, const void *data, size_t byte
 CH_MUST_CHECK chorus_status ch_wire_recv(int sock, void *data, size_t bytes,
                                          uint64_t deadline_ns);
 
-/* Wait until there is something to receive, or the end. */
+/* Wait until there is something to receive, or the connection has ended. */
 CH_MUST_CHECK chorus_status ch_wire_await(int sock, uint64_t deadline_ns);
 
 /* Receive n descriptors, close-on-exec; on failure those that were received are closed. */

@@ -126,8 +126,8 @@ CH_FN size_t ch_bytes(const struct ch_coll *c)
     return c->count * c->elem_bytes;
 }
 
-/* 1 where algorithms are compiled for teams whose PEs are all mapped: they look for no routes.
- */
+/* 1 in instances of the algorithms for teams whose PEs are all mapped: they do not test for
+ * routes. */
 #ifndef CH_ALL_MAPPED
 #define CH_ALL_MAPPED 0
 #endif

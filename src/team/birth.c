@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * birth.c: teams are made. Each member allocates its part, the voters exchange where their
- * parts are, and each connects to its peers.
+ * birth.c: creates teams. Each member allocates its part, the voters exchange the addresses of
+ * their parts, and each connects to its peers.
  */
 #include "team/birth.h"
 
@@ -203,7 +203,7 @@ static void end_births(struct ch_teams *teams, struct ch_birth births[], uint32_
     if (status == CHORUS_OK) adopt(births[0].team, births + n_own);
 }
 
-/* Each takes part in the vote whatever happened to it before, so that all learn the same. */
+/* Each PE takes part in the vote even after a failure, so that all get the same result. */
 chorus_status ch_births_make(struct ch_teams *teams, const struct ch_voters *voters,
                              struct ch_birth births[CH_BIRTHS_MAX], uint32_t n_own)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* birth.h: making teams among PEs that vote; only for this folder. */
+/* birth.h: creation of teams among PEs that vote; only for this folder. */
 #ifndef CH_TEAM_BIRTH_H
 #define CH_TEAM_BIRTH_H
 
@@ -21,9 +21,9 @@ struct ch_birth {
 };
 
 /*
- * Make teams among the voters, of which the first alone may be on several hosts. Collective
- * over the voters, with n_own births that are alike on all but for is_member; on an error no
- * voter has any of the teams. Else each member has its team, in a slot of `teams`.
+ * Create teams among the voters; only the first team may be on several hosts. Collective over
+ * the voters, with n_own births that are equal on all except for is_member; after an error no
+ * voter has any of the teams. Otherwise each member has its team, in a slot of `teams`.
  */
 CH_MUST_CHECK chorus_status ch_births_make(struct ch_teams *teams,
                                            const struct ch_voters *voters,

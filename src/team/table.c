@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * table.c: handles, the predefined teams, and the calls that create and destroy teams; birth.c
- * makes them.
+ * creates them.
  */
 #include "team/birth.h"
 #include "team/device.h"

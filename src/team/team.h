@@ -251,7 +251,7 @@ static inline uint64_t ch_team_ticket(struct ch_team *team, bool is_serial)
     return ticket;
 }
 
-/* Have all calls that were made ended? */
+/* Have all calls ended? */
 static inline bool ch_team_is_idle(struct ch_team *team)
 {
     return __atomic_load_n(&team->ticket_next, __ATOMIC_RELAXED) ==

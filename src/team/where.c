@@ -7,10 +7,10 @@
 
 #include <stdio.h>
 
-/* What the record of a PE says of a call of another. */
+/* The state of a PE with respect to a call of another, by its record. */
 enum presence { HAS_BEGUN, IS_MISSING, MAKES_ANOTHER };
 
-/* One whose record is out of reach is taken to have begun it. */
+/* A PE whose record is not accessible is assumed to have begun it. */
 static enum presence presence_of(const struct ch_team *team, uint32_t pe,
                                  const struct ch_doing *call)
 {

@@ -25,7 +25,8 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
  * what it is doing. */
 void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *called);
 
-/* What this PE waits for, in the log. `named` says whom, if the records do not; or null. */
+/* Log what this PE waits for. `named` is the missing PE, if the records do not show it; or
+ * null. */
 void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patience,
                    const char *named, uint64_t waited_ns);
 

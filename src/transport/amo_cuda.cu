@@ -8,7 +8,7 @@ extern "C" {
 #include "transport/amo_launch.h"
 }
 
-enum { WAIT_NS = 100 }; /* between two looks: well below a message's time */
+enum { WAIT_NS = 100 }; /* between two polls: well below a message's time */
 
 /* Returns the old value of *word. */
 template <typename T> static __device__ T amo_on(T *word, enum ch_amo op, T value, T compare)
@@ -74,7 +74,7 @@ static __device__ bool compares(uint64_t a, int cmp, uint64_t b)
     return false;
 }
 
-/* The fence orders what comes behind the kernel after the words that it has seen. */
+/* The fence orders work after the kernel behind the words that it has read. */
 extern "C" __global__ void __launch_bounds__(1) ch_k_wait(const struct ch_wait_request r)
 {
     for (size_t i = 0; i < r.count; i++) {

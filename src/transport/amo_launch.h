@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amo_launch.h: kernels of one thread: an atomic on GPU memory, and a wait for words there. */
+/* amo_launch.h: kernels of one thread: an atomic operation on GPU memory, and a wait for words
+ * there. */
 #ifndef CH_AMO_LAUNCH_H
 #define CH_AMO_LAUNCH_H
 
@@ -16,26 +17,26 @@ struct ch_amo_request {
     uint64_t *fetched; /* [out] the old value; pinned host memory, or null */
 };
 
-/* Until each word compares with its value as asked. */
+/* Wait until each word meets its condition. */
 struct ch_wait_request {
     unsigned bytes; /* of a word: 2, 4 or 8 */
     bool is_signed; /* words and values are */
     int cmp;        /* a CHORUS_CMP_ constant */
     const void *words;
     size_t count;
-    const int *status;  /* words where it is not 0 are left out; null: none is */
+    const int *status;  /* words with a value other than 0 are skipped; null: none is */
     const void *values; /* one for each word; null: `value`, in its first bytes, is for all */
     uint64_t value;
 };
 
-/* Load the kernels before others run, for which loading waits. */
+/* Load the kernels before others run, since loading would wait for them. */
 CH_MUST_CHECK chorus_status ch_amo_load(const struct ch_device *device);
 
 /* Queue it on a cudaStream_t, such as ch_device_stream, for ch_device_wait. */
 CH_MUST_CHECK chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                                           const struct ch_amo_request *request);
 
-/* Likewise; without a deadline. What comes behind it sees what was written before the words. */
+/* The same, without a deadline. Later work sees the writes that precede the words. */
 CH_MUST_CHECK chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
                                            const struct ch_wait_request *request);
 

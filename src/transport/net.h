@@ -18,12 +18,11 @@
  * Puts and gets are not ordered among themselves, except puts with CH_NET_IN_ORDER. Operations
  * of different contexts, or to different peers, are not ordered.
  *
- * Time. Posting does not wait for the peer, but where a queue is full it makes progress until
- * there is room or the link fails, and gives way to other threads meanwhile. Nothing is
- * returned from posting: the first failure of a link stays, and progress returns it from then
- * on. Operations to a failed link do nothing, and is_sent and is_done are false from then on:
- * what a get or an atomic was to fetch is not there, so whoever waits goes on until progress
- * says why.
+ * Time. Posting does not wait for the peer. If a queue is full, it makes progress until there
+ * is room or the link fails, and lets other threads run meanwhile. Posting returns no status:
+ * the first failure of a link is kept, and progress returns it from then on. Operations to a
+ * failed link do nothing, and is_sent and is_done return false from then on, since a get or an
+ * atomic has not fetched its value: a wait continues until progress returns the failure.
  *
  * Threads: the caller holds a lock around every call. A network that waits for room releases it
  * from time to time, by give_way; other threads may then post operations before this one.
@@ -137,12 +136,12 @@ struct ch_net_ops {
                 size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out);
 
     /* A posted receive: if pe puts exactly `bytes` to `slot`, and they have not begun to
-     * arrive, they may be stored at dst instead, which until `received` has any contents.
-     * False: not posted, as while another one of that peer is. Null, like received: puts go
-     * where they are for. */
+     * arrive, they may be stored at dst instead, whose contents are undefined until `received`.
+     * False: it was not posted, because another one for that peer is. Null, as received: puts
+     * always go to their slots. */
     bool (*receive)(struct ch_net *net, uint32_t pe, void *slot, void *dst, size_t bytes);
-    /* Ends the receive that was posted: are all bytes at dst? Else they are in the slot, or
-     * will be. */
+    /* Ends the receive that was posted: are all bytes at dst? Otherwise they are in the slot,
+     * or will be. */
     bool (*received)(struct ch_net *net, uint32_t pe);
 
     /* For all operations posted in ctx to pe, or to CH_NET_ALL: may the sources change? Have

@@ -165,7 +165,7 @@ static bool is_over(struct ch_network *network, is_over_fn what, uint32_t ctx, u
     return over;
 }
 
-/* One of those for whom that is not so; `pe`, if one was meant. */
+/* A PE for which the test does not hold; `pe`, if one was given. */
 static uint32_t who_is_late(struct ch_network *network, is_over_fn what, uint32_t ctx,
                             uint32_t pe)
 {

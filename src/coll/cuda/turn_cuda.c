@@ -3,8 +3,8 @@
 
 #include "device/runtime_cuda.h"
 
-/* The number of a device's one legacy stream, which is not asked for at each call; those that
- * CUDA gives out count from 0. */
+/* The number of a device's only legacy stream, which avoids a query at each call; the numbers
+ * of CUDA begin at 0. */
 #define LEGACY_NUMBER UINT64_MAX
 
 static bool is_legacy(cudaStream_t stream)
@@ -12,7 +12,7 @@ static bool is_legacy(cudaStream_t stream)
     return stream == NULL || stream == cudaStreamLegacy;
 }
 
-/* Streams that are not made. */
+/* Streams that are not created. */
 static bool is_default(cudaStream_t stream)
 {
     return is_legacy(stream) || stream == cudaStreamPerThread;

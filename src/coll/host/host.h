@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host.h: the instances of the algorithms for hosts. To ask for each message whether its peer
+ * host.h: the instances of the algorithms for hosts. A test for each message whether its peer
  * is mapped takes up to a tenth of a small call's time, so teams on one host have instances
- * that do not ask.
+ * without this test.
  */
 #ifndef CH_HOST_H
 #define CH_HOST_H
@@ -13,6 +13,6 @@
 typedef chorus_status (*ch_host_entry)(const struct ch_coll *c);
 
 extern const ch_host_entry ch_host_mapped[CH_ALGO_COUNT];
-extern const ch_host_entry ch_host_routed[CH_ALGO_COUNT]; /* null if one needs `map` */
+extern const ch_host_entry ch_host_routed[CH_ALGO_COUNT]; /* null if it needs `map` */
 
 #endif /* CH_HOST_H */

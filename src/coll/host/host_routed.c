@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_routed.c: the same for teams of which some PEs are reached by a network. */
+/* host_routed.c: the same for teams in which a network connects some PEs. */
 #include "coll/host/host.h"
 
 #include "coll/host/instances.h"

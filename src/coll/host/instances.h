@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instances.h: a function for each algorithm, as CH_ALL_MAPPED says. Included where they are
- * compiled. */
+/* instances.h: a function for each algorithm, depending on CH_ALL_MAPPED. Included by the files
+ * that compile them. */
 #ifndef CH_INSTANCES_H
 #define CH_INSTANCES_H
 

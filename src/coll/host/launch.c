@@ -193,7 +193,7 @@ CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
     return status;
 }
 
-/* The turn of a call has come, or has failed to. */
+/* Runs a call whose turn has come, or returns the failure of its wait. */
 CH_FN chorus_status end_turn(const struct ch_call *call, chorus_status status)
 {
     ch_team_leave(call->team);
@@ -218,7 +218,7 @@ chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch
     return end_turn(call, status);
 }
 
-/* FNV-1a, by words and then by bytes: another number for other contents, most likely. */
+/* FNV-1a, by words and then by bytes: a hash to detect changes of the contents. */
 static uint64_t sum_of(const void *address, size_t bytes)
 {
     const uint64_t prime = UINT64_C(0x100000001b3);

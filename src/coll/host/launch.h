@@ -15,8 +15,8 @@ struct ch_call {
     const struct ch_algo *algo;
     uint32_t ctas, radix;
     uint64_t index; /* its index in the record of the PE's calls */
-    /* Of ch_call_run_watched and ch_stream_push: bytes that must not change while the call
-     * runs, and their sum, if it was made already. */
+    /* For ch_call_run_watched and ch_stream_push: the number of bytes that must not change
+     * while the call runs, and their hash, if it was computed already. */
     size_t source_bytes;
     uint64_t source_sum;
     bool is_summed;
@@ -29,11 +29,12 @@ struct ch_call {
 CH_MUST_CHECK chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket,
                                         struct ch_crew *crew);
 
-/* Likewise; ERR_ARG if the first source_bytes bytes of its source were written meanwhile. */
+/* The same; ERR_ARG if the first source_bytes bytes of its source were written meanwhile. */
 CH_MUST_CHECK chorus_status ch_call_run_watched(struct ch_call *call, uint64_t ticket,
                                                 struct ch_crew *crew);
 
-/* Sum the source now. Nothing that the program ordered before the call may be left to run. */
+/* Compute the hash of the source now. Earlier work of the program that writes it must be
+ * complete. */
 void ch_call_watch(struct ch_call *call);
 
 #endif /* CH_LAUNCH_H */

@@ -14,8 +14,8 @@ CH_MUST_CHECK chorus_status ch_stream_create(uint32_t ctas, int pe,
 void ch_stream_destroy(struct chorus_stream *stream);
 
 /* Queue a call and return; waits only while CH_STREAM_DEPTH calls are queued. Draws the call's
- * ticket, so that calls of one team run in the order they were made, whatever their streams. A
- * source that is watched is watched from now on if no call before it is left to run. */
+ * ticket, so that calls of one team run in the order in which they were made, on whatever
+ * streams. The hash of a watched source is computed now if no earlier call must still run. */
 #define CH_STREAM_DEPTH 1024u
 void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call);
 

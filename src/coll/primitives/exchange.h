@@ -203,7 +203,7 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64
     return ch_agree(st, g); /* all lanes have read the slots */
 }
 
-/* The same for plain data, which is here as a whole. */
+/* The same for plain data, all of which has arrived. */
 CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, char *dst,
                                     size_t step, const char *own, size_t bytes,
                                     struct ch_lanes g)
@@ -219,8 +219,8 @@ CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, 
     return ch_agree(CHORUS_OK, g); /* all lanes have read the slots */
 }
 
-/* dst = what each PE gave, and what is at `own`, combined in PE order. dst may be own. Plain
- * data is here. */
+/* dst = the messages of all PEs, and the data at `own`, combined in PE order. dst may be own.
+ * Plain data has arrived. */
 CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kind,
                                        uint64_t exchange, char *dst, const char *own,
                                        size_t bytes, struct ch_lanes g)
@@ -258,9 +258,10 @@ CH_FN struct ch_gift ch_exchange_gift(const struct ch_coll *c, enum ch_cell kind
 }
 
 /*
- * Wait for all PEs' plain data of the exchange, whose chunk at byte `at` *gift is. Whoever gave
- * it has read the exchange before it, so the next chunk goes into the slots of that one: it is
- * under way while this PE reads, and is announced once this PE has read.
+ * Wait for the plain data of all PEs in the exchange for the chunk at byte `at`, which *gift
+ * describes. A PE that has sent it has read the previous exchange, so the next chunk is stored
+ * into the slots of that one: it is in flight while this PE reads, and is announced after this
+ * PE has read.
  */
 CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_exchange *x,
                                       uint64_t exchange, size_t at, struct ch_gift *gift,
@@ -278,7 +279,7 @@ CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_e
     return ch_flush_lent(c, bytes, g);
 }
 
-/* The chunk at byte `at`, of which the gift is made, and then the next one's. */
+/* The chunk at byte `at`, which the gift describes, and then the next chunk's. */
 CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind,
                                       const struct ch_exchange *x, size_t at,
                                       struct ch_gift *gift, struct ch_lanes g)
@@ -308,7 +309,7 @@ CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
     struct ch_gift gift = ch_exchange_gift(c, kind, &x, 0, g);
 
     ch_begin(c, (uintptr_t)gift.from | (uintptr_t)gift.to.even | gift.to.odd, &gift.batch);
-    /* An empty exchange would not show what others have read. */
+    /* An empty exchange would not confirm that the others have read theirs. */
     for (size_t at = 0; at < ch_bytes(c);) {
         const size_t bytes = gift.bytes;
         const chorus_status st = ch_exchange_chunk(c, kind, &x, at, &gift, g);

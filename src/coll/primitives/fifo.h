@@ -207,8 +207,8 @@ CH_FN chorus_status ch_release(const struct ch_coll *c, enum ch_cell kind, struc
     return st;
 }
 
-/* One lane: ch_slot_from of a message for dst. A long one from a peer that is not mapped may
- * arrive there; dst is the slot then. */
+/* One lane: ch_slot_from for a message to dst. A long one from a peer that is not mapped may be
+ * received directly at dst; dst is the slot then. */
 CH_FN chorus_status ch_slot_into(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                  char *dst, size_t bytes, struct ch_slot *slot)
 {
@@ -222,8 +222,8 @@ CH_FN chorus_status ch_slot_into(const struct ch_coll *c, enum ch_cell kind, uin
     return st;
 }
 
-/* Receive the message of `bytes` that is next from `peer` into dst, this PE's. dst may be
- * written from the beginning of the call on. */
+/* Receive the next message from `peer`, of `bytes`, into dst of this PE. dst may be written
+ * from the beginning of the call on. */
 CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                             char *dst, size_t bytes, struct ch_lanes g)
 {
@@ -231,7 +231,7 @@ CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t
     chorus_status st = ch_standing(c);
 
     if (kind == CH_CELL_simple && ch_is_lent(c, bytes))
-        ch_lanes_sync(g); /* other lanes' accesses to dst precede what is stored there */
+        ch_lanes_sync(g); /* other lanes' accesses to dst precede the stores there */
     if (g.lane == 0 && st == CHORUS_OK)
         st = ch_slot_into(c, kind, peer, dst, bytes, &c->slots[0]);
     st = ch_agree(st, g); /* the slot is there */

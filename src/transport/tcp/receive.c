@@ -171,7 +171,7 @@ static enum step do_frame(struct ch_net *net, struct ch_tcp_link *link)
     }
 }
 
-/* Of a body, `placed` more bytes are in their place. */
+/* `placed` more bytes of a body are at their destination. */
 static void place(struct ch_tcp_link *link, size_t placed)
 {
     if (placed == 0) return;
@@ -184,7 +184,7 @@ static void place(struct ch_tcp_link *link, size_t placed)
         link->wanted.state = CH_TCP_THERE;
 }
 
-/* Do the frames in the buffer. False: the link has failed. */
+/* Execute the frames in the buffer. False: the link has failed. */
 static bool do_frames(struct ch_net *net, struct ch_tcp_link *link)
 {
     enum step step = DONE;
@@ -203,8 +203,8 @@ static void lose(struct ch_net *net, struct ch_tcp_link *link, const char *why)
     if (link->state != CH_TCP_GONE) ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "%s", why);
 }
 
-/* Where the next bytes go: the rest of a body to its place, one that is guessed to come to
- * where it is wanted, and all others into the buffer. */
+/* Where the next bytes go: the rest of a body to its destination, a body that is expected next
+ * to that of its posted receive, and all others into the buffer. */
 static int aim(struct ch_tcp_link *link, size_t guess, struct iovec parts[3])
 {
     const size_t head = guess != 0 ? sizeof(struct ch_frame) : 0;
@@ -222,7 +222,7 @@ static int aim(struct ch_tcp_link *link, size_t guess, struct iovec parts[3])
     return n;
 }
 
-/* `got` more bytes are here. False: the link has failed. */
+/* `got` more bytes have arrived. False: the link has failed. */
 static bool take(struct ch_net *net, struct ch_tcp_link *link, size_t guess, size_t got)
 {
     const size_t placed = got < link->left ? got : link->left;

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* Parts of frames that one system call takes, bytes that are copied together before it, and
- * steps without room before the next yield. */
+/* Largest number of parts of frames in one system call, bytes that are copied together before
+ * it, and steps without room between yields. */
 enum { PARTS = 128, SHORT = 512, STEPS_PER_YIELD = 16 };
 
 /* The socket of a link that has failed is closed, and its frames are discarded. */

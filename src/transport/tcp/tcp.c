@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 /*
- * A single link is read directly while an answer may be near, which saves a system call. Else
- * epoll finds out which links have something; it also leaves alone the socket, which the sender
- * of a stream of messages is using on its core. What comes seldom is looked for every LOOK
- * visits, but at once while a connection is being made.
+ * If there is only one link, it is read directly while an answer is expected soon, which saves
+ * a system call. Otherwise epoll finds the links that have data; it also does not access the
+ * socket, which the sender of a stream of messages is using on its core. Rare events are
+ * checked every LOOK calls, but at once while a connection is being made.
  */
 enum { LOOK = 64, EVENTS = 32 };
 

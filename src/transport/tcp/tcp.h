@@ -26,7 +26,7 @@ enum {
     CH_TCP_SLOTS = 512,  /* frames that wait to be sent; CH_TCP_PENDING of them for replies */
     CH_TCP_SMALL = 104,  /* bytes of a body that is copied, so that the source may be reused */
     CH_TCP_IN = 16896,   /* buffer of a link: 16 KiB and the frames around them; larger bodies
-                            do not go through it */
+                            bypass it */
     CH_TCP_CTXS = 16,    /* contexts that are distinguished; others share these */
     CH_TCP_GUESTS = 128, /* connections whose other end is not authenticated yet */
 };
@@ -48,7 +48,7 @@ struct ch_tcp_pending {
     uint64_t covers; /* the reply confirms the operations up to this one */
 };
 
-/* A receive that the PE posted. */
+/* A receive that the PE has posted. */
 struct ch_tcp_wanted {
     char *slot, *dst;
     size_t bytes;                                                 /* 0: there is none */
@@ -109,7 +109,7 @@ struct ch_tcp_link {
     size_t left;   /* and its bytes; 0: a head follows */
     bool is_reply; /* the body belongs to a reply */
     struct ch_tcp_wanted wanted;
-    bool is_asked;   /* something was sent since something came: an answer may be near */
+    bool is_asked; /* a frame was sent since the last one was received: an answer is expected */
     uint32_t silent; /* successive checks in which the peer's host did not answer */
 };
 
@@ -167,16 +167,16 @@ void ch_tcp_flush(struct ch_net *net, struct ch_tcp_link *link);
 /* receive.c: read what has arrived, and execute it. */
 void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link);
 
-/* wanted.c: the operations of struct ch_net_ops, and: is the frame what a posted receive is
- * for? */
+/* wanted.c: the operations of struct ch_net_ops, and: does the frame match a posted receive? */
 bool ch_tcp_post_receive(struct ch_net *net, uint32_t pe, void *slot, void *dst, size_t bytes);
 bool ch_tcp_received(struct ch_net *net, uint32_t pe);
 bool ch_tcp_is_wanted(const struct ch_tcp_link *link, const struct ch_frame *head);
-/* How many bytes of the body that a posted receive is for to read to its destination, though
- * the head in front of them is not here yet; 0: none. */
+/* Number of bytes to read directly to the destination of a posted receive, although the head
+ * before them has not arrived yet; 0: none. */
 size_t ch_tcp_wanted_guess(const struct ch_tcp_link *link);
-/* `got` bytes were read so, of which the buffer has the head and those after the body: sets
- * what a body in its place needs, or else puts all into the buffer. */
+/* `got` bytes were read in this way; the buffer contains the head and the bytes after the body:
+ * if the body is at its destination, sets the state for it, otherwise copies everything into
+ * the buffer. */
 void ch_tcp_wanted_sort(struct ch_tcp_link *link, size_t guess, size_t got);
 
 /* connect.c */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wanted.c: posted receives, by which a body goes from the socket to where the PE wants it.
+ * wanted.c: posted receives, by which a body goes from the socket directly to the destination
+ * that the PE chose.
  *
  * A PE that waits for one message reads the socket as if that message came next: its head into
- * the buffer of the link, its body to the destination, and what follows into the buffer. That
- * is one system call and no copy. If something else has come first, its bytes are copied from
- * the destination to the buffer, so the guess is limited by the size of the buffer.
+ * the buffer of the link, its body to the destination, and the bytes after it into the buffer.
+ * That is one system call and no copy. If another message has arrived first, its bytes are
+ * copied from the destination to the buffer, so the length of such a read is limited by the
+ * size of the buffer.
  */
 #include "transport/tcp/tcp.h"
 
@@ -20,7 +22,8 @@ bool ch_tcp_post_receive(struct ch_net *net, uint32_t pe, void *slot, void *dst,
     return true;
 }
 
-/* A wait that fails may end the receive while the body arrives: the rest goes to the slot. */
+/* A wait that fails may end the receive while the body arrives: the rest is stored in the
+ * slot. */
 bool ch_tcp_received(struct ch_net *net, uint32_t pe)
 {
     struct ch_tcp_link *link = net->links[pe];
