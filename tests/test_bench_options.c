@@ -98,7 +98,7 @@ static const struct {
     {"-n 5x", "-n \"5x\": expected a whole number"},
     {"-c 2", "-c \"2\": expected a whole number from 0 to 1"},
     {"-r -2", "-r \"-2\": expected a whole number from -1"},
-    {"--team half", "--team \"half\": expected world, or strided:2"},
+    {"--team half", "--team \"half\": expected world, or strided:K such as strided:2"},
     {"--team strided:0", "K \"0\": expected a whole number from 1"},
     {"--mode async", "--mode \"async\": expected blocking, stream or graph"},
     {"--ctas 1,0", "--ctas \"0\": expected a whole number from 1"},

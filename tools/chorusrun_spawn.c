@@ -27,7 +27,7 @@ struct start {
     pid_t launcher;
     uint32_t n_cores;
     uint32_t n_all_cores, n_beside; /* of this machine, and the PEs that use them */
-    const struct ch_place *place;   /* null: not bound */
+    const struct ch_place *place;   /* null: it is not bound */
     char spare[SPARE_BYTES];        /* the cores that no PE is bound to; "" if none are left */
     const sigset_t *mask;
     struct rlimit files;
