@@ -14,7 +14,7 @@ struct item {
     size_t length;
 };
 
-/* The item at *at, which moves on; false at the end. */
+/* The item at *at, which is moved to the next one; false at the end. */
 static bool next_item(const char **at, struct item *item_out)
 {
     if (*at == NULL) return false;
@@ -29,7 +29,7 @@ static bool is_word(struct item item, const char *word)
     return item.length == strlen(word) && memcmp(item.text, word, item.length) == 0;
 }
 
-/* Does the item name "name:proto", in full or without the protocol? */
+/* Is the item "name:proto", or only its name? */
 static bool names(struct item item, const char *algo)
 {
     const bool begins = strncmp(item.text, algo, item.length) == 0;
@@ -49,11 +49,12 @@ bool ch_algo_is_wanted(const struct ch_sweep_options *options, const char *algo)
     return false;
 }
 
-/* --- is it known? ------------------------------------------------------------------------- */
+/* --- validity
+ * ------------------------------------------------------------------------------- */
 
 enum { NAMES_MAX = 128, NAME_BYTES = 40 };
 
-/* What --algo may say: each name once, with and without its protocol. */
+/* The values of --algo: each name once, with and without its protocol. */
 struct algo_names {
     char text[NAMES_MAX][NAME_BYTES];
     struct ch_typed_name words[NAMES_MAX];
@@ -72,7 +73,7 @@ static void add_name(struct algo_names *list, const char *text, size_t length)
     list->n++;
 }
 
-/* The algorithms of a collective that is swept, or an empty list. */
+/* The algorithms of a collective of the sweep, or an empty list. */
 static const struct ch_choice *choices(const struct ch_backend *backend,
                                        const struct ch_sweep_options *options, unsigned coll)
 {
@@ -114,7 +115,8 @@ static void say(struct message *message, const char *format, ...)
     va_end(args);
 }
 
-/* The algorithms of each collective, without protocols, or those that take a radix. */
+/* For messages: the algorithms of each collective, without protocols, or those that have a
+ * radix. */
 static void say_algos(struct message *message, const struct ch_backend *backend,
                       const struct ch_sweep_options *options, bool with_radix)
 {
@@ -158,9 +160,10 @@ static bool are_known(const struct ch_backend *backend, const struct ch_sweep_op
     return true;
 }
 
-/* --- do --ctas and --radix mean something? ------------------------------------------------ */
+/* --- use of --ctas and --radix
+ * ---------------------------------------------------------------- */
 
-/* Is there an algorithm, or one that is forced, that takes a radix if asked? */
+/* Is there an algorithm that has a radix, or a forced one that has? */
 static bool is_any(const struct ch_backend *backend, const struct ch_sweep_options *options,
                    bool is_forced, bool with_radix)
 {

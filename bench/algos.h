@@ -5,10 +5,10 @@
 
 #include "bench/backend.h"
 
-/* Is the algorithm "name:proto", or the choice of the program (null), wanted? */
+/* Does --algo select the algorithm "name:proto", or the program's own choice (null)? */
 bool ch_algo_is_wanted(const struct ch_sweep_options *options, const char *algo);
 
-/* Does the backend have what --algo asks for? False: a message in error[bytes]. */
+/* Does the backend have the algorithms of --algo? False: a message in error[bytes]. */
 bool ch_algos_fit(const struct ch_backend *backend, const struct ch_sweep_options *options,
                   char *error, size_t bytes);
 

@@ -14,20 +14,20 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* What goes wrong with a GPU may go wrong on one PE alone. */
+/* A failure of GPU work may occur on one PE only. */
 static void need(const struct ch_batch *batch, int code)
 {
     if (code != CHORUS_OK) batch->backend->lose(ch_bench_gpu_reason());
 }
 
-/* Null where calls have no buffer. */
+/* Null if calls have no buffer. */
 static void *slot(const struct ch_batch *batch, void *area, uint32_t k)
 {
     if (area == NULL) return NULL;
     return (char *)area + k % batch->slots * batch->slot_bytes;
 }
 
-/* A graph's calls are made once for all its replays, so their roots are the batch's. */
+/* The calls of a graph are captured once, so their roots depend on the index in the batch. */
 static uint32_t root_of(const struct ch_batch *batch, uint32_t k)
 {
     const int root = batch->options->root;
@@ -61,7 +61,8 @@ static bool gets(const struct ch_batch *batch, const struct ch_entrant *entrant,
            (batch->backend->root_gets && !entrant->is_peer);
 }
 
-/* Of calls that share a slot the last one's data is there: the first such call of a batch. */
+/* If several calls use one slot, it contains the data of the last: the index of the first
+ * call of a batch to check. */
 static uint32_t first_kept(const struct ch_batch *batch, uint32_t calls)
 {
     return calls > batch->slots ? calls - batch->slots : 0;
@@ -128,7 +129,7 @@ static int capture(const struct ch_batch *batch, struct ch_entrant *entrant, uin
     return code;
 }
 
-/* Between two events on the stream, which begins when all PEs' streams do. */
+/* Between two events on the stream, which begin after a synchronisation of all PEs' streams. */
 static int time_on_gpu(const struct ch_batch *batch, struct ch_entrant *entrant, uint32_t calls,
                        double *us_out)
 {

@@ -12,38 +12,39 @@
 #include "bench/backend.h"
 #include "bench/gpu.h"
 
-/* Who makes the calls: the program under test, or a peer of it. */
+/* The library that makes the calls: the one under test, or a peer of it. */
 struct ch_entrant {
     int (*call)(const struct ch_work *work, void *dest, const void *source, uint32_t root);
     void *source, *dest;
     bool is_peer;
-    struct ch_bench_gpu_graph *graph; /* of the batch, once captured; owned */
-    double *us;                       /* a time for each iteration */
+    struct ch_bench_gpu_graph *graph; /* of the batch, once it is captured; owned */
+    double *us;                       /* time of each iteration */
     uint64_t wrong;                   /* on this PE */
 };
 
-/* State of one row. Calls are numbered over all of its iterations; data follows from that. */
+/* State of one row. Calls are numbered over all of its iterations, and determine the data. */
 struct ch_batch {
     const struct ch_backend *backend;
     const struct ch_sweep_options *options;
     const struct ch_work *work;
     void *stage; /* null: the host fills and checks in place */
     size_t slot_bytes;
-    uint32_t slots; /* call k of a batch works in slot k % slots */
-    uint64_t calls; /* made in earlier batches */
+    uint32_t slots; /* call k of a batch uses slot k % slots */
+    uint64_t calls; /* calls of earlier batches */
     bool checks, replays;
 };
 
-/* Fill the sources of all entrants alike with the data of the next `calls` calls. */
+/* Fill the sources of all entrants with the same data for the next `calls` calls. */
 void ch_batch_fill(const struct ch_batch *batch, const struct ch_entrant *entrants, size_t n,
                    uint32_t calls);
-/* Overwrite what the calls must write. */
+/* Overwrite the destinations of the calls. */
 void ch_batch_poison(const struct ch_batch *batch, const struct ch_entrant *entrant,
                      uint32_t calls);
-/* Make the calls; this PE's microseconds for all of them. 0, or the code of a call. */
+/* Make the calls; *us is this PE's time for all of them in microseconds. Returns 0, or the
+ * code of a call. */
 int ch_batch_time(const struct ch_batch *batch, struct ch_entrant *entrant, uint32_t calls,
                   double *us_out);
-/* Count what is wrong after them. */
+/* Count wrong elements after them. */
 void ch_batch_check(const struct ch_batch *batch, struct ch_entrant *entrant, uint32_t calls);
 
 #endif /* CH_BATCH_H */

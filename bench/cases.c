@@ -50,7 +50,7 @@ static bool walk_bytes(const struct walk *walk, struct ch_work work)
     return true;
 }
 
-/* A barrier has no data to share out among CTAs. */
+/* A barrier has no data to divide among CTAs. */
 static bool walk_ctas(const struct walk *walk, struct ch_work work)
 {
     const uint32_t n = ch_work_moves(&work) ? walk->options->n_ctas : 1;
@@ -111,7 +111,8 @@ void ch_cases_each(const struct ch_backend *backend, const struct ch_sweep_optio
     }
 }
 
-/* --- what the backend must know ----------------------------------------------------------- */
+/* --- requirements of the backend
+ * ------------------------------------------------------------ */
 
 bool ch_cases_fit(const struct ch_backend *backend, const struct ch_sweep_options *options,
                   char *error, size_t bytes)
@@ -121,23 +122,23 @@ bool ch_cases_fit(const struct ch_backend *backend, const struct ch_sweep_option
                              options->mode != CH_SWEEP_BLOCKING || ch_vs_any(options);
 
     if (backend->pes > CH_SWEEP_PES_MAX)
-        (void)snprintf(error, bytes, "%u PEs; the sweep is made for %u at the most",
-                       backend->pes, CH_SWEEP_PES_MAX);
+        (void)snprintf(error, bytes, "the job has %u PEs; expected at most %u", backend->pes,
+                       CH_SWEEP_PES_MAX);
     else if (options->root >= (int)backend->pes)
         (void)snprintf(error, bytes, "-r %d: expected -1, or a PE from 0 to %u", options->root,
                        backend->pes - 1);
     else if (has_choices && !backend->chooses_algos)
         (void)snprintf(error, bytes,
-                       "--algo, --ctas, --radix, --team, --mode and --vs are chorus-sweep's "
-                       "alone");
+                       "--algo, --ctas, --radix, --team, --mode and --vs are options of "
+                       "chorus-sweep only");
     else if (options->mode == CH_SWEEP_GRAPH && !backend->on_gpu)
         (void)snprintf(error, bytes,
-                       "--mode graph: CUDA graphs take calls on objects of GPUs, and here they "
-                       "are the host's; use --mode stream, or CHORUS_HEAP=cuda where a GPU is");
+                       "--mode graph: CUDA graphs need a heap on GPUs, and the heap is in host "
+                       "memory; use --mode stream, or CHORUS_HEAP=cuda on a machine with GPUs");
     else if (ch_vs_any(options) && (options->mode == CH_SWEEP_BLOCKING || !backend->on_gpu))
         (void)snprintf(error, bytes,
-                       "--vs: those libraries work on streams of GPUs; it takes --mode stream "
-                       "or graph, and CHORUS_HEAP=cuda where a GPU is");
+                       "--vs: those libraries need streams of GPUs; use --mode stream or "
+                       "graph, and CHORUS_HEAP=cuda on a machine with GPUs");
     else
         return ch_algos_fit(backend, options, error, bytes);
     return false;

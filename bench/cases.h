@@ -5,13 +5,13 @@
 
 #include "bench/backend.h"
 
-/* Called for each row; false ends the visit. */
+/* Called for each row; false stops. */
 typedef bool (*ch_case_visit)(const struct ch_work *work, void *arg);
 
 /*
- * Visit the work of every row. Left out, as there is nothing to measure: an operator that does
- * not take the type, a message with no whole element, one with the same count as the last, a
- * type that cannot count as far as there are PEs.
+ * Visit the work of every row. Omitted, since there is nothing to measure: an operator that the
+ * type does not have, a message without a whole element, a message with the same count as the
+ * previous one, a type whose range is smaller than the number of PEs.
  */
 void ch_cases_each(const struct ch_backend *backend, const struct ch_sweep_options *options,
                    ch_case_visit visit, void *arg);

@@ -14,25 +14,25 @@
 #include <unistd.h>
 
 #define PAGE_BYTES 4096u
-/* How often a PE outside of the team looks whether the sweep is over. */
+/* Period with which a PE outside the team checks whether the sweep is over. */
 #define LOOK_NS 10000000
 
 struct blocks {
     size_t counts[CH_SWEEP_PES_MAX], offsets[CH_SWEEP_PES_MAX]; /* elements */
 };
 
-/* One program, one sweep: what the backend's functions work on. */
+/* The only sweep of this program, which the backend's functions use. */
 static struct {
     const struct ch_sweep_options *options;
     chorus_team_t team;
     chorus_stream_t stream; /* null: blocking */
     bool on_gpu;
-    void *gpu_stream; /* on_gpu: what calls of streams and graphs are put on */
+    void *gpu_stream; /* on_gpu: the stream of calls in modes stream and graph */
     uint32_t me, pes;
-    int world[CH_SWEEP_PES_MAX]; /* the team's PEs in the world */
-    char *exchange;              /* symmetric: what this PE gives to a gather */
-    uint64_t meeting;            /* checked barriers that this PE has come to */
-    uint64_t *meetings;          /* symmetric: the same, for others to see */
+    int world[CH_SWEEP_PES_MAX]; /* numbers of the team's PEs in the world */
+    char *exchange;              /* symmetric: this PE's data in a gather */
+    uint64_t meeting;            /* number of checked barriers that this PE has entered */
+    uint64_t *meetings;          /* symmetric: the same number, which other PEs read */
     uint64_t *over;              /* symmetric: not 0 once the sweep is over */
 } job;
 
@@ -50,8 +50,8 @@ static void *allocate(size_t bytes)
     return chorus_align(PAGE_BYTES, bytes);
 }
 
-/* The team tells the others that it is done. They sleep: in a barrier they would take cores
- * from it. */
+/* The team informs the other PEs that it has finished. These sleep: in a barrier they would
+ * compete for cores. */
 static void part(void)
 {
     const struct timespec look = {.tv_nsec = LOOK_NS};
@@ -87,8 +87,8 @@ static int call_barrier(const struct ch_work *work)
     return is_sync ? chorus_team_sync(job.team) : chorus_barrier(job.team);
 }
 
-/* Blocks of alltoallv, all alike; those of the last count, since one count is timed at a time.
- */
+/* Blocks of alltoallv, all of the same length; kept for the last count, since one count is
+ * timed at a time. */
 static const struct blocks *blocks_of(const struct ch_work *work)
 {
     static struct blocks blocks;
@@ -105,7 +105,7 @@ static int call(const struct ch_work *work, void *dest, const void *source, uint
 {
     const struct blocks *const blocks = blocks_of(work);
     const chorusx_call values = {
-        .coll = (chorus_coll)work->coll, /* sync is never forced, so never comes here */
+        .coll = (chorus_coll)work->coll, /* sync is never forced, so it does not occur here */
         .team = job.team,
         .dest = dest,
         .source = source,
@@ -116,7 +116,7 @@ static int call(const struct ch_work *work, void *dest, const void *source, uint
         .algo = work->algo,
         .ctas = work->ctas,
         .radix = job.options->radix,
-        .dst = 1, /* of alltoalls, whose elements lie side by side here */
+        .dst = 1, /* of alltoalls, whose elements are contiguous here */
         .sst = 1,
         .dest_counts = blocks->counts,
         .dest_offsets = blocks->offsets,
@@ -191,7 +191,7 @@ static void served(const struct ch_work *work, struct ch_served *served_out)
 
 /* --- algorithms to force ------------------------------------------------------------------ */
 
-/* All algorithms, each in the place of its collective's row. */
+/* All algorithms, in a row for each collective. */
 static const struct {
     chorus_coll coll;
     struct ch_choice choice;
@@ -206,7 +206,8 @@ enum { ALGO_COUNT = sizeof(algos) / sizeof(algos[0]) };
 
 static void list_algos(struct ch_backend *backend)
 {
-    static struct ch_choice choices[ALGO_COUNT + CH_SWEEP_COUNT]; /* with the lists' ends */
+    static struct ch_choice
+        choices[ALGO_COUNT + CH_SWEEP_COUNT]; /* with the ends of the lists */
     size_t n = 0;
 
     for (unsigned coll = 0; coll < CH_SWEEP_COUNT; coll++) {
@@ -219,7 +220,7 @@ static void list_algos(struct ch_backend *backend)
 
 /* --- the job ------------------------------------------------------------------------------ */
 
-/* Join the team to sweep. A PE that is not of it gets a number past the team's. */
+/* Create the team of the sweep. A PE outside it gets a number beyond the team's. */
 static void join_team(int stride)
 {
     const int n = chorus_n_pes(), step = stride > 0 ? stride : 1;

@@ -9,7 +9,8 @@
 
 /* --- moved data: random bytes ------------------------------------------------------------- */
 
-/* The stream that `from` sends to `to`: the same for all, where a source has one block. */
+/* The stream of random bytes that `from` sends to `to`: the same for all, if a source has
+ * one block. */
 static uint64_t stream_seed(const struct ch_data *data, uint32_t from, uint32_t to)
 {
     const uint64_t target = ch_work_is_to_each(data->work->coll) ? to : 0;
@@ -31,7 +32,8 @@ static void fill_bytes(void *at, size_t bytes, uint64_t seed)
     memcpy(out + words * sizeof(last), &last, bytes % sizeof(last));
 }
 
-/* Elements in `at` that differ from the stream, in pieces that a stack holds. */
+/* Number of elements in `at` that differ from the stream, compared in pieces that fit on the
+ * stack. */
 static uint64_t wrong_bytes(const unsigned char *at, size_t bytes, size_t element,
                             uint64_t seed)
 {
@@ -52,7 +54,7 @@ static uint64_t wrong_bytes(const unsigned char *at, size_t bytes, size_t elemen
 
 /* --- reduced data: terms as elements of each type ----------------------------------------- */
 
-/* A 16-bit float of a whole number with no more digits than it has. */
+/* The 16-bit float of an integer that it represents exactly. */
 static uint16_t bits16(int64_t value, unsigned fraction_bits, unsigned bias)
 {
     const uint64_t magnitude = (uint64_t)(value < 0 ? -value : value);
@@ -82,7 +84,7 @@ static uint16_t bits16(int64_t value, unsigned fraction_bits, unsigned bias)
 #define SAME_HALF(a, b) ((a).bits == (b).bits)
 #define SAME_COMPLEX(a, b) ((a) == (b))
 
-/* Element i of PEs from 0 to `of`, combined: of all of them, or their sum. */
+/* Element i of PEs from 0 to `of`, combined: over all PEs, or their sum. */
 static struct ch_number combined(const struct ch_terms *terms, uint64_t i, uint32_t of)
 {
     struct ch_number all = {0, 0};
@@ -165,7 +167,7 @@ void ch_data_poison(const struct ch_data *data, void *dest)
     memset(dest, CH_DATA_POISON, ch_work_dest_bytes(data->work, data->pes));
 }
 
-/* So many PEs' contributions are in what this PE gets. */
+/* The number of PEs whose contributions are in this PE's result. */
 static uint32_t of_pes(const struct ch_data *data)
 {
     if (data->work->coll == CH_SWEEP_inscan) return data->me + 1;

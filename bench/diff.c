@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff.c: two sweeps side by side.
+ * diff.c: compares two sweeps.
  *
- * The time of a row is its median, and its spread reaches as far above that as the least time
- * is below it; of a row that a file has several times, from the least to the largest median.
+ * The time of a row is its median, and its spread is symmetric about the median and begins at
+ * the minimum time; for a row that a file has several times, it is the range of the medians.
  * Two times differ by more than noise if their spreads do not overlap.
  */
 #include "bench/diff.h"
@@ -17,16 +17,16 @@
 enum { KEY_BYTES = 128, CELLS_MAX = 64 };
 
 struct timed {
-    char key[KEY_BYTES]; /* what was asked, as it is printed */
+    char key[KEY_BYTES]; /* the call, as it is printed */
     double us, lo, hi;
-    size_t n; /* times that the file has it */
+    size_t n; /* number of times that the file has it */
 };
 
 struct file {
     const char *program, *path;
     size_t line;
-    int column[CH_COLUMN_COUNT]; /* which cell has it; -1: the heading does not name it */
-    char radix[16];              /* that the sweep's command forced; "" */
+    int column[CH_COLUMN_COUNT]; /* index of the cell; -1: the heading does not have it */
+    char radix[16];              /* the value that the sweep's command forced; "" */
     struct timed *rows;
     size_t n, most;
 };
@@ -49,7 +49,7 @@ static bool refuse(const struct file *file, const char *what)
     return false;
 }
 
-/* Cut a line at its commas, in place. A rule may be in quotes, and is the last cell. */
+/* Split a line at its commas, in place. A rule may be in quotes, and is the last cell. */
 static int cut(char *text, char *cells[CELLS_MAX])
 {
     int n = 0;

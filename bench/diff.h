@@ -4,9 +4,10 @@
 #define CH_DIFF_H
 
 /*
- * Compare two files that --csv wrote, and print the rows that moved. Rows are the same if they
- * ask for the same: those that a rule chose may be other algorithms. The exit status: 0, 1 if
- * some row is slower in the second file, 2 if a file is no sweep (said on standard error).
+ * Compare two files that --csv wrote, and print the rows that differ. Rows for the same call
+ * are compared; if a rule chose the algorithm, the choices may differ. Returns the exit status:
+ * 0, 1 if some row is slower in the second file, 2 if a file is not a sweep (reported on
+ * standard error).
  */
 int ch_diff_print(const char *program, const char *before, const char *after);
 

@@ -20,7 +20,7 @@ static char *add(struct ch_facts *facts, const char *name)
 #define ADD(facts, name, ...) \
     (void)snprintf(add((facts), (name)), sizeof((facts)->fact[0].text), __VA_ARGS__)
 
-/* The processor's name; its architecture where the system does not tell the name. */
+/* The processor's name; its architecture if the system does not report the name. */
 static void machine(struct ch_facts *facts, const char *architecture)
 {
     char *const out = add(facts, "machine");
@@ -40,8 +40,8 @@ static void machine(struct ch_facts *facts, const char *architecture)
     (void)fclose(file);
 }
 
-/* Those of all PEs together are as chorusrun counts them for the library; other launchers do
- * not tell, and a bound PE cannot know. */
+/* The number of cores of all PEs as chorusrun counts them for the library; other launchers
+ * do not report it, and a bound PE cannot find it. */
 static void cores(struct ch_facts *facts)
 {
     const char *const told = getenv("CHORUS_N_CORES");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A build without CUDA: no object is on a GPU, so nothing here is reached but the inquiry. */
+/* A build without CUDA: no object is on a GPU, so only the inquiry is ever called. */
 #include "bench/gpu.h"
 
 #include "chorus/status.h"

@@ -4,16 +4,16 @@
 #include "bench/batch.h"
 #include "bench/stats.h"
 
-/* Slots begin on lines of their own. */
+/* Alignment of slots. */
 #define SLOT_ALIGNMENT 64u
 
-/* One row: the batch, and who runs it. We are the first entrant. */
+/* One row: the batch, and the libraries that run it. Chorus is the first entrant. */
 struct run {
     struct ch_batch batch;
     struct ch_entrant entrants[1 + CH_PEER_COUNT];
     enum ch_sweep_peer peer_of[1 + CH_PEER_COUNT];
     size_t n;
-    uint32_t slots_most; /* that the areas have room for */
+    uint32_t slots_most; /* bytes of each area */
     bool is_fresh;       /* new data for each iteration */
 };
 
@@ -25,7 +25,7 @@ size_t ch_measure_bytes(const struct ch_work *work, uint32_t pes)
     return (most + SLOT_ALIGNMENT - 1) / SLOT_ALIGNMENT * SLOT_ALIGNMENT;
 }
 
-/* The greatest of the PEs' values; the same on all. */
+/* The maximum of the PEs' values; the same on all. */
 static double slowest(const struct ch_backend *backend, double mine)
 {
     double all[CH_SWEEP_PES_MAX], most = 0.0;
@@ -46,7 +46,7 @@ static uint64_t sum(const struct ch_backend *backend, uint64_t mine)
     return total;
 }
 
-/* Entrant i cannot do the row: the others go on. */
+/* Entrant i cannot run the row: the others continue. */
 static void drop(struct run *run, size_t i)
 {
     ch_bench_gpu_forget(run->entrants[i].graph);
@@ -57,7 +57,7 @@ static void drop(struct run *run, size_t i)
     }
 }
 
-/* One iteration of `calls` calls by each entrant. A peer that cannot make them is dropped. */
+/* One iteration of `calls` calls by each entrant. A peer that cannot make them is removed. */
 static int iterate(struct run *run, uint32_t calls, uint32_t iteration, bool is_last)
 {
     struct ch_batch *const batch = &run->batch;
@@ -82,7 +82,8 @@ static int iterate(struct run *run, uint32_t calls, uint32_t iteration, bool is_
     return 0;
 }
 
-/* Calls in a batch: grown until the quickest of three tries takes long enough. */
+/* Number of calls in a batch: increased until the fastest of three attempts takes long
+ * enough. */
 static int choose_batch(struct run *run, uint32_t *batch_out)
 {
     const uint32_t most = run->slots_most;
@@ -107,7 +108,8 @@ static int choose_batch(struct run *run, uint32_t *batch_out)
     }
 }
 
-/* On a GPU's stream the calls are given. A graph is replayed once before it is timed. */
+/* On a GPU's stream the number of calls is fixed. A graph is launched once before it is
+ * timed. */
 static int fix_batch(struct run *run, uint32_t *batch_out)
 {
     *batch_out =
@@ -121,7 +123,8 @@ static bool is_on_gpu_stream(const struct run *run)
     return run->batch.backend->on_gpu && run->batch.options->mode != CH_SWEEP_BLOCKING;
 }
 
-/* Calls that are not timed. What is captured must have run before, to be loaded. */
+/* Calls that are not timed. Captured calls must have run before, so that their kernels are
+ * loaded. */
 static int warm_up(struct run *run)
 {
     const uint32_t asked = run->batch.options->warmup;
@@ -133,7 +136,7 @@ static int warm_up(struct run *run)
     return code;
 }
 
-/* Each iteration's time becomes the slowest PE's, of one call. */
+/* The time of each iteration becomes that of the slowest PE, per call. */
 static void combine(struct run *run, uint32_t calls)
 {
     for (size_t i = 0; i < run->n; i++) {
@@ -181,7 +184,7 @@ static void enter(struct run *run, const struct ch_areas *areas, double *us)
     }
 }
 
-/* How many calls of a batch have buffers of their own. */
+/* Number of calls of a batch that have their own buffers. */
 static void choose_slots(struct run *run, const struct ch_areas *areas)
 {
     struct ch_batch *const batch = &run->batch;

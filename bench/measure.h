@@ -21,17 +21,17 @@
 #define CH_BATCH_US 20.0
 #define CH_BATCH_MAX 512u
 
-/* On a GPU's stream: calls of a batch up to so many bytes, and of more. */
+/* On a GPU's stream: number of calls of a batch for messages up to this size, and above it. */
 #define CH_GPU_SMALL_BYTES ((size_t)4 << 20)
 #define CH_GPU_BATCH_SMALL 20u
 #define CH_GPU_BATCH_LARGE 5u
 #define CH_FRESH_BYTES ((size_t)1 << 20)
 
-/* Where calls work: areas of the same size, for sources and for destinations. */
+/* The buffers of calls: areas of the same size, for sources and for destinations. */
 struct ch_areas {
     void *source, *dest;
-    size_t bytes; /* of each */
-    void *stage;  /* of the host, to fill and check in; null: in place */
+    size_t bytes; /* bytes of each */
+    void *stage;  /* buffer of the host, to fill and check; null: not needed */
     struct {
         void *source, *dest;
     } peers[CH_PEER_COUNT];
@@ -41,8 +41,8 @@ struct ch_areas {
 size_t ch_measure_bytes(const struct ch_work *work, uint32_t pes);
 
 /*
- * Measure one row; `us` is room for options->iterations numbers, for us and each peer that is
- * there. Collective; all PEs get the same row. 0, or the code of the backend's call.
+ * Measure one row; `us` has room for options->iterations numbers, for Chorus and each loaded
+ * peer. Collective; all PEs get the same row. Returns 0, or the code of the backend's call.
  */
 int ch_measure(const struct ch_backend *backend, const struct ch_sweep_options *options,
                const struct ch_areas *areas, const struct ch_work *work, double *us,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.h: names that users type, the numbers they stand for, and help where they do not. */
+/* names.h: names that users type, the numbers that they represent, and suggestions for
+ * mistyped ones. */
 #ifndef CH_NAMES_H
 #define CH_NAMES_H
 
@@ -13,13 +14,13 @@ struct ch_typed_name {
     int number;
 };
 
-/* The name nearest to `text`, as of ch_name_nearest; or null. */
+/* The name that is most similar to `text`, as for ch_name_nearest; or null. */
 const char *ch_names_nearest(const struct ch_typed_name *known, size_t n, const char *text,
                              size_t length);
 
 /*
- * Read "all" or a list with commas into a bit per number. False: a message in error[bytes],
- * which begins with `what`, says what was found and expected, and suggests the nearest name.
+ * Read "all" or a comma-separated list into a bit per number. False: a message in error[bytes],
+ * which begins with `what`, states what was found and expected, and suggests the nearest name.
  */
 bool ch_names_read(const struct ch_typed_name *known, size_t n, const char *what,
                    const char *text, uint32_t *bits_out, char *error, size_t bytes);

@@ -32,34 +32,34 @@ static const struct argp_option known[] = {
     {"coll", KEY_COLL, "LIST", 0, "Collectives, or all [all]", 1},
     {"minbytes", 'b', "BYTES", 0, "Smallest message; K, M and G are powers of 1024 [8]", 1},
     {"maxbytes", 'e', "BYTES", 0, "Largest message [1M]", 1},
-    {"stepfactor", 'f', "FACTOR", 0, "Next message is FACTOR times as large [2]", 1},
-    {"stepbytes", 'i', "BYTES", 0, "Next message is BYTES larger; in place of -f", 1},
+    {"stepfactor", 'f', "FACTOR", 0, "Factor between successive message sizes [2]", 1},
+    {"stepbytes", 'i', "BYTES", 0, "Difference of successive message sizes, in place of -f", 1},
     {"datatype", 'd', "LIST", 0, "Element types, or all [f32]", 1},
     {"op", 'o', "LIST", 0, "Operators of reduce and reducescatter, or all [sum]", 1},
     {"root", 'r', "PE", 0, "Root of broadcast; -1: each PE in turn [0]", 1},
     {NULL, 0, NULL, 0, "How to run it:", 2},
     {"algo", KEY_ALGO, "LIST", 0,
-     "auto: the rule table decides; all: each algorithm, forced; NAME[:PROTO]: this one [auto]",
+     "auto: the rule table's choice; all: each algorithm, forced; NAME[:PROTO]: this one "
+     "[auto]",
      2},
     {"ctas", KEY_CTAS, "LIST", 0, "CTAs of a forced algorithm, each in turn [1]", 2},
     {"radix", KEY_RADIX, "N", 0, "Radix of a forced algorithm that takes one", 2},
     {"team", KEY_TEAM, "TEAM", 0, "world, or strided:K for every K-th PE [world]", 2},
     {"mode", KEY_MODE, "MODE", 0, "blocking, stream, or graph (on GPUs) [blocking]", 2},
     {"vs", KEY_VS, "LIST", 0,
-     "Time nccl, nccl_windows, nvshmem beside it; NAME=FILE: its library", 2},
+     "Also time nccl, nccl_windows, nvshmem; NAME=FILE: path of the library", 2},
     {NULL, 0, NULL, 0, "How to measure:", 3},
     {"iters", 'n', "N", 0, "Timed iterations of each row [20]", 3},
     {"warmup_iters", 'w', "N", 0, "Calls before them, not timed [5]", 3},
     {"check", 'c', "0|1", 0, "Check the data of each timed call [1]", 3},
     {NULL, 0, NULL, 0, "Where results go, besides the table on standard output:", 4},
     {"csv", KEY_CSV, "FILE", 0, "Rows as CSV, after comments on machine and command", 4},
-    {"json", KEY_JSON, "FILE", 0, "The same as a JSON object a line", 4},
+    {"json", KEY_JSON, "FILE", 0, "The same as JSON, one object per line", 4},
     {"plot", KEY_PLOT, "FILE", 0, "Latency and bandwidth by bytes, as FILE.svg or FILE.png", 4},
     {"diff", KEY_DIFF, "FILE", 0,
-     "No sweep: say which rows of two CSV files differ by more than noise, --diff A.csv B.csv",
-     5},
-    {"help", 'h', NULL, 0, "This text", -1},
-    {"version", KEY_VERSION, NULL, 0, "The version", -1},
+     "No sweep: print the rows that differ by more than noise, --diff A.csv B.csv", 5},
+    {"help", 'h', NULL, 0, "Print this text", -1},
+    {"version", KEY_VERSION, NULL, 0, "Print the version", -1},
     {0},
 };
 
@@ -95,7 +95,7 @@ static bool read_ctas(struct ch_sweep_options *options, const char *text)
         long n;
 
         if (options->n_ctas == CH_SWEEP_CTAS_MAX)
-            return CH_REFUSE(options, "--ctas \"%s\": %u values at the most", text,
+            return CH_REFUSE(options, "--ctas \"%s\": expected at most %u values", text,
                              CH_SWEEP_CTAS_MAX);
         (void)snprintf(item, sizeof(item), "%.*s", (int)length, at);
         if (!ch_read_number(options, "--ctas", item, 1, INT_MAX, &n)) return false;
@@ -147,7 +147,7 @@ static bool read_plot(struct ch_sweep_options *options, const char *text)
                      text);
 }
 
-/* Options whose value is a number. False: `key` is none of them. */
+/* Options whose value is a number. False: `key` is not one of them. */
 static bool read_numeric(struct ch_sweep_options *options, int key, const char *text,
                          bool *valid_out)
 {
@@ -187,7 +187,7 @@ static bool read_numeric(struct ch_sweep_options *options, int key, const char *
     ch_names_read(words, ARRAY_COUNT(words), what, text, bits, (options)->error, \
                   sizeof((options)->error))
 
-/* Options whose value is words or bytes, and those without one. */
+/* Options whose value is text or a number of bytes, and those without a value. */
 static bool read_other(struct ch_sweep_options *options, int key, const char *text)
 {
     switch (key) {
@@ -247,16 +247,17 @@ static error_t parse(int key, char *text, struct argp_state *state)
         (void)CH_REFUSE(options, "\"%s\": expected options only; see --help", text);
         return EINVAL;
     }
-    if (key > KEY_VERSION) return ARGP_ERR_UNKNOWN; /* argp tells where it is */
+    if (key > KEY_VERSION) return ARGP_ERR_UNKNOWN; /* argp prints the position */
     if (!read_numeric(options, key, text, &is_valid)) is_valid = read_other(options, key, text);
     return is_valid ? 0 : EINVAL;
 }
 
 static const struct argp grammar = {known, parse, NULL, NULL, NULL, NULL, NULL};
 
-/* --- what argp does not say: which option it does not know -------------------------------- */
+/* --- messages for unknown options
+ * ------------------------------------------------------------ */
 
-/* The option that `text` names, in full or by a beginning; null if none. */
+/* The option that `text` names, in full or by a prefix; null if there is none. */
 static const struct argp_option *find_long(const char *text, size_t length)
 {
     for (size_t i = 0; i < ARRAY_COUNT(known); i++)
@@ -285,11 +286,11 @@ static void explain_unknown(struct ch_sweep_options *options, const char *text, 
         (void)CH_REFUSE(options, "unknown option \"%.*s\"; did you mean \"--%s\"?", (int)length,
                         text, nearest);
     else
-        (void)CH_REFUSE(options, "unknown option \"%.*s\"; --help lists what there is",
+        (void)CH_REFUSE(options, "unknown option \"%.*s\"; --help lists the options",
                         (int)length, text);
 }
 
-/* argp refused an option of argv without a word: find it and say why. */
+/* argp refused an option of argv without a message: find it and report it. */
 static void explain_refusal(int argc, char **argv, struct ch_sweep_options *options)
 {
     for (int i = 1; i < argc; i++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.c: a sweep as a picture.
+ * plot.c: draws a sweep.
  *
  * Each collective has a row of two panels, time and bandwidth by bytes; barrier and sync, which
- * have no bytes, have none. A line is what differs in its bytes alone, with a colour, a dash
- * and a point of its own. The choice of the rule table is drawn last, thick and black without
- * points, so that it shows which line it follows, and where two lines cross that it does not.
+ * have no bytes, have none. A line consists of rows that differ only in their bytes, and has
+ * its own colour, dash and point. The choice of the rule table is drawn last, as a thick black
+ * line without points, so that it shows which line it follows, and which crossing lines it does
+ * not.
  */
 #include "bench/report.h"
 
@@ -19,7 +20,7 @@ enum { PANEL_WIDTH = 900, PANEL_HEIGHT = 520, TITLE_HEIGHT = 60, COLOURS = 8 };
 static const char *const colours[COLOURS] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e",
                                              "#9467bd", "#8c564b", "#17becf", "#bcbd22"};
 
-/* A line of the plot: rows that differ in their bytes only. */
+/* A line of the plot: rows that differ only in their bytes. */
 static bool same_line(const struct ch_row *a, const struct ch_row *b)
 {
     return a->work.coll == b->work.coll && a->work.type == b->work.type &&
@@ -27,7 +28,7 @@ static bool same_line(const struct ch_row *a, const struct ch_row *b)
            a->work.ctas == b->work.ctas;
 }
 
-/* Rows of one line follow one another: that is the order of a sweep. */
+/* Rows of one line follow one another, as in a sweep. */
 static size_t line_end(const struct ch_report *report, size_t first)
 {
     size_t end = first + 1;
@@ -47,7 +48,7 @@ static bool is_choice(const struct ch_row *row)
     return row->work.algo == NULL;
 }
 
-/* In gnuplot's quotes, where a quote is written twice. */
+/* In gnuplot's quotes, in which a quote is doubled. */
 static void write_quoted(FILE *out, const char *text)
 {
     (void)fputc('\'', out);
@@ -69,7 +70,7 @@ static void write_line_title(FILE *out, const struct ch_row *row)
     write_quoted(out, text);
 }
 
-/* One data block a line, named by its first row. */
+/* One data block for each line, named by its first row. */
 static void write_data(FILE *out, const struct ch_report *report)
 {
     for (size_t first = 0, end; first < report->n_rows; first = end) {
@@ -83,7 +84,8 @@ static void write_data(FILE *out, const struct ch_report *report)
     }
 }
 
-/* Colours first, then dashes: 8 * 5 lines differ in them, and more in their points. */
+/* Colours differ first, then dashes: 8 * 5 lines differ in these two, and more lines also in
+ * their points. */
 static void write_line(FILE *out, const struct ch_row *row, size_t first, size_t nth,
                        int column)
 {
@@ -96,8 +98,8 @@ static void write_line(FILE *out, const struct ch_row *row, size_t first, size_t
     write_line_title(out, row);
 }
 
-/* Column `column` of the lines of a collective against bytes; the table's choice over the
- * others. */
+/* Column `column` of the lines of a collective against bytes; the table's choice is drawn
+ * over the others. */
 static void write_panel(FILE *out, const struct ch_report *report, enum ch_sweep_coll coll,
                         int column, const char *label)
 {
@@ -144,7 +146,7 @@ static const char *fact(const struct ch_report *report, const char *name)
     return NULL;
 }
 
-/* What was measured, where: the GPU, or else the processor; and how many PEs. */
+/* The machine of the measurement: the GPU, or the processor; and the number of PEs. */
 static void write_title(FILE *out, const struct ch_report *report)
 {
     const char *machine = fact(report, "gpu");
@@ -197,7 +199,7 @@ bool ch_plot_draw(const struct ch_report *report)
                       report->program, report->options->plot);
         return false;
     }
-    /* A gnuplot that is not there must not end this program by a signal. */
+    /* If gnuplot is missing, SIGPIPE must not end this program. */
     before = signal(SIGPIPE, SIG_IGN);
     gnuplot = popen("gnuplot", "w");
     if (gnuplot != NULL) {

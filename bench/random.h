@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* seed + k * CH_RANDOM_STEP is the same sequence, k numbers on. */
+/* seed + k * CH_RANDOM_STEP is the same sequence, advanced by k numbers. */
 #define CH_RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
 
 /* Number `index` of the sequence of `seed`: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */

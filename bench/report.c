@@ -18,7 +18,7 @@ static const struct {
 #undef X
 };
 
-/* Where a peer's two columns begin. */
+/* Index of the two columns of a peer. */
 static const unsigned peer_columns[CH_PEER_COUNT] = {
 #define X(PEER) CH_COLUMN_##PEER##_us,
     CH_PEER_LIST(X)
@@ -28,8 +28,8 @@ static const unsigned peer_columns[CH_PEER_COUNT] = {
 #define CELL(cells, column, ...) \
     (void)snprintf((cells)->text[CH_COLUMN_##column], sizeof((cells)->text[0]), __VA_ARGS__)
 
-/* The time of a peer's call and, in the cell after it, ours over theirs. What the peer did
- * wrong has no time. */
+/* The time of a peer's call and, in the next cell, that of Chorus divided by it. Wrong
+ * results of the peer have no time. */
 static void peer_cells(const struct ch_row *row, enum ch_sweep_peer peer,
                        struct ch_cells *cells_out)
 {
@@ -87,7 +87,7 @@ static void print_row(const struct ch_report *report, const struct ch_cells *cel
 
 /* --- CSV ---------------------------------------------------------------------------------- */
 
-/* A cell in quotes if it needs them, as RFC 4180 says. */
+/* A cell, in quotes if needed, as in RFC 4180. */
 static void write_csv_cell(FILE *out, const char *text)
 {
     if (strpbrk(text, ",\"\n") == NULL) {
@@ -135,7 +135,7 @@ static json_t *json_cell(enum kind kind, const char *text)
     return is_real ? json_real(strtod(text, NULL)) : json_integer(strtoll(text, NULL, 10));
 }
 
-/* Write and release one object as a line. */
+/* Write one object as a line, and free it. */
 static bool write_json(FILE *out, json_t *object)
 {
     const bool is_written =
@@ -200,7 +200,7 @@ static void close_files(struct ch_report *report)
     close_file(report, report->json, report->options->json);
 }
 
-/* All columns but those of peers that nobody asked for. */
+/* All columns except those of peers that were not selected. */
 static void choose_columns(struct ch_report *report)
 {
     for (size_t k = 0; k < CH_COLUMN_COUNT; k++)
@@ -253,7 +253,7 @@ void ch_report_row(struct ch_report *report, const struct ch_row *row)
     if (report->csv != NULL) write_csv_row(report, &cells);
     if (report->json != NULL && !write_json_row(report, &cells))
         fail(report, report->options->json);
-    /* A sweep that is ended on the way leaves what it has. */
+    /* A sweep that is interrupted leaves the rows that it has. */
     if (report->csv != NULL) (void)fflush(report->csv);
     report->wrong += row->wrong;
     keep(report, row);

@@ -13,8 +13,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Columns: name, kind, width in the table. Names and order of CSV, table and JSON alike. Those
- * of peers are there if the command line asks for the peer. */
+/* Columns: name, kind, width in the table. CSV, table and JSON have the same names and
+ * order. Those of peers exist if the command line selects the peer. */
 /* clang-format off */
 #define CH_COLUMN_LIST(X)       \
     X(coll, TEXT, -13)          \
@@ -48,13 +48,13 @@ enum ch_column {
         CH_COLUMN_COUNT
 };
 
-/* A row in words, as all outputs show it; a number that does not apply is "". */
+/* A row as text, for all outputs; a number that does not apply is "". */
 struct ch_cells {
     char text[CH_COLUMN_COUNT][260];
 };
 void ch_report_cells(const struct ch_row *row, struct ch_cells *cells_out);
 
-/* What a measurement must be seen with: machine, compiler, commit, date, command. */
+/* The context of a measurement: machine, compiler, commit, date, command. */
 enum { CH_FACTS_MAX = 16 };
 struct ch_facts {
     struct {
@@ -73,21 +73,22 @@ struct ch_report {
     struct ch_facts facts;
     FILE *csv;
     FILE *json;
-    struct ch_row *rows; /* all so far, owned */
+    struct ch_row *rows; /* all rows so far, owned */
     size_t n_rows, rows_max;
     uint64_t wrong;
-    bool failed; /* a file could not be written: said on standard error */
+    bool failed; /* a file could not be written, which was reported on standard error */
 };
 
-/* Open the files that options ask for and write their heads. False: said on standard error. */
+/* Open the files of the options and write their heads. False: reported on standard error. */
 bool ch_report_open(struct ch_report *report, const struct ch_sweep_options *options,
                     const struct ch_backend *backend, int argc, char **argv);
 void ch_report_row(struct ch_report *report, const struct ch_row *row);
 /* Finish the files, plot, and print the last line. */
 void ch_report_close(struct ch_report *report);
 
-/* Draw latency and bus bandwidth by bytes with gnuplot into options->plot: a row of panels for
- * each collective, under a title with machine and PEs. False: said on standard error. */
+/* Draw latency and bus bandwidth by bytes with gnuplot into options->plot: a row of panels
+ * for each collective, under a title with machine and PEs. False: reported on standard
+ * error. */
 bool ch_plot_draw(const struct ch_report *report);
 
 #endif /* CH_REPORT_H */

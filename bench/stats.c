@@ -22,7 +22,7 @@ double ch_stats_percentile(const double *sorted, size_t n, unsigned percent)
     return sorted[rank > 0 ? rank - 1 : 0];
 }
 
-/* Bytes that nccl-tests divides by the time, over those of the message. */
+/* Bytes that nccl-tests divides by the time, divided by those of the message. */
 static double messages(const struct ch_row *row)
 {
     const bool is_per_pe =
@@ -31,8 +31,8 @@ static double messages(const struct ch_row *row)
     return is_per_pe ? row->pes : 1.0;
 }
 
-/* Bus bandwidth over algorithm bandwidth: the share of the bytes that must cross a PE's link.
- */
+/* Bus bandwidth divided by algorithm bandwidth: the share of the bytes that must be sent
+ * over a PE's link. */
 static double bus_share(const struct ch_row *row)
 {
     const double n = row->pes;

@@ -10,18 +10,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The areas are this large at the least, so that batches of small calls have a slot each. */
+/* Smallest size of the areas, so that batches of small calls have a slot each. */
 #define AREA_BYTES_MIN ((size_t)1 << 20)
 
 struct sweep {
     const struct ch_backend *backend;
     const struct ch_sweep_options *options;
     struct ch_areas areas;
-    double *us;              /* room for the times of a row, of all who are in it */
+    double *us;              /* room for the times of a row, of all libraries */
     struct ch_report report; /* PE 0's */
     size_t n_rows, row;
-    struct ch_work skipped;       /* the last that was, so that it is said once */
-    uint32_t told[CH_PEER_COUNT]; /* a bit for each collective that a peer had no time for */
+    struct ch_work skipped;       /* the last message, so that it is printed once */
+    uint32_t told[CH_PEER_COUNT]; /* a bit for each collective for which a message said that a
+                                     peer was not timed */
     uint64_t wrong;
     size_t measured;
     int status; /* not 0: the sweep ended early */
@@ -72,7 +73,7 @@ static void say_skipped(struct sweep *sweep, const struct ch_work *work)
     sweep->skipped = *work;
 }
 
-/* Say, once for a collective, why columns of a peer are empty. */
+/* Report, once for a collective, why columns of a peer are empty. */
 static void say_peers(struct sweep *sweep, const struct ch_row *row)
 {
     const uint32_t coll = 1u << row->work.coll;
@@ -82,15 +83,16 @@ static void say_peers(struct sweep *sweep, const struct ch_row *row)
 
         if (sweep->areas.peers[peer].dest == NULL || (sweep->told[peer] & coll) != 0) continue;
         if (!is_missing && row->peer_wrong[peer] == 0) continue;
-        (void)fprintf(stderr, "%s: %s has no time for %s of %s from %" PRIu64 " bytes: %s\n",
+        (void)fprintf(stderr, "%s: %s was not timed for %s of %s from %" PRIu64 " bytes: %s\n",
                       sweep->backend->program, ch_sweep_peers[peer],
                       ch_sweep_names[row->work.coll], ch_sweep_types[row->work.type],
-                      row->bytes, is_missing ? "no such call there" : "its data was wrong");
+                      row->bytes,
+                      is_missing ? "the library has no such call" : "its data was wrong");
         sweep->told[peer] |= coll;
     }
 }
 
-/* Say from one PE what is wrong with the request. The exit status. */
+/* One PE reports what is wrong with the request. Returns the exit status. */
 static int refuse(const struct ch_backend *backend, const char *message)
 {
     if (backend->me == 0) (void)fprintf(stderr, "%s: %s\n", backend->program, message);
@@ -122,7 +124,7 @@ static bool measure_row(const struct ch_work *work, void *arg)
     return true;
 }
 
-/* Is it well on all PEs? */
+/* Does it hold on all PEs? */
 static bool all_agree(const struct ch_backend *backend, bool is_well)
 {
     bool all[CH_SWEEP_PES_MAX];
@@ -143,7 +145,7 @@ static int answer(const struct ch_backend *backend, const struct ch_sweep_option
     return 0;
 }
 
-/* Memory of this PE alone, of the host. */
+/* Memory of the host for this PE only. */
 static bool allocate_own(struct sweep *sweep)
 {
     const size_t entrants = 1 + CH_PEER_COUNT;
@@ -169,7 +171,7 @@ static void release_peers(struct sweep *sweep)
     }
 }
 
-/* A peer gets areas of its own, or stays out. */
+/* Allocate areas of a peer, or leave it out. */
 static void allocate_peers(struct sweep *sweep)
 {
     struct ch_areas *const areas = &sweep->areas;
@@ -189,7 +191,7 @@ static void allocate_peers(struct sweep *sweep)
         if (source != NULL) peer->release(source);
         if (dest != NULL) peer->release(dest);
         if (is_first(sweep))
-            (void)fprintf(stderr, "%s: %s is left out: no memory of its for -e bytes\n",
+            (void)fprintf(stderr, "%s: %s is left out: it has no memory for -e bytes\n",
                           sweep->backend->program, ch_sweep_peers[k]);
     }
 }
@@ -213,7 +215,7 @@ static int measure_rows(struct sweep *sweep, int argc, char **argv)
     return all_agree(backend, is_well) && sweep->wrong == 0 ? 0 : 1;
 }
 
-/* What all PEs have or none has, those outside of the team too. */
+/* Allocate the memory that all PEs have or none, PEs outside the team included. */
 static bool allocate(struct sweep *sweep)
 {
     const struct ch_backend *const backend = sweep->backend;

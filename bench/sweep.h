@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep.h: what a sweep is made of: the work of one row, and the row.
+ * sweep.h: the parts of a sweep: the work of one row, and the row.
  *
- * Everything here and in the files around it is shared by chorus-sweep and by its peer in MPI,
- * so that both fill, time, check and count in the same way; they differ in their backend only.
+ * chorus-sweep and its counterpart in MPI share all of this folder except the backend, so that
+ * both fill, time, check and count in the same way.
  */
 #ifndef CH_SWEEP_H
 #define CH_SWEEP_H
@@ -24,7 +24,7 @@ enum ch_sweep_coll {
         CH_SWEEP_COUNT
 };
 
-/* Libraries that make the same calls on GPUs, to be timed beside ours. */
+/* Libraries that make the same calls on GPUs, timed for comparison. */
 #define CH_PEER_LIST(X) X(nccl) X(nccl_windows) X(nvshmem)
 
 enum ch_sweep_peer {
@@ -34,17 +34,17 @@ enum ch_sweep_peer {
         CH_PEER_COUNT
 };
 
-/* PEs that a sweep is made for. */
+/* Largest number of PEs of a sweep. */
 #define CH_SWEEP_PES_MAX 1024u
 
-/* One collective on one amount of data: what a row measures. */
+/* One collective on one amount of data, which a row measures. */
 struct ch_work {
     enum ch_sweep_coll coll;
     chorus_type type;
     chorus_op op;
-    size_t count;     /* elements, as chorusx_call has it */
+    size_t count;     /* elements, as in chorusx_call */
     const char *algo; /* "name:proto"; null: the program under test chooses */
-    int ctas;         /* with algo; 0: the default */
+    int ctas;         /* for algo; 0: the default */
 };
 
 /* What is done for a call of `work` by itself on each of `pes` PEs. */

@@ -30,9 +30,9 @@ bool ch_read_vs(struct ch_sweep_options *options, const char *text)
                              "nvshmem, each with =FILE if its library is elsewhere",
                              (int)name_length, at);
         if (path_length >= sizeof(options->vs[peer].path))
-            return CH_REFUSE(options, "--vs %s: the path has %zu letters, %zu at the most",
-                             ch_sweep_peers[peer], path_length,
-                             sizeof(options->vs[peer].path) - 1);
+            return CH_REFUSE(
+                options, "--vs %s: the path has %zu characters; expected at most %zu",
+                ch_sweep_peers[peer], path_length, sizeof(options->vs[peer].path) - 1);
         options->vs[peer].is_wanted = true;
         memcpy(options->vs[peer].path, path, path_length);
         options->vs[peer].path[path_length] = '\0';

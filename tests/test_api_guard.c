@@ -38,7 +38,7 @@ static void realloc__moves_the_end(void)
     memset(block, 2, 3 * (size_t)BYTES);
     block[3 * BYTES] = 1; /* behind its end */
     block = chorus_realloc(block, 2 * BYTES);
-    EXPECT_REPORT(CHORUS_ERR_ARG, "something wrote behind the end of the object");
+    EXPECT_REPORT(CHORUS_ERR_ARG, "the program wrote beyond the end of the object");
 }
 
 static void put__to_what_was_freed__is_refused(void)

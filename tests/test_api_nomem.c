@@ -163,7 +163,7 @@ static bool fails(const char *job, int site, const char *why)
 static const char *const parts[] = {
     "chorus_init: no memory for a boot",
     "no memory to compare the options of 1 PEs",
-    "no memory for a heap's bookkeeping",
+    "no memory for the data of a heap",
     "no memory for the table of teams",
     "no memory to make a team among 1 PEs",
     "chorus_team_split_strided: no memory for a list of 1 PEs",

@@ -182,7 +182,7 @@ static void come_unless_3(struct tree_pe *pe)
     }
 }
 
-/* Which PEs never joined, and which joined and did not come. */
+/* Which PEs never joined, and which joined and did not arrive. */
 START_TEST(tree__pes_do_not_come__all_are_told_which)
 {
     tree_prepare(6, CH_NS_PER_S / 2);

@@ -26,8 +26,8 @@ static chorus_status find_name(const char *kind, const char *const names[], size
     return CHORUS_OK;
 }
 
-/* The names of rule tables first, then those in functions of the API, as chorus-sweep has it.
- */
+/* The names of rule tables come first, then those in functions of the API, as in
+ * chorus-sweep. */
 static chorus_status find_type(const char *text, uint32_t *out)
 {
     static const struct {
@@ -70,7 +70,8 @@ static chorus_status parse_number(const char *option, const char *text, uint64_t
     return CHORUS_OK;
 }
 
-/* The GPU that the call is on: as asked, else one that is here, else one of no name. */
+/* The GPU of the call: the requested one, otherwise one of this machine, otherwise one
+ * without a name. */
 static const char *gpu_of(const struct info_args *args, const struct ch_options *options,
                           struct ch_device_id *here)
 {
@@ -81,7 +82,7 @@ static const char *gpu_of(const struct info_args *args, const struct ch_options 
     return here->name;
 }
 
-/* As the command line says, or as it were in a job of the team's PEs on this host. */
+/* As given on the command line, or as in a job of the team's PEs on this host. */
 static chorus_status cores_of(const struct info_args *args, uint32_t pes, uint32_t *out)
 {
     uint32_t index = pes > ch_place_count_cores();
@@ -92,7 +93,7 @@ static chorus_status cores_of(const struct info_args *args, uint32_t pes, uint32
     return CHORUS_OK;
 }
 
-/* The hosts of the call's PEs, and which of these each reaches. */
+/* The hosts of the call's PEs, and the reach that follows from them. */
 static chorus_status spread(const struct info_args *args, struct ch_request *r)
 {
     uint64_t nodes = 1;
@@ -106,8 +107,8 @@ static chorus_status spread(const struct info_args *args, struct ch_request *r)
     return CHORUS_OK;
 }
 
-/* Where the call is: on the PEs of hosts, or on the GPUs of one, none of which need be here.
- * Its links are taken to keep lines whole. */
+/* The machine of the call: PEs on hosts, or GPUs of one host, which need not exist here. GPU
+ * links are assumed to keep lines whole. */
 static chorus_status place(const struct info_args *args, const struct ch_options *options,
                            struct ch_device_id *here, struct ch_request *r)
 {
@@ -168,7 +169,7 @@ static chorus_status request_of(const struct info_args *args, const struct ch_op
 chorus_status info_explain(const struct info_args *args)
 {
     struct ch_options options;
-    struct ch_device_id here; /* request points to its name */
+    struct ch_device_id here; /* request keeps a pointer to its name */
     struct ch_request request;
     struct ch_select *select;
     chorus_status status;
@@ -210,8 +211,8 @@ chorus_status info_algorithms(const struct info_args *args)
         (void)printf("%-37s %s\n", a->steps_text, a->wire_text);
     }
     (void)printf(
-        "# The page algorithms.md (docs/, or share/doc/chorus) says what each does and when it "
-        "is fast,\n# with a picture of its messages, and explains these formulas.\n");
+        "# The page algorithms.md (docs/, or share/doc/chorus) explains what each does, when "
+        "it is\n# fast, and these formulas, and has a picture of its messages.\n");
     return CHORUS_OK;
 }
 
@@ -232,7 +233,7 @@ chorus_status info_options(const struct info_args *args)
 
     (void)args;
     ch_environment_warn();
-    CH_TRY(ch_options_read(&options)); /* refuses a value that is not one */
+    CH_TRY(ch_options_read(&options)); /* refuses an invalid value */
 #define X(NAME, field, KIND, initial, text) print_option(#NAME, initial, text);
     CH_OPTION_LIST(X)
 #undef X
@@ -246,7 +247,7 @@ static void print_kernels(void)
     (void)printf("kernels: %s\n", archs != NULL ? archs : "none, built without CUDA");
 }
 
-/* A GPU that is here and runs the kernels. */
+/* Is there a GPU here that can run the kernels? */
 static chorus_status try_device(struct ch_device_id *id_out)
 {
     struct ch_device *device;
@@ -257,19 +258,19 @@ static chorus_status try_device(struct ch_device_id *id_out)
     return CHORUS_OK;
 }
 
-/* Where objects of a job would lie that started here and now, and why. */
+/* Print where the objects of a job started here and now would be, and why. */
 static void print_heap(const struct ch_options *options)
 {
     struct ch_device_id device;
 
     if (options->heap == CHORUS_HEAP_host)
-        (void)printf("heap: host, as CHORUS_HEAP says\n");
+        (void)printf("heap: host, because of CHORUS_HEAP\n");
     else if (try_device(&device) == CHORUS_OK)
         (void)printf("heap: cuda, if every PE has a GPU; the first one's is GPU %d, %s at %s, "
                      "%" PRIu64 " MiB\n",
                      (int)device.ordinal, device.name, device.bus, device.memory_bytes >> 20);
     else if (options->heap == CHORUS_HEAP_cuda)
-        (void)printf("heap: none, for CHORUS_HEAP is cuda: %s\n", ch_error_message());
+        (void)printf("heap: none, because CHORUS_HEAP is cuda: %s\n", ch_error_message());
     else
         (void)printf("heap: host: %s\n", ch_error_message());
 }

@@ -2,8 +2,8 @@
 /*
  * chorus-info-evidence.c: do the lines exist that the rules of a table cite in `from`?
  *
- * They are looked for in the table's folder and in its folder raw. If there is no CSV file in
- * these, the table was copied without its measurements, and passes.
+ * The files are searched for in the table's folder and in its folder raw. If these contain no
+ * CSV file, the table was copied without its measurements, and passes.
  */
 #include "chorus-info.h"
 
@@ -57,7 +57,7 @@ static FILE *open_in(const struct evidence *e, const char *name, int name_bytes)
     return in;
 }
 
-/* Does line `line`, from 1, begin so? */
+/* Does line `line`, numbered from 1, begin with this text? */
 static bool line_begins(FILE *in, uint64_t line, const char *with)
 {
     char *text = NULL;

@@ -19,7 +19,7 @@
 
 enum { NAME_CHARS = 8, TEXT_BYTES = CH_NET_WHY_BYTES + 128 };
 
-/* Why this kind of network is not used; null: it is. */
+/* The reason why this kind of network is not used; null: it is used. */
 static const char *why_not(const struct ch_context *context, const struct ch_kinds *kinds,
                            uint32_t kind)
 {
@@ -28,9 +28,9 @@ static const char *why_not(const struct ch_context *context, const struct ch_kin
     if (context->network == NULL) return "no peer is on another host";
     tried = ch_network_why_not(context->network, kind);
     if (tried == NULL || *tried != '\0') return tried;
-    if (kinds->is_allowed[kind]) return "one above goes first";
+    if (kinds->is_allowed[kind]) return "an earlier one is used";
     return kind == CH_KIND_loop ? "only if CHORUS_TRANSPORT names it"
-                                : "CHORUS_TRANSPORT leaves it out";
+                                : "CHORUS_TRANSPORT excludes it";
 }
 
 static void print_kind(const char *name, const char *why, const char *what_for)
@@ -39,13 +39,13 @@ static void print_kind(const char *name, const char *why, const char *what_for)
                  why == NULL ? what_for : why);
 }
 
-/* The ways in the order of preference, which are the same on all PEs. */
+/* The transports in the order of preference, which is the same on all PEs. */
 static chorus_status print_kinds(const struct ch_context *context)
 {
     struct ch_kinds kinds;
 
     CH_TRY(ch_kinds_read(context->options.transport, &kinds));
-    print_kind("mapped", kinds.may_map ? NULL : "CHORUS_TRANSPORT leaves it out",
+    print_kind("mapped", kinds.may_map ? NULL : "CHORUS_TRANSPORT excludes it",
                "peers of the same host");
     for (uint32_t kind = 0; kind < CH_KIND_COUNT; kind++)
         print_kind(ch_kind_ops[kind]->name, why_not(context, &kinds, kind),
@@ -76,7 +76,7 @@ static void print_peers(const struct ch_context *context, uint32_t lo, uint32_t 
     (void)printf(" %s\n", text);
 }
 
-/* One line for neighbours that are reached alike. */
+/* One line for consecutive PEs that are reached in the same way. */
 static void print_links(const struct ch_context *context)
 {
     char text[TEXT_BYTES] = "", next[TEXT_BYTES];
@@ -100,7 +100,7 @@ static chorus_status touch_peers(struct ch_context *context)
 {
     uint64_t *word = chorus_malloc(sizeof(*word)), seen;
 
-    if (word == NULL) return CHORUS_ERR_NOMEM; /* its message stands */
+    if (word == NULL) return CHORUS_ERR_NOMEM; /* it has set its message */
     for (uint32_t pe = 0; pe < context->boot->n; pe++)
         CH_TRY(context->link->get(context->transport, CH_CTX_DEFAULT, &seen, word, sizeof(seen),
                                   pe));

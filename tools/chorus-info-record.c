@@ -22,7 +22,7 @@
 
 /* Records of PEs, by number. */
 struct records {
-    const struct ch_record **of; /* mapped until the program ends; the list is owned */
+    const struct ch_record **of; /* mapped until the program ends; the array is owned */
     uint32_t n;
 };
 
@@ -33,7 +33,7 @@ static bool add(struct records *all, const struct ch_record *record)
     if (grown == NULL) return false;
     all->of = grown;
     for (uint32_t i = 0; i < all->n; i++)
-        if (grown[i]->pe == record->pe) return true; /* found twice */
+        if (grown[i]->pe == record->pe) return true; /* found already */
     grown[all->n++] = record;
     return true;
 }
@@ -60,10 +60,10 @@ static void say_all(const struct records *all)
  * hosts differ. */
 struct event {
     struct ch_called called;
-    uint32_t at; /* in struct records */
+    uint32_t at; /* index in struct records */
 };
 
-/* By team, collectives or the rest, number, PE. */
+/* Order: by team, collectives before other calls, number, PE. */
 static int by_call(const void *a, const void *b)
 {
     const struct event *x = a, *y = b;
@@ -82,7 +82,7 @@ static bool same_chain(const struct event *a, const struct event *b)
            ch_doing_is_collective(&a->called.doing) == ch_doing_is_collective(&b->called.doing);
 }
 
-/* Calls of all PEs that PEs make together; null if there is no memory. */
+/* All collective calls of all PEs; null if there is no memory. */
 static struct event *collect(const struct records *all, size_t *n_out)
 {
     struct event *events = malloc(((size_t)all->n * CH_RECORD_ENTRIES + 1) * sizeof(*events));
@@ -103,7 +103,7 @@ static struct event *collect(const struct records *all, size_t *n_out)
     return events;
 }
 
-/* Of PEs that made calls of this chain, some have not come to [lo, hi), which is one call. */
+/* Some PEs that made calls of this chain have not begun [lo, hi), which is one call. */
 static bool lacks_some(const struct event *first, const struct event *lo,
                        const struct event *hi, const struct event *end, uint64_t *last,
                        uint32_t n)
@@ -114,7 +114,7 @@ static bool lacks_some(const struct event *first, const struct event *lo,
     for (const struct event *e = first; e < end; e++)
         if (e->called.doing.number > last[e->at]) last[e->at] = e->called.doing.number;
     for (uint32_t i = 0; i < n; i++) {
-        n_all += last[i] != 0 || lo->called.doing.team == 0; /* of which all PEs are */
+        n_all += last[i] != 0 || lo->called.doing.team == 0; /* it contains all PEs */
         n_here += last[i] >= lo->called.doing.number;
     }
     return hi > lo && n_here < n_all;
@@ -129,19 +129,18 @@ static bool differ(const struct event *lo, const struct event *hi)
 
 /* A call in which PEs differ. */
 struct difference {
-    const struct event *lo, *hi; /* those that made it; null: none */
+    const struct event *lo, *hi; /* PEs that made it; null: none */
     const struct event *first, *end;
 };
 
-/* Did the PE make call a before b, or one PE a before another b? Of calls of one PE that is
- * known for sure. */
+/* Was call a made before b? Certain only for two calls of one PE. */
 static bool is_before(const struct event *a, const struct event *b)
 {
     return a->at == b->at ? a->called.index < b->called.index
                           : (int64_t)a->called.ticks < (int64_t)b->called.ticks;
 }
 
-/* The first of a chain, which is [first, end). */
+/* Find the first difference in a chain of calls, which is [first, end). */
 static void search(const struct event *first, const struct event *end, uint64_t *last,
                    uint32_t n, struct difference *found)
 {
@@ -198,7 +197,8 @@ static chorus_status compare(const struct records *all)
     return CHORUS_OK;
 }
 
-/* Of a file, or of the memory of a PE: `offset` bytes from its start. Null: there are none. */
+/* The records of a file, or of the memory of a PE: `offset` bytes from its start. Null:
+ * there are none. */
 static const char *map(int fd, size_t bytes)
 {
     char *const start = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -238,7 +238,7 @@ chorus_status info_record(const struct info_args *args)
     return status;
 }
 
-/* The record in the memory that this descriptor of a process is, if it is that of a PE. */
+/* The record in the memory behind this descriptor of a process, if it is that of a PE. */
 static const struct ch_record *record_in(const char *path)
 {
     const struct ch_record *record = NULL;
@@ -277,10 +277,10 @@ static void look_at(struct records *all, long pid)
     if (folder != NULL) (void)closedir(folder);
 }
 
-/* The process and all that it started. */
+/* The process and all processes that it started. */
 static void look_below(struct records *all, long pid, int depth)
 {
-    enum { DEPTH_MAX = 8 }; /* of wrappers around a PE */
+    enum { DEPTH_MAX = 8 }; /* wrappers of PEs are included */
     char path[64];
     FILE *children;
     long child;

@@ -21,10 +21,10 @@ chorus_status info_start(const struct info_args *args)
         const bool applies = ch_ways[i]->applies(why);
 
         (void)printf("%-4s %-*s %s\n", applies && !is_found ? "yes:" : "no:", NAME_CHARS,
-                     ch_ways[i]->name, applies && is_found ? "one above goes first" : why);
+                     ch_ways[i]->name, applies && is_found ? "an earlier one is used" : why);
         is_found |= applies;
     }
     (void)printf("%-4s %-*s %s\n", "no:", NAME_CHARS, "a unique id, MPI",
-                 "a program that asks for it, by chorusx_init_attr, goes by it first");
+                 "used before all others if the program requests it by chorusx_init_attr");
     return CHORUS_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorus-info: what this library has, and why a call would choose what. Only links is run as a
- * job. */
+/* chorus-info: the library's settings and algorithms, and the reasons of its choices. Only
+ * the command links is run as a job. */
 #include "chorus-info.h"
 
 #include "select/name.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seen by the C library, which reads it. */
+/* The C library reads this name. */
 __attribute__((visibility("default"))) const char *argp_program_version =
     "chorus-info (chorus) " CHORUS_VERSION;
 
@@ -41,10 +41,10 @@ static const struct argp_option options[] = {
     {"dtype", KEY_DTYPE, "TYPE", 0, "explain: element type, as f32 or float (f32)", 0},
     {"op", KEY_OP, "OP", 0, "explain: operator of a reduction (sum)", 0},
     {"in-place", KEY_IN_PLACE, NULL, 0, "explain: source and dest are the same memory", 0},
-    {"elsewhere", KEY_ELSEWHERE, NULL, 0, "explain: both are outside the symmetric heap", 0},
+    {"elsewhere", KEY_ELSEWHERE, NULL, 0, "explain: source and dest are outside the symmetric heap", 0},
     {"machine", KEY_MACHINE, "CLASS", 0, "explain: host (default) or cuda, for a heap on GPUs", 0},
     {"gpu", KEY_GPU, "NAME", 0, "explain: name of the GPUs, as in rule tables (the GPU here)", 0},
-    {"cores", KEY_CORES, "CORES", 0, "explain: own or shared: has each PE a core? (as on this machine)", 0},
+    {"cores", KEY_CORES, "CORES", 0, "explain: own if each PE has a core, or shared (as on this machine)", 0},
     {0},
 };
 /* clang-format on */
@@ -106,7 +106,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 1)
-            argp_failure(state, EXIT_BAD_INPUT, 0, "\"%s\" is one word too many; see --help",
+            argp_failure(state, EXIT_BAD_INPUT, 0, "unexpected argument \"%s\"; see --help",
                          text);
         *(state->arg_num == 0 ? &args->command : &args->operand) = text;
         return 0;
@@ -115,8 +115,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
-/* argp says that an option is unknown, but neither which there are nor the nearest.
- * *takes_next_out: the next word is its value, whatever that looks like. */
+/* argp reports an unknown option, but not the known ones, nor the nearest. *takes_next_out:
+ * the next argument is its value, whatever it looks like. */
 static bool knows_option(const char *word, bool *takes_next_out, struct ch_why *why)
 {
     const size_t length = strcspn(word, "=");
@@ -156,12 +156,12 @@ static int run(const struct info_args *args)
         return fail(why.text);
     if (command_has_operand[i] != (args->operand != NULL)) {
         ch_why_set(&why, "%s %s; see --help", args->command,
-                   args->operand == NULL ? "needs a word after it" : "takes no word after it");
+                   args->operand == NULL ? "needs an argument" : "takes no argument");
         return fail(why.text);
     }
     status = command_runs[i](args);
     if (status == CHORUS_OK) return EXIT_SUCCESS;
-    (void)fflush(stdout); /* what explain found comes before what it lacks */
+    (void)fflush(stdout); /* the output of explain precedes the message of its failure */
     (void)fail(ch_error_message());
     return status == CHORUS_ERR_UNSUPPORTED ? EXIT_UNSERVED : EXIT_BAD_INPUT;
 }
@@ -203,6 +203,6 @@ int main(int argc, char **argv)
     }
     if (argp_parse(&argp, argc, argv, 0, NULL, &args) != 0) return EXIT_BAD_INPUT;
     code = run(&args);
-    if (fclose(stdout) != 0 && code == EXIT_SUCCESS) return fail("cannot write the answer");
+    if (fclose(stdout) != 0 && code == EXIT_SUCCESS) return fail("cannot write the output");
     return code;
 }

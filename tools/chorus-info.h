@@ -9,14 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Null texts were not given. */
+/* Null texts: the option was not given. */
 struct info_args {
-    const char *command, *operand; /* operand: explain's collective, a file, or a process */
+    const char *command,
+        *operand; /* operand of explain: a collective; of others: a file, or a process */
     const char *bytes, *pes, *nodes, *dtype, *op, *machine, *gpu, *cores;
     bool is_in_place, is_elsewhere;
 };
 
-/* Each prints to standard output. A code other than CHORUS_OK comes with a message. */
+/* Each command prints to standard output. A code other than CHORUS_OK comes with a message. */
 CH_MUST_CHECK chorus_status info_explain(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_algorithms(const struct info_args *args);
 CH_MUST_CHECK chorus_status info_options(const struct info_args *args);

@@ -15,11 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What poll watches: the signals, the outlets, standard input, the control plane and an agent's
- * input; then a socket and two streams of each PE, or of each host. */
+/* The descriptors that poll watches: the signals, the outlets, standard input, the control
+ * plane and an agent's input; then a socket and two streams of each PE, or of each host. */
 enum { FDS_OF_JOB = 5, FDS_PER_PE = 3 };
 
-/* Milliseconds before a refused send is tried again. */
+/* Milliseconds before a send that was refused is tried again. */
 enum { RETRY_MS = 1 };
 
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
@@ -30,7 +30,7 @@ static void die(const char *what)
     exit(STATUS_CANNOT_RUN);
 }
 
-/* PEs' numbers must not land on the standard three. */
+/* Descriptors of PEs must not be the standard three. */
 static void fill_standard_files(void)
 {
     int fd;
@@ -42,7 +42,8 @@ static void fill_standard_files(void)
     (void)close(fd);
 }
 
-/* Signals come by the descriptor returned; the mask before that is for PEs. */
+/* Signals are read from the returned descriptor; PEs get the signal mask that was in force
+ * before. */
 static int take_signals(sigset_t *old_out)
 {
     sigset_t mask;
@@ -73,8 +74,8 @@ static void hear_end(struct job *job, struct pe *pe, int wait_status)
                                 is_killed ? memory_blame(WTERMSIG(wait_status)) : ""});
 }
 
-/* Reap all who ended before judging any: each verdict looks at who else is still there, and at
- * what a PE said last. */
+/* Reap all processes that have ended before judging any: each decision depends on which
+ * others are still running, and on the last message of each PE. */
 static void reap(struct job *job)
 {
     int *statuses = calloc(job->n_pes, sizeof(int));
@@ -119,25 +120,25 @@ static void handle_signals(struct job *job, int signals)
         else if (info.ssi_signo == SIGCHLD)
             reap(job);
         else if (info.ssi_signo == SIGQUIT && job->front == NULL)
-            where_say(job); /* and the job goes on */
+            where_say(job); /* the job continues */
         else if (info.ssi_signo == SIGQUIT)
             front_ask(job);
         else if (is_to_end(info.ssi_signo) && front_ends_early(job, (int)info.ssi_signo))
             continue;
         else if (info.ssi_code != SI_KERNEL || job->front != NULL)
             signal_all(job, (int)info.ssi_signo);
-        /* else it is the terminal's, which sent it to PEs as well. */
+        /* otherwise the terminal has sent it, to PEs as well */
     }
 }
 
-/* Is there a PE, or a host that may have some? */
+/* Is there a PE, or a host that may have PEs? */
 static bool is_running(const struct job *job)
 {
     return job->n_alive > 0 || (job->front != NULL && front_is_open(job->front)) ||
            (job->agent != NULL && agent_has_records(job));
 }
 
-/* When something of the job itself is due next: UINT64_MAX if never. */
+/* The next deadline of the job itself: UINT64_MAX if there is none. */
 static uint64_t job_due(const struct job *job)
 {
     if (!is_running(job)) return job->is_hurried ? job->give_up_at_ns : job->end_at_ns;
@@ -146,7 +147,7 @@ static uint64_t job_due(const struct job *job)
     return job->end_at_ns < job->lost_at_ns ? job->end_at_ns : job->lost_at_ns;
 }
 
-/* When something is due next, if nothing happens before. */
+/* The next deadline, if no event occurs before. */
 static uint64_t next_due(const struct job *job)
 {
     const uint64_t of_job = job_due(job);
@@ -188,8 +189,8 @@ nfds_t watch_one(struct pollfd *fds, nfds_t *n, int fd, short events)
     return (*n)++;
 }
 
-/* Returns how many: poll refuses more than the limit of open files, so the closed are left out.
- * Place 0 is that of the signals; for a PE it stands for "not watched". */
+/* Returns their number: poll refuses more than the limit of open files, so closed ones are
+ * omitted. Index 0 is that of the signals; for a PE it means "not watched". */
 static nfds_t watch(struct job *job, int signals, struct pollfd *fds)
 {
     nfds_t n = 0;
@@ -209,7 +210,7 @@ static nfds_t watch(struct job *job, int signals, struct pollfd *fds)
     return n;
 }
 
-/* Signals first: what comes after them takes a while where PEs write much. */
+/* Signals first: the other events take a while if PEs write much output. */
 static void handle_events(struct job *job, int signals, const struct pollfd *fds)
 {
     const bool must_retry = job->must_retry;
@@ -261,7 +262,7 @@ static void run_job(struct job *job, int signals)
     free(fds);
 }
 
-/* PEs that are this chorusrun's to look after, numbered from `first`. */
+/* The PEs that this chorusrun started, numbered from `first`. */
 static void make_pes(struct job *job, uint32_t first, uint32_t n)
 {
     job->n_pes = n;
@@ -276,7 +277,7 @@ static void make_pes(struct job *job, uint32_t first, uint32_t n)
 
 static void free_job(struct job *job)
 {
-    for (uint32_t i = 0; i < job->n_pes; i++) { /* those whose output nobody read are open */
+    for (uint32_t i = 0; i < job->n_pes; i++) { /* pipes with unread output are open */
         free(job->pes[i].did);
         where_free(&job->pes[i]);
         free(job->pes[i].out.room);
@@ -287,10 +288,10 @@ static void free_job(struct job *job)
     free(job->pes);
 }
 
-/* Start the PEs, here or on hosts. */
+/* Start the PEs, on this host or by agents. */
 static void begin(struct job *job, struct share *share, const sigset_t *mask)
 {
-    /* What dead PEs started becomes a child of chorusrun, which can then end it too. */
+    /* Processes that PEs leave behind become children of chorusrun, which can then end them. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     memory_watch();
     if (job->front != NULL)
@@ -311,7 +312,7 @@ int main(int argc, char **argv)
     int signals;
 
     fill_standard_files();
-    argv[0] = program_invocation_short_name; /* one name in all messages */
+    argv[0] = program_invocation_short_name; /* use one name in all messages */
     args_read(argc, argv, &args);
     if (args.is_agent) job.agent = agent_open(&args, &share);
     if (args.n_hosts > 0) job.front = &front;

@@ -26,11 +26,13 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Exit statuses of chorusrun's own; a PE's status otherwise, 128 + signal if one killed it. */
+/* Exit statuses of chorusrun itself; otherwise that of a PE, or 128 + signal if one killed
+ * it. */
 enum {
-    STATUS_NOT_LEFT = 1, /* a PE exited with 0 inside the job, or broke the protocol */
+    STATUS_NOT_LEFT =
+        1, /* a PE exited with status 0 inside the job, or violated the protocol */
     STATUS_USAGE = 2,
-    STATUS_TIMEOUT = 124, /* these as env, nohup and timeout have them */
+    STATUS_TIMEOUT = 124, /* the same as those of env, nohup and timeout */
     STATUS_CANNOT_WRITE = 125,
     STATUS_CANNOT_RUN = 126,
     STATUS_NOT_FOUND = 127,
@@ -39,7 +41,7 @@ enum {
 
 enum { EXPORTS_MAX = 64 };
 
-/* A host as --hosts has it: its name is not null-terminated. */
+/* A host of --hosts: its name is not null-terminated. */
 struct place {
     const char *name;
     int name_bytes;
@@ -50,20 +52,20 @@ struct args {
     uint32_t n;
     uint64_t timeout_ns; /* 0: none */
     bool is_tagged;
-    const char *record;   /* the file for the PEs' last calls if the job fails; null: none */
-    bool is_agent;        /* of another chorusrun, which says the rest */
-    const char *launcher; /* what starts an agent; the host and its command follow */
-    char **command;       /* null-terminated; with all texts here borrowed from main's argv */
-    uint32_t n_hosts;     /* of --hosts; 0: PEs are on this machine */
+    const char *record;   /* file for the PEs' last calls if the job fails; may be null */
+    bool is_agent;        /* started by another chorusrun, which sends the other arguments */
+    const char *launcher; /* starts an agent; the host and its command follow */
+    char **command; /* null-terminated; it and all other texts are borrowed from main's argv */
+    uint32_t n_hosts; /* from --hosts; 0: PEs are on this machine */
     struct place hosts[CH_WIRE_PES_MAX];
     uint32_t n_exports;
-    const char *exports[EXPORTS_MAX]; /* variables that go to hosts besides CHORUS_* */
+    const char *exports[EXPORTS_MAX]; /* variables for PEs on hosts besides those of CHORUS_ */
 };
 
 struct agent;
 struct front;
 
-/* An answer on its way to one PE or to all; freed by the last. */
+/* An answer that is being sent to one PE or to all; the last one frees it. */
 struct reply {
     uint32_t refs;
     uint32_t n_fds; /* owned; sent after the data, CH_WIRE_FDS at a time */
@@ -72,51 +74,52 @@ struct reply {
     char data[];
 };
 
-/* A PE's half-read message, and its half-sent answer. */
+/* A PE's message that is being received, and its answer that is being sent. */
 struct mail {
-    int sock; /* this end; -1 when closed */
+    int sock; /* chorusrun's end of the pair; -1 when closed */
     struct ch_message in;
     enum ch_wire_stage stage;
     bool is_waiting; /* `in` is its part of the exchange in progress */
     struct reply *reply;
     size_t bytes_sent;
     uint32_t fds_sent;
-    bool is_crowded; /* the last send met ETOOMANYREFS: that it is writable says nothing */
+    bool is_crowded; /* the last send failed with ETOOMANYREFS, in which case poll cannot tell
+                        when to continue */
 };
 
 struct ch_record;
 
-struct outlet; /* stdout or stderr of chorusrun, or both where they are one file */
+struct outlet; /* standard output or error of chorusrun, or both if they are the same file */
 
-/* Lines of a PE on their way to an outlet. */
+/* Output of a PE that is forwarded to an outlet. */
 struct stream {
-    int fd; /* read end, not blocking; -1 when closed */
+    int fd; /* read end, non-blocking; -1 when closed */
     struct outlet *to;
-    char *room;        /* for a tag, then for an unfinished line and its newline */
+    char *room;        /* room for a tag, an unfinished line and its newline */
     size_t used;       /* of the line */
-    size_t bytes_left; /* to read at the end of the job; SIZE_MAX before: no limit */
+    size_t bytes_left; /* bytes to read at the end of the job; SIZE_MAX before: no limit */
 };
 
-/* What becomes known of a PE. Those of an agent go to the front. */
+/* Events of a PE. An agent sends those of its PEs to the front. */
 enum news_kind {
-    NEWS_STARTED = 1, /* value: its process */
+    NEWS_STARTED = 1, /* value: the process of the PE */
     NEWS_JOINED,      /* value: the process that joined */
     NEWS_LEFT,
     NEWS_ABORTED, /* value: the status with which it ended the job */
-    NEWS_BROKE,   /* the protocol; text continues "PE 1 ..." */
-    NEWS_MISSED,  /* the process that joined has ended, or become another */
+    NEWS_BROKE,   /* it violated the protocol; text continues "PE 1 ..." */
+    NEWS_MISSED,  /* the process that joined has ended, or executes another program */
     NEWS_UNRUN,   /* its program cannot be executed; value: chorusrun's status; text: why */
     NEWS_ENDED,   /* value: status as of wait(2); text: what the message adds */
-    NEWS_STOPPED, /* value: by which signal */
-    NEWS_DOING,   /* what it does; text continues "PE 1 ..." */
-    NEWS_DID,     /* likewise, what it did last; before the news of its failure */
+    NEWS_STOPPED, /* value: the signal that stopped it */
+    NEWS_DOING,   /* what it is doing; text continues "PE 1 ..." */
+    NEWS_DID,     /* the same for what it did last; precedes the event of its failure */
     NEWS_COUNT
 };
 
 struct news {
     enum news_kind kind;
     int32_t value;
-    const char *text; /* borrowed; "" if there is nothing to say */
+    const char *text; /* borrowed; "" if there is none */
 };
 
 struct pe {
@@ -125,20 +128,21 @@ struct pe {
     pid_t pid;
     bool is_alive;
     bool has_joined, has_left;
-    uint32_t n_joins; /* a program may join again after it has left */
-    uint64_t left_as; /* how many had left before, by which the first is known */
-    bool is_inside;   /* it has joined, and its end was not seen since */
-    bool has_aborted; /* it ended the job, and is on its way out */
-    int wait_status;  /* once it has ended, as of wait(2) */
+    uint32_t n_joins; /* PEs may join again after they have left */
+    uint64_t left_as; /* how many PEs had left before, which shows the first one that left */
+    bool is_inside;   /* it has joined, and has not ended yet */
+    bool has_aborted; /* it ended the job, and is about to exit */
+    int wait_status;  /* as of wait(2), once it has ended */
     pid_t program;    /* the process that joined, which a wrapper may have started; 0: none */
-    uint64_t lost_at_ns; /* when it is taken for lost, its socket having ended; 0: it is not */
+    uint64_t lost_at_ns; /* when it counts as lost, its socket being closed; 0: never */
     struct mail mail;
     const struct ch_record *record; /* of its calls, mapped, or of another host's PE a copy;
                                        null: not yet */
     char *did;                      /* text of its NEWS_DID, owned; or null */
-    int lifeline; /* the socket by which it joined, open as long as chorusrun lives; or -1 */
+    int lifeline; /* the socket by which it joined, open as long as chorusrun runs; or -1 */
     struct stream out, err;
-    nfds_t mail_at, out_at, err_at; /* their places among what poll watches; 0: not watched */
+    nfds_t mail_at, out_at,
+        err_at; /* their indices among the descriptors of poll; 0: not watched */
 };
 
 struct moment {
@@ -148,68 +152,71 @@ struct moment {
 struct job {
     const struct args *args;
     struct front *front; /* null: PEs are on this machine */
-    struct agent *agent; /* null: this chorusrun decides and writes */
-    struct pe *pes;      /* all that this chorusrun looks after */
+    struct agent *agent; /* null: this chorusrun decides and writes itself */
+    struct pe *pes;      /* the PEs that this chorusrun started */
     uint32_t n_pes;
     uint32_t n_started;
     uint32_t n_alive;
     uint32_t n_waiting;
     uint64_t n_left; /* times that a PE left */
     int exec_errors; /* read end of the pipe on which PEs report a failed exec */
-    bool must_retry; /* a send was refused for now and poll will not say when to go on */
+    bool must_retry; /* a send was refused for now, and poll cannot tell when to continue */
     struct outlet *out, *err;
-    int wake;        /* readable when an outlet has written something, or failed */
-    uint32_t turn;   /* the PE whose output is first when there is room again */
-    bool is_hurried; /* at the end, a reader has until give_up_at_ns */
+    int wake;        /* readable when an outlet has written bytes, or failed */
+    uint32_t turn;   /* the PE whose output is read first when there is room again */
+    bool is_hurried; /* at the end, readers have time until give_up_at_ns */
     uint64_t give_up_at_ns;
-    bool is_ending;     /* the first reason has been given */
-    bool is_killed;     /* SIGKILL has been sent too */
-    int status;         /* what chorusrun will exit with */
+    bool is_ending;     /* a reason for the end is known */
+    bool is_killed;     /* SIGKILL has been sent after SIGTERM */
+    int status;         /* the exit status of chorusrun */
     struct moment kept; /* of all records, so that a reader can compare their times */
     uint64_t end_at_ns; /* --timeout; UINT64_MAX: never */
     uint64_t kill_at_ns;
-    uint64_t lost_at_ns;     /* the earliest of the PEs'; UINT64_MAX: none */
-    const struct pe *absent; /* the first that exited with 0 and never joined; null: none */
-    char
-        reason[CH_WIRE_REASON_BYTES]; /* why exchanges fail from now on; "" while they do not */
+    uint64_t lost_at_ns;     /* the earliest of the PEs' lost_at_ns; UINT64_MAX: none */
+    const struct pe *absent; /* the first PE that exited with 0 and never joined; null: none */
+    char reason[CH_WIRE_REASON_BYTES]; /* the reason why exchanges fail from now on; "": they do
+                                          not */
 };
 
-/* Have poll watch this; returns its place, 0 if there is none. */
+/* Add a descriptor to poll; returns its index, 0 if there is none. */
 nfds_t watch_one(struct pollfd *fds, nfds_t *n, int fd, short events);
 
-/* args: returns only if all is well. */
+/* args: returns only if the command line is valid. */
 void args_read(int argc, char **argv, struct args *out);
-/* The places in text like "a:4,b"; null: all is well, else what is wrong with it. */
+/* The hosts in a text like "a:4,b"; null: it is valid, else what is wrong with it. */
 const char *args_read_hosts(const char *text, struct args *out,
                             char why_out[CH_WIRE_REASON_BYTES]);
 
-/* What PEs of an agent get besides, and which they are. */
+/* What the PEs of an agent need besides, and their numbers. */
 struct share {
     uint32_t first, n_pes;
-    uint32_t n_beside, place; /* PEs of the job that use these cores; those before the first */
-    const char *root;         /* where they reach the front */
-    const char *secret;       /* what it knows them by: hexadecimal digits */
-    int input;                /* PE 0's standard input; -1: it is another agent's */
+    uint32_t n_beside,
+        place; /* number of PEs of the job that use these cores; of those before the first PE */
+    const char *root;   /* addresses at which they reach the front */
+    const char *secret; /* its secret: hexadecimal digits */
+    int input;          /* PE 0's standard input; -1: PE 0 is on another host */
 };
 
-/* spawn: starts all PEs or ends the job. `mask` is the signal mask for PEs; null share: these
+/* spawn: starts all PEs or ends the job. `mask` is the signal mask of PEs; null share: these
  * are all PEs of the job. */
 void spawn_all(struct job *job, const struct share *share, const sigset_t *mask);
-/* Did some program not start? Why, and the status that this gives. Once for each. */
+/* Could some program not be executed? Reports the reason, and sets the exit status. Once for
+ * each. */
 bool spawn_has_failed(const struct job *job, int *status_out,
                       char why_out[CH_WIRE_REASON_BYTES]);
 
-/* mail: whatever can be read and written now. May end the job. */
+/* mail: reads and writes as much as possible now. May end the job. */
 void mail_open(struct mail *mail, int sock);
 void mail_receive(struct job *job, struct pe *pe);
 void mail_close(struct job *job, struct mail *mail);
-/* From now on every exchange fails for this reason; the first reason stays. */
+/* From now on every exchange fails for this reason; the first reason is kept. */
 void mail_fail_all(struct job *job, const char *reason);
-/* A PE has left, or ended after that: exchanges that it is missing from fail. */
+/* A PE has left, or ended after leaving: exchanges that it is missing from fail. */
 void mail_miss(struct job *job, const struct pe *pe);
 
 /* reply */
-/* Room for `bytes` after the head and for n_fds, which the caller adds; null: no memory. */
+/* Allocates `bytes` after the head and room for n_fds, which the caller fills in; null: no
+ * memory. */
 struct reply *reply_make(enum ch_wire_kind kind, int code, uint32_t n_fds, size_t bytes);
 void reply_release(struct reply *reply); /* null is a no-op */
 void mail_send(struct job *job, struct pe *pe);
@@ -218,31 +225,33 @@ short mail_events(const struct mail *mail); /* what to poll for */
 /* output */
 void output_open(struct job *job); /* wake is -1 if there is none */
 void stream_open(struct stream *stream, int fd, struct outlet *to);
-/* Open, and worth a look of poll. */
+/* Open, and to be watched by poll. */
 bool stream_has_room(const struct job *job, const struct stream *stream);
-/* What came from a PE of another host; false: there is no room now. No bytes: the end. */
+/* Output of a PE of another host; false: there is no room now. No bytes: the end. */
 bool output_take(struct job *job, struct pe *pe, bool is_err, const char *data, size_t bytes);
-/* A bounded read of each stream that poll found ready; null: of all. */
+/* Reads a limited number of bytes of each stream that poll reported; null: of all. */
 void output_forward(struct job *job, const struct pollfd *fds);
-void output_check(struct job *job);  /* after poll; a write that failed ends the job */
-void output_hurry(struct job *job);  /* a signal or --timeout: readers have little time now */
-void output_finish(struct job *job); /* PEs have ended: forward what is in the pipes, no more */
+void output_check(struct job *job); /* after poll; a write that failed ends the job */
+void output_hurry(
+    struct job *job); /* a signal or --timeout: readers have only little time now */
+void output_finish(
+    struct job *job); /* PEs have ended: forward the contents of the pipes, and no more */
 bool output_is_pending(const struct job *job);
-void output_close(struct job *job); /* what is pending still is given up */
-/* A line on stderr, after the name of this program. */
+void output_close(struct job *job); /* pending output is discarded */
+/* A line on standard error, after the name of this program. */
 void say(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* outlet: none of these blocks. */
+/* outlet: these functions do not block. */
 struct outlet *outlet_of(int fd, int wake);
 size_t outlet_room(struct outlet *o); /* bytes that can be queued */
 void outlet_put(struct outlet *o, const void *data,
-                size_t bytes);           /* lost if there is no room */
+                size_t bytes);           /* discarded if there is no room */
 size_t outlet_pending(struct outlet *o); /* bytes queued and not yet written */
 int outlet_take_error(struct outlet *o); /* errno of a failed write, once; 0: none */
 const char *outlet_name(const struct outlet *o);
 
-/* memory: did the kernel kill for want of memory? What the message adds for a PE that this
- * signal killed; "": nothing is known. */
+/* memory: did the kernel end processes because of a lack of memory? The addition to the
+ * message about a PE that this signal killed; "": not known. */
 void memory_watch(void); /* before PEs start */
 const char *memory_blame(int signo);
 
@@ -251,32 +260,35 @@ void agent_tell(struct job *job, const struct pe *pe, const struct news *news);
 void agent_tell_end(struct job *job, int status, const char *reason);
 void agent_record(struct job *job, const struct pe *pe, const struct ch_record *record);
 void agent_output(struct job *job, const struct pe *pe, bool is_err, const void *data,
-                  size_t bytes);                /* no bytes: its end */
-size_t agent_window(const struct agent *agent); /* bytes of output that the front takes */
+                  size_t bytes); /* no bytes: the end of the input */
+size_t
+agent_window(const struct agent *agent); /* number of bytes of output that the front accepts */
 
 /* Has it records that the front has not been sent, and wants? */
 bool agent_has_records(const struct job *job);
 
 /* front */
-void front_signal(struct front *front, int signo); /* SIGKILL: to launchers alone */
-/* For a line of each PE; says those of PEs that failed. */
+void front_signal(struct front *front, int signo); /* SIGKILL: only to launchers */
+/* For a line about each PE; reports what failed PEs did. */
 void front_ask(struct job *job);
 void front_end(struct job *job, int status, const char *reason);
-/* The PEs will not all join: those that wait for them are told. */
+/* The PEs will not all join: those that wait for them are informed. */
 void front_fail_start(struct job *job, const char *reason);
-/* It exited with a status, which may be the first failure or follow from one. */
+/* A host's launcher exited with a status, which may be the first failure or a consequence of
+ * one. */
 void front_suspect(struct job *job, const struct pe *pe);
-const char *front_missing(const struct front *front); /* a host without an agent yet, or null */
+const char *
+front_missing(const struct front *front); /* a host whose agent has not connected, or null */
 void front_forward(struct job *job);
-/* Output for it that was not forwarded yet. */
+/* Output for this outlet that was not forwarded yet. */
 bool front_is_holding(const struct job *job, const struct outlet *to);
 
 /* judge */
 void job_hear(struct job *job, struct pe *pe, const struct news *news);
-/* The verdict on a PE that exited with a status some time ago. */
+/* Judge a PE that exited with a status some time ago. */
 void job_judge_late(struct job *job, const struct pe *pe);
-bool job_has_inside(const struct job *job); /* PEs that live, joined and have not left */
-/* Those whose socket has ended half a second ago, and whose process has not. */
+bool job_has_inside(const struct job *job); /* number of PEs that have joined and not left */
+/* Judge the PEs whose socket was closed half a second ago, and whose process has not ended. */
 void job_judge_missed(struct job *job);
 /* "PE 1 (pid 42)", with its host if that is another. */
 struct who {
@@ -284,10 +296,10 @@ struct who {
 };
 const char *who(const struct pe *pe, struct who *out);
 /* where: what PEs are doing, and what they did last. */
-void where_watch(struct pe *pe, int fd); /* a descriptor that the PE gave to an exchange */
+void where_watch(struct pe *pe, int fd); /* a descriptor that the PE sent in an exchange */
 void where_forget(struct pe *pe);        /* it joins again, with another segment */
-void where_say(struct job *job);         /* a line for each PE; of an agent, to the front */
-void where_say_last(struct job *job, struct pe *pe); /* an agent, of a PE that failed */
+void where_say(struct job *job); /* prints a line for each PE; an agent sends it to the front */
+void where_say_last(struct job *job, struct pe *pe); /* for an agent, about a PE that failed */
 /* Write records of all PEs, those of other hosts too, into the file of --record. */
 void where_keep(struct job *job);
 /* A record of a PE on another host came as these bytes: from an agent as it ends. */
@@ -296,13 +308,13 @@ void where_take(struct pe *pe, const char *bytes);
 void where_send(struct job *job, const struct pe *pe); /* an agent, to the front */
 void where_free(struct pe *pe); /* the copy that where_take made; else a no-op */
 
-/* end: the first reason wins; says it on stderr unless `text` is null. */
+/* end: the first reason is kept; printed on standard error unless `text` is null. */
 void job_end(struct job *job, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void job_end_late(struct job *job);     /* --timeout has passed */
-void job_kill(struct job *job);         /* SIGTERM has had its time */
-void job_name_stopped(struct job *job); /* news of those that stand still */
-void job_sweep(void); /* kill what dead PEs left behind; after all PEs are dead */
+void job_end_late(struct job *job);     /* the time of --timeout has passed */
+void job_kill(struct job *job);         /* the time after SIGTERM has passed */
+void job_name_stopped(struct job *job); /* report the PEs that are stopped */
+void job_sweep(void); /* kill processes that PEs left behind, after all PEs have ended */
 void signal_all(const struct job *job, int signo);
 
 #endif /* CHORUSRUN_H */

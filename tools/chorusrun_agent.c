@@ -16,29 +16,30 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The front says something every second. One that does not for so long is gone, though no end
- * of the connection has come; one that its user has stopped for a moment is not. */
+/* The front sends a message every second. If none has arrived for this time, the front is
+ * treated as lost, even if the connection has not ended; this time is longer than a user
+ * stops a front for a moment. */
 #define SILENCE_NS (30 * CH_NS_PER_S)
 
-enum { NODE_BYTES_MAX = 64 }; /* of CHORUS_NODE, with its null */
+enum { NODE_BYTES_MAX = 64 }; /* of CHORUS_NODE, with the null byte */
 
 struct agent {
-    struct buffer in; /* what the front said */
+    struct buffer in; /* the bytes received from the front */
     char *order_bytes;
     struct order order;
-    char *root;     /* its addresses, the one that answered first; null: not asked yet */
-    bool has_front; /* its end was not seen */
+    char *root; /* its addresses, the one that answered first in front; null: not needed yet */
+    bool has_front; /* its end was not detected */
     uint64_t heard_at_ns;
     size_t window;      /* of output */
     struct buffer held; /* input for PE 0 */
-    int input;          /* where that goes; -1: it is of another agent, or takes no more */
+    int input;          /* pipe to PE 0; -1: PE 0 is on another host, or reads no more */
     bool is_input_over;
     uint32_t n_records;     /* of its PEs, that the front was sent */
-    nfds_t in_at, input_at; /* among what poll watches; 0: not watched */
+    nfds_t in_at, input_at; /* indices among the descriptors of poll; 0: not watched */
 };
 
-/* The boot of the kernel, and the cores of it that this process may use: agents that agree in
- * both share cores. */
+/* The id of the kernel's boot, and the cores that this process may use: agents for which
+ * both are equal share cores. */
 static void say_hello(void)
 {
     char boot[64] = "", mask[CPU_SETSIZE / 4 + 1];
@@ -69,7 +70,7 @@ static void give_up(const char *why)
     exit(STATUS_CANNOT_RUN);
 }
 
-/* The order, before there are PEs, and so anything else to do. */
+/* Receive the order, before there are PEs and any other work. */
 static void await_order(struct agent *agent)
 {
     struct pollfd p = {STDIN_FILENO, POLLIN, 0};
@@ -83,15 +84,17 @@ static void await_order(struct agent *agent)
         if (state == FRAME_WHOLE && frame.kind == FRAME_STOP) exit(0);
         if (state == FRAME_WHOLE) continue;
         if (poll(&p, 1, (int)(SILENCE_NS / CH_NS_PER_MS)) == 0)
-            give_up("nothing came from the chorusrun that started this agent");
-        if (buffer_read(&agent->in, STDIN_FILENO) == 0) exit(0); /* it ended before the job */
+            give_up("no message came from the chorusrun that started this agent");
+        if (buffer_read(&agent->in, STDIN_FILENO) == 0)
+            exit(0); /* the front ended before the job began */
     }
     agent->order_bytes = malloc(frame.bytes);
     if (state == FRAME_FAULT || agent->order_bytes == NULL)
         give_up("an agent is started by another chorusrun, with --hosts");
     memcpy(agent->order_bytes, bytes, frame.bytes);
     if (!order_read(agent->order_bytes, frame.bytes, &agent->order))
-        give_up("the chorusrun that started this agent sent no order that it understands");
+        give_up(
+            "the chorusrun that started this agent sent a message that it does not understand");
 }
 
 struct agent *agent_open(struct args *args, struct share *share_out)
@@ -100,13 +103,13 @@ struct agent *agent_open(struct args *args, struct share *share_out)
 
     if (agent == NULL) give_up("no memory for an agent");
     *agent = (struct agent){.input = -1, .has_front = true, .window = OUTPUT_WINDOW};
-    (void)signal(SIGPIPE, SIG_IGN); /* a PE 0 may close its input, and a front go */
+    (void)signal(SIGPIPE, SIG_IGN); /* PE 0 may close its input, and the front may end */
     say_hello();
     await_order(agent);
     agent->heard_at_ns = ch_clock_ns();
     args->n = agent->order.n;
     args->is_tagged = true;                                   /* PEs write to pipes */
-    args->command = (char **)(uintptr_t)agent->order.command; /* which exec does not change */
+    args->command = (char **)(uintptr_t)agent->order.command; /* exec does not change this */
     *share_out = (struct share){.first = agent->order.first,
                                 .n_pes = agent->order.n_pes,
                                 .n_beside = agent->order.n_beside,
@@ -128,8 +131,8 @@ void agent_close(struct agent *agent)
     free(agent);
 }
 
-/* PEs of one host share memory, and messages name it as the user does; the user may say both
- * otherwise. A longer name than the library takes is left out. */
+/* The PEs of one host share memory, and messages name the host as the user wrote it; the
+ * user may set both otherwise. A name that is too long for the library is omitted. */
 static void name_host(const char *host)
 {
     if (getenv("CHORUS_NODES") != NULL || strlen(host) >= NODE_BYTES_MAX) return;
@@ -155,7 +158,7 @@ static bool take_variables(struct job *job, const struct order *order)
     return true;
 }
 
-/* Non-blocking on this side: a PE 0 that does not read must not stop the agent. */
+/* Non-blocking on this side: PE 0 must not stop the agent by not reading. */
 static bool open_input(struct job *job, struct share *share)
 {
     int ends[2];
@@ -247,7 +250,7 @@ static void send_records(struct job *job)
         where_send(job, &job->pes[job->agent->n_records++]);
 }
 
-/* Nobody will say when to end. */
+/* No front will decide when to end. */
 static void lose_front(struct job *job)
 {
     job->agent->has_front = false;
@@ -297,7 +300,7 @@ static void hear_front(struct job *job)
     if (n <= 0 || state == FRAME_FAULT) lose_front(job);
 }
 
-/* What PE 0 does not take, because it has closed its input, is dropped. */
+/* Input that PE 0 does not read, because it has closed it, is discarded. */
 static void write_input(struct job *job)
 {
     struct agent *agent = job->agent;

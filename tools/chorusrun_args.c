@@ -11,12 +11,12 @@
 
 enum { KEY_TIMEOUT = 256, KEY_TAG, KEY_RECORD, KEY_HOSTS, KEY_LAUNCHER, KEY_AGENT };
 
-/* Without questions, which nobody would answer; and a host that is lost is noticed within 5 s.
- */
+/* ssh asks no questions, which no user could answer, and detects within 5 s that a host is
+ * lost. */
 static const char ssh[] = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=1 "
                           "-o ServerAliveCountMax=4 -T";
 
-/* Seen by the C library, which reads it. */
+/* The C library reads this name. */
 __attribute__((visibility("default"))) const char *argp_program_version =
     "chorusrun (chorus) " CHORUS_VERSION;
 
@@ -24,10 +24,10 @@ static const struct argp_option options[] = {
     {NULL, 'n', "N", 0, "Start N PEs", 0},
     {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with status 124", 0},
     {"tag", KEY_TAG, NULL, 0, "Begin each line of output with the number of its PE: [3]", 0},
-    {"hosts", KEY_HOSTS, "A:N,B:N", 0, "Start so many PEs on each of these hosts", 0},
+    {"hosts", KEY_HOSTS, "A:N,B:N", 0, "Start this number of PEs on each of these hosts", 0},
     {"launcher", KEY_LAUNCHER, "COMMAND", 0,
-     "What runs a command on a host, whose name and the command follow [ssh]", 0},
-    {NULL, 'x', "NAME[=VALUE]", 0, "Give PEs this variable of the environment too", 0},
+     "Command that runs a command on a host; both are appended to it [ssh]", 0},
+    {NULL, 'x', "NAME[=VALUE]", 0, "Also set this variable of the environment for the PEs", 0},
     {"agent", KEY_AGENT, NULL, OPTION_HIDDEN, NULL, 0},
     {"record", KEY_RECORD, "FILE", 0,
      "If the job fails, keep the last 1,024 calls of each PE in FILE", 0},
@@ -61,7 +61,7 @@ static void read_hosts(struct argp_state *state, const char *text)
     if (args_read_hosts(text, state->input, why) != NULL) argp_error(state, "%s", why);
 }
 
-/* With a value, the variable is set here too, where it is then found. */
+/* With a value, the variable is also set here, where the code that passes it on reads it. */
 static void read_export(struct argp_state *state, char *text)
 {
     struct args *args = state->input;
@@ -138,7 +138,7 @@ static error_t read_option(int key, char *text, struct argp_state *state)
         args->record = text;
         return 0;
     case ARGP_KEY_ARG:
-        /* The program; what follows is its own. */
+        /* The program; the arguments after it are its own. */
         args->command = &state->argv[state->next - 1];
         state->next = state->argc;
         return 0;
@@ -150,7 +150,7 @@ static error_t read_option(int key, char *text, struct argp_state *state)
     }
 }
 
-/* Is `text` an option that argp will know? *takes_next_out: its value is the next argument. */
+/* Is `text` an option that argp knows? *takes_next_out: its value is the next argument. */
 static bool is_known(const char *text, bool *takes_next_out)
 {
     static const char *const alone[] = {"--tag",     "--agent", "--help", "--usage",
@@ -170,7 +170,7 @@ static bool is_known(const char *text, bool *takes_next_out)
     return false;
 }
 
-/* argp names an unknown option, but not what it expected. */
+/* argp names an unknown option, but not the known ones. */
 static void refuse_unknown(int argc, char **argv)
 {
     for (int i = 1; i < argc && argv[i][0] == '-'; i++) {

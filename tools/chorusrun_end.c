@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From SIGTERM to SIGKILL; agents have longer, as they do the same. */
+/* From SIGTERM to SIGKILL; agents have more time, as they do the same for their PEs. */
 #define GRACE_NS (500 * CH_NS_PER_MS)
 #define AGENT_GRACE_NS (4 * GRACE_NS)
 
-/* PEs that the message of --timeout names. */
+/* Largest number of PEs that the message of --timeout names. */
 enum { NAMED_MAX = 16 };
 
 void signal_all(const struct job *job, int signo)
@@ -24,13 +24,13 @@ void signal_all(const struct job *job, int signo)
     }
     for (uint32_t i = 0; i < job->n_started; i++) {
         const struct pe *pe = &job->pes[i];
-        /* One that ended the job is to write out its files and run its exit handlers. */
+        /* A PE that ended the job still writes its files and runs its exit handlers. */
         const bool is_spared = pe->has_aborted && signo != SIGKILL;
         if (pe->is_alive && !is_spared) (void)kill(pe->pid, signo);
     }
 }
 
-/* Who waits for a PE that never came fails sooner or later: that one was the first cause. */
+/* PEs that wait for a PE that never joined fail later: that PE was the first cause. */
 static void name_absent(struct job *job)
 {
     bool is_missed = false;
@@ -45,7 +45,7 @@ static void name_absent(struct job *job)
         who(job->absent, &w));
 }
 
-/* Who waits for a PE that stands still fails at its deadline, and cannot see why. */
+/* PEs that wait for a stopped PE fail at their deadlines, and cannot detect the reason. */
 void job_name_stopped(struct job *job)
 {
     for (uint32_t i = 0; i < job->n_started; i++) {
@@ -79,7 +79,7 @@ void job_end(struct job *job, int status, const char *format, ...)
         }
         if (job->front == NULL) {
             job_name_stopped(job);
-            if (job->agent == NULL) where_say(job); /* else the front will ask */
+            if (job->agent == NULL) where_say(job); /* otherwise the front will request it */
             where_keep(job);
         }
     }
@@ -107,8 +107,8 @@ void job_end_late(struct job *job)
 
     output_hurry(job);
     if (job->front != NULL && (missing = front_missing(job->front)) != NULL) {
-        job_end(job, STATUS_TIMEOUT, "after %.3g s, no agent has come from host %s", seconds,
-                missing);
+        job_end(job, STATUS_TIMEOUT, "after %.3g s, no agent has connected from host %s",
+                seconds, missing);
         return;
     }
     if (job->n_alive == 0) {
@@ -140,7 +140,7 @@ static bool sweep_once(const char *path)
     bool was_any = false;
     int pid;
 
-    if (children == NULL) return false; /* a system without this list */
+    if (children == NULL) return false; /* the system does not have this list */
     while (fscanf(children, "%d", &pid) == 1) {
         if (kill(pid, SIGKILL) != 0) continue;
         (void)waitpid(pid, NULL, 0);
@@ -155,7 +155,7 @@ void job_sweep(void)
     char path[64];
 
     (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    /* The dead leave children to this process in their turn. */
+    /* Processes that end leave their own children to this process. */
     while (sweep_once(path))
         continue;
 }

@@ -9,7 +9,7 @@
 
 enum { PIECE_BYTES = 64 * 1024, FIRST_BYTES = 4096 };
 
-/* Numbers of an order, then four texts, then its lists. */
+/* The numbers of an order, then four texts, then its lists. */
 enum { ORDER_NUMBERS = 7, ORDER_TEXTS = 4, ORDER_FIXED = ORDER_NUMBERS + ORDER_TEXTS };
 
 static void reserve(struct buffer *b, size_t bytes)
@@ -114,7 +114,7 @@ void order_put(struct buffer *b, const struct order *order)
     buffer_free(&texts);
 }
 
-/* Every text of the bytes, then a null. Returns how many. */
+/* The texts in the bytes, followed by a null pointer. Returns their number. */
 static size_t split(const char *bytes, size_t n_bytes, const char **texts_out)
 {
     size_t n = 0;
@@ -161,7 +161,7 @@ bool order_read(const char *bytes, size_t n_bytes, struct order *out)
     out->root = texts[ORDER_NUMBERS + 1];
     out->secret = texts[ORDER_NUMBERS + 2];
     out->folder = texts[ORDER_NUMBERS + 3];
-    /* The block then begins with the lists, and is freed by them. */
+    /* The block then begins with the lists; freeing them frees it. */
     memmove(texts, texts + ORDER_FIXED, (n + 1 - ORDER_FIXED) * sizeof(*texts));
     out->variables = texts;
     out->command = texts + out->n_variables;

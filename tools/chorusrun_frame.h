@@ -21,27 +21,27 @@
 
 enum {
     HELLO_BYTES_MAX = 64 * 1024, /* before and with the hello */
-    FRAME_BYTES_MAX = 8 << 20,   /* after a head: what execve takes, and more */
-    OUTPUT_WINDOW = 256 * 1024,  /* of all PEs of an agent, before the first credit */
+    FRAME_BYTES_MAX = 8 << 20,   /* after a head: more than execve accepts */
+    OUTPUT_WINDOW = 256 * 1024,  /* output of all PEs of an agent, before the first credit */
     INPUT_WINDOW = 64 * 1024
 };
 
-/* Kinds below NEWS_COUNT are news of a PE, with their value and text. */
+/* Kinds below NEWS_COUNT are events of a PE, with their value and text. */
 enum frame_kind {
-    /* Up. */
+    /* From an agent to the front. */
     FRAME_OUT = NEWS_COUNT, /* a piece of a PE's standard output; no bytes: its end */
     FRAME_ERR,              /* the same of its standard error */
     FRAME_RECORD,           /* its struct ch_record, of an agent whose order keeps records */
     FRAME_END,   /* the job must end with status `value`, for the reason in the bytes */
     FRAME_TAKEN, /* `value` bytes of input were written */
-    /* Down. */
-    FRAME_ORDER = 64, /* what to do: texts, each with its null; see struct order */
+    /* From the front to an agent. */
+    FRAME_ORDER = 64, /* the order: texts, each with its null byte; see struct order */
     FRAME_SIGNAL,     /* to all PEs: signal `value` */
     FRAME_STOP,       /* end all PEs */
     FRAME_IN,         /* for PE 0's standard input; no bytes: its end */
     FRAME_CREDIT,     /* `value` more bytes of output may come */
-    FRAME_PING,       /* the front lives */
-    FRAME_WHERE       /* say what PEs do, as NEWS_DOING */
+    FRAME_PING,       /* sent regularly, to show that the front runs */
+    FRAME_WHERE       /* send what PEs are doing, as NEWS_DOING */
 };
 
 struct frame {
@@ -51,8 +51,8 @@ struct frame {
     uint32_t bytes;
 };
 
-/* Bytes on their way: [at, used) of data. It grows; the program ends where there is no memory.
- */
+/* Bytes that are being transferred: [at, used) of data. It grows; the program ends if there
+ * is no memory. */
 struct buffer {
     char *data;
     size_t at, used, room;
@@ -69,14 +69,14 @@ static inline size_t buffer_bytes(const struct buffer *b)
 ssize_t buffer_read(struct buffer *b, int fd);
 ssize_t buffer_write(struct buffer *b, int fd);
 
-/* One whole frame; bytes_out points into b until b is next used. */
+/* One complete frame; bytes_out points into b until b is used next. */
 enum frame_state { FRAME_PART, FRAME_WHOLE, FRAME_FAULT };
 void frame_put(struct buffer *b, struct frame frame, const void *bytes);
 enum frame_state frame_take(struct buffer *b, struct frame *frame_out, const char **bytes_out);
 
 /* FRAME_ORDER's bytes. Texts are borrowed. */
 struct order {
-    uint32_t n;               /* PEs of the job */
+    uint32_t n;               /* number of PEs of the job */
     uint32_t first, n_pes;    /* those of this agent */
     uint32_t n_beside, place; /* see struct share */
     uint32_t n_variables;
@@ -88,8 +88,8 @@ struct order {
 };
 
 void order_put(struct buffer *b, const struct order *order);
-/* Texts point into `bytes`, lists are allocated and the caller's to free, by freeing
- * `variables`. False: it is none. */
+/* Texts point into `bytes`; the caller frees the lists by freeing `variables`. False: it is
+ * not an order. */
 bool order_read(const char *bytes, size_t n_bytes, struct order *out);
 
 #endif /* CHORUSRUN_FRAME_H */

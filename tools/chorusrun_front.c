@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What agents have until their hello, and the time between two pings. */
+/* Time limit for the greeting of agents, and time between two pings. */
 #define READY_NS (30 * CH_NS_PER_S)
 #define PING_NS CH_NS_PER_S
 
-/* What PEs that fail have for others to be known as the cause. */
+/* Time that PEs that fail have until other PEs are known as the cause. */
 #define DECIDE_NS (100 * CH_NS_PER_MS)
 
 bool front_is_open(const struct front *front)
@@ -61,7 +61,7 @@ void front_open(struct job *job, const sigset_t *mask)
         first += args->hosts[i].n_pes;
     }
     root_open(job);
-    /* A reader that has gone is seen by write; the terminal stops the front alone. */
+    /* A write finds that a reader has gone; the terminal stops only the front. */
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGTSTP, SIG_IGN);
     for (uint32_t i = 0; i < front->n_hosts && !job->is_ending; i++)
@@ -125,12 +125,12 @@ void front_end(struct job *job, int status, const char *reason)
 {
     struct front *front = job->front;
 
-    front_ask(job); /* before PEs hear of the end */
+    front_ask(job); /* before PEs learn of the end */
     root_abort(job, status, reason);
     send_to_all(front, FRAME_STOP, 0);
     for (uint32_t i = 0; i < front->n_hosts; i++) {
         struct host *host = &front->hosts[i];
-        /* A launcher that has not found its host does not read. */
+        /* A launcher that has not found its host does not read its input. */
         if (!host->is_over && !host->is_ready) (void)kill(-host->launcher, SIGTERM);
     }
 }
@@ -187,7 +187,7 @@ void front_serve(struct job *job, const struct pollfd *fds)
     front_begin(job);
 }
 
-/* What it said last is read before it is judged; some child of it may hold the pipes open. */
+/* Its last output is read before its exit is judged; a child of it may hold the pipes open. */
 static void end_host(struct job *job, struct host *host, int wait_status)
 {
     while (host->out >= 0 && host_hear_agent(job, host))
@@ -221,8 +221,8 @@ void front_suspect(struct job *job, const struct pe *pe)
     front->decide_at_ns = ch_clock_ns() + DECIDE_NS;
 }
 
-/* By now it is known whether a PE was killed or a host lost, which ends the job at once. The
- * tree knows which PE it lost first, among those that failed. */
+/* By now it is known whether a PE was killed or a host lost, either of which ends the job at
+ * once. The tree knows which PE it lost first, among those that failed. */
 static void decide(struct job *job)
 {
     const struct pe *suspect = job->front->suspect;
@@ -261,5 +261,5 @@ void front_do_due(struct job *job)
     front->ready_by_ns = UINT64_MAX;
     for (uint32_t i = 0; i < front->n_hosts; i++)
         if (!front->hosts[i].is_ready && !front->hosts[i].is_over)
-            host_fail(job, &front->hosts[i], "no agent has said hello within 30 s");
+            host_fail(job, &front->hosts[i], "no agent has connected within 30 s");
 }

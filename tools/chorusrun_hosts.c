@@ -12,7 +12,7 @@ static bool is_same(const struct place *a, const struct place *b)
            memcmp(a->name, b->name, (size_t)a->name_bytes) == 0;
 }
 
-/* A name that begins with a dash would be an option of the launcher. */
+/* The launcher would take a name that begins with a dash for an option. */
 static bool read_place(const char *text, size_t bytes, struct place *out)
 {
     const char *colon = memchr(text, ':', bytes);

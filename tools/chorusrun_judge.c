@@ -42,8 +42,8 @@ static void judge_aborted(struct job *job, const struct pe *pe, int status)
         job_end(job, status, "%s ended the job with status %d", who(pe, &w), status);
 }
 
-/* On several hosts, a PE that fails because another was lost may be heard of before the other
- * is: its status waits, and is_late says that it has. */
+/* On several hosts, the failure of a PE may be reported before the loss of another PE that
+ * caused it: its status waits, and is_late is set when the time is over. */
 static void judge_ended(struct job *job, const struct pe *pe, bool is_late, int wait_status,
                         const char *blame)
 {
@@ -75,14 +75,15 @@ static void judge_ended(struct job *job, const struct pe *pe, bool is_late, int 
     }
 }
 
-/* Its program has gone without leaving; its process may follow, with a status of its own. */
+/* Its program has ended without leaving the job; its process may end later, with a status of
+ * its own. */
 static void miss(struct job *job, struct pe *pe)
 {
     pe->lost_at_ns = ch_clock_ns() + MISS_NS;
     if (pe->lost_at_ns < job->lost_at_ns) job->lost_at_ns = pe->lost_at_ns;
 }
 
-/* Where nobody else is inside, nobody waits for it: its process goes on, as after an exit. */
+/* If no other PE is in the job, none waits for it: its process continues, as after an exit. */
 static void judge_missed(struct job *job, const struct pe *pe)
 {
     char reason[CH_WIRE_REASON_BYTES];
@@ -95,8 +96,8 @@ static void judge_missed(struct job *job, const struct pe *pe)
                        who(pe, &w));
     else
         (void)snprintf(reason, sizeof(reason),
-                       "%s lives on, but its program (pid %d) ended without leaving "
-                       "the job (chorus_finalize)",
+                       "%s still runs, but its program (pid %d) ended without leaving the job "
+                       "(chorus_finalize)",
                        who(pe, &w), (int)pe->program);
     if (job_has_inside(job))
         job_end(job, STATUS_NOT_LEFT, "%s; ending the job", reason);

@@ -11,10 +11,10 @@
 
 enum { WORDS_MAX = 64, PATH_BYTES = 4096 };
 
-/* Ends of the pipes of a launcher: [0] reads. */
+/* The pipes of a launcher: [0] is the read end. */
 struct pipes {
     int in[2], out[2], err[2];
-    int error[2]; /* where the child writes errno if exec fails */
+    int error[2]; /* the child writes errno here if exec fails */
 };
 
 static void close_pair(int pair[2])
@@ -33,7 +33,7 @@ static int pipes_open(struct pipes *p)
     return fcntl(p->err[0], F_SETFL, O_NONBLOCK);
 }
 
-/* A group of its own, so that Ctrl-C reaches PEs through the front alone. */
+/* In a separate process group, so that Ctrl-C reaches PEs only through the front. */
 static void child_run(const struct pipes *p, char **words, const sigset_t *mask)
 {
     (void)setpgid(0, 0);
@@ -48,7 +48,7 @@ static void child_run(const struct pipes *p, char **words, const sigset_t *mask)
     _exit(STATUS_CANNOT_RUN);
 }
 
-/* Returns the child, or -1 with an errno that says why none runs. */
+/* Returns the child, or -1 with the errno of the failure. */
 static pid_t start(struct pipes *p, char **words, const sigset_t *mask)
 {
     const pid_t pid = fork();
@@ -58,13 +58,13 @@ static pid_t start(struct pipes *p, char **words, const sigset_t *mask)
     if (pid < 0) return -1;
     (void)close(p->error[1]);
     p->error[1] = -1;
-    if (read(p->error[0], &error, sizeof(error)) <= 0) return pid; /* exec closed it */
+    if (read(p->error[0], &error, sizeof(error)) <= 0) return pid; /* exec has closed it */
     (void)waitpid(pid, NULL, 0);
     errno = error;
     return -1;
 }
 
-/* The words of the launcher, its host, and the command. `text` is cut into them. */
+/* The words of the launcher, the host, and the command. `text` is split into them. */
 static bool make_words(char *text, char *host, char *self, char **words_out)
 {
     static char agent[] = "--agent";
@@ -82,7 +82,7 @@ static bool make_words(char *text, char *host, char *self, char **words_out)
     return true;
 }
 
-/* Where this program is: agents are where it is, too. */
+/* The folder of this program: agents are in the same folder. */
 static bool find_self(char path_out[PATH_BYTES])
 {
     const ssize_t n = readlink("/proc/self/exe", path_out, PATH_BYTES - 1);
@@ -129,7 +129,8 @@ static void say_last(struct job *job, struct host *host)
     host->last[0] = '\0';
 }
 
-/* The last line before an agent comes waits: it may say why none will. */
+/* The last line before the agent's greeting is kept: it may be the reason why no agent
+ * connects. */
 static void take_line(struct job *job, struct host *host, const char *line, size_t bytes)
 {
     say_last(job, host);
@@ -177,7 +178,7 @@ static void describe(const struct job *job, int wait_status, char *out, size_t b
                        WEXITSTATUS(wait_status));
 }
 
-/* What an agent that never came may need. */
+/* A hint about an agent that did not connect. */
 static const char *hint(int wait_status)
 {
     const int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;

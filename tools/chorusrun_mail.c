@@ -38,15 +38,15 @@ void mail_close(struct job *job, struct mail *mail)
 
 enum { EVERY_NODE = -1 };
 
-/* Answer all who wait, on one host of the job. The reply may be null: there was no memory for
- * one. */
+/* Answer all PEs that wait, on one host of the job. The reply may be null: there was no
+ * memory for one. */
 static void reply_to_waiting(struct job *job, int node, struct reply *reply)
 {
     if (reply == NULL) {
         job_end(job, STATUS_CANNOT_RUN, "no memory for an exchange");
         return;
     }
-    reply->refs = 1; /* ours, so that a quick PE does not free it */
+    reply->refs = 1; /* a reference of this function, so that a fast PE does not free it */
     for (uint32_t i = 0; i < job->n_started; i++) {
         struct pe *pe = &job->pes[i];
         if (!pe->mail.is_waiting) continue;
@@ -76,7 +76,7 @@ void mail_fail_all(struct job *job, const char *reason)
     if (job->n_waiting > 0) fail_waiting(job, CHORUS_ERR_ABORTED, job->reason);
 }
 
-/* Is everyone's message of the form of PE 0's? Else the round fails. */
+/* Have the messages of all PEs the same form as that of PE 0? Otherwise the round fails. */
 static bool all_alike(struct job *job)
 {
     const struct ch_wire_head *first = &job->pes[0].mail.in.head;
@@ -123,8 +123,8 @@ static struct reply *make_result(const struct job *job, int node, const char *bl
     return reply;
 }
 
-/* All have sent theirs. With descriptors, each host has an answer of its own: the first PE of
- * it that is still waiting stands for it. */
+/* All PEs have sent their data. With descriptors, each host has its own answer: for each,
+ * take the first PE that is still waiting. */
 static void finish_round(struct job *job)
 {
     const uint32_t n = job->args->n;
@@ -146,8 +146,8 @@ static void finish_round(struct job *job)
     free(blobs);
 }
 
-/* Will PE `gone` not come to the exchange that `pe` waits in? It has left the job as often as
- * that PE has joined it, or it ended before it joined again. */
+/* Will PE `gone` be missing in the exchange in which `pe` waits? It has left the job as
+ * often as that PE has joined it, or it ended before it joined again. */
 static bool is_missing(const struct pe *gone, const struct pe *pe)
 {
     return gone->n_joins > pe->n_joins ||
@@ -168,7 +168,7 @@ static void fail_for(struct job *job, const struct pe *gone)
     fail_waiting(job, CHORUS_ERR_ABORTED, reason);
 }
 
-/* Of several the first that left, since the others may have left for that. */
+/* Of several such PEs the first that left, since the others may have left because of it. */
 static void look_for_missing(struct job *job, const struct pe *pe)
 {
     const struct pe *first = NULL;
@@ -199,7 +199,7 @@ static void exchange_complete(struct job *job, struct pe *pe)
     if (pe->mail.is_waiting && job->n_left > 0) look_for_missing(job, pe);
 }
 
-/* What comes next on this socket is unknown: nobody can go on. */
+/* The next bytes on this socket are unknown: no PE can continue. */
 static void give_up(struct job *job, struct pe *pe, const char *why)
 {
     job_hear(job, pe, &(struct news){NEWS_BROKE, 0, why});
@@ -209,10 +209,11 @@ static void give_up(struct job *job, struct pe *pe, const char *why)
 static void abort_job(struct job *job, struct pe *pe, int status)
 {
     job_hear(job, pe, &(struct news){NEWS_ABORTED, status, ""});
-    mail_close(job, &pe->mail); /* it has nothing to add, and shall not keep on doing so */
+    mail_close(
+        job, &pe->mail); /* it has nothing to report, and must not report it again and again */
 }
 
-/* Who made the pair of this socket. */
+/* The process that created the pair of this socket. */
 static pid_t process_of(int sock)
 {
     struct ucred who = {0};
@@ -221,8 +222,8 @@ static pid_t process_of(int sock)
     return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 ? who.pid : 0;
 }
 
-/* Another process of this PE that wants to join can no longer write; what one has written is
- * dropped, and with it the end of a socket, by which it finds out. */
+/* Another process of this PE that tries to join can no longer write; what it has written is
+ * discarded, and with it the end of its socket, from which it learns that it was refused. */
 static void keep_lifeline(struct pe *pe)
 {
     char dropped[256];
@@ -233,7 +234,7 @@ static void keep_lifeline(struct pe *pe)
         continue;
 }
 
-/* From now on the PE speaks by `sock`, which no wrapper of it holds. */
+/* From now on the PE uses `sock`, which no wrapper of it has. */
 static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *join, int sock)
 {
     char why[CH_WIRE_REASON_BYTES];
@@ -247,7 +248,7 @@ static void join_job(struct job *job, struct pe *pe, const struct ch_wire_join *
     if (pe->lifeline < 0)
         keep_lifeline(pe);
     else
-        mail_close(job, &pe->mail); /* that of the time before */
+        mail_close(job, &pe->mail); /* that of the previous job */
     where_forget(pe);
     mail_open(&pe->mail, sock);
     pe->mail.stage = CH_WIRE_INSIDE;
@@ -294,8 +295,8 @@ static void message_complete(struct job *job, struct pe *pe)
         abort_job(job, pe, head.code);
 }
 
-/* Read some bytes, and the descriptors that come with them. As read(2); EMFILE: one could not
- * be taken. */
+/* Read some bytes, and the descriptors that are sent with them. Returns as read(2); EMFILE:
+ * one could not be received. */
 static ssize_t receive_some(struct mail *mail)
 {
     union ch_wire_control control;

@@ -3,8 +3,8 @@
 
 #include "base/cgroup.h"
 
-/* Processes that the kernel has killed for want of memory, of chorusrun's control group, which
- * PEs are in, and of the machine; 0 where it does not say. */
+/* Number of processes that the kernel has killed because of a lack of memory, in chorusrun's
+ * control group, which contains the PEs, and on the machine; 0 if not known. */
 struct kills {
     uint64_t of_group, of_machine;
 };

@@ -17,17 +17,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes in the queue, and as many being written. */
+/* Bytes in the queue, and bytes being written. */
 enum { QUEUE_BYTES = 1 << 20 };
 
 struct outlet {
     int fd, wake;
     const char *name;
-    bool is_started, is_told; /* the main thread's: it has a thread; its failure was taken */
-    pthread_mutex_t lock;     /* guards the rest */
-    pthread_cond_t filled;    /* signalled when bytes_queued becomes more than 0 */
-    char *queue;              /* QUEUE_BYTES long */
-    char *leaving;            /* the same, read by the thread without the lock */
+    bool is_started,
+        is_told; /* used by the main thread: there is a thread; its failure was handled */
+    pthread_mutex_t lock;  /* guards the rest */
+    pthread_cond_t filled; /* signalled when bytes_queued becomes more than 0 */
+    char *queue;           /* QUEUE_BYTES long */
+    char *leaving;         /* the same, read by the thread without the lock */
     size_t bytes_queued, bytes_leaving;
     int error; /* errno of the write that failed, after which nothing is taken; 0: none */
 };
@@ -43,7 +44,7 @@ static struct outlet outlets[] = {
      .filled = PTHREAD_COND_INITIALIZER},
 };
 
-/* As write(2), but waits also where another process made the file non-blocking. */
+/* As write(2), but also waits if another process made the file non-blocking. */
 static ssize_t write_some(int fd, const char *data, size_t bytes)
 {
     struct pollfd p = {fd, POLLOUT, 0};
@@ -89,13 +90,13 @@ static void *run_outlet(void *arg)
         o->bytes_leaving = o->bytes_queued;
         o->bytes_queued = 0;
         write_leaving(o);
-        if (write(o->wake, &one, sizeof(one)) < 0) break; /* it counts to 2^64 */
+        if (write(o->wake, &one, sizeof(one)) < 0) break; /* the counter is far from full */
     }
     (void)pthread_mutex_unlock(&o->lock);
     return NULL;
 }
 
-/* Returns false where the system has no memory or no thread left. */
+/* Returns false if the system has no memory or thread left. */
 static bool start_thread(struct outlet *o)
 {
     sigset_t all, old;
@@ -105,7 +106,7 @@ static bool start_thread(struct outlet *o)
     if (o->queue == NULL) o->queue = malloc(QUEUE_BYTES);
     if (o->leaving == NULL) o->leaving = malloc(QUEUE_BYTES);
     if (o->queue == NULL || o->leaving == NULL) return false;
-    /* SIGPIPE too: the failed write says it, and chorusrun has PEs to end first. */
+    /* SIGPIPE included: the failed write reports it, and chorusrun must end the PEs first. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
     rc = pthread_create(&thread, NULL, run_outlet, o);
@@ -118,7 +119,7 @@ struct outlet *outlet_of(int fd, int wake)
     struct stat out, err;
     struct outlet *o = &outlets[fd == STDERR_FILENO];
 
-    /* Where both are one file, one queue keeps lines whole and in order. */
+    /* If both are one file, one queue keeps lines whole and in order. */
     if (fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
         out.st_dev == err.st_dev && out.st_ino == err.st_ino)
         o = &outlets[0];
@@ -139,7 +140,7 @@ size_t outlet_room(struct outlet *o)
 void outlet_put(struct outlet *o, const void *data, size_t bytes)
 {
     if (!o->is_started && !start_thread(o)) {
-        /* At such a time the message matters more than that it might block. */
+        /* In this case the message is more important than the risk that it blocks. */
         if (write_some(o->fd, data, bytes) < 0) o->error = errno;
         return;
     }

@@ -21,16 +21,17 @@
 #include <unistd.h>
 
 enum {
-    LINE_MAX_BYTES = 64 * 1024, /* a longer line is forwarded in pieces, each a line */
+    LINE_MAX_BYTES = 64 * 1024, /* a longer line is forwarded in pieces, each as a line */
     READ_BYTES = 16 * 1024,
     TAG_BYTES = sizeof("[1023] ") - 1,
-    MESSAGES_BYTES = 64 * 1024, /* of the queue, for what chorusrun has to say */
-    /* What a read can make of itself, if it is of newlines alone, after an unfinished line. */
+    MESSAGES_BYTES =
+        64 * 1024, /* bytes of the queue that are kept for chorusrun's own messages */
+    /* The largest number of bytes into which a read can turn, if it consists of newlines
+     * after an unfinished line. */
     ROOM_BYTES = MESSAGES_BYTES + LINE_MAX_BYTES + READ_BYTES * (TAG_BYTES + 1)
 };
 
-/* How long a reader is waited for at the end, once there is a reason for haste, and then again
- * to say so. */
+/* Time limit for readers at the end, if the job must end soon, and again to report this. */
 #define LAST_WAIT_NS (500 * CH_NS_PER_MS)
 #define MESSAGE_NS (100 * CH_NS_PER_MS)
 
@@ -67,8 +68,8 @@ void stream_open(struct stream *stream, int fd, struct outlet *to)
     }
 }
 
-/* The line ends by its newline. Its tag is written in front of it, where only a tag's room or a
- * line is that has gone already. */
+/* Forward a line, which ends with its newline. Its tag is written in front of it, into the
+ * room of a tag or over a line that was forwarded already. */
 static void put_line(const struct stream *stream, uint32_t pe, char *line, size_t bytes)
 {
     char tag[TAG_BYTES + 1];
@@ -111,7 +112,7 @@ static void stream_close(struct stream *stream, uint32_t pe)
     *stream = (struct stream){.fd = -1};
 }
 
-/* What an agent reads goes to the front, which has said how much it takes. */
+/* An agent forwards its output to the front, which has granted credits for it. */
 static bool has_room(const struct job *job, const struct stream *stream)
 {
     if (job->agent != NULL) return agent_window(job->agent) > 0;
@@ -123,14 +124,14 @@ bool stream_has_room(const struct job *job, const struct stream *stream)
     return stream->fd >= 0 && has_room(job, stream);
 }
 
-/* The end of an agent's stream is a piece of no bytes. */
+/* A piece without bytes is the end of an agent's stream. */
 static void stream_end(struct job *job, struct pe *pe, struct stream *stream)
 {
     if (job->agent != NULL) agent_output(job, pe, stream == &pe->err, NULL, 0);
     stream_close(stream, pe->number);
 }
 
-/* Bytes are there, in the room after the used ones. */
+/* New bytes are behind the used ones. */
 static void stream_grew(struct job *job, struct pe *pe, struct stream *stream, size_t bytes)
 {
     if (job->agent != NULL) {
@@ -202,11 +203,11 @@ void output_forward(struct job *job, const struct pollfd *fds)
             is_done = stream_forward(job, pe, &pe->err) && is_done;
         if (is_done || is_refused) continue;
         is_refused = true;
-        job->turn = i; /* whom the room did not reach is first next time */
+        job->turn = i; /* the PE for which there was no room is first next time */
     }
 }
 
-/* Some process that a PE left behind may hold the pipe open, and go on writing. */
+/* A process that a PE left behind may hold the pipe open, and continue to write. */
 static void limit(struct stream *stream)
 {
     int bytes = 0;
@@ -252,7 +253,7 @@ static void check_outlet(struct job *job, struct outlet *o)
     const int error = outlet_take_error(o);
 
     if (error == EPIPE)
-        job_end(job, STATUS_SIGNAL + SIGPIPE, "the reader of %s has gone; ending the job",
+        job_end(job, STATUS_SIGNAL + SIGPIPE, "the reader of %s has closed it; ending the job",
                 outlet_name(o));
     else if (error != 0)
         job_end(job, STATUS_CANNOT_WRITE, "cannot write to %s: %s; ending the job",
@@ -263,7 +264,7 @@ void output_check(struct job *job)
 {
     uint64_t count;
 
-    /* The count says nothing; reading it lets poll sleep again. */
+    /* The counter has no meaning; reading it lets poll sleep again. */
     if (read(job->wake, &count, sizeof(count)) < 0 && errno != EAGAIN) return;
     check_outlet(job, job->out);
     check_outlet(job, job->err);
@@ -272,9 +273,9 @@ void output_check(struct job *job)
 static void give_up(struct job *job, const struct outlet *o)
 {
     if (job->is_ending)
-        say(job, "nobody reads %s: what was written last is lost", outlet_name(o));
+        say(job, "no process reads %s: the last output is lost", outlet_name(o));
     else
-        job_end(job, STATUS_CANNOT_WRITE, "nobody reads %s: what was written last is lost",
+        job_end(job, STATUS_CANNOT_WRITE, "no process reads %s: the last output is lost",
                 outlet_name(o));
 }
 

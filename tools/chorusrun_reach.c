@@ -25,7 +25,7 @@ try {
     int error;
 };
 
-/* Begin to connect; the error is EINPROGRESS if that may work. */
+/* Begin to connect; the error is EINPROGRESS if this may succeed. */
 static void begin(struct try *try)
 {
     const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
@@ -67,7 +67,7 @@ static uint32_t begin_all(const char *addresses, struct try *tries)
     return n;
 }
 
-/* Returns which has answered; n if none will, or the time is over. */
+/* Returns the index of the one that has answered; n if none will, or the time is over. */
 static uint32_t await_one(struct try *tries, uint32_t n)
 {
     const uint64_t until_ns = ch_clock_ns() + REACH_NS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chorusrun_reply.c: answers to PEs, sent as far as their sockets take them.
+ * chorusrun_reply.c: answers to PEs, sent as far as their sockets accept them.
  */
 #include "chorusrun.h"
 
@@ -41,7 +41,7 @@ void reply_release(struct reply *reply)
     free(reply);
 }
 
-/* Returns false when the socket takes no more now. */
+/* Returns false when the socket accepts no more now. */
 static bool send_some(struct mail *mail)
 {
     const struct reply *reply = mail->reply;
@@ -72,7 +72,8 @@ void mail_send(struct job *job, struct pe *pe)
             if (mail->stage == CH_WIRE_OWED) mail->stage = CH_WIRE_INSIDE;
         } else if (!send_some(mail)) {
             if (errno == EINTR) continue;
-            /* Descriptors under way are limited per user; others must take theirs first. */
+            /* The number of descriptors in flight is limited per user; other processes must
+             * receive theirs first. */
             if (errno == ETOOMANYREFS)
                 mail->is_crowded = job->must_retry = true;
             else if (errno != EAGAIN)

@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-/* What an agent has to say more of a PE that the tree has lost, which takes it half a second;
- * and the time between two looks at the tree where nothing comes. */
+/* Time for an agent to report a PE that the tree has lost, which takes it half a second; and
+ * the time between two checks of the tree without events. */
 #define NEWS_NS (700 * CH_NS_PER_MS)
 #define LOOK_NS CH_NS_PER_S
 
@@ -20,14 +20,14 @@ struct root {
     struct ch_tree *tree;
     char addresses[CH_TREE_TEXT_BYTES], secret[65];
     uint64_t look_at_ns;
-    bool is_aborted;     /* by this front, which knows */
-    uint64_t over_at_ns; /* when the job ends for `reason`; UINT64_MAX: it goes on */
+    bool is_aborted;     /* by this front, which knows the reason */
+    uint64_t over_at_ns; /* when the job ends for `reason`; UINT64_MAX: it does not */
     int status;
     char reason[CH_TREE_TEXT_BYTES];
-    nfds_t at; /* among what poll watches */
+    nfds_t at; /* index among the descriptors of poll */
 };
 
-/* Called from within the tree, which cannot be told of the end here. */
+/* A callback of the tree, which must not be ended here. */
 static void note_over(void *self, int status, const char *reason)
 {
     struct root *root = self;
@@ -122,11 +122,12 @@ void root_do_due(struct job *job)
     struct root *root = job->front->root;
 
     if (root == NULL || ch_clock_ns() < root->over_at_ns) return;
-    if (job_has_inside(job)) (void)root_judge(job); /* else nobody waits for what was lost */
+    if (job_has_inside(job)) (void)root_judge(job); /* otherwise no PE waits for the lost one */
     root->over_at_ns = UINT64_MAX;
 }
 
-/* The PE that a reason begins with, if it has exited since: what its agent said is more. */
+/* The PE with which a reason begins, if it has exited since: its agent's report is more
+ * precise. */
 static const struct pe *exited(const struct job *job, const char *reason)
 {
     unsigned number;

@@ -12,18 +12,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of a list of hardware threads as text; a longer one is left out. */
+/* Length of a list of hardware threads as text; a longer list is omitted. */
 enum { SPARE_BYTES = 256 };
 
-/* What a new process needs to become a PE. */
+/* The data from which a new process becomes a PE. */
 struct start {
-    uint32_t i;                /* which of this launcher's */
-    uint32_t pe;               /* its number */
-    const struct share *share; /* null: of no agent */
-    int secret;                /* where it reads the job's; -1: nowhere */
-    int sock;                  /* its end of the pair */
-    int out, err;              /* write ends of its pipes; -1: inherits */
-    int exec_error;            /* where to write errno if exec fails */
+    uint32_t i;                /* its index among those of this launcher */
+    uint32_t pe;               /* its number in the job */
+    const struct share *share; /* null: there is no agent */
+    int secret;                /* descriptor of the job's secret; -1: there is none */
+    int sock;                  /* its end of the socket pair */
+    int out, err;              /* write ends of its pipes; -1: inherited */
+    int exec_error;            /* where it writes errno if exec fails */
     pid_t launcher;
     uint32_t n_cores;
     uint32_t n_all_cores, n_beside; /* of this machine, and the PEs that use them */
@@ -33,7 +33,7 @@ struct start {
     struct rlimit files;
 };
 
-/* In a child, before exec: nothing can be said but by the pipe. */
+/* In a child, before exec: errors can only be reported through the pipe. */
 static void child_fail(const struct start *s)
 {
     const int error = errno;
@@ -98,7 +98,8 @@ static uint32_t core_of(const struct start *s)
 static void child_run(const struct start *s, const struct args *args)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != s->launcher) _exit(STATUS_CANNOT_RUN); /* it died before the line above */
+    if (getppid() != s->launcher)
+        _exit(STATUS_CANNOT_RUN); /* chorusrun ended before the line above */
     child_files(s);
     (void)setrlimit(RLIMIT_NOFILE, &s->files);
     child_variables(s, args);
@@ -109,7 +110,7 @@ static void child_run(const struct start *s, const struct args *args)
     child_fail(s);
 }
 
-/* What connects a PE: [0] is this process's end, [1] the PE's; -1 where there is none. */
+/* The connections of a PE: [0] is this process's end, [1] the PE's; -1: there is none. */
 struct wires {
     int sock[2], out[2], err[2];
     int secret; /* the PE's */
@@ -130,7 +131,7 @@ static int make_pipe(int ends[2])
     return fcntl(ends[0], F_SETFL, O_NONBLOCK);
 }
 
-/* The secret is in the pipe before the PE is there; nobody else can read it. */
+/* The secret is in the pipe before the PE exists; no other process can read it. */
 static int wires_secret(const struct share *share, struct wires *w)
 {
     int ends[2];
@@ -152,7 +153,7 @@ static int wires_make(bool is_tagged, const struct share *share, struct wires *w
     return make_pipe(w->out) == 0 ? make_pipe(w->err) : -1;
 }
 
-/* Returns 0, or an errno with nothing started. */
+/* Returns 0, or an errno, and then nothing was started. */
 static int spawn(struct job *job, struct start *s)
 {
     struct pe *pe = &job->pes[s->i];
@@ -181,8 +182,8 @@ static int spawn(struct job *job, struct start *s)
     return 0;
 }
 
-/* A socket, a descriptor in an exchange and two pipes for each PE may be more than the limit
- * meant for ordinary programs. PEs get the old limit back. */
+/* A socket, a descriptor in an exchange and two pipes for each PE may exceed the limit of
+ * ordinary programs. PEs get the old limit back. */
 static struct rlimit raise_files(void)
 {
     struct rlimit old, most;

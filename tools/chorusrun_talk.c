@@ -9,7 +9,8 @@
 
 enum { INPUT_BYTES = 16 * 1024 };
 
-static const char wrong_frame[] = "its agent sent what no agent of this version sends";
+static const char wrong_frame[] =
+    "its agent sent a message that no agent of this version sends";
 
 void host_fail(struct job *job, const struct host *host, const char *what)
 {
@@ -27,7 +28,8 @@ void host_flush(struct host *host)
         }
 }
 
-/* Who shares the cores of this host, and where its own PEs stand among them. */
+/* The agents that share the cores of this host, and the position of its own PEs among
+ * theirs. */
 static void find_place(const struct front *front, const struct host *host, struct order *out)
 {
     for (uint32_t i = 0; i < front->n_hosts; i++) {
@@ -38,7 +40,7 @@ static void find_place(const struct front *front, const struct host *host, struc
     }
 }
 
-/* "NAME=VALUE" of what goes to PEs on hosts; the list is the caller's to free. */
+/* "NAME=VALUE" for each variable that is passed to PEs on hosts; the caller frees the list. */
 static const char **list_variables(const struct args *args, uint32_t *n_out)
 {
     static const char own[] = "CHORUS_";
@@ -103,20 +105,22 @@ void front_begin(struct job *job)
     begin(job);
 }
 
-/* Skip what a shell wrote, up to the agent's line. Returns false while that is not there. */
+/* Skip output of a shell, up to the agent's greeting. Returns false while that has not
+ * arrived. */
 static bool take_hello(struct job *job, struct host *host)
 {
     struct buffer *b = &host->from;
     char version[32];
     char *at, *end;
 
-    buffer_put(b, "", 1); /* a null, for a moment: no hello has one */
+    buffer_put(b, "", 1); /* a null byte, temporarily: no greeting contains one */
     b->used--;
     at = strstr(b->data + b->at, AGENT_HELLO);
     end = at == NULL ? NULL : strchr(at, '\n');
     if (end == NULL) {
         if (buffer_bytes(b) > HELLO_BYTES_MAX)
-            host_fail(job, host, "64 KiB came from there, and no hello of an agent");
+            host_fail(job, host,
+                      "64 KiB were received from there, and no greeting of an agent");
         return false;
     }
     if (sscanf(at, AGENT_HELLO "%31s %255s", version, host->cores) != 2)
@@ -157,7 +161,7 @@ static void take_frame(struct job *job, struct host *host, const struct frame *f
         job->front->input_window += (size_t)frame->value;
 }
 
-/* What the agent said. Returns false when there is no more now. */
+/* Handle a message of the agent. Returns false when there are no more now. */
 bool host_hear_agent(struct job *job, struct host *host)
 {
     const ssize_t n = buffer_read(&host->from, host->out);
@@ -176,7 +180,7 @@ bool host_hear_agent(struct job *job, struct host *host)
     return false;
 }
 
-/* A piece of output that outlets have room for. */
+/* Forward a piece of output for which outlets have room. */
 static bool forward_one(struct job *job, struct host *host)
 {
     const size_t at = host->held.at;

@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* PEs that are reported in a line each; of more, those that are missing would be hard to find.
- */
+/* Number of PEs that are reported in a line each; among more, a reader would hardly find
+ * those that are missing. */
 enum { LINES_MAX = 64 };
 
 void where_watch(struct pe *pe, int fd)
@@ -62,7 +62,7 @@ static void describe(const struct pe *pe, char text[TEXT_BYTES])
                    pe->has_left || pe->is_alive ? "" : "; it has ended");
 }
 
-/* The front has what a PE did that failed. */
+/* The front has been sent what a failed PE did. */
 static void say_one(struct job *job, struct pe *pe)
 {
     char text[TEXT_BYTES];

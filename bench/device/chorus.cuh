@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorus.cuh: this library, as kernels.cuh calls it. */
+/* chorus.cuh: this library, in the form that kernels.cuh uses. */
 #ifndef CH_BENCH_DEVICE_CHORUS_CUH
 #define CH_BENCH_DEVICE_CHORUS_CUH
 
@@ -10,7 +10,7 @@
 #define CALLX(name) chorusx_##name
 #define CONSTANT(name) CHORUS_##name
 
-/* The job's own library needs no start of its own. */
+/* The library of the job is initialised already. */
 static bool library_open(int me, int n)
 {
     (void)me, (void)n;

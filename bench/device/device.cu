@@ -3,8 +3,8 @@
  * device.cu: calls inside kernels, checked and then timed, for this library or for the one that
  * CH_BENCH_API names. PE 0 prints a CSV.
  *
- * A call's time is the longest of all PEs': each takes the clock of its GPU, in the kernel,
- * around many calls that follow each other. Of several launches the median counts.
+ * The time of a call is the maximum over all PEs: each reads the clock of its GPU, in the
+ * kernel, around many successive calls. The median of several launches is used.
  */
 #include "bench/device/job.h"
 #include "bench/device/kernels.cuh"
@@ -14,15 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define VECTOR_BYTES ((size_t)32 << 20) /* of put and get; the most of the buffers */
+#define VECTOR_BYTES ((size_t)32 << 20) /* of put and get; the largest buffers */
 
 enum { LAUNCHES = 5, CTAS_MAX = 128 };
 
 static struct {
     int me, n, failed;
     struct buffers buffers;
-    unsigned long long
-        *span; /* in this GPU's memory: when the first block began, the last ended */
+    unsigned long long *span; /* in this GPU's memory: times at which the first block began and
+                                 the last ended */
 } bench;
 
 static const char *const scope_names[] = {"thread", "warp", "block"};
@@ -87,12 +87,12 @@ static void launch(void (*kernel)(A...), unsigned ctas, unsigned threads, A... a
 
 struct shape {
     unsigned ctas, threads;
-    int calls;    /* that are timed together */
-    int steps;    /* messages or operations of a call, by which its time is divided */
-    size_t bytes; /* of one; of collectives, of a PE's block */
+    int calls;    /* calls that are timed together */
+    int steps;    /* messages or operations in a call, by which its time is divided */
+    size_t bytes; /* bytes of one; for collectives, of a PE's block */
 };
 
-/* Rounds with fresh data; what is wrong, on all PEs together, or 1 for any. */
+/* Run rounds with new data; returns the number of errors on all PEs, or 1 for any error. */
 template <typename T> static int try_all(const T &call, const struct shape &shape)
 {
     int wrong = 0;

@@ -11,14 +11,14 @@
 extern "C" {
 #endif
 
-/* Collective, all of them. What fails is said on standard error. */
+/* Both collective. Failures are reported on standard error. */
 bool job_open(int *me_out, int *n_out);
 void job_close(void);
 
-/* All PEs get what PE 0 has. */
+/* All PEs receive the data of PE 0. */
 void job_share(void *data, size_t bytes);
 
-/* The largest of all PEs' values, once all have come. */
+/* The maximum of all PEs' values. */
 uint64_t job_max(uint64_t value);
 
 #ifdef __cplusplus

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.cuh: what is measured, as functors that kernels call with all their threads. A round
- * of checks is before (poison the destination), a barrier of the hosts, then in one kernel
- * fresh (write this PE's source anew), the call and check, another barrier of the hosts, and
- * after (check what peers have written).
+ * kernels.cuh: the measured calls, as functors that kernels call with all their threads. A
+ * round of checks consists of before (poison the destination), a barrier of the hosts, then in
+ * one kernel fresh (write this PE's source anew), the call and check, another barrier of the
+ * hosts, and after (check the data that peers have written).
  *
- * CALL, CALLX and CONSTANT name the library's functions: those that OpenSHMEM has, those that
- * it has not, and the constants.
+ * CALL, CALLX and CONSTANT expand to the library's functions: those of OpenSHMEM, other ones,
+ * and constants.
  */
 #ifndef CH_BENCH_DEVICE_KERNELS_CUH
 #define CH_BENCH_DEVICE_KERNELS_CUH
@@ -20,13 +20,13 @@
 
 enum { THREADS = 512, ROUNDS = 6, WARM_UP = 20, WORDS = 512 };
 
-/* Who makes a call. */
+/* The threads that make a call. */
 enum scope { THREAD, WARP, BLOCK };
 
 /* The symmetric memory of a PE; dest and source as large as the largest call needs. */
 struct buffers {
     float *dest, *source;
-    uint64_t *words, *signals; /* WORDS of each */
+    uint64_t *words, *signals; /* WORDS words each */
     int *wrong;
 };
 
@@ -43,7 +43,7 @@ struct call_base {
     {
         if (!holds) (void)atomicAdd(b.wrong, 1);
     }
-    /* Words that others store are read where they lie. */
+    /* Words that other PEs store are read directly. */
     __device__ bool has_word(size_t i, uint64_t value) const
     {
         return *(volatile uint64_t *)&b.words[i] == value;
@@ -62,7 +62,7 @@ struct call_base {
     }
 };
 
-/* A vector for each of the launch's threads to have a share of. */
+/* A vector of which each of the launch's threads has a share. */
 struct vector_call : call_base {
     size_t count;
 
@@ -90,7 +90,7 @@ __device__ inline int next_pe()
 }
 
 /* --- barriers --------------------------------------------------------------------------- */
-/* Before it each PE stores a word at the next one, which that one must find after it. */
+/* Before it each PE stores a word on the next PE, which must find it after the barrier. */
 template <scope S> struct barrier_call : call_base {
     __device__ void operator()(int) const
     {
@@ -118,7 +118,7 @@ template <scope S> struct sync_call : call_base {
 };
 
 /* --- collectives that move and combine -------------------------------------------------- */
-/* A function that all scopes have, with its arguments. */
+/* A function that exists in all scopes, with its arguments. */
 #define IN_SCOPE(NAME, ...)                                     \
     do {                                                        \
         if (S == THREAD) (void)CALL(NAME)(__VA_ARGS__);         \
@@ -193,7 +193,7 @@ template <scope S> struct alltoall_call : vector_call {
     }
 };
 
-/* The root goes round, so that every call waits for the one before. */
+/* The root changes with each call, so that every call waits for the previous one. */
 template <scope S> struct broadcast_call : vector_call {
     __device__ void operator()(int round) const
     {
@@ -209,7 +209,7 @@ template <scope S> struct broadcast_call : vector_call {
     }
     __device__ void check(int round) const
     {
-        /* NVSHMEM leaves the root's dest as it is. */
+        /* NVSHMEM does not write the root's dest. */
         for (size_t i = threadIdx.x; i < count && root_of(round) != CALL(my_pe)();
              i += blockDim.x)
             expect(b.dest[i] == element(root_of(round), i, round));
@@ -221,7 +221,8 @@ template <scope S> struct broadcast_call : vector_call {
 };
 
 /* --- from one PE to another ------------------------------------------------------------- */
-/* PEs 0 and 1 send each other a word in turn, two messages a call; the others do nothing. */
+/* PEs 0 and 1 alternately send each other a word, two messages per call; the other PEs do
+ * nothing. */
 struct pong_call : call_base {
     __device__ int other() const
     {
@@ -245,7 +246,8 @@ struct pong_call : call_base {
     }
 };
 
-/* A word that is data and signal in one, stored and polled for: the least there is. */
+/* A word that is data and signal at once, stored and polled for: the smallest possible
+ * message. */
 struct p_call : pong_call {
     __device__ void operator()(int round) const
     {
@@ -292,7 +294,7 @@ template <bool FETCHES> struct add_call : call_base {
     {
         if (!FETCHES)
             CALL(uint64_atomic_add)(&b.words[threadIdx.x], 1, next_pe());
-        else /* and waits for what it fetches */
+        else /* and waits for the old value */
             expect(CALL(uint64_atomic_fetch_add)(&b.words[threadIdx.x], 1, next_pe()) != ~0ull);
     }
     __device__ void before(int) const
@@ -306,7 +308,7 @@ template <bool FETCHES> struct add_call : call_base {
 };
 
 /* --- put and get by several blocks, each a part, with the next PE ----------------------- */
-/* Each round has another region of the buffers, so that no cache has what is got. */
+/* Each round uses another region of the buffers, so that the data is in no cache. */
 template <bool IS_PUT> struct copy_call : vector_call {
     size_t regions;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvshmem.cuh: NVSHMEM, as kernels.cuh calls it. The job is Chorus's, on a heap of the hosts:
- * it carries the unique id that NVSHMEM starts with.
+ * nvshmem.cuh: NVSHMEM, in the form that kernels.cuh uses. The job is one of Chorus, with a
+ * heap in host memory: it distributes the unique id with which NVSHMEM starts.
  */
 #ifndef CH_BENCH_DEVICE_NVSHMEM_CUH
 #define CH_BENCH_DEVICE_NVSHMEM_CUH
@@ -17,8 +17,8 @@
 #define CALLX(name) nvshmemx_##name
 #define CONSTANT(name) NVSHMEM_##name
 
-/* NVLink multicast stays off, its own collectives are measured and not NCCL's, and everything
- * stays on this host, unless the user says otherwise. */
+/* NVLink multicast is disabled, NVSHMEM's own collectives are measured and not those of
+ * NCCL, and all connections are on this host, unless the user's variables say otherwise. */
 static void set_environment(void)
 {
     (void)setenv("NVSHMEM_DISABLE_NVLS", "1", 0);

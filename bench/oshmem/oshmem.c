@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oshmem.c: times of OpenSHMEM 1.4 calls, as CSV: call, bytes, microseconds of PE 0, the least
- * of ROUNDS averages. One source for any implementation: bench/compare-oshmem compiles it
- * twice. Results are checked before they are timed.
+ * oshmem.c: times of OpenSHMEM 1.4 calls, as CSV: call, bytes, microseconds of PE 0, the
+ * smallest of ROUNDS averages. One source for any implementation: bench/compare-oshmem compiles
+ * it twice. Results are checked before they are timed.
  */
 #include <shmem.h>
 
@@ -33,7 +33,7 @@ static void expect(int holds, const char *what)
 
 typedef void (*call_fn)(size_t bytes, unsigned i);
 
-/* Pairs of pSync arrays are used in turn, as the standard asks for. */
+/* Pairs of pSync arrays are used in turn, as the standard requires. */
 static long *sync_of(unsigned i)
 {
     return sync_words[i % 2];
@@ -66,7 +66,7 @@ static void take_lock(size_t bytes, unsigned i)
     shmem_set_lock(&lock);
     shmem_clear_lock(&lock);
 }
-/* Data and a flag go there and back: both PEs call. */
+/* Data and a flag are sent and returned: both PEs call. */
 static void put_signal(size_t bytes, unsigned i)
 {
     const long mark = (long)i + 1;
@@ -112,7 +112,7 @@ static void reduce(size_t bytes, unsigned i)
 static const struct {
     const char *name;
     call_fn call;
-    int is_sized, is_joint; /* PEs call together */
+    int is_sized, is_joint; /* PEs call at the same time */
 } calls[] = {
     {"put", put, 1, 0},
     {"get", get, 1, 0},

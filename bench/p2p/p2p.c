@@ -10,14 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that all samples of a row move at the most, and samples it has at the least. */
+/* Largest number of bytes that all samples of a row move, and smallest number of its
+ * samples. */
 #define ROW_BYTES_MOST ((uint64_t)4 << 30)
 enum { SAMPLES_LEAST = 20, CASES_MOST = 512, PAGE_BYTES = 4096 };
 
 static struct ch_p2p_case cases[CASES_MOST];
 static size_t n_cases;
 
-/* So few that a row of large messages takes seconds, and some in every round. */
+/* Few enough that a row of large messages takes only seconds, and at least one in every
+ * round. */
 static uint64_t samples_of(const struct ch_p2p_options *options, const struct ch_p2p_case *c)
 {
     uint64_t n = options->iterations;
@@ -95,7 +97,8 @@ static void write_row(FILE *csv, struct ch_p2p_case *c)
                       (unsigned long long)c->wrong);
 }
 
-/* How far a call is from what the CPU does by itself: medians of samples that took turns. */
+/* The time of a call divided by that of the CPU's own operation: medians of samples that
+ * alternated. */
 static void compare(enum ch_p2p_op ours, enum ch_p2p_op plain)
 {
     for (size_t i = 0; i < n_cases; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* round.c: one turn of a case: fresh data, samples, and a look at what arrived. */
+/* round.c: one round of a case: new data, samples, and a check of the received data. */
 #include "bench/p2p/p2p.h"
 
 #include "base/clock.h"
@@ -49,7 +49,7 @@ bool ch_p2p_is_of_cpu(enum ch_p2p_op op)
     return op == CH_P2P_copy || op == CH_P2P_c11_adds;
 }
 
-/* The two PEs agree on the seed, by the number of the turn. */
+/* Both PEs compute the seed from the number of the round. */
 static void prepare(struct ch_p2p_job *job, const struct ch_p2p_case *c)
 {
     const size_t bytes = c->bytes * c->window;
@@ -62,7 +62,7 @@ static void prepare(struct ch_p2p_job *job, const struct ch_p2p_case *c)
     memset(job->dest, CH_DATA_POISON, bytes);
 }
 
-/* On PE 0, of both. `calls` were made, warm-up included. */
+/* On PE 0, the wrong bytes of both PEs. `calls` were made, warm-up included. */
 static void check(struct ch_p2p_job *job, struct ch_p2p_case *c, uint64_t calls)
 {
     const int lands_on = is_get(c->op) ? 0 : job->peer;
@@ -80,7 +80,7 @@ static void check(struct ch_p2p_job *job, struct ch_p2p_case *c, uint64_t calls)
 
 /* ---- samples ---- */
 
-/* Both PEs play this one; the time is PE 0's. */
+/* Both PEs take part in this one; the time is that of PE 0. */
 static void ping_pong(struct ch_p2p_job *job, const struct ch_p2p_case *c)
 {
     const uint64_t number = ++job->signals;
@@ -123,7 +123,7 @@ static void call_one(struct ch_p2p_job *job, const struct ch_p2p_case *c, uint64
     }
 }
 
-/* Loops with nothing but the atomic in them; what is fetched is used. */
+/* Loops that contain only the atomic operation; the old value is used. */
 static void fetch_adds(const struct ch_p2p_job *job, uint64_t n)
 {
     uint64_t *const word = job->counter;

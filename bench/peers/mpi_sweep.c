@@ -7,7 +7,7 @@
 
 #define PAGE_BYTES 4096u
 
-/* MPI's name of each type and operator. It has none for the 16-bit floating types. */
+/* MPI's constants of each type and operator. It has none for the 16-bit floating types. */
 #define MPI_OF_i8 MPI_INT8_T
 #define MPI_OF_i16 MPI_INT16_T
 #define MPI_OF_i32 MPI_INT32_T
@@ -106,12 +106,13 @@ static int call(const struct ch_work *work, void *dest, const void *source, uint
     }
 }
 
-/* Calls are complete when they return, and no rank is outside. */
+/* Calls are complete when they return, and no rank is outside the team. */
 static void nothing(void)
 {
 }
 
-/* MPI has no memory in which PEs could see who has come; its barrier is taken at its word. */
+/* MPI has no shared memory in which PEs could see which PEs have entered; its barrier is not
+ * checked. */
 static uint64_t meet(const struct ch_work *work)
 {
     (void)work;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL, found at run time. Its numbers of types, operators and results are part of its ABI
- * since version 2 and stand here again, so that no header of it is needed. It is two peers of
- * --vs, on one communicator: on memory of the program's, and on memory that NCCL allocated and
- * that is registered as a symmetric window, for which it has kernels of its own.
+ * NCCL, loaded at run time. Its constants of types, operators and results are part of its ABI
+ * since version 2 and are repeated here, so that its headers are not needed. It serves as two
+ * peers of --vs, on one communicator: with memory of the program, and with memory that NCCL
+ * allocated and that is registered as a symmetric window, for which it has special kernels.
  */
 #include "bench/gpu.h"
 #include "bench/vs.h"
@@ -34,7 +34,7 @@ struct nccl_id {
     X(AllReduce, int (*)(const void *, void *, size_t, int, int, void *, void *)) \
     X(ReduceScatter, int (*)(const void *, void *, size_t, int, int, void *, void *))
 
-/* Those that came later, null where they are not there. */
+/* Functions of later versions, null if they are missing. */
 #define LATER_FUNCTIONS(X)                                                  \
     X(AlltoAll, int (*)(const void *, void *, size_t, int, void *, void *)) \
     X(MemAlloc, int (*)(void **, size_t))                                   \
@@ -60,7 +60,7 @@ static struct {
 
 enum { NONE = -1, BYTE = 0 };
 
-/* Its number of each type and operator. */
+/* Its constant of each type and operator. */
 #define TYPE_i8 0
 #define TYPE_i16 NONE
 #define TYPE_i32 2
@@ -107,7 +107,8 @@ bool ch_nccl_load(const char *path, char *error, size_t bytes)
         return false;
     }
     if (nccl.joined > 0 && library != nccl.library) {
-        (void)snprintf(error, bytes, "another NCCL is in use; name one library for both");
+        (void)snprintf(error, bytes,
+                       "another NCCL library is in use; name one library for both");
         return false;
     }
     nccl.library = library;
@@ -134,7 +135,7 @@ bool ch_nccl_windows_load(const char *path, char *error, size_t bytes)
     return false;
 }
 
-/* In a job nobody else can go on when one cannot. */
+/* If one PE of the job cannot continue, none can. */
 static void require(int result, const char *what)
 {
     if (result == 0) return;
@@ -161,7 +162,7 @@ static int call_alltoall(const struct ch_work *work, char *dest, const char *sou
     return 0;
 }
 
-/* What moves does so as bytes: NCCL does it alike for all types. */
+/* Data is moved as bytes, which NCCL treats the same way for all types. */
 static int call(const struct ch_work *work, void *dest, const void *source, uint32_t root)
 {
     const size_t bytes = work->count * ch_sweep_type_bytes[work->type];
@@ -191,15 +192,15 @@ static int call(const struct ch_work *work, void *dest, const void *source, uint
     }
 }
 
-/* NVLink multicast stays off, and the exchange at the start on this host, unless the user says
- * otherwise. */
+/* NVLink multicast is disabled, and connections at the start are on this host, unless the
+ * user's variables say otherwise. */
 static void set_environment(void)
 {
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
     (void)setenv("NCCL_SOCKET_IFNAME", "lo", 0);
 }
 
-/* A place for the window of `area`; a free one for null. */
+/* The entry for the window of `area`; a free one for null. */
 static unsigned find_window(const void *area)
 {
     unsigned place = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVSHMEM 3, found at run time: the host library alone, which has its own kernels for calls on
- * streams. What it is initialised with is part of its ABI, marked by version and bytes, and
- * stands here again, so that no header of it is needed.
+ * NVSHMEM 3, loaded at run time: only the host library, which contains kernels for calls on
+ * streams. The arguments of its initialisation are part of its ABI, marked by version and
+ * bytes, and are repeated here, so that its headers are not needed.
  */
 #include "bench/vs.h"
 
@@ -58,7 +58,7 @@ _Static_assert(sizeof(struct init_attributes) == 144, "as NVSHMEM 3 has it");
     X(nvshmemx_barrier_on_stream, barrier, int (*)(int32_t, void *))                 \
     X(nvshmemx_team_sync_on_stream, sync, int (*)(int32_t, void *))
 
-/* Of a collective that moves or reduces; broadcast has a root before the stream. */
+/* For a collective that moves or reduces data; broadcast has a root before the stream. */
 typedef int (*typed_call)(int32_t team, void *dest, const void *source, size_t count,
                           void *stream);
 typedef int (*rooted_call)(int32_t team, void *dest, const void *source, size_t count, int root,
@@ -69,11 +69,11 @@ static struct {
     FUNCTIONS(X)
 #undef X
     void *library, *stream;
-    struct ch_work found_for; /* what `found` serves */
+    struct ch_work found_for; /* the work for which `found` was looked up */
     void *found;
 } nvshmem;
 
-/* Types as its functions name them; null for one that they are not made for. */
+/* Types in the names of its functions; null for types that they do not support. */
 #define TYPE_i8 "int8"
 #define TYPE_i16 "int16"
 #define TYPE_i32 "int32"
@@ -96,7 +96,7 @@ static const char *const types[CHORUS_TYPE_COUNT] = {
 #undef X
 };
 
-/* Its bootstrap stands beside it, where the loader does not look by itself. */
+/* Its bootstrap library is in the same folder, in which the loader does not search. */
 static void find_bootstrap(const char *path)
 {
     char copy[512], file[640];
@@ -106,8 +106,8 @@ static void find_bootstrap(const char *path)
     if (access(file, R_OK) == 0) (void)setenv("NVSHMEM_BOOTSTRAP_UID_PLUGIN", file, 0);
 }
 
-/* NVLink multicast stays off, its own collectives are measured and not NCCL's, and everything
- * stays on this host, unless the user says otherwise. */
+/* NVLink multicast is disabled, NVSHMEM's own collectives are measured and not those of
+ * NCCL, and all connections are on this host, unless the user's variables say otherwise. */
 static void set_environment(void)
 {
     (void)setenv("NVSHMEM_DISABLE_NVLS", "1", 0);
@@ -141,7 +141,8 @@ bool ch_nvshmem_load(const char *path, char *error, size_t bytes)
 
 /* --- calls -------------------------------------------------------------------------------- */
 
-/* The function of a call by its name; null if there is none. Kept, as calls come in rows. */
+/* The function of a call by its name; null if there is none. Cached for the following calls
+ * of the row. */
 static void *find(const struct ch_work *work)
 {
     struct ch_work *const last = &nvshmem.found_for;

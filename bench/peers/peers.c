@@ -29,7 +29,7 @@ static void share(void *bytes_of_first, size_t bytes)
     }
 }
 
-/* True if it is so on all PEs. If not, the first PE where it is not says why. */
+/* True if it holds on all PEs. If not, the first PE on which it does not reports why. */
 static bool all_agree(const struct ch_backend *backend, unsigned peer, bool is_well,
                       const char *error)
 {

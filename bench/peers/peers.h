@@ -5,8 +5,8 @@
 
 #include "bench/backend.h"
 
-/* Load and join those that the command line asks for, and give them to the backend. What is not
- * there is said on standard error. Collective. */
+/* Load and join the libraries that the command line selects, and pass them to the backend.
+ * Missing ones are reported on standard error. Collective. */
 void ch_peers_open(struct ch_backend *backend, const struct ch_sweep_options *options,
                    void *stream);
 void ch_peers_close(const struct ch_backend *backend);

@@ -9,7 +9,7 @@
 #define CH_PROTO_LIST(X) X(signal) X(simple) X(ll) X(ll128)
 
 /*
- * How GPUs run an algorithm: name, lanes of a CTA at the most, whether its body waits for the
+ * How GPUs run an algorithm: name, largest number of lanes of a CTA, whether its body waits for the
  * kernel's turn (ch_begin), whether its messages are a PE's slices of a CTA's part, whether it
  * may have CTAs on slim duplicates of sync memory (sync.h), and so twice as many.
  * plain: nothing special. wide: uses no FIFO, and needs many CTAs to use a link fully. folding:

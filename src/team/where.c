@@ -50,8 +50,8 @@ bool ch_team_missing(const struct ch_team *team, const struct ch_doing *call, ui
     (void)snprintf(text, CH_WHERE_BYTES, "PE %u%s, which %s: PE %u %s",
                    team->members[first].world, more,
                    found == MAKES_ANOTHER ? "made another call"
-                   : n_missing == 0       ? "did not come in time"
-                                          : "did not come",
+                   : n_missing == 0       ? "has not begun this call in time"
+                                          : "has not begun this call",
                    team->members[first].world, doing);
     return true;
 }

@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* The kernel of an algorithm for it; null: it has none, or the switch does not combine this
- * type by this operator as the library promises. */
+/* The kernel of an algorithm for multicast in hardware; null: it has none, or the switch
+ * does not combine this type by this operator as the library promises. */
 const void *ch_nvls_kernel(enum ch_kernel_id id, chorus_type type, chorus_op op);
 
 #ifdef __cplusplus
