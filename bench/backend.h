@@ -71,8 +71,8 @@ struct ch_backend {
 
 #define CH_GATHER_MAX 64u
 
-/* The whole sweep: measure, print, write files. Returns the exit status: 0, 1 for wrong data
- * or a file that could not be written, 2 for a request without rows. Collective. */
+/* The whole sweep: measure, print, write files. Returns the exit status: 0, 1 for wrong data or
+ * a file that could not be written, 2 for a request without rows. Collective. */
 int ch_sweep_run(const struct ch_backend *backend, const struct ch_sweep_options *options,
                  int argc, char **argv);
 

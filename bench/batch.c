@@ -61,8 +61,8 @@ static bool gets(const struct ch_batch *batch, const struct ch_entrant *entrant,
            (batch->backend->root_gets && !entrant->is_peer);
 }
 
-/* If several calls use one slot, it contains the data of the last: the index of the first
- * call of a batch to check. */
+/* If several calls use one slot, it contains the data of the last: the index of the first call
+ * of a batch to check. */
 static uint32_t first_kept(const struct ch_batch *batch, uint32_t calls)
 {
     return calls > batch->slots ? calls - batch->slots : 0;

@@ -40,8 +40,8 @@ void ch_batch_fill(const struct ch_batch *batch, const struct ch_entrant *entran
 /* Overwrite the destinations of the calls. */
 void ch_batch_poison(const struct ch_batch *batch, const struct ch_entrant *entrant,
                      uint32_t calls);
-/* Make the calls; *us is this PE's time for all of them in microseconds. Returns 0, or the
- * code of a call. */
+/* Make the calls; *us is this PE's time for all of them in microseconds. Returns 0, or the code
+ * of a call. */
 int ch_batch_time(const struct ch_batch *batch, struct ch_entrant *entrant, uint32_t calls,
                   double *us_out);
 /* Count wrong elements after them. */

@@ -9,8 +9,8 @@
 
 /* --- moved data: random bytes ------------------------------------------------------------- */
 
-/* The stream of random bytes that `from` sends to `to`: the same for all, if a source has
- * one block. */
+/* The stream of random bytes that `from` sends to `to`: the same for all, if a source has one
+ * block. */
 static uint64_t stream_seed(const struct ch_data *data, uint32_t from, uint32_t to)
 {
     const uint64_t target = ch_work_is_to_each(data->work->coll) ? to : 0;

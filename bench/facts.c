@@ -40,8 +40,8 @@ static void machine(struct ch_facts *facts, const char *architecture)
     (void)fclose(file);
 }
 
-/* The number of cores of all PEs as chorusrun counts them for the library; other launchers
- * do not report it, and a bound PE cannot find it. */
+/* The number of cores of all PEs as chorusrun counts them for the library; other launchers do
+ * not report it, and a bound PE cannot find it. */
 static void cores(struct ch_facts *facts)
 {
     const char *const told = getenv("CHORUS_N_CORES");

@@ -82,8 +82,8 @@ static int iterate(struct run *run, uint32_t calls, uint32_t iteration, bool is_
     return 0;
 }
 
-/* Number of calls in a batch: increased until the fastest of three attempts takes long
- * enough. */
+/* Number of calls in a batch: increased until the fastest of three attempts takes long enough.
+ */
 static int choose_batch(struct run *run, uint32_t *batch_out)
 {
     const uint32_t most = run->slots_most;

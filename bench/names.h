@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.h: names that users type, the numbers that they represent, and suggestions for
- * mistyped ones. */
+/* names.h: names that users type, the numbers that they represent, and suggestions for mistyped
+ * ones. */
 #ifndef CH_NAMES_H
 #define CH_NAMES_H
 

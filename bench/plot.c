@@ -98,8 +98,8 @@ static void write_line(FILE *out, const struct ch_row *row, size_t first, size_t
     write_line_title(out, row);
 }
 
-/* Column `column` of the lines of a collective against bytes; the table's choice is drawn
- * over the others. */
+/* Column `column` of the lines of a collective against bytes; the table's choice is drawn over
+ * the others. */
 static void write_panel(FILE *out, const struct ch_report *report, enum ch_sweep_coll coll,
                         int column, const char *label)
 {

@@ -28,8 +28,8 @@ static const unsigned peer_columns[CH_PEER_COUNT] = {
 #define CELL(cells, column, ...) \
     (void)snprintf((cells)->text[CH_COLUMN_##column], sizeof((cells)->text[0]), __VA_ARGS__)
 
-/* The time of a peer's call and, in the next cell, that of Chorus divided by it. Wrong
- * results of the peer have no time. */
+/* The time of a peer's call and, in the next cell, that of Chorus divided by it. Wrong results
+ * of the peer have no time. */
 static void peer_cells(const struct ch_row *row, enum ch_sweep_peer peer,
                        struct ch_cells *cells_out)
 {

@@ -13,8 +13,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Columns: name, kind, width in the table. CSV, table and JSON have the same names and
- * order. Those of peers exist if the command line selects the peer. */
+/* Columns: name, kind, width in the table. CSV, table and JSON have the same names and order.
+ * Those of peers exist if the command line selects the peer. */
 /* clang-format off */
 #define CH_COLUMN_LIST(X)       \
     X(coll, TEXT, -13)          \
@@ -86,9 +86,8 @@ void ch_report_row(struct ch_report *report, const struct ch_row *row);
 /* Finish the files, plot, and print the last line. */
 void ch_report_close(struct ch_report *report);
 
-/* Draw latency and bus bandwidth by bytes with gnuplot into options->plot: a row of panels
- * for each collective, under a title with machine and PEs. False: reported on standard
- * error. */
+/* Draw latency and bus bandwidth by bytes with gnuplot into options->plot: a row of panels for
+ * each collective, under a title with machine and PEs. False: reported on standard error. */
 bool ch_plot_draw(const struct ch_report *report);
 
 #endif /* CH_REPORT_H */

@@ -31,8 +31,8 @@ static double messages(const struct ch_row *row)
     return is_per_pe ? row->pes : 1.0;
 }
 
-/* Bus bandwidth divided by algorithm bandwidth: the share of the bytes that must be sent
- * over a PE's link. */
+/* Bus bandwidth divided by algorithm bandwidth: the share of the bytes that must be sent over a
+ * PE's link. */
 static double bus_share(const struct ch_row *row)
 {
     const double n = row->pes;

@@ -70,8 +70,8 @@ static chorus_status parse_number(const char *option, const char *text, uint64_t
     return CHORUS_OK;
 }
 
-/* The GPU of the call: the requested one, otherwise one of this machine, otherwise one
- * without a name. */
+/* The GPU of the call: the requested one, otherwise one of this machine, otherwise one without
+ * a name. */
 static const char *gpu_of(const struct info_args *args, const struct ch_options *options,
                           struct ch_device_id *here)
 {

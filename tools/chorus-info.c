@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chorus-info: the library's settings and algorithms, and the reasons of its choices. Only
- * the command links is run as a job. */
+/* chorus-info: the library's settings and algorithms, and the reasons of its choices. Only the
+ * command links is run as a job. */
 #include "chorus-info.h"
 
 #include "select/name.h"
@@ -115,8 +115,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
-/* argp reports an unknown option, but not the known ones, nor the nearest. *takes_next_out:
- * the next argument is its value, whatever it looks like. */
+/* argp reports an unknown option, but not the known ones, nor the nearest. *takes_next_out: the
+ * next argument is its value, whatever it looks like. */
 static bool knows_option(const char *word, bool *takes_next_out, struct ch_why *why)
 {
     const size_t length = strcspn(word, "=");

@@ -19,8 +19,8 @@ void agent_serve(struct job *job, const struct pollfd *fds);
 uint64_t agent_due(const struct agent *agent);
 void agent_do_due(struct job *job);
 
-/* reach: the addresses of the front in the order in which PEs must try them; the first one
- * has just answered; to be freed. Null: none answered, with the reason. */
+/* reach: the addresses of the front in the order in which PEs must try them; the first one has
+ * just answered; to be freed. Null: none answered, with the reason. */
 char *reach_root(const char *addresses, char why_out[CH_WIRE_REASON_BYTES]);
 
 #endif /* CHORUSRUN_AGENT_H */

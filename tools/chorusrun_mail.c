@@ -38,8 +38,8 @@ void mail_close(struct job *job, struct mail *mail)
 
 enum { EVERY_NODE = -1 };
 
-/* Answer all PEs that wait, on one host of the job. The reply may be null: there was no
- * memory for one. */
+/* Answer all PEs that wait, on one host of the job. The reply may be null: there was no memory
+ * for one. */
 static void reply_to_waiting(struct job *job, int node, struct reply *reply)
 {
     if (reply == NULL) {
@@ -123,8 +123,8 @@ static struct reply *make_result(const struct job *job, int node, const char *bl
     return reply;
 }
 
-/* All PEs have sent their data. With descriptors, each host has its own answer: for each,
- * take the first PE that is still waiting. */
+/* All PEs have sent their data. With descriptors, each host has its own answer: for each, take
+ * the first PE that is still waiting. */
 static void finish_round(struct job *job)
 {
     const uint32_t n = job->args->n;
@@ -146,8 +146,8 @@ static void finish_round(struct job *job)
     free(blobs);
 }
 
-/* Will PE `gone` be missing in the exchange in which `pe` waits? It has left the job as
- * often as that PE has joined it, or it ended before it joined again. */
+/* Will PE `gone` be missing in the exchange in which `pe` waits? It has left the job as often
+ * as that PE has joined it, or it ended before it joined again. */
 static bool is_missing(const struct pe *gone, const struct pe *pe)
 {
     return gone->n_joins > pe->n_joins ||
@@ -295,8 +295,8 @@ static void message_complete(struct job *job, struct pe *pe)
         abort_job(job, pe, head.code);
 }
 
-/* Read some bytes, and the descriptors that are sent with them. Returns as read(2); EMFILE:
- * one could not be received. */
+/* Read some bytes, and the descriptors that are sent with them. Returns as read(2); EMFILE: one
+ * could not be received. */
 static ssize_t receive_some(struct mail *mail)
 {
     union ch_wire_control control;

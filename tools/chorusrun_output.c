@@ -26,8 +26,8 @@ enum {
     TAG_BYTES = sizeof("[1023] ") - 1,
     MESSAGES_BYTES =
         64 * 1024, /* bytes of the queue that are kept for chorusrun's own messages */
-    /* The largest number of bytes into which a read can turn, if it consists of newlines
-     * after an unfinished line. */
+    /* The largest number of bytes into which a read can turn, if it consists of newlines after
+     * an unfinished line. */
     ROOM_BYTES = MESSAGES_BYTES + LINE_MAX_BYTES + READ_BYTES * (TAG_BYTES + 1)
 };
 
@@ -68,8 +68,8 @@ void stream_open(struct stream *stream, int fd, struct outlet *to)
     }
 }
 
-/* Forward a line, which ends with its newline. Its tag is written in front of it, into the
- * room of a tag or over a line that was forwarded already. */
+/* Forward a line, which ends with its newline. Its tag is written in front of it, into the room
+ * of a tag or over a line that was forwarded already. */
 static void put_line(const struct stream *stream, uint32_t pe, char *line, size_t bytes)
 {
     char tag[TAG_BYTES + 1];

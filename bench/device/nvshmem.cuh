@@ -17,8 +17,8 @@
 #define CALLX(name) nvshmemx_##name
 #define CONSTANT(name) NVSHMEM_##name
 
-/* NVLink multicast is disabled, NVSHMEM's own collectives are measured and not those of
- * NCCL, and all connections are on this host, unless the user's variables say otherwise. */
+/* NVLink multicast is disabled, NVSHMEM's own collectives are measured and not those of NCCL,
+ * and all connections are on this host, unless the user's variables say otherwise. */
 static void set_environment(void)
 {
     (void)setenv("NVSHMEM_DISABLE_NVLS", "1", 0);

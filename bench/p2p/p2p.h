@@ -18,7 +18,7 @@
 /* Name, what a sample is (1: one call and its completion; 0: a window of calls), text. */
 #define CH_P2P_LIST(X)                                                                          \
     X(put, 1, "a put and a quiet, which is a round trip")                                       \
-    X(put_signal, 1, "half the time of a put with signal and of one in return")                            \
+    X(put_signal, 1, "half the time of a put with signal and of one in return")                 \
     X(get, 1, "a get")                                                                          \
     X(fetch_add, 1, "an atomic that fetches, of 8 bytes")                                       \
     X(puts, 0, "puts without waiting, and a quiet")                                             \

@@ -106,8 +106,8 @@ static void find_bootstrap(const char *path)
     if (access(file, R_OK) == 0) (void)setenv("NVSHMEM_BOOTSTRAP_UID_PLUGIN", file, 0);
 }
 
-/* NVLink multicast is disabled, NVSHMEM's own collectives are measured and not those of
- * NCCL, and all connections are on this host, unless the user's variables say otherwise. */
+/* NVLink multicast is disabled, NVSHMEM's own collectives are measured and not those of NCCL,
+ * and all connections are on this host, unless the user's variables say otherwise. */
 static void set_environment(void)
 {
     (void)setenv("NVSHMEM_DISABLE_NVLS", "1", 0);
@@ -141,8 +141,8 @@ bool ch_nvshmem_load(const char *path, char *error, size_t bytes)
 
 /* --- calls -------------------------------------------------------------------------------- */
 
-/* The function of a call by its name; null if there is none. Cached for the following calls
- * of the row. */
+/* The function of a call by its name; null if there is none. Cached for the following calls of
+ * the row. */
 static void *find(const struct ch_work *work)
 {
     struct ch_work *const last = &nvshmem.found_for;

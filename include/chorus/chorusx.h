@@ -288,8 +288,8 @@ CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
 CHORUS_API void *chorusx_mc_ptr(chorus_team_t team, const void *addr);
 
 /**
- * Make memory of the program a part of the symmetric heap, where it stays at its address; or
- * give it back, with its contents.
+ * Make memory of the program a part of the symmetric heap, without changing its address; or end
+ * this (unregister). The contents are kept.
  *
  * @param addr    [in,out] whole pages, which the program may write: from mmap or aligned_alloc,
  *                not on a stack. If the heap is on GPUs: memory that cuMemCreate created with a
@@ -715,7 +715,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_RMA_ON_STREAM)
  * Errors:     ERR_ARG for pe, sig_op, cmp, alignment and stream, ERR_NOT_SYMMETRIC; nothing is
  *             queued. A wait on a host fails as chorus_signal_wait_until does, by
  *             chorusx_stream_synchronize; a GPU waits without a deadline.
- * Source:     NVSHMEM, nvshmemx_signal_op_on_stream and its kin.
+ * Source:     NVSHMEM, nvshmemx_signal_op_on_stream and related calls.
  * Since:      0.1
  */
 CHORUS_API int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
@@ -732,9 +732,9 @@ CHORUS_API int chorusx_quiet_on_stream(chorus_stream_t stream);
  * @param nelems      words; 0 waits for nothing
  * @param status      [in] words with a value other than 0 are skipped; null: none is
  * @param cmp         a CHORUS_CMP_ constant: word cmp value
- * @param cmp_value   to compare with
- * @param cmp_values  [in] one for each word
- * @param stream      of this PE; null on GPUs alone
+ * @param cmp_value   the other operand
+ * @param cmp_values  [in] the other operand for each word
+ * @param stream      of this PE; null only on GPUs
  *
  * status and cmp_values are read when the call runs, and are not to be written until then. On a
  * GPU they are memory that it reaches, such as that of cudaMalloc.
@@ -746,7 +746,8 @@ CHORUS_API int chorusx_quiet_on_stream(chorus_stream_t stream);
  * Errors:     those of the blocking call, and ERR_ARG for stream, on GPUs also for status and
  *             cmp_values; nothing is queued. A wait on a host fails as chorus_T_wait_until
  *             does, by chorusx_stream_synchronize; a GPU waits without a deadline.
- * Source:     NVSHMEM, nvshmemx_T_wait_until_on_stream and its kin; there they return nothing.
+ * Source:     NVSHMEM, nvshmemx_T_wait_until_on_stream and related calls; there they return
+ *             nothing.
  * Since:      0.1
  */
 #define CHORUS_DECLARE_WAIT_ON_STREAM(NAME, T, kind)                                    \

@@ -11,9 +11,9 @@
 
 enum { CH_WHERE_BYTES = 3 * CH_DOING_TEXT_BYTES };
 
-/* "PE 1, which has not begun this call: PE 1 has been in barrier, call 16 of team 0, for 12
- * s". A PE that makes another call is named first. `suspect` is the PE of the team to name
- * if the records show none that is missing; this PE: none is known. False: no PE is named. */
+/* "PE 1, which has not begun this call: PE 1 has been in barrier, call 16 of team 0, for 12 s".
+ * A PE that makes another call is named first. `suspect` is the PE of the team to name if the
+ * records show none that is missing; this PE: none is known. False: no PE is named. */
 bool ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
                      char text[CH_WHERE_BYTES]);
 
