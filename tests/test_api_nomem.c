@@ -162,15 +162,15 @@ static bool fails(const char *job, int site, const char *why)
 /* Messages that say which thing was asked for, by parts; all of them are heard. */
 static const char *const parts[] = {
     "chorus_init: no memory for a boot",
-    "no memory to compare the options of 1 PEs",
+    "no memory for the options of 1 PEs",
     "no memory for the data of a heap",
     "no memory for the table of teams",
-    "no memory to make a team among 1 PEs",
+    "no memory to create a team among 1 PEs",
     "chorus_team_split_strided: no memory for a list of 1 PEs",
-    "chorusx_team_create_group: no memory to ask 1 PEs",
+    "chorusx_team_create_group: no memory for the answers of 1 PEs",
     "no memory for a stream",
     "cannot start a stream's thread",
-    "the system gave 0 threads of the 2 PEs asked for",
+    "only 0 threads could be created for 2 PEs",
     "no memory for a job of 2 threads",
     "no memory for 2 PEs",
 };

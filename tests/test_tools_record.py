@@ -62,7 +62,7 @@ expect(f"warn: PE [02] has waited 0.2 s in chorus_init, for {ABSENT}; it will fa
 expect(r"chorus_init: exchange among all PEs: .* PE 1 \(pid \d+\)(, which)? has not joined", text)
 code, text = run([program, "late_end"], **LATE)
 AT_END = "PE 1 is in no call of the library; its last was barrier, call 3 of team 0"
-expect(f"warn: PE [02] has waited 0.2 s in chorus_finalize, for PE 1, which did not come: {AT_END}", text)
+expect(f"warn: PE [02] has waited 0.2 s in chorus_finalize, for PE 1, which has not begun this call: {AT_END}", text)
 expect(f"chorus_finalize: exchange among all PEs: .*missing: PE 1 .*: {AT_END}", text)
 
 # A PE that makes another call is named, without the check too; and a wait that no record has is reported.
