@@ -17,6 +17,7 @@ from ._operand import operand
 _NAMES = {**_lists.RMA, "complex64": "complexf", "complex128": "complexd"}
 _found = _array.of_device
 _stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # none in builds for CPUs
+_SHAPES_MAX = 4096  # that are kept
 
 
 def _function(coll, op, name, on_gpu):
@@ -42,6 +43,50 @@ def _find(key, input):
     device = _array.heap_device()
     _found[key] = found = (*_function(coll, op, name, device >= 0), device)
     return found
+
+
+def _empty(on_gpu):
+    """Makes a tensor of a shape, strides and dtype, on the current GPU or the host: the one of compiled
+    programs, which does not go through PyTorch's dispatcher, or else the public one."""
+    name = "_empty_strided_cuda" if on_gpu else "_empty_strided_cpu"
+    made = getattr(getattr(torch._C._dynamo, "guards", None), name, None)
+    device = "cuda" if on_gpu else "cpu"
+    return made or (lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device))
+
+
+def forget():
+    """Look everything up again."""
+    _found.clear()
+
+
+def _find_reduce(key, team, input):
+    """What an all_reduce of a tensor of this dtype, device and shape needs, in the order in which
+    `reduce` takes it."""
+    dtype, device, shape, op, _ = key
+    part = ("reduce", op, dtype, device)
+    function, _, on = _found.get(part) or _find(part, input)
+    if len(_found) > _SHAPES_MAX:
+        _found.clear()
+    _found[key] = found = (function, team, input.numel(), on, _empty(on >= 0), tuple(shape),
+                           tuple(input.stride()), dtype)
+    return found
+
+
+def reduce(input, op, group, team_of):
+    """all_reduce of a contiguous tensor: its result. What follows from its shape is kept."""
+    key = (input.dtype, input.device, input.shape, op, group)
+    found = _found.get(key) or _find_reduce(key, team_of("all_reduce", group)._handle, input)
+    function, team, count, device, empty, shape, strides, dtype = found
+    out = empty(shape, strides, dtype)
+    if device < 0:
+        code = function(team, out.data_ptr(), input.data_ptr(), count)
+    else:
+        if out.get_device() != device:  # another GPU is current
+            out = torch.empty_like(input)
+        code = function(team, out.data_ptr(), input.data_ptr(), count, _stream_of(device))
+    if code:
+        raise failure(code)
+    return out
 
 
 def combine(coll, op, team, out, input, count):

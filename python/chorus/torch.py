@@ -40,6 +40,7 @@ def group(name: str, team: Team) -> str:
         raise ArgumentError(f"group: name is {name!r} and team {team!r}; expected a name of one letter "
                             "or more, and a chorus.Team that this PE is in")
     _groups[name] = team
+    _direct.forget()  # what the name stood for
     return name
 
 
@@ -119,7 +120,17 @@ def all_reduce(input: Tensor, op: str = "sum", group: str = "") -> Tensor:
     return _direct.combine("reduce", op, team, torch.empty_like(input), input, input.numel())
 
 
-@all_reduce.register_fake
+_all_reduce = all_reduce
+
+
+@functools.wraps(_all_reduce)
+def all_reduce(input, op="sum", group=""):  # noqa: F811 the same, with the shortest way to the library
+    if _is_plain(input) and input.is_contiguous() and not input.is_conj():
+        return _direct.reduce(input, op, group, _team)
+    return _all_reduce(input, op, group)
+
+
+@_all_reduce.register_fake
 def _(input, op="sum", group=""):
     _dtype.require_operator("all_reduce", op, _dtype.name_of(input.dtype))
     return torch.empty_like(input, memory_format=torch.contiguous_format)
@@ -266,7 +277,7 @@ def _all_to_all_backward(ctx, grad):
     return back, None, None, None, None
 
 
-all_reduce.register_autograd(_all_reduce_backward, setup_context=_keep_op)
+_all_reduce.register_autograd(_all_reduce_backward, setup_context=_keep_op)
 reduce_scatter.register_autograd(_reduce_scatter_backward, setup_context=_keep_op)
 all_gather.register_autograd(_all_gather_backward, setup_context=_keep_group)
 broadcast.register_autograd(_broadcast_backward, setup_context=_keep_op)
