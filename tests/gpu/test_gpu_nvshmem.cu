@@ -103,6 +103,7 @@ static void wait_on_stream(struct room *r)
     nvshmem_barrier_all();
     (void)usleep(100000);
     expect(cudaStreamQuery(stream) == cudaErrorNotReady, "the last wait ended early");
+    nvshmem_barrier_all(); /* every PE has looked */
     nvshmemx_signal_op(&r->signal, 9, NVSHMEM_SIGNAL_SET, next);
     expect(nvshmemx_long_g_on_stream(&r->longs[2], next, stream) == -72, "g on a stream");
     expect(chorusx_short_wait_until_all_on_stream(r->shorts, 1, &status, NVSHMEM_CMP_EQ,
