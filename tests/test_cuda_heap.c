@@ -190,7 +190,7 @@ static void refuse_to_adopt(struct ch_boot *boot)
     EXPECT(
         pes_message_has("not all that was mapped there at once; expected the 6291456 bytes"));
     EXPECT(ch_heap_adopt(heap, memory, is_wrong ? 4 * M : 6 * M, &object) == CHORUS_ERR_ARG);
-    EXPECT(pes_message_has("PE 1 for 4194304"));
+    EXPECT(pes_message_has("PE 1 requests 4194304"));
     EXPECT(ch_heap_adopt(heap, memory, 128 * M, &object) == CHORUS_ERR_NOMEM);
     cuda_fake.program_is.requestedHandleTypes = is_wrong ? 0 : 1;
     EXPECT(ch_heap_adopt(heap, memory, 6 * M, &object) == CHORUS_ERR_UNSUPPORTED);

@@ -682,7 +682,7 @@ MUTANTS = [
            "ch_value_store(dst, &v, &data);", "ch_value_store(dst, &v, &b);",
            "reduce:two_shot_push:ll", WRONG + "|bytes outside dest changed"),
     Mutant("no meeting after results are taken", "src/coll/algo/reduce_two_shot_push_ll.h",
-           "return ch_agree(st, g); /* all lanes have combined the slots */", "return st;",
+           "return ch_agree(st, g); /* all lanes have read the slots */", "return st;",
            "reduce:two_shot_push:ll", DEADLOCK),
     Mutant("nobody woken by a result", "src/coll/algo/reduce_two_shot_push_ll.h",
            "ch_notify(c->patience, c->peers[peer].door);", ";",
