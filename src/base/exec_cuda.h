@@ -110,6 +110,9 @@ struct ch_route;
 
 #define CH_LENT_BYTES 1024u
 
+/* All bytes: the lanes of a call share a cache, and copy what it holds at the same time. */
+#define CH_PLAIN_BYTES SIZE_MAX
+
 CH_FN void ch_route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
 {
     (void)route, (void)there, (void)src, (void)bytes;

@@ -23,12 +23,12 @@ CH_FN chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g
 
     if (c->me == c->root) {
         ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
-        ch_copy(c->dst, c->src, ch_bytes(c), g);
+        ch_copy_in_turn(c, c->src, epoch, g);
         return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
     }
     st = ch_hear(c, c->root, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
-    ch_copy(c->dst, ch_on_peer(c, c->root, c->src), ch_bytes(c), g);
+    ch_copy_in_turn(c, ch_on_peer(c, c->root, c->src), epoch, g);
     ch_tell(c, c->root, CH_WORD_DONE, epoch, CH_CREDIT, g);
     return CHORUS_OK;
 }

@@ -17,22 +17,6 @@
 
 #include "coll/primitives/given.h"
 
-/* ch_store_all, by parts: from the last to the first in every second call, as the caches still
- * hold what the call before read and wrote last, and programs use buffers again. A network is
- * given the whole block at once. */
-CH_FN void ch_store_all_in_turn(const struct ch_coll *c, char *dst, bool is_backward,
-                                struct ch_lanes g)
-{
-    const size_t bytes = ch_bytes(c), most = ch_is_all_mapped(c) ? CH_PLAIN_BYTES : bytes;
-
-    for (size_t done = 0; done < bytes; done += most) {
-        const size_t part = ch_min(most, bytes - done),
-                     at = is_backward ? bytes - done - part : done;
-
-        ch_store_all(c, dst + at, c->src + at, part, g);
-    }
-}
-
 CH_FN chorus_status ch_collect_direct(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g), count = c->count;
@@ -44,7 +28,7 @@ CH_FN chorus_status ch_collect_direct(const struct ch_coll *c, struct ch_lanes g
     if (st != CHORUS_OK) return st;
     for (uint32_t pe = 0; pe < c->me; pe++)
         first += ch_given(c, pe, exchange, 0);
-    ch_store_all_in_turn(c, c->dst + first * c->elem_bytes, epoch % 2 != 0, g);
+    ch_store_all_in_turn(c, c->dst + first * c->elem_bytes, epoch, g);
     return ch_finish_puts(c, epoch, g);
 }
 

@@ -25,7 +25,7 @@ CH_FN chorus_status ch_fcollect_direct(const struct ch_coll *c, struct ch_lanes 
     ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
     st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
-    ch_store_all(c, mine, c->src, ch_bytes(c), g);
+    ch_store_all_in_turn(c, mine, epoch, g);
     ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     st = ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
     return st == CHORUS_OK ? ch_flush(c, g) : st;

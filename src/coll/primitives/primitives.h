@@ -290,4 +290,52 @@ CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, siz
     }
 }
 
+/*
+ * Where part `done` bytes from the begin of a block is copied: in every second call the parts
+ * go from the last to the first. The caches still hold what the call before read and wrote
+ * last, and programs use buffers again.
+ */
+CH_FN size_t ch_at_in_turn(uint64_t epoch, size_t bytes, size_t done, size_t part)
+{
+    return epoch % 2 != 0 ? bytes - done - part : done;
+}
+
+/* ch_store_all of the call's source, by such parts. A network gets the whole block at once. */
+CH_FN void ch_store_all_in_turn(const struct ch_coll *c, char *dst, uint64_t epoch,
+                                struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c), most = ch_is_all_mapped(c) ? CH_PLAIN_BYTES : bytes;
+
+    if (bytes <= most) {
+        ch_store_all(c, dst, c->src, bytes, g);
+        return;
+    }
+    for (size_t done = 0, part; done < bytes; done += part) {
+        size_t at;
+
+        part = ch_min(most, bytes - done);
+        at = ch_at_in_turn(epoch, bytes, done, part);
+        ch_store_all(c, dst + at, c->src + at, part, g);
+    }
+}
+
+/* The call's dst = `from`, by such parts. */
+CH_FN void ch_copy_in_turn(const struct ch_coll *c, const char *from, uint64_t epoch,
+                           struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c);
+
+    if (bytes <= CH_PLAIN_BYTES || c->dst == from) {
+        ch_copy(c->dst, from, bytes, g);
+        return;
+    }
+    for (size_t done = 0, part; done < bytes; done += part) {
+        size_t at;
+
+        part = ch_min(CH_PLAIN_BYTES, bytes - done);
+        at = ch_at_in_turn(epoch, bytes, done, part);
+        ch_copy(c->dst + at, from + at, part, g);
+    }
+}
+
 #endif /* CH_PRIMITIVES_H */
