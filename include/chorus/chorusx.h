@@ -320,7 +320,7 @@ CHORUS_API int chorusx_buffer_unregister_symmetric(void *object);
  * have the same offset in it on every PE.
  *
  * @param addr   [in,out] as of chorusx_buffer_register_symmetric
- * @param bytes  as there
+ * @param bytes  as of chorusx_buffer_register_symmetric, too
  *
  * Collective: every PE of the job, in the same order of such calls and of allocations.
  * Threads:    as of chorusx_buffer_register_symmetric; no collective may run meanwhile.

@@ -143,10 +143,10 @@ static chorus_status return_buffer(const char *function, const void *at, bool is
         if (buffer->is_named == is_named && (is_named ? buffer->addr : buffer->object) == at)
             break;
     if (buffer == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: %p is not registered, or its registration has ended",
-                       function, at);
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: %p is not registered, or its registration has ended", function, at);
     if (context->gpu != NULL) ch_gpu_drain(context->gpu); /* its kernels use what peers map */
-    CH_TRY(ch_context_meet(context));                     /* data that is stored later would be lost */
+    CH_TRY(ch_context_meet(context)); /* data that is stored later would be lost */
     *where = buffer->next;
     give_back(context, buffer);
     free(buffer);
