@@ -88,7 +88,7 @@ static void expect_few_children(uint32_t n)
 static void exchange_all_kinds(struct tree_pe *pe)
 {
     struct ch_boot *const boot = pe->boot;
-    const uint32_t rounds = boot->n > 64 ? 1 : ROUNDS;
+    const uint32_t rounds = boot->n > 64 ? 1 : boot->n > 18 ? 2 : ROUNDS;
     struct ch_options options;
 
     EXPECT(ch_options_read(&options) == CHORUS_OK);
