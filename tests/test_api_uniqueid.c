@@ -11,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PES_MAX = 5, MESSAGE_BYTES = 600 };
+/* SECRET_BYTE: in an id, one that belongs to the secret. */
+enum { PES_MAX = 5, MESSAGE_BYTES = 600, SECRET_BYTE = 20 };
 
 /* What the processes of a test share. */
 static struct shared {
@@ -30,23 +31,25 @@ static void share(void)
 /* What one process is told to be. */
 struct part {
     int rank, n_ranks;
-    bool is_maker;
+    enum { TAKES, MAKES, DAMAGES } id; /* DAMAGES: a byte of it changes on the way */
 };
 
 /* 0: it joined, and every PE's number came to every PE. */
 static int be_pe(const struct part *part)
 {
     chorusx_init_attr_t attr = {.heap = CHORUS_HEAP_host};
+    chorusx_uniqueid_t id;
     long *from, sum = 0;
 
-    if (part->is_maker) {
+    if (part->id == MAKES) {
         if (chorusx_get_uniqueid(&shared->id) != CHORUS_OK) return 10;
         __atomic_store_n(&shared->is_made, 1, __ATOMIC_RELEASE);
     }
     while (!__atomic_load_n(&shared->is_made, __ATOMIC_ACQUIRE))
         (void)usleep(1000);
-    if (chorusx_set_attr_uniqueid_args(part->rank, part->n_ranks, &shared->id, &attr) !=
-        CHORUS_OK)
+    id = shared->id;
+    id.bytes[SECRET_BYTE] ^= part->id == DAMAGES;
+    if (chorusx_set_attr_uniqueid_args(part->rank, part->n_ranks, &id, &attr) != CHORUS_OK)
         return 11;
     if (chorusx_init_attr(CHORUSX_INIT_UNIQUEID | CHORUSX_INIT_HEAP, &attr) != CHORUS_OK) {
         (void)snprintf(shared->messages[part->rank], MESSAGE_BYTES, "%s", chorusx_last_error());
@@ -87,7 +90,7 @@ START_TEST(uniqueid__any_process_makes_it__all_join)
 
     share();
     for (int i = 0; i < PES_MAX; i++)
-        parts[i] = (struct part){i, PES_MAX, i == _i};
+        parts[i] = (struct part){i, PES_MAX, i == _i ? MAKES : TAKES};
     run(parts, PES_MAX, statuses);
     for (int i = 0; i < PES_MAX; i++)
         ck_assert_msg(statuses[i] == 0, "PE %d ended with %d: %s", i, statuses[i],
@@ -97,7 +100,7 @@ END_TEST
 
 START_TEST(uniqueid__one_process__is_a_job)
 {
-    const struct part part = {0, 1, true};
+    const struct part part = {0, 1, MAKES};
     int status;
 
     share();
@@ -113,8 +116,8 @@ START_TEST(uniqueid__parts_do_not_fit__all_are_told_alike)
         struct part parts[3];
         const char *says;
     } wrong[] = {
-        {{{0, 3, true}, {1, 3, false}, {1, 3, false}}, "two processes are PE 1: one on host "},
-        {{{0, 3, true}, {1, 2, false}, {2, 3, false}}, "was started as PE 1 of 2, and others"},
+        {{{0, 3, MAKES}, {1, 3, TAKES}, {1, 3, TAKES}}, "two processes are PE 1: one on host "},
+        {{{0, 3, MAKES}, {1, 2, TAKES}, {2, 3, TAKES}}, "was started as PE 1 of 2, and others"},
     };
     int statuses[3];
 
@@ -130,7 +133,7 @@ END_TEST
 
 START_TEST(uniqueid__pe_is_missing__others_name_it)
 {
-    const struct part parts[2] = {{0, 3, false}, {2, 3, true}};
+    const struct part parts[2] = {{0, 3, TAKES}, {2, 3, MAKES}};
     int statuses[2];
 
     share();
@@ -140,6 +143,26 @@ START_TEST(uniqueid__pe_is_missing__others_name_it)
         ck_assert_int_eq(statuses[i], 12);
         ck_assert_ptr_nonnull(strstr(shared->messages[parts[i].rank],
                                      "2 of 3 PEs came within 0.5 s; PE 1 never joined"));
+    }
+}
+END_TEST
+
+START_TEST(uniqueid__secret_differs__all_are_told_whose)
+{
+    const struct part parts[3] = {{0, 3, MAKES}, {1, 3, DAMAGES}, {2, 3, TAKES}};
+    int statuses[3];
+
+    share();
+    ck_assert_int_eq(setenv("CHORUS_TIMEOUT", "0.5", 1), 0);
+    run(parts, 3, statuses);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(statuses[i], 12);
+        ck_assert_msg(strstr(shared->messages[i],
+                             i == 1 ? "has another secret: it is of another job"
+                                    : " connections had another secret than the job's (start "
+                                      "all PEs of a job with one launcher, unique id or "
+                                      "CHORUS_SECRET), from PE 1 of 3 on host ") != NULL,
+                      "PE %d: %s", i, shared->messages[i]);
     }
 }
 END_TEST
@@ -181,6 +204,7 @@ int main(void)
     tcase_add_test(tc, uniqueid__one_process__is_a_job);
     tcase_add_loop_test(tc, uniqueid__parts_do_not_fit__all_are_told_alike, 0, 2);
     tcase_add_test(tc, uniqueid__pe_is_missing__others_name_it);
+    tcase_add_test(tc, uniqueid__secret_differs__all_are_told_whose);
     tcase_add_test(tc, uniqueid__arguments_wrong__are_refused);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);

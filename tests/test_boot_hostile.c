@@ -4,7 +4,7 @@
  * or repeats what a PE said, the start goes on, and takes hardly longer. The last is printed;
  * for a machine that does nothing else, `test_boot_hostile timed` asks for it.
  */
-#include "boot/tree_message.h"
+#include "boot/tree_inside.h"
 #include "tree_pes.h"
 
 #include <arpa/inet.h>
@@ -218,7 +218,7 @@ static void *serve(void *arg)
 }
 
 /* Nobody but whoever answers its own challenge gets in, and nobody stays for long; those that
- * might yet say hello have their time. */
+ * might yet say hello have their time. None is taken for a PE with another secret. */
 START_TEST(strangers__of_all_kinds__are_dropped_and_join_nothing)
 {
     struct ch_tree *const tree = lone_root();
@@ -242,6 +242,8 @@ START_TEST(strangers__of_all_kinds__are_dropped_and_join_nothing)
     __atomic_store_n(&attack.is_over, true, __ATOMIC_RELEASE);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_uint_eq(n_joined, 0);
+    ch_tree_late(tree, 1);
+    ck_assert_str_eq(tree->why_failed, "0 of 2 PEs came within 1 s; PE 0, PE 1 never joined");
     ch_tree_close(tree);
 }
 END_TEST

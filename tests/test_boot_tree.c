@@ -134,18 +134,44 @@ static void assert_told(uint32_t pe, chorus_status status, const char *part)
     ck_assert_int_eq(tree_pes[pe].status, status);
 }
 
-/* The one with the wrong secret is told what is wrong; to the others it is a stranger. */
-START_TEST(tree__secret_is_wrong__that_pe_is_refused_and_others_count_it)
+#define ADVICE "start all PEs of a job with one launcher, unique id or CHORUS_SECRET"
+
+/* PEs lo to hi have another secret than PE 0. They are told what is wrong, and all others are
+ * told which they are. */
+static void assert_secrets_told(uint32_t lo, uint32_t hi)
 {
-    tree_prepare(3, CH_NS_PER_S / 2);
-    tree_pes[2].start.secret[31] ^= 1;
-    tree_run(3, meet);
-    assert_told(2, CHORUS_ERR_ARG, "has another secret: it is of another job, or this process");
-    for (uint32_t pe = 0; pe < 2; pe++) {
-        assert_told(pe, CHORUS_ERR_TIMEOUT, "2 of 3 PEs came within 0.5 s; PE 2 never joined");
+    char host[CH_TREE_HOST_BYTES] = "", from[2 * CH_TREE_HOST_BYTES];
+
+    ck_assert_int_eq(gethostname(host, sizeof(host) - 1), 0);
+    for (uint32_t pe = 0; pe < 4; pe++) {
+        const bool is_wrong = pe >= lo && pe < hi;
+        if (is_wrong) {
+            assert_told(pe, CHORUS_ERR_ARG,
+                        "has another secret: it is of another job, or this process was "
+                        "started with a wrong one; " ADVICE);
+            continue;
+        }
+        assert_told(pe, CHORUS_ERR_TIMEOUT, " of 4 PEs came within 0.5 s; PE ");
         assert_told(pe, CHORUS_ERR_TIMEOUT,
-                    "connections without the job's secret were refused");
+                    " connections had another secret than the job's (" ADVICE "), from PE ");
+        for (uint32_t i = lo; i < hi; i++) {
+            (void)snprintf(from, sizeof(from), " PE %u of 4 on host %s at 127.0.0.1", i, host);
+            assert_told(pe, CHORUS_ERR_TIMEOUT, from);
+        }
     }
+}
+
+START_TEST(tree__secrets_differ__all_are_told_who_has_another)
+{
+    static const struct {
+        uint32_t lo, hi;
+    } wrong[] = {{2, 3}, {1, 4}};
+
+    tree_prepare(4, CH_NS_PER_S / 2);
+    for (uint32_t pe = wrong[_i].lo; pe < wrong[_i].hi; pe++)
+        tree_pes[pe].start.secret[31] ^= 1;
+    tree_run(4, meet);
+    assert_secrets_told(wrong[_i].lo, wrong[_i].hi);
 }
 END_TEST
 
@@ -388,7 +414,7 @@ int main(void)
     tcase_add_loop_test(exchange, tree__exchanges__everyone_gets_all_in_pe_order, 0, COUNTS);
     tcase_set_timeout(refusal, 120);
     tcase_set_timeout(told, 120);
-    tcase_add_test(told, tree__secret_is_wrong__that_pe_is_refused_and_others_count_it);
+    tcase_add_loop_test(told, tree__secrets_differ__all_are_told_who_has_another, 0, 2);
     tcase_add_test(refusal, tree__numbers_disagree__all_are_told_alike);
     tcase_add_test(refusal, tree__two_are_one_pe__all_are_told_alike);
     tcase_add_test(refusal, tree__pes_do_not_come__all_are_told_which);

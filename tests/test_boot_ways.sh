@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Programs started by what is not chorusrun: mpirun with PMIx, an MPI communicator, torchrun's variables;
-# and PEs of mpirun that wait for one that does not start.
+# PEs of mpirun that wait for one that does not start, and PEs that do not have one secret.
 # Usage: test_boot_ways.sh WAY N PROGRAM [ARGS...]
 set -u
 way=$1 n=$2
@@ -30,6 +30,18 @@ missing)
             exit 1
         }
     done
+    exit 0
+    ;;
+secrets)
+    # One of three PEs has another secret. Under chorusrun its shell stays, since a PE that fails ends the job.
+    # shellcheck disable=SC2016 # the variables are those of the PEs
+    said=$(CHORUS_TIMEOUT=1 timeout 30 "$CHORUSRUN" -n "$n" --hosts a,b,c --launcher "$LAUNCH_HERE" sh -c \
+        '[ "$CHORUS_PE" != 1 ] || { printf %064d 1 | CHORUS_SECRET_FD=9 "$@" 9<&0; exec sleep 20; }; exec "$@"' sh "$@" 2>&1)
+    # shellcheck disable=SC2016
+    said="$said $(CHORUS_TIMEOUT=1 "$0" torchrun "$n" sh -c '[ "$RANK" != 1 ] || CHORUS_SECRET=other; exec "$@"' sh "$@" 2>&1)"
+    told() { [ "$(echo "$said" | grep -c "$1")" = "$2" ] || { echo "not $2 times \"$1\" in: $said"; exit 1; }; }
+    told "start: cannot join the job .* has another secret: .*; start all PEs .* CHORUS_SECRET$" 2
+    told "start: .*; PE 1 never joined; [1-9][0-9]* connections had another secret .* from PE 1 of 3 on host .* at " 4
     exit 0
     ;;
 torchrun)

@@ -160,7 +160,8 @@ static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
     struct ch_tree_link *link;
 
     if (!ch_tree_hello_check(&s->hello, tree->terms.secret, &s->challenge)) {
-        tree->n_refused++;
+        if (ch_tree_hello_is_foreign(&s->hello, tree->terms.secret))
+            ch_tree_note_foreign(tree, s);
         answer(tree, s, &refused);
         return;
     }

@@ -138,17 +138,38 @@ uint32_t ch_tree_own_addresses(uint16_t port, struct ch_tree_address out[CH_TREE
     return n + 1;
 }
 
+/* Returns whether it is an IPv4 address. */
+static bool print_ip(const struct ch_tree_address *a, char text_out[CH_TREE_ADDRESS_TEXT])
+{
+    const bool is_four = memcmp(a->ip, mapped, sizeof(mapped)) == 0;
+
+    text_out[0] = '\0';
+    if (is_four)
+        (void)inet_ntop(AF_INET, a->ip + sizeof(mapped), text_out, CH_TREE_ADDRESS_TEXT);
+    else
+        (void)inet_ntop(AF_INET6, a->ip, text_out, CH_TREE_ADDRESS_TEXT);
+    return is_four;
+}
+
 void ch_tree_address_print(const struct ch_tree_address *a, char text_out[CH_TREE_ADDRESS_TEXT])
 {
-    char ip[INET6_ADDRSTRLEN] = "";
+    char ip[CH_TREE_ADDRESS_TEXT];
+    const bool is_four = print_ip(a, ip);
 
-    if (memcmp(a->ip, mapped, sizeof(mapped)) == 0) {
-        (void)inet_ntop(AF_INET, a->ip + sizeof(mapped), ip, sizeof(ip));
-        (void)snprintf(text_out, CH_TREE_ADDRESS_TEXT, "%s:%u", ip, a->port);
-        return;
-    }
-    (void)inet_ntop(AF_INET6, a->ip, ip, sizeof(ip));
-    (void)snprintf(text_out, CH_TREE_ADDRESS_TEXT, "[%s]:%u", ip, a->port);
+    (void)snprintf(text_out, CH_TREE_ADDRESS_TEXT, is_four ? "%.46s:%u" : "[%.46s]:%u", ip,
+                   a->port);
+}
+
+void ch_tree_address_of_peer(int fd, char text_out[CH_TREE_ADDRESS_TEXT])
+{
+    struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
+    socklen_t bytes = sizeof(peer);
+    struct ch_tree_address address;
+
+    (void)snprintf(text_out, CH_TREE_ADDRESS_TEXT, "?");
+    if (getpeername(fd, (struct sockaddr *)&peer, &bytes) == 0 &&
+        from_socket((const struct sockaddr *)&peer, &address))
+        (void)print_ip(&address, text_out);
 }
 
 void ch_tree_addresses_print(const struct ch_tree_address *addresses, uint32_t n,

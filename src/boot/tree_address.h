@@ -35,7 +35,10 @@ uint32_t ch_tree_own_addresses(uint16_t port, struct ch_tree_address out[CH_TREE
 void ch_tree_address_print(const struct ch_tree_address *address,
                            char text_out[CH_TREE_ADDRESS_TEXT]);
 
-/* The same for n addresses, separated by commas. */
+/* The address at the other end of a connection, without its port; "?" if it has ended. */
+void ch_tree_address_of_peer(int fd, char text_out[CH_TREE_ADDRESS_TEXT]);
+
+/* ch_tree_address_print for n addresses, separated by commas. */
 void ch_tree_addresses_print(const struct ch_tree_address *addresses, uint32_t n,
                              char text_out[CH_TREE_TEXT_BYTES]);
 

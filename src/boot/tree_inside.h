@@ -38,6 +38,25 @@ struct ch_tree_stranger {
     size_t got;
 };
 
+/*
+ * Connections whose hello was made with another secret. They are refused, and do not end the
+ * start; if PEs are missing when it fails, the message names the first of them. What they state
+ * about themselves is not authenticated.
+ */
+struct ch_tree_foreign {
+    uint64_t n;       /* connections */
+    uint32_t n_named; /* processes that follow */
+    struct ch_tree_named {
+        uint32_t pe, n;                  /* PE `pe` of n, as it stated */
+        char host[CH_TREE_HOST_BYTES];   /* as it stated */
+        char from[CH_TREE_ADDRESS_TEXT]; /* address of its first connection */
+    } named[3];
+};
+
+/* What to do about it. */
+#define CH_TREE_SECRET_ADVICE \
+    "start all PEs of a job with one launcher, unique id or CHORUS_SECRET"
+
 /* The exchange in progress. Only the root uses the members after the first two. */
 struct ch_tree_round {
     uint64_t index;
@@ -62,7 +81,7 @@ struct ch_tree {
     uint32_t next_child; /* child to which the next PE that joins is redirected */
     struct ch_tree_stranger strangers[CH_TREE_STRANGERS];
     uint32_t next_stranger; /* index of the next one, and of the oldest if all are used */
-    uint64_t n_refused;     /* strangers with a wrong secret */
+    struct ch_tree_foreign foreign;
     struct ch_tree_round round;
     char (*hosts)[CH_TREE_HOST_BYTES]; /* root: [n], "" of those that have not joined */
     bool is_over;                      /* the reason is known, and was reported */
@@ -88,6 +107,11 @@ void ch_tree_accept(struct ch_tree *tree);
 void ch_tree_hear_stranger(struct ch_tree *tree, struct ch_tree_stranger *stranger);
 void ch_tree_drop_late_strangers(struct ch_tree *tree);
 void ch_tree_stop_listening(struct ch_tree *tree); /* and close all strangers */
+
+/* tree_secret.c */
+void ch_tree_note_foreign(struct ch_tree *tree, const struct ch_tree_stranger *stranger);
+/* "; 3 connections ...", or "" if there was none. */
+void ch_tree_foreign_text(const struct ch_tree *tree, char text_out[CH_TREE_TEXT_BYTES]);
 
 /* tree_round.c: exchanges, at the root and at other nodes. */
 CH_MUST_CHECK bool ch_round_open(struct ch_tree *tree); /* false: no memory */

@@ -107,8 +107,10 @@ static enum outcome greet(struct search *s, uint32_t i, int fd)
     if (!ch_tree_answer_check(&s->answer, secret, &challenge, &hello)) {
         s->n_wrong++;
         note(s, i,
-             "has another secret: it is of another job, or this process was started with ",
-             "a wrong one");
+             "has another secret: it is of another job, or this process was started with a "
+             "wrong "
+             "one; ",
+             CH_TREE_SECRET_ADVICE);
         return OUTCOME_NONE;
     }
     if (s->answer.kind == CH_TREE_WELCOME) return OUTCOME_IN;

@@ -86,6 +86,14 @@ bool ch_tree_hello_check(const struct ch_tree_hello *hello, const unsigned char 
            is_text(hello->host, sizeof(hello->host)) && hello->n_addresses <= CH_TREE_ADDRESSES;
 }
 
+bool ch_tree_hello_is_foreign(const struct ch_tree_hello *hello, const unsigned char *secret)
+{
+    unsigned char job[CH_TREE_JOB_BYTES];
+
+    ch_tree_job(secret, job);
+    return hello->magic == CH_TREE_MAGIC && memcmp(job, hello->job, sizeof(job)) != 0;
+}
+
 bool ch_tree_hello_fits(const struct ch_tree_hello *hello, uint32_t n,
                         char why_out[CH_TREE_TEXT_BYTES])
 {

@@ -102,6 +102,9 @@ void ch_tree_hello_seal(struct ch_tree_hello *hello, const unsigned char *secret
 /* Has it the MAC for this secret and this challenge, and the form of a hello? */
 bool ch_tree_hello_check(const struct ch_tree_hello *hello, const unsigned char *secret,
                          const struct ch_tree_challenge *challenge);
+/* Was a hello with a wrong MAC made with another secret? If not, it is no hello, or it was
+ * recorded on another connection. */
+bool ch_tree_hello_is_foreign(const struct ch_tree_hello *hello, const unsigned char *secret);
 /* Has its sender this version, and the same n? If not, why_out continues "PE 1 ...". */
 bool ch_tree_hello_fits(const struct ch_tree_hello *hello, uint32_t n,
                         char why_out[CH_TREE_TEXT_BYTES]);

@@ -169,18 +169,15 @@ void ch_round_late(struct ch_tree *tree, double waited_s)
     char absent[CH_TREE_TEXT_BYTES], silent[CH_TREE_TEXT_BYTES];
     const uint32_t n_absent = name_missing(tree, false, absent);
     const uint32_t n_silent = name_missing(tree, true, silent);
-    char why[3 * CH_TREE_TEXT_BYTES], refused[96] = "";
+    char why[4 * CH_TREE_TEXT_BYTES], foreign[CH_TREE_TEXT_BYTES] = "";
 
     if (n_absent + n_silent == 0 || tree->is_over || tree->why_failed[0] != '\0') return;
-    if (n_absent > 0 && tree->n_refused > 0)
-        (void)snprintf(refused, sizeof(refused),
-                       "; %llu connections without the job's secret were refused",
-                       (unsigned long long)tree->n_refused);
+    if (n_absent > 0) ch_tree_foreign_text(tree, foreign);
     (void)snprintf(why, sizeof(why), "%u of %u PEs came within %.3g s; %s%s%s%s%s%s",
                    tree->round.n_here, tree->terms.n, waited_s, absent,
-                   n_absent > 0 ? " never joined" : "",
+                   n_absent > 0 ? " never joined" : "", foreign,
                    n_absent > 0 && n_silent > 0 ? "; " : "", silent,
-                   n_silent > 0 ? " did not arrive" : "", refused);
+                   n_silent > 0 ? " did not arrive" : "");
     why[CH_TREE_TEXT_BYTES - 1] = '\0';
     ch_round_fail(tree, CHORUS_ERR_TIMEOUT, why);
 }
