@@ -102,7 +102,7 @@ static void do_alloc(struct model *m)
     if (m->n_live == m->n_live_max) return;
     HOLDS(ch_arena_reserve(&m->arena) == CHORUS_OK);
     if (!ch_arena_alloc(&m->arena, align * G, bytes, &offset)) {
-        const size_t limit = ch_arena_limit_for(&m->arena, align * G, bytes);
+        const size_t limit = ch_arena_limit_for(&m->arena, 0, align * G, bytes);
 
         if (m->is_exact) HOLDS(model_first_fit(m, align, count) == SIZE_MAX);
         HOLDS(limit > m->arena.limit);
@@ -285,9 +285,9 @@ START_TEST(arena__full__says_which_limit_would_do)
     ck_assert_uint_eq(take(&a, 1, 5 * G), 0);
     ck_assert(!ch_arena_alloc(&a, 1, 4 * G, &offset));
     ck_assert_uint_eq(offset, 1);
-    ck_assert_uint_eq(ch_arena_limit_for(&a, 1, 4 * G), 9 * G);
-    ck_assert_uint_eq(ch_arena_limit_for(&a, 4 * G, 4 * G), 12 * G);
-    ck_assert_uint_eq(ch_arena_limit_for(&a, 1, 3 * G), 8 * G);
+    ck_assert_uint_eq(ch_arena_limit_for(&a, 0, 1, 4 * G), 9 * G);
+    ck_assert_uint_eq(ch_arena_limit_for(&a, 0, 4 * G, 4 * G), 12 * G);
+    ck_assert_uint_eq(ch_arena_limit_for(&a, 0, 1, 3 * G), 8 * G);
     ch_arena_grow(&a, 12 * G);
     ck_assert_uint_eq(take(&a, 4 * G, 4 * G), 8 * G);
     ch_arena_clear(&a);

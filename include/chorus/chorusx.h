@@ -407,6 +407,33 @@ CHORUS_API int chorusx_team_create(chorus_team_t parent, const int pes[], int n,
 CHORUS_API int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int tag,
                                          chorus_team_t *new_team);
 
+/**
+ * Allocate an object that is symmetric on the PEs of a team, or free one; the other PEs of the
+ * job take no part. Every call takes it for symmetric that accesses PEs of the team only:
+ * collectives of the team, or of teams whose PEs are all in it, and puts, gets, atomics,
+ * signals and waits. The memory is filled with zeros and is beside that of the team itself
+ * (CHORUS_SYNC_MAX limits both), not in the heap from which chorus_malloc allocates.
+ * chorus_team_destroy frees what the team still has.
+ *
+ * @param team   a team that this PE is in
+ * @param bytes  the same on every PE of the team; 0 returns null
+ * @param ptr    what chorusx_team_malloc returned for this team; null does nothing
+ *
+ * Collective: every PE of the team, in the same order of such calls on it; null and 0 bytes are
+ *             not collective.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
+ * Ordering:   no PE returns before all of the team have called; completes nothing.
+ * Errors:     the same on all PEs of the team, and nothing is changed. Of chorusx_team_malloc,
+ *             null and a message: ERR_ARG for an invalid team and for bytes that differ,
+ *             ERR_NOMEM if no place is free on all of them. Of chorusx_team_free: ERR_ARG for
+ * an invalid team, for memory that is not the start of an object of the team, and for different
+ * objects. Calls that access an object on a PE that is not in the team fail with
+ * ERR_NOT_SYMMETRIC. Source:     own; the other libraries allocate over the whole job. Since:
+ * 0.1
+ */
+CHORUS_API void *chorusx_team_malloc(chorus_team_t team, size_t bytes);
+CHORUS_API int chorusx_team_free(chorus_team_t team, void *ptr);
+
 /* --- PEs as threads ----------------------------------------------------------------------- */
 /**
  * Run a job whose PEs are threads of this process; returns when all have ended.

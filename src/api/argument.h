@@ -47,6 +47,18 @@ CH_MUST_CHECK static inline chorus_status ch_check_symmetric(const struct ch_con
     return ch_look_at_symmetric(context, function, name, address, bytes);
 }
 
+/* ERR_NOT_SYMMETRIC for memory of a team that PE `pe` of the job is not in. */
+CH_COLD chorus_status ch_look_at_owner(const struct ch_context *context, const char *function,
+                                       const char *name, const void *address, uint32_t pe);
+CH_MUST_CHECK static inline chorus_status ch_check_owner(const struct ch_context *context,
+                                                         const char *function, const char *name,
+                                                         const void *address, uint32_t pe)
+{
+    return ch_heap_contains(context->heap, address, 1)
+               ? CHORUS_OK
+               : ch_look_at_owner(context, function, name, address, pe);
+}
+
 /* ERR_ARG unless address is a multiple of bytes, a power of two: what atomics need. */
 CH_MUST_CHECK chorus_status ch_check_aligned(const char *function, const char *name,
                                              const void *address, size_t bytes);

@@ -7,6 +7,7 @@
 #include "api/context.h"
 #include "chorus/chorusx.h"
 #include "coll/cuda/gpu.h"
+#include "team/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ static chorus_status check(const struct ch_context *context, const char *functio
                        "%s: %zu bytes at %p; expected whole pages of %zu bytes, since other "
                        "data on a page would be shared with it",
                        function, bytes, addr, page);
-    if (ch_heap_contains(context->heap, addr, 1))
+    if (ch_heap_contains(context->heap, addr, 1) ||
+        ch_teams_owner(context->teams, addr, 1) != NULL)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: %p is already in the symmetric heap", function,
                        addr);
     for (const struct ch_buffer *b = context->buffers; b != NULL; b = b->next)

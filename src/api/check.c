@@ -6,6 +6,7 @@
 #include "api/argument.h"
 #include "api/coll.h"
 #include "device/device.h"
+#include "team/memory.h"
 
 /* Which buffer has a block for each PE; the other buffer, or both, have one block. */
 static inline bool has_blocks_in_dest(chorus_coll coll)
@@ -144,6 +145,30 @@ static inline bool is_usable(const struct ch_context *context, const chorusx_cal
            ((uintptr_t)buffer & (ch_type_align[call->type] - 1)) == 0;
 }
 
+/* In an object of a team: symmetric for calls of that team, and of teams whose PEs are all in
+ * it. */
+static CH_COLD bool is_of_team(const struct ch_context *context, const struct ch_team *team,
+                               const void *buffer, size_t bytes)
+{
+    const struct ch_team *owner = ch_teams_owner(context->teams, buffer, bytes);
+
+    if (owner == NULL || owner == team) return owner == team;
+    for (uint32_t pe = 0; pe < team->n; pe++)
+        if (ch_team_find(owner, team->members[pe].world) < 0) return false;
+    return true;
+}
+
+/* All PEs must get the same result, so a buffer without bytes is judged by its address; null
+ * counts as symmetric. */
+static inline bool is_symmetric(const struct ch_context *context, const struct ch_team *team,
+                                const void *buffer, size_t bytes)
+{
+    const size_t some = bytes != 0 ? bytes : 1;
+
+    return ch_heap_contains(context->heap, buffer, some) || (bytes == 0 && buffer == NULL) ||
+           is_of_team(context, team, buffer, some);
+}
+
 /* Memory of this PE outside the heap. On hosts only the program knows whether it is valid; a
  * GPU's kernel that accesses memory that it cannot reach would end all CUDA work of the
  * process. */
@@ -156,7 +181,9 @@ static chorus_status check_elsewhere(const struct ch_context *context,
     if (buffer == NULL)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is null; expected %zu bytes of memory",
                        args->function, name, bytes);
-    if (ch_heap_contains(context->heap, buffer, 1)) /* bytes reach beyond its end */
+    /* Do the bytes reach beyond the end? */
+    if (ch_heap_contains(context->heap, buffer, 1) ||
+        ch_teams_owner(context->teams, buffer, 1) != NULL)
         return ch_check_symmetric(context, args->function, name, buffer, bytes);
     if (device != NULL && !ch_device_reaches(device, buffer))
         return CH_FAIL(CHORUS_ERR_NOT_SYMMETRIC,
@@ -166,18 +193,11 @@ static chorus_status check_elsewhere(const struct ch_context *context,
     return CHORUS_OK;
 }
 
-/* `fact` is added to *facts_io if the buffer is in the symmetric heap. All PEs must get the
- * same result, so a buffer without bytes is judged by its address; null counts as symmetric. */
 static inline chorus_status check_buffer(const struct ch_context *context,
                                          const struct ch_args *args, const char *name,
-                                         const void *buffer, size_t bytes, uint32_t fact,
-                                         uint32_t *facts_io)
+                                         const void *buffer, size_t bytes, bool symmetric)
 {
-    if (ch_heap_contains(context->heap, buffer, bytes != 0 ? bytes : 1) ||
-        (bytes == 0 && buffer == NULL))
-        *facts_io |= fact;
-    else if (bytes != 0)
-        CH_TRY(check_elsewhere(context, args, name, buffer, bytes));
+    if (!symmetric && bytes != 0) CH_TRY(check_elsewhere(context, args, name, buffer, bytes));
     if (bytes != 0 && ((uintptr_t)buffer & (ch_type_align[args->call->type] - 1)) != 0)
         return refuse_alignment(args, name, buffer);
     return CHORUS_OK;
@@ -221,11 +241,14 @@ RARE check_buffers(const struct ch_context *context, const struct ch_args *args,
 {
     const chorusx_call *call = args->call;
     uint32_t facts = CH_NEED_apart;
+    const bool dst_symmetric = is_symmetric(context, team, call->dest, extent->dst_bytes);
+    const bool src_symmetric = is_symmetric(context, team, call->source, extent->src_bytes);
 
-    CH_TRY(check_buffer(context, args, "dest", call->dest, extent->dst_bytes,
-                        CH_NEED_symmetric_dest, &facts));
-    CH_TRY(check_buffer(context, args, "source", call->source, extent->src_bytes,
-                        CH_NEED_symmetric_source, &facts));
+    CH_TRY(check_buffer(context, args, "dest", call->dest, extent->dst_bytes, dst_symmetric));
+    CH_TRY(
+        check_buffer(context, args, "source", call->source, extent->src_bytes, src_symmetric));
+    if (dst_symmetric) facts |= CH_NEED_symmetric_dest;
+    if (src_symmetric) facts |= CH_NEED_symmetric_source;
     *facts_out = facts;
     if (extent->dst_bytes == 0 || extent->src_bytes == 0 || are_apart(call, extent))
         return CHORUS_OK;

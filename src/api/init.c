@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "boot/uniqueid.h"
 #include "coll/cuda/gpu.h"
+#include "team/memory.h"
 
 #include <string.h>
 
@@ -216,7 +217,13 @@ int chorus_pe_accessible(int pe)
 
 int chorus_addr_accessible(const void *addr, int pe)
 {
-    return chorus_pe_accessible(pe) && ch_heap_contains(ch_context_get()->heap, addr, 1);
+    const struct ch_context *context = ch_context_get();
+    const struct ch_team *owner;
+
+    if (!chorus_pe_accessible(pe)) return 0;
+    if (ch_heap_contains(context->heap, addr, 1)) return 1;
+    owner = ch_teams_owner(context->teams, addr, 1);
+    return owner != NULL && ch_team_find(owner, (uint32_t)pe) >= 0;
 }
 
 void chorus_info_get_version(int *major, int *minor)

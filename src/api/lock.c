@@ -28,6 +28,7 @@ static chorus_status open_lock(const char *function, long *lock, struct lock *ou
 {
     CH_TRY(ch_context_require(function, &out->context));
     CH_TRY(ch_check_symmetric(out->context, function, "lock", lock, sizeof(*lock)));
+    CH_TRY(ch_check_owner(out->context, function, "lock", lock, HOME));
     CH_TRY(ch_check_aligned(function, "lock", lock, sizeof(*lock)));
     if (out->context->boot->n > PE_MASK)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s: the job has %u PEs; locks serve up to %u",

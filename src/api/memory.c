@@ -9,6 +9,7 @@
 #include "api/ctx.h"
 #include "api/doing.h"
 #include "api/guard.h"
+#include "team/memory.h"
 
 /* Objects of different calls share no cache line, so that polling one does not slow accesses to
  * another. */
@@ -183,6 +184,7 @@ static void *team_ptr(const char *function, ch_team_handle team, const void *des
     if (ch_context_require(function, &context) != CHORUS_OK ||
         ch_ctx_translate(context, function, team, pe, &world) != CHORUS_OK ||
         ch_check_symmetric(context, function, "dest", dest, 1) != CHORUS_OK ||
+        ch_check_owner(context, function, "dest", dest, world) != CHORUS_OK ||
         !ch_heap_is_mapped(context->heap, world) || context->link->map == NULL)
         return NULL;
     return context->link->map(context->transport, dest, world);
@@ -204,9 +206,53 @@ void *chorus_ptr(const void *addr, int pe)
     }
     if (ch_check_pe(context, __func__, pe) != CHORUS_OK ||
         ch_check_symmetric(context, __func__, "addr", addr, 1) != CHORUS_OK ||
+        ch_check_owner(context, __func__, "addr", addr, (uint32_t)pe) != CHORUS_OK ||
         !ch_heap_is_mapped(context->heap, (uint32_t)pe) || context->link->map == NULL)
         return NULL;
     return context->link->map(context->transport, addr, (uint32_t)pe);
+}
+
+static chorus_status team_of(const char *function, ch_team_handle handle,
+                             struct ch_context **context_out, struct ch_team **team_out)
+{
+    CH_TRY(ch_context_require(function, context_out));
+    return ch_error_in(function, ch_team_get((*context_out)->teams, handle, team_out));
+}
+
+static chorus_status team_alloc(const char *function, ch_team_handle handle, size_t bytes,
+                                void **ptr_out)
+{
+    struct ch_context *context;
+    struct ch_team *team;
+    chorus_status status;
+    uint64_t index;
+
+    CH_TRY(team_of(function, handle, &context, &team));
+    CH_TRY(ch_doing_begin(context, function, CH_DOING_team_malloc, team, bytes, &index));
+    status = ch_team_object_alloc(context->teams, team, bytes, ptr_out);
+    return ch_error_in(function, ch_doing_end(context, index, status));
+}
+
+void *chorusx_team_malloc(chorus_team_t team, size_t bytes)
+{
+    void *ptr = NULL;
+
+    if (bytes == 0 || team_alloc(__func__, team, bytes, &ptr) != CHORUS_OK) return NULL;
+    return ptr;
+}
+
+int chorusx_team_free(chorus_team_t team, void *ptr)
+{
+    struct ch_context *context;
+    struct ch_team *found;
+    chorus_status status;
+    uint64_t index;
+
+    if (ptr == NULL) return CHORUS_OK;
+    CH_TRY(team_of(__func__, team, &context, &found));
+    CH_TRY(ch_doing_begin(context, __func__, CH_DOING_team_free, found, 0, &index));
+    status = ch_team_object_free(context->teams, found, ptr);
+    return ch_error_in(__func__, ch_doing_end(context, index, status));
 }
 
 static void *mc_ptr(const char *function, ch_team_handle handle, const void *addr)

@@ -29,7 +29,8 @@ ch_target_check(const char *function, chorus_ctx_t ctx, const char *name, const 
     CH_TRY(ch_context_require(function, &out->context));
     CH_TRY(ch_ctx_resolve(out->context, function, ctx, pe, &out->ctx, &out->pe));
     CH_TRY(ch_check_bytes(function, count, element_bytes, &out->bytes));
-    return ch_check_symmetric(out->context, function, name, symmetric, out->bytes);
+    CH_TRY(ch_check_symmetric(out->context, function, name, symmetric, out->bytes));
+    return ch_check_owner(out->context, function, name, symmetric, out->pe);
 }
 
 /* On return the source may be reused and, if the peer is mapped, the data has arrived. */

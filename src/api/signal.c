@@ -9,7 +9,7 @@
 #undef chorus_signal_add
 
 static chorus_status check_signal(const struct ch_context *context, const char *function,
-                                  const struct ch_signal_update *update)
+                                  const struct ch_signal_update *update, uint32_t pe)
 {
     if (update->op != CHORUS_SIGNAL_SET && update->op != CHORUS_SIGNAL_ADD)
         return CH_FAIL(CHORUS_ERR_ARG,
@@ -17,6 +17,7 @@ static chorus_status check_signal(const struct ch_context *context, const char *
                        function, update->op);
     CH_TRY(ch_check_symmetric(context, function, "sig_addr", update->address,
                               sizeof(*update->address)));
+    CH_TRY(ch_check_owner(context, function, "sig_addr", update->address, pe));
     return ch_check_aligned(function, "sig_addr", update->address, sizeof(*update->address));
 }
 
@@ -30,7 +31,7 @@ static chorus_status put_signal(const char *function, chorus_ctx_t ctx, void *de
     struct ch_target t;
 
     CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
-    CH_TRY(check_signal(t.context, function, update));
+    CH_TRY(check_signal(t.context, function, update, t.pe));
     link = t.context->link;
     transport = t.context->transport;
     if (link->put_signal != NULL) {
@@ -79,7 +80,7 @@ static chorus_status signal_op(const char *function, chorus_ctx_t ctx,
 
     CH_TRY(ch_target_check(function, ctx, "sig_addr", update->address, 1,
                            sizeof(*update->address), pe, &t));
-    CH_TRY(check_signal(t.context, function, update));
+    CH_TRY(check_signal(t.context, function, update, t.pe));
     return t.context->link->amo(t.context->transport, t.ctx, op, update->address,
                                 sizeof(*update->address), update->value, 0, t.pe, NULL);
 }

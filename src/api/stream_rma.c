@@ -133,6 +133,7 @@ static chorus_status check_word(struct op *op)
 {
     CH_TRY(
         ch_check_symmetric(op->context, op->function, "sig_addr", op->word, sizeof(*op->word)));
+    CH_TRY(ch_check_owner(op->context, op->function, "sig_addr", op->word, op->pe));
     return ch_check_aligned(op->function, "sig_addr", op->word, sizeof(*op->word));
 }
 

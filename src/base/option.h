@@ -25,7 +25,7 @@
     X(NET, net, STRING, "", "network interface for connections to other hosts, such as eth1; empty: any interface with an address") \
     X(HEAP_MAX, heap_max, BYTES, "0", "largest size of the symmetric heap of a PE, in bytes; 0: the memory of the machine, or of the GPU") \
     X(HEAP_STEP, heap_step, BYTES, "4M", "smallest number of bytes by which a heap grows") \
-    X(SYNC_MAX, sync_max, BYTES, "640M", "bytes for the sync memory of a PE's teams: memory of the GPU, reserved at the start, or addresses on a host, which get memory when it is first used") \
+    X(SYNC_MAX, sync_max, BYTES, "640M", "bytes for the sync memory and the objects of a PE's teams: memory of the GPU, reserved at the start, or addresses on a host, which get memory when it is first used") \
     X(TIMEOUT, timeout_ns, SECONDS, "300", "seconds after which a wait fails; 0: a wait never fails") \
     X(WARN, warn_ns, SECONDS, "10", "seconds after which a wait is reported in the log, once; 0: never") \
     X(ALGO, algo, STRING, "", "algorithms to use in place of those that rule tables choose: coll:algo[:proto[:ctas]][,...]") \

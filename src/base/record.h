@@ -34,7 +34,9 @@
     X(team_create, "the creation of a team", "PEs")       \
     X(team_destroy, "chorus_team_destroy", "")            \
     X(wait, "a wait for a word (chorus_wait_until)", "words") \
-    X(lock, "a wait for a lock (chorus_set_lock)", "bytes into the heap")
+    X(lock, "a wait for a lock (chorus_set_lock)", "bytes into the heap") \
+    X(team_malloc, "chorusx_team_malloc", "bytes")        \
+    X(team_free, "chorusx_team_free", "")
 /* clang-format on */
 
 /* Values of ch_doing.what: a chorus_coll, or one of these. */

@@ -88,15 +88,22 @@ void ch_arena_grow(struct ch_arena *a, size_t limit)
     a->limit = limit;
 }
 
-/* Index of the first free block that fits, and the offset in it; n_blocks if there is none. */
-static size_t first_fit(const struct ch_arena *a, size_t align, size_t need, size_t *start_out)
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Index of the first free block that fits at an offset from `from` on, and that offset;
+ * n_blocks if there is none. */
+static size_t first_fit(const struct ch_arena *a, size_t from, size_t align, size_t need,
+                        size_t *start_out)
 {
     for (size_t at = 0; at < a->n_blocks; at++) {
         const size_t end = a->blocks[at + 1].offset;
         size_t start;
 
         if (a->blocks[at].is_used || end - a->blocks[at].offset < need) continue;
-        start = round_up(a->blocks[at].offset, align);
+        start = round_up(larger(a->blocks[at].offset, from), align);
         if (start < end && end - start >= need) {
             *start_out = start;
             return at;
@@ -107,12 +114,18 @@ static size_t first_fit(const struct ch_arena *a, size_t align, size_t need, siz
 
 bool ch_arena_alloc(struct ch_arena *a, size_t align, size_t bytes, size_t *offset_out)
 {
+    return ch_arena_alloc_from(a, 0, align, bytes, offset_out);
+}
+
+bool ch_arena_alloc_from(struct ch_arena *a, size_t from, size_t align, size_t bytes,
+                         size_t *offset_out)
+{
     const size_t need = round_up(bytes, CH_ARENA_GRANULE);
     const size_t step = align > CH_ARENA_GRANULE ? align : CH_ARENA_GRANULE;
     size_t start = 0, at;
 
     if (!has_room(a, ROOM_ALLOC)) return false;
-    at = first_fit(a, step, need, &start);
+    at = first_fit(a, from, step, need, &start);
     if (at == a->n_blocks) return false;
     if (start != a->blocks[at].offset) insert_free(a, ++at, start);
     if (bytes_of(a, at) != need) insert_free(a, at + 1, start + need);
@@ -134,16 +147,16 @@ void ch_arena_take_last(struct ch_arena *a, size_t bytes)
     count_used(a, bytes);
 }
 
-size_t ch_arena_limit_for(const struct ch_arena *a, size_t align, size_t bytes)
+size_t ch_arena_limit_for(const struct ch_arena *a, size_t from, size_t align, size_t bytes)
 {
     const size_t need = round_up(bytes, CH_ARENA_GRANULE);
     const size_t step = align > CH_ARENA_GRANULE ? align : CH_ARENA_GRANULE;
-    size_t start = 0, from = a->limit;
+    size_t start = 0, tail = a->limit;
 
-    if (first_fit(a, step, need, &start) != a->n_blocks) return a->limit;
+    if (first_fit(a, from, step, need, &start) != a->n_blocks) return a->limit;
     if (a->n_blocks != 0 && !a->blocks[a->n_blocks - 1].is_used)
-        from = a->blocks[a->n_blocks - 1].offset;
-    return round_up(from, step) + need;
+        tail = a->blocks[a->n_blocks - 1].offset;
+    return round_up(larger(tail, from), step) + need;
 }
 
 /* The block that contains an offset below limit. */

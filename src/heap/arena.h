@@ -49,10 +49,13 @@ void ch_arena_grow(struct ch_arena *a, size_t limit);
  * ch_arena_limit_for, reserve, and call again.
  */
 bool ch_arena_alloc(struct ch_arena *a, size_t align, size_t bytes, size_t *offset_out);
+/* The same at the lowest offset that fits and is not below `from`. */
+bool ch_arena_alloc_from(struct ch_arena *a, size_t from, size_t align, size_t bytes,
+                         size_t *offset_out);
 /* The last so many bytes below the limit, a multiple of the granule, all of them free. After
  * ch_arena_reserve. */
 void ch_arena_take_last(struct ch_arena *a, size_t bytes);
-size_t ch_arena_limit_for(const struct ch_arena *a, size_t align, size_t bytes);
+size_t ch_arena_limit_for(const struct ch_arena *a, size_t from, size_t align, size_t bytes);
 
 /* The kind of an offset below limit. In all cases *start_out and *bytes_out describe the block
  * that contains it. */

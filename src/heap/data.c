@@ -226,7 +226,8 @@ void ch_data_close(struct ch_data *data)
     free(data);
 }
 
-chorus_status ch_data_sync_alloc(struct ch_data *data, size_t bytes, void **ptr_out)
+chorus_status ch_data_sync_alloc(struct ch_data *data, size_t from, size_t bytes,
+                                 void **ptr_out)
 {
     char *const sync = data->bases[data->me];
     size_t offset = 0;
@@ -235,7 +236,8 @@ chorus_status ch_data_sync_alloc(struct ch_data *data, size_t bytes, void **ptr_
 
     (void)pthread_mutex_lock(&data->sync_lock);
     st = ch_arena_reserve(&data->sync);
-    fits = st == CHORUS_OK && ch_arena_alloc(&data->sync, SYNC_ALIGN, bytes, &offset);
+    fits =
+        st == CHORUS_OK && ch_arena_alloc_from(&data->sync, from, SYNC_ALIGN, bytes, &offset);
     (void)pthread_mutex_unlock(&data->sync_lock);
     CH_TRY(st);
     if (!fits)

@@ -97,7 +97,7 @@ bool ch_data_find_empty(const struct ch_data *data, size_t bytes, size_t *lo_out
 void ch_data_unmap(const struct ch_data *data, uint32_t n, size_t lo, size_t hi);
 
 /* See heap.h. */
-CH_MUST_CHECK chorus_status ch_data_sync_alloc(struct ch_data *data, size_t bytes,
+CH_MUST_CHECK chorus_status ch_data_sync_alloc(struct ch_data *data, size_t from, size_t bytes,
                                                void **ptr_out);
 void ch_data_sync_free(struct ch_data *data, void *ptr);
 

@@ -33,7 +33,7 @@ chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, vo
     }
     if (bytes > most) return refuse(heap, bytes);
     while (!ch_arena_alloc(&heap->arena, align, bytes, &offset)) {
-        const size_t limit = ch_arena_limit_for(&heap->arena, align, bytes);
+        const size_t limit = ch_arena_limit_for(&heap->arena, 0, align, bytes);
 
         if (limit > most)
             return ch_heap_no_room(heap, bytes, "free some, or raise CHORUS_HEAP_MAX");

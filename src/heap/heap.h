@@ -5,7 +5,7 @@
  * A PE's segment is one memfd, reserved at its largest size by every PE at start and
  * committed on demand:
  *
- *     | doorbell, record | local part: sync memory of teams | symmetric part: user's objects |
+ *     | doorbell, record | local part: memory of teams | symmetric part: user's objects |
  *
  * The same offset in the symmetric part of every PE is the same object. The local part is
  * not symmetric: each PE allocates there by itself and sends the offsets to the others.
@@ -108,6 +108,12 @@ void ch_heap_local_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
 CH_MUST_CHECK chorus_status ch_heap_sync_alloc(struct ch_heap *heap, size_t bytes,
                                                void **ptr_out);
 void ch_heap_sync_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
+/* The same at the lowest free offset that is not below `from`, with pages on a host: PEs that
+ * try one offset after another find one that is free on all of them. ch_heap_sync_offset
+ * returns that of a block. */
+CH_MUST_CHECK chorus_status ch_heap_sync_alloc_from(struct ch_heap *heap, size_t from,
+                                                    size_t bytes, void **ptr_out);
+size_t ch_heap_sync_offset(const struct ch_heap *heap, const void *ptr);
 
 /* Fill symmetric memory of this PE with zeros. */
 CH_MUST_CHECK chorus_status ch_heap_zero(const struct ch_heap *heap, void *ptr, size_t bytes);

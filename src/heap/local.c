@@ -46,34 +46,40 @@ static chorus_status grow_local(struct ch_heap *heap, size_t limit, size_t bytes
     return CHORUS_OK;
 }
 
-static chorus_status alloc_locked(struct ch_heap *heap, size_t bytes, size_t *offset_out)
+static chorus_status alloc_locked(struct ch_heap *heap, size_t from, size_t bytes,
+                                  size_t *offset_out)
 {
     if (bytes == 0 || bytes > heap->layout.local_bytes)
         return CH_FAIL(bytes == 0 ? CHORUS_ERR_ARG : CHORUS_ERR_NOMEM,
                        "%zu bytes of sync memory were requested; expected 1 to %zu", bytes,
                        heap->layout.local_bytes);
-    while (!ch_arena_alloc(&heap->local, LOCAL_ALIGN, bytes, offset_out)) {
-        const size_t limit = ch_arena_limit_for(&heap->local, LOCAL_ALIGN, bytes);
+    while (!ch_arena_alloc_from(&heap->local, from, LOCAL_ALIGN, bytes, offset_out)) {
+        const size_t limit = ch_arena_limit_for(&heap->local, from, LOCAL_ALIGN, bytes);
 
         CH_TRY(grow_local(heap, limit, bytes));
     }
     return CHORUS_OK;
 }
 
-chorus_status ch_heap_local_alloc(struct ch_heap *heap, size_t bytes, void **ptr_out)
+static chorus_status alloc_from(struct ch_heap *heap, size_t from, size_t bytes, void **ptr_out)
 {
     const struct ch_segment *const own = &heap->segments[heap->me];
     size_t offset = 0;
     chorus_status st;
 
     (void)pthread_mutex_lock(&heap->local_lock);
-    st = alloc_locked(heap, bytes, &offset);
+    st = alloc_locked(heap, from, bytes, &offset);
     (void)pthread_mutex_unlock(&heap->local_lock);
     CH_TRY(st);
     offset += heap->layout.local_offset;
     ch_segment_zero(own, offset, offset + bytes);
     *ptr_out = own->base + offset;
     return CHORUS_OK;
+}
+
+chorus_status ch_heap_local_alloc(struct ch_heap *heap, size_t bytes, void **ptr_out)
+{
+    return alloc_from(heap, 0, bytes, ptr_out);
 }
 
 void ch_heap_local_free(struct ch_heap *heap, void *ptr)
@@ -88,8 +94,36 @@ void ch_heap_local_free(struct ch_heap *heap, void *ptr)
 
 chorus_status ch_heap_sync_alloc(struct ch_heap *heap, size_t bytes, void **ptr_out)
 {
-    if (heap->data != NULL) return ch_data_sync_alloc(heap->data, bytes, ptr_out);
+    if (heap->data != NULL) return ch_data_sync_alloc(heap->data, 0, bytes, ptr_out);
     return ch_heap_local_alloc(heap, bytes, ptr_out);
+}
+
+chorus_status ch_heap_sync_alloc_from(struct ch_heap *heap, size_t from, size_t bytes,
+                                      void **ptr_out)
+{
+    const struct ch_segment *const own = &heap->segments[heap->me];
+    void *block;
+    size_t at;
+    int error;
+
+    if (heap->data != NULL) return ch_data_sync_alloc(heap->data, from, bytes, ptr_out);
+    CH_TRY(alloc_from(heap, from, bytes, &block));
+    at = (size_t)((char *)block - own->base);
+    error = ch_segment_commit(own, at, at + bytes);
+    if (error != 0) {
+        ch_heap_local_free(heap, block);
+        return CH_FAIL(CHORUS_ERR_NOMEM, "could not get %zu bytes of memory from its host: %s",
+                       bytes, strerror(error));
+    }
+    *ptr_out = block;
+    return CHORUS_OK;
+}
+
+size_t ch_heap_sync_offset(const struct ch_heap *heap, const void *ptr)
+{
+    const size_t at = (size_t)((const char *)ptr - ch_heap_data_base(heap, heap->me));
+
+    return heap->data != NULL ? at : at - heap->layout.local_offset;
 }
 
 void ch_heap_sync_free(struct ch_heap *heap, void *ptr)

@@ -213,6 +213,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
     teams->n_dups = (uint32_t)options->ctas;
     teams->chunk_bytes = options->chunk;
     teams->is_checked = options->check != 0;
+    (void)pthread_mutex_init(&teams->objects_lock, NULL);
     if (terms != NULL) {
         const struct ch_vote vote = {.step = "teams on GPUs",
                                      .mine = ch_device_table_open(teams, terms)};
@@ -232,6 +233,7 @@ void ch_teams_close(struct ch_teams *teams)
     if (teams == NULL) return;
     for (uint32_t slot = 0; slot < CH_TEAM_SLOTS; slot++)
         ch_team_free(teams, teams->slots[slot].team);
+    (void)pthread_mutex_destroy(&teams->objects_lock);
     free(teams);
 }
 

@@ -6,6 +6,8 @@
 #include "team/device_table.h"
 #include "team/team.h"
 
+#include <pthread.h>
+
 /* A handle is generation << SLOT_BITS | slot, a positive int32_t, so that the handle of a
  * destroyed team is recognised. A slot whose generations are used up is not used again. */
 #define CH_TEAM_GENERATIONS (1u << (31 - CH_TEAM_SLOT_BITS))
@@ -22,6 +24,8 @@ struct ch_teams {
     struct ch_device_state device_state; /* its table is null on a host */
     uint32_t n_in_use;                   /* teams with calls on the GPU */
     uint32_t n_slots_used;               /* slots from here on were never used */
+    pthread_mutex_t objects_lock;        /* guards the list of objects */
+    struct ch_object *objects;           /* owned: of all teams, see memory.h; atomic */
 };
 
 static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uint32_t slot)
@@ -32,7 +36,8 @@ static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uin
 /* Allocate a team of n PEs with its memory; it has no peers yet. */
 CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
                                           size_t chunk_bytes, struct ch_team **team_out);
-void ch_team_free(const struct ch_teams *teams, struct ch_team *team); /* null is a no-op */
+void ch_team_free(struct ch_teams *teams, struct ch_team *team); /* null is a no-op */
+void ch_team_end_objects(struct ch_teams *teams, const struct ch_team *team);
 
 /* Are the PEs pes[0..n) of the voters on several hosts? */
 bool ch_is_across(const struct ch_teams *teams, const struct ch_voters *voters,

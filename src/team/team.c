@@ -40,13 +40,14 @@ static chorus_status alloc_dups(struct ch_team *team)
     return CHORUS_OK;
 }
 
-void ch_team_free(const struct ch_teams *teams, struct ch_team *team)
+void ch_team_free(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
 
     if (team == NULL) return;
     ch_team_free(teams, team->node);
     ch_team_free(teams, team->rail);
+    ch_team_end_objects(teams, team);
     free(team->levels);
     ch_team_end_routes(teams, team);
     ch_heap_local_free(heap, team->mail);

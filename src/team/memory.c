@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "team/memory.h"
+
+#include "team/table.h"
+
+#include <stdlib.h>
+
+struct ch_object {
+    char *start;
+    size_t bytes;
+    struct ch_team *team;
+    struct ch_object *next;
+};
+
+/* What each member publishes about the block that it has. */
+struct proposal {
+    uint64_t bytes, offset;
+};
+
+static chorus_status compare(const struct ch_team *team, const struct proposal *all)
+{
+    for (uint32_t pe = 1; pe < team->n; pe++)
+        if (all[pe].bytes != all[0].bytes)
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "PE 0 of the team requests %llu bytes, and PE %u of it requests "
+                           "%llu; its PEs must make the same calls in the same order",
+                           (unsigned long long)all[0].bytes, pe,
+                           (unsigned long long)all[pe].bytes);
+    return CHORUS_OK;
+}
+
+/* The highest offset; *same_out: all members have it. */
+static uint64_t highest(const struct ch_team *team, const struct proposal *all, bool *same_out)
+{
+    uint64_t high = all[0].offset;
+
+    *same_out = true;
+    for (uint32_t pe = 1; pe < team->n; pe++) {
+        if (all[pe].offset != high) *same_out = false;
+        if (all[pe].offset > high) high = all[pe].offset;
+    }
+    return high;
+}
+
+/* Allocate at the same offset on all members. On a failure this PE may have a block. */
+static chorus_status agree(struct ch_heap *heap, struct ch_team *team, size_t bytes,
+                           struct proposal *all, void **block_io)
+{
+    const struct ch_voters voters = ch_team_voters(team);
+    uint64_t from = 0;
+    bool same = false;
+
+    while (!same) {
+        struct proposal mine = {bytes, 0};
+        struct ch_vote vote = {"memory of a team", CHORUS_OK, &mine, sizeof(mine)};
+
+        if (*block_io == NULL) vote.mine = ch_heap_sync_alloc_from(heap, from, bytes, block_io);
+        if (*block_io != NULL) mine.offset = ch_heap_sync_offset(heap, *block_io);
+        CH_TRY(ch_vote(&voters, &vote, all));
+        CH_TRY(compare(team, all));
+        from = highest(team, all, &same);
+        if (mine.offset == from) continue;
+        ch_heap_sync_free(heap, *block_io);
+        *block_io = NULL;
+    }
+    return CHORUS_OK;
+}
+
+/* The address of an object of this PE on member `pe` of another host, at that PE itself. */
+static const char *there(const struct ch_teams *teams, const struct ch_team *team, uint32_t pe,
+                         const char *start)
+{
+    return ch_heap_home(teams->heap, team->members[pe].world) +
+           (start - ch_heap_data_base(teams->heap, teams->me_world));
+}
+
+static void detach(const struct ch_teams *teams, const struct ch_object *object)
+{
+    const struct ch_team *team = object->team;
+
+    if (team->remotes == NULL) return;
+    ch_network_detach(teams->network, object->start);
+    for (uint32_t pe = 0; pe < team->n; pe++)
+        ch_network_forget(teams->network, team->members[pe].world,
+                          there(teams, team, pe, object->start));
+}
+
+/* If some members are on other hosts, register the object with the network. */
+static chorus_status attach(const struct ch_teams *teams, const struct ch_object *object)
+{
+    struct ch_team *team = object->team;
+    const struct ch_voters voters = ch_team_voters(team);
+    uint64_t mine = 0, *all;
+    struct ch_vote vote = {.step = "memory of a team", .values = &mine, .bytes = sizeof(mine)};
+    chorus_status status;
+
+    if (team->remotes == NULL) return CHORUS_OK;
+    all = calloc(team->n, sizeof(*all));
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u keys", team->n);
+    vote.mine = ch_network_attach(teams->network, object->start, object->bytes, &mine);
+    status = ch_vote(&voters, &vote, all);
+    for (uint32_t pe = 0; pe < team->n && status == CHORUS_OK; pe++)
+        status =
+            ch_network_learn(teams->network, team->members[pe].world,
+                             there(teams, team, pe, object->start), object->bytes, all[pe]);
+    free(all);
+    if (status != CHORUS_OK) detach(teams, object);
+    return status;
+}
+
+static chorus_status fill(struct ch_teams *teams, struct ch_object *object,
+                          struct proposal *all)
+{
+    void *block = NULL;
+    chorus_status status = agree(teams->heap, object->team, object->bytes, all, &block);
+
+    object->start = block;
+    if (status == CHORUS_OK) status = attach(teams, object);
+    if (status != CHORUS_OK) ch_heap_sync_free(teams->heap, block);
+    return status;
+}
+
+chorus_status ch_team_object_alloc(struct ch_teams *teams, struct ch_team *team, size_t bytes,
+                                   void **ptr_out)
+{
+    struct ch_object *object = calloc(1, sizeof(*object));
+    struct proposal *all = calloc(team->n, sizeof(*all));
+    chorus_status status;
+
+    if (object == NULL || all == NULL) {
+        free(object);
+        free(all);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", team->n);
+    }
+    *object = (struct ch_object){.bytes = bytes, .team = team};
+    status = fill(teams, object, all);
+    free(all);
+    if (status != CHORUS_OK) {
+        free(object);
+        return status;
+    }
+    *ptr_out = object->start;
+    (void)pthread_mutex_lock(&teams->objects_lock);
+    object->next = teams->objects;
+    __atomic_store_n(&teams->objects, object, __ATOMIC_RELEASE);
+    (void)pthread_mutex_unlock(&teams->objects_lock);
+    return CHORUS_OK;
+}
+
+/* The object that contains these bytes; null: there is none. */
+static struct ch_object *find(struct ch_teams *teams, const void *ptr, size_t bytes)
+{
+    struct ch_object *found;
+
+    if (__atomic_load_n(&teams->objects, __ATOMIC_ACQUIRE) == NULL) return NULL;
+    (void)pthread_mutex_lock(&teams->objects_lock);
+    for (found = teams->objects; found != NULL; found = found->next) {
+        const size_t offset = (uintptr_t)ptr - (uintptr_t)found->start;
+
+        if (offset < found->bytes && bytes <= found->bytes - offset) break;
+    }
+    (void)pthread_mutex_unlock(&teams->objects_lock);
+    return found;
+}
+
+const struct ch_team *ch_teams_owner(struct ch_teams *teams, const void *ptr, size_t bytes)
+{
+    const struct ch_object *object = find(teams, ptr, bytes);
+
+    return object != NULL ? object->team : NULL;
+}
+
+/* Free the object to which *at points. */
+static void discard(struct ch_teams *teams, struct ch_object **at)
+{
+    struct ch_object *object = *at;
+
+    (void)pthread_mutex_lock(&teams->objects_lock);
+    __atomic_store_n(at, object->next, __ATOMIC_RELEASE);
+    (void)pthread_mutex_unlock(&teams->objects_lock);
+    detach(teams, object);
+    ch_heap_sync_free(teams->heap, object->start);
+    free(object);
+}
+
+/* Every member frees the same object. */
+static chorus_status agree_to_free(const struct ch_teams *teams, struct ch_team *team,
+                                   const struct ch_object *object, const void *ptr,
+                                   struct proposal *all)
+{
+    const struct ch_voters voters = ch_team_voters(team);
+    struct proposal mine = {0, 0};
+    struct ch_vote vote = {"memory of a team", CHORUS_OK, &mine, sizeof(mine)};
+    bool same;
+
+    if (object == NULL || object->team != team || object->start != ptr)
+        vote.mine = CH_FAIL(CHORUS_ERR_ARG,
+                            "%p is not the start of an object of the team; expected what "
+                            "chorusx_team_malloc returned for this team",
+                            ptr);
+    else
+        mine = (struct proposal){object->bytes, ch_heap_sync_offset(teams->heap, ptr)};
+    CH_TRY(ch_vote(&voters, &vote, all));
+    (void)highest(team, all, &same);
+    if (same) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "the PEs of the team free different objects; they must make the same calls "
+                   "in the same order");
+}
+
+chorus_status ch_team_object_free(struct ch_teams *teams, struct ch_team *team, const void *ptr)
+{
+    struct ch_object *object = find(teams, ptr, 1), **at = &teams->objects;
+    struct proposal *all = calloc(team->n, sizeof(*all));
+    chorus_status status;
+
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", team->n);
+    status = agree_to_free(teams, team, object, ptr, all);
+    free(all);
+    if (status != CHORUS_OK) return status;
+    while (*at != object)
+        at = &(*at)->next;
+    discard(teams, at);
+    return CHORUS_OK;
+}
+
+void ch_team_end_objects(struct ch_teams *teams, const struct ch_team *team)
+{
+    struct ch_object **at = &teams->objects;
+
+    while (*at != NULL) {
+        if ((*at)->team == team)
+            discard(teams, at);
+        else
+            at = &(*at)->next;
+    }
+}
