@@ -77,6 +77,41 @@ START_TEST(destroy__last_handle_of_a_slot__slot_is_left)
 }
 END_TEST
 
+/* The number of a team of a group of this PE in team `parent`. */
+static uint32_t number_of_group(struct side *s, ch_team_handle parent, ch_team_handle *handle)
+{
+    const uint32_t pe = 0;
+    struct ch_team *team;
+
+    EXPECT(ch_team_create_group(s->teams, parent, &pe, 1, 3, handle) == CHORUS_OK);
+    EXPECT(ch_team_get(s->teams, *handle, &team) == CHORUS_OK);
+    return team->number;
+}
+
+/* Otherwise records take their calls for those of one team. */
+static void group_main(struct ch_boot *boot)
+{
+    ch_team_handle outer, inner;
+    uint32_t first, second;
+    struct side s;
+
+    side_open(&s, boot);
+    first = number_of_group(&s, CHORUS_TEAM_WORLD, &outer);
+    EXPECT(number_of_group(&s, outer, &inner) != first);
+    EXPECT(ch_team_destroy(s.teams, inner) == CHORUS_OK);
+    EXPECT(ch_team_destroy(s.teams, outer) == CHORUS_OK);
+    second = number_of_group(&s, CHORUS_TEAM_WORLD, &outer);
+    EXPECT(second != first && second >> 31 == 1);
+    EXPECT(ch_team_destroy(s.teams, outer) == CHORUS_OK);
+    side_close(&s);
+}
+
+START_TEST(create_group__again__has_another_number)
+{
+    pes_run_threads(1, group_main);
+}
+END_TEST
+
 static void none_main(struct ch_boot *boot)
 {
     const uint32_t pe = 0;
@@ -106,6 +141,7 @@ int main(void)
     int failed;
 
     tcase_add_test(tcase, destroy__last_handle_of_a_slot__slot_is_left);
+    tcase_add_test(tcase, create_group__again__has_another_number);
     tcase_add_test(tcase, create__no_handles_left__says_so);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);

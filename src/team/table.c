@@ -78,32 +78,43 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
     return CHORUS_OK;
 }
 
+#define FNV_PRIME UINT64_C(0x100000001b3)
+
 /* A hash of the list and the tag, which must be equal on all members. */
 static uint64_t digest_of(const uint32_t pes[], uint32_t n, int tag)
 {
     uint64_t sum = 0xcbf29ce484222325u ^ (uint32_t)tag; /* FNV-1a, by words */
 
     for (uint32_t i = 0; i < n; i++)
-        sum = (sum ^ pes[i]) * 0x100000001b3u;
+        sum = (sum ^ pes[i]) * FNV_PRIME;
     return sum;
 }
 
-static chorus_status compare_digests(const struct ch_voters *voters, uint64_t mine)
+/* The number of a group's team, from its parent, the digest of its list, and how many groups
+ * each member has created: each creation by the same members has other values. */
+static chorus_status agree_on_number(const struct ch_voters *voters, struct ch_team *parent,
+                                     uint64_t digest, uint32_t *number_out)
 {
+    const uint64_t mine = digest << 32 | parent->n_groups++;
     const struct ch_vote vote = {"team of a group", CHORUS_OK, &mine, sizeof(mine)};
+    uint64_t sum = (digest ^ parent->number) * FNV_PRIME;
     uint64_t *const all = calloc(voters->n, sizeof(*all));
     chorus_status status;
 
     if (all == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", voters->n);
     status = ch_vote(voters, &vote, all);
-    for (uint32_t i = 1; i < voters->n && status == CHORUS_OK; i++)
-        if (all[i] != all[0])
+    for (uint32_t i = 0; i < voters->n && status == CHORUS_OK; i++) {
+        if (all[i] >> 32 != all[0] >> 32)
             status = CH_FAIL(CHORUS_ERR_ARG,
                              "PE %u asks for a team of other PEs, or with another tag, than PE "
                              "%u; members must make these calls in the same order",
                              voters->number(voters->self, i), voters->number(voters->self, 0));
+        sum = (sum ^ all[i]) * FNV_PRIME;
+    }
     free(all);
+    /* No other team has the highest bit. */
+    if (status == CHORUS_OK) *number_out = (uint32_t)(sum >> 32) | 1u << 31;
     return status;
 }
 
@@ -125,14 +136,12 @@ chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent
                        "call by members only",
                        group.team->me, n);
     voters = ch_group_voters(&group);
-    CH_TRY(compare_digests(&voters, digest_of(pes, n, tag)));
+    CH_TRY(agree_on_number(&voters, group.team, digest_of(pes, n, tag), &birth->number));
     every = malloc(n * sizeof(*every));
     if (every == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", n);
     for (uint32_t i = 0; i < n; i++)
         every[i] = i;
     birth->pes = every;
-    birth->number =
-        (uint32_t)digest_of(pes, n, tag) | 1u << 31; /* a tag that no other team has */
     status = ch_births_make(teams, &voters, births, 1);
     free(every);
     if (status == CHORUS_OK) *handle_out = ch_team_handle_of(teams, birth->slot);

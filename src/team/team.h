@@ -67,9 +67,10 @@ struct ch_team {
     uint32_t slot;   /* slot and generation; no other team of this PE has the same slot now */
     uint64_t id;     /* never used again in this process */
     uint32_t number; /* in messages; equal on all its PEs */
-    uint32_t n_children;      /* number of teams that were created from it */
-    uint64_t n_calls;         /* collectives on it so far, by this PE */
-    uint64_t n_meetings;      /* the same for calls on memory and teams */
+    uint32_t n_children; /* number of teams that were created from it */
+    uint32_t n_groups;   /* number of teams of groups that this PE began to create from it */
+    uint64_t n_calls;    /* collectives on it so far, by this PE */
+    uint64_t n_meetings; /* the same for calls on memory and teams */
     struct ch_record *record; /* of this PE's calls; borrowed */
     struct ch_check *check;   /* of this PE; null: without CHORUS_CHECK, or alone */
     size_t check_bytes;       /* of each PE's; 0: there is none */
