@@ -47,6 +47,13 @@ expect(REDUCE, text)
 if code != 4:
     sys.exit(f"the job ended with {code}")
 
+# What is written past an object that is never freed is found at the end.
+code, text = run([program, "beyond"], CHORUS_CHECK="2")
+expect("chorus: PE 1: chorus_finalize: the program wrote beyond the end of the object at 0x[0-9a-f]+, which has "
+       "2048 bytes: the first such byte is number 2048", text)
+if code != 1:
+    sys.exit(f"the job ended with {code}")
+
 # A wait is reported, ends, and says where the missing PE is.
 code, text = run([program, "late"], CHORUS_WARN="0.2", CHORUS_TIMEOUT="1")
 LAST = "PE 1 is in no call of the library; its last was barrier, call 1 of team 0"

@@ -68,6 +68,15 @@ chorus_status ch_guard_check(const struct ch_context *context, const char *funct
     return CHORUS_OK;
 }
 
+void ch_guard_check_all(const struct ch_context *context, const char *function)
+{
+    char *object = NULL;
+
+    if (!guards_memory(context)) return;
+    while (ch_heap_next_block(context->heap, &object))
+        ch_report(ch_guard_check(context, function, object));
+}
+
 void ch_guard_fill_freed(const struct ch_context *context, void *ptr)
 {
     struct guarded object;

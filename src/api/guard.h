@@ -28,6 +28,9 @@ void ch_guard_set(const struct ch_context *context, void *ptr, size_t bytes);
 CH_MUST_CHECK chorus_status ch_guard_check(const struct ch_context *context,
                                            const char *function, const void *ptr);
 
+/* The same for all objects; passes each failure to the error handler. */
+void ch_guard_check_all(const struct ch_context *context, const char *function);
+
 /* Fill an object that is about to be freed. */
 void ch_guard_fill_freed(const struct ch_context *context, void *ptr);
 

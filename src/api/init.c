@@ -5,6 +5,7 @@
 #include "api/context.h"
 #include "api/doing.h"
 #include "api/environment.h"
+#include "api/guard.h"
 #include "api/uniqueid.h"
 #include "base/log.h"
 #include "boot/uniqueid.h"
@@ -183,6 +184,7 @@ chorus_status ch_finish(const char *function)
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_doing_begin_all(context, function, CH_DOING_finalize, 0, &index));
     CH_TRY(ch_error_in(function, ch_doing_end(context, index, part(context))));
+    ch_guard_check_all(context, function); /* no peer writes to the objects any more */
     ch_context_retire();
     ch_context_close(context);
     ch_log_name_pe(-1);

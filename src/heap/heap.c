@@ -88,6 +88,23 @@ bool ch_heap_block(const struct ch_heap *heap, const void *ptr, char **start_out
     return true;
 }
 
+bool ch_heap_next_block(const struct ch_heap *heap, char **start)
+{
+    size_t offset = 0, bytes = 0, next = 0;
+
+    if (*start != NULL) {
+        offset = ch_heap_offset(heap, *start);
+        (void)ch_arena_find(&heap->arena, offset, &offset, &bytes);
+        next = offset + bytes;
+    }
+    for (; next < heap->arena.limit; next = offset + bytes)
+        if (ch_arena_find(&heap->arena, next, &offset, &bytes) != CH_PLACE_FREE) {
+            *start = heap->extent.symmetric + offset;
+            return true;
+        }
+    return false;
+}
+
 chorus_status ch_heap_free(struct ch_heap *heap, void *ptr)
 {
     size_t offset = 0, bytes = 0;

@@ -122,6 +122,10 @@ CH_MUST_CHECK chorus_status ch_heap_zero(const struct ch_heap *heap, void *ptr, 
 bool ch_heap_block(const struct ch_heap *heap, const void *ptr, char **start_out,
                    size_t *bytes_out);
 
+/* The allocated block after the one at *start, or the first if that is null; false: there is
+ * none. */
+bool ch_heap_next_block(const struct ch_heap *heap, char **start);
+
 /* This PE's committed symmetric memory; the first member of struct ch_heap. */
 struct ch_heap_extent {
     char *symmetric;
