@@ -17,6 +17,7 @@
 #endif
 #define CH_LANES_UNIT 32u
 #define CH_CACHE_LINE_BYTES 64u
+#define CH_TAG_BITS 0u
 
 #include "base/exec_types.h"
 #include "chorus/status.h"

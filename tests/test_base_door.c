@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits that end: by a store that wakes, by a deadline, by an abort. */
 #include "base/clock.h"
-#include "base/exec_host.h"
+#include "base/exec.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -95,7 +95,9 @@ static void tell(uint32_t pe, uint64_t value)
 
 static void hear_in(uint32_t pe, size_t at, uint64_t least, enum ch_sim_order order)
 {
-    if (ch_sim_word_wait(word(pe, at), least, order) != CHORUS_OK) sim_fail("an error");
+    uint64_t found;
+
+    if (ch_sim_word_wait(word(pe, at), least, order, &found) != CHORUS_OK) sim_fail("an error");
 }
 
 static void hear(uint32_t pe, uint64_t least)
@@ -308,7 +310,7 @@ static void never_told(uint32_t pe, uint32_t lane)
 START_TEST(wait__nobody_stores__names_who_waits_for_what)
 {
     expect_never(2, never_told,
-                 "PE 1 lane 0, call 0, waits for byte 128 of PE 1: wants 5, there is 4");
+                 "PE 1 lane 0, call 0, waits for byte 128 of PE 1: wants 0x5, there is 0x4");
 }
 END_TEST
 

@@ -47,6 +47,14 @@ expect(REDUCE, text)
 if code != 4:
     sys.exit(f"the job ended with {code}")
 
+# Without it the PEs that get messages of another length find it.
+code, text = run([program, "count"], CHORUS_TIMEOUT="2")
+expect("reduce: the calls of two PEs differ: PE . makes .*; PE . makes .*; CHORUS_CHECK=1 compares calls before", text)
+expect(REDUCE, text)
+expect(FEWER, text)
+if code != 4:
+    sys.exit(f"the job ended with {code}")
+
 # What is written past an object that is never freed is found at the end.
 code, text = run([program, "beyond"], CHORUS_CHECK="2")
 expect("chorus: PE 1: chorus_finalize: the program wrote beyond the end of the object at 0x[0-9a-f]+, which has "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transport mapped: what arrives, in what order, and who is woken. */
-#include "base/exec_host.h"
+#include "base/exec.h"
 #include "heap_pes.h"
 #include "transport/transport.h"
 

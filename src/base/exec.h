@@ -21,6 +21,15 @@
 #define CH_BATCH_OF_MACHINE "coll/host/batch_cpu.h"
 #endif
 
+/* ch_word_await, for callers that do not need the value. */
+CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
+                                 uint64_t least)
+{
+    uint64_t found;
+
+    return ch_word_await(p, word, least, &found);
+}
+
 /* GPUs whose switches can multicast are a separate backend for a few kernels
  * (kernels_nvls.cu). */
 #if defined(CH_NVLS)

@@ -29,6 +29,9 @@
 
 #define CH_ALL_MAPPED 1 /* for coll.h: a GPU loads and stores every peer's memory */
 
+/* Words and flags have no tags on GPUs: each dependent instruction delays a message. */
+#define CH_TAG_BITS 0u
+
 /* 1 for calls made inside kernels (chorus_device.cuh), which have no kernel boundary around
  * them. The writes of the program before a call are released once, when the call begins, and
  * only if peers read the source or write to dest (device_coll.cuh); every wait for a word is
@@ -224,13 +227,13 @@ CH_FN uint64_t ch_word_load(const uint64_t *word)
     return value;
 }
 
-CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
-                                 uint64_t least)
+CH_FN chorus_status ch_word_await(const struct ch_patience *p, const uint64_t *word,
+                                  uint64_t least, uint64_t *found_out)
 {
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
 
-    while (ch_word_load(word) < least && st == CHORUS_OK)
+    while ((*found_out = ch_word_load(word)) < least && st == CHORUS_OK)
         st = ch_wait_slow(p, &w);
     return st;
 }

@@ -40,6 +40,11 @@
  * keep their registers. */
 #define CH_SELDOM static __attribute__((noinline, unused))
 
+/* The low bits of a word or flag, for the tag of a call's length (ch_tagged in coll/coll.h); 0:
+ * none. The other bits count epochs, exchanges and cells of 64 bytes: for three years if a PE
+ * receives 100 GB a second. */
+#define CH_TAG_BITS 12u
+
 /* Synchronise: all lanes reach this point before any continues. */
 CH_FN void ch_lanes_sync(struct ch_lanes g)
 {
@@ -78,6 +83,17 @@ CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *dat
     if (__atomic_load_n(&p->flag, __ATOMIC_ACQUIRE) != flag) return 0;
     *data_out = __atomic_load_n(&p->data, __ATOMIC_RELAXED);
     return 1;
+}
+
+/* The flag that is there, for a reader that waits for another one. */
+CH_FN uint64_t ch_packet_flag(const struct ch_packet *p)
+{
+    return __atomic_load_n(&p->flag, __ATOMIC_RELAXED);
+}
+
+CH_FN uint64_t ch_line_flag(const struct ch_line *line)
+{
+    return __atomic_load_n(&line->flag, __ATOMIC_RELAXED);
 }
 
 /* bytes <= CH_LINE_DATA; `data` is this PE's private memory. */
@@ -197,24 +213,27 @@ CH_FN int ch_route_received(struct ch_route *route)
 }
 
 CH_SELDOM chorus_status ch_word_wait_long(const struct ch_patience *p, const uint64_t *word,
-                                          uint64_t least)
+                                          uint64_t least, uint64_t *found_out)
 {
     struct ch_wait w = {0};
     chorus_status st = CHORUS_OK;
 
-    while (ch_word_load(word) < least && st == CHORUS_OK)
+    while ((*found_out = ch_word_load(word)) < least && st == CHORUS_OK)
         st = ch_wait_slow(p, &w);
     ch_wait_end(p, &w);
     return st;
 }
 
 /* Wait until *word >= least, acquire. The comparison is not "equal", since the peer may already
- * have stored a later value. */
-CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
-                                 uint64_t least)
+ * have stored a later value, which is *found_out. */
+CH_FN chorus_status ch_word_await(const struct ch_patience *p, const uint64_t *word,
+                                  uint64_t least, uint64_t *found_out)
 {
-    if (ch_word_load(word) >= least) return CHORUS_OK;
-    return ch_word_wait_long(p, word, least);
+    const uint64_t found = ch_word_load(word);
+
+    if (found < least) return ch_word_wait_long(p, word, least, found_out);
+    *found_out = found;
+    return CHORUS_OK;
 }
 
 #endif /* CH_EXEC_HOST_H */

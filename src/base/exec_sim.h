@@ -28,6 +28,7 @@
 #define CH_UNIT_BYTES 240u
 #define CH_PLAIN_BYTES CH_UNIT_BYTES
 #define CH_LENT_BYTES 64u
+#define CH_TAG_BITS 12u
 
 enum ch_sim_order { CH_SIM_RELAXED, CH_SIM_ACQUIRE, CH_SIM_RELEASE };
 
@@ -35,9 +36,11 @@ int ch_sim_lanes_any(int flag);
 void ch_sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense,
                        enum ch_sim_order order);
 uint64_t ch_sim_word_load(const uint64_t *word, enum ch_sim_order order);
-chorus_status ch_sim_word_wait(const uint64_t *word, uint64_t least, enum ch_sim_order order);
+chorus_status ch_sim_word_wait(const uint64_t *word, uint64_t least, enum ch_sim_order order,
+                               uint64_t *found_out);
 void ch_sim_packet_store(struct ch_packet *packet, uint64_t data, uint64_t flag);
 int ch_sim_packet_load(const struct ch_packet *packet, uint64_t flag, uint64_t *data_out);
+uint64_t ch_sim_flag(const void *unit);
 void ch_sim_line_store(struct ch_line *line, const void *data, size_t bytes, uint64_t flag);
 int ch_sim_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, void *data_out);
 void ch_sim_copy(void *dst, const void *src, size_t bytes);
@@ -76,11 +79,11 @@ CH_FN uint64_t ch_word_load(const uint64_t *word)
     return ch_sim_word_load(word, CH_SIM_ACQUIRE);
 }
 
-CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
-                                 uint64_t least)
+CH_FN chorus_status ch_word_await(const struct ch_patience *p, const uint64_t *word,
+                                  uint64_t least, uint64_t *found_out)
 {
     (void)p;
-    return ch_sim_word_wait(word, least, CH_SIM_ACQUIRE);
+    return ch_sim_word_wait(word, least, CH_SIM_ACQUIRE, found_out);
 }
 
 CH_FN void ch_packet_store(struct ch_packet *p, uint64_t data, uint64_t flag)
@@ -91,6 +94,16 @@ CH_FN void ch_packet_store(struct ch_packet *p, uint64_t data, uint64_t flag)
 CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *data_out)
 {
     return ch_sim_packet_load(p, flag, data_out);
+}
+
+CH_FN uint64_t ch_packet_flag(const struct ch_packet *p)
+{
+    return ch_sim_flag(p);
+}
+
+CH_FN uint64_t ch_line_flag(const struct ch_line *line)
+{
+    return ch_sim_flag(line);
 }
 
 CH_FN void ch_line_store(struct ch_line *line, const void *data, size_t bytes, uint64_t flag)

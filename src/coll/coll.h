@@ -30,6 +30,7 @@ struct ch_coll {
     size_t stride;        /* bytes from one PE's block to the next, in the buffer of n blocks */
     char *dst;            /* buffers of this PE */
     const char *src;
+    uint64_t tag;                     /* of the call's length, by ch_tag_of; 0: it has none */
     const struct ch_pattern *pattern; /* of alltoalls and alltoallv */
     const struct ch_reduce *reduce;   /* of reduce and reducescatter, on a CPU */
     uint32_t type, op;                /* of the same, on a GPU */
@@ -72,6 +73,7 @@ struct ch_seat {
 CH_FN void ch_coll_clear(struct ch_coll *c)
 {
     c->root = c->radix = 0;
+    c->tag = 0;
     c->pattern = 0;
     c->reduce = 0;
     c->remotes = 0;
@@ -124,6 +126,36 @@ struct ch_wanted {
 CH_FN size_t ch_bytes(const struct ch_coll *c)
 {
     return c->count * c->elem_bytes;
+}
+
+/*
+ * Tags find PEs that call a collective with different lengths. The tag of a call is a hash of
+ * its length in bytes. All words and flags of the call carry it in their lowest CH_TAG_BITS. A
+ * PE that waits for a value accepts it with any tag, and then compares the tags. They are
+ * compared only if the value is exactly the expected one, since a later value may belong to the
+ * next call.
+ */
+CH_FN uint64_t ch_tag_of(size_t bytes)
+{
+    /* Differences of a few elements change the highest bits of the product. */
+    return CH_TAG_BITS == 0 ? 0 : bytes * 0x9e3779b97f4a7c15u >> (64u - CH_TAG_BITS) % 64u;
+}
+
+CH_FN uint64_t ch_tagged(const struct ch_coll *c, uint64_t value)
+{
+    return CH_TAG_BITS == 0 ? value : value << CH_TAG_BITS | c->tag;
+}
+
+/* The value of a word that this PE found. */
+CH_FN uint64_t ch_untagged(uint64_t found)
+{
+    return found >> CH_TAG_BITS;
+}
+
+/* Is it the expected value, but with another tag? */
+CH_FN int ch_differs_in_tag(uint64_t found, uint64_t expected)
+{
+    return found != expected && (found ^ expected) >> CH_TAG_BITS == 0;
 }
 
 /* 1 in instances of the algorithms for teams whose PEs are all mapped: they do not test for

@@ -50,6 +50,7 @@ class Mutant:
 # Which of several consequences comes first depends on the seeds.
 WRONG = "not knowing whether|of dest is wrong"
 DEADLOCK = WRONG + "|nobody can go on"
+OF_ANOTHER_CALL = "|returned an error"  # where the tag of a length shows it
 
 MUTANTS = [
     # Memory order.
@@ -62,8 +63,8 @@ MUTANTS = [
            "ch_sim_word_store(word, value, sense, CH_SIM_RELAXED)",
            "barrier:dissemination:signal", "left the barrier before all had entered"),
     Mutant("acquire made relaxed", "src/base/exec_sim.h",
-           "ch_sim_word_wait(word, least, CH_SIM_ACQUIRE)",
-           "ch_sim_word_wait(word, least, CH_SIM_RELAXED)",
+           "ch_sim_word_wait(word, least, CH_SIM_ACQUIRE, found_out)",
+           "ch_sim_word_wait(word, least, CH_SIM_RELAXED, found_out)",
            "fcollect:all_push:simple", WRONG),
     Mutant("acquire of a credit made relaxed", "src/base/exec_sim.h",
            "ch_sim_word_load(word, CH_SIM_ACQUIRE)",
@@ -283,7 +284,7 @@ MUTANTS = [
     Mutant("remainder not handed the result", "src/coll/algo/reduce_recursive.h",
            "return st == CHORUS_OK ? ch_send(c, kind, folded, dst, 0, bytes, g) : st;",
            "return st;",
-           "reduce:recursive_exchange:simple", DEADLOCK, 5),
+           "reduce:recursive_exchange:simple", DEADLOCK + OF_ANOTHER_CALL, 5),
     Mutant("last round of a gather in rounds dropped", "src/coll/algo/fcollect_bruck.h",
            "span < c->n && st == CHORUS_OK; span *= c->radix",
            "span * c->radix < c->n && st == CHORUS_OK; span *= c->radix",
@@ -315,7 +316,7 @@ MUTANTS = [
     # Epochs, flags and room.
     Mutant("epoch not advanced", "src/coll/primitives/primitives.h",
            "if (g.lane == 0) *c->epoch = last + count;", "",
-           "broadcast:put_to_all:simple", WRONG),
+           "broadcast:put_to_all:simple", WRONG + OF_ANOTHER_CALL),
     Mutant("flag does not change from lap to lap", "src/team/sync.h",
            "m.flag = (m.begin >> layout->cells_log2[kind]) + 1;", "m.flag = 1;",
            "broadcast:tree:ll", WRONG),
@@ -350,7 +351,7 @@ MUTANTS = [
            "(uint32_t)exchange % 2)", "(uint32_t)exchange % 1)",
            "reducescatter:all_push:simple", WRONG),
     Mutant("flag of an exchange does not change", "src/coll/primitives/cells.h",
-           "slot.flag = exchange;", "slot.flag = 1;",
+           "slot.flag = CH_TAG_BITS == 0 ? exchange :", "slot.flag = 1; exchange = CH_TAG_BITS == 0 ? exchange :",
            "reduce:one_shot:ll", WRONG),
     Mutant("exchange not numbered on", "src/coll/primitives/exchange.h",
            "*exchange = last + 1;\n    ch_last_is(c, kind, last + 1, g);\n    for", "*exchange = last + 1;\n    for",
@@ -412,7 +413,8 @@ MUTANTS = [
            "st = ch_hear(c, ch_after(c, 1), CH_WORD_READ + kind, end - cells, g);",
            "broadcast:board:ll128", DEADLOCK),
     Mutant("room on the board is the last reader's", "src/coll/primitives/board.h",
-           "least = ch_min(least, ch_word_load(word));", "least = ch_word_load(word);",
+           "least = ch_min(least, ch_credit(c, ch_after(c, k), CH_WORD_READ + kind));",
+           "least = ch_credit(c, ch_after(c, k), CH_WORD_READ + kind);",
            "broadcast:board:ll", DEADLOCK),
     Mutant("room on the board for one line of packets more", "src/coll/primitives/board.h",
            "if (end - own->freed <= cells) return", "if (end - own->freed <= cells + 4) return",
@@ -431,8 +433,7 @@ MUTANTS = [
            "st = ch_posted(c, kind, owner, m.end, g);", "st = CHORUS_OK;",
            "broadcast:board:simple", WRONG),
     Mutant("board read before it is announced", "src/coll/primitives/board.h",
-           "ch_word_wait(c->patience, word, end)",
-           "ch_word_wait(c->patience, word, end - 1)",
+           "CH_WORD_FILLED, word, end)", "CH_WORD_FILLED, word, end - 1)",
            "broadcast:board:simple", WRONG),
     Mutant("readers of the board not woken", "src/coll/primitives/board.h",
            "ch_notify(c->patience, c->peers[ch_after(c, k)].door);", ";",
@@ -649,6 +650,14 @@ MUTANTS = [
     Mutant("no meeting before a relay", "src/coll/primitives/relay.h",
            "ch_lanes_sync(g); /* lane 0 has stored `sent` */", "",
            "reducescatter:ring:simple", WRONG),
+    # Tags of lengths: calls that agree must not fail.
+    Mutant("a word without its call's tag", "src/coll/primitives/primitives.h",
+           "const uint64_t tagged = ch_tagged(c, value);", "const uint64_t tagged = value << CH_TAG_BITS;",
+           "fcollect:all_push:simple", "returned an error"),
+    Mutant("the tag of a later call compared", "src/coll/coll.h",
+           "found != expected && (found ^ expected) >> CH_TAG_BITS == 0",
+           "(found ^ expected) % (1u << CH_TAG_BITS) != 0",
+           "broadcast:tree:simple", "returned an error"),
     # Pieces in the wake of one another.
     Mutant("piece combined before it is given", "src/coll/algo/reduce_two_shot_push.h",
            "st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);", "st = CHORUS_OK;",
@@ -664,7 +673,7 @@ MUTANTS = [
     Mutant("last exchange of a call not counted", "src/coll/algo/reduce_two_shot_push.h",
            "ch_last_is(c, CH_CELL_simple, exchange, g);",
            "ch_last_is(c, CH_CELL_simple, exchange - 1, g);",
-           "reduce:two_shot_push:simple", WRONG + "|bytes outside dest changed"),
+           "reduce:two_shot_push:simple", WRONG + "|bytes outside dest changed" + OF_ANOTHER_CALL),
     Mutant("result not waited for, two shots by stores", "src/coll/algo/reduce_two_shot_push.h",
            "return ch_hear_all(c, CH_WORD_GIVEN, exchange, g);", "return CHORUS_OK;",
            "reduce:two_shot_push:simple", WRONG),

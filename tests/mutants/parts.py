@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the tests of the boot tree, of the record of calls and of CHORUS_CHECK see the faults that these
-could have?
+"""Do the tests of the boot tree, of the record of calls, of CHORUS_CHECK and of the tags of lengths see the
+faults that these could have?
 
     parts.py BUILD_DIR
 
@@ -21,6 +21,7 @@ from judge import judge
 
 TREE, HOSTILE = "tests/test_boot_tree", "tests/test_boot_hostile"
 RECORD, CHECK = "tests/test_base_record", "tests/test_coll_check_inside"
+LENGTHS = "tests/test_coll_lengths_inside"  # without CHORUS_CHECK
 
 
 @dataclasses.dataclass
@@ -87,7 +88,7 @@ MUTANTS = [
            "__atomic_store_n(&check->refused, key, __ATOMIC_RELEASE);\n        ch_door_wake", "ch_door_wake",
            CHECK, "pes", "CHORUS_ERR_ARG"),
     Mutant("the digest of a call leaves out its count", "src/team/check.c",
-           "count * UINT64_C(0xd6e8feb86659fd93);", "(count & 0);", CHECK, "pes", "differ"),
+           "count * UINT64_C(0xd6e8feb86659fd93);", "(count & 0);", CHECK, "pes", "are_refused"),
     Mutant("collectives and other calls are counted together", "src/team/check.c",
            "return d->number << 1 | ch_doing_is_collective(d);", "return d->number << 1;",
            CHECK, "pes", "calls__that_"),
@@ -96,6 +97,10 @@ MUTANTS = [
            CHECK, "pes", "chorusx_team_status"),
     Mutant("the wrong PE is named", "src/team/check.c", "out->pes[n] = pe;", "out->pes[n] = team->me;",
            CHECK, "pes", "is_told"),
+    Mutant("calls of all lengths have one tag", "src/coll/host/launch.c", "? 0 : ch_tag_of(coll->stride);", "? 0 : 1;",
+           LENGTHS, "pes", "status == CHORUS_ERR_ARG"),
+    Mutant("a call of a known PE is not looked for", "src/coll/host/launch.c", "mine->number, true, &theirs)",
+           "mine->number, false, &theirs)", LENGTHS, "pes", "is_told"),
 ]
 
 
@@ -108,7 +113,7 @@ def survives(build, mutant, text, place):
     result = subprocess.run(as_pes if mutant.case == "pes" else [program], capture_output=True,
                             text=True, timeout=100, check=False,
                             env={**os.environ, "CK_RUN_CASE": mutant.case, "CK_TIMEOUT_MULTIPLIER": "0.1",
-                                 "CHORUS_CHECK": "1", "CHORUS_TIMEOUT": "2"})
+                                 "CHORUS_CHECK": "0" if mutant.test == LENGTHS else "1", "CHORUS_TIMEOUT": "2"})
     if result.returncode == 1 and re.search(mutant.says, result.stdout + result.stderr):
         return ""
     return f"was expected to say '{mutant.says}', but: {result.stdout}{result.stderr}"

@@ -188,7 +188,8 @@ static void arrive_first(const struct sim_version *v, uint64_t least)
     arrive(v);
 }
 
-chorus_status ch_sim_word_wait(const uint64_t *word, uint64_t least, enum ch_sim_order order)
+chorus_status ch_sim_word_wait(const uint64_t *word, uint64_t least, enum ch_sim_order order,
+                               uint64_t *found_out)
 {
     const struct sim_block *b = unit_at(word, SIM_WORD, 8);
 
@@ -199,7 +200,7 @@ chorus_status ch_sim_word_wait(const uint64_t *word, uint64_t least, enum ch_sim
         v = observe(b, word);
         if ((v != NULL ? v->value : 0) >= least) {
             arrive_first(v, least);
-            (void)acquire(v, order);
+            *found_out = acquire(v, order);
             return CHORUS_OK;
         }
         latest = b->latest[cell_of(word)];
@@ -270,6 +271,14 @@ int ch_sim_packet_load(const struct ch_packet *packet, uint64_t flag, uint64_t *
     return load_flagged(packet, SIM_PACKET, sizeof(*packet), sizeof(*data_out), flag, data_out);
 }
 
+/* The latest, even if this PE might not see it yet. */
+uint64_t ch_sim_flag(const void *unit)
+{
+    const struct sim_version *latest = sim_block_at(unit)->latest[cell_of(unit)];
+
+    return latest != NULL ? latest->value : 0;
+}
+
 void ch_sim_line_store(struct ch_line *line, const void *data, size_t bytes, uint64_t flag)
 {
     store_flagged(line, SIM_LINE, sizeof(*line), data, bytes, flag);
@@ -287,7 +296,8 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
     const void *unit = sim.now->missed;
     const struct sim_version *latest;
 
-    (void)p, (void)w;
+    (void)p;
+    w->start_ns = 1; /* the wait is long */
     if (unit == NULL) sim_fail("PE %u waits without having polled", sim.now->pe);
     latest = sim_block_at(unit)->latest[cell_of(unit)];
     if (latest == NULL || latest->value != sim.now->missed_flag)

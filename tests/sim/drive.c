@@ -253,6 +253,7 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
     struct ch_coll c;
 
     ch_coll_init(&c, &seat, all, 0, &mine->team.dup);
+    c.tag = ch_coll_is_uneven(call->algo->coll) ? 0 : ch_tag_of(call->bytes);
     c.stride = call->dest.stride; /* blocks may lie apart; those of source as far */
     c.pattern = pattern_of(call, pe);
     c.root = call->root;

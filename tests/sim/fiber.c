@@ -69,7 +69,7 @@ static void fail_deadlock(void)
         }
         used += (size_t)snprintf(
             text + used, sizeof(text) - used,
-            "\n  PE %u lane %u, call %llu, waits for %s: wants %llu, there is %llu", it->pe,
+            "\n  PE %u lane %u, call %llu, waits for %s: wants 0x%llx, there is 0x%llx", it->pe,
             it->lane, (unsigned long long)it->call, place, (unsigned long long)it->wants,
             (unsigned long long)(latest != NULL ? latest->value : 0));
     }

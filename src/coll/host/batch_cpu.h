@@ -175,6 +175,8 @@ CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v
     (void)kind, (void)cells, (void)v, (void)b; /* the processor prefetches by itself */
 }
 
+/* Tags are compared only after a wait has become long (start_ns), so that the comparison does
+ * not delay packets and lines that arrive earlier. */
 CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
                                         const struct ch_packet *p, uint64_t flag,
                                         uint64_t *data)
@@ -183,7 +185,9 @@ CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
     chorus_status st = CHORUS_OK;
 
     while (!ch_packet_load(p, flag, data) && st == CHORUS_OK)
-        st = ch_wait_slow(c->patience, &w);
+        st = w.start_ns != 0 && ch_differs_in_tag(ch_packet_flag(p), flag)
+                 ? CHORUS_ERR_ARG
+                 : ch_wait_slow(c->patience, &w);
     ch_wait_end(c->patience, &w);
     if (st != CHORUS_OK) ch_is_late(c, peer);
     return st;
@@ -197,7 +201,9 @@ CH_SELDOM chorus_status ch_await_line(const struct ch_coll *c, uint32_t peer,
     chorus_status st = CHORUS_OK;
 
     while (!ch_line_load(line, bytes, flag, to) && st == CHORUS_OK)
-        st = ch_wait_slow(c->patience, &w);
+        st = w.start_ns != 0 && ch_differs_in_tag(ch_line_flag(line), flag)
+                 ? CHORUS_ERR_ARG
+                 : ch_wait_slow(c->patience, &w);
     ch_wait_end(c->patience, &w);
     if (st != CHORUS_OK) ch_is_late(c, peer);
     return st;

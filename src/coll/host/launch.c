@@ -98,6 +98,7 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
 CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, uint32_t cta,
                             uint32_t *late_peer)
 {
+    const uint32_t lengthless = CH_COLLS_UNEVEN | CH_COLLS_barrier;
     const chorusx_call *asked = call->asked;
     const size_t elem_bytes = ch_type_bytes[asked->type];
     char *dst = asked->dest != NULL ? asked->dest : &nothing;
@@ -110,6 +111,7 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     coll->count = part.count;
     coll->elem_bytes = elem_bytes;
     coll->stride = asked->count * elem_bytes;
+    coll->tag = (lengthless >> asked->coll & 1) != 0 ? 0 : ch_tag_of(coll->stride);
     coll->dst = dst + part.first * elem_bytes;
     coll->src = src + part.first * elem_bytes;
     coll->type = asked->type;
@@ -138,6 +140,31 @@ static void run_one_of(void *arg, uint32_t cta)
         run->late_peer = late_peer;
 }
 
+/* This PE makes `mine`, and got a message of a call of PE `other` with another tag. */
+static __attribute__((noinline)) chorus_status describe_lengths(const struct ch_team *team,
+                                                                const char *coll,
+                                                                const struct ch_doing *mine,
+                                                                uint32_t other)
+{
+    const struct ch_record *record = team->members[other].record;
+    char text[CH_DOING_TEXT_BYTES];
+    struct ch_called theirs;
+
+    if (record != NULL && ch_record_find(record, mine->team, mine->number, true, &theirs)) {
+        const struct ch_two two = {{team->me, other}, {*mine, theirs.doing}};
+
+        (void)ch_team_differ(team, coll, &two);
+    } else {
+        ch_doing_text(mine, text);
+        (void)CH_FAIL(CHORUS_ERR_ARG,
+                      "%s: PE %u makes %s, and PE %u a call with another length, which is not "
+                      "known here",
+                      coll, team->members[team->me].world, text, team->members[other].world);
+    }
+    ch_error_add("; CHORUS_CHECK=1 compares calls before they move data");
+    return CHORUS_ERR_ARG;
+}
+
 /* The reason of a call's failure, from the view of the PE that waited. */
 static __attribute__((noinline)) chorus_status
 describe(const struct ch_call *call, chorus_status status, uint32_t late_peer)
@@ -158,6 +185,7 @@ describe(const struct ch_call *call, chorus_status status, uint32_t late_peer)
                        algo, me, late, *why != '\0' ? ": " : "", why);
     }
     if (ch_record_read(team->record, call->index, &called)) ch_doing_text(&called.doing, doing);
+    if (status == CHORUS_ERR_ARG) return describe_lengths(team, coll, &called.doing, late_peer);
     (void)ch_team_missing(team, &called.doing, late_peer, missing);
     return CH_FAIL(
         CHORUS_ERR_TIMEOUT,

@@ -20,8 +20,7 @@
 CH_FN struct ch_message ch_board_after(const struct ch_coll *c, enum ch_cell kind,
                                        uint32_t owner, uint64_t position, size_t bytes)
 {
-    return ch_message_after(c->peers[owner].sync + c->sync_offset, c->layout, kind, owner,
-                            position, bytes);
+    return ch_message_at(c, kind, owner, owner, position, bytes);
 }
 
 /* Wait until the cells of this PE's board up to `end` may be filled. */
@@ -36,11 +35,8 @@ CH_FN chorus_status ch_board_wait_for_credits(const struct ch_coll *c, enum ch_c
     if (end - own->freed <= cells) return CHORUS_OK;
     st = ch_hear_all(c, CH_WORD_READ + kind, end - cells, g);
     if (st != CHORUS_OK || g.lane != 0) return st;
-    for (uint32_t k = 1; k < c->n; k++) {
-        const uint64_t *word = ch_word_at(c, c->me, CH_WORD_READ + kind, ch_after(c, k));
-
-        least = ch_min(least, ch_word_load(word));
-    }
+    for (uint32_t k = 1; k < c->n; k++)
+        least = ch_min(least, ch_credit(c, ch_after(c, k), CH_WORD_READ + kind));
     own->freed = least;
     return CHORUS_OK;
 }
@@ -79,7 +75,8 @@ CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_cell kind, const ch
     own->sent = m.end;
     if (kind != CH_CELL_simple) ch_board_soon(c, kind, m, bytes);
     if (kind == CH_CELL_simple) /* pairs with ch_posted */
-        ch_word_store(ch_word_at(c, c->me, CH_WORD_FILLED, c->me), m.end, CH_DATA);
+        ch_word_store(ch_word_at(c, c->me, CH_WORD_FILLED, c->me), ch_tagged(c, m.end),
+                      CH_DATA);
     for (uint32_t k = 1; k < c->n; k++)
         ch_notify(c->patience, c->peers[ch_after(c, k)].door);
     return CHORUS_OK;
@@ -93,8 +90,7 @@ CH_FN chorus_status ch_posted(const struct ch_coll *c, enum ch_cell kind, uint32
     chorus_status st = ch_standing(c);
 
     if (kind != CH_CELL_simple || st != CHORUS_OK) return st;
-    if (g.lane == 0) st = ch_word_wait(c->patience, word, end);
-    if (st != CHORUS_OK) ch_is_late(c, owner);
+    if (g.lane == 0) st = ch_listen_at(c, owner, CH_WORD_FILLED, word, end);
     return ch_agree(st, g);
 }
 

@@ -71,6 +71,7 @@ struct ch_sources {
 struct ch_slot_pair {
     char *even;   /* the slot of exchanges with even numbers */
     uint32_t odd; /* distance to the other slot in bytes */
+    uint64_t tag; /* of the call */
 };
 
 CH_FN struct ch_slot_pair ch_slots_of(const struct ch_coll *c, enum ch_cell kind,
@@ -82,6 +83,7 @@ CH_FN struct ch_slot_pair ch_slots_of(const struct ch_coll *c, enum ch_cell kind
     p.even = c->peers[owner].sync + c->sync_offset + c->layout->slot_offset[kind] +
              (size_t)writer * bytes;
     p.odd = c->n * bytes;
+    p.tag = c->tag;
     return p;
 }
 
@@ -93,6 +95,7 @@ CH_FN struct ch_slot_pair ch_own_slots(const struct ch_coll *c, enum ch_cell kin
 
     p.even = c->peers[owner].sync + c->sync_offset + c->layout->own_offset[kind];
     p.odd = c->layout->own_bytes[kind];
+    p.tag = c->tag;
     return p;
 }
 
@@ -102,7 +105,7 @@ CH_FN struct ch_slot ch_slot_at(struct ch_slot_pair p, uint64_t exchange)
     struct ch_slot slot;
 
     slot.memory = p.even + (size_t)((uint32_t)exchange % 2) * p.odd;
-    slot.flag = exchange;
+    slot.flag = CH_TAG_BITS == 0 ? exchange : exchange << CH_TAG_BITS | p.tag;
     slot.end = 0; /* slots have no positions */
     return slot;
 }

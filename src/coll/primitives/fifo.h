@@ -24,20 +24,30 @@ CH_FN struct ch_link *ch_link_of(const struct ch_coll *c, enum ch_cell kind, uin
     return &c->links[(size_t)kind * c->n + peer];
 }
 
+/* The message of `bytes` that follows cell `position` of the FIFO on `owner` from `writer`. */
+CH_FN struct ch_message ch_message_at(const struct ch_coll *c, enum ch_cell kind,
+                                      uint32_t owner, uint32_t writer, uint64_t position,
+                                      size_t bytes)
+{
+    struct ch_message m = ch_message_after(c->peers[owner].sync + c->sync_offset, c->layout,
+                                           kind, writer, position, bytes);
+
+    m.flag = ch_tagged(c, m.flag);
+    return m;
+}
+
 /* The next message of this PE, of `bytes`, to `peer`. */
 CH_FN struct ch_message ch_outgoing(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                     size_t bytes)
 {
-    return ch_message_after(c->peers[peer].sync + c->sync_offset, c->layout, kind, c->me,
-                            ch_link_of(c, kind, peer)->sent, bytes);
+    return ch_message_at(c, kind, peer, c->me, ch_link_of(c, kind, peer)->sent, bytes);
 }
 
 /* The next message of `bytes` from `peer`. */
 CH_FN struct ch_message ch_incoming(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                     size_t bytes)
 {
-    return ch_message_after(c->peers[c->me].sync + c->sync_offset, c->layout, kind, peer,
-                            ch_link_of(c, kind, peer)->taken, bytes);
+    return ch_message_at(c, kind, c->me, peer, ch_link_of(c, kind, peer)->taken, bytes);
 }
 
 /* One lane: wait until the receiver has returned the credits for the cells up to `end`. */
@@ -50,7 +60,7 @@ CH_FN chorus_status ch_wait_for_credits(const struct ch_coll *c, enum ch_cell ki
 
     if (end - link->freed <= cells) return CHORUS_OK;
     st = ch_listen(c, peer, CH_WORD_TAKEN + kind, end - cells); /* pairs with ch_taken */
-    link->freed = ch_word_load(ch_word_at(c, c->me, CH_WORD_TAKEN + kind, peer));
+    link->freed = ch_credit(c, peer, CH_WORD_TAKEN + kind);
     return st;
 }
 

@@ -63,14 +63,16 @@ CH_FN uint64_t *ch_word_at(const struct ch_coll *c, uint32_t owner, uint32_t wor
 CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
                   enum ch_sense sense)
 {
+    const uint64_t tagged = ch_tagged(c, value);
+
     if (!ch_is_mapped(c, peer)) {
         const struct ch_remote *remote = &c->remotes[peer];
         char *there = (char *)ch_word_at(c, peer, word, c->me) + remote->sync;
 
-        ch_route_say(remote->route, (uint64_t *)(void *)there, value, sense);
+        ch_route_say(remote->route, (uint64_t *)(void *)there, tagged, sense);
         return;
     }
-    ch_word_store(ch_word_at(c, peer, word, c->me), value, sense);
+    ch_word_store(ch_word_at(c, peer, word, c->me), tagged, sense);
     ch_notify(c->patience, c->peers[peer].door);
 }
 
@@ -127,14 +129,34 @@ CH_FN void ch_tell_all(const struct ch_coll *c, uint32_t word, uint64_t value,
     ch_say_all(c, word, value, sense, g);
 }
 
+/* One lane: wait until `word` of `writer`, at `at`, is at least `least`. ERR_ARG: the writer's
+ * call has another length. Credits may be those of an earlier call. The word is loaded twice
+ * before the call fails, since some networks store a word byte by byte. */
+CH_FN chorus_status ch_listen_at(const struct ch_coll *c, uint32_t writer, uint32_t word,
+                                 const uint64_t *at, uint64_t least)
+{
+    const uint64_t expected = ch_tagged(c, least);
+    uint64_t found;
+    chorus_status st = ch_word_await(c->patience, at, least << CH_TAG_BITS, &found);
+
+    if (st == CHORUS_OK && word < CH_WORD_TAKEN && ch_differs_in_tag(found, expected) &&
+        ch_differs_in_tag(ch_word_load(at), expected))
+        st = CHORUS_ERR_ARG;
+    if (st != CHORUS_OK) ch_is_late(c, writer);
+    return st;
+}
+
 /* One lane: wait until the word of `peer` on this PE is at least `least`. */
 CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t word,
                               uint64_t least)
 {
-    const chorus_status st = ch_word_wait(c->patience, ch_word_at(c, c->me, word, peer), least);
+    return ch_listen_at(c, peer, word, ch_word_at(c, c->me, word, peer), least);
+}
 
-    if (st != CHORUS_OK) ch_is_late(c, peer);
-    return st;
+/* The value of a credit of `peer`, as this PE sees it now. */
+CH_FN uint64_t ch_credit(const struct ch_coll *c, uint32_t peer, uint32_t word)
+{
+    return ch_untagged(ch_word_load(ch_word_at(c, c->me, word, peer)));
 }
 
 /* Synchronises the lanes, and returns the same status on all of them: the first failure, if any
@@ -143,6 +165,7 @@ CH_FN chorus_status ch_agree(chorus_status st, struct ch_lanes g)
 {
     if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
     if (ch_lanes_any(g, st == CHORUS_ERR_ABORTED)) return CHORUS_ERR_ABORTED;
+    if (CH_TAG_BITS != 0 && ch_lanes_any(g, st == CHORUS_ERR_ARG)) return CHORUS_ERR_ARG;
     return ch_lanes_any(g, st == CHORUS_ERR_STATE) ? CHORUS_ERR_STATE : CHORUS_ERR_TIMEOUT;
 }
 
