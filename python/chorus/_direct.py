@@ -15,8 +15,8 @@ from ._operand import operand
 
 # How functions of the library are named by an element type.
 _NAMES = {**_lists.RMA, "complex64": "complexf", "complex128": "complexd"}
-_found = _array.of_device
-_stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # none in builds for CPUs
+_found = shapes = _array.of_device
+stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # none in builds for CPUs
 _SHAPES_MAX = 4096  # that are kept
 
 
@@ -59,34 +59,23 @@ def forget():
     _found.clear()
 
 
-def _find_reduce(key, team, input):
-    """What an all_reduce of a tensor of this dtype, device and shape needs, in the order in which
-    `reduce` takes it."""
-    dtype, device, shape, op, _ = key
-    part = ("reduce", op, dtype, device)
-    function, _, on = _found.get(part) or _find(part, input)
-    if len(_found) > _SHAPES_MAX:
-        _found.clear()
-    _found[key] = found = (function, team, input.numel(), on, _empty(on >= 0), tuple(shape),
-                           tuple(input.stride()), dtype)
-    return found
+# What an element of a complex tensor consists of: a view of one half may stand for its negative.
+_PARTS = (torch.float16, torch.float32, torch.float64)
 
 
-def reduce(input, op, group, team_of):
-    """all_reduce of a contiguous tensor: its result. What follows from its shape is kept."""
-    key = (input.dtype, input.device, input.shape, op, group)
-    found = _found.get(key) or _find_reduce(key, team_of("all_reduce", group)._handle, input)
-    function, team, count, device, empty, shape, strides, dtype = found
-    out = empty(shape, strides, dtype)
-    if device < 0:
-        code = function(team, out.data_ptr(), input.data_ptr(), count)
-    else:
-        if out.get_device() != device:  # another GPU is current
-            out = torch.empty_like(input)
-        code = function(team, out.data_ptr(), input.data_ptr(), count, _stream_of(device))
-    if code:
-        raise failure(code)
-    return out
+def remember_reduce(key, input, team):
+    """Keep what an all_reduce of a contiguous tensor of this shape, dtype and device needs, in the
+    order in which chorus.torch takes it. None is kept for complex tensors, which may stand for their
+    conjugates."""
+    shape, dtype, device, op, _ = key
+    if dtype.is_complex:
+        return
+    if len(shapes) > _SHAPES_MAX:
+        shapes.clear()
+    part = ("reduce", op, dtype, input.device)
+    function, _, _ = _found.get(part) or _find(part, input)
+    shapes[key] = (function, team, input.numel(), device, dtype in _PARTS, _empty(device >= 0),
+                   tuple(shape), tuple(input.stride()), dtype)
 
 
 def combine(coll, op, team, out, input, count):
@@ -96,7 +85,7 @@ def combine(coll, op, team, out, input, count):
     if device < 0:
         code = function(team, out.data_ptr(), input.data_ptr(), count)
     else:
-        code = function(team, out.data_ptr(), input.data_ptr(), count, _stream_of(device))
+        code = function(team, out.data_ptr(), input.data_ptr(), count, stream_of(device))
     if code:
         raise failure(code)
     return out
@@ -106,7 +95,7 @@ def move(coll, team, out, input, count, *root):
     """fcollect or alltoall, blocks of `count` elements, or broadcast, with its root."""
     key = (coll, None, input.dtype, input.device)
     function, unit, device = _found.get(key) or _find(key, input)
-    stream = () if device < 0 else (_stream_of(device),)
+    stream = () if device < 0 else (stream_of(device),)
     code = function(team, out.data_ptr(), input.data_ptr(), count * unit, *root, *stream)
     if code:
         raise failure(code)

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from . import _array, _collective, _direct, _dtype
-from ._library import ArgumentError, require
+from ._library import ArgumentError, failure, require
 from ._team import WORLD, Team
 from ._torch_functional import FallbackWarning, disable, enable, fallbacks
 from ._torch_pool import pool
@@ -90,6 +90,7 @@ _is_traced = torch.compiler.is_dynamo_compiling
 _has_gradients = torch.is_grad_enabled
 _modes = torch._C._len_torch_dispatch_stack
 _has_transforms = torch._C._are_functorch_transforms_active
+_shapes, _stream_of = _direct.shapes, _direct.stream_of
 
 
 def _is_plain(tensor):
@@ -125,9 +126,34 @@ _all_reduce = all_reduce
 
 @functools.wraps(_all_reduce)
 def all_reduce(input, op="sum", group=""):  # noqa: F811 the same, with the shortest way to the library
-    if _is_plain(input) and input.is_contiguous() and not input.is_conj():
-        return _direct.reduce(input, op, group, _team)
-    return _all_reduce(input, op, group)
+    if (_is_traced() or type(input) is not Tensor or _modes() or not input.is_contiguous()
+            or (input.requires_grad and _has_gradients())):
+        return _all_reduce(input, op, group)
+    try:
+        source = input.data_ptr()
+    except RuntimeError:
+        source = 0
+    if source == 0:  # of a tensor that a transform of functions wraps, on meta, or empty
+        return _all_reduce(input, op, group)
+    key = (input.shape, input.dtype, input.get_device(), op, group)
+    found = _shapes.get(key)
+    if found is None:
+        out = _all_reduce(input, op, group)  # which raises what is wrong
+        _direct.remember_reduce(key, input, _team("all_reduce", group)._handle)
+        return out
+    function, team, count, device, is_part, empty, shape, strides, dtype = found
+    if is_part and input.is_neg():
+        return _all_reduce(input, op, group)
+    out = empty(shape, strides, dtype)
+    if device < 0:
+        code = function(team, out.data_ptr(), source, count)
+    else:
+        code = function(team, out.data_ptr(), source, count, _stream_of(device))
+    if code and out.get_device() != device:  # refused, since another GPU is current
+        return _all_reduce(input, op, group)
+    if code:
+        raise failure(code)
+    return out
 
 
 @_all_reduce.register_fake

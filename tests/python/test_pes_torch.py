@@ -173,3 +173,27 @@ def test_all_reduce__lazily_conjugated_or_negated__is_of_the_values():
     expected = torch.complex(everyones(3), everyones(3) + 1).sum(0)
     assert torch.allclose(ct.all_reduce(x.conj()), expected.conj(), atol=1e-5)
     assert torch.allclose(ct.all_reduce(x.conj().imag), -expected.imag, atol=1e-5)
+
+
+def test_all_reduce__of_a_shape_that_was_called__is_still_observed():
+    """Later calls go a shorter way, but not past those that watch."""
+    x = mine(3, 2)
+    total = ct.all_reduce(x)
+    seen = []
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+            seen.append(str(operator))
+            return operator(*args, **(kwargs or {}))
+
+    with Watch():
+        assert torch.equal(ct.all_reduce(x), total)
+    assert "chorus.all_reduce.default" in seen
+    assert torch.equal(torch.func.functionalize(ct.all_reduce)(x), total)
+    assert torch.equal(ct.all_reduce(torch._neg_view(x)), -total)
+    y = x.clone().requires_grad_()
+    assert ct.all_reduce(y).requires_grad
+    with torch.no_grad():
+        assert torch.equal(ct.all_reduce(y), total)
+    with pytest.raises(chorus.ArgumentError, match="is on meta; expected a tensor on the CPU"):
+        ct.all_reduce(torch.ones(3, 2, device="meta"))
