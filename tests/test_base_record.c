@@ -28,11 +28,18 @@ static struct ch_doing call_of(uint64_t i)
                              .count = i * 3};
 }
 
+static uint64_t begin_call(const struct ch_doing *call)
+{
+    const struct ch_noted noted = ch_doing_note(call);
+
+    return ch_record_begin(&record, &noted, true, CH_ENTRY_RUNNING);
+}
+
 static uint64_t begin(uint64_t i)
 {
     const struct ch_doing call = call_of(i);
 
-    return ch_record_begin(&record, &call, true, CH_ENTRY_RUNNING);
+    return begin_call(&call);
 }
 
 static bool is_call(const struct ch_called *called, uint64_t i)
@@ -65,13 +72,14 @@ END_TEST
 
 START_TEST(find__a_team_and_a_number__gives_that_call)
 {
-    struct ch_doing other = {.what = CH_DOING_malloc, .team = 3, .number = 10, .count = 77};
+    const struct ch_doing other = {
+        .what = CH_DOING_malloc, .team = 3, .number = 10, .count = 77};
     struct ch_called called;
 
     empty_record();
     for (uint64_t i = 1; i <= 20; i++)
         (void)begin(i);
-    (void)ch_record_begin(&record, &other, true, CH_ENTRY_RUNNING);
+    (void)begin_call(&other);
     ck_assert(ch_record_find(&record, 3, 10, true, &called) && is_call(&called, 10));
     ck_assert(ch_record_find(&record, 3, 10, false, &called) && called.doing.count == 77);
     ck_assert(!ch_record_find(&record, 4, 10, true, &called)); /* another team's */

@@ -254,26 +254,28 @@ static chorus_status look_at(const struct ch_context *context, const struct ch_a
     return ch_guard_inside(context, args->function, "source", call->source, extents.source);
 }
 
-/* With CHORUS_CHECK. The record has the call as `index`. */
+/* With CHORUS_CHECK, for a call that the record has: it is `what` to all PEs. */
 static CH_COLD chorus_status check_entry(const struct ch_context *context,
-                                         const struct ch_args *args, struct ch_team *team,
-                                         const struct ch_doing *doing, uint64_t index)
+                                         const struct ch_args *args, const struct ch_call *call,
+                                         uint64_t what, uint64_t number)
 {
+    struct ch_team *team = call->team;
     const chorus_status status = ch_guards(context) ? look_at(context, args, team) : CHORUS_OK;
-    struct ch_doing alike = ch_doing_unpack(ch_doing_pack(doing));
+    struct ch_doing doing = ch_doing_unpack(what);
 
     if (status != CHORUS_OK) {
-        ch_record_mark(team->record, index, CH_ENTRY_FAILED);
+        ch_record_mark(team->record, call->index, CH_ENTRY_FAILED);
         return status;
     }
-    alike.team = doing->team;
-    alike.number = doing->number;
-    alike.count = doing->count;
-    return ch_check_entry(args->function, team, &alike, index);
+    doing.team = team->number;
+    doing.number = number;
+    doing.count = args->call->count;
+    return ch_check_entry(args->function, team, &doing, call->index);
 }
 
 /* Give the call its number on the team and an entry in the record. PEs can compare whether a
- * call is in place only if all PEs or none must be. */
+ * call is in place only if all PEs or none must be. `doing` and `noted` remain in registers,
+ * because only inline functions get their addresses. */
 static inline chorus_status enter(const struct ch_context *context, const struct ch_args *args,
                                   uint32_t facts, struct ch_call *call)
 {
@@ -292,11 +294,12 @@ static inline chorus_status enter(const struct ch_context *context, const struct
         .number = ch_team_next_call(team, is_serial),
         .count = asked->count,
     };
+    const struct ch_noted noted = ch_doing_note(&doing);
 
-    call->index = ch_record_begin(team->record, &doing, is_serial,
+    call->index = ch_record_begin(team->record, &noted, is_serial,
                                   args->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
     if (team->check == NULL) return CHORUS_OK;
-    return check_entry(context, args, team, &doing, call->index);
+    return check_entry(context, args, call, noted.what, noted.number);
 }
 
 static CH_COLD chorus_status do_nothing(const struct ch_context *context,

@@ -127,12 +127,23 @@ CH_COLD void ch_record_time(struct ch_record *record, uint64_t index);
 /* Set the time of the latest calls that have neither ended nor a time. */
 void ch_record_time_running(struct ch_record *record);
 
+/* The words of an entry that say which call it is, as in struct ch_doing. */
+struct ch_noted {
+    uint64_t what, team, number, count;
+};
+
+static inline struct ch_noted ch_doing_note(const struct ch_doing *d)
+{
+    const struct ch_noted noted = {ch_doing_pack(d), d->team, d->number, d->count};
+
+    return noted;
+}
+
 /* Begin a call; returns its index. is_serial: no two threads of the program make calls at the
  * same time. */
-static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch_doing *d,
+static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch_noted *call,
                                        bool is_serial, enum ch_entry_state state)
 {
-    const uint64_t what = ch_doing_pack(d);
     uint64_t index;
     struct ch_entry *entry;
 
@@ -145,10 +156,10 @@ static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch
     entry = &record->entries[index % CH_RECORD_ENTRIES];
     __atomic_store_n(&entry->number, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->ticks, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&entry->what, what, __ATOMIC_RELEASE);
-    __atomic_store_n(&entry->where, d->team, __ATOMIC_RELEASE);
-    __atomic_store_n(&entry->call, d->number, __ATOMIC_RELEASE);
-    __atomic_store_n(&entry->count, d->count, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->what, call->what, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->where, call->team, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->call, call->number, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->count, call->count, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->state, state, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->number, index, __ATOMIC_RELEASE);
     if (index >= __atomic_load_n(&record->time_next, __ATOMIC_RELAXED))
