@@ -86,7 +86,8 @@ left slots=2
 right:4 # the larger one
 END
 for case in "-np 3 -H a,b|-n 3 --hosts=a:2,b:1" "-H a:2,b|-n 3 --hosts=a:2,b:1" \
-    "-np 4 --hostfile $folder/hosts|-n 4 --hosts=left:2,right:2"; do
+    "-np 4 --hostfile $folder/hosts|-n 4 --hosts=left:2,right:2" "-np 2 -quiet -H localhost|-n 2" \
+    "-H $(uname -n):3|-n 3" "-np 2 -H localhost,b|-n 2 --hosts=localhost:1,b:1"; do
     # shellcheck disable=SC2086 # a list of options
     said=$("$folder/bin/oshrun" ${case%%|*} program)
     [ "$said" = "${case#*|} program" ] || fail "oshrun ${case%%|*} asks for \"$said\""
