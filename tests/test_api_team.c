@@ -32,6 +32,29 @@ static void predefined__each__holds_the_pes_of_the_job_or_host(void)
     }
 }
 
+/* Those with this PE's number on their hosts, in the order of WORLD. */
+static void same_mype_node__its_pes__have_one_number_on_their_hosts(void)
+{
+    const chorus_team_t team = CHORUS_TEAM_SAME_MYPE_NODE;
+    int *numbers = chorus_malloc((size_t)(api_n() + 1) * sizeof(int)),
+        *mine = numbers + api_n();
+    int count = 0;
+
+    *mine = chorus_team_my_pe(CHORUS_TEAM_NODE);
+    EXPECT(chorus_int_fcollect(WORLD, numbers, mine, 1) == CHORUS_OK);
+    for (int pe = 0; pe < api_n(); pe++) {
+        const bool is_in = numbers[pe] == *mine;
+
+        EXPECT(chorus_team_translate_pe(WORLD, pe, team) == (is_in ? count : -1));
+        count += is_in;
+    }
+    EXPECT(chorus_team_n_pes(team) == count);
+    *numbers = api_me();
+    EXPECT(chorus_int_max_reduce(team, mine, numbers, 1) == CHORUS_OK);
+    EXPECT(*mine == chorus_team_translate_pe(team, count - 1, WORLD));
+    chorus_free(numbers);
+}
+
 /* Make the team of a triplet, and compare each PE's place in it with the formula. */
 static void check_triplet(int start, int stride, int count)
 {
@@ -295,6 +318,8 @@ static void destroy__predefined_team__is_refused(void)
     EXPECT_REPORT(CHORUS_ERR_ARG, "predefined");
     chorus_team_destroy(CHORUS_TEAM_NODE);
     EXPECT_REPORT(CHORUS_ERR_ARG, "predefined");
+    chorus_team_destroy(CHORUS_TEAM_SAME_MYPE_NODE);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "predefined");
     chorus_team_destroy(4000);
     EXPECT_REPORT(CHORUS_ERR_ARG,
                   "chorus_team_destroy: team handle 4000 was never returned by the library");
@@ -374,6 +399,7 @@ static void create__more_than_a_pe_can_have__says_so(void)
 
 #define TESTS(X)                                                 \
     X(predefined__each__holds_the_pes_of_the_job_or_host)        \
+    X(same_mype_node__its_pes__have_one_number_on_their_hosts)   \
     X(split_strided__every_valid_triplet__gives_its_pes)         \
     X(split_strided__invalid_triplet__says_what_is_wrong)        \
     X(split_2d__every_width__rows_and_columns)                   \

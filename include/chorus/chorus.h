@@ -55,6 +55,8 @@ typedef int32_t chorus_team_t;
 #define CHORUS_TEAM_WORLD ((chorus_team_t)0)  /* all PEs of the job */
 #define CHORUS_TEAM_SHARED ((chorus_team_t)1) /* PEs whose memory is mapped */
 #define CHORUS_TEAM_NODE ((chorus_team_t)2)   /* PEs of this host */
+/* The PEs that have the same number in CHORUS_TEAM_NODE on their hosts. */
+#define CHORUS_TEAM_SAME_MYPE_NODE ((chorus_team_t)3)
 
 typedef struct chorus_team_config_t {
     int num_contexts; /* contexts that will be created from the team; stored, without an effect

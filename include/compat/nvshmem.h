@@ -36,6 +36,9 @@ int setenv(const char *name, const char *value, int overwrite); /* -std=c11 hide
 
 #define NVSHMEM_MAJOR_VERSION 3
 #define NVSHMEM_MINOR_VERSION 8
+#define NVSHMEM_VENDOR_MAJOR_VERSION NVSHMEM_MAJOR_VERSION
+#define NVSHMEM_VENDOR_MINOR_VERSION NVSHMEM_MINOR_VERSION
+#define NVSHMEM_VENDOR_PATCH_VERSION 0
 #define NVSHMEM_VENDOR_STRING CHORUS_VENDOR_STRING
 #define NVSHMEM_MAX_NAME_LEN CHORUS_MAX_NAME_LEN
 
@@ -58,6 +61,7 @@ typedef chorus_team_config_t nvshmem_team_config_t;
 #define NVSHMEM_TEAM_WORLD CHORUS_TEAM_WORLD
 #define NVSHMEM_TEAM_SHARED CHORUS_TEAM_SHARED
 #define NVSHMEMX_TEAM_NODE CHORUS_TEAM_NODE
+#define NVSHMEMX_TEAM_SAME_MYPE_NODE CHORUS_TEAM_SAME_MYPE_NODE
 
 /* --- setup, memory, teams -------------------------------------------------------------- */
 /* Objects are on GPUs if every PE has one, unless CHORUS_HEAP selects otherwise. A failure

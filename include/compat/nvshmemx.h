@@ -97,6 +97,14 @@ static inline int nvshmemx_init_attr(unsigned flags, const nvshmemx_init_attr_t 
 
 #define nvshmemx_mc_ptr chorusx_mc_ptr
 
+/* The version of NVSHMEM whose calls are here. */
+static inline void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch)
+{
+    *major = NVSHMEM_VENDOR_MAJOR_VERSION;
+    *minor = NVSHMEM_VENDOR_MINOR_VERSION;
+    *patch = NVSHMEM_VENDOR_PATCH_VERSION;
+}
+
 enum {
     NVSHMEM_STATUS_NOT_INITIALIZED = 0,
     NVSHMEM_STATUS_IS_BOOTSTRAPPED = 1,

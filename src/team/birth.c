@@ -77,7 +77,8 @@ static chorus_status alloc_children(struct ch_teams *teams, const struct ch_vote
 {
     struct ch_levels *levels;
 
-    if (!first->is_member) return CHORUS_OK;
+    if (!first->is_member || !ch_is_across(teams, voters, first->pes, first->n))
+        return CHORUS_OK;
     CH_TRY(ch_levels_make(teams, voters, first->pes, first->n, &levels));
     first->team->levels = levels;
     CH_TRY(alloc_child(teams, first, &levels->node, &children[0], &places[0]));
@@ -205,9 +206,9 @@ static void end_births(struct ch_teams *teams, struct ch_birth births[], uint32_
 
 /* Each PE takes part in the vote even after a failure, so that all get the same result. */
 chorus_status ch_births_make(struct ch_teams *teams, const struct ch_voters *voters,
-                             struct ch_birth births[CH_BIRTHS_MAX], uint32_t n_own)
+                             struct ch_birth births[CH_BIRTHS_MAX], uint32_t n_own,
+                             bool is_across)
 {
-    const bool is_across = ch_is_across(teams, voters, births[0].pes, births[0].n);
     const uint32_t n_births = n_own + (is_across ? CH_CHILDREN : 0);
     uint64_t mine[CH_BIRTHS_MAX] = {0},
              *all = calloc((size_t)voters->n * n_births, sizeof(*all));

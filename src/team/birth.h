@@ -5,9 +5,9 @@
 
 #include "team/table.h"
 
-/* Largest number of teams created at once: WORLD, SHARED and NODE, and the children of the
+/* Largest number of teams created at once: the predefined ones, and the children of the
  * first. */
-enum { CH_OWN_MAX = 3, CH_CHILDREN = 2, CH_BIRTHS_MAX = CH_OWN_MAX + CH_CHILDREN };
+enum { CH_OWN_MAX = 4, CH_CHILDREN = 2, CH_BIRTHS_MAX = CH_OWN_MAX + CH_CHILDREN };
 
 /* A team under construction. */
 struct ch_birth {
@@ -22,12 +22,15 @@ struct ch_birth {
 
 /*
  * Create teams among the voters; only the first team may be on several hosts. Collective over
- * the voters, with n_own births that are equal on all except for is_member; after an error no
- * voter has any of the teams. Otherwise each member has its team, in a slot of `teams`.
+ * the voters, with n_own births that are equal on all members of each, and equal n_own and
+ * is_across on all voters; after an error no voter has any of the teams. Otherwise each member
+ * has its team, in a slot of `teams`.
+ *
+ * is_across: the first team of this PE, or of another, is on several hosts.
  */
 CH_MUST_CHECK chorus_status ch_births_make(struct ch_teams *teams,
                                            const struct ch_voters *voters,
                                            struct ch_birth births[CH_BIRTHS_MAX],
-                                           uint32_t n_own);
+                                           uint32_t n_own, bool is_across);
 
 #endif /* CH_TEAM_BIRTH_H */

@@ -70,7 +70,7 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
     CH_TRY(check_list(parent, pes, n, &birth->is_member));
     voters = ch_team_voters(parent);
     birth->number = (parent->number << CH_TEAM_SLOT_BITS) + CH_OWN_MAX + parent->n_children++;
-    CH_TRY(ch_births_make(teams, &voters, births, 1));
+    CH_TRY(ch_births_make(teams, &voters, births, 1, ch_is_across(teams, &voters, pes, n)));
     *handle_out = CHORUS_TEAM_INVALID;
     if (birth->team == NULL) return CHORUS_OK;
     birth->team->num_contexts = num_contexts;
@@ -142,7 +142,7 @@ chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent
     for (uint32_t i = 0; i < n; i++)
         every[i] = i;
     birth->pes = every;
-    status = ch_births_make(teams, &voters, births, 1);
+    status = ch_births_make(teams, &voters, births, 1, ch_is_across(teams, &voters, every, n));
     free(every);
     if (status == CHORUS_OK) *handle_out = ch_team_handle_of(teams, birth->slot);
     return status;
@@ -154,7 +154,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     struct ch_team_slot *slot;
 
     CH_TRY(ch_team_get(teams, handle, &team));
-    if (handle <= CHORUS_TEAM_NODE)
+    if (handle <= CHORUS_TEAM_SAME_MYPE_NODE)
         return CH_FAIL(
             CHORUS_ERR_ARG,
             "team %d is predefined; only teams that the program created can be destroyed",
@@ -180,13 +180,15 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     return CHORUS_OK;
 }
 
-/* WORLD, SHARED and NODE are created first, so they get the handles 0, 1 and 2. */
+/* WORLD, SHARED and NODE are created first, so they get the handles 0, 1 and 2; on one host
+ * also SAME_MYPE_NODE, which is this PE alone. */
 static chorus_status make_predefined(struct ch_teams *teams, const struct ch_voters *voters)
 {
     const uint32_t n = teams->n_world;
     uint32_t *pes = calloc(2 * (size_t)n, sizeof(*pes)), *mapped, n_mapped = 0;
     struct ch_birth births[CH_BIRTHS_MAX] = {{0}};
     chorus_status status;
+    bool is_across;
 
     if (pes == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", n);
     mapped = pes + n;
@@ -197,9 +199,34 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
     /* The PEs whose memory is mapped are those of the host. */
     births[0] = (struct ch_birth){.pes = pes, .n = n, .is_member = true};
     births[1] = births[2] = (struct ch_birth){.pes = mapped, .n = n_mapped, .is_member = true};
+    births[3] = (struct ch_birth){.pes = &teams->me_world, .n = 1, .is_member = true};
     for (uint32_t b = 0; b < CH_OWN_MAX; b++)
         births[b].number = b;
-    status = ch_births_make(teams, voters, births, CH_OWN_MAX);
+    is_across = ch_is_across(teams, voters, pes, n);
+    status = ch_births_make(teams, voters, births, is_across ? CH_OWN_MAX - 1 : CH_OWN_MAX,
+                            is_across);
+    free(pes);
+    return status;
+}
+
+/* The PEs of all hosts that have this PE's number on their host, if there are several hosts. */
+static chorus_status make_same_number(struct ch_teams *teams, const struct ch_voters *voters)
+{
+    const struct ch_team *world = teams->slots[CHORUS_TEAM_WORLD].team;
+    const struct ch_nodes *nodes = world->levels != NULL ? &world->levels->nodes : NULL;
+    struct ch_birth births[CH_BIRTHS_MAX] = {
+        {.is_member = true, .number = CHORUS_TEAM_SAME_MYPE_NODE}};
+    uint32_t *pes;
+    chorus_status status;
+
+    if (nodes == NULL) return CHORUS_OK;
+    births[0].pes = pes = calloc(nodes->count, sizeof(*pes));
+    if (pes == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", nodes->count);
+    for (uint32_t node = 0; node < nodes->count; node++)
+        if (nodes->local[world->me] < ch_node_pes(nodes, node))
+            pes[births[0].n++] = ch_node_pe(nodes, node, nodes->local[world->me]);
+    status = ch_births_make(teams, voters, births, 1, true);
     free(pes);
     return status;
 }
@@ -229,6 +256,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
         status = ch_vote(&voters, &vote, NULL);
     }
     if (status == CHORUS_OK) status = make_predefined(teams, &voters);
+    if (status == CHORUS_OK) status = make_same_number(teams, &voters);
     if (status != CHORUS_OK) {
         ch_teams_close(teams);
         return status;

@@ -133,8 +133,8 @@ static inline bool ch_team_is_in_use(const struct ch_team *team)
 
 struct ch_teams; /* all teams of a PE, by handle */
 
-/* Create WORLD, SHARED and NODE. Collective over the job. `network` is null if every PE is
- * mapped; `terms` is set for a heap on a GPU, else null. */
+/* Create WORLD, SHARED, NODE and SAME_MYPE_NODE. Collective over the job. `network` is null if
+ * every PE is mapped; `terms` is set for a heap on a GPU, else null. */
 CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
                                           struct ch_network *network,
                                           const struct ch_options *options,

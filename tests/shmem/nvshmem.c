@@ -187,7 +187,7 @@ static void start_by_id(void)
 
 int main(void)
 {
-    int major = 0, minor = 0;
+    int major = 0, minor = 0, patch = -1;
 
     be_guest();
     start_by_id();
@@ -200,6 +200,8 @@ int main(void)
     EXPECT(room != NULL);
     nvshmem_info_get_version(&major, &minor);
     EXPECT(major == NVSHMEM_MAJOR_VERSION && minor == NVSHMEM_MINOR_VERSION);
+    nvshmemx_vendor_get_version_info(&major, &minor, &patch);
+    EXPECT(major == 3 && minor == 8 && patch == 0);
 #define RUN(A, NAME, T, kind) rma_##NAME();
     CHORUS_PLAIN_CTYPES(RUN, )
     words();

@@ -387,6 +387,7 @@ static void teams(void)
     EXPECT(nvshmem_team_my_pe(row) == (n - 1 - me) % 2);
     EXPECT(nvshmem_team_n_pes(NVSHMEM_TEAM_SHARED) >= 1);
     EXPECT(nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE) >= 0);
+    EXPECT(nvshmem_team_n_pes(NVSHMEMX_TEAM_SAME_MYPE_NODE) >= 1);
     EXPECT(nvshmem_team_sync(column) == 0 && nvshmem_barrier(row) == 0);
     EXPECT(nvshmemx_team_sync_on_stream(column, 0) == 0);
     EXPECT(nvshmemx_barrier_on_stream(row, 0) == 0);
