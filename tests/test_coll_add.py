@@ -5,7 +5,8 @@ usage: test_coll_add.py FOLDER COMPILER...
 
 A copy of the sources gets a broadcast of its own in that way, as CONTRIBUTING.md shows it. The
 simulator must then run it, right and by the formulas of its row; with a wrong formula it must
-say so. No file that the library's kernels include may be written again, unless the row has a kernel.
+say so. No file that the library's kernels include may be written again, unless the row has a kernel,
+and none that kernels of programs include in any case.
 """
 import os
 import pathlib
@@ -20,7 +21,7 @@ OTHERS = ["tests/sim/atomic.c", "tests/sim/clock.c", "tests/sim/fiber.c", "tests
           "tests/sim/drive.c", "tests/sim/plan.c", "tests/sim/instance.c", "tests/test_sim_coll.c",
           "tests/ref/ref_coll.c", "src/coll/reduce.c", "src/team/nodes.c",
           "src/team/sync.c"]
-ROW = """    X(broadcast, example, simple, ch_broadcast_example, CH_NEED_map, 0, 1, {wire}, {kernel}, never) \\
+ROW = """    X(broadcast, example, simple, ch_broadcast_example, CH_NEED_map, 0, 1, {wire}, {kernel}) \\
 """
 BEFORE = "    X(broadcast, tree, simple,"
 
@@ -38,28 +39,35 @@ def add_row(src, wire, kernel="plain"):
     (src / "coll/algorithm.h").write_text(rows.replace(BEFORE, ROW.format(wire=wire, kernel=kernel) + BEFORE))
 
 
+def included(src, compiler, files):
+    """All that these files of CUDA include, and when each was last written."""
+    rules = subprocess.run([*compiler, "-x", "c", "-MM", "-MG", "-D__CUDACC__", f"-I{src}", f"-I{TOP}/include",
+                            *files], check=True, capture_output=True, text=True).stdout
+    return {file: os.stat(file).st_mtime_ns for file in rules.replace("\\\n", " ").split() if os.path.exists(file)}
+
+
 def seen_by_kernels(src, compiler):
-    """The files that kernels are made of, and when each was last written."""
+    """What the kernels of the library and those of programs are made of."""
     made = [src / "coll/kernel_list.h", src / "coll/kernel_bodies.h"]
     subprocess.run([TOP / "src/coll/all-headers", src, src / "coll/all.h", src / "all.d"], check=True)
     subprocess.run([TOP / "src/coll/kernel-headers", src, *made, src / "kernels.d"], check=True)
-    rules = subprocess.run([*compiler, "-x", "c", "-MM", "-MG", "-D__CUDACC__", f"-I{src}", f"-I{TOP}/include",
-                            *sorted(src.glob("coll/cuda/*.cu"))], check=True, capture_output=True, text=True).stdout
-    files = set(rules.replace("\\\n", " ").split())
-    assert {*map(str, made)} < files, rules
-    return {file: os.stat(file).st_mtime_ns for file in files if os.path.exists(file)}
+    library = included(src, compiler, sorted(src.glob("coll/cuda/*.cu")))
+    programs = included(src, compiler, [TOP / "include/chorus/chorus_device.cuh"])
+    assert {*map(str, made)} < {*library}, library
+    assert str(src / "coll/coll.h") in programs, programs
+    return library, programs
 
 
 def compiles_kernels(src, compiler):
-    """Does a row compile kernels again, without a kernel and with one?"""
-    before = seen_by_kernels(src, compiler)
+    """The files by which a row compiles kernels again: the library's without and with a kernel, programs'."""
+    library, programs = seen_by_kernels(src, compiler)
     add(src)
     again = []
     for kernel in "none", "plain":
         add_row(src, "m", kernel)
-        after = seen_by_kernels(src, compiler)
-        again += [sorted(file for file in after if after[file] != before.get(file))]
-    return again
+        after, of_programs = seen_by_kernels(src, compiler)
+        again += [sorted(file for file in after if after[file] != library.get(file))]
+    return *again, sorted(file for file in of_programs if of_programs[file] != programs.get(file))
 
 
 def compile_all(folder, compiler, names, out):
@@ -83,9 +91,10 @@ def main():
     src = folder / "src"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(TOP / "src", src)
-    without, with_kernel = compiles_kernels(src, compiler)
-    if without or not with_kernel:
-        print(f"of the files that kernels include, a row changes {without} without a kernel, {with_kernel} with one")
+    without, with_kernel, programs = compiles_kernels(src, compiler)
+    if without or not with_kernel or programs:
+        print(f"of the files that kernels include, a row changes {without} without a kernel, {with_kernel} with one, "
+              f"and {programs} of programs")
         return 1
     others = []
     for name, wire, says in [("right", "m", ""), ("wrong", "2 * m", "by the formula 2 * m")]:

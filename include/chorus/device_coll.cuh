@@ -24,7 +24,6 @@
 #include "coll/algo/reduce_one_shot.h"
 #include "coll/algo/reduce_two_shot.h"
 #include "coll/algo/reducescatter_push.h"
-#include "coll/algorithm.h"
 
 #include "chorus/device_check.cuh"
 
@@ -57,32 +56,36 @@ CH_FN int ch_is_short(const struct ch_coll *c)
     return ch_bytes(c) <= c->layout->chunk_bytes[CH_CELL_ll];
 }
 
-/* The bodies for a collective, a constant of each call: of CH_ALGO_LIST those for small and for
- * large calls inside kernels. */
-#define CH_SMALL_small(COLL, fn) \
+/* clang-format off */
+/* The algorithms of calls inside kernels: for a few chunks of packets, and for longer messages.
+ * This file does not include CH_ALGO_LIST, so that its changes compile no program again. */
+#define CH_SMALL_LIST(X)                     \
+    X(broadcast, ch_broadcast_push_ll)       \
+    X(fcollect, ch_fcollect_push_ll)         \
+    X(alltoall, ch_alltoall_push_ll)         \
+    X(reduce, ch_reduce_one_shot_ll)         \
+    X(reducescatter, ch_reducescatter_push_ll)
+#define CH_LARGE_LIST(X)                     \
+    X(broadcast, ch_broadcast_pull)          \
+    X(fcollect, ch_fcollect_direct)          \
+    X(alltoall, ch_alltoall_direct)          \
+    X(reduce, ch_reduce_two_shot)            \
+    X(reducescatter, ch_reducescatter_push_simple)
+/* clang-format on */
+
+/* The body for a collective, which is a constant of each call. */
+#define CH_RUN(COLL, fn) \
     if (coll == CHORUS_COLL_##COLL) return fn(c, g);
-#define CH_SMALL_large(COLL, fn)
-#define CH_SMALL_never(COLL, fn)
-#define CH_LARGE_small(COLL, fn)
-#define CH_LARGE_large(COLL, fn) \
-    if (coll == CHORUS_COLL_##COLL) return fn(c, g);
-#define CH_LARGE_never(COLL, fn)
 
 CH_FN chorus_status ch_run_packets(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
 {
-#define X(COLL, name, proto, fn, needs, radix, steps, wire, kernel, inside) \
-    CH_SMALL_##inside(COLL, fn)
-    CH_ALGO_LIST(X)
-#undef X
+    CH_SMALL_LIST(CH_RUN)
     return CHORUS_ERR_ARG;
 }
 
 CH_FN chorus_status ch_run_plain(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
 {
-#define X(COLL, name, proto, fn, needs, radix, steps, wire, kernel, inside) \
-    CH_LARGE_##inside(COLL, fn)
-    CH_ALGO_LIST(X)
-#undef X
+    CH_LARGE_LIST(CH_RUN)
     return CHORUS_ERR_ARG;
 }
 

@@ -37,22 +37,22 @@ enum {
 };
 
 const struct ch_algo ch_algos[CH_ALGO_COUNT] = {
-#define X(COLL, NAME, PROTO, FN, NEEDS, RADIX, STEPS, WIRE, KERNEL, INSIDE) \
-    {                                                                       \
-        .id = CH_ALGO_##FN,                                                 \
-        .coll = CHORUS_COLL_##COLL,                                         \
-        .name = #NAME,                                                      \
-        .proto = CH_PROTO_##PROTO,                                          \
-        .needs = (NEEDS) | NEEDS_##PROTO,                                   \
-        .takes_radix = (RADIX),                                             \
-        .kernel = CH_KERNEL_##KERNEL,                                       \
-        .lanes_max = CH_LANES_##KERNEL,                                     \
-        .is_sliced = CH_IS_SLICED_##KERNEL,                                 \
-        .is_wide = CH_IS_WIDE_##KERNEL,                                     \
-        .steps_text = #STEPS,                                               \
-        .wire_text = #WIRE,                                                 \
-        .steps = steps_##FN,                                                \
-        .wire = wire_##FN,                                                  \
+#define X(COLL, NAME, PROTO, FN, NEEDS, RADIX, STEPS, WIRE, KERNEL) \
+    {                                                               \
+        .id = CH_ALGO_##FN,                                         \
+        .coll = CHORUS_COLL_##COLL,                                 \
+        .name = #NAME,                                              \
+        .proto = CH_PROTO_##PROTO,                                  \
+        .needs = (NEEDS) | NEEDS_##PROTO,                           \
+        .takes_radix = (RADIX),                                     \
+        .kernel = CH_KERNEL_##KERNEL,                               \
+        .lanes_max = CH_LANES_##KERNEL,                             \
+        .is_sliced = CH_IS_SLICED_##KERNEL,                         \
+        .is_wide = CH_IS_WIDE_##KERNEL,                             \
+        .steps_text = #STEPS,                                       \
+        .wire_text = #WIRE,                                         \
+        .steps = steps_##FN,                                        \
+        .wire = wire_##FN,                                          \
     },
     CH_ALGO_LIST(X)
 #undef X

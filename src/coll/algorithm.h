@@ -30,9 +30,9 @@
 
 /*
  * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire,
- * kernel (of CH_KERNEL_LIST in kind.h), inside. Those of protocols ll and ll128 need `map` besides, since
- * their packets are stores that a peer sees one by one, those of ll128 `lines`. Inside kernels (chorus_device.cuh) `small` serves the calls of a few chunks of packets, `large` the
- * rest; one of each for a collective.
+ * kernel (of CH_KERNEL_LIST in kind.h). Those of protocols ll and ll128 need `map` besides, since
+ * their packets are stores that a peer sees one by one, those of ll128 `lines`. The algorithms
+ * inside kernels are listed in chorus/device_coll.cuh.
  *
  * Steps are signals that publish data (in a barrier: arrival) one behind another; permission
  * to write or to reuse a buffer is not a step. Wire is the most data bytes that any PE sends
@@ -44,85 +44,85 @@
  * counted as it is in software, by the PEs it reaches.
  */
 #define CH_ALGO_LIST(X) \
-    X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_put, 1, ch_rounds(n, k), ch_fan(n, k), plain, never) \
-    X(barrier, all_push, signal, ch_barrier_push, CH_NEED_put, 0, 1, n - 1, plain, never) \
-    X(barrier, hierarchical, signal, ch_barrier_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, 2 * ch_shared(h) + ch_rounds(h->count, k), ch_fan(h->count, k) + h->most - 1, none, never) \
-    X(broadcast, put_to_all, simple, ch_broadcast_put_to_all, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, plain, never) \
-    X(broadcast, pull, simple, ch_broadcast_pull, CH_NEED_map | CH_NEED_symmetric_source, 0, 1, m, plain, large) \
-    X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
-    X(broadcast, tree, ll, ch_broadcast_tree_ll, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
-    X(broadcast, tree, ll128, ch_broadcast_tree_ll128, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain, never) \
-    X(broadcast, chain, simple, ch_broadcast_chain, CH_NEED_put, 0, n - 1, m, plain, never) \
-    X(broadcast, board, simple, ch_broadcast_board_simple, CH_NEED_map, 0, 1, m, plain, never) \
-    X(broadcast, board, ll, ch_broadcast_board_ll, CH_NEED_map, 0, 1, m, plain, never) \
-    X(broadcast, board, ll128, ch_broadcast_board_ll128, CH_NEED_map, 0, 1, m, plain, never) \
-    X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_put, 0, 1, (n - 1) * m, plain, small) \
-    X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_min(2, n - 1), (n - 1) * ch_most_grains(m, n - 1), plain, never) \
-    X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, multicast, never) \
-    X(broadcast, hierarchical, simple, ch_broadcast_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, ch_nodes_broadcast_steps(h, k, r), ch_nodes_broadcast_wire(h, k, r, m), none, never) \
-    X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide, large) \
-    X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
-    X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
-    X(fcollect, exchange, simple, ch_fcollect_push_simple, CH_NEED_put, 0, c, (n - 1) * m, none, never) \
-    X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_put, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m, plain, never) \
-    X(fcollect, all_pull, simple, ch_fcollect_pull, CH_NEED_map | CH_NEED_symmetric_dest, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
-    X(fcollect, bruck, simple, ch_fcollect_bruck, CH_NEED_put | CH_NEED_symmetric_dest, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
-    X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_put, 1, ch_gather_steps(n, k, m, p), (n - 1) * m, plain, never) \
-    X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, multicast, never) \
-    X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, engine, never) \
-    X(fcollect, hierarchical, simple, ch_fcollect_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest, 0, ch_bundle_steps(h, m, b, 0), ch_bundle_wire(h, m, 0), none, never) \
-    X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide, large) \
-    X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
-    X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
-    X(alltoall, exchange, simple, ch_alltoall_push_simple, CH_NEED_put, 0, c, (n - 1) * m, none, never) \
-    X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map | CH_NEED_symmetric_source, 1, ch_rounds(n, k), (n - 1) * m, plain, never) \
-    X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_put, 1, ch_forward_steps(n, k, m, p), ch_digits(n, k) * m, plain, never) \
-    X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, engine, never) \
-    X(alltoall, hierarchical, simple, ch_alltoall_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_bundle_steps(h, m, b, 1), ch_bundle_wire(h, m, 1), none, never) \
-    X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_put, 0, c, (n - 1) * m, wide, never) \
-    X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_put, 0, c, (n - 1) * m, due, small) \
-    X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_put, 0, c, (n - 1) * m, due, never) \
-    X(reduce, one_shot_pull, simple, ch_reduce_one_shot_pull, CH_NEED_map | CH_NEED_apart | CH_NEED_symmetric_source, 0, 1, (n - 1) * m, plain, never) \
-    X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2, 2 * (n - 1) * s, plain, large) \
-    X(reduce, two_shot_push, simple, ch_reduce_two_shot_push_simple, CH_NEED_map | CH_NEED_symmetric_dest, 0, ch_divide_up(c, n * ch_slot_chunks(n)) + 1, m + (n - 2) * ch_most_grains(m, n), wide, never) \
-    X(reduce, two_shot_push, ll, ch_reduce_two_shot_push_ll, CH_NEED_put, 0, 2 * ch_divide_up(c, n), 2 * (n - 1) * 16 * ch_divide_up(m, 16 * n), sliced, never) \
-    X(reduce, two_phase, simple, ch_reduce_two_phase, CH_NEED_map | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2, 2 * (n - 1) * s, plain, never) \
-    X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_put | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding, never) \
-    X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_put | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding, never) \
-    X(reduce, recursive_halving, simple, ch_reduce_halving, CH_NEED_map | CH_NEED_whole | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 1, ch_halving_steps(n, k), ch_halving_wire(n, k, m, e), plain, never) \
-    X(reduce, ring, simple, ch_reduce_ring, CH_NEED_put | CH_NEED_whole, 0, 2 * (n - 1) * ch_divide_up(c, 2 * n), 2 * m - ch_least_two(m, e, n), folding, never) \
-    X(reduce, multicast_one_shot, simple, ch_reduce_multicast_one, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast | CH_NEED_exact | CH_NEED_symmetric_source, 0, 1, (n - 1) * m, integers, never) \
-    X(reduce, multicast_two_shot, simple, ch_reduce_multicast_two, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2, 2 * (n - 1) * s, multicast, never) \
-    X(reduce, leaders, simple, ch_reduce_leaders, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes, 1, ch_shared(h) * (c + 1) + c * ch_exchanges(h->count, k), ch_leaders_wire(h, k, m), none, never) \
-    X(reduce, hierarchical, simple, ch_reduce_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 1, ch_rails_steps(h, k, m, e, b), ch_rails_wire(h, k, m, e), none, never) \
-    X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_put, 0, c, (n - 1) * s, due, large) \
-    X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_put, 0, c, (n - 1) * s, due, small) \
-    X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_put, 0, c, (n - 1) * s, due, never) \
-    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_put, 1, ch_combine_steps(n, k, s, p, o), ch_digits(n, k) * s, plain, never) \
-    X(reducescatter, two_level, simple, ch_reducescatter_two_level, CH_NEED_map | CH_NEED_whole | CH_NEED_apart | CH_NEED_symmetric_source, 1, ch_level_steps(n, k, s, o), ch_level_wire(n, k, s), plain, never) \
-    X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart | CH_NEED_symmetric_source, 0, 1, (n - 1) * s, plain, never) \
-    X(reducescatter, hierarchical, simple, ch_reducescatter_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes | CH_NEED_symmetric_source, 0, ch_shared(h) + (h->count > 1 ? c : 0), ch_partials_wire(h, m), none, never) \
-    X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_put | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain, never) \
-    X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast | CH_NEED_symmetric_source, 0, 1, (n - 1) * s, multicast, never) \
-    X(collect, all_push, simple, ch_collect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 2, (n - 1) * (m + 8), none, never) \
-    X(collect, exchange, simple, ch_collect_exchange, CH_NEED_put, 0, c + 1, (n - 1) * (m + 8), none, never) \
-    X(alltoalls, all_pull, simple, ch_alltoalls_pull, CH_NEED_map | CH_NEED_symmetric_source, 1, ch_rounds(n, k), (n - 1) * m, none, never) \
-    X(alltoalls, all_push, simple, ch_alltoalls_push, CH_NEED_put, 0, c, (n - 1) * m, none, never) \
-    X(inscan, one_shot, simple, ch_inscan_one_shot_simple, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none, never) \
-    X(inscan, one_shot, ll, ch_inscan_one_shot_ll, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none, never) \
-    X(exscan, one_shot, simple, ch_exscan_one_shot_simple, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none, never) \
-    X(exscan, one_shot, ll, ch_exscan_one_shot_ll, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none, never) \
-    X(gather, all_push, simple, ch_gather_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, m, none, never) \
-    X(gather, all_push, ll, ch_gather_push_ll, CH_NEED_put, 0, 1, m, none, never) \
-    X(gather, exchange, simple, ch_gather_push_simple, CH_NEED_put, 0, 1, m, none, never) \
-    X(scatter, put_to_all, simple, ch_scatter_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, none, never) \
-    X(scatter, put_to_all, ll, ch_scatter_push_ll, CH_NEED_put, 0, 1, (n - 1) * m, none, never) \
-    X(scatter, exchange, simple, ch_scatter_push_simple, CH_NEED_put, 0, 1, (n - 1) * m, none, never) \
-    X(reduce_to, one_shot_pull, simple, ch_reduce_to_pull, CH_NEED_map | CH_NEED_symmetric_source, 0, 1, (n - 1) * m, none, never) \
-    X(reduce_to, one_shot, simple, ch_reduce_to_one_shot_simple, CH_NEED_put, 0, 1, m, none, never) \
-    X(reduce_to, one_shot, ll, ch_reduce_to_one_shot_ll, CH_NEED_put, 0, 1, m, none, never) \
-    X(alltoallv, all_push, simple, ch_alltoallv_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 2, (n - 1) * 16 + m, none, never) \
-    X(alltoallv, exchange, simple, ch_alltoallv_exchange, CH_NEED_put, 0, c + 1, (n - 1) * 16 + m, none, never)
+    X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_put, 1, ch_rounds(n, k), ch_fan(n, k), plain) \
+    X(barrier, all_push, signal, ch_barrier_push, CH_NEED_put, 0, 1, n - 1, plain) \
+    X(barrier, hierarchical, signal, ch_barrier_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, 2 * ch_shared(h) + ch_rounds(h->count, k), ch_fan(h->count, k) + h->most - 1, none) \
+    X(broadcast, put_to_all, simple, ch_broadcast_put_to_all, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, plain) \
+    X(broadcast, pull, simple, ch_broadcast_pull, CH_NEED_map | CH_NEED_symmetric_source, 0, 1, m, plain) \
+    X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain) \
+    X(broadcast, tree, ll, ch_broadcast_tree_ll, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain) \
+    X(broadcast, tree, ll128, ch_broadcast_tree_ll128, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain) \
+    X(broadcast, chain, simple, ch_broadcast_chain, CH_NEED_put, 0, n - 1, m, plain) \
+    X(broadcast, board, simple, ch_broadcast_board_simple, CH_NEED_map, 0, 1, m, plain) \
+    X(broadcast, board, ll, ch_broadcast_board_ll, CH_NEED_map, 0, 1, m, plain) \
+    X(broadcast, board, ll128, ch_broadcast_board_ll128, CH_NEED_map, 0, 1, m, plain) \
+    X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_put, 0, 1, (n - 1) * m, plain) \
+    X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_min(2, n - 1), (n - 1) * ch_most_grains(m, n - 1), plain) \
+    X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, multicast) \
+    X(broadcast, hierarchical, simple, ch_broadcast_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, ch_nodes_broadcast_steps(h, k, r), ch_nodes_broadcast_wire(h, k, r, m), none) \
+    X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide) \
+    X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due) \
+    X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due) \
+    X(fcollect, exchange, simple, ch_fcollect_push_simple, CH_NEED_put, 0, c, (n - 1) * m, none) \
+    X(fcollect, ring, simple, ch_fcollect_ring, CH_NEED_put, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * m, plain) \
+    X(fcollect, all_pull, simple, ch_fcollect_pull, CH_NEED_map | CH_NEED_symmetric_dest, 1, ch_rounds(n, k), (n - 1) * m, plain) \
+    X(fcollect, bruck, simple, ch_fcollect_bruck, CH_NEED_put | CH_NEED_symmetric_dest, 1, ch_rounds(n, k), (n - 1) * m, plain) \
+    X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_put, 1, ch_gather_steps(n, k, m, p), (n - 1) * m, plain) \
+    X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, multicast) \
+    X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, engine) \
+    X(fcollect, hierarchical, simple, ch_fcollect_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest, 0, ch_bundle_steps(h, m, b, 0), ch_bundle_wire(h, m, 0), none) \
+    X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide) \
+    X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due) \
+    X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due) \
+    X(alltoall, exchange, simple, ch_alltoall_push_simple, CH_NEED_put, 0, c, (n - 1) * m, none) \
+    X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map | CH_NEED_symmetric_source, 1, ch_rounds(n, k), (n - 1) * m, plain) \
+    X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_put, 1, ch_forward_steps(n, k, m, p), ch_digits(n, k) * m, plain) \
+    X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, engine) \
+    X(alltoall, hierarchical, simple, ch_alltoall_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_bundle_steps(h, m, b, 1), ch_bundle_wire(h, m, 1), none) \
+    X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_put, 0, c, (n - 1) * m, wide) \
+    X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_put, 0, c, (n - 1) * m, due) \
+    X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_put, 0, c, (n - 1) * m, due) \
+    X(reduce, one_shot_pull, simple, ch_reduce_one_shot_pull, CH_NEED_map | CH_NEED_apart | CH_NEED_symmetric_source, 0, 1, (n - 1) * m, plain) \
+    X(reduce, two_shot, simple, ch_reduce_two_shot, CH_NEED_map | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2, 2 * (n - 1) * s, plain) \
+    X(reduce, two_shot_push, simple, ch_reduce_two_shot_push_simple, CH_NEED_map | CH_NEED_symmetric_dest, 0, ch_divide_up(c, n * ch_slot_chunks(n)) + 1, m + (n - 2) * ch_most_grains(m, n), wide) \
+    X(reduce, two_shot_push, ll, ch_reduce_two_shot_push_ll, CH_NEED_put, 0, 2 * ch_divide_up(c, n), 2 * (n - 1) * 16 * ch_divide_up(m, 16 * n), sliced) \
+    X(reduce, two_phase, simple, ch_reduce_two_phase, CH_NEED_map | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2, 2 * (n - 1) * s, plain) \
+    X(reduce, recursive_exchange, simple, ch_reduce_recursive_simple, CH_NEED_put | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding) \
+    X(reduce, recursive_exchange, ll, ch_reduce_recursive_ll, CH_NEED_put | CH_NEED_whole, 1, c * ch_exchanges(n, k), ch_exchange_fan(n, k) * m, folding) \
+    X(reduce, recursive_halving, simple, ch_reduce_halving, CH_NEED_map | CH_NEED_whole | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 1, ch_halving_steps(n, k), ch_halving_wire(n, k, m, e), plain) \
+    X(reduce, ring, simple, ch_reduce_ring, CH_NEED_put | CH_NEED_whole, 0, 2 * (n - 1) * ch_divide_up(c, 2 * n), 2 * m - ch_least_two(m, e, n), folding) \
+    X(reduce, multicast_one_shot, simple, ch_reduce_multicast_one, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast | CH_NEED_exact | CH_NEED_symmetric_source, 0, 1, (n - 1) * m, integers) \
+    X(reduce, multicast_two_shot, simple, ch_reduce_multicast_two, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2, 2 * (n - 1) * s, multicast) \
+    X(reduce, leaders, simple, ch_reduce_leaders, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes, 1, ch_shared(h) * (c + 1) + c * ch_exchanges(h->count, k), ch_leaders_wire(h, k, m), none) \
+    X(reduce, hierarchical, simple, ch_reduce_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 1, ch_rails_steps(h, k, m, e, b), ch_rails_wire(h, k, m, e), none) \
+    X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_put, 0, c, (n - 1) * s, due) \
+    X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_put, 0, c, (n - 1) * s, due) \
+    X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_put, 0, c, (n - 1) * s, due) \
+    X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_put, 1, ch_combine_steps(n, k, s, p, o), ch_digits(n, k) * s, plain) \
+    X(reducescatter, two_level, simple, ch_reducescatter_two_level, CH_NEED_map | CH_NEED_whole | CH_NEED_apart | CH_NEED_symmetric_source, 1, ch_level_steps(n, k, s, o), ch_level_wire(n, k, s), plain) \
+    X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart | CH_NEED_symmetric_source, 0, 1, (n - 1) * s, plain) \
+    X(reducescatter, hierarchical, simple, ch_reducescatter_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes | CH_NEED_symmetric_source, 0, ch_shared(h) + (h->count > 1 ? c : 0), ch_partials_wire(h, m), none) \
+    X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_put | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain) \
+    X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast | CH_NEED_symmetric_source, 0, 1, (n - 1) * s, multicast) \
+    X(collect, all_push, simple, ch_collect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 2, (n - 1) * (m + 8), none) \
+    X(collect, exchange, simple, ch_collect_exchange, CH_NEED_put, 0, c + 1, (n - 1) * (m + 8), none) \
+    X(alltoalls, all_pull, simple, ch_alltoalls_pull, CH_NEED_map | CH_NEED_symmetric_source, 1, ch_rounds(n, k), (n - 1) * m, none) \
+    X(alltoalls, all_push, simple, ch_alltoalls_push, CH_NEED_put, 0, c, (n - 1) * m, none) \
+    X(inscan, one_shot, simple, ch_inscan_one_shot_simple, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none) \
+    X(inscan, one_shot, ll, ch_inscan_one_shot_ll, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none) \
+    X(exscan, one_shot, simple, ch_exscan_one_shot_simple, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none) \
+    X(exscan, one_shot, ll, ch_exscan_one_shot_ll, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none) \
+    X(gather, all_push, simple, ch_gather_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, m, none) \
+    X(gather, all_push, ll, ch_gather_push_ll, CH_NEED_put, 0, 1, m, none) \
+    X(gather, exchange, simple, ch_gather_push_simple, CH_NEED_put, 0, 1, m, none) \
+    X(scatter, put_to_all, simple, ch_scatter_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, none) \
+    X(scatter, put_to_all, ll, ch_scatter_push_ll, CH_NEED_put, 0, 1, (n - 1) * m, none) \
+    X(scatter, exchange, simple, ch_scatter_push_simple, CH_NEED_put, 0, 1, (n - 1) * m, none) \
+    X(reduce_to, one_shot_pull, simple, ch_reduce_to_pull, CH_NEED_map | CH_NEED_symmetric_source, 0, 1, (n - 1) * m, none) \
+    X(reduce_to, one_shot, simple, ch_reduce_to_one_shot_simple, CH_NEED_put, 0, 1, m, none) \
+    X(reduce_to, one_shot, ll, ch_reduce_to_one_shot_ll, CH_NEED_put, 0, 1, m, none) \
+    X(alltoallv, all_push, simple, ch_alltoallv_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 2, (n - 1) * 16 + m, none) \
+    X(alltoallv, exchange, simple, ch_alltoallv_exchange, CH_NEED_put, 0, c + 1, (n - 1) * 16 + m, none)
 /* clang-format on */
 
 enum {
