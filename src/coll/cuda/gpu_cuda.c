@@ -134,15 +134,25 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     return ch_turn_end(gpu->heap, call->team, turn, ctas);
 }
 
+/* The PE's GPU is current. What is queued may be queued during any capture, so this thread's
+ * capture mode does not matter. */
 static chorus_status launch_in_turn(struct ch_gpu *gpu, const struct ch_call *call,
                                     const struct ch_turn *turn)
 {
-    const int before = ch_device_enter(gpu->terms.device);
     chorus_status status;
 
     (void)pthread_mutex_lock(&gpu->mutex);
     status = launch(gpu, call, turn);
     (void)pthread_mutex_unlock(&gpu->mutex);
+    return status;
+}
+
+static chorus_status enter_and_launch(struct ch_gpu *gpu, const struct ch_call *call,
+                                      const struct ch_turn *turn)
+{
+    const int before = ch_device_enter(gpu->terms.device);
+    const chorus_status status = launch_in_turn(gpu, call, turn);
+
     ch_device_leave(gpu->terms.device, before);
     return status;
 }
@@ -152,7 +162,8 @@ chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *
     struct ch_turn turn;
 
     CH_TRY(ch_turn_of(gpu->heap, stream, &turn));
-    return launch_in_turn(gpu, call, &turn);
+    return turn.is_current ? launch_in_turn(gpu, call, &turn)
+                           : enter_and_launch(gpu, call, &turn);
 }
 
 /* Also allowed while another stream of this thread is being captured: the call is then not part
@@ -168,7 +179,7 @@ static cudaError_t wait_for(const struct ch_gpu *gpu, cudaStream_t stream)
 
 chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
 {
-    CH_TRY(launch_in_turn(gpu, call, &gpu->own));
+    CH_TRY(enter_and_launch(gpu, call, &gpu->own));
     CH_TRY_CUDA(gpu->terms.device, "a collective", wait_for(gpu, gpu->own.stream));
     CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     return ch_team_usable(call->team);

@@ -22,6 +22,7 @@ struct ch_turn {
     void *stream;     /* a cudaStream_t */
     uint64_t number;  /* an identifier that no other stream has; never 0 */
     uint64_t capture; /* the identifier of its capture; 0: it is not being captured */
+    bool is_current;  /* the PE's GPU is current on the thread that makes the call */
 };
 
 /*

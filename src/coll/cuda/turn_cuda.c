@@ -18,19 +18,12 @@ static bool is_default(cudaStream_t stream)
     return is_legacy(stream) || stream == cudaStreamPerThread;
 }
 
-/* The stream for the device that is current on this thread. */
-static chorus_status check_default(const struct ch_device *device)
+static chorus_status refuse_default(int own, int current)
 {
-    const int own = ch_device_id_of(device)->ordinal;
-    int current = own;
-
-    CH_TRY_CUDA(device, "reading the current GPU", cudaGetDevice(&current));
-    if (current != own)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "the stream is the default stream of GPU %d, which is current on this "
-                       "thread; this PE's heap is on GPU %d: make that one current",
-                       current, own);
-    return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "the stream is the default stream of GPU %d, which is current on this "
+                   "thread; this PE's heap is on GPU %d: make that one current",
+                   current, own);
 }
 
 static chorus_status capture_of(const struct ch_device *device, cudaStream_t stream,
@@ -70,10 +63,14 @@ static chorus_status check_device(const struct ch_device *device, cudaStream_t s
 chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_turn *turn_out)
 {
     const struct ch_device *device = ch_heap_device(heap);
+    const int own = ch_device_id_of(device)->ordinal;
     unsigned long long id = 0;
+    int current = own;
 
+    CH_TRY_CUDA(device, "reading the current GPU", cudaGetDevice(&current));
+    if (is_default(stream) && current != own) return refuse_default(own, current);
     turn_out->stream = stream;
-    if (is_default(stream)) CH_TRY(check_default(device));
+    turn_out->is_current = current == own;
     CH_TRY(capture_of(device, stream, &turn_out->capture));
     turn_out->number = (uint64_t)(uintptr_t)stream + 1;
     if (turn_out->capture != 0) return CHORUS_OK;
