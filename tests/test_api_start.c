@@ -124,7 +124,7 @@ START_TEST(start__of_many_pes__takes_six_short_exchanges)
     run(pes, PES);
     for (uint32_t i = 0; i < PES; i++) {
         ck_assert_uint_eq(pes[i].boot.n_exchanges, 6);
-        ck_assert_uint_le(pes[i].boot.bytes_given, 176);
+        ck_assert_uint_le(pes[i].boot.bytes_given, 184);
     }
 }
 END_TEST

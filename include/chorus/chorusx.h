@@ -426,10 +426,11 @@ CHORUS_API int chorusx_team_create_group(chorus_team_t parent, const int pes[], 
  * Errors:     the same on all PEs of the team, and nothing is changed. Of chorusx_team_malloc,
  *             null and a message: ERR_ARG for an invalid team and for bytes that differ,
  *             ERR_NOMEM if no place is free on all of them. Of chorusx_team_free: ERR_ARG for
- * an invalid team, for memory that is not the start of an object of the team, and for different
- * objects. Calls that access an object on a PE that is not in the team fail with
- * ERR_NOT_SYMMETRIC. Source:     own; the other libraries allocate over the whole job. Since:
- * 0.1
+ *             an invalid team, for memory that is not the start of an object of the team, and
+ *             for different objects. Calls that access an object on a PE that is not in the
+ *             team fail with ERR_NOT_SYMMETRIC.
+ * Source:     own; the other libraries allocate over the whole job.
+ * Since:      0.1
  */
 CHORUS_API void *chorusx_team_malloc(chorus_team_t team, size_t bytes);
 CHORUS_API int chorusx_team_free(chorus_team_t team, void *ptr);

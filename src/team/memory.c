@@ -217,7 +217,7 @@ chorus_status ch_team_object_free(struct ch_teams *teams, struct ch_team *team, 
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", team->n);
     status = agree_to_free(teams, team, object, ptr, all);
     free(all);
-    if (status != CHORUS_OK) return status;
+    if (status != CHORUS_OK || object == NULL) return status;
     while (*at != object)
         at = &(*at)->next;
     discard(teams, at);
