@@ -2,9 +2,34 @@
 /* Memory of the program: registered for collectives, as an allocator's blocks, or as it is. */
 #include "api_pes.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+static _Thread_local bool has_no_mappings; /* the next mremap of this PE fails */
+
+/* In place of the C library's, also for the library. */
+#pragma GCC visibility push(default)
+void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
+{
+    va_list more;
+    void *at;
+
+    if (has_no_mappings) {
+        has_no_mappings = false;
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    va_start(more, flags);
+    at = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void *) : NULL;
+    va_end(more);
+    return (void *)syscall(SYS_mremap, old, old_bytes, bytes, flags, at);
+}
+#pragma GCC visibility pop
 
 static size_t page_bytes(void)
 {
@@ -107,6 +132,25 @@ static void register__what_cannot_be__is_refused_on_all(void)
     free(memory);
 }
 
+/* As where a process has as many mappings as it may have. The memory stays as it was. */
+static void register__pages_that_cannot_be_mapped_again__keeps_them(void)
+{
+    const size_t page = page_bytes();
+    char *memory = aligned_alloc(page, page);
+
+    EXPECT(memory != NULL);
+    memset(memory, 'a' + api_me(), page);
+    has_no_mappings = api_me() == api_n() - 1;
+    EXPECT_FAILS(chorusx_buffer_register(memory, page), CHORUS_ERR_SYSTEM, "a second time");
+    EXPECT(!has_no_mappings);
+    EXPECT(memory[0] == 'a' + api_me() && memory[page - 1] == 'a' + api_me());
+    memory[0] = '0';
+    EXPECT(chorusx_buffer_register(memory, page) == CHORUS_OK);
+    EXPECT(memory[0] == '0' && memory[page - 1] == 'a' + api_me());
+    EXPECT(chorusx_buffer_unregister(memory) == CHORUS_OK);
+    free(memory);
+}
+
 /* The plan of large messages goes by way of sync memory, and says so, until the memory is as
  * good as symmetric. */
 static void explain_call__by_where_buffers_lie__names_another_rule(void)
@@ -155,9 +199,10 @@ static void pool__blocks__are_symmetric_and_noted(void)
     chorus_free(block);
 }
 
-#define TESTS(X)                                              \
-    X(register__whole_pages__serve_as_symmetric_ones)         \
-    X(register__what_cannot_be__is_refused_on_all)            \
-    X(explain_call__by_where_buffers_lie__names_another_rule) \
+#define TESTS(X)                                               \
+    X(register__whole_pages__serve_as_symmetric_ones)          \
+    X(register__what_cannot_be__is_refused_on_all)             \
+    X(register__pages_that_cannot_be_mapped_again__keeps_them) \
+    X(explain_call__by_where_buffers_lie__names_another_rule)  \
     X(pool__blocks__are_symmetric_and_noted)
 API_MAIN(TESTS)

@@ -19,6 +19,21 @@ static void free__of_what_was_written_past_its_end__says_where(void)
         EXPECT_REPORT(CHORUS_ERR_ARG, "which has 100 bytes: the first such byte is number 103");
 }
 
+/* The last word of the block, of those behind the object, contains its length. */
+static void free__of_what_was_written_far_past_its_end__says_so(void)
+{
+    char *block = chorus_malloc(BYTES);
+    size_t length = 0, at = BYTES / sizeof(length) * sizeof(length);
+
+    while (length != BYTES) {
+        at += sizeof(length);
+        memcpy(&length, block + at, sizeof(length));
+    }
+    memset(block + at, 0xff, sizeof(length));
+    chorus_free(block);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "so that its length is lost");
+}
+
 static void free__fills_what_was_there(void)
 {
     char *block = chorus_malloc(BYTES);
@@ -155,13 +170,14 @@ static void call__whose_source_is_written_meanwhile__fails(void)
     chorus_free(dest);
 }
 
-#define TESTS(X)                                          \
-    X(free__of_what_was_written_past_its_end__says_where) \
-    X(free__fills_what_was_there)                         \
-    X(realloc__moves_the_end)                             \
-    X(put__to_what_was_freed__is_refused)                 \
-    X(source__written_during_a_call__is_reported)         \
-    X(source__written_in_order__is_no_fault)              \
-    X(call__whose_source_is_written_meanwhile__fails)     \
+#define TESTS(X)                                           \
+    X(free__of_what_was_written_past_its_end__says_where)  \
+    X(free__of_what_was_written_far_past_its_end__says_so) \
+    X(free__fills_what_was_there)                          \
+    X(realloc__moves_the_end)                              \
+    X(put__to_what_was_freed__is_refused)                  \
+    X(source__written_during_a_call__is_reported)          \
+    X(source__written_in_order__is_no_fault)               \
+    X(call__whose_source_is_written_meanwhile__fails)      \
     X(call__of_another_thread__is_refused)
 API_MAIN(TESTS)

@@ -31,7 +31,8 @@ static void share(void)
 /* What one process is told to be. */
 struct part {
     int rank, n_ranks;
-    enum { TAKES, MAKES, DAMAGES } id; /* DAMAGES: a byte of it changes on the way */
+    /* LEAVES: makes it and ends; DAMAGES: a byte of it changes on the way. */
+    enum { TAKES, MAKES, LEAVES, DAMAGES } id;
 };
 
 /* 0: it joined, and every PE's number came to every PE. */
@@ -41,10 +42,11 @@ static int be_pe(const struct part *part)
     chorusx_uniqueid_t id;
     long *from, sum = 0;
 
-    if (part->id == MAKES) {
+    if (part->id == MAKES || part->id == LEAVES) {
         if (chorusx_get_uniqueid(&shared->id) != CHORUS_OK) return 10;
         __atomic_store_n(&shared->is_made, 1, __ATOMIC_RELEASE);
     }
+    if (part->id == LEAVES) return 0;
     while (!__atomic_load_n(&shared->is_made, __ATOMIC_ACQUIRE))
         (void)usleep(1000);
     id = shared->id;
@@ -147,6 +149,21 @@ START_TEST(uniqueid__pe_is_missing__others_name_it)
 }
 END_TEST
 
+/* The process that made the id listened for the others. */
+START_TEST(uniqueid__maker_is_gone__the_others_say_so)
+{
+    const struct part parts[2] = {{0, 2, LEAVES}, {1, 2, TAKES}};
+    int statuses[2];
+
+    share();
+    ck_assert_int_eq(setenv("CHORUS_TIMEOUT", "0.5", 1), 0);
+    run(parts, 2, statuses);
+    ck_assert_int_eq(statuses[1], 12);
+    ck_assert_msg(strstr(shared->messages[1], "PE 1 could not join the job at ") != NULL, "%s",
+                  shared->messages[1]);
+}
+END_TEST
+
 START_TEST(uniqueid__secret_differs__all_are_told_whose)
 {
     const struct part parts[3] = {{0, 3, MAKES}, {1, 3, DAMAGES}, {2, 3, TAKES}};
@@ -204,6 +221,7 @@ int main(void)
     tcase_add_test(tc, uniqueid__one_process__is_a_job);
     tcase_add_loop_test(tc, uniqueid__parts_do_not_fit__all_are_told_alike, 0, 2);
     tcase_add_test(tc, uniqueid__pe_is_missing__others_name_it);
+    tcase_add_test(tc, uniqueid__maker_is_gone__the_others_say_so);
     tcase_add_test(tc, uniqueid__secret_differs__all_are_told_whose);
     tcase_add_test(tc, uniqueid__arguments_wrong__are_refused);
     suite_add_tcase(suite, tc);

@@ -54,15 +54,20 @@ static chorus_status check(const struct ch_context *context, const char *functio
     return CHORUS_OK;
 }
 
-/* Map the pages of the object also in place of the buffer, with the contents of the buffer. */
+/* Map the pages of the object also in place of the buffer, with the contents of the buffer.
+ * They are mapped elsewhere first: mremap does not promise that what was in its target is still
+ * there if it fails. */
 static chorus_status take(const char *function, const struct ch_buffer *buffer)
 {
-    memcpy(buffer->object, buffer->addr, buffer->bytes);
-    if (mremap(buffer->object, 0, buffer->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, buffer->addr) !=
-        MAP_FAILED)
+    const size_t bytes = buffer->bytes;
+    void *const second = mremap(buffer->object, 0, bytes, MREMAP_MAYMOVE);
+
+    memcpy(buffer->object, buffer->addr, bytes);
+    if (second != MAP_FAILED &&
+        mremap(second, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, buffer->addr) != MAP_FAILED)
         return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: cannot map %zu bytes at %p a second time: %s",
-                   function, buffer->bytes, buffer->addr, strerror(errno));
+                   function, bytes, buffer->addr, strerror(errno));
 }
 
 /* Map private memory again, with the same contents. */
