@@ -66,6 +66,7 @@ static chorus_status take(const char *function, const struct ch_buffer *buffer)
     if (second != MAP_FAILED &&
         mremap(second, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, buffer->addr) != MAP_FAILED)
         return CHORUS_OK;
+    if (second != MAP_FAILED) (void)munmap(second, bytes);
     return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: cannot map %zu bytes at %p a second time: %s",
                    function, bytes, buffer->addr, strerror(errno));
 }
