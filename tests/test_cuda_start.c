@@ -8,6 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* In place of malloc of the C library for all that is linked here; the next allocation of so
+ * many bytes fails. */
+static size_t refused_bytes = SIZE_MAX;
+void *real_malloc(size_t bytes) __asm__("__real_malloc");
+void *test_malloc(size_t bytes) __asm__("__wrap_malloc");
+
+void *test_malloc(size_t bytes)
+{
+    if (bytes != refused_bytes) return real_malloc(bytes);
+    refused_bytes = SIZE_MAX;
+    return NULL;
+}
+
 static void ask(const char *name, const char *value)
 {
     ck_assert_int_eq(setenv(name, value, 1), 0);
@@ -378,6 +391,70 @@ START_TEST(malloc__gpu_is_full__is_null_and_changes_nothing)
 }
 END_TEST
 
+static _Thread_local int reported;
+
+static void keep_code(int code, const char *message)
+{
+    (void)message;
+    reported = code;
+}
+
+/* The host reads words on a GPU through a copy. */
+START_TEST(test_any__no_memory_for_the_copy__is_refused)
+{
+    enum { COUNT = 12345 };
+    int *words;
+
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    words = chorus_malloc(COUNT * sizeof(*words));
+    (void)chorusx_set_error_handler(keep_code);
+    refused_bytes = COUNT * sizeof(*words);
+    ck_assert_uint_eq(chorus_int_test_any(words, COUNT, NULL, CHORUS_CMP_EQ, 1), SIZE_MAX);
+    ck_assert_int_eq(reported, CHORUS_ERR_SYSTEM);
+    expect_says("chorus_int_test_any: no memory to copy 12345 words");
+    chorus_int_p(&words[7], 1, 0);
+    for (int i = 0; i < COUNT; i++)
+        if (i != 7) chorus_int_p(&words[i], 0, 0);
+    ck_assert_uint_eq(chorus_int_test_any(words, COUNT, NULL, CHORUS_CMP_EQ, 1), 7);
+    chorus_free(words);
+    chorus_finalize();
+    expect_nothing_left();
+}
+END_TEST
+
+/* Objects of the team of the two PEs, and of one, in the sync part of their GPUs. */
+static void use_team_memory(void *arg)
+{
+    const int me = chorus_my_pe();
+    long *alone = NULL, *words;
+
+    (void)arg;
+    if (me == 1) alone = chorusx_team_malloc(CHORUS_TEAM_SAME_MYPE_NODE, 1000 * sizeof(long));
+    words = chorusx_team_malloc(CHORUS_TEAM_WORLD, 1000 * sizeof(long));
+    ck_assert_msg(words != NULL && (alone != NULL) == (me == 1), "%s", chorusx_last_error());
+    ck_assert_int_eq(chorus_long_g(&words[999], 1 - me), 0);
+    chorus_free(chorus_malloc(1)); /* a barrier */
+    chorus_long_p(&words[999], 10 + me, 1 - me);
+    if (me == 1) chorus_long_p(alone, 3, 1);
+    chorus_quiet();
+    chorus_free(chorus_malloc(1));
+    ck_assert_int_eq(chorus_long_g(&words[999], me), 11 - me);
+    ck_assert_ptr_null(chorusx_team_malloc(CHORUS_TEAM_WORLD, 64 << 20));
+    expect_says("memory of a team: PE 0: 67108864 bytes of sync memory were requested");
+    ck_assert_int_eq(chorusx_team_free(CHORUS_TEAM_WORLD, words), CHORUS_OK);
+    if (me == 1)
+        ck_assert_int_eq(chorusx_team_free(CHORUS_TEAM_SAME_MYPE_NODE, alone), CHORUS_OK);
+}
+
+START_TEST(run__objects_of_teams__are_on_gpus)
+{
+    ask("CHORUS_TIMEOUT", "0");
+    ck_assert_msg(chorusx_run_threads(2, use_team_memory, NULL) == CHORUS_OK, "%s",
+                  chorusx_last_error());
+    expect_nothing_left();
+}
+END_TEST
+
 /* Teams of a start whose sync part is too small for them. */
 START_TEST(run__no_room_for_sync_memory__is_refused_on_all)
 {
@@ -465,17 +542,10 @@ START_TEST(team_create__memory_of_one_gpu_fails__fails_on_all)
 END_TEST
 
 /* --- memory of another GPU ---------------------------------------------------------------- */
-static _Thread_local int reported;
-
-static void keep_code(int code, const char *message)
-{
-    ck_assert_msg(strstr(message, "not in the symmetric heap") != NULL, "%s", message);
-    reported = code;
-}
-
 static void expect_report(void)
 {
     ck_assert_int_eq(reported, CHORUS_ERR_NOT_SYMMETRIC);
+    expect_says("not in the symmetric heap");
     reported = CHORUS_OK;
 }
 
@@ -546,6 +616,8 @@ int main(void)
     tcase_add_test(tcase, devices__enough_for_all__one_each_by_address);
     tcase_add_test(tcase, devices__near_different_cores__are_dealt_out_in_their_order);
     tcase_add_test(tcase, malloc__gpu_is_full__is_null_and_changes_nothing);
+    tcase_add_test(tcase, test_any__no_memory_for_the_copy__is_refused);
+    tcase_add_test(tcase, run__objects_of_teams__are_on_gpus);
     tcase_add_test(tcase, run__no_room_for_sync_memory__is_refused_on_all);
     tcase_add_test(tcase, team_create__one_gpu_is_full__fails_on_all_and_changes_nothing);
     tcase_add_test(tcase, team_create__memory_of_one_gpu_fails__fails_on_all);
