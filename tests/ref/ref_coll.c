@@ -199,8 +199,10 @@ static void element_store(chorus_type type, union number x, void *to)
 /* Keep a value to the precision that the type is combined in. */
 static long double round_real(chorus_type type, long double x)
 {
-    if (type == CHORUS_TYPE_f80) return x;
-    return type == CHORUS_TYPE_f64 ? (long double)(double)x : (long double)(float)x;
+    const size_t bytes = kinds[type] == KIND_HALF ? sizeof(float) : element_bytes[type];
+
+    if (bytes > sizeof(double)) return x;
+    return bytes == sizeof(double) ? (long double)(double)x : (long double)(float)x;
 }
 
 static long double combine_real(chorus_type type, chorus_op op, long double a, long double b)
@@ -337,10 +339,11 @@ void ref_expect(chorus_coll coll, chorus_type type, chorus_op op, uint32_t n, ui
 /* Sums of 64 of these are exact in the type's significand, and so is every partial sum. */
 static long double sum_term(chorus_type type, uint64_t random)
 {
-    const int64_t bound = type == CHORUS_TYPE_bf16                             ? 4
-                          : type == CHORUS_TYPE_f16                            ? 32
-                          : type == CHORUS_TYPE_f32 || type == CHORUS_TYPE_c64 ? 1 << 17
-                                                                               : 1 << 24;
+    const size_t parts = kinds[type] == KIND_COMPLEX ? 2 : 1;
+    const int64_t bound = type == CHORUS_TYPE_bf16                       ? 4
+                          : kinds[type] == KIND_HALF                     ? 32
+                          : element_bytes[type] == parts * sizeof(float) ? 1 << 17
+                                                                         : 1 << 24;
     return (long double)((int64_t)(random % (uint64_t)(2 * bound + 1)) - bound);
 }
 
