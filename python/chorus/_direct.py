@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 
 from . import _array, _dtype, _lists
-from ._library import c_int, c_size, c_void, failure, lib, require
+from ._library import c_int, c_void, failure, lib, require
 from ._operand import operand
 
 # How functions of the library are named by an element type.
@@ -30,7 +30,8 @@ def _function(coll, op, name, on_gpu):
     full = f"chorusx_{symbol}_on_stream" if on_gpu else f"chorus_{symbol}"
     function = lib[full]  # one of its own, unlike lib.name
     function.restype = c_int
-    function.argtypes = [c_int, c_void, c_void, c_size, *[c_int] * (coll == "broadcast"),
+    # Registers hold a team and a count as they hold an address, which ctypes converts fastest.
+    function.argtypes = [c_void, c_void, c_void, c_void, *[c_int] * (coll == "broadcast"),
                          *[c_void] * on_gpu]
     return function, unit
 
