@@ -234,6 +234,42 @@ static void wait_and_test__words_of_all_pes__are_seen(void)
     chorus_free(words);
 }
 
+/* Beside sync memory, in another part of the GPU's memory than the heap. */
+static void object_of_a_team__each_kind_of_access__reaches_it(void)
+{
+    enum { COUNT = 5000 };
+    const long n = gpu_n(), sum = 1000 * (n * (n - 1) / 2);
+    long *mine = malloc(COUNT * sizeof(*mine)), *words;
+    chorus_team_t team;
+    uint64_t *signal;
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), NULL, 0, &team) ==
+           CHORUS_OK);
+    words = chorusx_team_malloc(team, 2 * COUNT * sizeof(*words));
+    signal = chorusx_team_malloc(team, sizeof(*signal));
+    EXPECT(words != NULL && signal != NULL);
+    for (int i = 0; i < COUNT; i++)
+        mine[i] = 1000 * gpu_me() + i;
+    chorus_long_put_signal(words, mine, COUNT, signal, 9, CHORUS_SIGNAL_SET, gpu_next());
+    EXPECT(chorus_signal_wait_until(signal, CHORUS_CMP_EQ, 9) == 9);
+    gpu_copy(mine, words, COUNT * sizeof(*mine));
+    for (int i = 0; i < COUNT; i++)
+        EXPECT(mine[i] == 1000 * gpu_previous() + i);
+    EXPECT(chorus_long_sum_reduce(team, words + COUNT, words, COUNT) == CHORUS_OK);
+    gpu_copy(mine, words + COUNT, COUNT * sizeof(*mine));
+    for (int i = 0; i < COUNT; i++)
+        EXPECT(mine[i] == sum + n * i);
+    gpu_meet();
+    chorus_long_atomic_add(words + COUNT, gpu_me() + 1, gpu_next());
+    chorus_quiet();
+    gpu_meet();
+    EXPECT(chorus_long_g(words + COUNT, gpu_me()) == sum + gpu_previous() + 1);
+    gpu_meet();
+    EXPECT(chorusx_team_free(team, signal) == CHORUS_OK);
+    chorus_team_destroy(team);
+    free(mine);
+}
+
 static void put__bad_arguments__are_refused_and_change_nothing(void)
 {
     int *object = chorus_calloc(1, sizeof(*object)), *apart = gpu_alloc(sizeof(*apart));
@@ -252,14 +288,15 @@ static void put__bad_arguments__are_refused_and_change_nothing(void)
     chorus_free(object);
 }
 
-#define CASES(X)                                     \
-    X(put__any_bytes_from_host_or_gpu__arrive)       \
-    X(get__any_bytes_to_host_or_gpu__are_the_peer_s) \
-    X(p_and_g__each_width__one_element_and_no_other) \
-    X(iput_and_iget__strides__leave_the_gaps_alone)  \
-    X(amo__all_pes_at_once__none_is_lost)            \
-    X(amo__each_operation__does_what_it_says)        \
-    X(put_signal__around_the_ring__data_comes_first) \
-    X(wait_and_test__words_of_all_pes__are_seen)     \
+#define CASES(X)                                         \
+    X(put__any_bytes_from_host_or_gpu__arrive)           \
+    X(get__any_bytes_to_host_or_gpu__are_the_peer_s)     \
+    X(p_and_g__each_width__one_element_and_no_other)     \
+    X(iput_and_iget__strides__leave_the_gaps_alone)      \
+    X(amo__all_pes_at_once__none_is_lost)                \
+    X(amo__each_operation__does_what_it_says)            \
+    X(put_signal__around_the_ring__data_comes_first)     \
+    X(wait_and_test__words_of_all_pes__are_seen)         \
+    X(object_of_a_team__each_kind_of_access__reaches_it) \
     X(put__bad_arguments__are_refused_and_change_nothing)
 GPU_MAIN(CASES)
