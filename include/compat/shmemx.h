@@ -47,10 +47,10 @@ typedef shmem_team_config_t shmemx_team_config_t;
 
 /* Rows of shmem_lists.h by the older names: blocks with strides, and puts with signals. */
 #define OWN(address) address
-#define SHMEMX_NAME(A, name, arguments, ...)      \
-    static inline void shmemx_##name(__VA_ARGS__) \
-    {                                             \
-        shmem_##name arguments;                   \
+#define SHMEMX_NAME(A, name, arguments, ...)          \
+    static __inline__ void shmemx_##name(__VA_ARGS__) \
+    {                                                 \
+        shmem_##name arguments;                       \
     }
 #define SHMEMX_NAMES(NAME, T, kind)                             \
     SHMEM_BLOCK_CALLS(SHMEMX_NAME, , NAME##_put, NAME##_get, T) \

@@ -94,6 +94,8 @@ for case in "-np 3 -H a,b|-n 3 --hosts=a:2,b:1" "-H a:2,b|-n 3 --hosts=a:2,b:1" 
 done
 "$folder/bin/oshrun" -np 9 -H a:2,b:4 true 2>"$folder/log" && fail "oshrun finds 9 slots"
 grep -q "fewer slots than 9" "$folder/log" || fail "9 slots: $(cat "$folder/log")"
+# Old programs are C90, which has no inline.
+echo '#include <shmemx.h>' | "$tools/oshcc" -ansi -fsyntax-only -x c - || fail "shmemx.h is not C90"
 "$tools/oshcc" -showme | grep -q -- "-lchorus-shmem" || fail "oshcc -showme shows nothing"
 
 # Variables of the environment that the standard names.
