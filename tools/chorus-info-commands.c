@@ -264,7 +264,7 @@ static void print_heap(const struct ch_options *options)
     struct ch_device_id device;
 
     if (options->heap == CHORUS_HEAP_host)
-        (void)printf("heap: host, because of CHORUS_HEAP\n");
+        (void)printf("heap: host, because CHORUS_HEAP is host; cuda and auto use GPUs\n");
     else if (try_device(&device) == CHORUS_OK)
         (void)printf("heap: cuda, if every PE has a GPU; the first one's is GPU %d, %s at %s, "
                      "%" PRIu64 " MiB\n",

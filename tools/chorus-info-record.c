@@ -215,7 +215,10 @@ chorus_status info_record(const struct info_args *args)
     chorus_status status = CHORUS_OK;
 
     if (fd < 0 || fstat(fd, &file) != 0) {
-        status = CH_FAIL(CHORUS_ERR_ARG, "cannot read %s: %s", args->operand, strerror(errno));
+        status = CH_FAIL(CHORUS_ERR_ARG,
+                         "cannot read %s: %s; expected what chorusrun --record wrote "
+                         "when a job failed",
+                         args->operand, strerror(errno));
         if (fd >= 0) (void)close(fd);
         return status;
     }
