@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* Largest number of parts of frames in one system call, bytes that are copied together before
- * it, and steps without room between yields. */
-enum { PARTS = 128, SHORT = 512, STEPS_PER_YIELD = 16 };
+/* Largest number of parts of frames in one system call; bytes that are copied together before
+ * it: 4 KiB, and the frames of a put and a word; and steps without room between yields. */
+enum { PARTS = 128, SHORT = 4096 + 2 * sizeof(struct ch_frame), STEPS_PER_YIELD = 16 };
 
 /* The socket of a link that has failed is closed, and its frames are discarded. */
 static bool is_over(const struct ch_tcp_link *link)
