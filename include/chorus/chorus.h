@@ -935,9 +935,9 @@ CHORUS_API void chorus_sync_all(void);
  * Result:     a copy, bit for bit.
  * Errors:     ERR_ARG for team, root, alignment, overlap, null or nelems that overflow;
  *             ERR_NOT_SYMMETRIC for a buffer that ends past the heap's end or, with a heap on
- *             GPUs, that the PE's GPU cannot access; nothing is done. ERR_TIMEOUT, ERR_ABORTED:
- *             dest is undefined and the team unusable. ERR_UNSUPPORTED when no rule serves the
- *             call.
+ *             GPUs, that the PE's GPU cannot access; nothing is done. ERR_TIMEOUT, ERR_ABORTED,
+ *             and ERR_ARG when a peer makes another call: dest is undefined and the team
+ *             unusable. ERR_UNSUPPORTED when no rule serves the call.
  * Source:     OpenSHMEM 1.5, shmem_broadcast; here nelems may be 0.
  * Since:      0.1
  */
