@@ -83,7 +83,7 @@ static double run_rounds(struct job *job, enum litmus test, unsigned long rounds
 
 static void run_test(struct job *job, enum litmus test, int is_weak)
 {
-    const double budget = is_weak ? seconds_weak : seconds_strict;
+    const double budget = (is_weak ? seconds_weak : seconds_strict) / (gpu_is_small() ? 4 : 1);
     unsigned long left = trials_wanted / trials_of(test) + 1;
     unsigned long fit, rounds = left < FIRST_ROUNDS ? left : FIRST_ROUNDS;
     double seconds;
