@@ -185,9 +185,10 @@ CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
     struct ch_wait w = {0};
     chorus_status st = CHORUS_OK;
 
-    while (!ch_packet_load(p, flag, data) && st == CHORUS_OK && w.start_ns == 0)
+    bool here = ch_packet_load(p, flag, data);
+    for (; !here && st == CHORUS_OK && w.start_ns == 0; here = ch_packet_load(p, flag, data))
         st = ch_wait_slow(c->patience, &w);
-    while (!ch_packet_load(p, flag, data) && st == CHORUS_OK)
+    for (; !here && st == CHORUS_OK; here = ch_packet_load(p, flag, data))
         st = ch_differs_in_tag(ch_packet_flag(p), flag) ? CHORUS_ERR_ARG
                                                         : ch_wait_slow(c->patience, &w);
     ch_wait_end(c->patience, &w);
@@ -202,9 +203,11 @@ CH_SELDOM chorus_status ch_await_line(const struct ch_coll *c, uint32_t peer,
     struct ch_wait w = {0};
     chorus_status st = CHORUS_OK;
 
-    while (!ch_line_load(line, bytes, flag, to) && st == CHORUS_OK && w.start_ns == 0)
+    bool here = ch_line_load(line, bytes, flag, to);
+    for (; !here && st == CHORUS_OK && w.start_ns == 0;
+         here = ch_line_load(line, bytes, flag, to))
         st = ch_wait_slow(c->patience, &w);
-    while (!ch_line_load(line, bytes, flag, to) && st == CHORUS_OK)
+    for (; !here && st == CHORUS_OK; here = ch_line_load(line, bytes, flag, to))
         st = ch_differs_in_tag(ch_line_flag(line), flag) ? CHORUS_ERR_ARG
                                                          : ch_wait_slow(c->patience, &w);
     ch_wait_end(c->patience, &w);
