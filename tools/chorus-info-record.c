@@ -90,10 +90,11 @@ static struct event *collect(const struct records *all, size_t *n_out)
     *n_out = 0;
     for (uint32_t i = 0; events != NULL && i < all->n; i++)
         for (uint64_t at = 0; at < CH_RECORD_ENTRIES; at++) {
+            const uint64_t index = ch_entry_index(all->of[i]->entries[at].index);
             struct event *event = &events[*n_out];
 
             event->at = i;
-            if (!ch_record_read(all->of[i], all->of[i]->entries[at].number, &event->called) ||
+            if (!ch_record_read(all->of[i], index, &event->called) ||
                 ch_doing_is_alone(&event->called.doing))
                 continue;
             event->called.ticks -= all->of[i]->kept_ticks;

@@ -118,11 +118,14 @@ void where_free(struct pe *pe)
     if (pe->host != NULL) free((void *)(uintptr_t)pe->record);
 }
 
-/* With the moment of the copy, unless it is one already. */
+/* With the moment of the copy, unless it is one already. The calls are counted after the copy
+ * was made, so that readers discard entries that changed meanwhile. */
 static struct ch_record copy_of(struct job *job, const struct ch_record *record)
 {
     struct ch_record copy = *record;
 
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    copy.n = __atomic_load_n(&record->n, __ATOMIC_RELAXED);
     if (job->kept.ns == 0) job->kept = (struct moment){ch_clock_ns(), ch_clock_ticks()};
     if (copy.kept_ns != 0) return copy;
     copy.kept_ns = job->kept.ns;

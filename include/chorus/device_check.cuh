@@ -34,7 +34,7 @@ CH_FN struct ch_made ch_made_of(chorus_coll coll, const struct ch_coll *c, uint3
     struct ch_made made;
 
     made.word = (uint64_t)coll << CH_CALL_WHAT_AT | (uint64_t)type << CH_CALL_TYPE_AT |
-                (uint64_t)op << CH_CALL_OP_AT | (uint64_t)is_in_place << CH_CALL_IN_PLACE_AT |
+                (uint64_t)op << CH_CALL_OP_AT | (uint64_t)!is_in_place << CH_CALL_APART_AT |
                 (uint64_t)1 << CH_CALL_IN_KERNEL_AT | (uint64_t)c->root << CH_CALL_ROOT_AT;
     made.count = count;
     return made;

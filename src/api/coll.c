@@ -13,28 +13,33 @@
  * call that selection depends on, are in one word, so that threads may read and write it
  * without a lock:
  *
- *     bits  0..28  count   29..32  collective   33..36  type   37..39  operator
- *     bits 40  apart   41  dest symmetric   42  source symmetric
+ *     bits  0..13  as in base/call_word.h: collective, type, operator, facts of the buffers
+ *     bits 14..42  count
  *     bits 43..49  algorithm   50..55  radix - 1   56..63  CTAs; 0: no plan
  *
  * Calls whose values do not fit are selected each time.
  */
-enum { COUNT_KEPT_MAX = (1 << 29) - 1, SHAPE_BITS = 43, RADIX_AT = 50, CTAS_AT = 56 };
-_Static_assert(CHORUS_COLL_COUNT <= 16 && CHORUS_TYPE_COUNT <= 16 && CHORUS_OP_COUNT <= 8,
-               "a shape has no room for its values");
+enum {
+    COUNT_AT = CH_CALL_OTHER_AT,
+    COUNT_KEPT_MAX = (1 << 29) - 1,
+    SHAPE_BITS = 43,
+    RADIX_AT = 50,
+    CTAS_AT = 56
+};
 _Static_assert(CH_ALGO_COUNT <= 128 && CH_RADIX_MAX <= 64, "a plan has no room for its values");
 
-static inline uint64_t bit_of(uint32_t facts, uint32_t fact)
-{
-    return (facts & fact) != 0;
-}
+/* The facts of the buffers are in neighbouring bits, in the same order in both words. */
+_Static_assert(CH_NEED_apart << CH_CALL_SYMMETRIC_DEST_AT == CH_NEED_symmetric_dest
+                                                                 << CH_CALL_APART_AT &&
+                   CH_NEED_apart << CH_CALL_SYMMETRIC_SOURCE_AT == CH_NEED_symmetric_source
+                                                                       << CH_CALL_APART_AT,
+               "facts of buffers are in other bits");
 
 static inline uint64_t shape_of(const chorusx_call *call, uint32_t facts)
 {
-    return (uint64_t)call->count | (uint64_t)call->coll << 29 | (uint64_t)call->type << 33 |
-           (uint64_t)call->op << 37 | bit_of(facts, CH_NEED_apart) << 40 |
-           bit_of(facts, CH_NEED_symmetric_dest) << 41 |
-           bit_of(facts, CH_NEED_symmetric_source) << 42;
+    return (uint64_t)call->count << COUNT_AT | call->coll << CH_CALL_WHAT_AT |
+           call->type << CH_CALL_TYPE_AT | call->op << CH_CALL_OP_AT |
+           facts / CH_NEED_apart << CH_CALL_APART_AT;
 }
 
 static inline uint64_t *plan_at(struct ch_team *team, uint64_t shape)
@@ -112,9 +117,8 @@ static CH_COLD chorus_status ask_rules(const struct ch_context *context,
 
 static inline chorus_status select_plan(const struct ch_context *context,
                                         const chorusx_call *asked, uint32_t facts,
-                                        struct ch_call *out)
+                                        uint64_t shape, struct ch_call *out)
 {
-    const uint64_t shape = shape_of(asked, facts);
     const uint64_t plan = __atomic_load_n(plan_at(out->team, shape), __ATOMIC_RELAXED);
 
     if (asked->count > COUNT_KEPT_MAX || plan >> CTAS_AT == 0 ||
@@ -274,27 +278,23 @@ static CH_COLD chorus_status check_entry(const struct ch_context *context,
 }
 
 /* Give the call its number on the team and an entry in the record. PEs can compare whether a
- * call is in place only if all PEs or none must be. `doing` and `noted` remain in registers,
- * because only inline functions get their addresses. */
+ * call is in place only if all PEs or none must be. `noted` remains in registers, because only
+ * inline functions get its address. */
 static inline chorus_status enter(const struct ch_context *context, const struct ch_args *args,
-                                  uint32_t facts, struct ch_call *call)
+                                  uint64_t shape, struct ch_call *call)
 {
     const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
     const chorusx_call *asked = args->call;
+    const uint64_t algo = call->algo != NULL ? (uint64_t)call->algo->id + 1 : 0;
+    const uint64_t kind = shape & ((1 << COUNT_AT) - 1);
     struct ch_team *team = call->team;
-    const struct ch_doing doing = {
-        .what = (uint8_t)asked->coll,
-        .type = (uint8_t)asked->type,
-        .op = (uint8_t)asked->op,
-        .algo = call->algo != NULL ? (uint8_t)(call->algo->id + 1) : 0,
-        .is_in_place = (facts & CH_NEED_apart) == 0,
-        .is_on_stream = args->is_on_stream,
-        .root = asked->root,
+    const struct ch_noted noted = {
+        .what = kind | (uint64_t)args->is_on_stream << CH_CALL_ON_STREAM_AT |
+                algo << CH_CALL_ALGO_AT | (uint64_t)(uint32_t)asked->root << CH_CALL_ROOT_AT,
         .team = team->number,
         .number = ch_team_next_call(team, is_serial),
         .count = asked->count,
     };
-    const struct ch_noted noted = ch_doing_note(&doing);
 
     call->index = ch_record_begin(team->record, &noted, is_serial,
                                   args->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
@@ -303,10 +303,10 @@ static inline chorus_status enter(const struct ch_context *context, const struct
 }
 
 static CH_COLD chorus_status do_nothing(const struct ch_context *context,
-                                        const struct ch_args *args, uint32_t facts,
+                                        const struct ch_args *args, uint64_t shape,
                                         struct ch_call *call)
 {
-    CH_TRY(enter(context, args, facts, call));
+    CH_TRY(enter(context, args, shape, call));
     ch_record_mark(call->team->record, call->index, CH_ENTRY_ENDED);
     return CHORUS_OK;
 }
@@ -316,46 +316,55 @@ static inline chorus_status make(struct ch_context *context, struct ch_team *tea
 {
     const chorusx_call *asked = args->call;
     struct ch_call call;
+    uint64_t shape;
     uint32_t facts;
 
     call.team = team;
     CH_TRY(ch_check_call(context, args, call.team, &facts));
     if (args->is_on_stream && context->gpu == NULL)
         CH_TRY(ch_stream_check(context, args->function, args->stream));
+    shape = shape_of(asked, facts);
     call.asked = asked;
     call.algo = NULL;
-    if (is_nothing(asked)) return do_nothing(context, args, facts, &call);
+    if (is_nothing(asked)) return do_nothing(context, args, shape, &call);
     if (asked->algo != NULL)
         CH_TRY(force_plan(context, args, facts, &call));
     else
-        CH_TRY(select_plan(context, asked, facts, &call));
+        CH_TRY(select_plan(context, asked, facts, shape, &call));
     if (context->gpu != NULL) CH_TRY(ch_gpu_check(&call));
-    CH_TRY(enter(context, args, facts, &call));
+    CH_TRY(enter(context, args, shape, &call));
     if (args->is_on_stream || context->gpu != NULL || ch_guards(context))
         return launch(context, &call, args, facts);
     return run(context, &call);
 }
 
-/* For memory that the program registered, use its symmetric address. */
-static CH_COLD chorus_status make_by_symmetric(struct ch_context *context, struct ch_team *team,
-                                               const struct ch_args *args)
-{
-    struct ch_args named = *args;
-    chorusx_call call = *args->call;
+/* A call whose buffers have their symmetric addresses, where the program registered them. */
+struct named {
+    struct ch_args args;
+    chorusx_call call;
+};
 
-    ch_check_named(context, team, &call);
-    named.call = &call;
-    return make(context, team, &named);
+static CH_COLD void name_buffers(const struct ch_context *context, const struct ch_team *team,
+                                 const struct ch_args *args, struct named *out)
+{
+    out->args = *args;
+    out->call = *args->call;
+    out->args.call = &out->call;
+    ch_check_named(context, team, &out->call);
 }
 
 chorus_status ch_collective(const struct ch_args *args)
 {
     struct ch_context *context;
     struct ch_team *team;
+    struct named named;
 
     CH_TRY(ch_context_require(args->function, &context));
     CH_TRY(ch_error_in(args->function, ch_team_get(context->teams, args->call->team, &team)));
     CH_TRY(ch_error_in(args->function, ch_team_usable(team)));
-    if (context->buffers != NULL) return make_by_symmetric(context, team, args);
+    if (context->buffers != NULL) {
+        name_buffers(context, team, args, &named);
+        args = &named.args;
+    }
     return make(context, team, args);
 }

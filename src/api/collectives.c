@@ -286,9 +286,15 @@ static chorus_status check_given(const chorusx_call *call)
 
 int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)
 {
-    const struct ch_args args = {
+    struct ch_args args = {
         .function = __func__, .call = call, .is_on_stream = stream != NULL, .stream = stream};
+    chorusx_call sync;
 
     CH_TRY(check_given(call));
+    if (call->coll == CHORUS_COLL_barrier) { /* its count is ignored: PEs do not compare it */
+        sync = *call;
+        sync.count = 0;
+        args.call = &sync;
+    }
     return ch_make_collective(&args);
 }

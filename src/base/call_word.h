@@ -4,16 +4,21 @@
 #ifndef CH_CALL_WORD_H
 #define CH_CALL_WORD_H
 
-/* Where each part begins. The first is a chorus_coll or, on hosts, an enum ch_doing_what; the
- * algorithm's is its id plus 1, and 0 in kernels. */
+/* Where each part begins. The first is a chorus_coll or, with OTHER, the position in
+ * CH_DOING_LIST; the algorithm's is its id plus 1, and 0 in kernels. Selection caches plans by
+ * the parts before OTHER, of which the two about symmetric buffers are this PE's alone: PEs do
+ * not compare them. */
 enum {
     CH_CALL_WHAT_AT = 0,
-    CH_CALL_TYPE_AT = 8,
-    CH_CALL_OP_AT = 16,
+    CH_CALL_TYPE_AT = 4,
+    CH_CALL_OP_AT = 8,
+    CH_CALL_APART_AT = 11,          /* source and dest do not overlap */
+    CH_CALL_SYMMETRIC_DEST_AT = 12, /* dest is in the symmetric heap */
+    CH_CALL_SYMMETRIC_SOURCE_AT = 13,
+    CH_CALL_OTHER_AT = 14,
+    CH_CALL_ON_STREAM_AT = 15,
+    CH_CALL_IN_KERNEL_AT = 16,
     CH_CALL_ALGO_AT = 20,
-    CH_CALL_IN_PLACE_AT = 28,
-    CH_CALL_ON_STREAM_AT = 29,
-    CH_CALL_IN_KERNEL_AT = 30,
     CH_CALL_ROOT_AT = 32
 };
 

@@ -36,6 +36,9 @@ static const char *const doing_units[] = {
 };
 
 _Static_assert((int)CHORUS_COLL_COUNT <= (int)CH_DOING_FIRST, "collectives must come first");
+_Static_assert(CHORUS_COLL_COUNT <= 16 && CH_DOING_END - CH_DOING_FIRST <= 17 &&
+                   CHORUS_TYPE_COUNT <= 16 && CHORUS_OP_COUNT <= 8,
+               "the word of a call has no room for its values");
 _Static_assert(sizeof(struct ch_entry) == 64 && sizeof(struct ch_record) % 64 == 0,
                "entries are cache lines");
 
@@ -51,17 +54,18 @@ void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes)
 
 struct ch_doing ch_doing_unpack(uint64_t what)
 {
-    const bool is_collective = (uint8_t)what < CHORUS_COLL_COUNT;
-    const chorus_coll coll = is_collective ? (chorus_coll)(what & 255) : CHORUS_COLL_barrier;
+    const bool is_other = what >> CH_CALL_OTHER_AT & 1;
+    const uint8_t number = what >> CH_CALL_WHAT_AT & 15;
+    const chorus_coll coll = is_other ? CHORUS_COLL_barrier : (chorus_coll)number;
     const bool reduces = ch_coll_reduces(coll), has_root = ch_coll_has_root(coll);
 
     return (struct ch_doing){
-        .what = (uint8_t)what,
-        .type = coll == CHORUS_COLL_barrier ? 0 : (uint8_t)(what >> CH_CALL_TYPE_AT),
-        .op = reduces ? what >> CH_CALL_OP_AT & 15 : 0,
+        .what = is_other ? (uint8_t)(CH_DOING_FIRST + 1 + number) : number,
+        .type = coll == CHORUS_COLL_barrier ? 0 : what >> CH_CALL_TYPE_AT & 15,
+        .op = reduces ? what >> CH_CALL_OP_AT & 7 : 0,
         .algo = (uint8_t)(what >> CH_CALL_ALGO_AT),
         .is_in_place =
-            coll < CHORUS_COLL_EVERYWHERE_COUNT ? what >> CH_CALL_IN_PLACE_AT & 1 : 0,
+            coll < CHORUS_COLL_EVERYWHERE_COUNT ? (what >> CH_CALL_APART_AT & 1) == 0 : 0,
         .is_on_stream = what >> CH_CALL_ON_STREAM_AT & 1,
         .is_in_kernel = what >> CH_CALL_IN_KERNEL_AT & 1,
         .root = has_root ? (int32_t)(uint32_t)(what >> CH_CALL_ROOT_AT) : 0,
@@ -86,6 +90,16 @@ void ch_record_time(struct ch_record *record, uint64_t index)
     __atomic_store_n(&record->time_next, index + step, __ATOMIC_RELAXED);
 }
 
+static inline uint64_t index_of(const struct ch_entry *entry)
+{
+    return ch_entry_index(__atomic_load_n(&entry->index, __ATOMIC_RELAXED));
+}
+
+static inline enum ch_entry_state state_of(uint64_t word)
+{
+    return (enum ch_entry_state)(word >> CH_ENTRY_STATE_AT);
+}
+
 void ch_record_time_running(struct ch_record *record)
 {
     const uint64_t latest = __atomic_load_n(&record->n, __ATOMIC_RELAXED);
@@ -95,7 +109,7 @@ void ch_record_time_running(struct ch_record *record)
         struct ch_entry *entry = &record->entries[i % CH_RECORD_ENTRIES];
 
         if (__atomic_load_n(&entry->ticks, __ATOMIC_RELAXED) == 0 &&
-            __atomic_load_n(&entry->state, __ATOMIC_RELAXED) == CH_ENTRY_RUNNING)
+            state_of(__atomic_load_n(&entry->index, __ATOMIC_RELAXED)) == CH_ENTRY_RUNNING)
             __atomic_store_n(&entry->ticks, ch_clock_ticks(), __ATOMIC_RELAXED);
     }
 }
@@ -108,7 +122,7 @@ static uint64_t ticks_of(const struct ch_record *record, uint64_t index, bool *i
         const struct ch_entry *entry = &record->entries[i % CH_RECORD_ENTRIES];
         const uint64_t ticks = __atomic_load_n(&entry->ticks, __ATOMIC_ACQUIRE);
 
-        if (ticks != 0 && __atomic_load_n(&entry->number, __ATOMIC_RELAXED) == i) return ticks;
+        if (ticks != 0 && index_of(entry) == i) return ticks;
         *is_timed_out = false;
     }
     return record->ticks;
@@ -117,16 +131,17 @@ static uint64_t ticks_of(const struct ch_record *record, uint64_t index, bool *i
 bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_called *out)
 {
     const struct ch_entry *entry = &record->entries[index % CH_RECORD_ENTRIES];
+    const uint64_t word = __atomic_load_n(&entry->index, __ATOMIC_ACQUIRE);
 
-    if (index == 0 || __atomic_load_n(&entry->number, __ATOMIC_ACQUIRE) != index) return false;
+    if (index == 0 || ch_entry_index(word) != index) return false;
     out->doing = ch_doing_unpack(__atomic_load_n(&entry->what, __ATOMIC_ACQUIRE));
     out->doing.team = (uint32_t)__atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
     out->doing.number = __atomic_load_n(&entry->call, __ATOMIC_ACQUIRE);
     out->doing.count = __atomic_load_n(&entry->count, __ATOMIC_ACQUIRE);
     out->ticks = ticks_of(record, index, &out->is_timed);
-    out->state = (enum ch_entry_state)__atomic_load_n(&entry->state, __ATOMIC_ACQUIRE);
+    out->state = state_of(word);
     out->index = index;
-    return __atomic_load_n(&entry->number, __ATOMIC_RELAXED) == index;
+    return __atomic_load_n(&record->n, __ATOMIC_RELAXED) - index < CH_RECORD_ENTRIES;
 }
 
 /* From the latest call backwards, as far as the record has entries. */

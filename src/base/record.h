@@ -4,8 +4,9 @@
  *
  * The PE writes an entry when a call begins and marks it when the call ends. Other PEs read
  * the record for messages about waits, chorusrun and chorus-info for reports about the job. A
- * reader never stops the writer: the number of an entry is 0 while the entry changes, and a
- * reader discards what it read if the number differs before and after.
+ * reader never stops the writer: the writer counts a call before it writes the entry, and a
+ * reader discards what it read if so many calls were counted by then that one of them has the
+ * same entry.
  *
  * Reading the clock takes as long as writing the rest of an entry, and a quarter of a small
  * broadcast. While calls follow each other closely, only one in CH_RECORD_UNTIMED is given its
@@ -73,16 +74,15 @@ static inline enum ch_entry_state ch_entry_state_of(int status)
 
 /* One cache line; written by one thread at a time, all words atomic. */
 struct ch_entry {
-    uint64_t number; /* number of the call on this PE, from 1; 0: none, or the entry is being
-                        written */
-    uint64_t ticks;  /* ch_clock_ticks when it began; 0: not known */
+    uint64_t index; /* number of the call on this PE, from 1, and from bit CH_ENTRY_STATE_AT its
+                       ch_entry_state; 0: none. Written last. */
+    uint64_t ticks; /* ch_clock_ticks when it began; 0: not known */
     uint64_t what, where, call, count;
-    uint64_t state; /* a ch_entry_state */
-    uint64_t rest;
+    uint64_t rest[2];
 };
 
-enum { CH_RECORD_ENTRIES = 1024, CH_RECORD_UNTIMED = 16 };
-#define CH_RECORD_MAGIC UINT64_C(0x3164726f63657263) /* "crecord1" */
+enum { CH_RECORD_ENTRIES = 1024, CH_RECORD_UNTIMED = 16, CH_ENTRY_STATE_AT = 62 };
+#define CH_RECORD_MAGIC UINT64_C(0x3264726f63657263) /* "crecord2" */
 
 struct ch_record {
     uint64_t magic;
@@ -110,12 +110,16 @@ void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes);
 
 static inline uint64_t ch_doing_pack(const struct ch_doing *d)
 {
+    const bool is_other = d->what > CH_DOING_FIRST;
+    const uint64_t what = is_other ? d->what - CH_DOING_FIRST - 1u : d->what;
+
     return (uint64_t)(uint32_t)d->root << CH_CALL_ROOT_AT |
+           (uint64_t)d->algo << CH_CALL_ALGO_AT |
            (uint64_t)d->is_in_kernel << CH_CALL_IN_KERNEL_AT |
            (uint64_t)d->is_on_stream << CH_CALL_ON_STREAM_AT |
-           (uint64_t)d->is_in_place << CH_CALL_IN_PLACE_AT |
-           (uint64_t)d->algo << CH_CALL_ALGO_AT | (uint64_t)d->op << CH_CALL_OP_AT |
-           (uint64_t)d->type << CH_CALL_TYPE_AT | (uint64_t)d->what << CH_CALL_WHAT_AT;
+           (uint64_t)is_other << CH_CALL_OTHER_AT |
+           (uint64_t)!d->is_in_place << CH_CALL_APART_AT | (uint64_t)d->op << CH_CALL_OP_AT |
+           (uint64_t)d->type << CH_CALL_TYPE_AT | what << CH_CALL_WHAT_AT;
 }
 
 /* All members except team, number and count. */
@@ -154,26 +158,33 @@ static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch
         index = __atomic_add_fetch(&record->n, 1, __ATOMIC_RELAXED);
     }
     entry = &record->entries[index % CH_RECORD_ENTRIES];
-    __atomic_store_n(&entry->number, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->ticks, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->what, call->what, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->where, call->team, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->call, call->number, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->count, call->count, __ATOMIC_RELEASE);
-    __atomic_store_n(&entry->state, state, __ATOMIC_RELEASE);
-    __atomic_store_n(&entry->number, index, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->index, index | (uint64_t)state << CH_ENTRY_STATE_AT,
+                     __ATOMIC_RELEASE);
     if (index >= __atomic_load_n(&record->time_next, __ATOMIC_RELAXED))
         ch_record_time(record, index);
     return index;
+}
+
+/* The number of the call in ch_entry.index. */
+static inline uint64_t ch_entry_index(uint64_t word)
+{
+    return word & ((UINT64_C(1) << CH_ENTRY_STATE_AT) - 1);
 }
 
 static inline void ch_record_mark(struct ch_record *record, uint64_t index,
                                   enum ch_entry_state state)
 {
     struct ch_entry *entry = &record->entries[index % CH_RECORD_ENTRIES];
+    const uint64_t word = __atomic_load_n(&entry->index, __ATOMIC_RELAXED);
 
-    if (__atomic_load_n(&entry->number, __ATOMIC_RELAXED) == index)
-        __atomic_store_n(&entry->state, state, __ATOMIC_RELAXED);
+    if ((word ^ index) << (64 - CH_ENTRY_STATE_AT) == 0)
+        __atomic_store_n(&entry->index, index | (uint64_t)state << CH_ENTRY_STATE_AT,
+                         __ATOMIC_RELAXED);
 }
 
 /* The call with this index, if the record still has it. */

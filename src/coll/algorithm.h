@@ -17,14 +17,14 @@
 /* What an algorithm requires of a request: name, bit, text. */
 #define CH_NEED_LIST(X)                                                             \
     X(map, 1u, "loads and stores reach every peer")                                 \
-    X(put, 128u, "puts reach every peer, by stores or by messages")                 \
-    X(whole, 2u, "partial results keep the type's precision: not half, bfloat16")   \
-    X(apart, 4u, "source and dest do not overlap")                                  \
+    X(put, 2u, "puts reach every peer, by stores or by messages")                 \
+    X(whole, 4u, "partial results keep the type's precision: not half, bfloat16")   \
+    X(apart, 256u, "source and dest do not overlap")                                  \
     X(copy_engine, 8u, "the GPUs have engines that copy between PEs")               \
     X(lines, 16u, "the link delivers lines of 128 bytes whole")                     \
     X(multicast, 32u, "NVLink switches multicast to all PEs, and combine this type (CHORUS_NVLS=1)") \
     X(exact, 64u, "any order of combining gives the same bits: integers")           \
-    X(nodes, 256u, "PEs of the team are on several hosts")                          \
+    X(nodes, 128u, "PEs of the team are on several hosts")                          \
     X(symmetric_dest, 512u, "dest is in the symmetric heap")                        \
     X(symmetric_source, 1024u, "source is in the symmetric heap")
 

@@ -26,12 +26,12 @@ struct special {
 
 static inline bool is_special(const chorusx_call *asked)
 {
-    return ((CH_COLLS_alltoalls | CH_COLLS_alltoallv) >> asked->coll & 1) ||
+    return ((CH_COLLS_alltoalls | CH_COLLS_UNEVEN) >> asked->coll & 1) ||
            asked->combine != NULL;
 }
 
-/* The program's function is called between copies, since its operands have the width of
- * elements. */
+/* Lengths of uneven collectives are not compared. The program's function is called between
+ * copies, since its operands have the width of elements. */
 static CH_COLD void use_special(const chorusx_call *asked, struct special *special,
                                 struct ch_coll *coll)
 {
@@ -51,6 +51,7 @@ static CH_COLD void use_special(const chorusx_call *asked, struct special *speci
         .src_offsets = asked->source_offsets,
     };
     coll->pattern = &special->pattern;
+    if (ch_coll_is_uneven(asked->coll)) coll->tag = 0;
     if (asked->combine == NULL) return;
     special->combine = ch_reduce_table[words[bytes]][CHORUS_OP_sum];
     special->combine.next = asked->combine;
@@ -61,6 +62,7 @@ static CH_COLD void use_special(const chorusx_call *asked, struct special *speci
  * call sets the others, when it is its turn. */
 struct cta {
     _Alignas(CH_CACHE_LINE_BYTES) struct ch_coll coll;
+    const ch_host_entry *algos; /* [CH_ALGO_COUNT] */
 };
 
 static char nothing; /* replaces the buffers of a barrier: no offset can be added to null */
@@ -88,6 +90,7 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
         coll->patience = team->refusable;
         coll->links = team->dups[i].links;
         coll->slots = team->dups[i].slots;
+        ctas[i].algos = coll->remotes == NULL ? ch_host_mapped : ch_host_routed;
     }
     team->ctas = ctas;
     return CHORUS_OK;
@@ -98,12 +101,12 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
 CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, uint32_t cta,
                             uint32_t *late_peer)
 {
-    const uint32_t lengthless = CH_COLLS_UNEVEN | CH_COLLS_barrier;
     const chorusx_call *asked = call->asked;
     const size_t elem_bytes = ch_type_bytes[asked->type];
     char *dst = asked->dest != NULL ? asked->dest : &nothing;
     const char *src = asked->source != NULL ? asked->source : &nothing;
-    struct ch_coll *coll = &((struct cta *)call->team->ctas)[cta].coll;
+    struct cta *own = &((struct cta *)call->team->ctas)[cta];
+    struct ch_coll *coll = &own->coll;
     struct special special;
 
     coll->root = (uint32_t)asked->root;
@@ -111,16 +114,14 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     coll->count = part.count;
     coll->elem_bytes = elem_bytes;
     coll->stride = asked->count * elem_bytes;
-    coll->tag = (lengthless >> asked->coll & 1) != 0 ? 0 : ch_tag_of(coll->stride);
+    coll->tag = ch_tag_of(coll->stride);
     coll->dst = dst + part.first * elem_bytes;
     coll->src = src + part.first * elem_bytes;
-    coll->type = asked->type;
-    coll->op = asked->op;
     coll->pattern = NULL;
     coll->reduce = &ch_reduce_table[asked->type][asked->op];
     coll->late_peer = late_peer;
     if (is_special(asked)) use_special(asked, &special, coll);
-    return (coll->remotes == NULL ? ch_host_mapped : ch_host_routed)[call->algo->id](coll);
+    return own->algos[call->algo->id](coll);
 }
 
 /* The function that the crew runs. */
