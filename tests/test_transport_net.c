@@ -177,7 +177,6 @@ static void receive_main(struct ch_boot *boot)
         const struct receive_round r = receive_round(round);
         bool is_posted, is_there;
 
-        memset(pe.memory + RECEIVE_DATA, 0x5a, RECEIVE_OTHER);
         is_posted = ops->receive(pe.net, pe.before, pe.memory + RECEIVE_SLOT, dst, r.wanted);
         EXPECT(!is_posted || !ops->receive(pe.net, pe.before, pe.memory, dst, r.wanted));
         ops->say(pe.net, CTX_A, pe.before, word_of(&pe, pe.before, 1), round);
@@ -192,6 +191,7 @@ static void receive_main(struct ch_boot *boot)
         EXPECT(memcmp(is_there ? dst : pe.memory + RECEIVE_SLOT, expected, r.bytes) == 0);
         EXPECT(!r.is_behind || memcmp(pe.memory + RECEIVE_DATA, expected,
                                       r.bytes < RECEIVE_OTHER ? r.bytes : RECEIVE_OTHER) == 0);
+        memset(pe.memory + RECEIVE_DATA, 0x5a, RECEIVE_OTHER); /* the next may come in `meet` */
         net_pe_sent(&pe, CTX_A, CH_NET_ALL);
         net_pe_meet(&pe);
     }

@@ -97,8 +97,8 @@ MUTANTS = [
            CHECK, "pes", "chorusx_team_status"),
     Mutant("the wrong PE is named", "src/team/check.c", "out->pes[n] = pe;", "out->pes[n] = team->me;",
            CHECK, "pes", "is_told"),
-    Mutant("calls of all lengths have one tag", "src/coll/host/launch.c", "? 0 : ch_tag_of(coll->stride);", "? 0 : 1;",
-           LENGTHS, "pes", "status == CHORUS_ERR_ARG"),
+    Mutant("calls of all lengths have one tag", "src/coll/host/launch.c", "coll->tag = ch_tag_of(coll->stride);",
+           "coll->tag = 1;", LENGTHS, "pes", "status == CHORUS_ERR_ARG"),
     Mutant("a call of a known PE is not looked for", "src/coll/host/launch.c", "mine->number, true, &theirs)",
            "mine->number, false, &theirs)", LENGTHS, "pes", "is_told"),
 ]
