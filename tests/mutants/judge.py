@@ -29,12 +29,13 @@ def judge(mutants, folder, attempt, at_once):
         place.mkdir(parents=True)
         return attempt(mutant, text.replace(mutant.old, mutant.new), place)
 
-    alive = tried = 0
+    alive, tried = [], 0
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         for mutant, wrong in zip(mutants, pool.map(outcome, enumerate(mutants))):
-            if wrong is not None:
-                print(f"{'ALIVE' if wrong else 'killed'}  {mutant.name}{': ' if wrong else ''}{wrong}")
-                tried += 1
-                alive += bool(wrong)
-    print(f"{tried} of {len(mutants)} mutants tried, {alive} alive")
+            tried += wrong is not None
+            if wrong:
+                alive.append(f"ALIVE  {mutant.name}: {wrong}")
+            elif wrong is not None:
+                print(f"killed  {mutant.name}")
+    print(*alive, f"{tried} of {len(mutants)} mutants tried, {len(alive)} alive", sep="\n")
     return 1 if alive else 0

@@ -434,7 +434,7 @@ MUTANTS = [
            "broadcast:board:simple", WRONG),
     Mutant("board read before it is announced", "src/coll/primitives/board.h",
            "CH_WORD_FILLED, word, end)", "CH_WORD_FILLED, word, end - 1)",
-           "broadcast:board:simple", WRONG),
+           "broadcast:board:simple", WRONG + "|returned an error"),
     Mutant("readers of the board not woken", "src/coll/primitives/board.h",
            "ch_notify(c->patience, c->peers[ch_after(c, k)].door);", ";",
            "broadcast:board:ll", "has not notified|without notifying"),

@@ -86,7 +86,7 @@ MUTANTS = [
            ".root = (int32_t)(uint32_t)(what >> CH_CALL_ROOT_AT),", RECORD, "record", "agrees__calls"),
     Mutant("PEs that wait are not told of a difference", "src/team/check.c",
            "__atomic_store_n(&check->refused, key, __ATOMIC_RELEASE);\n        ch_door_wake", "ch_door_wake",
-           CHECK, "pes", "CHORUS_ERR_ARG"),
+           CHECK, "pes", "CHORUS_ERR_ARG|team_split_strided"),
     Mutant("the digest of a call leaves out its count", "src/team/check.c",
            "count * UINT64_C(0xd6e8feb86659fd93);", "(count & 0);", CHECK, "pes", "are_refused"),
     Mutant("collectives and other calls are counted together", "src/team/check.c",
