@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Programs started by what is not chorusrun: mpirun with PMIx, an MPI communicator, torchrun's variables;
-# PEs of mpirun that wait for one that does not start, and PEs that do not have one secret.
+# PEs of mpirun that wait for one that does not start, PEs that do not have one secret, and jobs at the same time that do.
 # Usage: test_boot_ways.sh WAY N PROGRAM [ARGS...]
 set -u
 way=$1 n=$2
@@ -55,6 +55,18 @@ torchrun)
     done
     for pid in $pids; do wait "$pid" || status=$?; done
     exit $status
+    ;;
+twins)
+    # With one secret in the user's environment, jobs that begin at the same time are still apart.
+    for round in 1 2 3 4 5 6 7 8 9 10; do
+        pids=''
+        for job in a b c d; do
+            said=$("$0" torchrun "$n" "$@" 2>&1) || { echo "round $round, job $job: $said"; exit 1; } &
+            pids="$pids $!"
+        done
+        for pid in $pids; do wait "$pid" || exit 1; done
+    done
+    exit 0
     ;;
 esac
 echo "no way named $way" >&2

@@ -4,9 +4,10 @@
  * 0 is the root of the tree, on MASTER_ADDR; torchrun itself uses MASTER_PORT, so the root
  * listens on the next port, or on CHORUS_PORT.
  *
- * torchrun gives no secret to its processes. CHORUS_SECRET may be set to any text. Without it,
- * the secret is derived from the names of the job, which keeps jobs apart and refuses
- * accidental connections, but does not keep out an attacker.
+ * torchrun gives no secret to its processes. The job's secret is derived from the names of the
+ * job, so that jobs that run at the same time have different ones, and from CHORUS_SECRET,
+ * which may be set to any text. Without it, the secret refuses accidental connections, but does
+ * not keep out an attacker.
  */
 #include "base/log.h"
 #include "boot/tree_boot.h"
@@ -32,15 +33,13 @@ static void make_secret(unsigned char secret_out[CH_BOOT_SECRET_BYTES])
     crypto_generichash_state state;
 
     (void)crypto_generichash_init(&state, NULL, 0, CH_BOOT_SECRET_BYTES);
-    if (secure_getenv("CHORUS_SECRET") == NULL) {
+    if (secure_getenv("CHORUS_SECRET") == NULL)
         CH_LOG(INFO, "CHORUS_SECRET is not set: any process that knows the job's MASTER_ADDR "
                      "and MASTER_PORT could join it");
-        add_text(&state, "MASTER_ADDR");
-        add_text(&state, "MASTER_PORT");
-        add_text(&state, "TORCHELASTIC_RUN_ID");
-    } else {
-        add_text(&state, "CHORUS_SECRET");
-    }
+    add_text(&state, "CHORUS_SECRET");
+    add_text(&state, "MASTER_ADDR");
+    add_text(&state, "MASTER_PORT");
+    add_text(&state, "TORCHELASTIC_RUN_ID");
     (void)crypto_generichash_final(&state, secret_out, CH_BOOT_SECRET_BYTES);
 }
 
