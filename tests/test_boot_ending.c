@@ -12,7 +12,7 @@ static const struct {
     {"die_after_join", NULL, 3, "exited with status 3; ending the job\n"},
     {"be_stubborn", NULL, 3, "exited with status 3; ending the job\n"},
     {"crash", NULL, 137, "was killed by signal 9 (Killed); ending the job\n"},
-    {"exit_inside", NULL, 1, "exited with status 0 without leaving the job (chorus_finalize)"},
+    {"exit_inside", NULL, 1, "exited with status 0 without leaving the job (finalize)"},
     {"abort", "5", 5, "ended the job with status 5\n"},
     {"become_another", NULL, 1, "became another program (exec), or closed its files, without"},
 };
@@ -40,7 +40,7 @@ START_TEST(pe_1__dies_under_a_wrapper_that_stays__is_named_and_the_job_ends)
     ASSERT_STATUS(1);
     ASSERT_SAYS("chorusrun: PE 1 (pid ");
     ASSERT_SAYS("still runs, but its program (pid ");
-    ASSERT_SAYS("ended without leaving the job (chorus_finalize); ending the job\n");
+    ASSERT_SAYS("ended without leaving the job (finalize); ending the job\n");
 }
 END_TEST
 
@@ -69,7 +69,7 @@ static const struct {
 } breaches[] = {
     {"ask_again", "began an exchange before its last one had ended\n"},
     {"join_with_descriptors", "sent a message in a format that chorusrun does not know"},
-    {"join_twice", "joined the job twice (chorus_init)\n"},
+    {"join_twice", "joined the job twice (init)\n"},
     {"not_join", "sent a message before it joined the job\n"},
 };
 
@@ -130,7 +130,7 @@ START_TEST(pe_1__never_joined_and_others_fail__is_named)
     ASSERT_SAYS("chorusrun: PE 0 (pid ");
     ASSERT_SAYS("exited with status 5; ending the job\n");
     ASSERT_SAYS("chorusrun: before that, PE 1 (pid ");
-    ASSERT_SAYS(") exited with status 0 without joining the job (chorus_init)\n");
+    ASSERT_SAYS(") exited with status 0 without joining the job (init)\n");
     RUN("-n", "3", "--timeout", "2", "BOOT_PE", "be_missed_by_all");
     ASSERT_STATUS(124);
     ASSERT_SAYS("chorusrun: before that, PE 1 (pid ");

@@ -163,6 +163,7 @@ static void say_difference(const struct records *all, const struct difference *d
     (void)printf("\nThe first call in which PEs differ:\n");
     for (const struct event *e = d->lo; e < d->hi; e++) {
         ch_doing_text(&e->called.doing, text);
+        ch_names_put(all->of[e->at]->names, text, sizeof(text));
         (void)printf("PE %u made %s\n", all->of[e->at]->pe, text);
     }
     if (!lacks_some(d->first, d->lo, d->hi, d->end, last, all->n)) return;
@@ -311,7 +312,7 @@ chorus_status info_job(const struct info_args *args)
     if (all.n == 0)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "process %s has no PEs that this user may look at; expected a chorusrun "
-                       "whose PEs are past chorus_init, or a PE",
+                       "whose PEs are past init, or a PE",
                        args->operand);
     qsort(all.of, all.n, sizeof(all.of[0]), by_pe);
     say_all(&all);

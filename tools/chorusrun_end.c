@@ -41,7 +41,7 @@ static void name_absent(struct job *job)
     if (job->absent == NULL || !is_missed) return;
     say(job,
         "before that, %s exited with status 0 without joining the job "
-        "(chorus_init)",
+        "(init)",
         who(job->absent, &w));
 }
 

@@ -62,7 +62,7 @@ static void judge_ended(struct job *job, const struct pe *pe, bool is_late, int 
     } else if (pe->has_joined && !pe->has_left && job_has_inside(job)) {
         job_end(job, STATUS_NOT_LEFT,
                 "%s exited with status 0 without leaving the job "
-                "(chorus_finalize); ending the job",
+                "(finalize); ending the job",
                 who(pe, &w));
     } else if (!pe->has_left) {
         if (!pe->has_joined && job->absent == NULL) job->absent = pe;
@@ -92,12 +92,12 @@ static void judge_missed(struct job *job, const struct pe *pe)
     if (pe->program == pe->pid)
         (void)snprintf(reason, sizeof(reason),
                        "%s became another program (exec), or closed its files, "
-                       "without leaving the job (chorus_finalize)",
+                       "without leaving the job (finalize)",
                        who(pe, &w));
     else
         (void)snprintf(reason, sizeof(reason),
                        "%s still runs, but its program (pid %d) ended without leaving the job "
-                       "(chorus_finalize)",
+                       "(finalize)",
                        who(pe, &w), (int)pe->program);
     if (job_has_inside(job))
         job_end(job, STATUS_NOT_LEFT, "%s; ending the job", reason);

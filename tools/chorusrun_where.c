@@ -55,9 +55,9 @@ static void describe(const struct pe *pe, char text[TEXT_BYTES])
     if (pe->record != NULL)
         ch_record_text(pe->record, doing);
     else if (!pe->has_joined)
-        (void)snprintf(doing, sizeof(doing), "has not joined the job (chorus_init)");
+        (void)snprintf(doing, sizeof(doing), "has not joined the job (init)");
     else if (pe->mail.is_waiting)
-        (void)snprintf(doing, sizeof(doing), "waits in chorus_init for the other PEs");
+        (void)snprintf(doing, sizeof(doing), "waits in init for the other PEs");
     (void)snprintf(text, TEXT_BYTES, "%s%s", pe->has_left ? "has left the job" : doing,
                    pe->has_left || pe->is_alive ? "" : "; it has ended");
 }

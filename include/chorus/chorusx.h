@@ -186,6 +186,41 @@ CHORUS_API chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handl
 CHORUS_API void chorusx_raise(int code);
 
 /**
+ * As chorusx_raise, for a layer whose function made the call: the message names that function
+ * in place of the call.
+ *
+ * @param function  the name by which the program called the layer
+ * @param code      the code that this thread's last call returned; CHORUS_OK does nothing
+ *
+ * Collective: no, any PE.
+ * Threads:    any, on the thread of the call that failed.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time; returns if the handler does.
+ * Source:     own, after MPI_Comm_call_errhandler.
+ * Since:      0.1
+ */
+CHORUS_API void chorusx_raise_in(const char *function, int code);
+
+/**
+ * Set the names of calls and constants in messages, for layers whose programs make calls by
+ * other names: with "shmem", messages contain shmem_malloc for chorus_malloc, SHMEM_TEAM_WORLD
+ * for CHORUS_TEAM_WORLD, and so on for all names that OpenSHMEM has. Other variables than
+ * CHORUS_HEAP_MAX keep their names.
+ *
+ * @param prefix    "shmem", "nvshmem", or "": the names of Chorus, as at the start; kept
+ * @param heap_max  the variable from which the layer has set CHORUS_HEAP_MAX, which messages
+ *                  contain in its place; null leaves it as it is; kept
+ *
+ * Collective: no, any PE; each process has one setting, PEs that are threads share it.
+ * Threads:    any, at any time, also outside a job.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time; an unknown prefix has the effect of "".
+ * Source:     own; other libraries have one interface.
+ * Since:      0.1
+ */
+CHORUS_API void chorusx_set_names(const char *prefix, const char *heap_max);
+
+/**
  * Get the state of this PE: 0 before its first chorus_init, 1 in the job, 2 after
  * chorus_finalize, and in a child that a PE forked.
  *

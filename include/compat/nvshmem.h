@@ -64,13 +64,28 @@ typedef chorus_team_config_t nvshmem_team_config_t;
 #define NVSHMEMX_TEAM_SAME_MYPE_NODE CHORUS_TEAM_SAME_MYPE_NODE
 
 /* --- setup, memory, teams -------------------------------------------------------------- */
+/* Messages contain the names of this header, from before the program makes a call. */
+__attribute__((constructor)) static void nvshmem_name_calls(void)
+{
+    chorusx_set_names("nvshmem", NULL);
+}
+
+/* Before a job begins. */
+static inline void nvshmem_prepare(void)
+{
+    const char *const bytes = getenv("NVSHMEM_SYMMETRIC_SIZE");
+
+    nvshmem_name_calls(); /* a program may use other interfaces, too */
+    if (bytes == NULL || getenv("CHORUS_HEAP_MAX") != NULL) return;
+    (void)setenv("CHORUS_HEAP_MAX", bytes, 0);
+    chorusx_set_names("nvshmem", "NVSHMEM_SYMMETRIC_SIZE");
+}
+
 /* Objects are on GPUs if every PE has one, unless CHORUS_HEAP selects otherwise. A failure
  * goes to the error handler: programs have no code to look at. */
 static inline int nvshmem_start(unsigned flags, chorusx_init_attr_t *attr)
 {
-    const char *const bytes = getenv("NVSHMEM_SYMMETRIC_SIZE");
-
-    if (bytes != NULL) (void)setenv("CHORUS_HEAP_MAX", bytes, 0);
+    nvshmem_prepare();
     attr->heap = CHORUS_HEAP_auto;
     return chorusx_init_attr(flags | (getenv("CHORUS_HEAP") != NULL ? 0u : CHORUSX_INIT_HEAP),
                              attr);
@@ -80,14 +95,12 @@ static inline void nvshmem_init(void)
 {
     chorusx_init_attr_t attr;
 
-    chorusx_raise(nvshmem_start(0, &attr));
+    chorusx_raise_in("nvshmem_init", nvshmem_start(0, &attr));
 }
 
 static inline int nvshmem_init_thread(int requested, int *provided)
 {
-    const char *const bytes = getenv("NVSHMEM_SYMMETRIC_SIZE");
-
-    if (bytes != NULL) (void)setenv("CHORUS_HEAP_MAX", bytes, 0);
+    nvshmem_prepare();
     (void)setenv("CHORUS_HEAP", "auto", 0);
     return chorus_init_thread(requested, provided);
 }

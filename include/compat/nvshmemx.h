@@ -72,6 +72,7 @@ static inline int nvshmemx_take_comm(void *mpi_comm, chorusx_init_attr_t *job)
 /* The job of shmem_init, of Chorus, which shmem_finalize will end. */
 static inline int nvshmemx_join_shmem(void)
 {
+    nvshmem_name_calls();
     if (chorusx_init_status() != 1) return NVSHMEMX_ERROR_INVALID_VALUE;
     nvshmem_is_guest = 1;
     return NVSHMEMX_SUCCESS;
@@ -224,7 +225,7 @@ static inline size_t nvshmemx_bytes(size_t nelems, size_t bytes)
 #define NVSHMEMX_P(name, BYTES, T)                                                             \
     static inline void nvshmemx_##name##_on_stream(T *dest, const T *source, size_t nelems,    \
                                                    int pe, cudaStream_t stream)
-#define NVSHMEMX_RUN(call) chorusx_raise(nvshmemx_queued(call, stream));
+#define NVSHMEMX_RUN(call) chorusx_raise_in(__func__, nvshmemx_queued(call, stream));
 #define NVSHMEMX_ONE_WAY(way, name, BYTES, T)                                                  \
     NVSHMEMX_P(name, BYTES, T)                                                                 \
     {                                                                                          \
@@ -273,8 +274,8 @@ NVSHMEMX_BLOCK(putmem, getmem, 1, void)
         T value;                                                                               \
                                                                                                \
         memset(&value, 0, sizeof(value));                                                      \
-        chorusx_raise(nvshmemx_get_value(&value, source, sizeof(T), pe,                        \
-                                         nvshmemx_stream_of(stream)));                         \
+        chorusx_raise_in(__func__, nvshmemx_get_value(&value, source, sizeof(T), pe,           \
+                                                      nvshmemx_stream_of(stream)));            \
         return value;                                                                          \
     }                                                                                          \
     static inline void nvshmemx_##NAME##_p_on_stream(T *dest, T value, int pe,                 \

@@ -96,9 +96,15 @@ int chorus_team_sync(chorus_team_t team)
     return run(__func__, barrier(team));
 }
 
+/* Algorithms do not know the name of the call. */
+static void report(const char *function, chorus_status status)
+{
+    ch_report(ch_error_in(function, status));
+}
+
 void chorus_sync_all(void)
 {
-    ch_report(run(__func__, barrier(CHORUS_TEAM_WORLD)));
+    report(__func__, run(__func__, barrier(CHORUS_TEAM_WORLD)));
 }
 
 int chorus_barrier(chorus_team_t team)
@@ -112,7 +118,7 @@ void chorus_barrier_all(void)
 {
     const int status = quiet(__func__);
 
-    ch_report(status == CHORUS_OK ? run(__func__, barrier(CHORUS_TEAM_WORLD)) : status);
+    report(__func__, status == CHORUS_OK ? run(__func__, barrier(CHORUS_TEAM_WORLD)) : status);
 }
 
 int chorusx_team_sync_on_stream(chorus_team_t team, chorus_stream_t stream)

@@ -9,6 +9,7 @@
 #include "chorus/chorusx.h"
 
 #include "api/context.h"
+#include "base/names.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -117,6 +118,18 @@ void ch_report_failure(chorus_status status)
 void chorusx_raise(int code)
 {
     ch_report((chorus_status)code);
+}
+
+void chorusx_raise_in(const char *function, int code)
+{
+    if (code == CHORUS_OK) return;
+    ch_error_rename(function);
+    ch_report((chorus_status)code);
+}
+
+void chorusx_set_names(const char *prefix, const char *heap_max)
+{
+    ch_names_set(prefix, heap_max);
 }
 
 chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handler_t handler)

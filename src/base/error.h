@@ -41,6 +41,10 @@ void ch_error_set(chorus_status code, const char *file, int line, const char *fo
  * before the message, unless it is there already. Returns the same status. */
 void ch_error_prefix(const char *function) __attribute__((cold));
 
+/* The call of the program failed, by calls of other names: puts its name in place of the one
+ * with which the message begins. */
+void ch_error_rename(const char *function) __attribute__((cold));
+
 /* Append to the message. */
 void ch_error_add(const char *text) __attribute__((cold));
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
+#include "base/names.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -66,6 +68,7 @@ void ch_log_write(enum ch_log_level level, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
+    ch_names_put(ch_names_prefix(), line, sizeof(line));
     if (current_sink != NULL)
         current_sink(level, line);
     else

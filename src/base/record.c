@@ -47,6 +47,7 @@ void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes)
     record->pe = pe;
     record->n_pes = n_pes;
     record->pid = (uint64_t)getpid();
+    (void)snprintf(record->names, sizeof(record->names), "%s", ch_names_prefix());
     record->ns = ch_clock_ns();
     record->ticks = ch_clock_ticks();
     __atomic_store_n(&record->magic, CH_RECORD_MAGIC, __ATOMIC_RELEASE);
@@ -256,6 +257,7 @@ void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_
         return;
     }
     ch_doing_text(&called.doing, doing);
+    ch_names_put(record->names, doing, sizeof(doing));
     seconds = seconds_since(record, &called);
     most = called.is_timed ? "" : "at most ";
     switch (called.state) {

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/collective.h"
 #include "base/error.h"
+#include "base/names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,7 +94,8 @@ struct ch_record {
     uint64_t kept_ns, kept_ticks; /* when it was copied into a file; 0 in a job */
     uint64_t timed, timed_ticks;  /* the last call that was timed, and its time */
     uint64_t time_next;           /* the first call that is to be timed again */
-    uint64_t rest[5];
+    char names[CH_NAMES_BYTES];   /* prefix of the program's calls, see base/names.h */
+    uint64_t rest[4];
     struct ch_entry entries[CH_RECORD_ENTRIES]; /* call i is at i % CH_RECORD_ENTRIES */
 };
 

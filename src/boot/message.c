@@ -93,7 +93,7 @@ static const char *form_fault(const struct ch_wire_head *head)
 static const char *stage_fault(uint32_t kind, enum ch_wire_stage stage)
 {
     if (kind == CH_WIRE_JOIN)
-        return stage != CH_WIRE_OUTSIDE ? "joined the job twice (chorus_init)" : NULL;
+        return stage != CH_WIRE_OUTSIDE ? "joined the job twice (init)" : NULL;
     if (stage == CH_WIRE_OUTSIDE) return "sent a message before it joined the job";
     if (kind == CH_WIRE_EXCHANGE && stage == CH_WIRE_OWED)
         return "began an exchange before its last one had ended";

@@ -30,8 +30,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards known_sets */
 
 #define SET ((struct active_set){PE_start, logPE_stride, PE_size})
 
-/* CHORUS_TEAM_INVALID, with this thread's failure, if the team cannot be created. */
-static chorus_team_t make_team(struct active_set set)
+/* CHORUS_TEAM_INVALID, after the report of a failure in `function`, if the team cannot be
+ * created. */
+static chorus_team_t make_team(const char *function, struct active_set set)
 {
     chorus_team_t team = CHORUS_TEAM_INVALID;
     int *const pes = set.n > 0 ? malloc((size_t)set.n * sizeof(*pes)) : NULL;
@@ -40,13 +41,13 @@ static chorus_team_t make_team(struct active_set set)
         pes[i] = set.log_stride < 31 && i << set.log_stride <= chorus_n_pes()
                      ? set.start + (i << set.log_stride)
                      : -1;
-    (void)ch_raise(
-        chorusx_team_create_group(CHORUS_TEAM_WORLD, pes, pes != NULL ? set.n : 0, 0, &team));
+    (void)ch_raise(function, chorusx_team_create_group(CHORUS_TEAM_WORLD, pes,
+                                                       pes != NULL ? set.n : 0, 0, &team));
     free(pes);
     return team;
 }
 
-static chorus_team_t find_team(struct active_set set)
+static chorus_team_t find_team(const char *function, struct active_set set)
 {
     struct known *known = known_sets;
 
@@ -56,7 +57,7 @@ static chorus_team_t find_team(struct active_set set)
     if (known != NULL) return known->team;
     known = malloc(sizeof(*known));
     if (known == NULL) return CHORUS_TEAM_INVALID;
-    *known = (struct known){set, make_team(set), known_sets};
+    *known = (struct known){set, make_team(function, set), known_sets};
     if (known->team != CHORUS_TEAM_INVALID) {
         known_sets = known;
         return known->team;
@@ -65,14 +66,14 @@ static chorus_team_t find_team(struct active_set set)
     return CHORUS_TEAM_INVALID;
 }
 
-static chorus_team_t team_of(struct active_set set)
+static chorus_team_t team_of(const char *function, struct active_set set)
 {
     chorus_team_t team;
 
     if (set.start == 0 && set.log_stride == 0 && set.n == chorus_n_pes())
         return CHORUS_TEAM_WORLD;
     (void)pthread_mutex_lock(&lock);
-    team = find_team(set);
+    team = find_team(function, set);
     (void)pthread_mutex_unlock(&lock);
     return team;
 }
@@ -87,53 +88,55 @@ void ch_active_forget(void)
     }
 }
 
-static void collect(struct active_set set, chorusx_call call)
+static void collect(const char *function, struct active_set set, chorusx_call call)
 {
-    call.team = team_of(set);
-    (void)ch_raise(chorusx_collective(&call, NULL));
+    call.team = team_of(function, set);
+    (void)ch_raise(function, chorusx_collective(&call, NULL));
 }
 
 DEFINE(void, sync, SHMEM_ACTIVE_SET, long *pSync)
 {
     (void)pSync;
-    (void)ch_raise(chorus_team_sync(team_of(SET)));
+    (void)ch_raise(CALLED, chorus_team_sync(team_of(CALLED, SET)));
 }
 
 DEFINE(void, barrier, SHMEM_ACTIVE_SET, long *pSync)
 {
     (void)pSync;
-    (void)ch_raise(chorus_barrier(team_of(SET)));
+    (void)ch_raise(CALLED, chorus_barrier(team_of(CALLED, SET)));
 }
 
 /* From this number of bytes on, saving the root's dest would take longer than the broadcast. */
 #define PULL_BYTES (32u << 10)
 
 /* Each PE receives the root's source. */
-static void pull(chorus_team_t team, const chorusx_call *call, size_t bytes)
+static void pull(const char *function, chorus_team_t team, const chorusx_call *call,
+                 size_t bytes)
 {
-    if (ch_raise(chorus_team_sync(team)) != CHORUS_OK) return;
+    if (ch_raise(function, chorus_team_sync(team)) != CHORUS_OK) return;
     if (chorus_team_my_pe(team) != call->root)
         chorus_getmem(call->dest, call->source, bytes,
                       chorus_team_translate_pe(team, call->root, CHORUS_TEAM_WORLD));
-    (void)ch_raise(chorus_team_sync(team));
+    (void)ch_raise(function, chorus_team_sync(team));
 }
 
 /* Unlike in a broadcast of a team, the root's dest does not change. */
-static void broadcast(struct active_set set, chorusx_call call, size_t bytes)
+static void broadcast(const char *function, struct active_set set, chorusx_call call,
+                      size_t bytes)
 {
-    const chorus_team_t team = team_of(set);
+    const chorus_team_t team = team_of(function, set);
     const bool is_root = chorus_team_my_pe(team) == call.root && call.dest != call.source;
     char room[PULL_BYTES], *kept;
 
     if (bytes > sizeof(room) && call.root >= 0 && call.root < chorus_team_n_pes(team) &&
         chorus_team_n_pes(CHORUS_TEAM_SHARED) == chorus_n_pes()) {
-        pull(team, &call, bytes);
+        pull(function, team, &call, bytes);
         return;
     }
     kept = room;
     if (bytes > sizeof(room)) kept = is_root ? malloc(bytes) : NULL;
     if (is_root && kept != NULL) memcpy(kept, call.dest, bytes);
-    collect(set, call);
+    collect(function, set, call);
     if (is_root && kept != NULL) memcpy(call.dest, kept, bytes);
     if (kept != room) free(kept);
 }
@@ -143,13 +146,14 @@ static void broadcast(struct active_set set, chorusx_call call, size_t bytes)
            SHMEM_ACTIVE_SET, long *pSync)                                                    \
     {                                                                                        \
         (void)pSync;                                                                         \
-        broadcast(SET, CALL(broadcast, nelems, TYPE, .root = PE_root), nelems *(N / 8));     \
+        broadcast(CALLED, SET, CALL(broadcast, nelems, TYPE, .root = PE_root),               \
+                  nelems *(N / 8));                                                          \
     }                                                                                        \
     DEFINE(void, alltoalls##N, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, \
            size_t nelems, SHMEM_ACTIVE_SET, long *pSync)                                     \
     {                                                                                        \
         (void)pSync;                                                                         \
-        collect(SET, CALL(alltoalls, nelems, TYPE, .dst = dst, .sst = sst));                 \
+        collect(CALLED, SET, CALL(alltoalls, nelems, TYPE, .dst = dst, .sst = sst));         \
     }                                                                                        \
     DEFINE_ACTIVE_MOVE(N, TYPE, collect)                                                     \
     DEFINE_ACTIVE_MOVE(N, TYPE, fcollect)                                                    \
@@ -159,7 +163,7 @@ static void broadcast(struct active_set set, chorusx_call call, size_t bytes)
            long *pSync)                                                                    \
     {                                                                                      \
         (void)pSync;                                                                       \
-        collect(SET, CALL(COLL, nelems, TYPE, .root = 0));                                 \
+        collect(CALLED, SET, CALL(COLL, nelems, TYPE, .root = 0));                         \
     }
 #define CALL(COLL, n, TYPE, ...)                \
     ((chorusx_call){.coll = CHORUS_COLL_##COLL, \
@@ -171,12 +175,12 @@ static void broadcast(struct active_set set, chorusx_call call, size_t bytes)
 DEFINE_ACTIVE(32, CHORUS_TYPE_u32)
 DEFINE_ACTIVE(64, CHORUS_TYPE_u64)
 
-#define DEFINE_TO_ALL(NAME, T, kind, OP)                                         \
-    DEFINE(void, NAME##_##OP##_to_all, T *dest, const T *source, int nreduce,    \
-           SHMEM_ACTIVE_SET, T *pWrk, long *pSync)                               \
-    {                                                                            \
-        (void)pWrk, (void)pSync;                                                 \
-        collect(SET, CALL(reduce, (size_t)nreduce, kind, .op = CHORUS_OP_##OP)); \
+#define DEFINE_TO_ALL(NAME, T, kind, OP)                                                 \
+    DEFINE(void, NAME##_##OP##_to_all, T *dest, const T *source, int nreduce,            \
+           SHMEM_ACTIVE_SET, T *pWrk, long *pSync)                                       \
+    {                                                                                    \
+        (void)pWrk, (void)pSync;                                                         \
+        collect(CALLED, SET, CALL(reduce, (size_t)nreduce, kind, .op = CHORUS_OP_##OP)); \
     }
 #define DEFINE_and(NAME, T, kind) DEFINE_TO_ALL(NAME, T, kind, and)
 #define DEFINE_or(NAME, T, kind) DEFINE_TO_ALL(NAME, T, kind, or)

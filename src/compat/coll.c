@@ -60,13 +60,13 @@ DEFINE_P(, sync_all, (), void)
 
 DEFINE(int, team_sync, shmem_team_t team)
 {
-    return ch_raise(chorus_team_sync(ch_team_of(team)));
+    return ch_raise(CALLED, chorus_team_sync(ch_team_of(team)));
 }
 
-#define DEFINE_C(A, name, arguments, ...)                                 \
-    DEFINE(int, name, shmem_team_t team, __VA_ARGS__)                     \
-    {                                                                     \
-        return ch_raise(chorus_##name(ch_team_of(team), BARE arguments)); \
+#define DEFINE_C(A, name, arguments, ...)                                         \
+    DEFINE(int, name, shmem_team_t team, __VA_ARGS__)                             \
+    {                                                                             \
+        return ch_raise(CALLED, chorus_##name(ch_team_of(team), BARE arguments)); \
     }
 
 #define DEFINE_MOVE(NAME, T, kind) SHMEM_MOVE_CALLS(DEFINE_C, , NAME##_, , T)

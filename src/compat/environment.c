@@ -52,7 +52,9 @@ static void set_heap(const char *text, size_t globals_bytes)
         return;
     }
     (void)snprintf(bytes, sizeof(bytes), "%.0f", value + (double)globals_bytes);
+    if (secure_getenv("CHORUS_HEAP_MAX") != NULL) return;
     (void)setenv("CHORUS_HEAP_MAX", bytes, 0);
+    chorusx_set_names("shmem", "SHMEM_SYMMETRIC_SIZE");
 }
 
 void ch_environment_before(size_t globals_bytes)

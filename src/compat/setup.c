@@ -10,10 +10,10 @@
 static int n_starts;  /* calls of init without a matching finalize */
 static bool is_ended; /* set by shmem_global_exit */
 
-int ch_raise(int code)
+/* Before the program makes a call. */
+__attribute__((constructor)) static void name_calls(void)
 {
-    if (code != CHORUS_OK) chorusx_raise(code);
-    return code;
+    chorusx_set_names("shmem", NULL);
 }
 
 /* An exit with status 0 finalizes; an exit with another status is a failure, which is reported
@@ -24,7 +24,7 @@ static void leave(int status, void *unused)
     if (status == 0 && !is_ended && chorusx_init_status() == 1) chorus_finalize();
 }
 
-static int start(int requested, int *provided)
+static int start(const char *function, int requested, int *provided)
 {
     static bool is_watched;
     size_t globals_bytes;
@@ -34,9 +34,10 @@ static int start(int requested, int *provided)
         chorus_query_thread(provided);
         return 0;
     }
+    name_calls(); /* a program may use other interfaces, too */
     globals_bytes = ch_globals_look();
     ch_environment_before(globals_bytes);
-    if (ch_raise(chorus_init_thread(requested, provided)) != CHORUS_OK) return 1;
+    if (ch_raise(function, chorus_init_thread(requested, provided)) != CHORUS_OK) return 1;
     n_starts = 1;
     ch_globals_share(globals_bytes);
     if (!is_watched) is_watched = on_exit(leave, NULL) == 0;
@@ -48,12 +49,12 @@ DEFINE(void, init, void)
 {
     int provided;
 
-    (void)start(SHMEM_THREAD_SINGLE, &provided);
+    (void)start(CALLED, SHMEM_THREAD_SINGLE, &provided);
 }
 
 DEFINE(int, init_thread, int requested, int *provided)
 {
-    return start(requested, provided);
+    return start(CALLED, requested, provided);
 }
 
 DEFINE(void, finalize, void)
@@ -69,8 +70,10 @@ DEFINE(void, finalize, void)
 
 void start_pes(int npes)
 {
+    int provided;
+
     (void)npes;
-    pshmem_init();
+    (void)start(__func__, SHMEM_THREAD_SINGLE, &provided);
 }
 
 DEFINE(void, query_initialized, int *initialized)

@@ -63,8 +63,15 @@ static inline shmem_team_t ch_team_for(chorus_team_t team)
     return (shmem_team_t)((intptr_t)team + 1);
 }
 
+/* The name of a function that DEFINE defines, without the p of pshmem_. */
+#define CALLED (__func__ + 1)
+
 /* Programs written for OpenSHMEM do not check the results of collectives: a failure is passed
  * to the error handler. Returns the code. */
-int ch_raise(int code);
+static inline int ch_raise(const char *function, int code)
+{
+    if (__builtin_expect(code != CHORUS_OK, 0)) chorusx_raise_in(function, code);
+    return code;
+}
 
 #endif /* CH_COMPAT_SETUP_H */

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/names.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* What the prefix of an interface replaces. */
+enum { OWN_BYTES = sizeof("chorus") - 1 };
+
+/* An interface in which calls and constants have the names of Chorus with another prefix. Lists
+ * end with null. */
+struct interface {
+    const char *prefix;
+    const char *lacks[24];     /* parts of the names that it does not have */
+    const char *extensions[8]; /* parts of the chorusx_ names that it has */
+    const char *constants[8];  /* how its constants begin, after the prefix */
+};
+
+static const struct interface interfaces[] = {
+    {"shmem",
+     {"_half_", "_bfloat16_", "_reducescatter"},
+     {NULL},
+     {"CMP_", "CTX_", "MALLOC_", "SIGNAL_", "TEAM_", "THREAD_"}},
+    {"nvshmem",
+     {"_ctx",
+      "scan",
+      "_longdouble_",
+      "_complex",
+      "_ibget",
+      "_ibput",
+      "_lock",
+      "_hints",
+      "_pe_quiet",
+      "_realloc",
+      "_signal_set",
+      "_signal_add",
+      "_team_ptr",
+      "_reduce_to",
+      "_alltoallv",
+      "_alltoalls_on",
+      "_alltoallsmem_on",
+      "_collect_on",
+      "_collectmem_on",
+      "_gather",
+      "_scatter",
+      "NUM_CONTEXTS"},
+     {"_on_stream", "uniqueid", "_init_", "_mc_ptr", "_signal_op", "_buffer_",
+      "_collective_launch"},
+     {"CMP_", "SIGNAL_", "TEAM_", "THREAD_"}},
+};
+
+static const char *program_prefix = "";
+static const char *program_heap_max;
+
+void ch_names_set(const char *prefix, const char *heap_max)
+{
+    __atomic_store_n(&program_prefix, prefix, __ATOMIC_RELEASE);
+    if (heap_max != NULL) __atomic_store_n(&program_heap_max, heap_max, __ATOMIC_RELEASE);
+}
+
+const char *ch_names_prefix(void)
+{
+    return __atomic_load_n(&program_prefix, __ATOMIC_ACQUIRE);
+}
+
+static const struct interface *find(const char *prefix)
+{
+    for (size_t i = 0; i < sizeof(interfaces) / sizeof(interfaces[0]); i++)
+        if (strncmp(interfaces[i].prefix, prefix, CH_NAMES_BYTES) == 0) return &interfaces[i];
+    return NULL;
+}
+
+static size_t word_bytes(const char *text)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)text[n]) || text[n] == '_')
+        n++;
+    return n;
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool has_part(const char *word, size_t bytes, const char *const *parts)
+{
+    for (; *parts != NULL; parts++)
+        if (memmem(word, bytes, *parts, strlen(*parts)) != NULL) return true;
+    return false;
+}
+
+static bool begins_with_one(const char *text, const char *const *beginnings)
+{
+    for (; *beginnings != NULL; beginnings++)
+        if (begins(text, *beginnings)) return true;
+    return false;
+}
+
+/* Does the interface have this word under its own prefix? Not if it is the name of a file. */
+static bool has_name(const struct interface *interface, const char *word, size_t bytes)
+{
+    if (has_part(word, bytes, interface->lacks)) return false;
+    if (word[bytes] == '.' && isalpha((unsigned char)word[bytes + 1])) return false;
+    if (begins(word, "chorus_")) return true;
+    if (begins(word, "chorusx_")) return has_part(word, bytes, interface->extensions);
+    return begins(word, "CHORUS_") &&
+           begins_with_one(word + OWN_BYTES + 1, interface->constants);
+}
+
+/* Put `word` in place of the first `old` bytes of `at`, which has `room` bytes, in capitals if
+ * those are; returns the bytes put. */
+static size_t put(char *at, size_t room, size_t old, const char *word)
+{
+    const size_t bytes = strlen(word), rest = strlen(at + old) + 1;
+    const bool is_upper = isupper((unsigned char)*at);
+
+    if (bytes >= room) return old;
+    memmove(at + bytes, at + old, rest < room - bytes ? rest : room - bytes);
+    at[room - 1] = '\0';
+    for (size_t i = 0; i < bytes; i++)
+        at[i] = (char)(is_upper ? toupper((unsigned char)word[i]) : word[i]);
+    return bytes;
+}
+
+void ch_names_put(const char *prefix, char *text, size_t bytes)
+{
+    const struct interface *const interface = find(prefix);
+    const char *const heap_max = __atomic_load_n(&program_heap_max, __ATOMIC_ACQUIRE);
+    size_t at = 0, n;
+
+    while (interface != NULL && text[at] != '\0') {
+        n = word_bytes(text + at);
+        if (heap_max != NULL && n == strlen("CHORUS_HEAP_MAX") &&
+            begins(text + at, "CHORUS_HEAP_MAX"))
+            n = put(text + at, bytes - at, n, heap_max);
+        else if (n > OWN_BYTES && has_name(interface, text + at, n))
+            n += put(text + at, bytes - at, OWN_BYTES, interface->prefix) - OWN_BYTES;
+        at += n != 0 ? n : 1;
+    }
+}
+
+size_t ch_names_call(const char *text)
+{
+    const size_t bytes = word_bytes(text);
+    bool is_call = begins(text, "chorus_") || begins(text, "chorusx_");
+
+    for (size_t i = 0; i < sizeof(interfaces) / sizeof(interfaces[0]); i++)
+        if (begins(text, interfaces[i].prefix) && memchr(text, '_', bytes) != NULL)
+            is_call = true;
+    return is_call ? bytes : 0;
+}
