@@ -189,7 +189,8 @@ CHORUS_API void chorusx_raise(int code);
  * As chorusx_raise, for a layer whose function made the call: the message names that function
  * in place of the call.
  *
- * @param function  the name by which the program called the layer
+ * @param function  the name by which the program called the layer, and any words that the
+ *                  message needs about its arguments; up to 100 bytes
  * @param code      the code that this thread's last call returned; CHORUS_OK does nothing
  *
  * Collective: no, any PE.

@@ -131,7 +131,7 @@ void ch_names_put(const char *prefix, char *text, size_t bytes)
     const char *const heap_max = __atomic_load_n(&program_heap_max, __ATOMIC_ACQUIRE);
     size_t at = 0, n;
 
-    while (interface != NULL && text[at] != '\0') {
+    while (interface != NULL && at < bytes && text[at] != '\0') {
         n = word_bytes(text + at);
         if (heap_max != NULL && n == strlen("CHORUS_HEAP_MAX") &&
             begins(text + at, "CHORUS_HEAP_MAX"))

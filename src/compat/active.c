@@ -12,6 +12,7 @@
 #include "compat/setup.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,19 +32,23 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards known_sets */
 #define SET ((struct active_set){PE_start, logPE_stride, PE_size})
 
 /* CHORUS_TEAM_INVALID, after the report of a failure in `function`, if the team cannot be
- * created. */
+ * created. The report has the arguments of the program, which the library does not know. */
 static chorus_team_t make_team(const char *function, struct active_set set)
 {
     chorus_team_t team = CHORUS_TEAM_INVALID;
     int *const pes = set.n > 0 ? malloc((size_t)set.n * sizeof(*pes)) : NULL;
+    char call[100];
+    int code;
 
     for (int i = 0; i < set.n && pes != NULL; i++)
         pes[i] = set.log_stride < 31 && i << set.log_stride <= chorus_n_pes()
                      ? set.start + (i << set.log_stride)
                      : -1;
-    (void)ch_raise(function, chorusx_team_create_group(CHORUS_TEAM_WORLD, pes,
-                                                       pes != NULL ? set.n : 0, 0, &team));
+    code = chorusx_team_create_group(CHORUS_TEAM_WORLD, pes, pes != NULL ? set.n : 0, 0, &team);
     free(pes);
+    (void)snprintf(call, sizeof(call), "%s (PE_start %d, logPE_stride %d, PE_size %d)",
+                   function, set.start, set.log_stride, set.n);
+    chorusx_raise_in(call, code);
     return team;
 }
 

@@ -12,13 +12,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 EARLY = "shmem_int_p called before shmem_init; expected a call between shmem_init and shmem_finalize"
 SAID = (EARLY,
-        "shmem_int_put: dest is .*allocate it with shmem_malloc", "shmem_putmem: pe is 99", "shmem_int_atomic_fetch_add: pe is -1",
+        "shmem_int_put: dest is .*allocate it with shmem_malloc", "shmem_putmem: pe is 99",
+        "shmem_int_atomic_fetch_add: pe is -1",
         "shmem_int_sum_reduce: team is SHMEM_TEAM_INVALID", "shmem_team_sync: team is SHMEM_TEAM_INVALID",
         "shmem_int_wait_until: cmp is 77; expected a SHMEM_CMP_ constant",
         "shmem_ctx_create: options is 0x100000; expected 0 or SHMEM_CTX_ constants",
-        "shmem_int_sum_to_all: n is 9", r"shmem_\w+: team is SHMEM_TEAM_INVALID",  # after no team was created
-        "shmem_broadcast32: .*root is 7", "shmem_barrier: PE 2 of the list",
-        "shmem_fcollect64: PE 5 of the list", "shmem_malloc: .*SHMEM_SYMMETRIC_SIZE", "shmem_free: ",
+        r"shmem_int_sum_to_all \(PE_start 0, logPE_stride 0, PE_size 9\): n is 9",
+        r"shmem_\w+: team is SHMEM_TEAM_INVALID",  # after no team was created
+        "shmem_broadcast32: .*root is 7",
+        r"shmem_barrier \(PE_start 0, logPE_stride 1, PE_size 2\): PE 2 of the list",
+        r"shmem_fcollect64 \(.*\): PE 5 of the list", "shmem_malloc: .*SHMEM_SYMMETRIC_SIZE", "shmem_free: ",
         "shmem_clear_lock: PE 0 waited .*CHORUS_TIMEOUT", "shmem_int_wait_until: PE 1 waited .*CHORUS_TIMEOUT",
         "shmem_int_sum_reduce: (?:reduce: )?the calls of two PEs differ", "shmem_barrier_all: .*PE 0 waited")
 NVSHMEM_SAID = (EARLY.replace("shmem", "nvshmem"),
@@ -39,8 +42,8 @@ def own_names(text):
 
 
 def run(chorusrun, n, seconds, *command):
-    done = subprocess.run([chorusrun, "-n", str(n), "--timeout", "60", *command], capture_output=True, text=True, check=False,
-                          env={**os.environ, "CHORUS_CHECK": "1", "CHORUS_TIMEOUT": str(seconds), "CHORUS_WARN": "0.1"})
+    done = subprocess.run([chorusrun, "-n", str(n), "--timeout", "60", *command], capture_output=True, text=True,
+                          check=False, env={**os.environ, "CHORUS_CHECK": "1", "CHORUS_TIMEOUT": str(seconds), "CHORUS_WARN": "0.1"})
     return done.stderr
 
 
@@ -55,7 +58,8 @@ def wrong_in(text, expected):
 def wrong_names(names_of, prefix, there):
     """A name is replaced if and only if the other interface has it."""
     ours = (ROOT / "tests/golden/symbols.txt").read_text().split()
-    named = subprocess.run([names_of, prefix], input="\n".join(ours), capture_output=True, text=True, check=True).stdout.split()
+    named = subprocess.run([names_of, prefix], input="\n".join(ours), capture_output=True, text=True,
+                           check=True).stdout.split()
     return [f"{name} is called {found} with {prefix}" for name, found in zip(ours, named, strict=True)
             if found != (name.replace("chorus", prefix, 1) if name.replace("chorus", prefix, 1) in there else name)]
 
