@@ -24,6 +24,8 @@
  * those that are missing. */
 enum { LINES_MAX = 64 };
 
+enum { COPIES_MAX = 10 }; /* of the record of a PE that makes calls meanwhile */
+
 void where_watch(struct pe *pe, int fd)
 {
     struct stat file;
@@ -118,14 +120,27 @@ void where_free(struct pe *pe)
     if (pe->host != NULL) free((void *)(uintptr_t)pe->record);
 }
 
-/* With the moment of the copy, unless it is one already. The calls are counted after the copy
- * was made, so that readers discard entries that changed meanwhile. */
+/* The calls are counted after the copy was made, so that readers discard entries that changed
+ * meanwhile. If those are many, because this process lost its core, it is made again. */
+static void copy_record(struct ch_record *copy, const struct ch_record *record)
+{
+    uint64_t before;
+    int tries = 0;
+
+    do {
+        before = __atomic_load_n(&record->n, __ATOMIC_ACQUIRE);
+        *copy = *record;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        copy->n = __atomic_load_n(&record->n, __ATOMIC_RELAXED);
+    } while (copy->n - before > CH_RECORD_ENTRIES / 2 && ++tries < COPIES_MAX);
+}
+
+/* With the moment of the copy, unless it is one already. */
 static struct ch_record copy_of(struct job *job, const struct ch_record *record)
 {
-    struct ch_record copy = *record;
+    struct ch_record copy;
 
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    copy.n = __atomic_load_n(&record->n, __ATOMIC_RELAXED);
+    copy_record(&copy, record);
     if (job->kept.ns == 0) job->kept = (struct moment){ch_clock_ns(), ch_clock_ticks()};
     if (copy.kept_ns != 0) return copy;
     copy.kept_ns = job->kept.ns;
