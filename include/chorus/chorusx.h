@@ -918,9 +918,9 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
  *     0 <= i < dest_counts[p], which is source_counts[me] of PE p
  *
  * @param team            a team that this PE is in; me is this PE's number in it
- * @param dest            [out] any memory, up to the end of the last block. A null pointer, on
- * a PE that receives nothing, counts as symmetric memory: where the others pass other memory,
- * this PE passes any address outside the heap
+ * @param dest            [out] any memory, up to the end of the last block. A null pointer, of
+ *                        a PE that receives nothing, counts as symmetric: where the others
+ *                        pass other memory, such a PE passes any address outside the heap
  * @param dest_counts     [in] any memory: elements to receive from each PE of team. If the PE
  *                        sends another number, the smaller one is copied
  * @param dest_offsets    [in] any memory: their positions in dest, in elements; blocks must not
