@@ -40,13 +40,12 @@ struct wanted {
 /* PEs, and seeds of each algorithm there: a taste; `./dev sim` runs more. */
 static const struct {
     uint32_t pes, seeds;
-} teams[] = {{1, 100}, {2, 100}, {3, 100}, {5, 100}, {7, 100},
-             {8, 100}, {16, 20}, {33, 10}, {64, 6}};
+} teams[] = {{1, 50}, {2, 50}, {3, 50}, {5, 50}, {7, 50}, {8, 50}, {16, 10}, {33, 5}, {64, 3}};
 
 /* Likewise of runs that only count. */
 static const struct {
     uint32_t pes, seeds;
-} crowds[] = {{33, 40}, {256, 10}, {1000, 2}};
+} crowds[] = {{33, 20}, {256, 5}, {1000, 1}};
 
 static void name_of(const struct ch_algo *algo, char *text, size_t text_bytes)
 {

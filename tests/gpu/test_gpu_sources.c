@@ -4,13 +4,11 @@
 
 /* Bodies of sources.cu, each compiled with other flags. */
 void sources_optimized(void);
-void sources_ftz(void);
 void sources_fast_math(void);
 void sources_debug(void);
 
 #define CASES(X)         \
     X(sources_optimized) \
-    X(sources_ftz)       \
     X(sources_fast_math) \
     X(sources_debug)
 
