@@ -14,7 +14,7 @@ struct words {
     uint64_t word[N_WORDS];
 };
 
-/* As floats and as doubles all of these are denormal, which --use_fast_math, by -ftz=true, would make 0. */
+/* As floats and as doubles all of these are denormal; --use_fast_math makes such numbers 0. */
 static __host__ __device__ uint64_t value_of(int pe, int round, int i)
 {
     return (uint64_t)((pe + 1) * 100 + i) << 32 | (unsigned)(round * 100 + i);
