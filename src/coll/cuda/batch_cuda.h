@@ -544,6 +544,16 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
 CHORUS_TYPE_LIST(X)
 #undef X
 
+/* The type, as a constant where an object has kernels of one type: the compiler then never sees
+ * the code of the others. */
+#ifdef CH_KERNEL_TYPE
+#define CH_TYPE_NAMED(T) CH_TYPE_NAMED_(T)
+#define CH_TYPE_NAMED_(T) CHORUS_TYPE_##T
+#define CH_TYPE_OF(c) ((void)(c), CH_TYPE_NAMED(CH_KERNEL_TYPE))
+#else
+#define CH_TYPE_OF(c) ((c)->type)
+#endif
+
 CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)
@@ -552,7 +562,7 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
     for (int p = 0; p < ch_pieces_of(b->kind); p++) {
 #define X(T, ctype, CLASS, bytes)                                              \
     CH_ON_GPU(                                                                 \
-        CLASS, bytes, if (c->type == CHORUS_TYPE_##T) {                        \
+        CLASS, bytes, if (CH_TYPE_OF(c) == CHORUS_TYPE_##T) {                  \
             if (is_first) ch_widen_##T(acc->word[p], v[0].word[p]);            \
             ch_combine_##T(c->op, acc->word[p], v, p, is_first ? 1 : 0, left); \
         })
@@ -568,7 +578,7 @@ CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v, const struct
     for (int p = 0; p < ch_pieces_of(b->kind); p++) {
 #define X(T, ctype, CLASS, bytes) \
     CH_ON_GPU(CLASS, bytes,       \
-              if (c->type == CHORUS_TYPE_##T) ch_narrow_##T(v->word[p], acc->word[p]);)
+              if (CH_TYPE_OF(c) == CHORUS_TYPE_##T) ch_narrow_##T(v->word[p], acc->word[p]);)
         CHORUS_TYPE_LIST(X)
 #undef X
     }
