@@ -24,31 +24,22 @@ static const struct {
     {"fcollect (0 f32)", "fcollect (64 f32)"},
 };
 
+/* One sum for all mistakes: each call in the text of a kernel takes a second to compile. */
 __device__ __forceinline__ int call(enum mistake mistake, bool is_odd, chorus_team_t team,
                                     float *dest, float *source)
 {
-    switch (mistake) {
-    case COUNTS:
-        return chorusx_float_sum_reduce_block(team, dest, source, is_odd ? COUNT - 12 : COUNT);
-    case ROOTS:
+    if (mistake == ROOTS)
         return chorusx_float_broadcast_block(team, dest, source, COUNT, is_odd ? 1 : 0);
-    case TYPES:
-        if (is_odd)
-            return chorusx_int_sum_reduce_block(team, (int *)dest, (const int *)source, COUNT);
-        return chorusx_float_sum_reduce_block(team, dest, source, COUNT);
-    case OPERATORS:
-        if (is_odd) return chorusx_float_max_reduce_block(team, dest, source, COUNT);
-        return chorusx_float_sum_reduce_block(team, dest, source, COUNT);
-    case COLLECTIVES:
-        if (is_odd) return chorusx_barrier_block(team);
-        return chorusx_float_sum_reduce_block(team, dest, source, COUNT);
-    case PLACES:
-        return chorusx_float_sum_reduce_block(team, is_odd ? source : dest, source, COUNT);
-    case NOTHING:
+    if (mistake == NOTHING)
         return chorusx_float_fcollect_block(team, dest, source, is_odd ? 0 : COUNT);
-    default:
-        return CHORUS_OK;
-    }
+    if (mistake == TYPES && is_odd)
+        return chorusx_int_sum_reduce_block(team, (int *)dest, (const int *)source, COUNT);
+    if (mistake == OPERATORS && is_odd)
+        return chorusx_float_max_reduce_block(team, dest, source, COUNT);
+    if (mistake == COLLECTIVES && is_odd) return chorusx_barrier_block(team);
+    return chorusx_float_sum_reduce_block(team, mistake == PLACES && is_odd ? source : dest,
+                                          source,
+                                          mistake == COUNTS && is_odd ? COUNT - 12 : COUNT);
 }
 
 __global__ void __launch_bounds__(THREADS_MAX, 1)
