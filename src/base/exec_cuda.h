@@ -275,4 +275,21 @@ CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *dat
     return found == flag;
 }
 
+/* The widest elements are pairs of 8 bytes, and aligned as one of them. */
+CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
+{
+    if (bytes == 1) {
+        *(uint8_t *)to = *(const uint8_t *)from;
+    } else if (bytes == 2) {
+        *(uint16_t *)to = *(const uint16_t *)from;
+    } else if (bytes == 4) {
+        *(uint32_t *)to = *(const uint32_t *)from;
+    } else {
+        const uint64_t first = *(const uint64_t *)from;
+
+        if (bytes == 16) ((uint64_t *)to)[1] = ((const uint64_t *)from)[1];
+        *(uint64_t *)to = first;
+    }
+}
+
 #endif /* CH_EXEC_CUDA_H */

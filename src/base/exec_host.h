@@ -120,6 +120,13 @@ CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
     if (bytes != 0 && dst != src) memcpy(dst, src, bytes);
 }
 
+/* One lane: copy an element of 1, 2, 4, 8 or 16 bytes, a constant at every call. Memory of PEs
+ * is aligned for it; either side may instead be a variable of the lane. */
+CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
 /* This PE will soon store to `bytes` there, of which other cores have cached copies: prefetch
  * the first two cache lines for writing. A store that waits for its line delays all later
  * stores. */

@@ -127,6 +127,11 @@ CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
                     turn < bytes - at ? turn : bytes - at);
 }
 
+CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
+{
+    ch_sim_copy(to, from, bytes);
+}
+
 /* The addresses of shared memory cannot be read, so all data is copied to scratch. */
 CH_FN const void *ch_view(const void *memory, void *scratch, size_t bytes)
 {

@@ -14,9 +14,14 @@
 #include "coll/shape.h"
 #include "team/nodes.h"
 
-/* The positions of elements that are not contiguous. */
+/*
+ * What the blocks of alltoalls, collect and alltoallv have that others lack. Blocks of the
+ * latter two have different lengths: a CTA gets whole blocks, and takes its part by ch_cut.
+ */
 struct ch_pattern {
-    size_t dst_step, src_step; /* alltoalls: bytes from one element to the next */
+    uint32_t cta, ctas; /* of the call: which of how many */
+    /* alltoalls: elements of a whole block, and bytes from one element to the next. */
+    size_t block_count, dst_step, src_step;
     /* alltoallv, [n] each: for each PE, the number of elements of the block to it, or from it,
      * and the position of the block. */
     const size_t *dst_counts, *dst_offsets, *src_counts, *src_offsets;
@@ -31,7 +36,7 @@ struct ch_coll {
     char *dst;            /* buffers of this PE */
     const char *src;
     uint64_t tag;                     /* of the call's length, by ch_tag_of; 0: it has none */
-    const struct ch_pattern *pattern; /* of alltoalls and alltoallv */
+    const struct ch_pattern *pattern; /* of alltoalls, collect, alltoallv */
     const struct ch_reduce *reduce;   /* of reduce and reducescatter, on a CPU */
     uint32_t type, op;                /* of the same, on a GPU */
     const struct ch_peer *peers;      /* [n] */
@@ -114,6 +119,24 @@ CH_FN void ch_coll_init(struct ch_coll *c, const struct ch_seat *s, struct ch_sl
     c->sync_offset = cta * s->layout->dup_bytes;
     c->epoch = &dup->epoch;
     c->exchanges = dup->exchanges;
+}
+
+/* The CTA's part begins at element `first` of a block, whose elements follow each other for
+ * ch_coll_init; not so in alltoalls. */
+CH_FN void ch_coll_pattern(struct ch_coll *c, const struct ch_pattern *pattern, size_t first)
+{
+    c->pattern = pattern;
+    c->dst += first * (pattern->dst_step - c->elem_bytes);
+    c->src += first * (pattern->src_step - c->elem_bytes);
+}
+
+/* Of a block of `bytes` of an uneven collective: this CTA's part. */
+CH_FN struct ch_slice ch_cut(const struct ch_coll *c, size_t bytes)
+{
+    const struct ch_pattern *p = c->pattern;
+    const struct ch_slice whole = {0, bytes};
+
+    return p->ctas == 1 ? whole : ch_grains_of(bytes, p->ctas, p->cta);
 }
 
 /* A message that is awaited. */

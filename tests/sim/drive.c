@@ -219,12 +219,16 @@ static void check_barrier(const struct plan_call *call, uint32_t pe)
 /* --- the application
  * --------------------------------------------------------------------------- */
 
-/* Kept until the PE's next call. */
-static const struct ch_pattern *pattern_of(const struct plan_call *call, uint32_t pe)
+/* Kept until the PE's next call, or its next CTA. */
+static const struct ch_pattern *pattern_of(const struct plan_call *call, uint32_t pe,
+                                           uint32_t cta)
 {
     struct pe *mine = &drive.pes[pe];
 
     mine->pattern = (struct ch_pattern){
+        .cta = cta,
+        .ctas = call->ctas,
+        .block_count = call->count,
         .dst_step = call->dest.step,
         .src_step = call->source.step,
         .dst_counts = call->dest_counts[pe],
@@ -235,11 +239,21 @@ static const struct ch_pattern *pattern_of(const struct plan_call *call, uint32_
     return &mine->pattern;
 }
 
-static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
+/* What the CTA works on: whole blocks, if they are of different lengths. */
+static struct ch_slice part_of(const struct plan_call *call, uint32_t pe, uint32_t cta)
+{
+    const size_t count = plan_source_count(call, pe);
+    const struct ch_slice whole = {0, count};
+    const struct ch_share share = ch_share_of(count, ch_type_bytes[call->type], call->ctas);
+
+    return ch_coll_is_uneven(call->algo->coll) ? whole : ch_part_of(&share, count, cta);
+}
+
+static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe, uint32_t cta)
 {
     const struct plan *plan = drive.plan;
     struct pe *mine = &drive.pes[pe];
-    const struct ch_slice all = {0, plan_source_count(call, pe)};
+    const struct ch_slice part = part_of(call, pe, cta);
     const struct ch_seat seat = {
         .me = pe,
         .n = plan->n,
@@ -252,10 +266,10 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe)
     };
     struct ch_coll c;
 
-    ch_coll_init(&c, &seat, all, 0, &mine->team.dup);
+    ch_coll_init(&c, &seat, part, 0, &mine->team.dup); /* all CTAs have one duplicate */
     c.tag = ch_coll_is_uneven(call->algo->coll) ? 0 : ch_tag_of(call->bytes);
     c.stride = call->dest.stride; /* blocks may lie apart; those of source as far */
-    c.pattern = pattern_of(call, pe);
+    ch_coll_pattern(&c, pattern_of(call, pe, cta), part.first);
     c.root = call->root;
     c.radix = call->radix;
     c.reduce = &ch_reduce_table[call->type][call->op];
@@ -275,20 +289,29 @@ static void keep_most(struct sim_cost *most, struct sim_cost cost)
     if (most->signals < cost.signals) most->signals = cost.signals;
 }
 
+/* The CTAs of a PE, one after another. */
+static void run_ctas(const struct plan_call *call, uint32_t pe, struct ch_lanes lanes)
+{
+    for (uint32_t cta = 0; cta < call->ctas; cta++) {
+        const struct ch_coll c = coll_of(call, pe, cta);
+
+        if (sim_entries[call->algo->id](&c, lanes) != CHORUS_OK)
+            fail_call(call, pe, "returned an error");
+        sim_meet();
+    }
+}
+
 static void application(uint32_t pe, uint32_t lane)
 {
     const struct ch_lanes lanes = {lane, drive.plan->width};
 
     for (uint32_t i = 0; i < drive.plan->n_calls; i++) {
         const struct plan_call *call = &drive.plan->calls[i];
-        const struct ch_coll c = coll_of(call, pe);
 
         if (lane == 0) prepare(call, pe);
         sim_meet();
         sim_call_begin(i + 1);
-        if (sim_entries[call->algo->id](&c, lanes) != CHORUS_OK)
-            fail_call(call, pe, "returned an error");
-        sim_meet();
+        run_ctas(call, pe, lanes);
         if (lane != 0) continue;
         keep_most(&drive.costs[i], sim_call_end());
         if (call->algo->coll == CHORUS_COLL_barrier) check_barrier(call, pe);
@@ -376,7 +399,8 @@ static bool is_as_said(const struct plan_call *call, uint64_t depth, uint64_t st
     return is_bound ? depth <= steps : depth == steps;
 }
 
-/* The formulas of the algorithm list against what was counted. Null: they agree. */
+/* The formulas of the algorithm list, which are those of one CTA, against what was counted.
+ * Null: they agree. */
 static const char *check_costs(uint32_t i, char *text, size_t text_bytes)
 {
     const struct plan_call *call = &drive.plan->calls[i];
@@ -385,6 +409,7 @@ static const char *check_costs(uint32_t i, char *text, size_t text_bytes)
     const uint64_t wire = is_barrier ? drive.costs[i].signals : drive.costs[i].bytes;
     const uint64_t steps = drive.plan->n == 1 ? 0 : call->algo->steps(&shape);
 
+    if (call->ctas > 1) return NULL;
     if (wire != call->algo->wire(&shape)) {
         (void)snprintf(text, text_bytes, "call %u: wire is %llu, by the formula %s it is %llu",
                        i + 1, (unsigned long long)wire, call->algo->wire_text,

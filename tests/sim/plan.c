@@ -211,6 +211,15 @@ static bool is_alike(chorus_coll coll)
     }
 }
 
+/* Drawn apart from all else. Barriers and the algorithms of child teams have one CTA. */
+static uint32_t choose_ctas(const struct plan *plan, const struct ch_algo *algo, uint64_t seed)
+{
+    const uint64_t drawn = ref_hash(seed, 0, 3);
+
+    if (algo->coll == CHORUS_COLL_barrier || (algo->needs & CH_NEED_nodes) != 0) return 1;
+    return plan->n <= 8 && drawn % 8 == 0 ? 2 + (uint32_t)(drawn / 8 % 3) : 1;
+}
+
 static void make_call(struct plan *plan, struct plan_call *call, const struct ch_algo *algo,
                       uint64_t seed)
 {
@@ -221,6 +230,7 @@ static void make_call(struct plan *plan, struct plan_call *call, const struct ch
     call->algo = algo;
     call->root = draw(n);
     call->radix = radixes[draw(plan->is_counted ? 3 : 4)];
+    call->ctas = choose_ctas(plan, algo, seed);
     choose_type(call);
     call->count = coll == CHORUS_COLL_barrier ? 0 : choose_count(plan, call);
     call->bytes = call->count * ch_type_bytes[call->type];
@@ -471,15 +481,15 @@ void plan_describe(const struct plan *plan, const struct plan_call *call, char *
     static const char *const places[] = {"apart", "in place", "in place in the own block"};
     const bool reduces = ch_coll_reduces(call->algo->coll);
 
-    (void)snprintf(
-        text_out, text_bytes,
-        "%s:%s:%s of %zu %s%s%s, root %u, radix %u, chunks of %zu and %zu, source +%zu, "
-        "dest +%zu, strides %zu and %zu, steps %zu and %zu, %s",
-        ch_coll_names[call->algo->coll], call->algo->name, ch_proto_names[call->algo->proto],
-        call->count, ch_type_names[call->type], reduces ? ", " : "",
-        reduces ? ch_op_names[call->op] : "", call->root, call->radix,
-        plan->layout.chunk_bytes[CH_CELL_simple], plan->layout.chunk_bytes[CH_CELL_ll],
-        call->source.offset - team_bytes(plan), call->dest.offset - team_bytes(plan),
-        call->source.stride, call->dest.stride, call->source.step, call->dest.step,
-        places[call->place]);
+    (void)snprintf(text_out, text_bytes,
+                   "%s:%s:%s of %zu %s%s%s, root %u, radix %u, CTAs %u, chunks of %zu and %zu, "
+                   "source +%zu, "
+                   "dest +%zu, strides %zu and %zu, steps %zu and %zu, %s",
+                   ch_coll_names[call->algo->coll], call->algo->name,
+                   ch_proto_names[call->algo->proto], call->count, ch_type_names[call->type],
+                   reduces ? ", " : "", reduces ? ch_op_names[call->op] : "", call->root,
+                   call->radix, call->ctas, plan->layout.chunk_bytes[CH_CELL_simple],
+                   plan->layout.chunk_bytes[CH_CELL_ll], call->source.offset - team_bytes(plan),
+                   call->dest.offset - team_bytes(plan), call->source.stride, call->dest.stride,
+                   call->source.step, call->dest.step, places[call->place]);
 }

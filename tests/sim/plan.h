@@ -39,6 +39,7 @@ enum plan_place {
 struct plan_call {
     const struct ch_algo *algo;
     uint32_t root, radix;
+    uint32_t ctas; /* which a PE runs one after another on one duplicate */
     chorus_type type;
     chorus_op op;
     size_t count;

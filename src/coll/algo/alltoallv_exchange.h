@@ -17,77 +17,77 @@
 #include "coll/primitives/fifo.h"
 #include "coll/primitives/given.h"
 
-/* The words for each PE, which are stored in the flag and the end of the adjacent slots. */
-CH_FN const char *ch_counts_between(const struct ch_coll *c, struct ch_lanes g)
-{
-    for (uint32_t pe = g.lane; pe < c->n; pe += g.width) {
-        c->slots[pe].flag = c->pattern->dst_counts[pe];
-        c->slots[pe].end = c->pattern->src_counts[pe];
-    }
-    ch_lanes_sync(g); /* all slots are set */
-    return (const char *)&c->slots[0].flag;
-}
-
-/* The bytes that this PE sends `peer`, itself included. */
-CH_FN size_t ch_bytes_to(const struct ch_coll *c, uint32_t peer, uint64_t exchange)
+/* This CTA's part of the block that this PE sends `peer`, itself included. */
+CH_FN struct ch_slice ch_cut_to(const struct ch_coll *c, uint32_t peer, uint64_t exchange)
 {
     const struct ch_pattern *p = c->pattern;
     const size_t most = peer == c->me ? p->dst_counts[peer] : ch_given(c, peer, exchange, 0);
 
-    return ch_min(most, p->src_counts[peer]) * c->elem_bytes;
+    return ch_cut(c, ch_min(most, p->src_counts[peer]) * c->elem_bytes);
 }
 
-/* The bytes that `peer`, another PE, sends this one. */
-CH_FN size_t ch_bytes_from(const struct ch_coll *c, uint32_t peer, uint64_t exchange)
+/* Of the block that `peer`, another PE, sends this one. */
+CH_FN struct ch_slice ch_cut_from(const struct ch_coll *c, uint32_t peer, uint64_t exchange)
 {
-    return ch_min(c->pattern->dst_counts[peer], ch_given(c, peer, exchange, 1)) * c->elem_bytes;
+    const size_t most = ch_given(c, peer, exchange, 1);
+
+    return ch_cut(c, ch_min(c->pattern->dst_counts[peer], most) * c->elem_bytes);
 }
 
-/* Exchange the chunk at byte `at` of each block that is longer than `at`. Sets *more if a block
+/* Where the block for `peer`, or from it, begins. */
+CH_FN const char *ch_block_to(const struct ch_coll *c, uint32_t peer)
+{
+    return c->src + c->pattern->src_offsets[peer] * c->elem_bytes;
+}
+
+CH_FN char *ch_block_from(const struct ch_coll *c, uint32_t peer)
+{
+    return c->dst + c->pattern->dst_offsets[peer] * c->elem_bytes;
+}
+
+/* Exchange the chunk at byte `at` of each part that is longer than `at`. Sets *more if a part
  * has further bytes. */
 CH_FN chorus_status ch_alltoallv_chunk(const struct ch_coll *c, uint64_t exchange, size_t at,
                                        int *more, struct ch_lanes g)
 {
     const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
-    const struct ch_pattern *p = c->pattern;
     chorus_status st = CHORUS_OK;
 
     *more = 0;
     for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
         const uint32_t peer = ch_after(c, k);
-        const size_t bytes = ch_bytes_to(c, peer, exchange);
+        const struct ch_slice cut = ch_cut_to(c, peer, exchange);
 
-        if (at < bytes)
-            st = ch_send(c, CH_CELL_simple, ch_only(peer),
-                         c->src + p->src_offsets[peer] * c->elem_bytes + at, 0,
-                         ch_min(chunk, bytes - at), g);
-        if (at + chunk < bytes) *more = 1;
+        if (at < cut.count)
+            st =
+                ch_send(c, CH_CELL_simple, ch_only(peer), ch_block_to(c, peer) + cut.first + at,
+                        0, ch_min(chunk, cut.count - at), g);
+        if (at + chunk < cut.count) *more = 1;
     }
     for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
         const uint32_t peer = ch_after(c, k);
-        const size_t bytes = ch_bytes_from(c, peer, exchange);
+        const struct ch_slice cut = ch_cut_from(c, peer, exchange);
 
-        if (at < bytes)
-            st = ch_recv(c, CH_CELL_simple, peer,
-                         c->dst + p->dst_offsets[peer] * c->elem_bytes + at,
-                         ch_min(chunk, bytes - at), g);
-        if (at + chunk < bytes) *more = 1;
+        if (at < cut.count)
+            st = ch_recv(c, CH_CELL_simple, peer, ch_block_from(c, peer) + cut.first + at,
+                         ch_min(chunk, cut.count - at), g);
+        if (at + chunk < cut.count) *more = 1;
     }
     return st;
 }
 
 CH_FN chorus_status ch_alltoallv_exchange(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_pattern *p = c->pattern;
-    const char *counts = ch_counts_between(c, g);
+    const struct ch_words counts = {c->pattern->dst_counts, c->pattern->src_counts, 1};
+    struct ch_slice own;
     int more = 1;
     uint64_t exchange;
-    chorus_status st =
-        ch_give_words(c, counts, sizeof(c->slots[0]), 2 * sizeof(uint64_t), &exchange, g);
+    chorus_status st = ch_give_words(c, counts, &exchange, g);
 
     if (st != CHORUS_OK) return st;
-    ch_copy(c->dst + p->dst_offsets[c->me] * c->elem_bytes,
-            c->src + p->src_offsets[c->me] * c->elem_bytes, ch_bytes_to(c, c->me, exchange), g);
+    own = ch_cut_to(c, c->me, exchange);
+    ch_copy(ch_block_from(c, c->me) + own.first, ch_block_to(c, c->me) + own.first, own.count,
+            g);
     for (size_t at = 0; more && st == CHORUS_OK; at += c->layout->chunk_bytes[CH_CELL_simple])
         st = ch_alltoallv_chunk(c, exchange, at, &more, g);
     return st;

@@ -19,16 +19,20 @@
 
 CH_FN chorus_status ch_collect_direct(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g), count = c->count;
+    const uint64_t epoch = ch_epoch(c, g);
+    const struct ch_slice cut = ch_cut(c, ch_bytes(c));
+    const struct ch_words count = {&c->count, NULL, 0};
     size_t first = 0;
     uint64_t exchange;
-    const chorus_status st =
-        ch_give_words(c, (const char *)&count, 0, sizeof(count), &exchange, g);
+    const chorus_status st = ch_give_words(c, count, &exchange, g);
+    struct ch_coll own = *c; /* on this CTA's part of the block */
 
     if (st != CHORUS_OK) return st;
     for (uint32_t pe = 0; pe < c->me; pe++)
         first += ch_given(c, pe, exchange, 0);
-    ch_store_all_in_turn(c, c->dst + first * c->elem_bytes, epoch, g);
+    own.src = c->src + cut.first;
+    own.count = cut.count / c->elem_bytes;
+    ch_store_all_in_turn(&own, c->dst + first * c->elem_bytes + cut.first, epoch, g);
     return ch_finish_puts(c, epoch, g);
 }
 

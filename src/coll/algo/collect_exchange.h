@@ -23,21 +23,25 @@ CH_FN size_t ch_collected_bytes(const struct ch_coll *c, uint32_t pe, uint64_t e
     return pe == c->me ? ch_bytes(c) : ch_given(c, pe, exchange, 0) * c->elem_bytes;
 }
 
-/* Exchange the chunk at byte `at` of each block that is longer than `at`. */
+/* Exchange the chunk at byte `at` of this CTA's part of each block, where that is longer than
+ * `at`. */
 CH_FN chorus_status ch_collect_chunk(const struct ch_coll *c, uint64_t exchange, size_t at,
                                      size_t chunk, struct ch_lanes g)
 {
+    const struct ch_slice own = ch_cut(c, ch_bytes(c));
     chorus_status st = CHORUS_OK;
     char *block = c->dst;
 
-    if (at < ch_bytes(c))
-        st = ch_send(c, CH_CELL_simple, ch_others(c), c->src + at, 0,
-                     ch_min(chunk, ch_bytes(c) - at), g);
+    if (at < own.count)
+        st = ch_send(c, CH_CELL_simple, ch_others(c), c->src + own.first + at, 0,
+                     ch_min(chunk, own.count - at), g);
     for (uint32_t pe = 0; pe < c->n && st == CHORUS_OK; pe++) {
         const size_t bytes = ch_collected_bytes(c, pe, exchange);
+        const struct ch_slice part = ch_cut(c, bytes);
 
-        if (pe != c->me && at < bytes)
-            st = ch_recv(c, CH_CELL_simple, pe, block + at, ch_min(chunk, bytes - at), g);
+        if (pe != c->me && at < part.count)
+            st = ch_recv(c, CH_CELL_simple, pe, block + part.first + at,
+                         ch_min(chunk, part.count - at), g);
         block += bytes;
     }
     return st;
@@ -46,19 +50,20 @@ CH_FN chorus_status ch_collect_chunk(const struct ch_coll *c, uint64_t exchange,
 CH_FN chorus_status ch_collect_exchange(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
-    const uint64_t count = c->count;
+    const struct ch_slice own = ch_cut(c, ch_bytes(c));
+    const struct ch_words count = {&c->count, NULL, 0};
     size_t first = 0, most = 0;
     uint64_t exchange;
-    chorus_status st = ch_give_words(c, (const char *)&count, 0, sizeof(count), &exchange, g);
+    chorus_status st = ch_give_words(c, count, &exchange, g);
 
     if (st != CHORUS_OK) return st;
     for (uint32_t pe = 0; pe < c->n; pe++) {
         const size_t bytes = ch_collected_bytes(c, pe, exchange);
 
         if (pe < c->me) first += bytes;
-        if (bytes > most) most = bytes;
+        most = ch_max(most, ch_cut(c, bytes).count);
     }
-    ch_copy(c->dst + first, c->src, ch_bytes(c), g);
+    ch_copy(c->dst + first + own.first, c->src + own.first, own.count, g);
     for (size_t at = 0; at < most && st == CHORUS_OK; at += chunk)
         st = ch_collect_chunk(c, exchange, at, chunk, g);
     return st;

@@ -19,11 +19,13 @@
 /* dst = zeros, with all lanes. */
 CH_FN void ch_clear(char *dst, size_t bytes, struct ch_lanes g)
 {
-    const struct ch_lanes alone = {0, 1};
-    const char zeros[16] = {0};
+    for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, bytes, g); ch_batch_more(&b);
+         ch_batch_next(&b)) {
+        struct ch_value zeros;
 
-    for (size_t at = g.lane * sizeof(zeros); at < bytes; at += g.width * sizeof(zeros))
-        ch_copy(dst + at, zeros, ch_min(sizeof(zeros), bytes - at), alone);
+        ch_value_load_padded(&zeros, dst, 0, &b);
+        ch_value_store(dst, &zeros, &b);
+    }
 }
 
 /* The chunk of `bytes` at byte `at`. from: the PEs whose sum this PE gets. */

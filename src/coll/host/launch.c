@@ -30,19 +30,24 @@ static inline bool is_special(const chorusx_call *asked)
            asked->combine != NULL;
 }
 
-/* Lengths of uneven collectives are not compared. The program's function is called between
- * copies, since its operands have the width of elements. */
-static CH_COLD void use_special(const chorusx_call *asked, struct special *special,
-                                struct ch_coll *coll)
+/* For a CTA that works from element `first` of each block on. Lengths of uneven collectives are
+ * not compared. The program's function is called between copies, since its operands have the
+ * width of elements. */
+static CH_COLD void use_special(const struct ch_call *call, uint32_t cta, size_t first,
+                                struct special *special, struct ch_coll *coll)
 {
     static const chorus_type words[] = {[1] = CHORUS_TYPE_u8,
                                         [2] = CHORUS_TYPE_u16,
                                         [4] = CHORUS_TYPE_u32,
                                         [8] = CHORUS_TYPE_u64,
                                         [16] = CHORUS_TYPE_c128};
+    const chorusx_call *asked = call->asked;
     const size_t bytes = ch_type_bytes[asked->type];
 
     special->pattern = (struct ch_pattern){
+        .cta = cta,
+        .ctas = call->ctas,
+        .block_count = asked->count,
         .dst_step = (size_t)asked->dst * bytes,
         .src_step = (size_t)asked->sst * bytes,
         .dst_counts = asked->dest_counts,
@@ -50,7 +55,7 @@ static CH_COLD void use_special(const chorusx_call *asked, struct special *speci
         .src_counts = asked->source_counts,
         .src_offsets = asked->source_offsets,
     };
-    coll->pattern = &special->pattern;
+    ch_coll_pattern(coll, &special->pattern, first);
     if (ch_coll_is_uneven(asked->coll)) coll->tag = 0;
     if (asked->combine == NULL) return;
     special->combine = ch_reduce_table[words[bytes]][CHORUS_OP_sum];
@@ -120,8 +125,19 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     coll->pattern = NULL;
     coll->reduce = &ch_reduce_table[asked->type][asked->op];
     coll->late_peer = late_peer;
-    if (is_special(asked)) use_special(asked, &special, coll);
+    if (is_special(asked)) use_special(call, cta, part.first, &special, coll);
     return own->algos[call->algo->id](coll);
+}
+
+/* A CTA of an uneven collective gets whole blocks. */
+static struct ch_slice part_of(const struct ch_call *call, uint32_t cta)
+{
+    const size_t count = call->asked->count;
+    const struct ch_slice whole = {0, count};
+    const struct ch_share share =
+        ch_share_of(count, ch_type_bytes[call->asked->type], call->ctas);
+
+    return ch_coll_is_uneven(call->asked->coll) ? whole : ch_part_of(&share, count, cta);
 }
 
 /* The function that the crew runs. */
@@ -129,11 +145,8 @@ static void run_one_of(void *arg, uint32_t cta)
 {
     struct run *run = arg;
     const struct ch_call *call = run->call;
-    const size_t count = call->asked->count;
-    const struct ch_share share =
-        ch_share_of(count, ch_type_bytes[call->asked->type], call->ctas);
     uint32_t late_peer = call->team->me;
-    const chorus_status status = run_cta(call, ch_part_of(&share, count, cta), cta, &late_peer);
+    const chorus_status status = run_cta(call, part_of(call, cta), cta, &late_peer);
     int none = CHORUS_OK;
 
     if (status != CHORUS_OK && __atomic_compare_exchange_n(&run->status, &none, status, 0,

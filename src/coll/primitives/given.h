@@ -12,14 +12,40 @@
 
 #include "coll/primitives/exchange.h"
 
-/* All lanes: send the `bytes` at src + p * step to PE p. On return, the words of all PEs are
- * available by ch_given, until the call sends others. */
-CH_FN chorus_status ch_give_words(const struct ch_coll *c, const char *src, size_t step,
-                                  size_t bytes, uint64_t *exchange, struct ch_lanes g)
-{
-    const struct ch_gift gift = ch_gift_of(c, CH_CELL_simple, src, step, bytes, g);
-    const chorus_status st = ch_give(c, CH_CELL_simple, &gift, exchange, g);
+/* For each PE p: the word at first[p * step] and, if there are two words, that at second[p]. */
+struct ch_words {
+    const size_t *first, *second; /* second: null if there is one */
+    size_t step;
+};
 
+/* Store the words for every other PE in the slots of the exchange, a lane for each PE. */
+CH_FN void ch_store_words(const struct ch_coll *c, struct ch_words words, uint64_t exchange,
+                          struct ch_lanes g)
+{
+    const struct ch_pes others = ch_others(c);
+
+    for (uint32_t i = g.lane; i < others.count; i += g.width) {
+        const uint32_t pe = ch_pe(c, others, i);
+        char *to = ch_slot_at(ch_slots_of(c, CH_CELL_simple, pe, c->me), exchange).memory;
+
+        ch_copy_element(to, words.first + pe * words.step, sizeof(uint64_t));
+        if (words.second != NULL)
+            ch_copy_element(to + sizeof(uint64_t), words.second + pe, sizeof(uint64_t));
+    }
+}
+
+/* All lanes: send each PE its words. On return, the words of all PEs are available by ch_given,
+ * until the call sends others. */
+CH_FN chorus_status ch_give_words(const struct ch_coll *c, struct ch_words words,
+                                  uint64_t *exchange, struct ch_lanes g)
+{
+    const size_t bytes = (words.second != NULL ? 2 : 1) * sizeof(uint64_t);
+    struct ch_gift gift = ch_gift_of(c, CH_CELL_simple, c->src, 0, bytes, g);
+    chorus_status st;
+
+    gift.is_stored = 1;
+    if (ch_mark(c) == 0) ch_store_words(c, words, ch_last(c, CH_CELL_simple, g) + 1, g);
+    st = ch_give(c, CH_CELL_simple, &gift, exchange, g);
     return st == CHORUS_OK ? ch_hear_all(c, CH_WORD_GIVEN, *exchange, g) : st;
 }
 
@@ -28,10 +54,9 @@ CH_FN uint64_t ch_given(const struct ch_coll *c, uint32_t peer, uint64_t exchang
 {
     const struct ch_slot slot =
         ch_slot_at(ch_slots_of(c, CH_CELL_simple, c->me, peer), exchange);
-    const struct ch_lanes alone = {0, 1};
     uint64_t word;
 
-    ch_copy(&word, slot.memory + i * sizeof(word), sizeof(word), alone);
+    ch_copy_element(&word, slot.memory + i * sizeof(word), sizeof(word));
     return word;
 }
 

@@ -22,10 +22,8 @@ CH_FN struct ch_strided ch_strided_at(const char *at, size_t step)
 CH_FN void ch_copy_elements(struct ch_strided to, struct ch_strided from, size_t count,
                             size_t bytes, struct ch_lanes g)
 {
-    const struct ch_lanes alone = {0, 1};
-
     for (size_t i = g.lane; i < count; i += g.width)
-        ch_copy(to.at + i * to.step, from.at + i * from.step, bytes, alone);
+        ch_copy_element(to.at + i * to.step, from.at + i * from.step, bytes);
 }
 
 /* `count` elements of the call's type. */
@@ -48,19 +46,19 @@ CH_FN void ch_copy_strided(const struct ch_coll *c, struct ch_strided to,
         ch_copy_elements(to, from, count, 16, g);
 }
 
-/* The address of element `i` of the block for PE `pe`, or from it. */
+/* The address of element `i` of the CTA's part of the block for PE `pe`, or from it. */
 CH_FN struct ch_strided ch_in_source(const struct ch_coll *c, uint32_t pe, size_t i)
 {
     const size_t step = c->pattern->src_step;
 
-    return ch_strided_at(c->src + (pe * c->count + i) * step, step);
+    return ch_strided_at(c->src + (pe * c->pattern->block_count + i) * step, step);
 }
 
 CH_FN struct ch_strided ch_in_dest(const struct ch_coll *c, uint32_t pe, size_t i)
 {
     const size_t step = c->pattern->dst_step;
 
-    return ch_strided_at(c->dst + (pe * c->count + i) * step, step);
+    return ch_strided_at(c->dst + (pe * c->pattern->block_count + i) * step, step);
 }
 
 /* Send each other PE `count` elements (1 to a chunk) of its block, from element `first` on. */
