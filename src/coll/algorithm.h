@@ -104,25 +104,25 @@
     X(reducescatter, hierarchical, simple, ch_reducescatter_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes | CH_NEED_symmetric_source, 0, ch_shared(h) + (h->count > 1 ? c : 0), ch_partials_wire(h, m), none) \
     X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_put | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain) \
     X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast | CH_NEED_symmetric_source, 0, 1, (n - 1) * s, multicast) \
-    X(collect, all_push, simple, ch_collect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 2, (n - 1) * (m + 8), none) \
-    X(collect, exchange, simple, ch_collect_exchange, CH_NEED_put, 0, c + 1, (n - 1) * (m + 8), none) \
-    X(alltoalls, all_pull, simple, ch_alltoalls_pull, CH_NEED_map | CH_NEED_symmetric_source, 1, ch_rounds(n, k), (n - 1) * m, none) \
-    X(alltoalls, all_push, simple, ch_alltoalls_push, CH_NEED_put, 0, c, (n - 1) * m, none) \
+    X(collect, all_push, simple, ch_collect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 2, (n - 1) * (m + 8), plain) \
+    X(collect, exchange, simple, ch_collect_exchange, CH_NEED_put, 0, c + 1, (n - 1) * (m + 8), plain) \
+    X(alltoalls, all_pull, simple, ch_alltoalls_pull, CH_NEED_map | CH_NEED_symmetric_source, 1, ch_rounds(n, k), (n - 1) * m, plain) \
+    X(alltoalls, all_push, simple, ch_alltoalls_push, CH_NEED_put, 0, c, (n - 1) * m, plain) \
     X(inscan, one_shot, simple, ch_inscan_one_shot_simple, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none) \
-    X(inscan, one_shot, ll, ch_inscan_one_shot_ll, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none) \
+    X(inscan, one_shot, ll, ch_inscan_one_shot_ll, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, plain) \
     X(exscan, one_shot, simple, ch_exscan_one_shot_simple, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none) \
-    X(exscan, one_shot, ll, ch_exscan_one_shot_ll, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, none) \
-    X(gather, all_push, simple, ch_gather_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, m, none) \
-    X(gather, all_push, ll, ch_gather_push_ll, CH_NEED_put, 0, 1, m, none) \
+    X(exscan, one_shot, ll, ch_exscan_one_shot_ll, CH_NEED_put, 0, ch_min(c, n - 1), (n - 1) * m, plain) \
+    X(gather, all_push, simple, ch_gather_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, m, plain) \
+    X(gather, all_push, ll, ch_gather_push_ll, CH_NEED_put, 0, 1, m, plain) \
     X(gather, exchange, simple, ch_gather_push_simple, CH_NEED_put, 0, 1, m, none) \
-    X(scatter, put_to_all, simple, ch_scatter_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, none) \
-    X(scatter, put_to_all, ll, ch_scatter_push_ll, CH_NEED_put, 0, 1, (n - 1) * m, none) \
+    X(scatter, put_to_all, simple, ch_scatter_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, plain) \
+    X(scatter, put_to_all, ll, ch_scatter_push_ll, CH_NEED_put, 0, 1, (n - 1) * m, plain) \
     X(scatter, exchange, simple, ch_scatter_push_simple, CH_NEED_put, 0, 1, (n - 1) * m, none) \
-    X(reduce_to, one_shot_pull, simple, ch_reduce_to_pull, CH_NEED_map | CH_NEED_symmetric_source, 0, 1, (n - 1) * m, none) \
+    X(reduce_to, one_shot_pull, simple, ch_reduce_to_pull, CH_NEED_map | CH_NEED_symmetric_source, 0, 1, (n - 1) * m, plain) \
     X(reduce_to, one_shot, simple, ch_reduce_to_one_shot_simple, CH_NEED_put, 0, 1, m, none) \
-    X(reduce_to, one_shot, ll, ch_reduce_to_one_shot_ll, CH_NEED_put, 0, 1, m, none) \
-    X(alltoallv, all_push, simple, ch_alltoallv_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 2, (n - 1) * 16 + m, none) \
-    X(alltoallv, exchange, simple, ch_alltoallv_exchange, CH_NEED_put, 0, c + 1, (n - 1) * 16 + m, none)
+    X(reduce_to, one_shot, ll, ch_reduce_to_one_shot_ll, CH_NEED_put, 0, 1, m, plain) \
+    X(alltoallv, all_push, simple, ch_alltoallv_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 2, (n - 1) * 16 + m, plain) \
+    X(alltoallv, exchange, simple, ch_alltoallv_exchange, CH_NEED_put, 0, c + 1, (n - 1) * 16 + m, plain)
 /* clang-format on */
 
 enum {

@@ -53,4 +53,11 @@ struct ch_kernel_args {
     struct ch_peer peers[CH_KERNEL_PES_MAX];
 };
 
+/* A second argument, of kernels whose blocks have a pattern (coll.h). */
+struct ch_kernel_pattern {
+    size_t dst_step, src_step;
+    size_t dst_counts[CH_KERNEL_PES_MAX], dst_offsets[CH_KERNEL_PES_MAX];
+    size_t src_counts[CH_KERNEL_PES_MAX], src_offsets[CH_KERNEL_PES_MAX];
+};
+
 #endif /* CH_KERNEL_H */

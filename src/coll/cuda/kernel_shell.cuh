@@ -133,15 +133,39 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
     return c;
 }
 
-/* An algorithm's function, with its type as a constant. */
-#define CH_KERNEL_NAMED(name, fn, T, kind, proto)                              \
-    extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1)           \
-        name(const __grid_constant__ struct ch_kernel_args a)                  \
+/* Give the CTA the pattern of the call's blocks and, if it is uneven, all of these. */
+CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
+                          const struct ch_kernel_args *a, const struct ch_kernel_pattern *p,
+                          int is_uneven)
+{
+    const size_t first = ch_part_of(&a->share, a->count, blockIdx.x).first;
+
+    pattern->cta = blockIdx.x;
+    pattern->ctas = gridDim.x;
+    pattern->block_count = a->count;
+    pattern->dst_step = p->dst_step;
+    pattern->src_step = p->src_step;
+    pattern->dst_counts = p->dst_counts;
+    pattern->dst_offsets = p->dst_offsets;
+    pattern->src_counts = p->src_counts;
+    pattern->src_offsets = p->src_offsets;
+    ch_coll_pattern(c, pattern, is_uneven ? 0 : first);
+    if (!is_uneven) return;
+    c->count = a->count;
+    c->dst = a->dst;
+    c->src = a->src;
+}
+
+/* An algorithm's function, with its type as a constant, in a kernel with these arguments, which
+ * does `also` besides. */
+#define CH_KERNEL_WITH(args, also, name, fn, T, kind, proto)                   \
+    extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1) name args \
     {                                                                          \
         __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                    \
         const struct ch_lanes block = {threadIdx.x, blockDim.x};               \
         const struct ch_patience patience = {a.aborted, a.timeout_ns};         \
         struct ch_coll c = ch_coll_of(&a, CHORUS_TYPE_##T, CH_IS_WIDE_##kind); \
+        struct ch_pattern pattern;                                             \
         uint32_t late_peer = a.me;                                             \
         chorus_status st;                                                      \
                                                                                \
@@ -150,12 +174,21 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
         c.slots = slots;                                                       \
         c.late_peer = &late_peer;                                              \
         c.is_due = CH_IS_DUE_##kind;                                           \
+        also;                                                                  \
         st = CHORUS_ERR_ABORTED;                                               \
         if (ch_kernel_begin(&c, CH_PROTO_##proto, block)) st = fn(&c, block);  \
         if (st != CHORUS_OK) ch_call_failed(&a, st, late_peer);                \
         if (a.ended != 0) ch_call_ended(&a);                                   \
     }
+#define CH_KERNEL_NAMED(name, fn, T, kind, proto)                                              \
+    CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a), (void)pattern, name, fn, \
+                   T, kind, proto)
 #define CH_KERNEL(fn, T, kind, proto) CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, kind, proto)
+#define CH_KERNEL_OF_PATTERN(fn, T, kind, proto, is_uneven)                                 \
+    CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a,                        \
+                    const __grid_constant__ struct ch_kernel_pattern p),                    \
+                   ch_set_pattern(&c, &pattern, &a, &p, is_uneven), ch_k_##fn##_##T, fn, T, \
+                   kind, proto)
 
 /* Does every build have a kernel of this kind, one for each type? Expands to yes or no. */
 #define CH_KERNEL_IF_plain(yes, no) yes

@@ -14,8 +14,16 @@
 #define KERNEL_broadcast KERNEL_barrier
 #define KERNEL_fcollect KERNEL_barrier
 #define KERNEL_alltoall KERNEL_barrier
+#define KERNEL_gather KERNEL_barrier
+#define KERNEL_scatter KERNEL_barrier
+#define KERNEL_collect KERNEL_barrier
+#define KERNEL_alltoalls KERNEL_barrier
+#define KERNEL_alltoallv KERNEL_barrier
 #define KERNEL_reduce(fn, kind, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, kind, proto)
 #define KERNEL_reducescatter KERNEL_reduce
+#define KERNEL_reduce_to KERNEL_reduce
+#define KERNEL_inscan KERNEL_reduce
+#define KERNEL_exscan KERNEL_reduce
 #define X(coll, proto, fn, kind) CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
 CH_KERNEL_ROWS(X)
 #undef X
@@ -24,8 +32,16 @@ CH_KERNEL_ROWS(X)
 #define ENTRY_broadcast ENTRY_barrier
 #define ENTRY_fcollect ENTRY_barrier
 #define ENTRY_alltoall ENTRY_barrier
+#define ENTRY_gather ENTRY_barrier
+#define ENTRY_scatter ENTRY_barrier
+#define ENTRY_collect ENTRY_barrier
+#define ENTRY_alltoalls ENTRY_barrier
+#define ENTRY_alltoallv ENTRY_barrier
 #define ENTRY_reduce(fn) (const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE)
 #define ENTRY_reducescatter ENTRY_reduce
+#define ENTRY_reduce_to ENTRY_reduce
+#define ENTRY_inscan ENTRY_reduce
+#define ENTRY_exscan ENTRY_reduce
 #define TABLE CH_PASTE(ch_kernels_, CH_KERNEL_TYPE)
 extern "C" const ch_kernel_table TABLE;
 #define X(coll, proto, fn, kind) CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),

@@ -45,6 +45,23 @@ static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *
     memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));
 }
 
+/* Of alltoalls, collect and alltoallv, whose kernels have a second argument. The lists of an
+ * alltoallv are copied: the program may change them when the call has been queued. */
+static void fill_pattern(const struct ch_call *call, struct ch_kernel_pattern *p)
+{
+    const chorusx_call *asked = call->asked;
+    const size_t elem_bytes = ch_type_bytes[asked->type], list = call->team->n * sizeof(size_t);
+
+    p->dst_step = (size_t)asked->dst * elem_bytes;
+    p->src_step = (size_t)asked->sst * elem_bytes;
+    if (asked->coll == CHORUS_COLL_alltoallv) {
+        memcpy(p->dst_counts, asked->dest_counts, list);
+        memcpy(p->dst_offsets, asked->dest_offsets, list);
+        memcpy(p->src_counts, asked->source_counts, list);
+        memcpy(p->src_offsets, asked->source_offsets, list);
+    }
+}
+
 static uint64_t power_of_two(uint64_t least)
 {
     uint64_t power = 1;
@@ -75,12 +92,22 @@ static uint64_t pes_at_once(const struct ch_call *call)
     return power_of_two(combines ? call->team->n - 1 : call->team->n);
 }
 
+/* Pieces of 16 bytes, or elements that are not contiguous, of a CTA's message. */
+static uint64_t pieces_of(const struct ch_call *call)
+{
+    const bool is_strided = call->algo->coll == CHORUS_COLL_alltoalls;
+    const uint64_t bytes = is_strided ? ch_type_bytes[call->asked->type] : PIECE_BYTES;
+
+    return power_of_two(ch_divide_up(message_bytes(call), bytes));
+}
+
 /* A lane for each piece, and a warp for each PE; if messages are packets, and there are enough
- * lanes, one lane for each piece for each PE, as lanes are then divided among the PEs. */
+ * lanes, one lane for each piece for each PE, as lanes are then divided among the PEs. Blocks
+ * of an uneven collective may be of any length. */
 static unsigned lanes_of(const struct ch_call *call)
 {
     const uint64_t pes = pes_at_once(call), most = call->algo->lanes_max;
-    const uint64_t pieces = power_of_two(ch_divide_up(message_bytes(call), PIECE_BYTES));
+    const uint64_t pieces = ch_coll_is_uneven(call->algo->coll) ? most : pieces_of(call);
     const uint64_t apart = pes * ch_max(pieces, WARP_LANES);
     const uint64_t together = ch_max(pieces, pes * WARP_LANES);
     const bool is_apart = call->algo->proto == CH_PROTO_ll && apart <= most;
@@ -112,12 +139,13 @@ struct queued {
     uint64_t *ended;     /* where the call's last kernel counts its CTAs; null in a capture */
     uint32_t ctas_ended; /* the number of CTAs to count */
     struct ch_kernel_args args;
+    struct ch_kernel_pattern pattern; /* read by kernels that have this argument */
 };
 
 static chorus_status put_kernel(struct queued *q, const void *kernel, uint32_t ctas,
                                 unsigned lanes)
 {
-    void *list[] = {&q->args};
+    void *list[] = {&q->args, &q->pattern};
     const bool is_early = ctas <= q->ctas_early;
     cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
                                  .val.programmaticStreamSerializationAllowed = is_early};
@@ -216,6 +244,7 @@ chorus_status ch_queue_call(const struct ch_queue_terms *terms, const struct ch_
     q.ctas_early = ctas_early_of(terms, call->team);
     q.ended = turn->capture == 0 ? ch_team_ended(call->team) : NULL;
     fill_args(terms, call, &q.args);
+    fill_pattern(call, &q.pattern);
     CH_TRY(terms->is_checked ? put_checked(&q) : put_call(&q));
     *ctas_out = q.ctas_ended;
     return CHORUS_OK;
