@@ -161,7 +161,7 @@ static int run(struct site *s)
         fprintf(stderr, "PE %d: %s\n", s->me, chorusx_last_error());
         return 1;
     }
-    for (int coll = CHORUS_COLL_broadcast; coll < CHORUS_COLL_EVERYWHERE_COUNT; coll++)
+    for (int coll = CHORUS_COLL_broadcast; coll <= CHORUS_COLL_reducescatter; coll++)
         if (!is_right(s, (chorus_coll)coll)) return 1;
     free(s->piece);
     chorus_free(s->source);

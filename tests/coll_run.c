@@ -102,13 +102,30 @@ static void set_buffers(const struct site *s, chorusx_call *call, enum place pla
         call->dest = (char *)(uintptr_t)call->source + s->me * block;
 }
 
+/* The distance of elements of an alltoalls, equal on all PEs: in dest, in source. Twice as far
+ * there is room for a part of the counts. */
+static size_t dest_step(const struct site *s, const chorusx_call *call)
+{
+    const bool is_strided = call->coll == CHORUS_COLL_alltoalls && call->count <= COUNT_MAX / 2;
+
+    return is_strided ? 1 + s->calls % 2 : 1;
+}
+
+static size_t source_step(const struct site *s, const chorusx_call *call)
+{
+    const bool is_strided = call->coll == CHORUS_COLL_alltoalls && call->count <= COUNT_MAX / 2;
+
+    return is_strided ? 1 + s->calls / 2 % 2 : 1;
+}
+
 /* What only some collectives have: other elements of this PE's, strides, blocks. */
 static chorusx_call given_of(const struct site *s, const chorusx_call *call)
 {
     chorusx_call given = *call;
 
     if (call->coll == CHORUS_COLL_collect) given.count = ref_part(call->count, s->me);
-    given.dst = given.sst = 1;
+    given.dst = (ptrdiff_t)dest_step(s, call);
+    given.sst = (ptrdiff_t)source_step(s, call);
     given.dest_counts = s->lists[0];
     given.dest_offsets = s->lists[1];
     given.source_counts = s->lists[2];
@@ -164,7 +181,19 @@ static size_t dest_bytes(const struct site *s, const chorusx_call *call)
 /* dest and the guards, which is all that is looked at. */
 static void poison_dest(const struct site *s, const chorusx_call *call)
 {
-    ref_poison(here(s, call->dest) - GUARD_BYTES, dest_bytes(s, call) + 2 * GUARD_BYTES);
+    ref_poison(here(s, call->dest) - GUARD_BYTES,
+               dest_bytes(s, call) * dest_step(s, call) + 2 * GUARD_BYTES);
+}
+
+/* `bytes` of elements, which become `step` elements apart. */
+static void spread(const chorusx_call *call, char *to, const void *from, size_t bytes,
+                   size_t step)
+{
+    const size_t element = ch_type_bytes[call->type];
+
+    if (step == 1) memcpy(to, from, bytes);
+    for (size_t at = 0; at < bytes && step > 1; at += element)
+        memcpy(to + at * step, (const char *)from + at, element);
 }
 
 /* Fill a block of PE `pe`'s source, of which there are n where each PE gets another one. */
@@ -183,7 +212,8 @@ static void fill_source(const struct site *s, const chorusx_call *call)
 
     for (uint32_t block = 0; block < blocks; block++)
         fill_block(s, call, s->me, block, s->own);
-    memcpy(here(s, call->source), s->own, blocks * call->count * ch_type_bytes[call->type]);
+    spread(call, here(s, call->source), s->own,
+           blocks * call->count * ch_type_bytes[call->type], source_step(s, call));
 }
 
 /* What this PE's dest should hold. Of the sources, only what goes into it is made again. */
@@ -199,6 +229,21 @@ static void make_want(const struct site *s, const chorusx_call *call)
                (const void *const *)s->sources, s->me, s->want);
 }
 
+/* Elements apart, the memory between them, and the guards. */
+static void check_strided(const struct site *s, const chorusx_call *call, size_t step)
+{
+    const size_t span = dest_bytes(s, call) * step + 2 * GUARD_BYTES;
+    char *const want = malloc(span);
+    const char *const got = here(s, call->dest) - GUARD_BYTES;
+
+    ref_poison(want, span);
+    make_want(s, call);
+    spread(call, want + GUARD_BYTES, s->want, dest_bytes(s, call), step);
+    for (size_t at = 0; at < span; at++)
+        if (got[at] != want[at]) fail(s, call, "wrong byte of strided dest", (long)at);
+    free(want);
+}
+
 static void check_dest(const struct site *s, const chorusx_call *call, bool has_guards)
 {
     const size_t count = ref_dest_count(call->coll, s->n, call->count);
@@ -208,6 +253,10 @@ static void check_dest(const struct site *s, const chorusx_call *call, bool has_
     ptrdiff_t wrong;
 
     download(s);
+    if (dest_step(s, call) > 1) {
+        check_strided(s, call, dest_step(s, call));
+        return;
+    }
     if (ref_has_dest(call->coll, (uint32_t)call->root, s->me))
         make_want(s, call);
     else
@@ -267,8 +316,6 @@ static enum due refusal_due(const struct site *s, const chorusx_call *call, bool
     const struct ch_algo *const algo = forced(call);
     const uint32_t needs = algo != NULL ? algo->needs : 0;
 
-    if (call->coll >= CHORUS_COLL_EVERYWHERE_COUNT && is_on_gpu())
-        return call->count == 0 ? PERHAPS : ALWAYS; /* nothing to do is done */
     if (call->count == 0 && call->coll != CHORUS_COLL_barrier && !ch_coll_is_uneven(call->coll))
         return NEVER;
     if (is_on_gpu() && ref_reduces(call->coll) && wide) return ALWAYS;

@@ -50,9 +50,9 @@ static void each_place(struct oracle_call c)
         }
 }
 
-START_TEST(oracle__every_call_that_gpus_serve__is_the_reference_s)
+START_TEST(oracle__every_call_with_a_kernel__is_the_reference_s)
 {
-    for (int coll = CHORUS_COLL_broadcast; coll < CHORUS_COLL_EVERYWHERE_COUNT; coll++)
+    for (int coll = CHORUS_COLL_broadcast; coll < CHORUS_COLL_COUNT; coll++)
         for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
             for (int op = 0; op < CHORUS_OP_COUNT; op++) {
                 const struct oracle_call c = {.coll = (chorus_coll)coll,
@@ -61,6 +61,7 @@ START_TEST(oracle__every_call_that_gpus_serve__is_the_reference_s)
                                               .width = oracle_bytes_of((chorus_type)type),
                                               .count = COUNT};
 
+                if (ch_coll_is_uneven(c.coll)) continue; /* of blocks of other lengths there */
                 if (c.width > 8 || oracle_class_of(c.type) == ORACLE_COMPLEX) continue;
                 if (oracle_reduces(c.coll) && !ch_op_takes(c.op, c.type)) continue;
                 each_place(c);
@@ -87,7 +88,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int n_failed;
 
-    tcase_add_test(tcase, oracle__every_call_that_gpus_serve__is_the_reference_s);
+    tcase_add_test(tcase, oracle__every_call_with_a_kernel__is_the_reference_s);
     tcase_add_test(tcase, oracle__seed_pe_and_place__each_change_the_data);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);

@@ -59,10 +59,9 @@ static void walk(const struct ch_select *select, const struct class *class,
 {
     static const uint32_t pes[] = {2, 3, 4, 8, 16, 32, 48, 64};
     enum { TEAMS = sizeof(pes) / sizeof(pes[0]) };
-    /* Measured on one host alone are the collectives of hosts, whose rules tell no types apart.
-     */
-    const bool has_all = strcmp(class->machine, "host") == 0 && class->nodes == 1;
-    const int colls = has_all ? (int)CHORUS_COLL_COUNT : (int)CHORUS_COLL_EVERYWHERE_COUNT;
+    /* Those after reducescatter were not measured between hosts; their rules tell no types
+     * apart. */
+    const int colls = class->nodes == 1 ? CHORUS_COLL_COUNT : CHORUS_COLL_reducescatter + 1;
     static const chorus_type types[] = {CHORUS_TYPE_f32, CHORUS_TYPE_f16};
     char line[LINE_BYTES];
 
@@ -74,7 +73,7 @@ static void walk(const struct ch_select *select, const struct class *class,
         each(line, arg);
     }
     for (int coll = CHORUS_COLL_barrier + 1; coll < colls; coll++)
-        for (size_t t = 0; t < (coll < CHORUS_COLL_EVERYWHERE_COUNT ? 2 : 1); t++)
+        for (size_t t = 0; t < (coll <= CHORUS_COLL_reducescatter ? 2 : 1); t++)
             for (size_t p = 0; p < TEAMS; p++)
                 for (uint64_t bytes = 4; bytes <= 64 << 20; bytes *= 4) {
                     const struct ch_request r =

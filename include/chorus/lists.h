@@ -78,22 +78,16 @@ typedef enum chorus_op {
     CHORUS_OP_COUNT
 } chorus_op;
 
-/* Collectives as rules, tools and logs name them (sync is a barrier without the quiet): those of
- * every machine, then those of heaps in the memory of hosts alone. */
-#define CHORUS_COLL_EVERYWHERE_LIST(X) \
-    X(barrier) X(broadcast) X(fcollect) X(alltoall) X(reduce) X(reducescatter)
-#define CHORUS_COLL_ON_HOSTS_LIST(X) \
-    X(collect) X(alltoalls) X(inscan) X(exscan) X(gather) X(scatter) X(reduce_to) X(alltoallv)
-#define CHORUS_COLL_LIST(X) CHORUS_COLL_EVERYWHERE_LIST(X) CHORUS_COLL_ON_HOSTS_LIST(X)
+/* Collectives as rules, tools and logs name them (sync is a barrier without the quiet). */
+#define CHORUS_COLL_LIST(X) \
+    X(barrier) X(broadcast) X(fcollect) X(alltoall) X(reduce) X(reducescatter) X(collect) \
+    X(alltoalls) X(inscan) X(exscan) X(gather) X(scatter) X(reduce_to) X(alltoallv)
 
 typedef enum chorus_coll {
 #define X(COLL) CHORUS_COLL_##COLL,
     CHORUS_COLL_LIST(X)
 #undef X
-    CHORUS_COLL_COUNT,
-#define X(COLL) +1
-    CHORUS_COLL_EVERYWHERE_COUNT = 0 CHORUS_COLL_EVERYWHERE_LIST(X)
-#undef X
+    CHORUS_COLL_COUNT
 } chorus_coll;
 
 /*

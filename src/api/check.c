@@ -287,8 +287,8 @@ static inline bool is_plain(const struct ch_context *context, const chorusx_call
 {
     struct extent extent;
 
-    return call->coll < CHORUS_COLL_EVERYWHERE_COUNT && call->combine == NULL &&
-           is_root_right(call, team) && is_op_right(call) && find_extent(call, team, &extent) &&
+    return ch_coll_is_plain(call->coll) && call->combine == NULL && is_root_right(call, team) &&
+           is_op_right(call) && find_extent(call, team, &extent) &&
            is_usable(context, call, call->dest, extent.dst_bytes) &&
            is_usable(context, call, call->source, extent.src_bytes) && are_apart(call, &extent);
 }

@@ -160,7 +160,6 @@ static CH_COLD chorus_status force_plan(const struct ch_context *context,
     const struct ch_request request = ch_request_of(context, out->team, call, facts);
     uint32_t unmet;
 
-    CH_TRY(ch_select_check(&request));
     CH_TRY(find_algo(call, &out->algo));
     unmet = out->algo->needs & ~request.offers;
 #define X(need, bit, text)                                                                \

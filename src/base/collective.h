@@ -18,6 +18,8 @@ enum {
     CH_COLLS_ROOTED =
         CH_COLLS_broadcast | CH_COLLS_gather | CH_COLLS_scatter | CH_COLLS_reduce_to,
     CH_COLLS_UNEVEN = CH_COLLS_collect | CH_COLLS_alltoallv,
+    CH_COLLS_PLAIN = CH_COLLS_barrier | CH_COLLS_broadcast | CH_COLLS_fcollect |
+                     CH_COLLS_alltoall | CH_COLLS_reduce | CH_COLLS_reducescatter,
 };
 static_assert(CHORUS_COLL_COUNT <= 31, "a set has no room for all collectives");
 
@@ -36,6 +38,12 @@ static inline bool ch_coll_has_root(chorus_coll coll)
 static inline bool ch_coll_is_uneven(chorus_coll coll)
 {
     return CH_COLLS_UNEVEN >> coll & 1;
+}
+
+/* Are both buffers used on every PE, in whole blocks of contiguous elements? */
+static inline bool ch_coll_is_plain(chorus_coll coll)
+{
+    return CH_COLLS_PLAIN >> coll & 1;
 }
 
 #endif /* CH_COLLECTIVE_H */

@@ -65,8 +65,7 @@ struct ch_doing ch_doing_unpack(uint64_t what)
         .type = coll == CHORUS_COLL_barrier ? 0 : what >> CH_CALL_TYPE_AT & 15,
         .op = reduces ? what >> CH_CALL_OP_AT & 7 : 0,
         .algo = (uint8_t)(what >> CH_CALL_ALGO_AT),
-        .is_in_place =
-            coll < CHORUS_COLL_EVERYWHERE_COUNT ? (what >> CH_CALL_APART_AT & 1) == 0 : 0,
+        .is_in_place = ch_coll_is_plain(coll) && (what >> CH_CALL_APART_AT & 1) == 0,
         .is_on_stream = what >> CH_CALL_ON_STREAM_AT & 1,
         .is_in_kernel = what >> CH_CALL_IN_KERNEL_AT & 1,
         .root = has_root ? (int32_t)(uint32_t)(what >> CH_CALL_ROOT_AT) : 0,

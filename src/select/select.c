@@ -218,23 +218,12 @@ static chorus_status plan_forced(const struct ch_forced *forced,
     return CHORUS_OK;
 }
 
-chorus_status ch_select_check(const struct ch_request *request)
-{
-    if (request->coll < CHORUS_COLL_EVERYWHERE_COUNT || strcmp(request->machine, "cuda") != 0)
-        return CHORUS_OK;
-    return CH_FAIL(
-        CHORUS_ERR_UNSUPPORTED,
-        "%s needs a heap in host memory: GPUs have no kernels for it; set CHORUS_HEAP=host",
-        ch_coll_names[request->coll]);
-}
-
 chorus_status ch_select_find(const struct ch_select *s, const struct ch_request *request,
                              struct ch_plan *plan_out)
 {
     const struct ch_table *table;
     const struct ch_rule *rule;
 
-    CH_TRY(ch_select_check(request));
     if (s->forced[request->coll].algo != NULL)
         return plan_forced(&s->forced[request->coll], request, plan_out);
     rule = find_rule(s, request, &table);

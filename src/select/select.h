@@ -141,9 +141,6 @@ void ch_select_close(struct ch_select *select); /* null is a no-op */
 /* A hash of the tables and forced choices: PEs compare it at start. */
 uint64_t ch_select_digest(const struct ch_select *select);
 
-/* ERR_UNSUPPORTED for a collective for which the machine has no algorithm. */
-CH_MUST_CHECK chorus_status ch_select_check(const struct ch_request *request);
-
 /*
  * The plan for a request: ctas are at most ch_ctas_most, the radix at most pes (and at least
  * CH_RADIX_MIN). The first plan of a shape is logged at debug level, with the rules passed

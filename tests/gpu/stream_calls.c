@@ -52,6 +52,13 @@ static struct oracle_call oracle_of(const struct stream_site *site,
                                 .count = call->count * parts};
 }
 
+/* May the call be in place? */
+static bool has_place(chorus_coll coll)
+{
+    return coll == CHORUS_COLL_broadcast || coll == CHORUS_COLL_fcollect ||
+           oracle_reduces(coll);
+}
+
 /* In place: dest is source, or source is this PE's block of dest. */
 static struct stream_request request_of(const struct stream_site *site,
                                         const struct stream_call *call, void *stream)
@@ -69,7 +76,7 @@ static struct stream_request request_of(const struct stream_site *site,
                                .algo = call->algo,
                                .ctas = call->ctas};
 
-    if (call->place == STREAM_APART || call->coll == CHORUS_COLL_alltoall) return r;
+    if (call->place == STREAM_APART || !has_place(call->coll)) return r;
     r.source = call->coll == CHORUS_COLL_fcollect ? site->dest + site->me * block : site->dest;
     return r;
 }

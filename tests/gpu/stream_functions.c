@@ -86,8 +86,11 @@ const struct stream_function stream_functions[] = {
 
 const size_t stream_functions_count = sizeof(stream_functions) / sizeof(stream_functions[0]);
 
+/* The lists of an alltoallv are those of an alltoall, and are gone when this returns. */
 int stream_put_any(const struct stream_request *r)
 {
+    enum { PES_MAX = 64 };
+    size_t counts[PES_MAX], offsets[PES_MAX];
     const chorusx_call call = {.coll = r->coll,
                                .team = r->team,
                                .dest = r->dest,
@@ -97,7 +100,17 @@ int stream_put_any(const struct stream_request *r)
                                .op = r->op,
                                .root = r->root,
                                .algo = r->algo,
-                               .ctas = r->ctas};
+                               .ctas = r->ctas,
+                               .dst = 1,
+                               .sst = 1,
+                               .dest_counts = counts,
+                               .dest_offsets = offsets,
+                               .source_counts = counts,
+                               .source_offsets = offsets};
 
+    for (size_t pe = 0; pe < PES_MAX; pe++) {
+        counts[pe] = r->count;
+        offsets[pe] = pe * r->count;
+    }
     return chorusx_collective(&call, r->stream);
 }

@@ -5,7 +5,9 @@
  * compares this one with ref_coll.h.
  *
  * Elements are bit patterns of 1, 2, 4 or 8 bytes. Sums and products of floating types are of
- * powers of two that are exact in each of them, so that every order gives the same bits.
+ * powers of two that are exact in each of them, so that every order gives the same bits. Blocks
+ * of a collect or alltoallv are as long as those of a fcollect or alltoall, and lie as these
+ * do.
  */
 #ifndef STREAM_ORACLE_H
 #define STREAM_ORACLE_H
@@ -51,21 +53,38 @@ ORACLE_FN uint32_t oracle_bytes_of(chorus_type type)
 
 ORACLE_FN int oracle_reduces(chorus_coll coll)
 {
-    return coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter;
+    return coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter ||
+           coll == CHORUS_COLL_reduce_to || coll == CHORUS_COLL_inscan ||
+           coll == CHORUS_COLL_exscan;
+}
+
+ORACLE_FN int oracle_exchanges(chorus_coll coll)
+{
+    return coll == CHORUS_COLL_alltoall || coll == CHORUS_COLL_alltoalls ||
+           coll == CHORUS_COLL_alltoallv;
+}
+
+ORACLE_FN int oracle_gathers(chorus_coll coll)
+{
+    return coll == CHORUS_COLL_fcollect || coll == CHORUS_COLL_collect ||
+           coll == CHORUS_COLL_gather;
 }
 
 ORACLE_FN uint64_t oracle_source_count(const struct oracle_call *c)
 {
-    const int many = c->coll == CHORUS_COLL_reducescatter || c->coll == CHORUS_COLL_alltoall;
+    const int many = oracle_exchanges(c->coll) || c->coll == CHORUS_COLL_reducescatter ||
+                     c->coll == CHORUS_COLL_scatter;
 
     return many ? c->n * c->count : c->count;
 }
 
+/* What the call gives this PE. */
 ORACLE_FN uint64_t oracle_dest_count(const struct oracle_call *c)
 {
-    const int many = c->coll == CHORUS_COLL_fcollect || c->coll == CHORUS_COLL_alltoall;
+    const int for_root = c->coll == CHORUS_COLL_gather || c->coll == CHORUS_COLL_reduce_to;
 
-    return many ? c->n * c->count : c->count;
+    if (for_root && c->me != c->root) return 0;
+    return oracle_exchanges(c->coll) || oracle_gathers(c->coll) ? c->n * c->count : c->count;
 }
 
 ORACLE_FN uint64_t oracle_mask(uint32_t width)
@@ -162,13 +181,14 @@ ORACLE_FN uint64_t oracle_extend(const struct oracle_call *c, uint64_t bits)
     return bits | ~oracle_mask(c->width);
 }
 
-/* Element i of all sources, combined. */
-ORACLE_FN uint64_t oracle_sum(const struct oracle_call *c, uint64_t seed, uint64_t i)
+/* Element i of the sources of the first `pes` PEs, combined. */
+ORACLE_FN uint64_t oracle_sum(const struct oracle_call *c, uint64_t seed, uint64_t pes,
+                              uint64_t i)
 {
     double number = oracle_small(oracle_mix(seed, 0, i) >> 32);
     uint64_t whole = oracle_extend(c, oracle_source(c, seed, 0, i));
 
-    for (uint64_t pe = 1; pe < c->n; pe++) {
+    for (uint64_t pe = 1; pe < pes; pe++) {
         number =
             oracle_combine_floating(c->op, number, oracle_small(oracle_mix(seed, pe, i) >> 32));
         whole = oracle_combine(c, whole, oracle_extend(c, oracle_source(c, seed, pe, i)));
@@ -180,17 +200,22 @@ ORACLE_FN uint64_t oracle_sum(const struct oracle_call *c, uint64_t seed, uint64
 /* Element i of this PE's dest. */
 ORACLE_FN uint64_t oracle_dest(const struct oracle_call *c, uint64_t seed, uint64_t i)
 {
+    if (oracle_exchanges(c->coll))
+        return oracle_source(c, seed, i / c->count, c->me * c->count + i % c->count);
+    if (oracle_gathers(c->coll)) return oracle_source(c, seed, i / c->count, i % c->count);
     switch (c->coll) {
     case CHORUS_COLL_broadcast:
         return oracle_source(c, seed, c->root, i);
-    case CHORUS_COLL_fcollect:
-        return oracle_source(c, seed, i / c->count, i % c->count);
-    case CHORUS_COLL_alltoall:
-        return oracle_source(c, seed, i / c->count, c->me * c->count + i % c->count);
-    case CHORUS_COLL_reduce:
-        return oracle_sum(c, seed, i);
+    case CHORUS_COLL_scatter:
+        return oracle_source(c, seed, c->root, c->me * c->count + i);
+    case CHORUS_COLL_inscan:
+        return oracle_sum(c, seed, c->me + 1, i);
+    case CHORUS_COLL_exscan:
+        return c->me == 0 ? 0 : oracle_sum(c, seed, c->me, i);
+    case CHORUS_COLL_reducescatter:
+        return oracle_sum(c, seed, c->n, c->me * c->count + i);
     default:
-        return oracle_sum(c, seed, c->me * c->count + i);
+        return oracle_sum(c, seed, c->n, i);
     }
 }
 

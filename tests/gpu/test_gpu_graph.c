@@ -122,8 +122,7 @@ static void replay_algorithms(int ctas)
     begin(stream);
     for (int i = 0; i < TEAMS; i++) {
         for (int a = gpu_is_small() ? i : 0; a < CH_ALGO_COUNT; a += gpu_is_small() ? TEAMS : 1)
-            if (ch_algos[a].coll < CHORUS_COLL_EVERYWHERE_COUNT) /* others have no kernels */
-                put_algorithm(&sites[i], &ch_algos[a], ctas, stream);
+            put_algorithm(&sites[i], &ch_algos[a], ctas, stream);
         stream_end_round(&sites[i], stream);
     }
     exec = end(stream);
