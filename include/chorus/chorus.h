@@ -1022,7 +1022,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
  * Ordering:   as of chorus_T_broadcast.
  * Result:     a copy, bit for bit.
  * Errors:     those of chorus_T_broadcast; a dest that is too short for all blocks is not
- *             detected. ERR_UNSUPPORTED if the heap is on GPUs.
+ *             detected.
  * Source:     OpenSHMEM 1.5, shmem_collect.
  * Since:      0.1
  */
@@ -1052,8 +1052,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_COLLECT)
  * Threads:    as of chorus_T_broadcast.
  * Ordering:   as of chorus_T_broadcast.
  * Result:     a copy, bit for bit.
- * Errors:     those of chorus_T_broadcast; ERR_ARG for a stride below 1. ERR_UNSUPPORTED if the
- *             heap is on GPUs.
+ * Errors:     those of chorus_T_broadcast; ERR_ARG for a stride below 1.
  * Source:     OpenSHMEM 1.5, shmem_alltoalls; here nelems may be 0.
  * Since:      0.1
  */
@@ -1125,7 +1124,7 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_OP)
  * Ordering:   as of chorus_T_broadcast.
  * Result:     added in PE order, and so the same from run to run. half and bfloat16 are added
  *             in float and rounded once.
- * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED if the heap is on GPUs.
+ * Errors:     those of chorus_T_OP_reduce.
  * Source:     OpenSHMEM 1.6, shmem_sum_inscan and shmem_sum_exscan; here nelems may be 0.
  * Since:      0.1
  */

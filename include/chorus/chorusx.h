@@ -849,7 +849,7 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT_ON_STREAM)
  * Threads:    as of chorus_T_broadcast.
  * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
  * Result:     a copy, bit for bit.
- * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED if the heap is on GPUs.
+ * Errors:     those of chorus_T_broadcast.
  * Source:     own, after MPI_Gather and MPI_Scatter.
  * Since:      0.1
  */
@@ -891,7 +891,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_GATHER_SCATTER)
  * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
  * Result:     combined in PE order, and so the same from run to run; otherwise that of
  *             chorus_T_OP_reduce.
- * Errors:     those of chorus_T_broadcast. ERR_UNSUPPORTED if the heap is on GPUs.
+ * Errors:     those of chorus_T_OP_reduce.
  * Source:     own, after MPI_Reduce.
  * Since:      0.1
  */
@@ -921,23 +921,22 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
  * @param dest            [out] any memory, up to the end of the last block. A null pointer, of
  *                        a PE that receives nothing, counts as symmetric: where the others
  *                        pass other memory, such a PE passes any address outside the heap
- * @param dest_counts     [in] any memory: elements to receive from each PE of team. If the PE
- *                        sends another number, the smaller one is copied
- * @param dest_offsets    [in] any memory: their positions in dest, in elements; blocks must not
- *                        overlap
+ * @param dest_counts     [in] memory of the CPU: elements to receive from each PE of team. If
+ *                        the PE sends another number, the smaller one is copied
+ * @param dest_offsets    [in] memory of the CPU: their positions in dest, in elements; blocks
+ *                        must not overlap
  * @param source          [in] any memory, up to the end of the last block; must not overlap
  *                        dest
- * @param source_counts   [in] any memory: elements to send to each PE of team
- * @param source_offsets  [in] any memory: their positions in source, in elements
+ * @param source_counts   [in] memory of the CPU: elements to send to each PE of team
+ * @param source_offsets  [in] memory of the CPU: their positions in source, in elements
  * @param stream          of the _on_stream forms: of this PE. The four arrays are read until
- *                        the call has run
+ *                        the call has run; if the heap is on GPUs, until this returns
  *
  * Collective: every PE of team, in the same order of calls on it.
  * Threads:    as of chorus_T_broadcast.
  * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
  * Result:     a copy, bit for bit.
- * Errors:     those of chorus_T_broadcast; ERR_ARG for an array that is null. ERR_UNSUPPORTED
- *             if the heap is on GPUs.
+ * Errors:     those of chorus_T_broadcast; ERR_ARG for an array that is null.
  * Source:     own, after MPI_Alltoallv.
  * Since:      0.1
  */

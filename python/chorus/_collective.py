@@ -130,15 +130,14 @@ def _block(function, name, array, team):
 
 def collect(dest: A, source: Any, team: Team | None = None, stream: Any = None) -> A:
     """The blocks of all PEs, one after another, which may have different lengths: dest has room for
-    all together. On heaps in host memory."""
+    all together."""
     to, of = _pair("collect", dest, source)
     return _moves("collect", team_of(team), stream, to, of, of.count)
 
 
 def alltoalls(dest: A, source: Any, dst: int, sst: int, count: int, team: Team | None = None,
               stream: Any = None) -> A:
-    """As `alltoall` with blocks of `count` elements, with strides `dst` in dest and `sst` in source. On
-    heaps in host memory."""
+    """As `alltoall` with blocks of `count` elements, with strides `dst` in dest and `sst` in source."""
     to, of = _pair("alltoalls", dest, source)
     handle = team_of(team)
     if count > 0 and dst > 0 and sst > 0:
@@ -154,8 +153,7 @@ def alltoallv(dest: A, dest_counts: Sequence[int], dest_offsets: Sequence[int], 
               source_counts: Sequence[int], source_offsets: Sequence[int],
               team: Team | None = None, stream: Any = None) -> A:
     """Blocks of any length between each two PEs: from PE p come dest_counts[p] elements, which go to
-    dest[dest_offsets[p]:]; to PE p go source_counts[p] of source[source_offsets[p]:]. On heaps in
-    host memory. An empty dest without an address, as PyTorch makes it, counts as symmetric: where
+    dest[dest_offsets[p]:]; to PE p go source_counts[p] of source[source_offsets[p]:]. An empty dest without an address, as PyTorch makes it, counts as symmetric: where
     that of other PEs is not, pass a part of an array that has elements, which receives none."""
     to, of = _pair("alltoallv", dest, source)
     handle = team_of(team)
@@ -221,21 +219,21 @@ def reducescatter(dest: A, source: Any, op: str = "sum", team: Team | None = Non
 
 def reduce_to(dest: A, source: Any = None, op: str = "sum", root: int = 0,
               team: Team | None = None, stream: Any = None) -> A:
-    """As `reduce`, only on root. On heaps in host memory; dest is given on every PE."""
+    """As `reduce`, only on root; dest is given on every PE."""
     to, of = _pair("reduce_to", dest, source)
     expect_count("reduce_to", "source", of.count, to.count, "as many as dest")
     return _combines("reduce_to", team_of(team), stream, to, of, to.count, op, root)
 
 
 def inscan(dest: A, source: Any = None, team: Team | None = None, stream: Any = None) -> A:
-    """The sums up to this PE, its own elements included. On heaps in host memory."""
+    """The sums up to this PE, its own elements included."""
     to, of = _pair("inscan", dest, source)
     expect_count("inscan", "source", of.count, to.count, "as many as dest")
     return _combines("inscan", team_of(team), stream, to, of, to.count, "sum")
 
 
 def exscan(dest: A, source: Any = None, team: Team | None = None, stream: Any = None) -> A:
-    """The sums up to the PE before this one, 0 on the first. On heaps in host memory."""
+    """The sums up to the PE before this one, 0 on the first."""
     to, of = _pair("exscan", dest, source)
     expect_count("exscan", "source", of.count, to.count, "as many as dest")
     return _combines("exscan", team_of(team), stream, to, of, to.count, "sum")
