@@ -419,6 +419,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     if (a->lets_next) cuda_fake_note(FAKE_LETS, stream, kernel);
     last_kernel = kernel;
     last_args = *a;
+    memcpy(&cuda_fake.pattern, args[1], sizeof(cuda_fake.pattern));
     run(kernel, a, config->gridDim.x);
     return cudaSuccess;
 }

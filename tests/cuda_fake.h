@@ -8,6 +8,8 @@
 #ifndef CH_TEST_CUDA_FAKE_H
 #define CH_TEST_CUDA_FAKE_H
 
+#include "coll/cuda/kernel.h"
+
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
@@ -67,9 +69,10 @@ struct cuda_fake {
 
     int mapping, mapping_at_once; /* threads that make or undo a mapping: now, and the most */
 
-    int fabric_handles, descriptors; /* memory was passed on by, ever */
-    int loaded, not_loaded;          /* kernels; launches of one that was not loaded before */
-    int device_waits, stream_waits;  /* of the host */
+    int fabric_handles, descriptors;  /* memory was passed on by, ever */
+    int loaded, not_loaded;           /* kernels; launches of one that was not loaded before */
+    int device_waits, stream_waits;   /* of the host */
+    struct ch_kernel_pattern pattern; /* of the collective that was launched last */
     struct fake_note notes[FAKE_NOTES_MAX];
     int n_notes;
 };

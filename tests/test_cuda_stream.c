@@ -505,6 +505,91 @@ START_TEST(call__for_copy_engines__copies_between_two_kernels)
 }
 END_TEST
 
+/* A call of the job's one PE, with four elements. */
+static chorusx_call call_of(chorus_coll coll, int *object)
+{
+    static size_t counts[1] = {4}, offsets[1] = {3};
+
+    return (chorusx_call){.coll = coll,
+                          .team = CHORUS_TEAM_WORLD,
+                          .dest = object,
+                          .source = object + 100,
+                          .count = 4,
+                          .type = CHORUS_TYPE_i32,
+                          .op = CHORUS_OP_sum,
+                          .dst = 2,
+                          .sst = 5,
+                          .dest_counts = counts,
+                          .dest_offsets = offsets,
+                          .source_counts = counts,
+                          .source_offsets = offsets};
+}
+
+/* One kernel, perhaps after a wait for a call on another stream. */
+static void expect_kernel(chorusx_call call, void *stream)
+{
+    const int before = cuda_fake.n_notes;
+    int n_launches = 0;
+
+    ck_assert_msg(chorusx_collective(&call, stream) == CHORUS_OK, "%d: %s", (int)call.coll,
+                  chorusx_last_error());
+    for (int i = before; i < cuda_fake.n_notes; i++)
+        n_launches += cuda_fake.notes[i].kind == FAKE_LAUNCH;
+    ck_assert_int_eq(n_launches, 1);
+}
+
+/* By rules: on a stream and blocking, with buffers in the heap and elsewhere. */
+START_TEST(calls__of_every_collective__have_kernels)
+{
+    int here[200] = {0}, *object = chorus_malloc(4096);
+
+    for (int coll = 0; coll < CHORUS_COLL_COUNT; coll++) {
+        chorusx_call call = call_of((chorus_coll)coll, object);
+
+        expect_kernel(call, NULL);
+        expect_kernel(call, (void *)cudaStreamPerThread);
+        call.dest = cuda_fake.registered = here;
+        expect_kernel(call, NULL);
+    }
+    cuda_fake.registered = NULL;
+    chorus_free(object);
+}
+END_TEST
+
+START_TEST(calls__with_strides_or_lists__give_kernels_these)
+{
+    size_t counts[1] = {7}, offsets[1] = {9};
+    int *object = chorus_malloc(4096);
+    chorusx_call call = call_of(CHORUS_COLL_alltoalls, object);
+
+    expect_kernel(call, NULL);
+    ck_assert_uint_eq(cuda_fake.pattern.dst_step, 2 * sizeof(int));
+    ck_assert_uint_eq(cuda_fake.pattern.src_step, 5 * sizeof(int));
+    call.coll = CHORUS_COLL_alltoallv;
+    call.source_counts = counts;
+    call.source_offsets = offsets;
+    expect_kernel(call, (void *)cudaStreamPerThread);
+    ck_assert_uint_eq(cuda_fake.pattern.dst_counts[0], 4);
+    ck_assert_uint_eq(cuda_fake.pattern.dst_offsets[0], 3);
+    ck_assert_uint_eq(cuda_fake.pattern.src_counts[0], 7);
+    ck_assert_uint_eq(cuda_fake.pattern.src_offsets[0], 9);
+    chorus_free(object);
+}
+END_TEST
+
+START_TEST(call__by_an_algorithm_of_hosts__is_refused)
+{
+    int *object = chorus_malloc(4096);
+    chorusx_call call = call_of(CHORUS_COLL_inscan, object);
+
+    call.algo = "one_shot:simple";
+    ck_assert_int_eq(chorusx_collective(&call, NULL), CHORUS_ERR_UNSUPPORTED);
+    expect_says(
+        "algorithm one_shot:simple cannot serve this call: it needs a heap in host memory");
+    chorus_free(object);
+}
+END_TEST
+
 START_TEST(call__of_a_type_without_kernels__is_refused)
 {
     const cudaStream_t stream = make_stream();
@@ -715,6 +800,9 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, calls__of_four_teams__share_the_gpu);
     tcase_add_test(tcase, calls__program_wants_nothing_early__none_is);
     tcase_add_test(tcase, call__for_copy_engines__copies_between_two_kernels);
+    tcase_add_test(tcase, calls__of_every_collective__have_kernels);
+    tcase_add_test(tcase, calls__with_strides_or_lists__give_kernels_these);
+    tcase_add_test(tcase, call__by_an_algorithm_of_hosts__is_refused);
     tcase_add_test(tcase, call__of_a_type_without_kernels__is_refused);
     tcase_add_test(tcase, buffer__not_in_the_heap__is_refused);
     tcase_add_test(tcase, failures__of_two_teams__are_told_once_each);
