@@ -16,6 +16,9 @@ enum { LANES_MIN = 64, WARP_LANES = 32, PIECE_BYTES = 16 };
  * ctas_early_of. */
 enum { TEAMS_AT_ONCE = 2 };
 
+_Static_assert(sizeof(struct ch_kernel_args) + sizeof(struct ch_kernel_pattern) <= 4096,
+               "drivers before CUDA 12.1 take no longer arguments");
+
 static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *call,
                       struct ch_kernel_args *a)
 {
