@@ -686,7 +686,7 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_STREAM_OP)
  * @param dst, sst  strides in elements, as of the blocking call
  * @param nelems    elements, as of the blocking call
  * @param bytes     of collectmem, in place of nelems
- * @param stream    of this PE
+ * @param stream    of this PE; null only on GPUs
  *
  * Collective: every PE of the team, on streams or not, in the same order of calls on it.
  * Threads:    as of chorusx_barrier_on_stream.

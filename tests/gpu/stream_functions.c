@@ -8,14 +8,24 @@
         return chorusx_##NAME##_##COLL##_on_stream(r->team, r->dest, r->source, r->count, \
                                                    r->stream);                            \
     }
-#define PUT_MOVES(NAME, T, TYPE)                                                           \
-    static int put_##NAME##_broadcast(const struct stream_request *r)                      \
-    {                                                                                      \
-        return chorusx_##NAME##_broadcast_on_stream(r->team, r->dest, r->source, r->count, \
-                                                    r->root, r->stream);                   \
-    }                                                                                      \
-    PUT_MOVE(NAME, fcollect)                                                               \
-    PUT_MOVE(NAME, alltoall)
+#define PUT_ROOTED(NAME, COLL)                                                            \
+    static int put_##NAME##_##COLL(const struct stream_request *r)                        \
+    {                                                                                     \
+        return chorusx_##NAME##_##COLL##_on_stream(r->team, r->dest, r->source, r->count, \
+                                                   r->root, r->stream);                   \
+    }
+#define PUT_MOVES(NAME, T, TYPE)                                                       \
+    PUT_ROOTED(NAME, broadcast)                                                        \
+    PUT_ROOTED(NAME, gather)                                                           \
+    PUT_ROOTED(NAME, scatter)                                                          \
+    PUT_MOVE(NAME, fcollect)                                                           \
+    PUT_MOVE(NAME, alltoall)                                                           \
+    PUT_MOVE(NAME, collect)                                                            \
+    static int put_##NAME##_alltoalls(const struct stream_request *r)                  \
+    {                                                                                  \
+        return chorusx_##NAME##_alltoalls_on_stream(r->team, r->dest, r->source, 1, 1, \
+                                                    r->count, r->stream);              \
+    }
 CHORUS_RMA_TYPES(PUT_MOVES)
 
 static int put_broadcastmem(const struct stream_request *r)
@@ -64,8 +74,19 @@ static int put_barrier(const struct stream_request *r)
 #define OF_prod(NAME, T, TYPE) EACH(NAME, TYPE, prod)
 #define OF_OP(OP, TYPES) TYPES(OF_##OP)
 
-#define EACH(NAME, TYPE, OP) \
-    PUT_REDUCTION(NAME, OP, reduce) PUT_REDUCTION(NAME, OP, reducescatter)
+#define PUT_REDUCE_TO(NAME, OP)                                                           \
+    static int put_##NAME##_##OP##_reduce_to(const struct stream_request *r)              \
+    {                                                                                     \
+        return chorusx_##NAME##_##OP##_reduce_to_on_stream(r->team, r->dest, r->source,   \
+                                                           r->count, r->root, r->stream); \
+    }
+#define PUT_SCANS(NAME, T, TYPE) \
+    PUT_REDUCTION(NAME, sum, inscan) PUT_REDUCTION(NAME, sum, exscan)
+CHORUS_REDUCE_ARITHMETIC_TYPES(PUT_SCANS)
+
+#define EACH(NAME, TYPE, OP)        \
+    PUT_REDUCTION(NAME, OP, reduce) \
+    PUT_REDUCTION(NAME, OP, reducescatter) PUT_REDUCE_TO(NAME, OP)
 CHORUS_REDUCE_LIST(OF_OP)
 #undef EACH
 
@@ -74,15 +95,22 @@ CHORUS_REDUCE_LIST(OF_OP)
 #define ROW_MOVES(NAME, T, TYPE)    \
     ROW_MOVE(NAME, broadcast, TYPE) \
     ROW_MOVE(NAME, fcollect, TYPE)  \
-    ROW_MOVE(NAME, alltoall, TYPE)
+    ROW_MOVE(NAME, alltoall, TYPE)  \
+    ROW_MOVE(NAME, collect, TYPE)   \
+    ROW_MOVE(NAME, alltoalls, TYPE) \
+    ROW_MOVE(NAME, gather, TYPE)    \
+    ROW_MOVE(NAME, scatter, TYPE)
 #define ROW_MEM(COLL) {#COLL "mem", CHORUS_COLL_##COLL, CHORUS_TYPE_u8, 0, put_##COLL##mem},
-#define EACH(NAME, TYPE, OP) ROW(NAME, OP, reduce, TYPE) ROW(NAME, OP, reducescatter, TYPE)
+#define ROW_SCANS(NAME, T, TYPE) ROW(NAME, sum, inscan, TYPE) ROW(NAME, sum, exscan, TYPE)
+#define EACH(NAME, TYPE, OP)    \
+    ROW(NAME, OP, reduce, TYPE) \
+    ROW(NAME, OP, reducescatter, TYPE) ROW(NAME, OP, reduce_to, TYPE)
 
 const struct stream_function stream_functions[] = {
     {"barrier", CHORUS_COLL_barrier, CHORUS_TYPE_u8, 0, put_barrier},
     {"team_sync", CHORUS_COLL_barrier, CHORUS_TYPE_u8, 0, put_team_sync},
     ROW_MEM(broadcast) ROW_MEM(fcollect) ROW_MEM(alltoall) CHORUS_RMA_TYPES(ROW_MOVES)
-        CHORUS_REDUCE_LIST(OF_OP)};
+        CHORUS_REDUCE_ARITHMETIC_TYPES(ROW_SCANS) CHORUS_REDUCE_LIST(OF_OP)};
 
 const size_t stream_functions_count = sizeof(stream_functions) / sizeof(stream_functions[0]);
 
