@@ -179,8 +179,8 @@ def _numbers(name, values, n, dtype):
 
 def gather(dest: A, source: Any, root: int = 0, team: Team | None = None,
            stream: Any = None) -> A:
-    """The blocks of all PEs, only on root: dest[p * n + i] = source of PE p [i]. On heaps in host
-    memory; dest is given on every PE."""
+    """The blocks of all PEs, only on root: dest[p * n + i] = source of PE p [i]. dest is given
+    on every PE."""
     to, of = _pair("gather", dest, source)
     handle = team_of(team)
     if lib.chorus_team_my_pe(handle) == root:
@@ -190,8 +190,8 @@ def gather(dest: A, source: Any, root: int = 0, team: Team | None = None,
 
 def scatter(dest: A, source: Any, root: int = 0, team: Team | None = None,
             stream: Any = None) -> A:
-    """Each PE's block of root's source: dest[i] = source of root [me * n + i]. On heaps in host
-    memory; source is given on every PE."""
+    """Each PE's block of root's source: dest[i] = source of root [me * n + i]. source is
+    given on every PE."""
     to, of = _pair("scatter", dest, source)
     handle = team_of(team)
     if lib.chorus_team_my_pe(handle) == root:

@@ -62,6 +62,36 @@ def test_operators__on_rows__are_as_torch_says():
     ct.barrier()
 
 
+@pytest.mark.parametrize("length", [1, 700, 300_001])
+def test_collectives__by_kernels__are_as_torch_says(length):
+    n, me, stream = chorus.n_pes(), chorus.my_pe(), torch.cuda.current_stream()
+    all_ = everyones(n, length, call=length)
+    x, block, blocks = mine(n, length, call=length), torch.zeros(length), torch.zeros(n, length)
+    assert torch.equal(chorus.scatter(block, x, n - 1, stream=stream), all_[n - 1][me])
+    assert torch.equal(chorus.alltoalls(blocks, x, 1, 1, length, stream=stream), all_[:, me])
+    chorus.gather(blocks, x[0], n - 1, stream=stream)
+    assert me != n - 1 or torch.equal(blocks, all_[:, 0])
+    chorus.reduce_to(block, x[0], "max", n - 1, stream=stream)
+    assert me != n - 1 or torch.equal(block, all_[:, 0].amax(0))
+    chorus.inscan(block, x[0], stream=stream)
+    assert torch.allclose(block, all_[:me + 1, 0].sum(0), atol=1e-5)
+    chorus.exscan(block, x[0], stream=stream)
+    assert torch.allclose(block, all_[:me, 0].sum(0), atol=1e-5)
+
+
+def test_collectives__of_unequal_blocks__are_as_torch_says():
+    n, me, stream = chorus.n_pes(), chorus.my_pe(), torch.cuda.current_stream()
+    all_, x = everyones(n, 1000), mine(n, 1000)
+    dest = torch.zeros(n * (n + 1) // 2 * 100)
+    chorus.collect(dest, x[0, :100 * (me + 1)].contiguous(), stream=stream)
+    assert torch.equal(dest, torch.cat([all_[p, 0, :100 * (p + 1)] for p in range(n)]))
+    blocks, places = torch.zeros(n, 1000), [1000 * p for p in range(n)]
+    chorus.alltoallv(blocks, [50 * (me + 1)] * n, places, x, [50 * (p + 1) for p in range(n)], places,
+                     stream=stream)
+    assert torch.equal(blocks[:, :50 * (me + 1)], all_[:, me, :50 * (me + 1)])
+    assert not blocks[:, 50 * (me + 1):].any()
+
+
 def test_graph__replayed__sums_what_is_there():
     x = torch.empty(4096, dtype=torch.bfloat16)
     x.fill_(0)
