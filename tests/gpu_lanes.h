@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gpu_lanes.h: what batch_cuda.h is made of, for a CPU: included in place of base/exec.h. A
- * lane is a thread, a warp 32 of them, which vote by barriers.
+ * lane is a thread, a warp 32 of them, which vote by barriers, as do those of a block.
  *
  * Memory is as weak as links are taken to be: accesses of 16 bytes are whole, the eight parts
  * of a line are seen at once, and loads of different lanes come at any time.
@@ -18,12 +18,16 @@
 #define CH_LANES_UNIT 32u
 #define CH_CACHE_LINE_BYTES 64u
 #define CH_TAG_BITS 0u
+#define CH_ALL_MAPPED 1
+#define CH_LENT_BYTES 1024u
+#define CH_PLAIN_BYTES SIZE_MAX
 
 #include "base/exec_types.h"
 #include "chorus/status.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WARP_LANES = 32 };
@@ -138,6 +142,111 @@ CH_FN void ch_quad_load(const void *at, uint64_t *lo, uint64_t *hi)
     memcpy(lo, at, sizeof(*lo));
     memcpy(hi, (const char *)at + 8, sizeof(*hi));
     (void)pthread_mutex_unlock(&gpu_memory);
+}
+
+CH_FN void ch_packet_store(struct ch_packet *p, uint64_t data, uint64_t flag)
+{
+    ch_quad_store(p, data, flag);
+}
+
+/* --- what algorithms call besides -------------------------------------------------------- */
+struct gpu_block {
+    pthread_barrier_t barrier;
+    int any[2]; /* of the votes with even and odd numbers */
+};
+
+static _Thread_local struct gpu_block *gpu_block; /* of this thread */
+static _Thread_local unsigned gpu_votes;
+
+/* All see a vote before the barrier of the next one, after which this one's place is cleared.
+ */
+CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
+{
+    int *any = &gpu_block->any[gpu_votes++ % 2], found;
+
+    (void)g;
+    if (flag) __atomic_store_n(any, 1, __ATOMIC_RELAXED);
+    (void)pthread_barrier_wait(&gpu_block->barrier);
+    found = __atomic_load_n(any, __ATOMIC_RELAXED);
+    (void)pthread_barrier_wait(&gpu_block->barrier);
+    *any = 0;
+    return found;
+}
+
+CH_FN void ch_lanes_sync(struct ch_lanes g)
+{
+    (void)g;
+    (void)pthread_barrier_wait(&gpu_block->barrier);
+}
+
+CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)
+{
+    (void)sense;
+    gpu_dawdle();
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+CH_FN uint64_t ch_word_load(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+CH_FN chorus_status ch_word_await(const struct ch_patience *p, const uint64_t *word,
+                                  uint64_t least, uint64_t *found_out)
+{
+    struct ch_wait w = {0};
+
+    while ((*found_out = ch_word_load(word)) < least) {
+        (void)ch_wait_slow(p, &w);
+        (void)sched_yield();
+    }
+    return CHORUS_OK;
+}
+
+/* As on a GPU, elements are accessed whole. */
+CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
+{
+    const size_t align = bytes < 8 ? bytes : 8;
+
+    if (((uintptr_t)to | (uintptr_t)from) % align != 0) abort();
+    memcpy(to, from, bytes);
+}
+
+CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
+{
+    (void)mine, (void)theirs;
+}
+
+/* All peers are mapped. */
+struct ch_route;
+
+CH_FN void ch_route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
+{
+    (void)route, (void)there, (void)src, (void)bytes;
+}
+
+CH_FN void ch_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
+                        enum ch_sense sense)
+{
+    (void)route, (void)there, (void)value, (void)sense;
+}
+
+CH_FN chorus_status ch_route_flush(struct ch_route *route)
+{
+    (void)route;
+    return CHORUS_OK;
+}
+
+CH_FN int ch_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes)
+{
+    (void)route, (void)slot, (void)dst, (void)bytes;
+    return 0;
+}
+
+CH_FN int ch_route_received(struct ch_route *route)
+{
+    (void)route;
+    return 0;
 }
 
 #endif /* CH_TEST_GPU_LANES_H */

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole algorithms as kernels run them, on a CPU: with the batches of GPUs (batch_cuda.h),
+ * lanes that are threads and are divided by warps, and several CTAs, against the reference. A
+ * PE is a block, which runs the CTAs of a call one after another, on their own duplicates.
+ *
+ * The simulator tests the order of events. This tests what differs on a GPU: how data is cut
+ * into pieces, and that elements and words are accessed whole.
+ */
+#include "gpu_lanes.h"
+
+#include "coll/algo/alltoalls_pull.h"
+#include "coll/algo/alltoalls_push.h"
+#include "coll/algo/alltoallv_direct.h"
+#include "coll/algo/alltoallv_exchange.h"
+#include "coll/algo/collect_direct.h"
+#include "coll/algo/collect_exchange.h"
+#include "coll/algo/gather_direct.h"
+#include "coll/algo/gather_push.h"
+#include "coll/algo/reduce_to_one_shot.h"
+#include "coll/algo/reduce_to_pull.h"
+#include "coll/algo/scan_one_shot.h"
+#include "coll/algo/scatter_direct.h"
+#include "coll/algo/scatter_push.h"
+#include "base/collective.h"
+#include "ref/ref_coll.h"
+#include "team/sync.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { PES = 3, LANES = 64, CTAS = 2, CHUNK = 512, COUNT_MAX = 300, STEP = 2, GUARD = 64 };
+enum { BUFFER_BYTES = PES * COUNT_MAX * 16 * STEP + 2 * GUARD + 16 };
+
+/* clang-format off */
+#define ALGOS(X)                                                                              \
+    X(collect, ch_collect_direct) X(collect, ch_collect_exchange)                             \
+    X(alltoalls, ch_alltoalls_pull) X(alltoalls, ch_alltoalls_push)                           \
+    X(alltoallv, ch_alltoallv_direct) X(alltoallv, ch_alltoallv_exchange)                     \
+    X(gather, ch_gather_direct) X(gather, ch_gather_push_ll)                                  \
+    X(scatter, ch_scatter_direct) X(scatter, ch_scatter_push_ll)                              \
+    X(reduce_to, ch_reduce_to_pull) X(reduce_to, ch_reduce_to_one_shot_ll)                    \
+    X(inscan, ch_inscan_one_shot_ll) X(exscan, ch_exscan_one_shot_ll)
+/* clang-format on */
+
+#define X(coll, fn)                                                           \
+    static chorus_status run_##fn(const struct ch_coll *c, struct ch_lanes g) \
+    {                                                                         \
+        return fn(c, g);                                                      \
+    }
+ALGOS(X)
+#undef X
+
+static const struct {
+    chorus_coll coll;
+    const char *name;
+    chorus_status (*run)(const struct ch_coll *c, struct ch_lanes g);
+} algos[] = {
+#define X(coll, fn) {CHORUS_COLL_##coll, #fn, run_##fn},
+    ALGOS(X)
+#undef X
+};
+enum { N_ALGOS = sizeof(algos) / sizeof(algos[0]) };
+
+static const chorus_type types[] = {CHORUS_TYPE_u8, CHORUS_TYPE_i16, CHORUS_TYPE_f32,
+                                    CHORUS_TYPE_f64};
+static const size_t type_bytes[] = {1, 2, 4, 8};
+static const size_t counts[] = {1, 5, 64, 131, COUNT_MAX};
+enum { N_TYPES = 4, N_COUNTS = 5, N_CALLS = N_ALGOS * N_COUNTS * CTAS };
+
+static struct ch_sync_layout layout;
+static pthread_barrier_t everyone; /* the lanes of all PEs */
+
+static struct pe {
+    char *memory; /* source, dest and sync memory, one behind another */
+    struct ch_peer peers[PES];
+    struct ch_dup dups[CTAS];
+    struct ch_link links[CTAS][CH_CELL_COUNT * PES];
+    struct ch_slot slots[PES];
+    struct gpu_block block;
+    struct gpu_warp warps[LANES / WARP_LANES];
+    unsigned char source[BUFFER_BYTES], want[BUFFER_BYTES]; /* elements one behind another */
+    size_t counts[4][PES];                                  /* as in struct ch_pattern */
+} pes[PES];
+
+/* The call of a number: the same for all. */
+struct call {
+    size_t algo, type, count, bytes, step, offset; /* bytes: of an element */
+    uint32_t ctas, root;
+};
+
+static struct call call_of(size_t number)
+{
+    const size_t type = (number / CTAS + number / CTAS / N_COUNTS) % N_TYPES;
+    const struct call call = {
+        .algo = number / CTAS / N_COUNTS,
+        .type = type,
+        .count = counts[number / CTAS % N_COUNTS],
+        .bytes = type_bytes[type],
+        .step = algos[number / CTAS / N_COUNTS].coll == CHORUS_COLL_alltoalls ? STEP : 1,
+        .offset = number % 3 * type_bytes[type],
+        .ctas = 1 + (uint32_t)(number % CTAS),
+        .root = (uint32_t)(number % PES),
+    };
+
+    return call;
+}
+
+static char *source_of(const struct call *call, uint32_t pe)
+{
+    return pes[pe].memory + GUARD + call->offset;
+}
+
+static char *dest_of(const struct call *call, uint32_t pe)
+{
+    return pes[pe].memory + BUFFER_BYTES / 64 * 64 + 64 + GUARD + call->offset;
+}
+
+static char *sync_of(uint32_t pe)
+{
+    return pes[pe].memory + 2 * (BUFFER_BYTES / 128 * 128 + 128);
+}
+
+/* The block of a PE in the source, and in the dest of all. */
+static size_t own_count(const struct call *call, uint32_t pe)
+{
+    return algos[call->algo].coll == CHORUS_COLL_collect ? ref_part(call->count, pe)
+                                                         : call->count;
+}
+
+static void prepare(const struct call *call, size_t number, uint32_t me)
+{
+    const chorus_coll coll = algos[call->algo].coll;
+    const size_t n = ref_source_count(coll, PES, call->count);
+    struct pe *pe = &pes[me];
+
+    ref_fill(coll, types[call->type], CHORUS_OP_sum, number, me, n, pe->source);
+    for (size_t i = 0; i < n; i++)
+        memcpy(source_of(call, me) + i * call->step * call->bytes, pe->source + i * call->bytes,
+               call->bytes);
+    ref_poison(dest_of(call, me) - GUARD, BUFFER_BYTES - call->offset);
+    for (uint32_t p = 0; p < PES; p++) {
+        pe->counts[0][p] = ref_block(call->count, p, me);
+        pe->counts[1][p] = (PES - 1 - p) * call->count;
+        pe->counts[2][p] = ref_block(call->count, me, p);
+        pe->counts[3][p] = p * call->count;
+    }
+}
+
+/* dest as it should be, in the memory around it. */
+static bool is_right(const struct call *call, uint32_t me)
+{
+    static char image[BUFFER_BYTES];
+    const chorus_coll coll = algos[call->algo].coll;
+    const size_t n = ref_dest_count(coll, PES, call->count);
+    const size_t looked_at = n * call->step * call->bytes + 2 * (size_t)GUARD;
+    const void *const sources[PES] = {pes[0].source, pes[1].source, pes[2].source};
+
+    ref_poison(image, sizeof(image));
+    ref_expect(coll, types[call->type], CHORUS_OP_sum, PES, call->root, call->count, sources,
+               me, pes[me].want);
+    for (size_t i = 0; i < n && ref_has_dest(coll, call->root, me); i++)
+        memcpy(image + GUARD + i * call->step * call->bytes, pes[me].want + i * call->bytes,
+               call->bytes);
+    return memcmp(image, dest_of(call, me) - GUARD, looked_at) == 0;
+}
+
+/* One CTA's part, as the shell of a kernel has it. */
+static chorus_status run_cta(const struct call *call, uint32_t me, uint32_t cta,
+                             struct ch_lanes g)
+{
+    struct pe *pe = &pes[me];
+    const chorus_coll coll = algos[call->algo].coll;
+    const size_t count = own_count(call, me);
+    const struct ch_share share = ch_share_of(count, call->bytes, call->ctas);
+    const struct ch_slice whole = {0, count};
+    const struct ch_slice part =
+        ch_coll_is_uneven(coll) ? whole : ch_part_of(&share, count, cta);
+    const struct ch_seat seat = {.me = me,
+                                 .n = PES,
+                                 .peers = pe->peers,
+                                 .layout = &layout,
+                                 .dst = dest_of(call, me),
+                                 .src = source_of(call, me),
+                                 .count = count,
+                                 .elem_bytes = call->bytes,
+                                 .type = types[call->type],
+                                 .op = CHORUS_OP_sum};
+    const struct ch_pattern pattern = {.cta = cta,
+                                       .ctas = call->ctas,
+                                       .block_count = count,
+                                       .dst_step = call->step * call->bytes,
+                                       .src_step = call->step * call->bytes,
+                                       .dst_counts = pe->counts[0],
+                                       .dst_offsets = pe->counts[1],
+                                       .src_counts = pe->counts[2],
+                                       .src_offsets = pe->counts[3]};
+    uint32_t late;
+    struct ch_coll c;
+
+    ch_coll_init(&c, &seat, part, cta, &pe->dups[cta]);
+    ch_coll_pattern(&c, &pattern, part.first);
+    c.root = call->root;
+    c.radix = 2;
+    c.links = pe->links[cta];
+    c.slots = pe->slots;
+    c.late_peer = &late;
+    return algos[call->algo].run(&c, g);
+}
+
+static void fail(const struct call *call, uint32_t me)
+{
+    (void)fprintf(stderr,
+                  "%s of %zu elements of %zu bytes, %u CTAs, root %u: PE %u has a wrong dest\n",
+                  algos[call->algo].name, call->count, call->bytes, call->ctas, call->root, me);
+    exit(EXIT_FAILURE);
+}
+
+static void make_call(size_t number, uint32_t me, struct ch_lanes g)
+{
+    const struct call call = call_of(number);
+
+    if (g.lane == 0) prepare(&call, number, me);
+    ch_lanes_sync(g);
+    for (uint32_t cta = 0; cta < call.ctas; cta++) {
+        if (run_cta(&call, me, cta, g) != CHORUS_OK) fail(&call, me);
+        ch_lanes_sync(g); /* as at the end of a kernel */
+    }
+    (void)pthread_barrier_wait(&everyone); /* `source` and `image` are of all */
+    for (uint32_t pe = 0; pe < PES && me == 0 && g.lane == 0; pe++)
+        if (!is_right(&call, pe)) fail(&call, pe);
+    (void)pthread_barrier_wait(&everyone);
+}
+
+static void *run_lane(void *arg)
+{
+    const unsigned i = (unsigned)(uintptr_t)arg, pe = i / LANES, lane = i % LANES;
+    const struct ch_lanes g = {lane, LANES};
+
+    gpu_block = &pes[pe].block;
+    gpu_warp = &pes[pe].warps[lane / WARP_LANES];
+    gpu_lane = lane % WARP_LANES;
+    gpu_chance = i;
+    for (size_t number = 0; number < N_CALLS; number++)
+        make_call(number, pe, g);
+    return NULL;
+}
+
+static bool open_pe(uint32_t me)
+{
+    struct pe *pe = &pes[me];
+    const size_t bytes = 2 * (BUFFER_BYTES / 128 * 128 + 128) + CTAS * layout.dup_bytes;
+
+    pe->memory = aligned_alloc(128, (bytes + 127) / 128 * 128);
+    if (pe->memory == NULL) return false;
+    memset(pe->memory, 0, bytes);
+    for (size_t w = 0; w < sizeof(pe->warps) / sizeof(pe->warps[0]); w++)
+        if (pthread_barrier_init(&pe->warps[w].barrier, NULL, WARP_LANES) != 0) return false;
+    return pthread_barrier_init(&pe->block.barrier, NULL, LANES) == 0;
+}
+
+int main(void)
+{
+    static pthread_t threads[PES * LANES];
+
+    ch_sync_layout_init(&layout, PES, CHUNK);
+    for (uint32_t pe = 0; pe < PES; pe++)
+        if (!open_pe(pe)) return EXIT_FAILURE;
+    for (uint32_t pe = 0; pe < PES; pe++)
+        for (uint32_t peer = 0; peer < PES; peer++)
+            pes[pe].peers[peer] =
+                (struct ch_peer){pes[peer].memory - pes[pe].memory, sync_of(peer), NULL};
+    if (pthread_barrier_init(&everyone, NULL, PES * LANES) != 0) return EXIT_FAILURE;
+    for (uintptr_t i = 0; i < PES * LANES; i++)
+        if (pthread_create(&threads[i], NULL, run_lane, (void *)i) != 0) return EXIT_FAILURE;
+    for (int i = 0; i < PES * LANES; i++)
+        (void)pthread_join(threads[i], NULL);
+    for (uint32_t pe = 0; pe < PES; pe++)
+        free(pes[pe].memory);
+    return EXIT_SUCCESS;
+}
