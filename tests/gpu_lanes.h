@@ -11,6 +11,7 @@
 
 #define CH_EXEC_H
 #define CH_BATCH_OF_MACHINE "coll/cuda/batch_cuda.h"
+#define CH_MULTICAST_OF_MACHINE "coll/primitives/multicast_software.h"
 #define CH_FN static inline __attribute__((unused))
 #ifndef CH_INSIDE_KERNELS
 #define CH_INSIDE_KERNELS 0
@@ -93,6 +94,11 @@ static inline int gpu_vote(int flag)
 CH_FN void ch_kernel_order(uint32_t lets_next)
 {
     (void)lets_next;
+}
+
+CH_FN void ch_kernel_knows(uint64_t known)
+{
+    (void)known;
 }
 
 /* Of blocks, whose lanes know all that they need here. */
@@ -210,6 +216,11 @@ CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
 
     if (((uintptr_t)to | (uintptr_t)from) % align != 0) abort();
     memcpy(to, from, bytes);
+}
+
+CH_FN void ch_soon(const void *memory, size_t bytes)
+{
+    (void)memory, (void)bytes;
 }
 
 CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)

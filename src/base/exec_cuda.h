@@ -59,6 +59,14 @@ CH_FN void ch_kernel_order(uint32_t lets_next)
 #endif
 }
 
+/* Not a primitive. `known` is computed before this place, since a branch needs it; the branch
+ * is never taken, since no object is at address 1. */
+CH_FN void ch_kernel_knows(uint64_t known)
+{
+    asm volatile("{ .reg .pred never; setp.eq.u64 never, %0, 1; @never exit; }" ::"l"(known)
+                 : "memory");
+}
+
 #define CH_CACHE_LINE_BYTES                                          \
     64u /* separate, so that words of two PEs share no memory sector \
          */

@@ -194,15 +194,13 @@ CH_FN uint64_t ch_later(uint64_t x)
     return x;
 }
 
-/* ptxas would move computations behind the wait for the previous kernel; a branch that is never
- * taken, since no object is at address 1, needs their results before it. */
+/* ptxas would move computations behind the wait for the previous kernel. */
 CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_batch *b)
 {
     if (!c->is_due) return;
     known |= b->own.at | b->own.bytes | b->piece | b->pieces | (uintptr_t)c->exchanges |
              (uintptr_t)c->failed;
-    __asm__ volatile("{ .reg .pred never; setp.eq.u64 never, %0, 1; @never exit; }" ::"l"(known)
-                     : "memory");
+    ch_kernel_knows(known);
     ch_kernel_order(c->lets_next);
 }
 
