@@ -513,7 +513,7 @@ static void run_on(chorus_team_t team, char *dest, char *source, const void *sym
         large_counts(&s);
     else if (full && !is_small())
         all_counts(&s);
-    else
+    else if (s.n > 1 || !is_small()) /* a PE alone waits for nobody, but others for it */
         for (int a = 0; a < CH_ALGO_COUNT; a++)
             counts_of(&s, &ch_algos[a],
                       (chorusx_call){.type = CHORUS_TYPE_i32, .op = CHORUS_OP_sum, .radix = 2});
