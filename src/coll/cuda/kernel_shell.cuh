@@ -112,6 +112,19 @@ CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lane
     return (c->broken | (*c->epoch & none)) == 0;
 }
 
+/* The lanes of this CTA, at most `most`. The compiler would otherwise load the number of the
+ * lane from its special register again wherever it is used, also between a call's first loads
+ * and its stores. */
+CH_FN struct ch_lanes ch_kernel_lanes(uint32_t most)
+{
+    struct ch_lanes g = {threadIdx.x, blockDim.x};
+
+    asm volatile("" : "+r"(g.lane));
+    __builtin_assume(g.lane < most);
+    __builtin_assume(g.width > CH_WARP_LANES && g.width <= most);
+    return g;
+}
+
 /* This CTA's part of the call, with elements of `type`. Only wide algorithms have CTAs on slim
  * duplicates; the others skip this test. */
 CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, int is_wide)
@@ -162,14 +175,13 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
     extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1) name args \
     {                                                                          \
         __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                    \
-        const struct ch_lanes block = {threadIdx.x, blockDim.x};               \
+        const struct ch_lanes block = ch_kernel_lanes(CH_LANES_##kind);        \
         const struct ch_patience patience = {a.aborted, a.timeout_ns};         \
         struct ch_coll c = ch_coll_of(&a, CHORUS_TYPE_##T, CH_IS_WIDE_##kind); \
         struct ch_pattern pattern;                                             \
         uint32_t late_peer = a.me;                                             \
         chorus_status st;                                                      \
                                                                                \
-        __builtin_assume(blockDim.x > CH_WARP_LANES);                          \
         c.patience = &patience;                                                \
         c.slots = slots;                                                       \
         c.late_peer = &late_peer;                                              \
