@@ -26,6 +26,12 @@ CH_FN uint32_t ch_log2(uint32_t x)
     return 31u - (uint32_t)__builtin_clz(x);
 }
 
+/* Is x, which is not 0, a power of two? */
+CH_FN int ch_is_power(uint32_t x)
+{
+    return (x & (x - 1)) == 0;
+}
+
 /* a / b, rounded up. */
 CH_FN uint64_t ch_divide_up(uint64_t a, uint64_t b)
 {

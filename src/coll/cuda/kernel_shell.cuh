@@ -112,16 +112,16 @@ CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lane
     return (c->broken | (*c->epoch & none)) == 0;
 }
 
-/* The lanes of this CTA, at most `most`. The compiler would otherwise load the number of the
- * lane from its special register again wherever it is used, also between a call's first loads
- * and its stores. */
+/* The lanes of this CTA: a power of two, at most `most`. The compiler would otherwise load the
+ * number of the lane from its special register again wherever it is used, also between a call's
+ * first loads and its stores. */
 CH_FN struct ch_lanes ch_kernel_lanes(uint32_t most)
 {
     struct ch_lanes g = {threadIdx.x, blockDim.x};
 
     asm volatile("" : "+r"(g.lane));
     __builtin_assume(g.lane < most);
-    __builtin_assume(g.width > CH_WARP_LANES && g.width <= most);
+    __builtin_assume(g.width > CH_WARP_LANES && g.width <= most && ch_is_power(g.width));
     return g;
 }
 

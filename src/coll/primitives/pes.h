@@ -47,15 +47,18 @@ struct ch_turns {
     struct ch_lanes lanes;
 };
 
+/* Computed without branches, because a kernel needs the result before it waits for its turn,
+ * and again after that: compilers keep equal expressions, but compute equal branches again. */
 CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
 {
-    const uint32_t units = g.width / CH_LANES_UNIT;
-    struct ch_turns all = {0, 1, g}, own;
-    uint32_t groups_log2, width_log2;
+    const struct ch_turns all = {0, 1, g};
+    const uint32_t units_log2 = ch_log2((uint32_t)ch_max(g.width / CH_LANES_UNIT, 1));
+    const uint32_t count_log2 = ch_log2(2 * (uint32_t)ch_max(count, 1) - 1); /* rounded up */
+    const uint32_t groups_log2 = (uint32_t)ch_min(count_log2, units_log2);
+    const uint32_t width_log2 = ch_log2(g.width) - groups_log2;
+    struct ch_turns own;
 
-    if (units < 2 || count < 2) return all;
-    groups_log2 = (uint32_t)ch_min(ch_log2(count - 1) + 1, ch_log2(units));
-    width_log2 = ch_log2(units >> groups_log2) + ch_log2(CH_LANES_UNIT);
+    if (groups_log2 == 0 && !ch_is_power(g.width)) return all;
     own.step = 1u << groups_log2;
     own.first = g.lane >> width_log2;
     if (own.first >= own.step) own.first = count; /* there are more lanes than needed */
