@@ -155,6 +155,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
     const struct CUstream_st *s = stream_of(stream);
 
     (void)graph, (void)nodes, (void)edges, (void)n;
+    count(&cuda_fake.capture_queries, 1);
     *id = s->capture;
     *status = s->is_broken      ? cudaStreamCaptureStatusInvalidated
               : s->capture != 0 ? cudaStreamCaptureStatusActive

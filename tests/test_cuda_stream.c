@@ -130,6 +130,21 @@ START_TEST(calls__handle_of_a_stream_comes_again__waits)
 }
 END_TEST
 
+/* No capture can begin there. */
+START_TEST(calls__on_the_legacy_stream__do_not_query_captures)
+{
+    const cudaStream_t a = make_stream();
+
+    cuda_fake.capture_queries = 0;
+    expect_call(CHORUS_TEAM_WORLD, NULL, 0);
+    expect_call(CHORUS_TEAM_WORLD, cudaStreamLegacy, 0);
+    ck_assert_int_eq(cuda_fake.capture_queries, 0);
+    expect_call(CHORUS_TEAM_WORLD, a, 1);
+    ck_assert_int_eq(cuda_fake.capture_queries, 1);
+    end_stream(a);
+}
+END_TEST
+
 static void put_fcollect(int *object, const char *algo, int ctas, cudaStream_t stream)
 {
     const chorusx_call call = {.coll = CHORUS_COLL_fcollect,
@@ -784,6 +799,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, calls__on_one_stream__do_not_wait_by_events);
     tcase_add_test(tcase, calls__on_two_streams__second_waits_for_first);
     tcase_add_test(tcase, calls__handle_of_a_stream_comes_again__waits);
+    tcase_add_test(tcase, calls__on_the_legacy_stream__do_not_query_captures);
     tcase_add_test(tcase, calls__of_every_kind__are_counted_as_they_end);
     tcase_add_test(tcase, calls__default_streams_of_two_threads__second_waits);
     tcase_add_test(tcase, blocking_call__after_one_on_a_stream__takes_its_turn);

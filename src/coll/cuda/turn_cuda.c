@@ -3,8 +3,8 @@
 
 #include "device/runtime_cuda.h"
 
-/* The number of a device's only legacy stream, which avoids a query at each call; the numbers
- * of CUDA begin at 0. */
+/* The number of a device's only legacy stream, which avoids queries at each call: CUDA captures
+ * any stream but that one. The numbers of CUDA begin at 0. */
 #define LEGACY_NUMBER UINT64_MAX
 
 static bool is_legacy(cudaStream_t stream)
@@ -71,13 +71,14 @@ chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_tur
     if (is_default(stream) && current != own) return refuse_default(own, current);
     turn_out->stream = stream;
     turn_out->is_current = current == own;
+    if (is_legacy(stream)) {
+        turn_out->number = LEGACY_NUMBER;
+        turn_out->capture = 0;
+        return CHORUS_OK;
+    }
     CH_TRY(capture_of(device, stream, &turn_out->capture));
     turn_out->number = (uint64_t)(uintptr_t)stream + 1;
     if (turn_out->capture != 0) return CHORUS_OK;
-    if (is_legacy(stream)) {
-        turn_out->number = LEGACY_NUMBER;
-        return CHORUS_OK;
-    }
     if (!is_default(stream)) CH_TRY(check_device(device, stream));
     CH_TRY_CUDA(device, "reading a stream's number", cudaStreamGetId(stream, &id));
     turn_out->number = (uint64_t)id + 1;
