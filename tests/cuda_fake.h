@@ -73,7 +73,7 @@ struct cuda_fake {
     int loaded, not_loaded;           /* kernels; launches of one that was not loaded before */
     int device_waits, stream_waits;   /* of the host */
     struct ch_kernel_pattern pattern; /* of the collective that was launched last */
-    int capture_queries;              /* what a stream captures */
+    int address_queries, capture_queries; /* where an address is, what a stream captures */
     struct fake_note notes[FAKE_NOTES_MAX];
     int n_notes;
 };

@@ -86,6 +86,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *is, const voi
 {
     const int is_host = ptr != NULL && ptr == cuda_fake.registered;
 
+    count(&cuda_fake.address_queries, 1);
     *is = (struct cudaPointerAttributes){
         .type = is_host ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered,
         .devicePointer = is_host ? cuda_fake.registered : NULL};

@@ -647,6 +647,27 @@ START_TEST(buffer__not_in_the_heap__is_refused)
 }
 END_TEST
 
+START_TEST(buffer__that_is_reached__is_not_queried)
+{
+    int here = 0, *object = chorus_calloc(1, sizeof(int));
+    chorusx_call call = {.coll = CHORUS_COLL_reduce,
+                         .team = CHORUS_TEAM_WORLD,
+                         .dest = object,
+                         .source = &here,
+                         .count = 1,
+                         .type = CHORUS_TYPE_i32,
+                         .op = CHORUS_OP_sum};
+
+    ck_assert_int_eq(chorusx_collective(&call, (void *)cudaStreamLegacy),
+                     CHORUS_ERR_NOT_SYMMETRIC);
+    ck_assert_int_eq(cuda_fake.address_queries, 1);
+    call.is_reached = 1;
+    ck_assert_int_eq(chorusx_collective(&call, (void *)cudaStreamLegacy), CHORUS_OK);
+    ck_assert_int_eq(cuda_fake.address_queries, 1);
+    chorus_free(object);
+}
+END_TEST
+
 /* --- failures ----------------------------------------------------------------------------- */
 START_TEST(failures__of_two_teams__are_told_once_each)
 {
@@ -821,6 +842,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, call__by_an_algorithm_of_hosts__is_refused);
     tcase_add_test(tcase, call__of_a_type_without_kernels__is_refused);
     tcase_add_test(tcase, buffer__not_in_the_heap__is_refused);
+    tcase_add_test(tcase, buffer__that_is_reached__is_not_queried);
     tcase_add_test(tcase, failures__of_two_teams__are_told_once_each);
     tcase_add_test(tcase, failure__nobody_asked__next_call_tells);
     tcase_add_test(tcase, failure__of_a_team_that_is_gone__does_not_hide_the_next_one_s);

@@ -1023,6 +1023,9 @@ typedef struct chorusx_call {
     const size_t *source_counts, *source_offsets; /* elements of the block for it, in source */
     chorusx_combine_t combine; /* on hosts, where elements are combined: in place of op, which
                                   is CHORUS_OP_sum for the rules; null: none */
+    int is_reached; /* on GPUs, not 0: the PE's GPU reaches dest and source, as the caller has
+                       checked, so CUDA is not queried for them; if it does not, all CUDA work
+                       of the process ends */
 } chorusx_call;
 
 /**

@@ -185,7 +185,7 @@ static chorus_status check_elsewhere(const struct ch_context *context,
     if (ch_heap_contains(context->heap, buffer, 1) ||
         ch_teams_owner(context->teams, buffer, 1) != NULL)
         return ch_check_symmetric(context, args->function, name, buffer, bytes);
-    if (device != NULL && !ch_device_reaches(device, buffer))
+    if (device != NULL && !args->call->is_reached && !ch_device_reaches(device, buffer))
         return CH_FAIL(CHORUS_ERR_NOT_SYMMETRIC,
                        "%s: %s %p is not in the symmetric heap, nor in memory that GPU %d can "
                        "access; allocate it with chorus_malloc or cudaMalloc",

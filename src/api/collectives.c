@@ -38,6 +38,7 @@ static inline chorusx_call move(chorus_coll coll, chorus_team_t team, void *dest
     call.dest_counts = call.dest_offsets = NULL;
     call.source_counts = call.source_offsets = NULL;
     call.combine = NULL;
+    call.is_reached = 0;
     return call;
 }
 

@@ -49,8 +49,9 @@ static void push_range(const chorusx_trace_event *event)
     if (event->plan == NULL)
         (void)snprintf(text, sizeof(text), "%s", event->function);
     else
-        (void)snprintf(text, sizeof(text), "%s %zu bytes %s:%s %s", event->function,
-                       event->bytes, event->plan->algo, event->plan->proto, event->plan->rule);
+        (void)snprintf(text, sizeof(text), "%s %zu bytes %s %s:%s %s", event->function,
+                       event->bytes, ch_coll_names[event->coll], event->plan->algo,
+                       event->plan->proto, event->plan->rule);
     ch_nvtx_push(text);
 }
 
