@@ -1,48 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The shortest way from a tensor of PyTorch to the library: a function of it for each kind of call,
-found once. Small calls take longer in Python than in the library, so operands are looked at when
-a function is found, and no structure is filled for a call. Operands are contiguous, of one dtype,
-and have the lengths that the call expects, which the caller sees to.
+The shortest way from a tensor of PyTorch to the library. Small calls take longer in Python than in
+the library, so what depends on the kind of call is looked up once, when operands are examined too.
+Operands are contiguous, of one dtype, and have the lengths that the call expects, which the caller
+sees to.
 """
 from __future__ import annotations
+
+import ctypes
+import struct
 
 import torch
 
 from . import _array, _dtype, _lists
-from ._library import c_int, c_void, failure, lib, require
+from ._library import Call, c_int, c_void, failure, lib, require
 from ._operand import operand
+from ._stream import CUDA_DEFAULT
 
-# How functions of the library are named by an element type.
-_NAMES = {**_lists.RMA, "complex64": "complexf", "complex128": "complexd"}
 _found = shapes = _array.of_device
 stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # none in builds for CPUs
 _SHAPES_MAX = 4096  # that are kept
 
+# A call is passed as the bytes of a chorusx_call, in one argument: ctypes converts each argument in the
+# time that struct takes for all of them. PyTorch knows where its tensors are, so CUDA is not queried.
+library_call = lib["chorusx_collective"]  # one of its own, unlike lib.chorusx_collective
+library_call.restype, library_call.argtypes = c_int, [c_void, c_void]
+_REST = bytes(Call(is_reached=1))[Call.root.offset + Call.root.size:]
+_whole = struct.Struct(f"2i2PN3i{len(_REST)}s").pack  # coll, team, dest, source, count, type, op, root
+around = struct.Struct(f"{Call.dest.offset}s2P{ctypes.sizeof(Call) - Call.count.offset}s").pack  # dest, source
 
-def _function(coll, op, name, on_gpu):
-    """The function of the library, and the bytes by which it counts; 1 where it counts elements."""
-    if op is None:
-        symbol, unit = f"{coll}mem", _dtype.itemsize(name)
-    else:
-        _dtype.require_operator(coll, op, name)
-        symbol, unit = f"{_NAMES[name]}_{op}_{coll}", 1
-    full = f"chorusx_{symbol}_on_stream" if on_gpu else f"chorus_{symbol}"
-    function = lib[full]  # one of its own, unlike lib.name
-    function.restype = c_int
-    # Registers hold a team and a count as they hold an address, which ctypes converts fastest.
-    function.argtypes = [c_void, c_void, c_void, c_void, *[c_int] * (coll == "broadcast"),
-                         *[c_void] * on_gpu]
-    return function, unit
+# The operators that make each collective, for messages.
+_OPERATORS = {"reduce": "all_reduce", "fcollect": "all_gather", "reducescatter": "reduce_scatter",
+              "broadcast": "broadcast", "alltoall": "all_to_all_single"}
 
 
 def _find(key, input):
-    """What `key` stands for: a function, its unit, and the GPU whose current stream it takes, or -1."""
+    """What `key` stands for: the numbers of a collective, type and operator, the bytes by which the
+    call counts, 1 where it counts elements, and the GPU whose current stream it takes, or -1."""
     coll, op, _, _ = key
-    require(coll)
+    function = _OPERATORS[coll]
+    require(function)
     name = operand(input, "input").dtype
-    device = _array.heap_device()
-    _found[key] = found = (*_function(coll, op, name, device >= 0), device)
+    if op is None:
+        numbers = _lists.TYPES["uint8"], _lists.OPS["sum"], _dtype.itemsize(name)
+    else:
+        number = _dtype.require_operator(function, op, name)
+        numbers = _lists.TYPES[name], number, 1
+    _found[key] = found = (_lists.COLLS[coll], *numbers, _array.heap_device())
     return found
 
 
@@ -74,30 +78,19 @@ def remember_reduce(key, input, team):
     if len(shapes) > _SHAPES_MAX:
         shapes.clear()
     part = ("reduce", op, dtype, input.device)
-    function, _, _ = _found.get(part) or _find(part, input)
-    shapes[key] = (function, team, input.numel(), device, dtype in _PARTS, _empty(device >= 0),
-                   tuple(shape), tuple(input.stride()), dtype)
+    number, kind, operator, _, _ = _found.get(part) or _find(part, input)
+    call = _whole(number, team, 0, 0, input.numel(), kind, operator, 0, _REST)
+    shapes[key] = (call[:Call.dest.offset], call[Call.count.offset:], device, dtype in _PARTS,
+                   _empty(device >= 0), tuple(shape), tuple(input.stride()), dtype)
 
 
-def combine(coll, op, team, out, input, count):
-    """reduce or reducescatter, on the current stream; on a host it has run."""
+def make(coll, op, team, out, input, count, root=0):
+    """A collective of `count` elements, on the current stream; on a host it has run. op is None if
+    it combines nothing."""
     key = (coll, op, input.dtype, input.device)
-    function, _, device = _found.get(key) or _find(key, input)
-    if device < 0:
-        code = function(team, out.data_ptr(), input.data_ptr(), count)
-    else:
-        code = function(team, out.data_ptr(), input.data_ptr(), count, stream_of(device))
-    if code:
-        raise failure(code)
-    return out
-
-
-def move(coll, team, out, input, count, *root):
-    """fcollect or alltoall, blocks of `count` elements, or broadcast, with its root."""
-    key = (coll, None, input.dtype, input.device)
-    function, unit, device = _found.get(key) or _find(key, input)
-    stream = () if device < 0 else (stream_of(device),)
-    code = function(team, out.data_ptr(), input.data_ptr(), count * unit, *root, *stream)
+    number, kind, operator, unit, device = _found.get(key) or _find(key, input)
+    call = _whole(number, team, out.data_ptr(), input.data_ptr(), count * unit, kind, operator, root, _REST)
+    code = library_call(call, None if device < 0 else stream_of(device) or CUDA_DEFAULT)
     if code:
         raise failure(code)
     return out

@@ -67,7 +67,7 @@ class Call(ctypes.Structure):
                 ("dst", ctypes.c_ssize_t), ("sst", ctypes.c_ssize_t)] + [
                     (name, ctypes.POINTER(c_size)) for name in (
                         "dest_counts", "dest_offsets", "source_counts", "source_offsets")] + [
-                            ("combine", c_void)]
+                            ("combine", c_void), ("is_reached", c_int)]
 
 
 class PlanStruct(ctypes.Structure):

@@ -24,6 +24,7 @@ from torch.library import custom_op
 
 from . import _array, _collective, _direct, _dtype
 from ._library import ArgumentError, failure, require
+from ._stream import CUDA_DEFAULT
 from ._team import WORLD, Team
 from ._torch_functional import FallbackWarning, disable, enable, fallbacks
 from ._torch_pool import pool
@@ -91,6 +92,7 @@ _has_gradients = torch.is_grad_enabled
 _modes = torch._C._len_torch_dispatch_stack
 _has_transforms = torch._C._are_functorch_transforms_active
 _shapes, _stream_of = _direct.shapes, _direct.stream_of
+_library_call, _around = _direct.library_call, _direct.around
 
 
 def _is_plain(tensor):
@@ -118,7 +120,7 @@ def _operator(implementation):
 def all_reduce(input: Tensor, op: str = "sum", group: str = "") -> Tensor:
     """The tensors of all PEs combined: op is "sum", "prod", "min", "max", "and", "or", "xor"."""
     team, input = _team("all_reduce", group)._handle, _plain(input)
-    return _direct.combine("reduce", op, team, torch.empty_like(input), input, input.numel())
+    return _direct.make("reduce", op, team, torch.empty_like(input), input, input.numel())
 
 
 _all_reduce = all_reduce
@@ -141,16 +143,17 @@ def all_reduce(input, op="sum", group=""):  # noqa: F811 the same, with the shor
         out = _all_reduce(input, op, group)  # which raises what is wrong
         _direct.remember_reduce(key, input, _team("all_reduce", group)._handle)
         return out
-    function, team, count, device, is_part, empty, shape, strides, dtype = found
+    head, tail, device, is_part, empty, shape, strides, dtype = found
     if is_part and input.is_neg():
         return _all_reduce(input, op, group)
     out = empty(shape, strides, dtype)
     if device < 0:
-        code = function(team, out.data_ptr(), source, count)
-    else:
-        code = function(team, out.data_ptr(), source, count, _stream_of(device))
-    if code and out.get_device() != device:  # refused, since another GPU is current
+        stream = None
+    elif out.get_device() == device:
+        stream = _stream_of(device) or CUDA_DEFAULT
+    else:  # another GPU is current
         return _all_reduce(input, op, group)
+    code = _library_call(_around(head, out.data_ptr(), source, tail), stream)
     if code:
         raise failure(code)
     return out
@@ -168,7 +171,7 @@ def all_gather(input: Tensor, group: str = "") -> Tensor:
     team, input = _team("all_gather", group), _plain(input)
     _has_rows("all_gather", input)
     out = input.new_empty((team.n_pes * input.shape[0], *input.shape[1:]))
-    return _direct.move("fcollect", team._handle, out, input, input.numel())
+    return _direct.make("fcollect", None, team._handle, out, input, input.numel())
 
 
 @all_gather.register_fake
@@ -183,7 +186,7 @@ def reduce_scatter(input: Tensor, op: str = "sum", group: str = "") -> Tensor:
     """This PE's block, along the first dimension, of the tensors of all PEs combined."""
     team, input = _team("reduce_scatter", group), _plain(input)
     out = input.new_empty((_rows("reduce_scatter", input, team.n_pes), *input.shape[1:]))
-    return _direct.combine("reducescatter", op, team._handle, out, input, out.numel())
+    return _direct.make("reducescatter", op, team._handle, out, input, out.numel())
 
 
 @reduce_scatter.register_fake
@@ -197,7 +200,7 @@ def _(input, op="sum", group=""):
 def broadcast(input: Tensor, root: int = 0, group: str = "") -> Tensor:
     """The tensor of root, on every PE."""
     team, input = _team("broadcast", group)._handle, _plain(input)
-    return _direct.move("broadcast", team, torch.empty_like(input), input, input.numel(), root)
+    return _direct.make("broadcast", None, team, torch.empty_like(input), input, input.numel(), root)
 
 
 @broadcast.register_fake
@@ -232,7 +235,7 @@ def all_to_all_single(input: Tensor, output_split_sizes: Optional[Sequence[int]]
     n = team.n_pes
     if output_split_sizes is None and input_split_sizes is None:
         _rows(function, input, n)
-        return _direct.move("alltoall", team._handle, torch.empty_like(input), input,
+        return _direct.make("alltoall", None, team._handle, torch.empty_like(input), input,
                             input.numel() // n)
     if output_split_sizes is None or input_split_sizes is None:
         raise ArgumentError(f"{function}: only one of output_split_sizes and input_split_sizes is "

@@ -123,6 +123,19 @@ def test_stream__of_each_kind__orders_the_call():
     assert torch.allclose(total, everyones(5000).sum(0), atol=1e-5)
 
 
+def test_all_reduce__another_gpu_is_current__is_on_the_heap_s(device):
+    other = (device.index + 1) % torch.cuda.device_count()
+    x, side = mine(5000), torch.cuda.Stream()
+    ct.all_reduce(x)
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        torch.cuda.set_device(other)
+        total = ct.all_reduce(x)
+    side.synchronize()
+    assert total.device == device
+    assert torch.allclose(total, everyones(5000).sum(0), atol=1e-5)
+
+
 def test_compile__inductor__is_the_eager_result():
     def block(x):
         return ct.all_reduce(torch.relu(x) + 1) * 2
