@@ -147,11 +147,10 @@ def all_reduce(input, op="sum", group=""):  # noqa: F811 the same, with the shor
     if is_part and input.is_neg():
         return _all_reduce(input, op, group)
     out = empty(shape, strides, dtype)
-    if device < 0:
-        stream = None
-    elif out.get_device() == device:
-        stream = _stream_of(device) or CUDA_DEFAULT
-    else:  # another GPU is current
+    stream = None if device < 0 else _stream_of(device)
+    if stream == 0:
+        stream = CUDA_DEFAULT  # on which the library refuses calls if another GPU is current
+    elif stream and out.get_device() != device:  # likewise
         return _all_reduce(input, op, group)
     code = _library_call(_around(head, out.data_ptr(), source, tail), stream)
     if code:
