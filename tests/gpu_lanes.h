@@ -212,7 +212,7 @@ CH_FN chorus_status ch_word_await(const struct ch_patience *p, const uint64_t *w
 /* As on a GPU, elements are accessed whole. */
 CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
 {
-    const size_t align = bytes < 8 ? bytes : 8;
+    const size_t align = bytes < 8 ? bytes : bytes == 8 ? 4 : 8; /* or complex numbers */
 
     if (((uintptr_t)to | (uintptr_t)from) % align != 0) abort();
     memcpy(to, from, bytes);

@@ -307,11 +307,39 @@ static void operator_of_the_program__combines(void)
     chorus_free(dest);
 }
 
-#define TESTS(X)                                    \
-    X(moves__every_type__go_where_they_should)      \
-    X(moves__of_plain_memory__go_where_they_should) \
-    X(sums__every_type__are_of_the_right_pes)       \
-    X(reduce_to__every_operator_and_type__serves)   \
-    X(arguments__outside_their_range__are_named)    \
+/* Each CTA combines a part of the elements. */
+static void operator_of_the_program__with_ctas__combines_all(void)
+{
+    enum { MANY = 4099 };
+    uint32_t *dest = chorus_calloc(MANY, sizeof(*dest)),
+             *source = chorus_calloc(MANY, sizeof(*source));
+    chorusx_call call = {.coll = CHORUS_COLL_reduce,
+                         .dest = dest,
+                         .source = source,
+                         .count = MANY,
+                         .type = CHORUS_TYPE_u32,
+                         .op = CHORUS_OP_sum,
+                         .algo = "ring",
+                         .ctas = 2,
+                         .combine = most_bits};
+    uint32_t wrong = 0;
+
+    for (uint32_t i = 0; i < MANY; i++)
+        source[i] = ((2u << api_me()) - 1) << i % 7;
+    EXPECT(chorusx_collective(&call, NULL) == CHORUS_OK);
+    for (uint32_t i = 0; i < MANY; i++)
+        wrong += dest[i] != ((2u << (api_n() - 1)) - 1) << i % 7;
+    EXPECT(wrong == 0);
+    chorus_free(source);
+    chorus_free(dest);
+}
+
+#define TESTS(X)                                        \
+    X(operator_of_the_program__with_ctas__combines_all) \
+    X(moves__every_type__go_where_they_should)          \
+    X(moves__of_plain_memory__go_where_they_should)     \
+    X(sums__every_type__are_of_the_right_pes)           \
+    X(reduce_to__every_operator_and_type__serves)       \
+    X(arguments__outside_their_range__are_named)        \
     X(operator_of_the_program__combines)
 API_MAIN(TESTS)

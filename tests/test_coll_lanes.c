@@ -85,14 +85,15 @@ struct call {
 
 static struct call call_of(size_t number)
 {
-    const size_t type = (number / CTAS + number / CTAS / N_COUNTS) % N_TYPES;
+    const size_t type = (number / CTAS % N_COUNTS + number / CTAS / N_COUNTS) % N_TYPES;
+    const bool reduces = ref_reduces(algos[number / CTAS / N_COUNTS].coll);
     const struct call call = {
         .algo = number / CTAS / N_COUNTS,
         .type = type,
         .count = counts[number / CTAS % N_COUNTS],
         .bytes = type_bytes[type],
         .step = algos[number / CTAS / N_COUNTS].coll == CHORUS_COLL_alltoalls ? STEP : 1,
-        .offset = number % 4 * type_bytes[type],
+        .offset = number % 4 * (reduces || type_bytes[type] < 8 ? type_bytes[type] : 4),
         .ctas = 1 + (uint32_t)(number % CTAS),
         .root = (uint32_t)(number % PES),
     };

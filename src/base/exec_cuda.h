@@ -283,7 +283,8 @@ CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *dat
     return found == flag;
 }
 
-/* The widest elements are pairs of 8 bytes, and aligned as one of them. */
+/* The widest elements are pairs of 8 bytes, and aligned as one of them. Those of 8 bytes may be
+ * pairs too, of 4 bytes. */
 CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
 {
     if (bytes == 1) {
@@ -292,6 +293,11 @@ CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
         *(uint16_t *)to = *(const uint16_t *)from;
     } else if (bytes == 4) {
         *(uint32_t *)to = *(const uint32_t *)from;
+    } else if (bytes == 8 && (((uintptr_t)to | (uintptr_t)from) & 4) != 0) {
+        const uint32_t first = *(const uint32_t *)from;
+
+        ((uint32_t *)to)[1] = ((const uint32_t *)from)[1];
+        *(uint32_t *)to = first;
     } else {
         const uint64_t first = *(const uint64_t *)from;
 

@@ -121,7 +121,8 @@ CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
 }
 
 /* One lane: copy an element of 1, 2, 4, 8 or 16 bytes, a constant at every call. Memory of PEs
- * is aligned for it; either side may instead be a variable of the lane. */
+ * is aligned for it, that of complex numbers for their parts; either side may instead be a
+ * variable of the lane. */
 CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
 {
     memcpy(to, from, bytes);

@@ -3,7 +3,8 @@
  * coll.h: the arguments of an algorithm: one CTA's part of one call.
  *
  * If a call has several CTAs, each gets a part of every block and its own duplicate. The
- * algorithm does not notice: it sees a smaller `count` and an unchanged `stride`.
+ * algorithm does not notice: it sees a smaller `count` and an unchanged `stride`. Only those of
+ * uneven collectives get whole blocks, and take their part by ch_cut.
  */
 #ifndef CH_COLL_H
 #define CH_COLL_H
@@ -121,8 +122,8 @@ CH_FN void ch_coll_init(struct ch_coll *c, const struct ch_seat *s, struct ch_sl
     c->exchanges = dup->exchanges;
 }
 
-/* The CTA's part begins at element `first` of a block, whose elements follow each other for
- * ch_coll_init; not so in alltoalls. */
+/* Of alltoalls: the CTA's part begins at element `first` of a block, whose elements follow each
+ * other for ch_coll_init. */
 CH_FN void ch_coll_pattern(struct ch_coll *c, const struct ch_pattern *pattern, size_t first)
 {
     c->pattern = pattern;

@@ -4,7 +4,8 @@
 #include "device/runtime_cuda.h"
 
 /* The number of a device's only legacy stream, which avoids queries at each call: CUDA captures
- * any stream but that one. The numbers of CUDA begin at 0. */
+ * any stream but that one. While a stream that waits for the legacy stream is captured, CUDA
+ * refuses the launch. The numbers of CUDA begin at 0. */
 #define LEGACY_NUMBER UINT64_MAX
 
 static bool is_legacy(cudaStream_t stream)

@@ -55,7 +55,10 @@ static CH_COLD void use_special(const struct ch_call *call, uint32_t cta, size_t
         .src_counts = asked->source_counts,
         .src_offsets = asked->source_offsets,
     };
-    ch_coll_pattern(coll, &special->pattern, first);
+    if (asked->coll == CHORUS_COLL_alltoalls)
+        ch_coll_pattern(coll, &special->pattern, first);
+    else
+        coll->pattern = &special->pattern;
     if (ch_coll_is_uneven(asked->coll)) coll->tag = 0;
     if (asked->combine == NULL) return;
     special->combine = ch_reduce_table[words[bytes]][CHORUS_OP_sum];
