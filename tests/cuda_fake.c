@@ -24,7 +24,7 @@ struct CUevent_st {
     int nothing;
 };
 
-enum { STREAMS_MAX = 128, KERNELS_MAX = 1024, PER_THREAD_MAX = 16 };
+enum { STREAMS_MAX = 128, KERNELS_MAX = 4096, PER_THREAD_MAX = 16 };
 
 /* Of a CTA of any kernel, by its launch bound. */
 enum { LANES_MAX = 512 };
