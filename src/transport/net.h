@@ -156,6 +156,8 @@ struct ch_net_ops {
     /* A descriptor to poll for reading once progress has found nothing; -1: call progress
      * regularly instead. */
     int (*watch)(struct ch_net *net);
+    /* The descriptor is no longer polled; null is a no-op. */
+    void (*unwatch)(struct ch_net *net);
     /* The PE is about to sleep: from now on, operations that change words of its memory should
      * be reported by watch, if peers learn of this in time. Null: they always are. */
     void (*doze)(struct ch_net *net);

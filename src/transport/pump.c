@@ -74,13 +74,10 @@ static void sleep_long(struct ch_network *network)
     is_short = fd < 0 || network->has_posts;
     network->is_asleep = !is_short;
     (void)pthread_mutex_unlock(&network->lock);
-    if (is_short || network->doubt_at_ns != 0) {
-        (void)rest(network, fd, NAP_MS);
-        return;
-    }
-    (void)rest(network, fd, SLEEP_MS);
+    (void)rest(network, fd, is_short || network->doubt_at_ns != 0 ? NAP_MS : SLEEP_MS);
     (void)pthread_mutex_lock(&network->lock);
-    is_short = network->has_posts;
+    if (network->ops->unwatch != NULL) network->ops->unwatch(network->net);
+    is_short = !is_short && network->has_posts;
     network->is_asleep = false;
     (void)pthread_mutex_unlock(&network->lock);
     if (is_short) (void)rest(network, fd, NAP_MS);

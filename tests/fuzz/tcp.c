@@ -49,7 +49,8 @@ static struct ch_tcp_link *open_link(struct ch_net *net, int fd)
     link->state = CH_TCP_UP;
     net->n_calls--;
     net->up[net->n_up++] = 1;
-    ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, 1), EPOLLIN, true);
+    ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, 1), 0, EPOLLIN);
+    link->watched = EPOLLIN;
     return link;
 }
 

@@ -54,7 +54,7 @@ chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot listen for connections: %s",
                        strerror(errno));
     *port_out = ntohs(addr.any.sa_family == AF_INET ? addr.v4.sin_port : addr.v6.sin6_port);
-    ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LISTENER, 0), EPOLLIN, true);
+    ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LISTENER, 0), 0, EPOLLIN);
     return CHORUS_OK;
 }
 
@@ -109,7 +109,9 @@ static void promote(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_
     (void)snprintf(link->where, sizeof(link->where), "%s by %s", peer,
                    ch_tcp_interface_of(net->addresses, link->fd));
     net->up[net->n_up++] = link->pe;
-    ch_tcp_watch(net, link->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLIN, false);
+    ch_tcp_watch(net, link->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLIN,
+                 EPOLLIN);
+    link->watched = EPOLLIN;
     ch_tcp_flush(net, link);
 }
 
@@ -179,8 +181,7 @@ void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link)
 
         if (fd >= 0) {
             call_begin(&link->dial, fd, CONNECT_NS);
-            ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLOUT,
-                         true);
+            ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), 0, EPOLLOUT);
             return;
         }
         note_failure(net, link, strerror(errno));
@@ -228,7 +229,8 @@ static bool is_connected(struct ch_net *net, struct ch_tcp_link *link)
     if (getpeername(call->fd, (struct sockaddr *)&peer, &peer_bytes) != 0) return false;
     call->is_connected = true;
     call->deadline_ns = timeout == 0 ? CH_TCP_NEVER : ch_clock_ns() + timeout;
-    ch_tcp_watch(net, call->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLIN, false);
+    ch_tcp_watch(net, call->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLOUT,
+                 EPOLLIN);
     return true;
 }
 
@@ -324,8 +326,8 @@ void ch_tcp_accept(struct ch_net *net)
         ch_tcp_challenge_make(&challenge);
         guest->mine = challenge.nonce;
         ch_tcp_watch(net, fd,
-                     ch_tcp_watch_word(CH_TCP_WATCH_GUEST, (uint32_t)(guest - net->guests)),
-                     EPOLLIN, true);
+                     ch_tcp_watch_word(CH_TCP_WATCH_GUEST, (uint32_t)(guest - net->guests)), 0,
+                     EPOLLIN);
         if (!call_say(guest, &challenge, sizeof(challenge))) ch_tcp_call_end(guest);
     }
 }

@@ -254,7 +254,6 @@ void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
             return;
         }
         net->has_moved = net->has_arrived = true;
-        link->is_asked = false;
         if (!take(net, link, guess, (size_t)got)) return;
         for (int k = 0; k < n; k++)
             room += parts[k].iov_len;

@@ -148,7 +148,7 @@ void ch_tcp_flush(struct ch_net *net, struct ch_tcp_link *link)
         if (taken < 0 && errno == EINTR) continue;
         link->wants_room = taken < 0 ? errno == EAGAIN : (size_t)taken < bytes;
         if (taken >= 0) {
-            net->has_moved = link->is_asked = true;
+            net->has_moved = true;
             advance(link, (size_t)taken);
         } else if (errno != EAGAIN) {
             ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "%s", strerror(errno));

@@ -92,7 +92,7 @@ struct ch_tcp_link {
     uint64_t first, end;
     size_t first_sent; /* bytes of the first slot that the kernel has taken */
     bool wants_room;   /* the socket is full: wait until it is writable */
-    bool is_watched;   /* and epoll polls for that */
+    uint32_t watched;  /* events for which epoll watches the link; 0: none */
 
     uint64_t amo_ns;                    /* when the last atomic without a result was posted */
     uint64_t posted, sent, done;        /* serials, see above */
@@ -109,7 +109,6 @@ struct ch_tcp_link {
     size_t left;   /* and its bytes; 0: a head follows */
     bool is_reply; /* the body belongs to a reply */
     struct ch_tcp_wanted wanted;
-    bool is_asked; /* a frame was sent since the last one was received: an answer is expected */
     uint32_t silent; /* successive checks in which the peer's host did not answer */
 };
 
@@ -125,6 +124,7 @@ struct ch_net {
     struct ch_parts parts;
     bool has_moved;   /* calls since progress was last requested */
     bool has_arrived; /* an event that may end a wait */
+    bool is_watched;  /* a thread may sleep until epoll reports an event */
     uint32_t visits;
     uint64_t checked_ns; /* when links were last checked */
     chorus_status status;
@@ -194,13 +194,14 @@ void ch_tcp_call_end(struct ch_tcp_call *call);
 void ch_tcp_where(const struct ch_net *net, uint32_t pe, char where_out[CH_NET_WHY_BYTES]);
 /* Send and receive as much as possible, on all links. */
 void ch_tcp_step(struct ch_net *net);
-/* Add a descriptor to epoll, which then returns `word` for it. */
+/* Let epoll watch a descriptor for `events`, and return `word` for them; `before`: those for
+ * which it watched before. 0: none. */
 enum { CH_TCP_WATCH_LISTENER, CH_TCP_WATCH_GUEST, CH_TCP_WATCH_LINK };
 static inline uint64_t ch_tcp_watch_word(uint32_t what, uint32_t index)
 {
     return (uint64_t)what << 32 | index;
 }
-void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t events, bool is_new);
+void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t before, uint32_t events);
 
 /* health.c */
 void ch_tcp_socket_prepare(int fd);
