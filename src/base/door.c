@@ -166,7 +166,7 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
     if (p->progress != NULL) CH_TRY(p->progress->make(p->progress, &has_moved));
     if (w->polls < p->spins || (w->polls & (p->gap - 1)) != 0 || may_be_over(w, has_moved)) {
         w->polls++;
-        pause_cpu();
+        if (p->progress == NULL) pause_cpu(); /* polls of sockets take long enough */
         return CHORUS_OK;
     }
     if (__atomic_load_n(&p->door->aborted, __ATOMIC_RELAXED)) return CHORUS_ERR_ABORTED;
