@@ -120,6 +120,7 @@ static void advance(struct ch_tcp_link *link, size_t bytes)
         link->first++;
     }
     link->first_sent = bytes;
+    if (link->first == link->end) link->first = link->end = 0; /* these slots are in a cache */
 }
 
 /* A system call for one buffer takes less time than one for several, and more than to copy a
