@@ -23,7 +23,16 @@ struct ch_reduce {
     void (*last)(void *out, const void *acc, size_t count); /* out = acc */
 };
 
-/* Null functions if the operator does not support the type (ch_op_takes). */
-extern const struct ch_reduce ch_reduce_table[CHORUS_TYPE_COUNT][CHORUS_OP_COUNT];
+struct ch_reduce_table {
+    const char *name; /* of the instruction set */
+    /* Null functions if the operator does not support the type (ch_op_takes). */
+    struct ch_reduce of[CHORUS_TYPE_COUNT][CHORUS_OP_COUNT];
+};
+
+extern const struct ch_reduce_table ch_reduce_base, /* for every processor */
+    ch_reduce_avx2;                                 /* in builds for x86-64 alone */
+
+/* The table for this processor. */
+const struct ch_reduce_table *ch_reduce_here(void);
 
 #endif /* CH_REDUCE_H */

@@ -272,7 +272,7 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe, uint32_
     ch_coll_pattern(&c, pattern_of(call, pe, cta), part.first);
     c.root = call->root;
     c.radix = call->radix;
-    c.reduce = &ch_reduce_table[call->type][call->op];
+    c.reduce = &ch_reduce_base.of[call->type][call->op];
     c.patience = &drive.patience;
     c.remotes = plan->is_net ? mine->team.remotes : NULL;
     c.levels = plan->is_net ? &mine->levels : NULL;

@@ -61,7 +61,7 @@ static CH_COLD void use_special(const struct ch_call *call, uint32_t cta, size_t
         coll->pattern = &special->pattern;
     if (ch_coll_is_uneven(asked->coll)) coll->tag = 0;
     if (asked->combine == NULL) return;
-    special->combine = ch_reduce_table[words[bytes]][CHORUS_OP_sum];
+    special->combine = ch_reduce_base.of[words[bytes]][CHORUS_OP_sum];
     special->combine.next = asked->combine;
     coll->reduce = &special->combine;
 }
@@ -71,6 +71,7 @@ static CH_COLD void use_special(const struct ch_call *call, uint32_t cta, size_t
 struct cta {
     _Alignas(CH_CACHE_LINE_BYTES) struct ch_coll coll;
     const ch_host_entry *algos; /* [CH_ALGO_COUNT] */
+    const struct ch_reduce_table *reduce;
 };
 
 static char nothing; /* replaces the buffers of a barrier: no offset can be added to null */
@@ -86,6 +87,7 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
         .dst = &nothing,
         .src = &nothing,
     };
+    const struct ch_reduce_table *reduce = ch_reduce_here();
 
     if (ctas == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for calls of %u CTAs", team->n_dups);
@@ -99,6 +101,7 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
         coll->links = team->dups[i].links;
         coll->slots = team->dups[i].slots;
         ctas[i].algos = coll->remotes == NULL ? ch_host_mapped : ch_host_routed;
+        ctas[i].reduce = reduce;
     }
     team->ctas = ctas;
     return CHORUS_OK;
@@ -126,7 +129,7 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     coll->dst = dst + part.first * elem_bytes;
     coll->src = src + part.first * elem_bytes;
     coll->pattern = NULL;
-    coll->reduce = &ch_reduce_table[asked->type][asked->op];
+    coll->reduce = &own->reduce->of[asked->type][asked->op];
     coll->late_peer = late_peer;
     if (is_special(asked)) use_special(call, cta, part.first, &special, coll);
     return own->algos[call->algo->id](coll);
