@@ -190,6 +190,24 @@ static void expect_same(const char *form, chorus_type type, chorus_op op,
                          expected->at[i] & 0xff);
 }
 
+/* The result by one pass is in memory of its own, or in that of a source. */
+static void expect_both(const struct ch_reduce *reduce, chorus_type type, chorus_op op,
+                        const struct operand *in, const struct operand *expected, size_t count)
+{
+    static struct operand copy[3];
+    const size_t bytes = count * ch_type_bytes[type];
+
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < 3; i++) {
+            clear(&copy[i], ch_type_bytes[type], bytes);
+            if (i < 2) memcpy(copy[i].at, in[i].at, bytes);
+        }
+        reduce->both(copy[k].at, copy[0].at, copy[1].at, count);
+        unnan(type, copy[k].at, count);
+        expect_same("both", type, op, &copy[k], expected, bytes);
+    }
+}
+
 static void expect_equal_tables(chorus_type type, chorus_op op)
 {
     static struct operand in[3], out[2];
@@ -207,6 +225,8 @@ static void expect_equal_tables(chorus_type type, chorus_op op)
             unnan(type, out[t].at, count);
         }
         expect_same("passes", type, op, &out[1], &out[0], bytes);
+        for (int t = 0; t < 2 && n == 2 && tables[t]->of[type][op].both != NULL; t++)
+            expect_both(&tables[t]->of[type][op], type, op, in, &out[0], count);
     }
 }
 

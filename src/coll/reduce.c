@@ -55,10 +55,24 @@
         }                                                                                  \
     }
 
+/* Of types that are their own accumulator; others gain nothing, as conversions take longer than
+ * passes over the first-level cache. */
+#define DEFINE_BOTH(T, A, OP, expr)                                                          \
+    static void both_##T##_##OP(void *out, const void *one, const void *other, size_t count) \
+    {                                                                                        \
+        A *to = out;                                                                         \
+        const A *from_one = one, *from_other = other;                                        \
+        for (size_t i = 0; i < count; i++) {                                                 \
+            const A a = from_one[i], b = from_other[i];                                      \
+            to[i] = (expr);                                                                  \
+        }                                                                                    \
+    }
+
 #define SAME(value) (value)
 #define DEFINE_SAME(T, ctype, OPS)              \
     DEFINE_CONVERT(T, ctype, ctype, SAME, SAME) \
-    OPS(DEFINE_NEXT, T, ctype)
+    OPS(DEFINE_NEXT, T, ctype)                  \
+    OPS(DEFINE_BOTH, T, ctype)
 #define DEFINE_WIDE(T, ctype)                                           \
     DEFINE_CONVERT(T, ctype, float, ch_##T##_to_f32, ch_##T##_from_f32) \
     CH_OPS_HALF(DEFINE_NEXT, T, float)
@@ -120,11 +134,17 @@ static void last_f16(void *out, const void *acc, size_t count)
 CHORUS_TYPE_LIST(X)
 #undef X
 
-#define ENTRY(T, A, OP, expr) [CHORUS_OP_##OP] = {first_##T, next_##T##_##OP, last_##T},
+#define ENTRY(T, A, OP, expr) \
+    [CHORUS_OP_##OP] = {first_##T, next_##T##_##OP, last_##T, both_##T##_##OP},
+#define ENTRY_HALF(T, A, OP, expr) [CHORUS_OP_##OP] = {first_##T, next_##T##_##OP, last_##T, 0},
+#define ENTRY_INT(T, A, OP, expr) ENTRY(T, A, OP, expr)
+#define ENTRY_UINT(T, A, OP, expr) ENTRY(T, A, OP, expr)
+#define ENTRY_FLOAT(T, A, OP, expr) ENTRY(T, A, OP, expr)
+#define ENTRY_COMPLEX(T, A, OP, expr) ENTRY(T, A, OP, expr)
 const struct ch_reduce_table CH_REDUCE_TABLE = {
     CH_REDUCE_NAME,
     {
-#define X(T, ctype, CLASS, bytes) [CHORUS_TYPE_##T] = {CH_OPS_##CLASS(ENTRY, T, ctype)},
+#define X(T, ctype, CLASS, bytes) [CHORUS_TYPE_##T] = {CH_OPS_##CLASS(ENTRY_##CLASS, T, ctype)},
         CHORUS_TYPE_LIST(X)
 #undef X
     },

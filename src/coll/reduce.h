@@ -21,6 +21,9 @@ struct ch_reduce {
     void (*first)(void *acc, const void *in, size_t count); /* acc = in */
     void (*next)(void *acc, const void *in, size_t count);  /* acc = acc op in */
     void (*last)(void *out, const void *acc, size_t count); /* out = acc */
+    /* out = a op b, as first(a), next(b), last; out may be a or b. Null if there is no such
+     * function. */
+    void (*both)(void *out, const void *a, const void *b, size_t count);
 };
 
 struct ch_reduce_table {

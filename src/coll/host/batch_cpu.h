@@ -15,10 +15,15 @@ struct ch_batch {
 struct ch_value {
     unsigned char *data; /* scratch, or the memory from which the value is loaded or to which it
                             is stored */
+    const unsigned char *plain; /* the memory from which it is loaded, which stays as it is
+                                   until the batch is stored; null: it may be in scratch */
     unsigned char scratch[CH_UNIT_BYTES] __attribute__((aligned(16)));
 };
 
+/* Two sources are combined in one pass, at the end, if the first is in plain memory: then the
+ * other is, too. */
 struct ch_acc {
+    const unsigned char *one, *other; /* these sources; null: the accumulator is in `data` */
     unsigned char data[CH_ACC_FACTOR * CH_UNIT_BYTES] __attribute__((aligned(16)));
 };
 
@@ -90,6 +95,7 @@ CH_FN void ch_last_is(const struct ch_coll *c, enum ch_cell kind, uint64_t numbe
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
     v->data = (unsigned char *)(uintptr_t)ch_view(at + b->at, v->scratch, b->bytes);
+    v->plain = v->data != v->scratch ? v->data : NULL;
 }
 
 CH_FN void ch_value_stage(struct ch_value *v, char *at, const struct ch_batch *b)
@@ -105,6 +111,13 @@ CH_FN struct ch_batch ch_batch_clip(const struct ch_batch *b, size_t bytes)
     return clipped;
 }
 
+/* The value will be filled in scratch, by ch_value_take for example, and is not stored. */
+CH_FN void ch_value_private(struct ch_value *v)
+{
+    v->data = v->scratch;
+    v->plain = NULL;
+}
+
 CH_FN void ch_value_load_padded(struct ch_value *v, const char *at, size_t bytes,
                                 const struct ch_batch *b)
 {
@@ -115,7 +128,7 @@ CH_FN void ch_value_load_padded(struct ch_value *v, const char *at, size_t bytes
     if (data.bytes == b->bytes) return;
     if (v->data != v->scratch) memcpy(v->scratch, v->data, data.bytes);
     memset(v->scratch + data.bytes, 0, b->bytes - data.bytes);
-    v->data = v->scratch;
+    ch_value_private(v);
 }
 
 CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_batch *b)
@@ -245,15 +258,10 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
     ch_value_take(c, kind, wanted[0].peer, wanted[0].cells, &v[0], b, wanted[0].flag, st);
 }
 
-/* The value will be filled by ch_value_take, and is not stored. */
-CH_FN void ch_value_private(struct ch_value *v)
-{
-    v->data = v->scratch;
-}
-
 CH_FN void ch_value_share(struct ch_value *v, const struct ch_value *from)
 {
     v->data = from->data;
+    v->plain = NULL;
 }
 
 CH_FN size_t ch_batch_count(const struct ch_coll *c, const struct ch_batch *b)
@@ -265,17 +273,25 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)
 {
-    (void)left; /* one value is loaded ahead */
-    if (is_first)
-        c->reduce->first(acc->data, v[0].data, ch_batch_count(c, b));
-    else
-        c->reduce->next(acc->data, v[0].data, ch_batch_count(c, b));
+    const size_t count = ch_batch_count(c, b);
+
+    if (is_first) {
+        acc->one = left == 2 && c->reduce->both != NULL ? v[0].plain : NULL;
+        if (acc->one == NULL) c->reduce->first(acc->data, v[0].data, count);
+    } else if (acc->one != NULL) {
+        acc->other = v[0].plain;
+    } else {
+        c->reduce->next(acc->data, v[0].data, count);
+    }
 }
 
 CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v, const struct ch_acc *acc,
                        const struct ch_batch *b)
 {
-    c->reduce->last(v->data, acc->data, ch_batch_count(c, b));
+    if (acc->one != NULL)
+        c->reduce->both(v->data, acc->one, acc->other, ch_batch_count(c, b));
+    else
+        c->reduce->last(v->data, acc->data, ch_batch_count(c, b));
 }
 
 #endif /* CH_BATCH_CPU_H */

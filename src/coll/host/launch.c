@@ -63,6 +63,7 @@ static CH_COLD void use_special(const struct ch_call *call, uint32_t cta, size_t
     if (asked->combine == NULL) return;
     special->combine = ch_reduce_base.of[words[bytes]][CHORUS_OP_sum];
     special->combine.next = asked->combine;
+    special->combine.both = NULL;
     coll->reduce = &special->combine;
 }
 
