@@ -359,7 +359,9 @@ END_TEST
 START_TEST(info__version__says_which_kernels_and_heap_and_why)
 {
     ck_assert_int_eq(run("", "version"), 0);
-    ck_assert_ptr_nonnull(strstr(output, "\nkernels: " CHORUS_KERNELS "\nheap: "));
+    ck_assert_ptr_nonnull(
+        strstr(output, "\nkernels: " CHORUS_KERNELS "\nreductions on hosts: "));
+    ck_assert_ptr_nonnull(strstr(output, "\nheap: "));
     ck_assert_int_eq(run("CHORUS_HEAP=host ", "version"), 0);
     ck_assert_ptr_nonnull(strstr(output, "heap: host, because CHORUS_HEAP is host; "));
     ck_assert_int_eq(run("CHORUS_HEAP=cuda ", "version"), 0);

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/option.h"
 #include "boot/place.h"
+#include "coll/reduce.h"
 #include "device/device.h"
 #include "select/name.h"
 #include "select/select.h"
@@ -247,6 +248,11 @@ static void print_kernels(void)
     (void)printf("kernels: %s\n", archs != NULL ? archs : "none, built without CUDA");
 }
 
+static void print_reductions(void)
+{
+    (void)printf("reductions on hosts: %s\n", ch_reduce_here()->name);
+}
+
 /* Is there a GPU here that can run the kernels? */
 static chorus_status try_device(struct ch_device_id *id_out)
 {
@@ -283,6 +289,7 @@ chorus_status info_version(const struct info_args *args)
     CH_TRY(ch_options_read(&options));
     (void)printf("chorus %s\n", CHORUS_VERSION);
     print_kernels();
+    print_reductions();
     print_heap(&options);
     return CHORUS_OK;
 }
