@@ -260,4 +260,33 @@ CH_FN int ch_route_received(struct ch_route *route)
     return 0;
 }
 
+/* --- conversions, by half.h but for NaN, which is one for all ------------------------------
+ */
+#include "coll/half.h"
+
+CH_FN void ch_f16x2_to_f32(uint32_t pair, float *lo, float *hi)
+{
+    const chorus_half from[2] = {{(uint16_t)pair}, {(uint16_t)(pair >> 16)}};
+    float *const to[2] = {lo, hi};
+
+    for (int e = 0; e < 2; e++) {
+        *to[e] = ch_f16_to_f32(from[e]);
+        if (*to[e] != *to[e]) *to[e] = ch_bits_to_f32(0x7fffffffu);
+    }
+}
+
+CH_FN uint32_t ch_f16x2_from_f32(float lo, float hi)
+{
+    const uint32_t first = lo != lo ? 0x7fffu : ch_f16_from_f32(lo).bits;
+
+    return first | (hi != hi ? 0x7fffu : (uint32_t)ch_f16_from_f32(hi).bits) << 16;
+}
+
+CH_FN uint32_t ch_bf16x2_from_f32(float lo, float hi)
+{
+    const uint32_t first = lo != lo ? 0x7fffu : ch_bf16_from_f32(lo).bits;
+
+    return first | (hi != hi ? 0x7fffu : (uint32_t)ch_bf16_from_f32(hi).bits) << 16;
+}
+
 #endif /* CH_TEST_GPU_LANES_H */

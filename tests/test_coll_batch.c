@@ -195,6 +195,71 @@ START_TEST(line__on_the_wire__ends_in_its_flag)
 }
 END_TEST
 
+/* --- 16-bit floating types ---------------------------------------------------------------- */
+enum { HALVES = CH_PIECES_MAX * CH_PIECE_BYTES / 2 }; /* elements of a batch */
+
+#define DEFINE_COMBINE(T, A, OP, expr) \
+    static A combine_##OP(A a, A b)    \
+    {                                  \
+        return expr;                   \
+    }
+CH_OPS_HALF(DEFINE_COMBINE, f32, float)
+
+#define ENTRY(T, A, OP, expr) {CHORUS_OP_##OP, combine_##OP},
+static const struct {
+    chorus_op op;
+    float (*combine)(float a, float b);
+} operators[] = {CH_OPS_HALF(ENTRY, f32, float)};
+
+static int returns_operand(chorus_op op)
+{
+    return op == CHORUS_OP_min || op == CHORUS_OP_max;
+}
+
+static uint16_t expected_half(chorus_type type, int op, uint16_t a, uint16_t b)
+{
+    const int is_f16 = type == CHORUS_TYPE_f16;
+    const float x =
+        is_f16 ? ch_f16_to_f32((chorus_half){a}) : ch_bf16_to_f32((chorus_bfloat16){a});
+    const float y =
+        is_f16 ? ch_f16_to_f32((chorus_half){b}) : ch_bf16_to_f32((chorus_bfloat16){b});
+    const float z = operators[op].combine(x, y);
+
+    if (z != z && !returns_operand(operators[op].op)) return 0x7fff;
+    return is_f16 ? ch_f16_from_f32(z).bits : ch_bf16_from_f32(z).bits;
+}
+
+static void combine_halves(chorus_type type, int op, uint16_t first)
+{
+    const struct ch_coll c = {.type = type, .op = operators[op].op};
+    static _Alignas(16) uint16_t from[2][HALVES], to[HALVES];
+    const struct ch_batch b = ch_batch_first(CH_PLAIN, to, sizeof(to), (struct ch_lanes){0, 1});
+    struct ch_value v[CH_AHEAD] = {0}, result;
+    struct ch_acc acc;
+
+    fill((char *)from, sizeof(from));
+    for (unsigned i = 0; i < HALVES; i++)
+        from[0][i] = (uint16_t)(first + i);
+    for (int k = 0; k < 2; k++)
+        ch_value_load(&v[k], (const char *)from[k], &b);
+    ch_acc_add(&c, &acc, 1, v, 2, &b);
+    ch_acc_last(&c, &result, &acc, &b);
+    ch_value_store((char *)to, &result, &b);
+    for (int i = 0; i < HALVES; i++)
+        ck_assert_uint_eq(to[i], expected_half(type, op, from[0][i], from[1][i]));
+}
+
+/* The min and max of NaN have its bits. */
+START_TEST(halves__every_pattern__are_combined_as_on_hosts)
+{
+    for (int op = 0; op < (int)(sizeof(operators) / sizeof(operators[0])); op++)
+        for (unsigned first = 0; first < 65536; first += HALVES) {
+            combine_halves(CHORUS_TYPE_f16, op, (uint16_t)first);
+            combine_halves(CHORUS_TYPE_bf16, op, (uint16_t)first);
+        }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("coll_batch");
@@ -208,6 +273,7 @@ int main(void)
     tcase_add_test(tcase, copy__any_alignment__is_whole_and_no_more);
     tcase_add_loop_test(tcase, messages__any_bytes_and_alignment__arrive, 0, 2);
     tcase_add_test(tcase, line__on_the_wire__ends_in_its_flag);
+    tcase_add_test(tcase, halves__every_pattern__are_combined_as_on_hosts);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

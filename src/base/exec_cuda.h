@@ -306,4 +306,31 @@ CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
     }
 }
 
+/* Not primitives: two binary16 or bfloat16 elements, the first in the low half, and two floats.
+ * They round to nearest even and keep subnormal numbers; each NaN becomes 0x7fff or, as a
+ * float, any NaN. */
+CH_FN void ch_f16x2_to_f32(uint32_t pair, float *lo, float *hi)
+{
+    asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2;\n\t"
+        "cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }"
+        : "=f"(*lo), "=f"(*hi)
+        : "r"(pair));
+}
+
+CH_FN uint32_t ch_f16x2_from_f32(float lo, float hi)
+{
+    uint32_t pair;
+
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(hi), "f"(lo));
+    return pair;
+}
+
+CH_FN uint32_t ch_bf16x2_from_f32(float lo, float hi)
+{
+    uint32_t pair;
+
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(hi), "f"(lo));
+    return pair;
+}
+
 #endif /* CH_EXEC_CUDA_H */

@@ -4,7 +4,7 @@
 
     batch.py BUILD_DIR COMPILER...
 
-As mutants.py: each mutant is batch_cuda.h with one fault, with which the test must fail.
+As mutants.py: each mutant is batch_cuda.h or half_cuda.h with one fault, with which the test must fail.
 """
 import functools
 import os
@@ -16,6 +16,7 @@ import typing
 from judge import TOP, judge
 
 FILE = "src/coll/cuda/batch_cuda.h"
+HALF_FILE = "src/coll/cuda/half_cuda.h"
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w", "-fno-strict-aliasing"]
 
 
@@ -41,13 +42,17 @@ MUTANTS = [
     Mutant("a span's first piece is taken for whole", "begin < b->skew ? b->skew : 0", "0"),
     Mutant("a piece is stored whole where it is partial",
            "return p.bytes == CH_PIECE_BYTES && (uintptr_t)at", "return p.bytes != 0 && (uintptr_t)at"),
+    Mutant("the min of NaN has other bits", "op == CHORUS_OP_min || op", "op"),
+    Mutant("the max of NaN has other bits", " || op == CHORUS_OP_max", ""),
+    Mutant("NaN of binary16 loses its sign", "(int32_t)(half", "(half", HALF_FILE),
+    Mutant("NaN loses its sign as binary16", "(bits >> 16 & 0x8000u) | ", "", HALF_FILE),
 ]
 
 
 def survives(compiler, check, mutant, text, place):
     """Why the mutant is alive, or nothing."""
-    (place / FILE).parent.mkdir(parents=True)
-    (place / FILE).write_text(text)
+    (place / mutant.file).parent.mkdir(parents=True)
+    (place / mutant.file).write_text(text)
     program = place / "test_coll_batch"
     subprocess.run([*compiler, *FLAGS, f"-I{place}/src", f"-I{TOP}/src", f"-I{TOP}/include",
                     f"-I{TOP}/tests", str(TOP / "tests/test_coll_batch.c"), "-o", str(program),

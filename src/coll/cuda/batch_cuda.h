@@ -19,7 +19,7 @@
 #define CH_BATCH_CUDA_H
 
 #include "coll/coll.h"
-#include "coll/half.h"
+#include "coll/cuda/half_cuda.h"
 #include "coll/operators.h"
 #include "coll/shape.h"
 
@@ -464,58 +464,63 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
 
 /* --- reductions: the element type is a constant of each kernel, the operator is not --- */
 
+/* Is the result of the operator an operand, so that NaN keeps its bits? A sum or product that
+ * is NaN is the GPU's NaN. */
+CH_FN int ch_keeps_nan(uint32_t op)
+{
+    return op == CHORUS_OP_min || op == CHORUS_OP_max;
+}
+
 /* 16 bytes of a type that is its own accumulator. */
-#define CH_DEFINE_WIDEN(T, ctype)                                     \
-    typedef ctype ch_acc_##T;                                         \
-    CH_FN void ch_widen_##T(uint64_t acc[2], const uint64_t word[2])  \
-    {                                                                 \
-        acc[0] = word[0];                                             \
-        acc[1] = word[1];                                             \
-    }                                                                 \
-    CH_FN void ch_narrow_##T(uint64_t word[2], const uint64_t acc[2]) \
-    {                                                                 \
-        word[0] = acc[0];                                             \
-        word[1] = acc[1];                                             \
+#define CH_DEFINE_WIDEN(T, ctype)                                                  \
+    typedef ctype ch_acc_##T;                                                      \
+    CH_FN void ch_widen_##T(uint64_t acc[2], const uint64_t word[2], uint32_t op)  \
+    {                                                                              \
+        (void)op;                                                                  \
+        acc[0] = word[0];                                                          \
+        acc[1] = word[1];                                                          \
+    }                                                                              \
+    CH_FN void ch_narrow_##T(uint64_t word[2], const uint64_t acc[2], uint32_t op) \
+    {                                                                              \
+        (void)op;                                                                  \
+        word[0] = acc[0];                                                          \
+        word[1] = acc[1];                                                          \
     }
 
 /* Eight 16-bit floating elements, and as many floats. */
-#define CH_DEFINE_WIDEN_HALF(T, ctype)                                                    \
-    typedef float ch_acc_##T;                                                             \
-    CH_FN void ch_widen_##T(uint64_t acc[4], const uint64_t word[2])                      \
-    {                                                                                     \
-        ctype from[8];                                                                    \
-        float to[8];                                                                      \
-                                                                                          \
-        memcpy(from, word, 16);                                                           \
-        _Pragma("unroll") for (int e = 0; e < 8; e++) to[e] = ch_##T##_to_f32(from[e]);   \
-        memcpy(acc, to, 32);                                                              \
-    }                                                                                     \
-    CH_FN void ch_narrow_##T(uint64_t word[2], const uint64_t acc[4])                     \
-    {                                                                                     \
-        float from[8];                                                                    \
-        ctype to[8];                                                                      \
-                                                                                          \
-        memcpy(from, acc, 32);                                                            \
-        _Pragma("unroll") for (int e = 0; e < 8; e++) to[e] = ch_##T##_from_f32(from[e]); \
-        memcpy(word, to, 16);                                                             \
+#define CH_DEFINE_WIDEN_HALF(T, ctype)                                             \
+    typedef float ch_acc_##T;                                                      \
+    CH_FN void ch_widen_##T(uint64_t acc[4], const uint64_t word[2], uint32_t op)  \
+    {                                                                              \
+        float to[8];                                                               \
+                                                                                   \
+        ch_##T##x8_to_f32(to, word, ch_keeps_nan(op));                             \
+        memcpy(acc, to, sizeof(to));                                               \
+    }                                                                              \
+    CH_FN void ch_narrow_##T(uint64_t word[2], const uint64_t acc[4], uint32_t op) \
+    {                                                                              \
+        float from[8];                                                             \
+                                                                                   \
+        memcpy(from, acc, sizeof(from));                                           \
+        ch_##T##x8_from_f32(word, from, ch_keeps_nan(op));                         \
     }
 
 /* The pieces of v[first] to v[end - 1], one after another. */
-#define CH_CASE(T, A, OP, expr)                               \
-    case CHORUS_OP_##OP:                                      \
-        CH_EACH_AHEAD (u)                                     \
-            if (first <= u && u < end) {                      \
-                uint64_t wide[sizeof(to) / 8];                \
-                A from[n];                                    \
-                                                              \
-                ch_widen_##T(wide, v[u].word[piece]);         \
-                memcpy(from, wide, sizeof(from));             \
-                _Pragma("unroll") for (int e = 0; e < n; e++) \
-                {                                             \
-                    const A a = to[e], b = from[e];           \
-                    to[e] = (expr);                           \
-                }                                             \
-            }                                                 \
+#define CH_CASE(T, A, OP, expr)                                       \
+    case CHORUS_OP_##OP:                                              \
+        CH_EACH_AHEAD (u)                                             \
+            if (first <= u && u < end) {                              \
+                uint64_t wide[sizeof(to) / 8];                        \
+                A from[n];                                            \
+                                                                      \
+                ch_widen_##T(wide, v[u].word[piece], CHORUS_OP_##OP); \
+                memcpy(from, wide, sizeof(from));                     \
+                _Pragma("unroll") for (int e = 0; e < n; e++)         \
+                {                                                     \
+                    const A a = to[e], b = from[e];                   \
+                    to[e] = (expr);                                   \
+                }                                                     \
+            }                                                         \
         break;
 
 /* acc = acc op v[first] op ... v[end - 1], of one piece. */
@@ -561,7 +566,7 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
 #define X(T, ctype, CLASS, bytes)                                              \
     CH_ON_GPU(                                                                 \
         CLASS, bytes, if (CH_TYPE_OF(c) == CHORUS_TYPE_##T) {                  \
-            if (is_first) ch_widen_##T(acc->word[p], v[0].word[p]);            \
+            if (is_first) ch_widen_##T(acc->word[p], v[0].word[p], c->op);     \
             ch_combine_##T(c->op, acc->word[p], v, p, is_first ? 1 : 0, left); \
         })
         CHORUS_TYPE_LIST(X)
@@ -574,9 +579,10 @@ CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v, const struct
 {
 #pragma unroll
     for (int p = 0; p < ch_pieces_of(b->kind); p++) {
-#define X(T, ctype, CLASS, bytes) \
-    CH_ON_GPU(CLASS, bytes,       \
-              if (CH_TYPE_OF(c) == CHORUS_TYPE_##T) ch_narrow_##T(v->word[p], acc->word[p]);)
+#define X(T, ctype, CLASS, bytes)                   \
+    CH_ON_GPU(CLASS, bytes,                         \
+              if (CH_TYPE_OF(c) == CHORUS_TYPE_##T) \
+                  ch_narrow_##T(v->word[p], acc->word[p], c->op);)
         CHORUS_TYPE_LIST(X)
 #undef X
     }
