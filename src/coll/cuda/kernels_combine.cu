@@ -10,6 +10,15 @@
 #define CH_NAME_OF(fn, T) CH_NAME_OF_(fn, T)
 #define CH_NAME_OF_(fn, T) ch_k_##fn##_##T
 
+/* Partial results of 16-bit floating types are rounded, so no call of them may use an algorithm
+ * that needs whole ones. */
+#ifdef CH_KERNEL_ROUNDS
+#define KERNEL_IF_whole(yes, no) no
+#else
+#define KERNEL_IF_whole(yes, no) yes
+#endif
+#define KERNEL_IF_any(yes, no) yes
+
 #define KERNEL_barrier(fn, kind, proto)
 #define KERNEL_broadcast KERNEL_barrier
 #define KERNEL_fcollect KERNEL_barrier
@@ -24,7 +33,8 @@
 #define KERNEL_reduce_to KERNEL_reduce
 #define KERNEL_inscan KERNEL_reduce
 #define KERNEL_exscan KERNEL_reduce
-#define X(coll, proto, fn, kind) CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
+#define X(coll, proto, fn, kind, parts) \
+    CH_KERNEL_IF_##kind(KERNEL_IF_##parts(KERNEL_##coll(fn, kind, proto), ), )
 CH_KERNEL_ROWS(X)
 #undef X
 
@@ -44,6 +54,7 @@ CH_KERNEL_ROWS(X)
 #define ENTRY_exscan ENTRY_reduce
 #define TABLE CH_PASTE(ch_kernels_, CH_KERNEL_TYPE)
 extern "C" const ch_kernel_table TABLE;
-#define X(coll, proto, fn, kind) CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),
+#define X(coll, proto, fn, kind, parts) \
+    CH_KERNEL_IF_##kind(KERNEL_IF_##parts(ENTRY_##coll(fn), 0), 0),
 const ch_kernel_table TABLE = {0 /* none */, CH_KERNEL_ROWS(X)};
 #undef X

@@ -25,7 +25,7 @@ const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8
 #define KERNEL_reduce_to KERNEL_reduce
 #define KERNEL_inscan KERNEL_reduce
 #define KERNEL_exscan KERNEL_reduce
-#define X(coll, proto, fn, kind) CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
+#define X(coll, proto, fn, kind, parts) CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
 CH_KERNEL_ROWS(X)
 #undef X
 
@@ -44,7 +44,7 @@ CH_KERNEL_ROWS(X)
 #define ENTRY_inscan ENTRY_reduce
 #define ENTRY_exscan ENTRY_reduce
 extern "C" const ch_kernel_table ch_kernels_move;
-#define X(coll, proto, fn, kind) CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),
+#define X(coll, proto, fn, kind, parts) CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),
 const ch_kernel_table ch_kernels_move = {0 /* none */, CH_KERNEL_ROWS(X)};
 #undef X
 

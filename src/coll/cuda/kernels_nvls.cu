@@ -27,7 +27,7 @@
 /* clang-format on */
 
 #define Y(fn, T) CH_KERNEL_NAMED(ch_k_nvls_##fn##_##T, fn, T, multicast, simple)
-#define X(coll, proto, fn, kind) ROW_##kind(Y, coll, fn)
+#define X(coll, proto, fn, kind, parts) ROW_##kind(Y, coll, fn)
 CH_KERNEL_ROWS(X)
 #undef X
 #undef Y
@@ -39,7 +39,7 @@ const void *ch_nvls_kernel(enum ch_kernel_id id, chorus_type type, chorus_op op)
         (CHORUS_TYPE_##T == CHORUS_TYPE_u8 ||                          \
          (CHORUS_TYPE_##T == type && ch_multimem_combines(type, op)))) \
         return (const void *)ch_k_nvls_##fn##_##T;
-#define X(coll, proto, fn, kind) ROW_##kind(Y, coll, fn)
+#define X(coll, proto, fn, kind, parts) ROW_##kind(Y, coll, fn)
     CH_KERNEL_ROWS(X)
 #undef X
 #undef Y
