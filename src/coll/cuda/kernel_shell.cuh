@@ -85,8 +85,9 @@ CH_FN void *ch_settle(const void *x)
  * 5 cycles each. Values that depend only on the arguments are therefore computed before the
  * wait: by a branch that is never taken, since no object is at address 1, or by settled. The
  * call does not wait separately for the mark of failure: it is loaded together with the epoch,
- * and messages are not sent before it has arrived. `none` is 0 for every team size, which the
- * compiler does not know.
+ * and messages are not sent before it has arrived. `zero` and `none` are 0 for every team size,
+ * which the compiler does not know: it would otherwise load the address of the mark again from
+ * the arguments, after the wait.
  */
 CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lanes g)
 {
@@ -95,11 +96,12 @@ CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lane
     const char *sync = c->peers[ch_pe(c, others, t.first)].sync;
     const uint64_t known = (uint64_t)sync | c->layout->dup_bytes | c->layout->chunk_bytes[0] |
                            t.first | t.step | t.lanes.width | t.lanes.lane;
-    const uint64_t none = 0 - (uint64_t)(c->n >> 31);
+    const uint32_t zero = c->n >> 31;
+    const uint64_t none = 0 - (uint64_t)zero;
 
     c->src = (const char *)ch_settle(c->src);
     c->dst = (char *)ch_settle(c->dst);
-    c->failed = (const uint64_t *)ch_settle(c->failed);
+    c->failed = (const uint64_t *)ch_settle((const char *)c->failed + zero);
     c->epoch = (uint64_t *)ch_settle(c->epoch);
     c->exchanges = (uint64_t *)ch_settle(c->exchanges);
     c->links = (struct ch_link *)ch_settle(c->links);

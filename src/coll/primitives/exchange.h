@@ -91,24 +91,24 @@ CH_FN void ch_gift_load(struct ch_value *v, const struct ch_gift *gift)
         ch_value_load(v, gift->from, &gift->batch);
 }
 
-/* Store v as packets or lines, after exchange `last`, unless `mark` forbids it. */
-CH_FN void ch_give_batch(enum ch_cell kind, uint64_t last, uint64_t mark,
+/* Store v as packets or lines, after exchange `last`, unless the call is refused. */
+CH_FN void ch_give_batch(enum ch_cell kind, uint64_t last, uint64_t refused,
                          const struct ch_value *v, const struct ch_gift *gift)
 {
     const struct ch_slot slot = ch_slot_at(gift->to, ch_later(last) + 1);
 
-    if (ch_later(mark) == 0) ch_value_send(kind, slot.memory, v, &gift->batch, slot.flag);
+    if (ch_later(refused) == 0) ch_value_send(kind, slot.memory, v, &gift->batch, slot.flag);
 }
 
 /* Send all batches; the first is loaded already. That load precedes the loop, since ptxas waits
  * for all loads at the beginning of a loop. */
 CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_cell kind, uint64_t last,
-                         uint64_t mark, struct ch_value *v, struct ch_gift gift)
+                         uint64_t refused, struct ch_value *v, struct ch_gift gift)
 {
-    ch_give_batch(kind, last, mark, v, &gift);
+    ch_give_batch(kind, last, refused, v, &gift);
     while (ch_gift_more(c, kind, &gift)) {
         ch_gift_load(v, &gift);
-        ch_give_batch(kind, last, mark, v, &gift);
+        ch_give_batch(kind, last, refused, v, &gift);
     }
 }
 
@@ -133,20 +133,21 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
 {
     const struct ch_pes others = ch_others(c);
     struct ch_value v;
-    uint64_t last, mark;
+    uint64_t last, mark, refused;
     chorus_status st;
 
     /* Inside kernels the wait for the number is here, so v is loaded before; after a kernel's
      * wait, the compiler issues all three loads together if that of v is last. */
     if (kind != CH_CELL_simple && !c->is_due) ch_gift_load(&v, gift);
     last = ch_last(c, kind, g);
-    mark = ch_mark(c) | (kind == CH_CELL_ll ? last & CH_TAKEN : 0);
+    mark = ch_mark(c);
+    refused = mark | (kind == CH_CELL_ll ? last & CH_TAKEN : 0);
     if (kind != CH_CELL_simple && c->is_due) ch_gift_load(&v, gift);
     if (kind != CH_CELL_simple)
-        ch_give_cells(c, kind, last, mark, &v, *gift);
-    else if (mark == 0 && !gift->is_stored)
+        ch_give_cells(c, kind, last, refused, &v, *gift);
+    else if (refused == 0 && !gift->is_stored)
         ch_give_plain(c, last, gift);
-    st = ch_agree_on(c, ch_may_exchange(c, kind, last), g); /* all lanes have sent */
+    st = ch_agree_on(c, ch_may_exchange(kind, last, mark), g); /* all lanes have sent */
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
     ch_last_is(c, kind, last + 1, g);
@@ -172,7 +173,7 @@ CH_FN chorus_status ch_meet(const struct ch_coll *c, enum ch_cell kind, uint64_t
 {
     const uint64_t last = ch_last(c, kind, g);
     const chorus_status st = /* all lanes have read it, and their accesses precede the stores */
-        ch_agree_on(c, ch_may_exchange(c, kind, last), g);
+        ch_agree_on(c, ch_may_exchange(kind, last, ch_mark(c)), g);
 
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;

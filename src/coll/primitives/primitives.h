@@ -27,13 +27,14 @@ CH_FN chorus_status ch_standing(const struct ch_coll *c)
     return ch_mark(c) == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED;
 }
 
-/* May it begin the exchange after `last`? Not while a call inside a kernel uses the team. */
-CH_FN chorus_status ch_may_exchange(const struct ch_coll *c, enum ch_cell kind, uint64_t last)
+/* May a call that has read `mark` (ch_mark) begin the exchange after `last`? Not while a call
+ * inside a kernel uses the team. */
+CH_FN chorus_status ch_may_exchange(enum ch_cell kind, uint64_t last, uint64_t mark)
 {
     const int is_taken = kind == CH_CELL_ll && (last & CH_TAKEN) != 0;
-    const chorus_status st = ch_standing(c);
 
-    return st == CHORUS_OK && is_taken ? CHORUS_ERR_STATE : st;
+    if (mark != 0) return CHORUS_ERR_ABORTED;
+    return is_taken ? CHORUS_ERR_STATE : CHORUS_OK;
 }
 
 /* The first of `count` epochs of this call on the duplicate: 1, 2, ... equal on every PE. A

@@ -37,7 +37,7 @@ CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
 {
     const uint64_t last = c->exchanges[kind];
     const chorus_status st = /* all lanes have read the number */
-        ch_agree(ch_may_exchange(c, kind, last), g);
+        ch_agree(ch_may_exchange(kind, last, ch_mark(c)), g);
 
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
