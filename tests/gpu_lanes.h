@@ -141,6 +141,19 @@ CH_FN void ch_quad_store(void *at, uint64_t lo, uint64_t hi)
     (void)pthread_mutex_unlock(&gpu_memory);
 }
 
+#define CH_WORDS_WHOLE -1
+
+/* Aborts if the address is not aligned to the accesses. */
+CH_FN void ch_words_load(const void *at, int words, uint64_t whole[2], uint64_t part[2])
+{
+    const size_t bytes = words > 0 ? (size_t)words * 4 : 0;
+
+    if ((uintptr_t)at % (words == CH_WORDS_WHOLE ? 16 : bytes != 0 ? 4 : 1) != 0) abort();
+    whole[0] = whole[1] = part[0] = part[1] = 0;
+    memcpy(whole, at, words == CH_WORDS_WHOLE ? 16 : 0);
+    memcpy(part, at, bytes);
+}
+
 CH_FN void ch_quad_load(const void *at, uint64_t *lo, uint64_t *hi)
 {
     gpu_dawdle();

@@ -283,6 +283,39 @@ CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *dat
     return found == flag;
 }
 
+/* Not a primitive. Plain data of host calls is always in global memory; calls inside kernels
+ * may load from any memory. */
+#if CH_INSIDE_KERNELS
+#define CH_LOAD_PLAIN "ld"
+#else
+#define CH_LOAD_PLAIN "ld.global"
+#endif
+
+/* Not a primitive. If words is CH_WORDS_WHOLE, whole = 16 bytes at a multiple of 16; if it is
+ * not negative, part = this number of words of 4 bytes (at most 4), all in flight together.
+ * What is not loaded is 0. By predicates, because ptxas makes a branch wait for the loads
+ * before it; into two variables, because the loads into one would wait for each other. */
+#define CH_WORDS_WHOLE -1
+
+CH_FN void ch_words_load(const void *at, int words, uint64_t whole[2], uint64_t part[2])
+{
+    asm volatile("{ .reg .pred is_whole, has<4>; .reg .b32 w<4>;\n\t"
+                 "setp.eq.s32 is_whole, %5, -1;\n\t"
+                 "setp.gt.s32 has0, %5, 0; setp.gt.s32 has1, %5, 1;\n\t"
+                 "setp.gt.s32 has2, %5, 2; setp.gt.s32 has3, %5, 3;\n\t"
+                 "mov.b64 %0, 0; mov.b64 %1, 0;\n\t"
+                 "mov.b32 w0, 0; mov.b32 w1, 0; mov.b32 w2, 0; mov.b32 w3, 0;\n\t"
+                 "@is_whole " CH_LOAD_PLAIN ".v2.b64 {%0, %1}, [%4];\n\t"
+                 "@has0 " CH_LOAD_PLAIN ".b32 w0, [%4];\n\t"
+                 "@has1 " CH_LOAD_PLAIN ".b32 w1, [%4+4];\n\t"
+                 "@has2 " CH_LOAD_PLAIN ".b32 w2, [%4+8];\n\t"
+                 "@has3 " CH_LOAD_PLAIN ".b32 w3, [%4+12];\n\t"
+                 "mov.b64 %2, {w0, w1}; mov.b64 %3, {w2, w3}; }"
+                 : "=&l"(whole[0]), "=&l"(whole[1]), "=&l"(part[0]), "=&l"(part[1])
+                 : "l"(at), "r"(words)
+                 : "memory");
+}
+
 /* The widest elements are pairs of 8 bytes, and aligned as one of them. Those of 8 bytes may be
  * pairs too, of 4 bytes. */
 CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)

@@ -186,6 +186,36 @@ CH_FN int ch_is_whole(const char *at, struct ch_piece p)
     return p.bytes == CH_PIECE_BYTES && (uintptr_t)at % CH_PIECE_BYTES == 0;
 }
 
+/* How ch_words_load loads the piece of a message: CH_WORDS_WHOLE, its number of words, or
+ * CH_WORDS_NONE if it has other bytes than words. */
+#define CH_WORDS_NONE -2
+
+CH_FN int ch_words_of(const char *from, uint32_t bytes)
+{
+    const uint32_t low = (uint32_t)(uintptr_t)from;
+    const int words = ((low | bytes) & 3) != 0 ? CH_WORDS_NONE : (int)(bytes / 4);
+
+    return bytes == CH_PIECE_BYTES && low % CH_PIECE_BYTES == 0 ? CH_WORDS_WHOLE : words;
+}
+
+/* The piece of a message. Its usual forms are loaded without a branch, so that a short message
+ * is loaded together with the number of the exchange and the mark; the others byte by byte. */
+CH_FN void ch_message_load(const char *from, uint32_t bytes, uint64_t word[2])
+{
+    const int words = ch_words_of(from, bytes);
+    uint64_t whole[2], part[2], lo = 0, hi = 0;
+
+    ch_words_load(from, words, whole, part);
+#pragma unroll 1
+    while (words == CH_WORDS_NONE && bytes != 0) {
+        bytes--;
+        hi = hi << 8 | lo >> 56;
+        lo = lo << 8 | *(const uint8_t *)(from + bytes);
+    }
+    word[0] = whole[0] | part[0] | lo;
+    word[1] = whole[1] | part[1] | hi;
+}
+
 /* Returns x in such a way that the compiler does not compute it before the loads that precede
  * this call have begun. */
 CH_FN uint64_t ch_later(uint64_t x)
@@ -239,7 +269,9 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
 
         if (!CH_INSIDE_KERNELS)
             __builtin_assume(__isGlobal(from)); /* global loads are faster */
-        if (ch_is_whole(from, p)) {
+        if (ch_is_message(b->kind)) {
+            ch_message_load(from, p.bytes, v->word[u]);
+        } else if (ch_is_whole(from, p)) {
             const ulonglong2 q = *(const ulonglong2 *)from;
 
             v->word[u][0] = q.x;

@@ -137,12 +137,13 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
     chorus_status st;
 
     /* Inside kernels the wait for the number is here, so v is loaded before; after a kernel's
-     * wait, the compiler issues all three loads together if that of v is last. */
+     * wait, the compiler issues all three loads together if that of v is last, and if nothing
+     * before it needs the other two. */
     if (kind != CH_CELL_simple && !c->is_due) ch_gift_load(&v, gift);
     last = ch_last(c, kind, g);
     mark = ch_mark(c);
-    refused = mark | (kind == CH_CELL_ll ? last & CH_TAKEN : 0);
     if (kind != CH_CELL_simple && c->is_due) ch_gift_load(&v, gift);
+    refused = mark | (kind == CH_CELL_ll ? ch_later(last) & CH_TAKEN : 0);
     if (kind != CH_CELL_simple)
         ch_give_cells(c, kind, last, refused, &v, *gift);
     else if (refused == 0 && !gift->is_stored)
