@@ -299,8 +299,10 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
         st = ch_gather_plain(c, exchange, c->dst + at, x->dst_step, x->own + at, bytes, g);
     else
         st = ch_gather(c, kind, exchange, c->dst + at, x->dst_step, x->own + at, bytes, g);
-    if (kind != CH_CELL_simple && st == CHORUS_OK && at + bytes < ch_bytes(c))
+    if (kind != CH_CELL_simple && st == CHORUS_OK && at + bytes < ch_bytes(c)) {
+        g.lane = (uint32_t)ch_later(g.lane); /* divided anew: what is kept takes registers */
         *gift = ch_exchange_gift(c, kind, x, at + bytes, g);
+    }
     return st;
 }
 
