@@ -154,6 +154,12 @@ CH_FN void ch_words_load(const void *at, int words, uint64_t whole[2], uint64_t 
     memcpy(part, at, bytes);
 }
 
+CH_FN void ch_words_store(void *at, int words, const uint64_t word[2])
+{
+    if (words > 0 && (uintptr_t)at % 4 != 0) abort();
+    memcpy(at, word, words > 0 ? (size_t)words * 4 : 0);
+}
+
 CH_FN void ch_quad_load(const void *at, uint64_t *lo, uint64_t *hi)
 {
     gpu_dawdle();

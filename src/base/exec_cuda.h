@@ -287,8 +287,10 @@ CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *dat
  * may load from any memory. */
 #if CH_INSIDE_KERNELS
 #define CH_LOAD_PLAIN "ld"
+#define CH_STORE_PLAIN "st"
 #else
 #define CH_LOAD_PLAIN "ld.global"
+#define CH_STORE_PLAIN "st.global"
 #endif
 
 /* Not a primitive. If words is CH_WORDS_WHOLE, whole = 16 bytes at a multiple of 16; if it is
@@ -313,6 +315,21 @@ CH_FN void ch_words_load(const void *at, int words, uint64_t whole[2], uint64_t 
                  "mov.b64 %2, {w0, w1}; mov.b64 %3, {w2, w3}; }"
                  : "=&l"(whole[0]), "=&l"(whole[1]), "=&l"(part[0]), "=&l"(part[1])
                  : "l"(at), "r"(words)
+                 : "memory");
+}
+
+/* Not a primitive. Stores the first words of 4 bytes (at most 4; none if negative). */
+CH_FN void ch_words_store(void *at, int words, const uint64_t word[2])
+{
+    asm volatile("{ .reg .pred has<4>; .reg .b32 w<4>;\n\t"
+                 "setp.gt.s32 has0, %3, 0; setp.gt.s32 has1, %3, 1;\n\t"
+                 "setp.gt.s32 has2, %3, 2; setp.gt.s32 has3, %3, 3;\n\t"
+                 "mov.b64 {w0, w1}, %1; mov.b64 {w2, w3}, %2;\n\t"
+                 "@has0 " CH_STORE_PLAIN ".b32 [%0], w0;\n\t"
+                 "@has1 " CH_STORE_PLAIN ".b32 [%0+4], w1;\n\t"
+                 "@has2 " CH_STORE_PLAIN ".b32 [%0+8], w2;\n\t"
+                 "@has3 " CH_STORE_PLAIN ".b32 [%0+12], w3; }" ::"l"(at),
+                 "l"(word[0]), "l"(word[1]), "r"(words)
                  : "memory");
 }
 

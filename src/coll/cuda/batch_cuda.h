@@ -186,23 +186,23 @@ CH_FN int ch_is_whole(const char *at, struct ch_piece p)
     return p.bytes == CH_PIECE_BYTES && (uintptr_t)at % CH_PIECE_BYTES == 0;
 }
 
-/* How ch_words_load loads the piece of a message: CH_WORDS_WHOLE, its number of words, or
- * CH_WORDS_NONE if it has other bytes than words. */
+/* The number of words of 4 bytes that a piece consists of, or CH_WORDS_NONE if it has other
+ * bytes than words. */
 #define CH_WORDS_NONE -2
 
-CH_FN int ch_words_of(const char *from, uint32_t bytes)
+CH_FN int ch_words_of(const char *at, uint32_t bytes)
 {
-    const uint32_t low = (uint32_t)(uintptr_t)from;
-    const int words = ((low | bytes) & 3) != 0 ? CH_WORDS_NONE : (int)(bytes / 4);
-
-    return bytes == CH_PIECE_BYTES && low % CH_PIECE_BYTES == 0 ? CH_WORDS_WHOLE : words;
+    return (((uint32_t)(uintptr_t)at | bytes) & 3) != 0 ? CH_WORDS_NONE : (int)(bytes / 4);
 }
 
 /* The piece of a message. Its usual forms are loaded without a branch, so that a short message
  * is loaded together with the number of the exchange and the mark; the others byte by byte. */
 CH_FN void ch_message_load(const char *from, uint32_t bytes, uint64_t word[2])
 {
-    const int words = ch_words_of(from, bytes);
+    const uint32_t low = (uint32_t)(uintptr_t)from; /* its use takes fewer instructions */
+    const int part_words = ch_words_of(from, bytes);
+    const int words =
+        bytes == CH_PIECE_BYTES && low % CH_PIECE_BYTES == 0 ? CH_WORDS_WHOLE : part_words;
     uint64_t whole[2], part[2], lo = 0, hi = 0;
 
     ch_words_load(from, words, whole, part);
@@ -214,6 +214,21 @@ CH_FN void ch_message_load(const char *from, uint32_t bytes, uint64_t word[2])
     }
     word[0] = whole[0] | part[0] | lo;
     word[1] = whole[1] | part[1] | hi;
+}
+
+/* The piece of a message that is not whole. */
+CH_FN void ch_message_store(char *to, uint32_t bytes, const uint64_t word[2])
+{
+    const int words = ch_words_of(to, bytes);
+    uint64_t lo = word[0], hi = word[1];
+
+    ch_words_store(to, words, word);
+#pragma unroll 1
+    for (uint32_t i = 0; words == CH_WORDS_NONE && i < bytes; i++) {
+        *(uint8_t *)(to + i) = (uint8_t)lo;
+        lo = lo >> 8 | hi << 56;
+        hi >>= 8;
+    }
 }
 
 /* Returns x in such a way that the compiler does not compute it before the loads that precede
@@ -322,12 +337,15 @@ CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_ba
         const struct ch_piece p = ch_piece_of(b, u);
         char *to = at + p.at;
 
+        if (!CH_INSIDE_KERNELS) __builtin_assume(__isGlobal(to));
         if (ch_is_whole(to, p)) {
             ulonglong2 q;
 
             q.x = v->word[u][0];
             q.y = v->word[u][1];
             *(ulonglong2 *)to = q;
+        } else if (ch_is_message(b->kind)) {
+            ch_message_store(to, p.bytes, v->word[u]);
         } else if (p.bytes != 0) {
             ch_partial_store(to, p.lead, p.bytes, v->word[u]);
         }
