@@ -46,6 +46,9 @@ MUTANTS = [
     Mutant("the max of NaN has other bits", " || op == CHORUS_OP_max", ""),
     Mutant("NaN of binary16 loses its sign", "(int32_t)(half", "(half", HALF_FILE),
     Mutant("NaN loses its sign as binary16", "(bits >> 16 & 0x8000u) | ", "", HALF_FILE),
+    Mutant("a message's last word is left out", ": (int)(bytes / 4);", ": (int)((bytes - 1) / 4);"),
+    Mutant("a message at any address is taken for words", "(((uint32_t)(uintptr_t)at | bytes) & 3)",
+           "(bytes & 3)"),
 ]
 
 
