@@ -465,30 +465,32 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t pe
 
     if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
     while (!stop && ch_value_lacks(kind, v, b, flag) != 0) {
+        ch_value_ask(kind, cells, v, b); /* in flight during the rest of the loop */
         *st = ch_wait_slow(c->patience, &w);
         if (*st != CHORUS_OK) *c->late_peer = peer;
         stop = *st != CHORUS_OK;
         if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
-        ch_value_ask(kind, cells, v, b);
     }
     if (kind == CH_CELL_ll128) ch_value_ask(kind, cells, v, b); /* the data behind the flag */
 }
 
-/* The PE whose message has not arrived, if the wait for it failed. For lines, all lanes of a
- * warp ask. */
+/* The PE whose message has not arrived, if the wait for it failed. For lines, the lanes of a
+ * warp test together. */
 CH_FN void ch_values_late(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD],
                           const struct ch_value v[CH_AHEAD], uint32_t ahead,
                           const struct ch_batch *b, chorus_status st)
 {
-    if (kind != CH_CELL_ll128 && st == CHORUS_OK) return;
+    if (kind == CH_CELL_ll128 ? !__any_sync(CH_WARP_ALL, st != CHORUS_OK) : st == CHORUS_OK)
+        return;
     CH_EACH_AHEAD (u)
         if (u < ahead && ch_value_lacks(kind, &v[u], b, wanted[u].flag) != 0 && st != CHORUS_OK)
             *c->late_peer = wanted[u].peer;
 }
 
 /* All messages are polled together, since they arrive at about the same time. Those that have
- * arrived are loaded again with the others: they remain until this PE has received all. */
+ * arrived are loaded again with the others: they remain until this PE has received all. The
+ * next loads are in flight during the rest of the loop, so polls follow each other faster. */
 CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
                           uint32_t ahead, const struct ch_batch *b, chorus_status *st)
@@ -503,10 +505,10 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
             if (u < ahead) lacking |= ch_value_lacks(kind, &v[u], b, wanted[u].flag);
         if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
         if (stop || lacking == 0) break;
-        *st = ch_wait_slow(c->patience, &w);
-        ch_values_late(c, kind, wanted, v, ahead, b, *st);
         CH_EACH_AHEAD (u)
             if (u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);
+        *st = ch_wait_slow(c->patience, &w);
+        ch_values_late(c, kind, wanted, v, ahead, b, *st);
     }
     CH_EACH_AHEAD (u) /* the data that was loaded with the flags */
         if (kind == CH_CELL_ll128 && u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);
