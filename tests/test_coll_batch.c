@@ -195,6 +195,32 @@ START_TEST(line__on_the_wire__ends_in_its_flag)
 }
 END_TEST
 
+/* A failure without a late PE would not be reported to the host. */
+START_TEST(messages__arrive_as_the_time_ends__a_late_pe_is_named)
+{
+    enum { ME = 9 };
+    uint32_t late = ME;
+    const struct ch_coll c = {.late_peer = &late};
+    const struct ch_batch b =
+        ch_batch_first(CH_CELL_ll, m.cells[0], CH_PIECE_BYTES, (struct ch_lanes){0, 1});
+    struct ch_wanted wanted[CH_AHEAD] = {0};
+    struct ch_value v[CH_AHEAD] = {0};
+    chorus_status st = CHORUS_OK;
+
+    gpu_stores_lines = 0;
+    for (int i = 0; i < SOURCES; i++) {
+        wanted[i] = (struct ch_wanted){.peer = 1 + (uint32_t)i, .cells = m.cells[i], .flag = 5};
+        ch_value_ask(CH_CELL_ll, m.cells[i], &v[i], &b);
+    }
+    for (int i = 0; i < SOURCES; i++)
+        ch_value_send(CH_CELL_ll, m.cells[i], &v[i], &b, 5);
+    gpu_waits_end = CHORUS_ERR_TIMEOUT;
+    ch_values_take(&c, CH_CELL_ll, wanted, v, SOURCES, &b, &st);
+    gpu_waits_end = CHORUS_OK;
+    ck_assert(st == CHORUS_OK || late != ME);
+}
+END_TEST
+
 /* --- 16-bit floating types ---------------------------------------------------------------- */
 enum { HALVES = CH_PIECES_MAX * CH_PIECE_BYTES / 2 }; /* elements of a batch */
 
@@ -273,6 +299,7 @@ int main(void)
     tcase_add_test(tcase, copy__any_alignment__is_whole_and_no_more);
     tcase_add_loop_test(tcase, messages__any_bytes_and_alignment__arrive, 0, 2);
     tcase_add_test(tcase, line__on_the_wire__ends_in_its_flag);
+    tcase_add_test(tcase, messages__arrive_as_the_time_ends__a_late_pe_is_named);
     tcase_add_test(tcase, halves__every_pattern__are_combined_as_on_hosts);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_ENV);

@@ -474,8 +474,9 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t pe
     if (kind == CH_CELL_ll128) ch_value_ask(kind, cells, v, b); /* the data behind the flag */
 }
 
-/* The PE whose message has not arrived, if the wait for it failed. For lines, the lanes of a
- * warp test together. */
+/* The PE whose message has not arrived, if the wait for it failed; the first PE if all have
+ * arrived since, as a failure without a PE is not reported. For lines, the lanes of a warp test
+ * together. */
 CH_FN void ch_values_late(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD],
                           const struct ch_value v[CH_AHEAD], uint32_t ahead,
@@ -483,6 +484,7 @@ CH_FN void ch_values_late(const struct ch_coll *c, enum ch_cell kind,
 {
     if (kind == CH_CELL_ll128 ? !__any_sync(CH_WARP_ALL, st != CHORUS_OK) : st == CHORUS_OK)
         return;
+    if (st != CHORUS_OK) *c->late_peer = wanted[0].peer;
     CH_EACH_AHEAD (u)
         if (u < ahead && ch_value_lacks(kind, &v[u], b, wanted[u].flag) != 0 && st != CHORUS_OK)
             *c->late_peer = wanted[u].peer;
