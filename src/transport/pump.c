@@ -76,11 +76,14 @@ static void sleep_long(struct ch_network *network)
     (void)pthread_mutex_unlock(&network->lock);
     (void)rest(network, fd, is_short || network->doubt_at_ns != 0 ? NAP_MS : SLEEP_MS);
     (void)pthread_mutex_lock(&network->lock);
-    if (network->ops->unwatch != NULL) network->ops->unwatch(network->net);
     is_short = !is_short && network->has_posts;
     network->is_asleep = false;
     (void)pthread_mutex_unlock(&network->lock);
     if (is_short) (void)rest(network, fd, NAP_MS);
+    if (network->ops->unwatch == NULL) return;
+    (void)pthread_mutex_lock(&network->lock);
+    network->ops->unwatch(network->net);
+    (void)pthread_mutex_unlock(&network->lock);
 }
 
 static void *pump_main(void *arg)
