@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of one instruction set: meson compiles this file once for the instructions that
- * every processor of the architecture has, and on x86-64 once more for AVX2 and F16C. Neither
- * has fused multiply-add, which rounds once where a product and a sum round twice: the results
- * of all tables are the same bit for bit.
+ * every processor of the architecture has, and on x86-64 once more for AVX2 and F16C. No
+ * table uses fused multiply-add (-ffp-contract=off), which rounds once where a product and a
+ * sum round twice: the results of all tables are the same bit for bit.
  */
 #include "coll/reduce.h"
 
