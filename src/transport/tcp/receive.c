@@ -208,6 +208,7 @@ static void lose(struct ch_net *net, struct ch_tcp_link *link, const char *why)
 static int aim(struct ch_tcp_link *link, size_t guess, struct iovec parts[3])
 {
     const size_t head = guess != 0 ? sizeof(struct ch_frame) : 0;
+    const size_t end = guess != 0 ? sizeof(link->in) : CH_TCP_READ;
     char *const in = link->in + link->hi;
     int n = 0;
 
@@ -218,7 +219,7 @@ static int aim(struct ch_tcp_link *link, size_t guess, struct iovec parts[3])
     } else if (link->left != 0) {
         parts[n++] = (struct iovec){link->place, link->left};
     }
-    parts[n++] = (struct iovec){in + head, sizeof(link->in) - link->hi - head - guess};
+    parts[n++] = (struct iovec){in + head, end - link->hi - head - guess};
     return n;
 }
 

@@ -25,8 +25,9 @@ enum {
     CH_TCP_PENDING = 64, /* requests of a PE to a peer whose replies have not arrived */
     CH_TCP_SLOTS = 512,  /* frames that wait to be sent; CH_TCP_PENDING of them for replies */
     CH_TCP_SMALL = 104,  /* bytes of a body that is copied, so that the source may be reused */
-    CH_TCP_IN = 16896,   /* buffer of a link: 16 KiB and the frames around them; larger bodies
-                            bypass it */
+    CH_TCP_READ = 16896, /* bytes that are read into the buffer of a link at a time: 16 KiB and
+                            the frames around them; larger bodies bypass it */
+    CH_TCP_IN = 66048,   /* the buffer: room for 64 KiB that a posted receive did not want */
     CH_TCP_CTXS = 16,    /* contexts that are distinguished; others share these */
     CH_TCP_GUESTS = 128, /* connections whose other end is not authenticated yet */
 };
