@@ -304,6 +304,7 @@ int main(int argc, char **argv)
 
     if (ch_sweep_options_read(argc, argv, &options) && options.diff[1] != NULL)
         return ch_diff_print("chorus-sweep", options.diff[0], options.diff[1]);
+    (void)setenv("CHORUS_ERRORS", "return", 0); /* this program prints them */
     if (chorus_init() != CHORUS_OK) {
         (void)fprintf(stderr, "chorus-sweep: %s\n", chorusx_last_error());
         return 1;

@@ -22,21 +22,24 @@ static void fill(grid g)
         g[i][COLUMNS - 1] = 1;
 }
 
-/* What is above the first row of all, and below the last, is like that row itself. */
-static void exchange(grid g, uint64_t *arrived, uint64_t step, int me, int n)
+/* What is above the first row of all, and below the last, is like that row itself. There is a
+ * signal for each neighbour: the sum of one would not tell whose row has arrived. */
+static void exchange(grid g, uint64_t arrived[2], uint64_t step, int me, int n)
 {
-    const uint64_t expected = step * (uint64_t)((me > 0) + (me + 1 < n));
+    enum { ABOVE, BELOW };
 
     if (me > 0)
-        chorus_double_put_signal(g[ROWS + 1], g[1], COLUMNS, arrived, 1, CHORUS_SIGNAL_ADD,
-                                 me - 1);
+        chorus_double_put_signal(g[ROWS + 1], g[1], COLUMNS, &arrived[BELOW], step,
+                                 CHORUS_SIGNAL_SET, me - 1);
     else
         memcpy(g[0], g[1], sizeof(g[0]));
     if (me + 1 < n)
-        chorus_double_put_signal(g[0], g[ROWS], COLUMNS, arrived, 1, CHORUS_SIGNAL_ADD, me + 1);
+        chorus_double_put_signal(g[0], g[ROWS], COLUMNS, &arrived[ABOVE], step,
+                                 CHORUS_SIGNAL_SET, me + 1);
     else
         memcpy(g[ROWS + 1], g[ROWS], sizeof(g[0]));
-    (void)chorus_signal_wait_until(arrived, CHORUS_CMP_GE, expected);
+    if (me > 0) (void)chorus_signal_wait_until(&arrived[ABOVE], CHORUS_CMP_GE, step);
+    if (me + 1 < n) (void)chorus_signal_wait_until(&arrived[BELOW], CHORUS_CMP_GE, step);
 }
 
 /* The largest change of a place. */
@@ -61,7 +64,7 @@ int main(void)
     const int me = chorus_my_pe(), n = chorus_n_pes();
     grid *grids = chorus_malloc(2 * sizeof(*grids));
     double *change = chorus_malloc(sizeof(*change)), error = 0;
-    uint64_t *arrived = chorus_calloc(1, sizeof(*arrived)), step = 0;
+    uint64_t *arrived = chorus_calloc(2, sizeof(*arrived)), step = 0;
     if (grids == NULL || change == NULL || arrived == NULL) return 1;
 
     fill(grids[0]);

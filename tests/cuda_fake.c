@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct cuda_fake cuda_fake;
 
@@ -17,6 +18,9 @@ struct CUstream_st {
     uint64_t capture;
     int device;
     int is_broken;
+    int is_blocking;           /* it waits for the legacy stream, and that for it */
+    const uint64_t *waits_for; /* its work has ended but for this wait; null: for none */
+    uint64_t least;
 };
 
 /* Known by its address alone. */
@@ -28,6 +32,8 @@ enum { STREAMS_MAX = 128, KERNELS_MAX = 4096, PER_THREAD_MAX = 16 };
 
 /* Of a CTA of any kernel, by its launch bound. */
 enum { LANES_MAX = 512 };
+
+enum { POLL_US = 100 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUstream_st streams[STREAMS_MAX], legacy[FAKE_DEVICES_MAX],
@@ -102,6 +108,35 @@ static void count(int *what, int by)
     (void)__atomic_fetch_add(what, by, __ATOMIC_RELAXED);
 }
 
+/* --- waits for words --------------------------------------------------------------------- */
+void cuda_fake_wait(cudaStream_t stream, const uint64_t *word, uint64_t least)
+{
+    struct CUstream_st *s = stream_of(stream);
+
+    s->least = least;
+    __atomic_store_n(&s->waits_for, word, __ATOMIC_RELEASE);
+}
+
+static int is_waiting(const struct CUstream_st *s)
+{
+    const uint64_t *word = __atomic_load_n(&s->waits_for, __ATOMIC_ACQUIRE);
+
+    return word != NULL && __atomic_load_n(word, __ATOMIC_ACQUIRE) < s->least;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    count(&cuda_fake.stream_waits, 1);
+    return is_waiting(stream_of(stream)) ? cudaErrorNotReady : cudaSuccess;
+}
+
+/* As CUDA's waits do, this ends only with the work. */
+static void wait_for(const struct CUstream_st *s)
+{
+    while (is_waiting(s))
+        (void)usleep(POLL_US);
+}
+
 /* --- captures ---------------------------------------------------------------------------- */
 void cuda_fake_begin_capture(cudaStream_t stream)
 {
@@ -161,6 +196,38 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
               : s->capture != 0 ? cudaStreamCaptureStatusActive
                                 : cudaStreamCaptureStatusNone;
     return cudaSuccess;
+}
+
+/* The capture of a stream that waits for the legacy stream, on whose device work for that
+ * stream is thus refused; null: there is none. */
+static struct CUstream_st *find_implicit(cudaStream_t stream)
+{
+    if (stream != NULL && stream != cudaStreamLegacy) return NULL;
+    for (int i = 0; i < STREAMS_MAX; i++)
+        if (streams[i].capture != 0 && streams[i].is_blocking && streams[i].device == current)
+            return &streams[i];
+    return NULL;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+    const struct CUstream_st *s = stream_of(stream);
+
+    if (find_implicit(stream) != NULL) return cudaErrorStreamCaptureImplicit;
+    *status = s->is_broken      ? cudaStreamCaptureStatusInvalidated
+              : s->capture != 0 ? cudaStreamCaptureStatusActive
+                                : cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+
+/* Work for a stream, which breaks such a capture. */
+cudaError_t cuda_fake_put(cudaStream_t stream)
+{
+    struct CUstream_st *captured = find_implicit(stream);
+
+    if (captured == NULL) return cudaSuccess;
+    captured->is_broken = 1;
+    return cudaErrorStreamCaptureImplicit;
 }
 
 /* --- devices ----------------------------------------------------------------------------- */
@@ -246,6 +313,8 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribu
 cudaError_t cudaDeviceSynchronize(void)
 {
     count(&cuda_fake.device_waits, 1);
+    for (int i = 0; i < STREAMS_MAX; i++)
+        if (streams[i].device == current) wait_for(&streams[i]);
     return unsafe();
 }
 
@@ -265,12 +334,13 @@ const char *cudaGetErrorString(cudaError_t error)
 /* The lowest free place, so that a handle comes again at once. */
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
-    (void)flags;
     if (current == cuda_fake.full_device) return cudaErrorMemoryAllocation;
     (void)pthread_mutex_lock(&lock);
     for (int i = 0; i < STREAMS_MAX; i++) {
         if (streams[i].number != 0) continue;
-        streams[i] = (struct CUstream_st){.number = 100 + ++last_number, .device = current};
+        streams[i] = (struct CUstream_st){.number = 100 + ++last_number,
+                                          .device = current,
+                                          .is_blocking = flags == cudaStreamDefault};
         *stream = &streams[i];
         cuda_fake.streams++;
         (void)pthread_mutex_unlock(&lock);
@@ -283,6 +353,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     stream->number = 0;
+    stream->waits_for = NULL;
     count(&cuda_fake.streams, -1);
     return cudaSuccess;
 }
@@ -304,6 +375,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     struct CUstream_st *s = stream_of(stream);
 
     count(&cuda_fake.stream_waits, 1);
+    wait_for(s);
     if (s->capture == 0) {
         const cudaError_t error = unsafe();
 
@@ -413,6 +485,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     const cudaStream_t stream = config->stream;
 
     if (stream_of(stream)->device != current) return cudaErrorInvalidResourceHandle;
+    if (cuda_fake_put(stream) != cudaSuccess) return cudaErrorStreamCaptureImplicit;
     if (!is_loaded(kernel)) count(&cuda_fake.not_loaded, 1);
     cuda_fake_note(FAKE_LAUNCH, stream, kernel);
     if (config->numAttrs > 0 && config->attrs[0].val.programmaticStreamSerializationAllowed)

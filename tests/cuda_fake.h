@@ -61,6 +61,7 @@ struct cuda_fake {
     CUmemAllocationProp program_is;
     int fails_kernels; /* every collective reports that PE 0 is late */
     int keeps_calls;   /* calls that are checked do not end */
+    int may_wait;      /* waits on streams for words are accepted that are not met yet */
 
     /* What there is now; all zero in the end. */
     int streams, events, handles, mappings, ranges, pinned, bound;
@@ -87,6 +88,13 @@ void cuda_fake_note(enum fake_kind kind, cudaStream_t stream, const void *subjec
 
 /* Is there a note of this kind on this stream, after note number `after`? Its number, or -1. */
 int cuda_fake_find(enum fake_kind kind, cudaStream_t stream, int after);
+
+/* Work is put on a stream: an error where the capture of another stream forbids it, which it
+ * breaks. */
+cudaError_t cuda_fake_put(cudaStream_t stream);
+
+/* The stream's work has ended but for this wait, until the word is at least so much. */
+void cuda_fake_wait(cudaStream_t stream, const uint64_t *word, uint64_t least);
 
 /* The kernel that was launched last runs again, as from a graph. */
 void cuda_fake_replay(void);

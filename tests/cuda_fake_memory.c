@@ -36,6 +36,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaM
 {
     (void)kind;
     if (is_bad()) return cudaErrorLaunchFailure;
+    if (cuda_fake_put(stream) != cudaSuccess) return cudaErrorStreamCaptureImplicit;
     cuda_fake_note(FAKE_COPY, stream, dst);
     memmove(dst, src, bytes);
     return cudaSuccess;
@@ -303,7 +304,9 @@ static CUresult wait_64(CUstream stream, CUdeviceptr at, cuuint64_t value, unsig
 {
     const uint64_t *word = (const uint64_t *)(uintptr_t)at;
 
-    if (flags != CU_STREAM_WAIT_VALUE_GEQ || *word != value) return CUDA_ERROR_INVALID_VALUE;
+    if (flags != CU_STREAM_WAIT_VALUE_GEQ || (*word != value && !cuda_fake.may_wait))
+        return CUDA_ERROR_INVALID_VALUE;
+    cuda_fake_wait(stream, word, value);
     return cudaStreamWaitEvent(stream, NULL, 0) == cudaSuccess ? CUDA_SUCCESS
                                                                : CUDA_ERROR_LAUNCH_FAILED;
 }

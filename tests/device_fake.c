@@ -322,10 +322,11 @@ chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
     return CHORUS_OK;
 }
 
-chorus_status ch_device_word_wait(const struct ch_device *device, const uint64_t *word,
+chorus_status ch_device_word_wait(const struct ch_device *device,
+                                  const struct ch_patience *patience, const uint64_t *word,
                                   uint64_t least)
 {
-    (void)device, (void)word, (void)least;
+    (void)device, (void)patience, (void)word, (void)least;
     return CHORUS_OK;
 }
 

@@ -33,6 +33,28 @@ static void wait_on_stream(uint64_t *word)
         (void)fprintf(stderr, "%s\n", chorusx_last_error());
 }
 
+/* Each PE signals the next one; then all of them wait before they signal again. */
+static void wait_in_ring(uint64_t *word)
+{
+    const int next = (chorus_my_pe() + 1) % chorus_n_pes();
+
+    chorus_signal_set(word, 1, next);
+    (void)chorus_signal_wait_until(word, CHORUS_CMP_GE, 1);
+    (void)chorus_signal_wait_until(word, CHORUS_CMP_GE, 2);
+    chorus_signal_set(word, 2, next);
+}
+
+/* PE 1 allocates while the others create a team. */
+static void allocate_instead(bool is_odd)
+{
+    chorus_team_t team;
+
+    if (is_odd)
+        (void)chorus_malloc(COUNT);
+    else if (chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, 2, NULL, 0, &team) != CHORUS_OK)
+        (void)fprintf(stderr, "%s\n", chorusx_last_error());
+}
+
 int main(int argc, char **argv)
 {
     const char *mistake = argc > 1 ? argv[1] : "";
@@ -52,15 +74,21 @@ int main(int argc, char **argv)
     if (strncmp(mistake, "lock", 4) == 0)
         keep_lock((long *)(void *)dest, strcmp(mistake, "lock_dies") == 0);
     if (is_odd && strcmp(mistake, "late") == 0) (void)sleep(LONG_S);
+    if (strcmp(mistake, "allocation") == 0) allocate_instead(is_odd);
     if (strcmp(mistake, "stream") == 0) wait_on_stream((uint64_t *)(void *)dest);
-    if (is_odd && strcmp(mistake, "another") == 0) (void)chorus_team_sync(CHORUS_TEAM_WORLD);
-    status = chorus_float_sum_reduce(CHORUS_TEAM_WORLD, dest, source,
-                                     is_odd && strcmp(mistake, "count") == 0 ? FEWER : COUNT);
+    status = CHORUS_OK;
+    if (strcmp(mistake, "ring") == 0) wait_in_ring((uint64_t *)(void *)dest);
+    if (is_odd && strcmp(mistake, "another") == 0) status = chorus_team_sync(CHORUS_TEAM_WORLD);
+    if (status == CHORUS_OK)
+        status =
+            chorus_float_sum_reduce(CHORUS_TEAM_WORLD, dest, source,
+                                    is_odd && strcmp(mistake, "count") == 0 ? FEWER : COUNT);
     if (status == CHORUS_OK) status = chorus_team_sync(CHORUS_TEAM_WORLD);
     if (status != CHORUS_OK) (void)fprintf(stderr, "%s\n", chorusx_last_error());
     if (status != CHORUS_OK) return 4;
     if (strcmp(mistake, "count") == 0) return 5; /* not found out */
     if (is_odd && strcmp(mistake, "beyond") == 0) dest[COUNT] = 1;
+    if (strcmp(mistake, "foreign") == 0) chorus_free(is_odd ? malloc(1) : dest);
     if (is_odd && strcmp(mistake, "late_end") == 0) (void)sleep(LONG_S);
     chorus_finalize();
     return 0;

@@ -48,8 +48,8 @@ static void ctx__bad__is_named(void)
     EXPECT(chorus_ctx_get_team(CHORUS_CTX_DEFAULT, &team) == CHORUS_OK &&
            team == CHORUS_TEAM_WORLD);
     chorus_ctx_destroy(CHORUS_CTX_INVALID);
+    chorus_ctx_fence(CHORUS_CTX_INVALID);
     chorus_ctx_quiet(CHORUS_CTX_INVALID);
-    EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_ctx_quiet: ctx is CHORUS_CTX_INVALID");
     chorus_ctx_destroy(CHORUS_CTX_DEFAULT);
     EXPECT_REPORT(CHORUS_ERR_ARG, "the default context, which cannot be destroyed");
 }

@@ -71,21 +71,23 @@ static void release(const struct buffers *b)
 #endif
 
 /* A call by both names, of arguments that use `dest`. */
-#define BOTH(NAME, KIND, function, arguments) \
-    do {                                      \
-        dest = b.generic;                     \
-        KIND(function) arguments;             \
-        dest = b.typed;                       \
-        chorus_##NAME##_##function arguments; \
-    } while (0)
-#define ALIKE(NAME, T, kind, function, arguments)   \
-    do {                                            \
-        BOTH(NAME, ONE_SIDED, function, arguments); \
-        settle(kind, sizeof(T), &b);                \
+#define ALIKE(NAME, T, kind, function, arguments) \
+    do {                                          \
+        dest = b.generic;                         \
+        ONE_SIDED(function) arguments;            \
+        dest = b.typed;                           \
+        chorus_##NAME##_##function arguments;     \
+        settle(kind, sizeof(T), &b);              \
     } while (0)
 #define ALIKE_TEAM(NAME, T, kind, function, arguments) \
     do {                                               \
-        BOTH(NAME, GENERIC, function, arguments);      \
+        int code;                                      \
+        dest = b.generic;                              \
+        code = GENERIC(function) arguments;            \
+        EXPECT(code == CHORUS_OK);                     \
+        dest = b.typed;                                \
+        code = chorus_##NAME##_##function arguments;   \
+        EXPECT(code == CHORUS_OK);                     \
         settle(kind, sizeof(T), &b);                   \
     } while (0)
 

@@ -43,6 +43,32 @@ static void free__fills_what_was_there(void)
     EXPECT((unsigned char)block[0] == 0xdf && (unsigned char)block[BYTES - 1] == 0xdf);
 }
 
+/* A store to a freed object is found when any part of its block is allocated again; other parts
+ * are examined later. */
+static void store__to_what_was_freed__is_found(void)
+{
+    char *first = chorus_malloc(1000), *second = chorus_malloc(1000), *again, *kept = first;
+
+    memset(first, 1, 1000);
+    chorus_free(first);
+    chorus_free(second);
+    again = chorus_malloc(100); /* the begin of the first, which nobody wrote */
+    EXPECT(again == kept);
+    if (api_me() == 0) kept[500] = 1;
+    again = chorus_realloc(again, 50); /* shorter, in place: reads no freed memory */
+    first = chorus_malloc(900);
+    if (api_me() == 0)
+        EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_malloc: the program wrote to the object at 0x");
+    if (api_me() == 0)
+        EXPECT(strstr(chorusx_last_error(), "which had 1000 bytes, after it was freed: the "
+                                            "first such byte is number 500") != NULL);
+    memset(first, 2, 900);
+    chorus_free(first);
+    chorus_free(again);
+    first = chorus_calloc(1, 2000); /* across both, with nothing written */
+    chorus_free(first);
+}
+
 static void realloc__moves_the_end(void)
 {
     char *block = chorus_malloc(BYTES);
@@ -174,6 +200,7 @@ static void call__whose_source_is_written_meanwhile__fails(void)
     X(free__of_what_was_written_past_its_end__says_where)  \
     X(free__of_what_was_written_far_past_its_end__says_so) \
     X(free__fills_what_was_there)                          \
+    X(store__to_what_was_freed__is_found)                  \
     X(realloc__moves_the_end)                              \
     X(put__to_what_was_freed__is_refused)                  \
     X(source__written_during_a_call__is_reported)          \

@@ -178,7 +178,9 @@ static const struct {
     {"CHORUS_NVLS", "yes", CHORUS_ERR_ARG, "CHORUS_NVLS is \"yes\"; expected 0 or 1"},
     {"CHORUS_FABRIC", "2", CHORUS_ERR_ARG, "CHORUS_FABRIC is \"2\"; expected 0 or 1"},
     {"CHORUS_EARLY", "no", CHORUS_ERR_ARG, "CHORUS_EARLY is \"no\"; expected 0 or 1"},
-    {"CHORUS_CHECK", "x", CHORUS_ERR_ARG, "CHORUS_CHECK is \"x\"; expected a whole number"},
+    {"CHORUS_CHECK", "x", CHORUS_ERR_ARG, "CHORUS_CHECK is \"x\"; expected 0 (no checks)"},
+    {"CHORUS_RECORD", "all", CHORUS_ERR_ARG,
+     "CHORUS_RECORD is \"all\"; expected calls or full"},
     {"CHORUS_CTAS", "2x", CHORUS_ERR_ARG,
      "CHORUS_CTAS is \"2x\"; expected a whole number, 0 to"},
     {"CHORUS_TIMEOUT", "soon", CHORUS_ERR_ARG, "CHORUS_TIMEOUT is \"soon\""},
@@ -545,7 +547,7 @@ static void put_to_nowhere(void *arg)
 
 static void one_thread_fails(void)
 {
-    (void)chorusx_run_threads(3, put_to_nowhere, NULL);
+    exit(chorusx_run_threads(3, put_to_nowhere, NULL) == CHORUS_OK ? 0 : 2); /* not reached */
 }
 
 static void call_too_early(void)
@@ -562,7 +564,7 @@ static void exit_seven(void *arg)
 
 static void one_thread_exits(void)
 {
-    (void)chorusx_run_threads(3, exit_seven, NULL);
+    exit(chorusx_run_threads(3, exit_seven, NULL) == CHORUS_OK ? 0 : 2); /* not reached */
 }
 
 START_TEST(default_handler__one_pe_fails__names_it_and_ends_the_job)

@@ -72,8 +72,46 @@ static void lock__bad_address__is_named(void)
     chorus_free(lock);
 }
 
+/* Clear is refused where the PE does not hold the lock: before its first use, after a clear,
+ * while another PE holds it, and while PEs wait; set is refused where it does. The lock serves
+ * everybody afterwards. */
+static void lock__not_held__is_refused_and_remains_usable(void)
+{
+    long *lock = chorus_calloc(1, sizeof(*lock));
+
+    chorus_clear_lock(lock);
+    EXPECT_REPORT(CHORUS_ERR_ARG, "chorus_clear_lock: PE");
+    chorus_barrier_all();
+    if (api_me() == 0) {
+        chorus_set_lock(lock);
+        chorus_set_lock(lock);
+        EXPECT_REPORT(CHORUS_ERR_ARG, "holds the lock");
+    }
+    chorus_barrier_all();
+    if (api_me() != 0) {
+        chorus_clear_lock(lock);
+        EXPECT_REPORT(CHORUS_ERR_ARG, "does not hold the lock");
+        EXPECT(chorus_test_lock(lock) == 1);
+        chorus_clear_lock(lock);
+        EXPECT_REPORT(CHORUS_ERR_ARG, "does not hold the lock");
+    }
+    chorus_barrier_all();
+    if (api_me() == 0) chorus_clear_lock(lock);
+    for (int i = 0; i < 20; i++) { /* contended: the entries are used again */
+        chorus_set_lock(lock);
+        chorus_clear_lock(lock);
+        chorus_clear_lock(lock);
+        EXPECT_REPORT(CHORUS_ERR_ARG, "does not hold the lock");
+    }
+    chorus_barrier_all();
+    EXPECT(chorus_long_g(lock, 0) % ((long)1 << 32) == 0);
+    chorus_barrier_all();
+    chorus_free(lock);
+}
+
 #define TESTS(X)                          \
     X(lock__plain_counter__loses_nothing) \
     X(lock__queue__is_served_in_order)    \
-    X(lock__bad_address__is_named)
+    X(lock__bad_address__is_named)        \
+    X(lock__not_held__is_refused_and_remains_usable)
 API_MAIN(TESTS)

@@ -5,7 +5,12 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 struct scene {
     struct ch_door door;
@@ -114,6 +119,51 @@ START_TEST(wait__of_the_program__is_woken_by_puts)
 }
 END_TEST
 
+/* A program that computes on the core of this process, until it is killed. */
+static pid_t compute_here(void)
+{
+    const pid_t child = fork();
+
+    if (child != 0) return child;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (volatile uint64_t i = 0;; i++)
+        continue;
+}
+
+static void stay_on_one_core(void)
+{
+    cpu_set_t all, one;
+    size_t core = 0;
+
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+    while (!CPU_ISSET(core, &all))
+        core++;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+/* 2 PEs have a core each, 8 share them. Each yield takes a time slice of the other program, so
+ * the wait sleeps early, and needs far fewer than the polls that it otherwise makes first. */
+START_TEST(wait__other_program_computes_on_the_core__sleeps_early)
+{
+    struct scene s;
+    struct ch_wait w = {0};
+    pid_t child;
+
+    stay_on_one_core();
+    child = compute_here();
+    ck_assert_int_gt(child, 0);
+    open_scene(&s, _i == 0 ? 2 : 8, 20 * CH_NS_PER_S);
+    while (s.door.sleepers == 0)
+        ck_assert_int_eq(ch_wait_slow(&s.patience, &w), CHORUS_OK);
+    ck_assert_uint_lt(w.polls, s.patience.polls);
+    ch_wait_end(&s.patience, &w);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("door");
@@ -125,6 +175,7 @@ int main(void)
     tcase_add_test(tcase, wait__nobody_stores__ends_at_the_deadline);
     tcase_add_test(tcase, wait__job_is_ending__ends);
     tcase_add_test(tcase, wait__of_the_program__is_woken_by_puts);
+    tcase_add_loop_test(tcase, wait__other_program_computes_on_the_core__sleeps_early, 0, 2);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -172,7 +172,9 @@ static const char *const bad_settings[][3] = {
     {"CHORUS_TIMEOUT", "-0", "CHORUS_TIMEOUT is \"-0\"; expected seconds such as 30 or 0.5"},
     {"CHORUS_CTAS", "+2", "CHORUS_CTAS is \"+2\"; expected a whole number, 0 to 1024"},
     {"CHORUS_CTAS", "1025", "CHORUS_CTAS is \"1025\"; expected a whole number, 0 to 1024"},
-    {"CHORUS_CHECK", "", "CHORUS_CHECK is \"\"; expected a whole number, 0 to 1024"},
+    {"CHORUS_CHECK", "",
+     "CHORUS_CHECK is \"\"; expected 0 (no checks), 1 (compare calls) or 2 (also check memory "
+     "and threads)"},
     {"CHORUS_CHUNK", "64k",
      "CHORUS_CHUNK is \"64k\"; expected bytes such as 4096, 64K, 16M or 2G; did you mean "
      "\"64K\"?"},

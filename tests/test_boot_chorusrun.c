@@ -96,7 +96,6 @@ static const struct {
     {{"-n", "99999999999999999999", "true"}, "-n is \"99999999999999999999\"; expected"},
     {{"-n"}, "chorusrun: option requires an argument -- 'n'"},
     {{"-n", "2", NULL}, "the program is missing; give it as in: chorusrun -n 4 program"},
-    {{"true"}, "the number of PEs is missing; give it as in: chorusrun -n 4 program"},
     {{"--colour", "true"},
      "chorusrun: unknown option \"--colour\"; expected -n N, --timeout S"},
     {{"--timeout=0", "true"}, "--timeout is \"0\"; expected seconds from 0.001 on"},

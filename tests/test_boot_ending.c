@@ -17,6 +17,19 @@ static const struct {
     {"become_another", NULL, 1, "became another program (exec), or closed its files, without"},
 };
 
+/* A PE fails because another was killed, and chorusrun, which was stopped meanwhile, finds that
+ * both have ended. */
+START_TEST(killed__beside_a_pe_that_fails__is_named)
+{
+    RUN("-n", "2", "sh", "-c",
+        "if [ $CHORUS_PE = 0 ]; then sleep 0.2; exit 9; fi; "
+        "kill -STOP $PPID; (sleep 0.5; kill -CONT $PPID) & kill -KILL $$");
+    ASSERT_STATUS(128 + SIGKILL);
+    ck_assert_msg(strncmp(r.text[1], "chorusrun: PE 1 (", 17) == 0, "stderr: %s", r.text[1]);
+    ck_assert_int_eq(count(r.text[1], "was killed by signal 9"), 1);
+}
+END_TEST
+
 START_TEST(pe_1__fails__job_ends_soon_with_its_status_and_name)
 {
     const uint64_t before = ch_clock_ns();
@@ -241,6 +254,7 @@ static void add_ending(TCase *tc)
                         COUNT_OF(failures));
     tcase_add_loop_test(tc, pe_1__breaks_the_protocol__is_named_and_the_job_ends, 0,
                         COUNT_OF(breaches));
+    tcase_add_test(tc, killed__beside_a_pe_that_fails__is_named);
     tcase_add_test(tc, pe_1__dies_under_a_wrapper_that_stays__is_named_and_the_job_ends);
     tcase_add_test(tc, all_pes__end_under_wrappers_without_leaving__wrappers_go_on);
     tcase_add_test(tc, pe__joins_a_second_time__is_told);

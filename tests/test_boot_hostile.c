@@ -248,6 +248,71 @@ START_TEST(strangers__of_all_kinds__are_dropped_and_join_nothing)
 }
 END_TEST
 
+/* All that comes until the root closes the connection. */
+static size_t hear_all(int fd, char *out, size_t room)
+{
+    const uint64_t until_ns = ch_clock_ns() + 8 * CH_NS_PER_S;
+    size_t got = 0;
+
+    while (got < room && ch_clock_ns() < until_ns) {
+        const ssize_t n = recv(fd, out + got, room - got, MSG_DONTWAIT);
+        if (n > 0) got += (size_t)n;
+        if (n == 0 || (n < 0 && errno != EAGAIN)) return got;
+        if (n < 0) (void)usleep(1000);
+    }
+    ck_abort_msg("the root keeps the connection, or says %zu bytes", got);
+}
+
+/* With another secret, with the name of the job and a MAC that is wrong, and with that of an
+ * earlier challenge. */
+static void seal_wrongly(struct ch_tree_hello *hello, const struct ch_tree_challenge *challenge,
+                         int how)
+{
+    unsigned char other[CH_BOOT_SECRET_BYTES];
+    struct ch_tree_challenge old;
+
+    ch_tree_secret_make(other);
+    ch_tree_challenge_make(&old);
+    if (how == 0) ch_tree_hello_seal(hello, other, challenge);
+    if (how == 1) ch_tree_hello_seal(hello, attack.secret, challenge);
+    if (how == 1) hello->mac[0] ^= 1;
+    if (how == 2) ch_tree_hello_seal(hello, attack.secret, &old);
+}
+
+/* A stranger that could test guesses of the secret against an answer would need no second
+ * connection to find a short one. */
+START_TEST(hello__wrong__is_answered_without_a_mac)
+{
+    static const unsigned char no_mac[CH_TREE_MAC_BYTES];
+    struct ch_tree *const tree = lone_root();
+    pthread_t thread;
+
+    attack.is_over = false;
+    ck_assert_int_eq(pthread_create(&thread, NULL, serve, tree), 0);
+    for (int how = 0; how < 3; how++) {
+        struct ch_tree_hello hello = {.pe = 1, .n = attack.n, .to = CH_TREE_ANY, .host = "h"};
+        const int fd = connect_root();
+        struct ch_tree_challenge challenge;
+        struct ch_tree_answer said[2] = {{.magic = 0}};
+
+        while (recv(fd, &challenge, sizeof(challenge), MSG_DONTWAIT) != sizeof(challenge))
+            (void)usleep(1000);
+        seal_wrongly(&hello, &challenge, how);
+        say(fd, &hello, sizeof(hello));
+        ck_assert_uint_eq(hear_all(fd, (char *)said, sizeof(said)), sizeof(said[0]));
+        ck_assert_uint_eq(said[0].kind, CH_TREE_REFUSED);
+        ck_assert_mem_eq(said[0].mac, no_mac, sizeof(no_mac));
+        ck_assert(!ch_tree_answer_check(&said[0], attack.secret, &challenge, &hello));
+        (void)close(fd);
+    }
+    __atomic_store_n(&attack.is_over, true, __ATOMIC_RELEASE);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_uint_eq(n_joined, 0);
+    ck_assert(!tree->is_over);
+    ch_tree_close(tree);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("boot_hostile");
@@ -260,6 +325,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tc, strangers__a_thousand_a_second__start_takes_hardly_longer, 0, 2);
     tcase_set_timeout(kinds, 120);
     tcase_add_test(kinds, strangers__of_all_kinds__are_dropped_and_join_nothing);
+    tcase_add_test(kinds, hello__wrong__is_answered_without_a_mac);
     suite_add_tcase(suite, tc);
     suite_add_tcase(suite, kinds);
     runner = srunner_create(suite);

@@ -203,6 +203,22 @@ START_TEST(agent__is_killed__its_host_is_named_and_the_job_ends)
 END_TEST
 
 /* PEs hold the pipes that this test reads, so their end is seen. */
+/* Its PE would run on, and nobody would hear of its end. */
+START_TEST(agent__is_stopped__its_host_is_named_and_the_job_ends)
+{
+    ck_assert_int_eq(setenv("CHORUS_TIMEOUT", "2", 1), 0);
+    ck_assert_int_eq(setenv("CHORUS_LINK_TIMEOUT", "1", 1), 0);
+    RUN("-n", "2", ON("a,b"), "sh", "-c",
+        "[ $CHORUS_PE = 0 ] || { sleep 0.5; kill -STOP $PPID; }; exec sleep 60");
+    ck_assert_int_eq(unsetenv("CHORUS_TIMEOUT"), 0);
+    ck_assert_int_eq(unsetenv("CHORUS_LINK_TIMEOUT"), 0);
+    ASSERT_STATUS(1);
+    ck_assert_int_eq(count(r.text[1], "chorusrun: host b: its chorusrun has not answered for 4 "
+                                      "s; is it stopped? ending the job\n"),
+                     1);
+}
+END_TEST
+
 START_TEST(front__is_killed__agents_end_their_pes)
 {
     const uint64_t before = ch_clock_ns();
@@ -267,6 +283,7 @@ static void add(TCase *tc)
     tcase_add_loop_test(tc, hosts__that_cannot_be__are_told, 0, COUNT_OF(refusals));
     tcase_add_test(tc, launcher__is_missing_or_alone__is_told);
     tcase_add_test(tc, agent__is_killed__its_host_is_named_and_the_job_ends);
+    tcase_add_test(tc, agent__is_stopped__its_host_is_named_and_the_job_ends);
     tcase_add_test(tc, front__is_killed__agents_end_their_pes);
     tcase_add_test(tc, signal__is_sent__reaches_pes_of_all_hosts);
     tcase_add_test(tc, signal__before_agents_came__ends_the_job);

@@ -57,6 +57,13 @@ for case in '4 0' '4 3' '40 0' '40 1' '40 39'; do
     run "$pes" "$hosts_pe" end "$victim"
     expect "PE $victim ended the job with status 7" 1
 done
+# A handler of a signal ends the job, whatever it interrupts: often an exchange, which holds a lock.
+case=30
+while [ $case -gt 0 ]; do
+    run 2 "$hosts_pe" signal $((case % 2))
+    expect "PE $odd ended the job with status 7" 1
+    case=$((case - 1))
+done
 # Stopping is no loss: the kernel answers for a stopped process.
 export CHORUS_TIMEOUT=6
 run 4 "$hosts_pe" stop 2

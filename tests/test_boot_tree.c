@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { ROUNDS = 8, BIG_BYTES = 20000 };
@@ -118,6 +119,71 @@ START_TEST(tree__exchanges__everyone_gets_all_in_pe_order)
     for (uint32_t pe = 0; pe < n; pe++)
         ck_assert_msg(tree_pes[pe].status == CHORUS_OK, "PE %u: %s", pe, tree_pes[pe].message);
     ck_assert_int_eq(count_fds(), before);
+}
+END_TEST
+
+/* Of this process, over TCP. */
+static uint32_t count_listeners(void)
+{
+    enum { FDS_MOST = 8192 };
+    uint32_t count = 0;
+
+    for (int fd = 0; fd < FDS_MOST; fd++) {
+        int family = 0, listens = 0;
+        socklen_t bytes = sizeof(int);
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &bytes) != 0) continue;
+        if (family != AF_INET && family != AF_INET6) continue;
+        bytes = sizeof(int);
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens != 0)
+            count++;
+    }
+    return count;
+}
+
+/* When the second exchange ends, all PEs have the result of the first. */
+static void expect_no_listener(struct tree_pe *pe)
+{
+    for (int i = 0; i < 2; i++)
+        EXPECT(pe->boot->ops->exchange(pe->boot, NULL, 0, -1, NULL, NULL) == CHORUS_OK);
+    if (pe->boot->me == 0) EXPECT(count_listeners() == 0);
+    EXPECT(pe->boot->ops->exchange(pe->boot, NULL, 0, -1, NULL, NULL) == CHORUS_OK);
+}
+
+START_TEST(tree__all_have_joined__no_node_listens)
+{
+    tree_prepare(40, PLENTY_NS);
+    ck_assert_uint_eq(count_listeners(), 1);
+    tree_run(40, expect_no_listener);
+    for (uint32_t pe = 0; pe < 40; pe++)
+        ck_assert_msg(tree_pes[pe].status == CHORUS_OK, "PE %u: %s", pe, tree_pes[pe].message);
+}
+END_TEST
+
+static void exchange_file(struct tree_pe *pe)
+{
+    exchange_files(pe->boot, 1);
+}
+
+/* Another user may know the job's names, and whatever is made of them. */
+START_TEST(tree__name_of_the_job_is_taken__descriptors_are_passed)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    unsigned char job[CH_TREE_JOB_BYTES];
+    int chars;
+
+    tree_prepare(3, PLENTY_NS);
+    ch_tree_job(tree_pes[0].start.secret, job);
+    chars = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "chorus-");
+    for (size_t i = 0; i < sizeof(job); i++)
+        chars += snprintf(name.sun_path + 1 + chars, 3, "%02x", job[i]);
+    chars += snprintf(name.sun_path + 1 + chars, 3, "-0");
+    ck_assert_int_eq(
+        bind(fd, (const struct sockaddr *)&name,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) + (socklen_t)chars),
+        0);
+    tree_run(3, exchange_file);
+    (void)close(fd);
 }
 END_TEST
 
@@ -414,6 +480,8 @@ int main(void)
     tcase_add_loop_test(exchange, tree__exchanges__everyone_gets_all_in_pe_order, 0, COUNTS);
     tcase_set_timeout(refusal, 120);
     tcase_set_timeout(told, 120);
+    tcase_add_test(exchange, tree__all_have_joined__no_node_listens);
+    tcase_add_test(exchange, tree__name_of_the_job_is_taken__descriptors_are_passed);
     tcase_add_loop_test(told, tree__secrets_differ__all_are_told_who_has_another, 0, 2);
     tcase_add_test(refusal, tree__numbers_disagree__all_are_told_alike);
     tcase_add_test(refusal, tree__two_are_one_pe__all_are_told_alike);

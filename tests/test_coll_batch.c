@@ -3,6 +3,7 @@
 #include "gpu_lanes.h"
 
 #include "coll/primitives/batch.h"
+#include "coll/primitives/pes.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -46,6 +47,60 @@ START_TEST(copy__any_alignment__is_whole_and_no_more)
             ch_copy(to + at, from + source_at, bytes, g);
         ck_assert_mem_eq(to, expected, sizeof(to));
     }
+}
+END_TEST
+
+/* --- what kernels compute before their turn ---------------------------------------------- */
+/* Into memory that is not 0, which a member that is not set leaves as it was. */
+static __attribute__((noinline)) void first_batch(enum ch_cell kind, struct ch_batch *b_out)
+{
+    static char at[BYTES_MAX];
+    const struct ch_lanes g = {any_of(LANES), LANES};
+
+    memset(b_out, 0xff, sizeof(*b_out));
+    *b_out = ch_batch_first(kind, at, sizeof(at), g);
+}
+
+/* ch_begin reads the piece of a message, of calls in plain data too. */
+START_TEST(begin__plain_data__has_no_piece_of_a_message)
+{
+    const enum ch_cell kinds[] = {CH_CELL_simple, CH_PLAIN};
+    struct ch_batch b;
+
+    first_batch(kinds[_i], &b);
+    ck_assert_uint_eq(b.own.at, 0);
+    ck_assert_uint_eq(b.own.lead, 0);
+    ck_assert_uint_eq(b.own.bytes, 0);
+}
+END_TEST
+
+/* --- the PEs of a lane -------------------------------------------------------------------- */
+/* How many lanes have no PE of the team as their first one: its address is loaded, also where a
+ * lane has none. */
+static unsigned n_beyond(const struct ch_coll *c, uint32_t width)
+{
+    const struct ch_pes others = ch_others(c);
+    unsigned n = 0;
+
+    for (uint32_t lane = 0; lane < width; lane++) {
+        const struct ch_lanes g = {lane, width};
+
+        n += ch_pe(c, others, ch_turns_of(others.count, g).first) >= c->n;
+    }
+    return n;
+}
+
+START_TEST(turns__any_team_and_width__begin_at_a_pe)
+{
+    const uint32_t widths[] = {1, 20, 32, 64, 256, 480, 512, 1024};
+    struct ch_coll c = {.me = 0};
+    unsigned n = 0;
+
+    for (c.n = 1; c.n <= 64; c.n++)
+        for (c.me = 0; c.me < c.n; c.me++)
+            for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+                n += n_beyond(&c, widths[i]);
+    ck_assert_uint_eq(n, 0);
 }
 END_TEST
 
@@ -289,7 +344,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("coll_batch");
-    TCase *tcase = tcase_create("batch");
+    TCase *tcase = tcase_create("batch"), *begin = tcase_create("begin");
     SRunner *runner = srunner_create(suite);
     int failed;
 
@@ -301,6 +356,9 @@ int main(void)
     tcase_add_test(tcase, line__on_the_wire__ends_in_its_flag);
     tcase_add_test(tcase, messages__arrive_as_the_time_ends__a_late_pe_is_named);
     tcase_add_test(tcase, halves__every_pattern__are_combined_as_on_hosts);
+    tcase_add_loop_test(begin, begin__plain_data__has_no_piece_of_a_message, 0, 2);
+    tcase_add_test(begin, turns__any_team_and_width__begin_at_a_pe);
+    suite_add_tcase(suite, begin);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

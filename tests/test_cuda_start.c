@@ -471,7 +471,10 @@ static chorus_team_t split(void)
 {
     chorus_team_t team = CHORUS_TEAM_INVALID;
 
-    (void)chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, chorus_n_pes(), NULL, 0, &team);
+    const int status =
+        chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, chorus_n_pes(), NULL, 0, &team);
+
+    ck_assert_int_eq(status == CHORUS_OK, team != CHORUS_TEAM_INVALID);
     return team;
 }
 

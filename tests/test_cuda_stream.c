@@ -3,6 +3,7 @@
  * which stream and after what, and what is refused. */
 #include "chorus/chorusx.h"
 #include "cuda_fake.h"
+#include "team/device_table.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -130,7 +131,7 @@ START_TEST(calls__handle_of_a_stream_comes_again__waits)
 }
 END_TEST
 
-/* No capture can begin there. */
+/* No capture can begin there; whether one of another stream forbids calls is another query. */
 START_TEST(calls__on_the_legacy_stream__do_not_query_captures)
 {
     const cudaStream_t a = make_stream();
@@ -335,6 +336,80 @@ START_TEST(capture__broken__is_refused)
     ck_assert_int_eq(cuda_fake_find(FAKE_LAUNCH, a, FROM_THE_FIRST), -1);
     ck_assert(!cuda_fake_end_capture(a));
     expect_call(CHORUS_TEAM_WORLD, a, 0);
+}
+END_TEST
+
+/* Two captures in turns, of which one has two streams. */
+START_TEST(capture__calls_of_another_capture_between__is_ordered)
+{
+    const cudaStream_t a = make_stream(), b = make_stream(), c = make_stream();
+    const chorus_team_t team = make_team();
+
+    cuda_fake_begin_capture(a);
+    cuda_fake_join_capture(c, a);
+    expect_call(team, a, 0);
+    cuda_fake_begin_capture(b);
+    expect_call(team, b, 0); /* of another capture */
+    expect_call(team, c, 1);
+    expect_call(team, b, 0);
+    expect_call(team, a, 1);
+    cuda_fake_join_capture(c, make_stream()); /* it left */
+    ck_assert(cuda_fake_end_capture(b));
+    ck_assert(cuda_fake_end_capture(a));
+    chorus_team_destroy(team);
+}
+END_TEST
+
+/* The record of the oldest capture is the one that is used again. */
+START_TEST(captures__more_than_records__keep_the_newest)
+{
+    enum { CAPTURES = 40 };
+    const cudaStream_t a = make_stream(), b = make_stream(), c = make_stream();
+    const chorus_team_t team = make_team();
+    const int events = cuda_fake.events;
+
+    for (int i = 0; i < CAPTURES; i++) {
+        cuda_fake_begin_capture(a);
+        expect_call(team, a, 0);
+        if (i < CAPTURES - 1) ck_assert(cuda_fake_end_capture(a));
+    }
+    ck_assert_int_lt(cuda_fake.events - events, CAPTURES / 2);
+    cuda_fake_begin_capture(b);
+    cuda_fake_join_capture(c, a);
+    expect_call(team, b, 0);
+    expect_call(team, c, 1);
+    cuda_fake_join_capture(c, make_stream()); /* it left */
+    ck_assert(cuda_fake_end_capture(b));
+    ck_assert(cuda_fake_end_capture(a));
+    chorus_team_destroy(team);
+}
+END_TEST
+
+/* CUDA allows no work on the legacy stream beside the capture of a stream that waits for it;
+ * trying breaks the capture. */
+START_TEST(capture__calls_on_the_legacy_stream_beside_it__are_refused_and_leave_it_sound)
+{
+    const cudaStream_t apart = make_stream();
+    cudaStream_t a = NULL;
+    uint64_t *word = chorus_calloc(1, sizeof(*word));
+
+    ck_assert_int_eq(cudaStreamCreateWithFlags(&a, cudaStreamDefault), cudaSuccess);
+    cuda_fake_begin_capture(a);
+    ck_assert_int_eq(sync_on(CHORUS_TEAM_WORLD, NULL), CHORUS_ERR_STATE);
+    expect_says("nothing can be queued while a stream that waits for it is being captured");
+    ck_assert_int_eq(sync_on(CHORUS_TEAM_WORLD, cudaStreamLegacy), CHORUS_ERR_STATE);
+    ck_assert_int_eq(chorusx_putmem_on_stream(word, word, sizeof(*word), 0, NULL),
+                     CHORUS_ERR_STATE);
+    expect_says("chorusx_putmem_on_stream: the stream is the default stream");
+    ck_assert_int_eq(chorusx_signal_wait_until_on_stream(word, CHORUS_CMP_EQ, 0, NULL),
+                     CHORUS_ERR_STATE);
+    ck_assert_int_eq(chorusx_stream_synchronize(NULL), CHORUS_ERR_STATE);
+    expect_call(CHORUS_TEAM_WORLD, a, 0);
+    ck_assert(cuda_fake_end_capture(a));
+    cuda_fake_begin_capture(apart);
+    expect_call(CHORUS_TEAM_WORLD, NULL, 0); /* this one does not wait for it */
+    ck_assert(cuda_fake_end_capture(apart));
+    chorus_free(word);
 }
 END_TEST
 
@@ -731,6 +806,68 @@ START_TEST(failure__of_a_team_that_is_gone__does_not_hide_the_next_one_s)
 }
 END_TEST
 
+/* What a call inside a kernel of the program does when it fails; team 0: it has none. */
+static void report_inside(uint64_t team, int status)
+{
+    struct ch_device_state state;
+    struct ch_kernel_fault *fault;
+
+    ck_assert_int_eq(chorusx_device_state(&state, sizeof(state)), CHORUS_OK);
+    fault = &state.terms.fault[ch_fault_inside_at(team)];
+    if (fault->claimed) return;
+    *fault = (struct ch_kernel_fault){.status = status, .claimed = 1, .team = team};
+}
+
+static const struct ch_device_team *record_of(chorus_team_t team)
+{
+    struct ch_device_state state;
+
+    ck_assert_int_eq(chorusx_device_state(&state, sizeof(state)), CHORUS_OK);
+    return state.teams[(uint32_t)team & state.slot_mask];
+}
+
+START_TEST(failure_in_a_kernel__of_a_team_that_is_gone__hides_no_other)
+{
+    const chorus_team_t gone = make_team(), other = make_team();
+    chorus_team_t next;
+
+    report_inside(record_of(gone)->id, CHORUS_ERR_TIMEOUT);
+    chorus_team_destroy(gone); /* nobody asked */
+    report_inside(0, CHORUS_ERR_ABORTED);
+    ck_assert_int_eq(chorusx_stream_synchronize(NULL), CHORUS_ERR_ABORTED);
+    expect_says("a call in a kernel of the program failed");
+    report_inside(record_of(other)->id, CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(chorusx_stream_synchronize(NULL), CHORUS_ERR_TIMEOUT);
+    next = make_team(); /* where the first was */
+    ck_assert_int_eq((uint32_t)next % CH_TEAM_SLOTS, (uint32_t)gone % CH_TEAM_SLOTS);
+    report_inside(record_of(next)->id, CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(chorusx_team_status(next), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(chorusx_stream_synchronize(NULL), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(chorusx_stream_synchronize(NULL), CHORUS_OK);
+    chorus_team_destroy(next);
+    chorus_team_destroy(other);
+}
+END_TEST
+
+START_TEST(failures_in_kernels__of_two_teams_and_of_none__are_told_once_each)
+{
+    const chorus_team_t teams[2] = {make_team(), make_team()};
+    int n_late = 0, n_aborted = 0, code;
+
+    report_inside(record_of(teams[0])->id, CHORUS_ERR_TIMEOUT);
+    report_inside(record_of(teams[1])->id, CHORUS_ERR_TIMEOUT);
+    report_inside(0, CHORUS_ERR_ABORTED);
+    while ((code = chorusx_stream_synchronize(NULL)) != CHORUS_OK) {
+        n_late += code == CHORUS_ERR_TIMEOUT;
+        n_aborted += code == CHORUS_ERR_ABORTED;
+    }
+    ck_assert_int_eq(n_late, 2);
+    ck_assert_int_eq(n_aborted, 1);
+    chorus_team_destroy(teams[1]);
+    chorus_team_destroy(teams[0]);
+}
+END_TEST
+
 /* Each replay after a failure fails again; also where nobody heard of the first. */
 START_TEST(replay__after_a_failure__fails_every_time)
 {
@@ -810,6 +947,85 @@ START_TEST(calls__of_a_team_at_once__fail_if_checked)
 }
 END_TEST
 
+/* --- waits that nobody ends ----------------------------------------------------------------
+ */
+static int reported;
+
+static void keep_code(int code, const char *message)
+{
+    (void)message;
+    reported = code;
+}
+
+/* From now on the host's waits end soon. */
+static void hurry(void)
+{
+    chorus_finalize();
+    ask("CHORUS_TIMEOUT", "0.2");
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    cuda_fake.may_wait = 1;
+    reported = CHORUS_OK;
+    (void)chorusx_set_error_handler(keep_code);
+}
+
+START_TEST(stream_synchronize__a_wait_is_not_met__fails_after_the_limit)
+{
+    const cudaStream_t a = make_stream();
+    uint64_t *word;
+
+    hurry();
+    word = chorus_calloc(1, sizeof(*word));
+    ck_assert_int_eq(
+        chorusx_signal_wait_until_on_stream(word, CHORUS_CMP_GE, 5, (chorus_stream_t)a),
+        CHORUS_OK);
+    ck_assert_int_eq(chorusx_stream_synchronize((chorus_stream_t)a), CHORUS_ERR_TIMEOUT);
+    expect_says("the stream has not ended in 0.2 s: a wait on a stream is for the word at ");
+    expect_says("to be at least 5, and it is 0");
+    *word = 5;
+    ck_assert_int_eq(chorusx_stream_synchronize((chorus_stream_t)a), CHORUS_OK);
+    chorus_free(word);
+}
+END_TEST
+
+START_TEST(finalize__a_wait_is_not_met__fails_after_the_limit)
+{
+    const cudaStream_t a = make_stream();
+    uint64_t *word;
+
+    hurry();
+    word = chorus_calloc(1, sizeof(*word));
+    ck_assert_int_eq(
+        chorusx_signal_wait_until_on_stream(word, CHORUS_CMP_GE, 1, (chorus_stream_t)a),
+        CHORUS_OK);
+    chorus_finalize();
+    ck_assert_int_eq(reported, CHORUS_ERR_TIMEOUT);
+    expect_says("has not ended in 0.2 s; does a stream wait for a word that no PE stores to");
+    *word = 1; /* teardown finds all as usual */
+}
+END_TEST
+
+/* A call that has not begun, as behind a wait. */
+START_TEST(team_destroy__a_call_does_not_end__fails_after_the_limit)
+{
+    const cudaStream_t a = make_stream();
+    chorus_team_t team;
+    uint64_t *ended;
+
+    hurry();
+    team = make_team();
+    expect_call(team, a, 0);
+    ended = &record_of(team)->dup->ended;
+    *ended -= 1;
+    chorus_team_destroy(team);
+    ck_assert_int_eq(reported, CHORUS_ERR_TIMEOUT);
+    expect_says("calls on streams of GPU 0 (fake 0) have not ended");
+    *ended += 1;
+    reported = CHORUS_OK;
+    chorus_team_destroy(team);
+    ck_assert_int_eq(reported, CHORUS_OK);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("cuda_stream");
@@ -830,6 +1046,10 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, capture__call_in_it__makes_nothing);
     tcase_add_test(tcase, capture__allocations_in_it__are_done_and_leave_it_sound);
     tcase_add_test(tcase, capture__broken__is_refused);
+    tcase_add_test(tcase, capture__calls_of_another_capture_between__is_ordered);
+    tcase_add_test(tcase, captures__more_than_records__keep_the_newest);
+    tcase_add_test(
+        tcase, capture__calls_on_the_legacy_stream_beside_it__are_refused_and_leave_it_sound);
     tcase_add_test(tcase, stream__of_another_device__is_refused);
     tcase_add_test(tcase, stream__that_the_library_did_not_make__is_not_destroyed);
     tcase_add_test(tcase, calls__on_gpus_that_order_no_kernels__are_not_launched_early);
@@ -846,9 +1066,14 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, failures__of_two_teams__are_told_once_each);
     tcase_add_test(tcase, failure__nobody_asked__next_call_tells);
     tcase_add_test(tcase, failure__of_a_team_that_is_gone__does_not_hide_the_next_one_s);
+    tcase_add_test(tcase, failure_in_a_kernel__of_a_team_that_is_gone__hides_no_other);
+    tcase_add_test(tcase, failures_in_kernels__of_two_teams_and_of_none__are_told_once_each);
     tcase_add_test(tcase, replay__after_a_failure__fails_every_time);
     tcase_add_test(tcase, calls__unchecked__are_one_kernel);
     tcase_add_test(tcase, calls__of_a_team_at_once__fail_if_checked);
+    tcase_add_test(tcase, stream_synchronize__a_wait_is_not_met__fails_after_the_limit);
+    tcase_add_test(tcase, finalize__a_wait_is_not_met__fails_after_the_limit);
+    tcase_add_test(tcase, team_destroy__a_call_does_not_end__fails_after_the_limit);
     suite_add_tcase(suite, tcase);
     return suite;
 }

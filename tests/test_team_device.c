@@ -181,7 +181,8 @@ START_TEST(state__any__has_no_padding)
                                                   sizeof(s->peers[0].sync) +
                                                   sizeof(s->peers[0].door));
     ck_assert_uint_eq(sizeof(*s), sizeof(s->teams) + sizeof(s->slot_mask) + sizeof(s->ordinal) +
-                                      sizeof(s->terms) + team + sizeof(s->peers));
+                                      sizeof(s->n_sharing) + sizeof(s->terms) + team +
+                                      sizeof(s->peers));
 }
 END_TEST
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define K ((size_t)1024)
@@ -527,6 +528,136 @@ static void stray_main(struct ch_boot *boot)
     net_pe_close(&pe);
 }
 
+/* ---- operations that are given up ---- */
+
+enum { GIVEN_UP = 8 * M, SHORT = 480, SEND = 2000, LATER = 2000 };
+
+/* What operations of PE 0 use; `source` is unmapped when they were given up. */
+struct lent {
+    char *big, *dst, *source, small[SHORT];
+    uint64_t fetched;
+};
+
+static void lent_open(struct lent *lent)
+{
+    lent->big = calloc(1, GIVEN_UP);
+    lent->dst = calloc(1, GIVEN_UP);
+    lent->source = mmap(NULL, SEND, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(lent->source != MAP_FAILED);
+}
+
+static void lent_close(struct lent *lent)
+{
+    free(lent->big);
+    free(lent->dst);
+}
+
+static void lend(const struct net_pe *pe, struct lent *lent)
+{
+    ops->get(pe->net, CTX_A, 1, lent->dst, place(pe, 1, 64), GIVEN_UP);
+    ops->get(pe->net, CTX_B, 1, lent->small, place(pe, 1, 64), SHORT);
+    ops->amo(pe->net, CTX_A, 1, CH_AMO_ADD, word_of(pe, 1, 0), 8, 1, 0, &lent->fetched);
+    ops->put(pe->net, CTX_A, 1, place(pe, 1, 64), lent->big, GIVEN_UP);
+    ops->put(pe->net, CTX_A, 1, place(pe, 1, 64), lent->source, SEND);
+}
+
+/* From now on they are the caller's. */
+static void give_up(struct net_pe *pe, struct lent *lent)
+{
+    ops->abandon(pe->net, 1);
+    memset(lent->dst, 0x33, GIVEN_UP);
+    memset(lent->small, 0x33, SHORT);
+    memset(&lent->fetched, 0x33, sizeof(lent->fetched));
+    (void)munmap(lent->source, SEND);
+}
+
+static bool is_untouched(const void *memory, size_t bytes)
+{
+    const char *at = memory;
+
+    for (size_t i = 0; i < bytes; i++)
+        if (at[i] != 0x33) return false;
+    return true;
+}
+
+static void step_often(const struct net_pe *pe, uint64_t steps)
+{
+    bool has_moved;
+
+    for (uint64_t i = 0; i < steps; i++) {
+        (void)ops->progress(pe->net, &has_moved); /* may fail */
+        (void)sched_yield();
+    }
+}
+
+/* PE 0 gives up when PE 1 has made so many steps, and then both go on. */
+static void abandon_after(struct net_pe *pe, uint64_t steps)
+{
+    struct lent lent = {.fetched = 0};
+
+    lent_open(&lent);
+    net_pe_meet(pe);
+    if (pe->me == 0) lend(pe, &lent);
+    step_often(pe, steps);
+    pes_meet(pe->boot);
+    if (pe->me == 0) give_up(pe, &lent);
+    pes_meet(pe->boot);
+    step_often(pe, LATER);
+    pes_meet(pe->boot);
+    if (pe->me == 0 && steps == 0) { /* else the operations may be over */
+        EXPECT(net_pe_fails(pe) != CHORUS_OK && pes_message_has(CH_NET_ABANDONED));
+        EXPECT(!ops->is_done(pe->net, CTX_A, 1) && !ops->is_sent(pe->net, CTX_A, CH_NET_ALL));
+    }
+    EXPECT(pe->me != 0 || is_untouched(lent.dst, GIVEN_UP));
+    EXPECT(pe->me != 0 || is_untouched(lent.small, SHORT));
+    EXPECT(pe->me != 0 || is_untouched(&lent.fetched, sizeof(lent.fetched)));
+    lent_close(&lent);
+}
+
+static uint64_t closed; /* atomic: PE 0 has closed the network of so many steps, and 1 */
+
+/* Operations that were given up, before they began or on their way, use no memory any more. */
+static void abandon_main(struct ch_boot *boot)
+{
+    for (uint64_t steps = 0; steps <= 24; steps += 3) {
+        struct net_pe pe;
+
+        net_pe_open(&pe, boot, ops, 64 + GIVEN_UP, 1);
+        ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 1), 1);
+        net_pe_word(&pe, word_of(&pe, pe.me, 1), 1);
+        net_pe_done(&pe, CTX_A, pe.next);
+        abandon_after(&pe, steps);
+        while (pe.me != 0 && __atomic_load_n(&closed, __ATOMIC_ACQUIRE) != steps + 1)
+            step_often(&pe, 1);
+        net_pe_close(&pe);
+        if (pe.me == 0) __atomic_store_n(&closed, steps + 1, __ATOMIC_RELEASE);
+    }
+}
+
+/* What is over was not given up: the link remains. */
+static void abandon_nothing_main(struct ch_boot *boot)
+{
+    uint64_t fetched = 0;
+    char *source = calloc(1, M);
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 64 + M, 1);
+    for (uint64_t round = 0; round < 3; round++) {
+        ops->abandon(pe.net, pe.next);
+        ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 64), source, M);
+        ops->amo(pe.net, CTX_A, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 0), 8, 1, 0,
+                 &fetched);
+        net_pe_done(&pe, CTX_A, pe.next);
+        EXPECT(fetched == round);
+        ops->amo(pe.net, CTX_A, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 1), 8, 1, 0, NULL);
+        ops->abandon(pe.net, pe.next); /* uses no memory */
+        net_pe_done(&pe, CTX_A, pe.next);
+    }
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+    free(source);
+}
+
 /* ---- the other ends ---- */
 
 /* Both sides use a link for the first time at once, again and again. */
@@ -622,7 +753,8 @@ static void describe_main(struct ch_boot *boot)
     X(put, 2) X(put, 3) X(get, 2) X(get, 3) X(order, 2) X(order, 3) X(sent, 2) X(sent, 3)   \
     X(contexts, 2) X(contexts, 3) X(amo, 2) X(amo, 3) X(amo_together, 2)                    \
     X(amo_together, 4) X(flood, 2) X(flood, 3) \
-    X(first_use, 2) X(first_use, 4) X(leave, 2) X(leave, 3) X(describe, 2)
+    X(first_use, 2) X(first_use, 4) X(leave, 2) X(leave, 3) X(describe, 2) \
+    X(abandon, 2) X(abandon_nothing, 2)
 /* clang-format on */
 THREADS_LIST(ON_THREADS)
 /* clang-format off */

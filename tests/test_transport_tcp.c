@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The network tcp: who may connect, and what is said of who cannot. */
 #include "net_pes.h"
+#include "transport/frame.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/hello.h"
 
 #include <arpa/inet.h>
 #include <check.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +167,104 @@ START_TEST(strangers__many__delay_nobody)
 }
 END_TEST
 
+/* Connects to the PE's own port and receives its challenge. */
+static int be_challenged(struct net_pe *pe, struct ch_tcp_challenge *challenge_out)
+{
+    const int fd = be_strange(port_of(pe), 4);
+
+    while (recv(fd, challenge_out, sizeof(*challenge_out), MSG_DONTWAIT) !=
+               (ssize_t)sizeof(*challenge_out) &&
+           net_pe_step(pe))
+        ;
+    return fd;
+}
+
+/* All that comes until the PE closes the connection, or until there is no room. */
+static size_t hear_all(struct net_pe *pe, int fd, char *out, size_t room)
+{
+    size_t got = 0;
+
+    while (got < room && net_pe_step(pe)) {
+        const ssize_t n = recv(fd, out + got, room - got, MSG_DONTWAIT);
+
+        if (n > 0) got += (size_t)n;
+        if (n == 0 || (n < 0 && errno != EAGAIN)) break;
+    }
+    return got;
+}
+
+/* With another secret, and with a MAC that is wrong; then a frame, as a member might send. The
+ * PE goes on, and says nothing that was made with the secret. */
+static void wrong_hello_main(struct ch_boot *boot)
+{
+    static const unsigned char no_mac[CH_TCP_MAC_BYTES];
+    const struct ch_frame bad = {.kind = 99};
+    unsigned char secret[32];
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, ops, 64, 1);
+    for (int how = 0; how < 2; how++) {
+        struct ch_tcp_hello hello = {.from = pe.next, .to = pe.me, .n = pe.n};
+        struct ch_tcp_challenge challenge;
+        struct ch_tcp_answer said[2] = {{.verdict = 0}};
+        const int fd = be_challenged(&pe, &challenge);
+
+        memset(secret, how == 0 ? 2 : 1, sizeof(secret));
+        ch_tcp_hello_make(&hello, secret, &challenge.nonce);
+        if (how == 1) hello.mac[0] ^= 1;
+        (void)send(fd, &hello, sizeof(hello), MSG_NOSIGNAL);
+        (void)send(fd, &bad, sizeof(bad), MSG_NOSIGNAL);
+        EXPECT(hear_all(&pe, fd, (char *)said, sizeof(said)) == sizeof(said[0]));
+        EXPECT(said[0].verdict == CH_TCP_STRANGER);
+        EXPECT(memcmp(said[0].mac, no_mac, sizeof(no_mac)) == 0);
+        (void)close(fd);
+    }
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+}
+
+START_TEST(hello__wrong__is_answered_without_a_mac)
+{
+    net_run(2, wrong_hello_main);
+}
+END_TEST
+
+/* Who has the secret is a PE: what is wrong with its frames is a failure, which names it. */
+static void wrong_frame_main(struct ch_boot *boot)
+{
+    const struct ch_frame bad = {.kind = 99};
+    struct ch_tcp_answer answer = {.verdict = 0};
+    struct ch_tcp_hello hello = {.n = boot->n};
+    struct ch_tcp_challenge challenge;
+    unsigned char secret[32];
+    struct net_pe pe;
+    int fd;
+
+    net_pe_open(&pe, boot, ops, 64, 1);
+    hello.from = pe.next;
+    hello.to = pe.me;
+    fd = be_challenged(&pe, &challenge);
+    memset(secret, 1, sizeof(secret));
+    ch_tcp_hello_make(&hello, secret, &challenge.nonce);
+    EXPECT(send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello));
+    EXPECT(hear_all(&pe, fd, (char *)&answer, sizeof(answer)) == sizeof(answer));
+    EXPECT(answer.verdict == CH_TCP_WELCOME);
+    EXPECT(ch_tcp_answer_holds(&answer, secret, &hello.nonce, &challenge.nonce));
+    EXPECT(send(fd, &bad, sizeof(bad), MSG_NOSIGNAL) == (ssize_t)sizeof(bad));
+    EXPECT(net_pe_fails(&pe) == CHORUS_ERR_SYSTEM);
+    EXPECT(pes_message_has(pe.me == 0 ? "PE 1 on host beta" : "PE 0 on host alpha"));
+    EXPECT(pes_message_has("127.0.0.1"));
+    EXPECT(pes_message_has("a frame of kind 99"));
+    (void)close(fd);
+    net_pe_close(&pe);
+}
+
+START_TEST(frame__wrong__of_a_member__is_a_failure_that_names_it)
+{
+    net_run(2, wrong_frame_main);
+}
+END_TEST
+
 /* ---- addresses ---- */
 
 /* PE 0 of two, alone; PE 1 has this port at loopback, or PE 0's own if it is 0. */
@@ -250,6 +350,8 @@ int main(void)
     tcase_add_test(tcase, challenge__of_something_else__says_what);
     tcase_add_test(tcase, secret__of_another_job__is_refused);
     tcase_add_test(tcase, strangers__many__delay_nobody);
+    tcase_add_test(tcase, hello__wrong__is_answered_without_a_mac);
+    tcase_add_test(tcase, frame__wrong__of_a_member__is_a_failure_that_names_it);
     tcase_add_test(tcase, connect__refused__names_the_address);
     tcase_add_test(tcase, connect__to_another_pe__is_noticed);
     tcase_add_test(tcase, interface__unknown__names_those_there_are);

@@ -3,10 +3,11 @@
  * chorus-info-record.c: prints the calls of PEs, from their records: those of a running job,
  * or of a file that chorusrun --record wrote.
  */
-#include "chorus-info.h"
+#include "chorus-info-record.h"
 
+#include "base/deadlock.h"
 #include "base/number.h"
-#include "base/record.h"
+#include "boot/message.h"
 #include "heap/segment.h"
 
 #include <dirent.h>
@@ -19,12 +20,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Records of PEs, by number. */
-struct records {
-    const struct ch_record **of; /* mapped until the program ends; the array is owned */
-    uint32_t n;
-};
 
 static bool add(struct records *all, const struct ch_record *record)
 {
@@ -89,8 +84,8 @@ static struct event *collect(const struct records *all, size_t *n_out)
 
     *n_out = 0;
     for (uint32_t i = 0; events != NULL && i < all->n; i++)
-        for (uint64_t at = 0; at < CH_RECORD_ENTRIES; at++) {
-            const uint64_t index = ch_entry_index(all->of[i]->entries[at].index);
+        for (uint64_t k = 0; k < CH_RECORD_ENTRIES; k++) {
+            const uint64_t index = all->of[i]->n - k;
             struct event *event = &events[*n_out];
 
             event->at = i;
@@ -199,8 +194,46 @@ static chorus_status compare(const struct records *all)
     return CHORUS_OK;
 }
 
-/* The records of a file, or of the memory of a PE: `offset` bytes from its start. Null:
- * there are none. */
+static const struct ch_record *record_of(const void *arg, uint32_t pe)
+{
+    const struct records *all = arg;
+
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->of[i]->pe == pe) return all->of[i];
+    return NULL;
+}
+
+/* Number of waits for words that are described. */
+enum { WAITS_MAX = 16 };
+
+/* The waits for words of PEs that no line has named yet. */
+static void say_waits(const struct records *all)
+{
+    const struct ch_records records = {record_of, all, all->n > 0 ? all->of[0]->n_pes : 0};
+    bool *is_told = calloc(records.n + 1, sizeof(*is_told));
+    struct ch_chain chain;
+    int n = 0;
+
+    for (uint32_t i = 0; is_told != NULL && i < all->n && n < WAITS_MAX; i++) {
+        const uint32_t pe = all->of[i]->pe;
+
+        /* Below a process there may be PEs of several jobs. */
+        if (pe >= records.n || is_told[pe] || !ch_chain_find(&records, pe, &chain)) continue;
+        (void)printf("%s%s\n", n++ == 0 ? "\nWaits for words:\n" : "", chain.text);
+        for (uint32_t k = 0; k < chain.n; k++)
+            is_told[chain.pes[k]] = true;
+    }
+    free(is_told);
+}
+
+chorus_status records_sum_up(const struct records *all)
+{
+    say_all(all);
+    say_waits(all);
+    return compare(all);
+}
+
+/* The records in the memory of a PE. Null: there are none. */
 static const char *map(int fd, size_t bytes)
 {
     char *const start = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -208,38 +241,169 @@ static const char *map(int fd, size_t bytes)
     return start == MAP_FAILED ? NULL : start;
 }
 
+void records_free(struct records *all)
+{
+    free(all->of);
+    free(all->bytes);
+    *all = (struct records){NULL, 0, NULL};
+}
+
+/* The record that begins at `at`; its names are terminated, as readers expect. */
+static chorus_status take_one(const char *name, char *at, size_t bytes, struct records *all)
+{
+    static const char expected[] = "expected a file of chorusrun --record, of this version";
+    struct ch_record *record = (struct ch_record *)(void *)at;
+
+    if (bytes < sizeof(record->magic) || record->magic != CH_RECORD_MAGIC)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s has no record of calls%s; %s", name,
+                       all->n > 0 ? " where the next one should begin" : "", expected);
+    if (bytes < sizeof(*record))
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s ends within the record of a PE, after %zu of %zu bytes; %s", name,
+                       bytes, sizeof(*record), expected);
+    if (record->n_pes > CH_WIRE_PES_MAX || record->pe >= record->n_pes)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s has a record of PE %u in a job of %u PEs; %s", name,
+                       record->pe, record->n_pes, expected);
+    if (all->n > 0 && all->of[0]->n_pes != record->n_pes)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s has records of jobs of %u and of %u PEs; %s", name,
+                       all->of[0]->n_pes, record->n_pes, expected);
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->of[i]->pe == record->pe)
+            return CH_FAIL(CHORUS_ERR_ARG, "%s has two records of PE %u; %s", name, record->pe,
+                           expected);
+    record->names[sizeof(record->names) - 1] = '\0';
+    if (add(all, record)) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the records of %s", name);
+}
+
+chorus_status records_take(const char *name, void *bytes, size_t n_bytes, struct records *out)
+{
+    chorus_status status = CHORUS_OK;
+    size_t at = 0;
+
+    *out = (struct records){NULL, 0, bytes};
+    do {
+        status = take_one(name, (char *)bytes + at, n_bytes - at, out);
+        at += sizeof(struct ch_record);
+    } while (status == CHORUS_OK && at < n_bytes);
+    if (status != CHORUS_OK)
+        records_free(out);
+    else
+        qsort(out->of, out->n, sizeof(out->of[0]), by_pe);
+    return status;
+}
+
+/* The file is read and not mapped: it may become shorter meanwhile. */
+static chorus_status read_file(const char *name, struct records *out)
+{
+    const size_t most = CH_WIRE_PES_MAX * sizeof(struct ch_record);
+    FILE *file = fopen(name, "re");
+    struct stat info = {0};
+    size_t n_bytes = 0;
+    char *bytes;
+
+    if (file == NULL || fstat(fileno(file), &info) != 0) {
+        const int error = errno;
+
+        if (file != NULL) (void)fclose(file);
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "cannot read %s: %s; expected what chorusrun --record wrote when a job "
+                       "failed",
+                       name, strerror(error));
+    }
+    n_bytes = info.st_size < 0 || (size_t)info.st_size > most ? most : (size_t)info.st_size;
+    bytes =
+        aligned_alloc(sizeof(struct ch_entry),
+                      most < n_bytes ? most
+                                     : (n_bytes + sizeof(struct ch_entry)) /
+                                           sizeof(struct ch_entry) * sizeof(struct ch_entry));
+    if (bytes != NULL) n_bytes = fread(bytes, 1, n_bytes, file);
+    (void)fclose(file);
+    if (bytes == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the %zu bytes of %s", n_bytes, name);
+    return records_take(name, bytes, n_bytes, out);
+}
+
+/* The PE of one number of a --pe. */
+static chorus_status show_one(const struct info_args *args, const struct records *all,
+                              const char *text, bool *is_shown)
+{
+    uint64_t pe = 0;
+
+    if (!ch_number_whole(text, 0, UINT32_MAX, &pe))
+        return CH_FAIL(CHORUS_ERR_ARG, "--pe is \"%s\"; expected PEs such as 0 or 0,2", text);
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->of[i]->pe == pe) {
+            is_shown[i] = true;
+            return CHORUS_OK;
+        }
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "--pe is %s, but %s has no record of PE %s; it has %u of %u PEs", text,
+                   args->operand, text, all->n, all->of[0]->n_pes);
+}
+
+/* The PEs of all --pe options. */
+static chorus_status show_pes(const struct info_args *args, const struct records *all,
+                              bool *is_shown)
+{
+    for (uint32_t i = 0; i < args->n_shown; i++) {
+        char *list = strdup(args->shown[i]), *rest = list, *text;
+        chorus_status status = CHORUS_OK;
+
+        if (list == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for --pe");
+        while (status == CHORUS_OK && (text = strsep(&rest, ",")) != NULL)
+            status = show_one(args, all, text, is_shown);
+        free(list);
+        CH_TRY(status);
+    }
+    return CHORUS_OK;
+}
+
+static chorus_status write_trace(const char *name, const struct records *all,
+                                 const struct calls_shown *shown)
+{
+    FILE *out = fopen(name, "we");
+    bool is_whole;
+
+    if (out == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "cannot write %s: %s", name, strerror(errno));
+    calls_trace(out, all, shown);
+    is_whole = ferror(out) == 0;
+    if (fclose(out) != 0 || !is_whole)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot write %s: %s", name, strerror(errno));
+    return CHORUS_OK;
+}
+
+static chorus_status print(const struct info_args *args, const struct records *all,
+                           const struct calls_shown *shown)
+{
+    if (args->trace != NULL) CH_TRY(write_trace(args->trace, all, shown));
+    if (args->is_json) {
+        calls_json(stdout, all, shown);
+        return CHORUS_OK;
+    }
+    if (!args->is_summary && args->trace == NULL) calls_list(stdout, all, shown);
+    return records_sum_up(all);
+}
+
 chorus_status info_record(const struct info_args *args)
 {
-    const int fd = open(args->operand, O_RDONLY | O_CLOEXEC);
-    struct records all = {NULL, 0};
-    struct stat file = {0};
-    const char *start;
-    chorus_status status = CHORUS_OK;
+    struct calls_shown shown = {NULL, 0};
+    struct records all;
+    chorus_status status;
+    bool *is_shown;
 
-    if (fd < 0 || fstat(fd, &file) != 0) {
-        status = CH_FAIL(CHORUS_ERR_ARG,
-                         "cannot read %s: %s; expected what chorusrun --record wrote "
-                         "when a job failed",
-                         args->operand, strerror(errno));
-        if (fd >= 0) (void)close(fd);
-        return status;
-    }
-    start = file.st_size > 0 ? map(fd, (size_t)file.st_size) : NULL;
-    (void)close(fd);
-    for (size_t at = 0; start != NULL && at + sizeof(struct ch_record) <= (size_t)file.st_size;
-         at += sizeof(struct ch_record)) {
-        const struct ch_record *record = (const struct ch_record *)(const void *)(start + at);
-
-        if (record->magic != CH_RECORD_MAGIC || !add(&all, record)) break;
-    }
-    if (all.n == 0)
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s has no record of calls; expected a file of chorusrun --record",
-                       args->operand);
-    qsort(all.of, all.n, sizeof(all.of[0]), by_pe);
-    say_all(&all);
-    status = compare(&all);
-    free(all.of);
+    if (args->last != NULL && !ch_number_whole(args->last, 1, UINT32_MAX, &shown.last))
+        return CH_FAIL(CHORUS_ERR_ARG, "--last is \"%s\"; expected a number of calls from 1",
+                       args->last);
+    CH_TRY(read_file(args->operand, &all));
+    is_shown = calloc(all.n, sizeof(*is_shown));
+    status = is_shown != NULL ? show_pes(args, &all, is_shown)
+                              : CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", all.n);
+    if (args->n_shown > 0) shown.is_shown = is_shown;
+    if (status == CHORUS_OK) status = print(args, &all, &shown);
+    free(is_shown);
+    records_free(&all);
     return status;
 }
 
@@ -300,7 +464,7 @@ static void look_below(struct records *all, long pid, int depth)
 
 chorus_status info_job(const struct info_args *args)
 {
-    struct records all = {NULL, 0};
+    struct records all = {NULL, 0, NULL};
     uint64_t pid = 0;
     chorus_status status;
 
@@ -315,11 +479,10 @@ chorus_status info_job(const struct info_args *args)
                        "whose PEs are past init, or a PE",
                        args->operand);
     qsort(all.of, all.n, sizeof(all.of[0]), by_pe);
-    say_all(&all);
     if (all.n < all.of[0]->n_pes)
-        (void)printf("of %u PEs; give the number of chorusrun for the others on this host\n",
-                     all.of[0]->n_pes);
-    status = compare(&all);
-    free(all.of);
+        (void)printf("%u of %u PEs; give the number of chorusrun for the others on this host\n",
+                     all.n, all.of[0]->n_pes);
+    status = records_sum_up(&all);
+    records_free(&all);
     return status;
 }

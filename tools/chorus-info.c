@@ -25,7 +25,13 @@ enum {
     KEY_ELSEWHERE,
     KEY_MACHINE,
     KEY_GPU,
-    KEY_CORES
+    KEY_CORES,
+    KEY_RECORD, /* from here on: of record */
+    KEY_PE = KEY_RECORD,
+    KEY_LAST,
+    KEY_JSON,
+    KEY_PERFETTO,
+    KEY_SUMMARY
 }; /* no short options */
 
 /* clang-format off */
@@ -45,6 +51,11 @@ static const struct argp_option options[] = {
     {"machine", KEY_MACHINE, "CLASS", 0, "explain: host (default) or cuda, for a heap on GPUs", 0},
     {"gpu", KEY_GPU, "NAME", 0, "explain: name of the GPUs, as in rule tables (the GPU here)", 0},
     {"cores", KEY_CORES, "CORES", 0, "explain: own if each PE has a core, or shared (as on this machine)", 0},
+    {"pe", KEY_PE, "PES", 0, "record: list the calls of these PEs, such as 0,2; may be repeated (all)", 0},
+    {"last", KEY_LAST, "N", 0, "record: list the last N calls of each PE (all that it has)", 0},
+    {"json", KEY_JSON, NULL, 0, "record: print JSON", 0},
+    {"perfetto", KEY_PERFETTO, "FILE", 0, "record: write a timeline for Perfetto (Chrome's JSON trace format) instead of the list", 0},
+    {"summary", KEY_SUMMARY, NULL, 0, "record: do not list calls", 0},
     {0},
 };
 /* clang-format on */
@@ -69,10 +80,39 @@ static chorus_status (*const command_runs[])(const struct info_args *args) = {
 
 enum { COMMANDS = sizeof(command_names) / sizeof(command_names[0]) };
 
+/* Options of record. */
+static error_t parse_record(int key, char *text, struct info_args *args,
+                            struct argp_state *state)
+{
+    args->has_record_option = true;
+    switch (key) {
+    case KEY_PE:
+        if (args->n_shown == INFO_SHOWN_MAX)
+            argp_failure(state, EXIT_BAD_INPUT, 0,
+                         "--pe is given more than %d times; give a list such as 0,2",
+                         INFO_SHOWN_MAX);
+        args->shown[args->n_shown++] = text;
+        return 0;
+    case KEY_LAST:
+        args->last = text;
+        return 0;
+    case KEY_JSON:
+        args->is_json = true;
+        return 0;
+    case KEY_PERFETTO:
+        args->trace = text;
+        return 0;
+    default:
+        args->is_summary = true;
+        return 0;
+    }
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct info_args *args = state->input;
 
+    if (key >= KEY_RECORD && key <= KEY_SUMMARY) return parse_record(key, text, args, state);
     switch (key) {
     case KEY_BYTES:
         args->bytes = text;
@@ -159,6 +199,8 @@ static int run(const struct info_args *args)
                    args->operand == NULL ? "needs an argument" : "takes no argument");
         return fail(why.text);
     }
+    if (args->has_record_option && command_runs[i] != info_record)
+        return fail("--pe, --last, --json, --perfetto and --summary are options of record");
     status = command_runs[i](args);
     if (status == CHORUS_OK) return EXIT_SUCCESS;
     (void)fflush(stdout); /* the output of explain precedes the message of its failure */
@@ -186,7 +228,8 @@ int main(int argc, char **argv)
         "check FILE     read a rule table and print the number of its rules\n"
         "job PID        what each PE of a running job is doing; PID is that of chorusrun, or "
         "of a PE\n"
-        "record FILE    the last calls of a job, from chorusrun --record, and where PEs differ",
+        "record FILE    the last calls of each PE of a job, from chorusrun --record, who waits "
+        "for whom, and where PEs differ",
         NULL,
         NULL,
         NULL};

@@ -9,12 +9,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { INFO_SHOWN_MAX = 64 };
+
 /* Null texts: the option was not given. */
 struct info_args {
     const char *command,
         *operand; /* operand of explain: a collective; of others: a file, or a process */
     const char *bytes, *pes, *nodes, *dtype, *op, *machine, *gpu, *cores;
     bool is_in_place, is_elsewhere;
+    /* Of record. */
+    const char *shown[INFO_SHOWN_MAX]; /* values of --pe */
+    uint32_t n_shown;
+    const char *last, *trace; /* --last, --perfetto */
+    bool is_json, is_summary, has_record_option;
 };
 
 /* Each command prints to standard output. A code other than CHORUS_OK comes with a message. */

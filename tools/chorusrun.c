@@ -4,6 +4,7 @@
 #include "chorusrun_front.h"
 
 #include "base/clock.h"
+#include "boot/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,10 @@
 /* The descriptors that poll watches: the signals, the outlets, standard input, the control
  * plane and an agent's input; then a socket and two streams of each PE, or of each host. */
 enum { FDS_OF_JOB = 5, FDS_PER_PE = 3 };
+
+/* How often to look whether a PE that is ending has ended, while another waits for judgement.
+ */
+#define SUSPECT_LOOK_NS (10 * CH_NS_PER_MS)
 
 /* Milliseconds before a send that was refused is tried again. */
 enum { RETRY_MS = 1 };
@@ -96,17 +101,29 @@ static void reap(struct job *job)
     }
     for (uint32_t i = 0; i < job->n_started; i++)
         mail_receive(job, &job->pes[i]);
-    for (uint32_t i = 0; i < job->n_started; i++) {
-        if (statuses[i] == -1) continue;
-        mail_close(job, &job->pes[i].mail);
-        hear_end(job, &job->pes[i], statuses[i]);
-    }
+    for (uint32_t i = 0; i < job->n_started; i++)
+        if (statuses[i] != -1) mail_close(job, &job->pes[i].mail);
+    /* A PE that was killed is not a consequence of another's end. */
+    for (uint32_t i = 0; i < job->n_started; i++)
+        if (statuses[i] != -1 && WIFSIGNALED(statuses[i]))
+            hear_end(job, &job->pes[i], statuses[i]);
+    for (uint32_t i = 0; i < job->n_started; i++)
+        if (statuses[i] != -1 && !WIFSIGNALED(statuses[i]))
+            hear_end(job, &job->pes[i], statuses[i]);
     free(statuses);
 }
 
 static bool is_to_end(uint32_t signo)
 {
     return signo == SIGINT || signo == SIGTERM || signo == SIGHUP;
+}
+
+/* To the PEs, unless the terminal has sent it to them as well. */
+static void pass_on(struct job *job, const struct signalfd_siginfo *info)
+{
+    if (is_to_end(info->ssi_signo)) job->told_to_end = (int)info->ssi_signo;
+    if (info->ssi_code != SI_KERNEL || job->front != NULL)
+        signal_all(job, (int)info->ssi_signo);
 }
 
 static void handle_signals(struct job *job, int signals)
@@ -125,9 +142,8 @@ static void handle_signals(struct job *job, int signals)
             front_ask(job);
         else if (is_to_end(info.ssi_signo) && front_ends_early(job, (int)info.ssi_signo))
             continue;
-        else if (info.ssi_code != SI_KERNEL || job->front != NULL)
-            signal_all(job, (int)info.ssi_signo);
-        /* otherwise the terminal has sent it, to PEs as well */
+        else
+            pass_on(job, &info);
     }
 }
 
@@ -144,6 +160,7 @@ static uint64_t job_due(const struct job *job)
     if (!is_running(job)) return job->is_hurried ? job->give_up_at_ns : job->end_at_ns;
     if (job->is_killed) return UINT64_MAX;
     if (job->is_ending) return job->kill_at_ns;
+    if (job->suspect != NULL) return ch_clock_ns() + SUSPECT_LOOK_NS;
     return job->end_at_ns < job->lost_at_ns ? job->end_at_ns : job->lost_at_ns;
 }
 
@@ -165,6 +182,7 @@ static void do_due(struct job *job)
     if (job->front != NULL) front_do_due(job);
     if (job->agent != NULL) agent_do_due(job);
     if (!job->is_ending && now >= job->lost_at_ns) job_judge_missed(job);
+    job_judge_suspect(job);
     if (now >= job->end_at_ns && (!job->is_ending || !is_running(job))) job_end_late(job);
     if (job->is_ending && !job->is_killed && now >= job->kill_at_ns) job_kill(job);
 }
@@ -251,6 +269,7 @@ static void run_job(struct job *job, int signals)
     if (fds == NULL) die("cannot watch PEs");
     while (is_running(job))
         take_turn(job, signals, fds);
+    job_judge_suspect(job);
     front_settle(job);
     if (job->front != NULL && job->status != 0) where_keep(job);
     if (job->is_ending) job_sweep();
@@ -301,6 +320,13 @@ static void begin(struct job *job, struct share *share, const sigset_t *mask)
     if (job->args->timeout_ns != 0) job->end_at_ns = ch_clock_ns() + job->args->timeout_ns;
 }
 
+static uint32_t cores_here(void)
+{
+    const uint32_t n = ch_place_count_cores();
+
+    return n < CH_WIRE_PES_MAX ? n : CH_WIRE_PES_MAX;
+}
+
 int main(int argc, char **argv)
 {
     static struct args args;
@@ -314,6 +340,7 @@ int main(int argc, char **argv)
     fill_standard_files();
     argv[0] = program_invocation_short_name; /* use one name in all messages */
     args_read(argc, argv, &args);
+    if (args.n == 0 && !args.is_agent) args.n = cores_here();
     if (args.is_agent) job.agent = agent_open(&args, &share);
     if (args.n_hosts > 0) job.front = &front;
     make_pes(&job, share.first, args.is_agent ? share.n_pes : args.n);

@@ -49,7 +49,7 @@ struct place {
 };
 
 struct args {
-    uint32_t n;
+    uint32_t n;          /* 0: the cores that this process may use */
     uint64_t timeout_ns; /* 0: none */
     bool is_tagged;
     const char *record;   /* file for the PEs' last calls if the job fails; may be null */
@@ -139,6 +139,7 @@ struct pe {
     const struct ch_record *record; /* of its calls, mapped, or of another host's PE a copy;
                                        null: not yet */
     char *did;                      /* text of its NEWS_DID, owned; or null */
+    bool is_told;                   /* a line about it was printed since front_ask */
     int lifeline; /* the socket by which it joined, open as long as chorusrun runs; or -1 */
     struct stream out, err;
     nfds_t mail_at, out_at,
@@ -169,10 +170,14 @@ struct job {
     bool is_ending;     /* a reason for the end is known */
     bool is_killed;     /* SIGKILL has been sent after SIGTERM */
     int status;         /* the exit status of chorusrun */
+    int told_to_end;    /* the signal that chorusrun got to end the job; 0: none */
     struct moment kept; /* of all records, so that a reader can compare their times */
     uint64_t end_at_ns; /* --timeout; UINT64_MAX: never */
     uint64_t kill_at_ns;
-    uint64_t lost_at_ns;     /* the earliest of the PEs' lost_at_ns; UINT64_MAX: none */
+    uint64_t lost_at_ns; /* the earliest of the PEs' lost_at_ns; UINT64_MAX: none */
+    const struct pe
+        *suspect; /* it exited with a status, while another PE was ending; or null */
+    uint64_t suspect_until_ns; /* when it is judged at the latest */
     const struct pe *absent; /* the first PE that exited with 0 and never joined; null: none */
     char reason[CH_WIRE_REASON_BYTES]; /* the reason why exchanges fail from now on; "": they do
                                           not */
@@ -231,6 +236,7 @@ bool stream_has_room(const struct job *job, const struct stream *stream);
 bool output_take(struct job *job, struct pe *pe, bool is_err, const char *data, size_t bytes);
 /* Reads a limited number of bytes of each stream that poll reported; null: of all. */
 void output_forward(struct job *job, const struct pollfd *fds);
+bool output_lost_reader(void);      /* of standard output or error, where they are pipes */
 void output_check(struct job *job); /* after poll; a write that failed ends the job */
 void output_hurry(
     struct job *job); /* a signal or --timeout: readers have only little time now */
@@ -271,6 +277,8 @@ bool agent_has_records(const struct job *job);
 void front_signal(struct front *front, int signo); /* SIGKILL: only to launchers */
 /* For a line about each PE; reports what failed PEs did. */
 void front_ask(struct job *job);
+/* It has asked, and printed nothing about this PE since. */
+bool front_awaits(const struct job *job, const struct pe *pe);
 void front_end(struct job *job, int status, const char *reason);
 /* The PEs will not all join: those that wait for them are informed. */
 void front_fail_start(struct job *job, const char *reason);
@@ -288,6 +296,8 @@ void job_hear(struct job *job, struct pe *pe, const struct news *news);
 /* Judge a PE that exited with a status some time ago. */
 void job_judge_late(struct job *job, const struct pe *pe);
 bool job_has_inside(const struct job *job); /* number of PEs that have joined and not left */
+/* Judge the PE whose exit may have been caused by that of another, once this is known. */
+void job_judge_suspect(struct job *job);
 /* Judge the PEs whose socket was closed half a second ago, and whose process has not ended. */
 void job_judge_missed(struct job *job);
 /* "PE 1 (pid 42)", with its host if that is another. */
@@ -299,7 +309,9 @@ const char *who(const struct pe *pe, struct who *out);
 void where_watch(struct pe *pe, int fd); /* a descriptor that the PE sent in an exchange */
 void where_forget(struct pe *pe);        /* it joins again, with another segment */
 void where_say(struct job *job); /* prints a line for each PE; an agent sends it to the front */
-void where_say_last(struct job *job, struct pe *pe); /* for an agent, about a PE that failed */
+/* For an agent, about a PE that failed; not about one that is ended with the job, of which the
+ * front has asked before. */
+void where_say_last(struct job *job, struct pe *pe);
 /* Write records of all PEs, those of other hosts too, into the file of --record. */
 void where_keep(struct job *job);
 /* A record of a PE on another host came as these bytes: from an agent as it ends. */

@@ -269,6 +269,9 @@ static void obey(struct job *job, const struct frame *frame, const char *bytes)
     case FRAME_WHERE:
         where_say(job);
         return;
+    case FRAME_PING:
+        tell(job->out, (struct frame){.kind = FRAME_PONG}, NULL);
+        return;
     case FRAME_STOP:
         job_name_stopped(job);
         job_end(job, 0, NULL);

@@ -21,7 +21,8 @@ __attribute__((visibility("default"))) const char *argp_program_version =
     "chorusrun (chorus) " CHORUS_VERSION;
 
 static const struct argp_option options[] = {
-    {NULL, 'n', "N", 0, "Start N PEs", 0},
+    {NULL, 'n', "N", 0,
+     "Start N PEs, also -np N [the sum of --hosts, or the cores that may be used]", 0},
     {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with status 124", 0},
     {"tag", KEY_TAG, NULL, 0, "Begin each line of output with the number of its PE: [3]", 0},
     {"hosts", KEY_HOSTS, "A:N,B:N", 0, "Start this number of PEs on each of these hosts", 0},
@@ -35,8 +36,11 @@ static const struct argp_option options[] = {
 
 static uint32_t pes_of(struct argp_state *state, const char *text)
 {
+    const struct args *args = state->input;
     uint64_t n = 0;
 
+    if (args->n != 0)
+        argp_error(state, "-n is %u and \"%.32s\"; give the number of PEs once", args->n, text);
     if (!ch_number_whole(text, 1, CH_WIRE_PES_MAX, &n))
         argp_error(state, "-n is \"%s\"; expected a whole number from 1 to %d", text,
                    CH_WIRE_PES_MAX);
@@ -81,12 +85,17 @@ static void read_export(struct argp_state *state, char *text)
     if (!is_set) argp_error(state, "-x is \"%s\", for which there is no memory", text);
 }
 
-static void check_hosts(struct argp_state *state, const struct args *args)
+/* Without -n, all PEs of the hosts. */
+static void check_hosts(struct argp_state *state, struct args *args)
 {
     uint64_t n = 0;
 
     for (uint32_t i = 0; i < args->n_hosts; i++)
         n += args->hosts[i].n_pes;
+    if (n > CH_WIRE_PES_MAX)
+        argp_error(state, "--hosts has %llu PEs; expected at most %d", (unsigned long long)n,
+                   CH_WIRE_PES_MAX);
+    if (args->n == 0) args->n = (uint32_t)n;
     if (args->n_hosts > 0 && n != args->n)
         argp_error(state, "-n is %u, but --hosts has %llu PE%s on %u host%s; make them agree",
                    args->n, (unsigned long long)n, n == 1 ? "" : "s", args->n_hosts,
@@ -97,12 +106,9 @@ static void check_hosts(struct argp_state *state, const struct args *args)
         argp_error(state, "--launcher is empty; expected a command such as ssh");
 }
 
-static void check(struct argp_state *state, const struct args *args)
+static void check(struct argp_state *state, struct args *args)
 {
     if (args->is_agent) return;
-    if (args->n == 0)
-        argp_error(state,
-                   "the number of PEs is missing; give it as in: chorusrun -n 4 program");
     if (args->command == NULL)
         argp_error(state, "the program is missing; give it as in: chorusrun -n 4 program");
     check_hosts(state, args);
@@ -170,13 +176,16 @@ static bool is_known(const char *text, bool *takes_next_out)
     return false;
 }
 
-/* argp names an unknown option, but not the known ones. */
+/* argp names an unknown option, but not the known ones. -np, as in MPI, becomes -n. */
 static void refuse_unknown(int argc, char **argv)
 {
+    static char n[] = "-n";
+
     for (int i = 1; i < argc && argv[i][0] == '-'; i++) {
         bool takes_next;
 
         if (strcmp(argv[i], "--") == 0) return;
+        if (strcmp(argv[i], "-np") == 0) argv[i] = n;
         if (!is_known(argv[i], &takes_next)) {
             (void)fprintf(
                 stderr,

@@ -34,14 +34,16 @@ enum frame_kind {
     FRAME_RECORD,           /* its struct ch_record, of an agent whose order keeps records */
     FRAME_END,   /* the job must end with status `value`, for the reason in the bytes */
     FRAME_TAKEN, /* `value` bytes of input were written */
+    FRAME_PONG,  /* the answer to FRAME_PING */
     /* From the front to an agent. */
     FRAME_ORDER = 64, /* the order: texts, each with its null byte; see struct order */
     FRAME_SIGNAL,     /* to all PEs: signal `value` */
     FRAME_STOP,       /* end all PEs */
     FRAME_IN,         /* for PE 0's standard input; no bytes: its end */
     FRAME_CREDIT,     /* `value` more bytes of output may come */
-    FRAME_PING,       /* sent regularly, to show that the front runs */
-    FRAME_WHERE       /* send what PEs are doing, as NEWS_DOING */
+    FRAME_PING, /* sent regularly, to show that the front runs, and to see that the agent does
+                 */
+    FRAME_WHERE /* send what PEs are doing, as NEWS_DOING */
 };
 
 struct frame {

@@ -6,6 +6,8 @@
 #include "chorusrun_front.h"
 
 #include "base/clock.h"
+#include "base/option.h"
+#include "base/silence.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +22,13 @@
 
 /* Time that PEs that fail have until other PEs are known as the cause. */
 #define DECIDE_NS (100 * CH_NS_PER_MS)
+
+/* An agent does not answer for a PE whose NEWS_DID it has sent, which may arrive after the
+ * question was sent. */
+bool front_awaits(const struct job *job, const struct pe *pe)
+{
+    return job->front != NULL && job->front->has_asked && !pe->is_told;
+}
 
 bool front_is_open(const struct front *front)
 {
@@ -40,6 +49,20 @@ static void make_host(struct job *job, struct host *host, const struct place *pl
     host->is_over = true; /* until it is launched */
 }
 
+/* PEs have CHORUS_TIMEOUT for an answer. The connection to an agent is that of ssh, which may
+ * continue as late after an interruption as that was long. */
+static uint64_t silent_pings(void)
+{
+    struct ch_options options;
+    uint64_t silent_ns;
+
+    if (ch_options_read(&options) != CHORUS_OK || options.timeout_ns == 0)
+        return 0; /* PEs report an option that is wrong */
+    silent_ns = ch_silence_ns(options.link_ns) + options.link_ns;
+    if (options.timeout_ns > silent_ns) silent_ns = options.timeout_ns;
+    return (silent_ns + PING_NS - 1) / PING_NS;
+}
+
 void front_open(struct job *job, const sigset_t *mask)
 {
     const struct args *args = job->args;
@@ -55,6 +78,7 @@ void front_open(struct job *job, const sigset_t *mask)
     }
     front->ready_by_ns = ch_clock_ns() + READY_NS;
     front->input_window = INPUT_WINDOW;
+    front->silent_pings = silent_pings();
     job->n_started = args->n;
     for (uint32_t i = 0; i < args->n_hosts; i++) {
         make_host(job, &front->hosts[i], &args->hosts[i], first);
@@ -115,9 +139,12 @@ void front_ask(struct job *job)
 {
     struct who w;
 
-    for (uint32_t i = 0; i < job->n_started; i++)
-        if (job->pes[i].did != NULL)
-            say(job, "  %s %s", who(&job->pes[i], &w), job->pes[i].did);
+    job->front->has_asked = true;
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        struct pe *pe = &job->pes[i];
+        pe->is_told = pe->did != NULL;
+        if (pe->is_told) say(job, "  %s %s", who(pe, &w), pe->did);
+    }
     send_to_all(job->front, FRAME_WHERE, 0);
 }
 
@@ -236,6 +263,32 @@ void front_settle(struct job *job)
     if (job->front != NULL && job->front->suspect != NULL) decide(job);
 }
 
+/* Before its first frame, an agent connects to the front, and does not serve its input. */
+static uint64_t silent_pings_of(const struct front *front, const struct host *host)
+{
+    const uint64_t to_begin = READY_NS / PING_NS;
+
+    return host->is_heard || front->silent_pings > to_begin ? front->silent_pings : to_begin;
+}
+
+/* The time of pings counts and not that of the clock, since the front itself may have been
+ * stopped. */
+static void ping(struct job *job)
+{
+    struct front *front = job->front;
+
+    send_to_all(front, FRAME_PING, 0);
+    for (uint32_t i = 0; i < front->n_hosts; i++) {
+        struct host *host = &front->hosts[i];
+        if (host->is_over || !front->has_begun || front->silent_pings == 0) continue;
+        if (host->n_unanswered++ < silent_pings_of(front, host)) continue;
+        job_end(
+            job, STATUS_NOT_LEFT,
+            "host %s: its chorusrun has not answered for %u s; is it stopped? ending the job",
+            host->name, host->n_unanswered - 1);
+    }
+}
+
 uint64_t front_due(const struct front *front)
 {
     uint64_t due = root_due(front);
@@ -254,7 +307,7 @@ void front_do_due(struct job *job)
     root_do_due(job);
     if (front->suspect != NULL && now >= front->decide_at_ns) decide(job);
     if (now >= front->ping_at_ns) {
-        send_to_all(front, FRAME_PING, 0);
+        ping(job);
         front->ping_at_ns = now + PING_NS;
     }
     if (front->has_begun || now < front->ready_by_ns) return;

@@ -15,6 +15,8 @@ struct host {
     pid_t launcher;
     bool is_ready;          /* its agent has sent its greeting */
     bool is_over;           /* its launcher has ended, and this was reported */
+    bool is_heard;          /* its agent has sent a frame, so it serves its input */
+    uint32_t n_unanswered;  /* pings since its last frame, one each second */
     int in, out, err;       /* of the launcher; -1 when closed */
     struct buffer to, from; /* frames */
     struct buffer held;     /* frames of output for which outlets have no room yet */
@@ -28,9 +30,12 @@ struct front {
     struct host *hosts;
     uint32_t n_hosts;
     bool has_begun;       /* agents have their orders */
+    bool has_asked;       /* front_ask was called */
     uint64_t ready_by_ns; /* deadline for the greetings of all agents */
     uint64_t ping_at_ns;
-    uint32_t turn; /* the host whose output is handled first when there is room again */
+    uint64_t silent_pings; /* pings that an agent leaves unanswered if it is stopped; 0: any
+                              number */
+    uint32_t turn;         /* the host whose output is handled first when there is room again */
     bool is_input_over;
     const struct pe *suspect; /* the first launcher that exited with a status; null: none */
     uint64_t decide_at_ns;    /* when this is judged */

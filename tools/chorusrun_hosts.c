@@ -4,7 +4,11 @@
 
 #include "base/number.h"
 
+#include <ctype.h>
 #include <string.h>
+
+/* Of a name in DNS, after the name of a user. */
+enum { HOST_CHARS_MAX = 320 };
 
 static bool is_same(const struct place *a, const struct place *b)
 {
@@ -21,6 +25,8 @@ static bool read_place(const char *text, size_t bytes, struct place *out)
     uint64_t n;
 
     if (name_bytes == 0 || text[0] == '-') return false;
+    for (size_t i = 0; i < name_bytes; i++)
+        if (!isgraph((unsigned char)text[i])) return false;
     if (colon != NULL) {
         const size_t n_digits = bytes - name_bytes - 1;
         if (n_digits >= sizeof(digits)) return false;
@@ -61,10 +67,17 @@ const char *args_read_hosts(const char *text, struct args *out,
         const size_t bytes = strcspn(text, ",");
         struct place place;
 
+        if (strcspn(text, ",:") > HOST_CHARS_MAX) {
+            (void)snprintf(why_out, CH_WIRE_REASON_BYTES,
+                           "--hosts has a name of %zu characters that begins with \"%.32s\"; "
+                           "expected names of at most %d characters",
+                           strcspn(text, ",:"), text, HOST_CHARS_MAX);
+            return why_out;
+        }
         if (!read_place(text, bytes, &place)) {
             (void)snprintf(why_out, CH_WIRE_REASON_BYTES,
                            "--hosts has \"%.*s\"; expected names of hosts, each with 1 to %d "
-                           "PEs, such as a:4,b:4",
+                           "PEs and without spaces, such as a:4,b:4",
                            (int)(bytes < 64 ? bytes : 64), text, CH_WIRE_PES_MAX);
             return why_out;
         }

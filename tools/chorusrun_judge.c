@@ -4,9 +4,14 @@
 
 #include "base/clock.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+
+/* From the exit of a PE with a status to its judgement, at most, if another PE is about to end.
+ */
+#define SUSPECT_NS (2 * CH_NS_PER_S)
 
 /* From the end of a PE's socket to that of its process; the most that it takes while the system
  * ends it; and how often to look whether it does. */
@@ -42,6 +47,48 @@ static void judge_aborted(struct job *job, const struct pe *pe, int status)
         job_end(job, status, "%s ended the job with status %d", who(pe, &w), status);
 }
 
+/* Does the system end its process? That closes one descriptor after another, and takes long
+ * where much memory is registered with a device. */
+static bool is_ending(const struct pe *pe)
+{
+    enum { EXITING = 4 }; /* PF_EXITING of the kernel, in the ninth field */
+    char path[40], line[512] = "";
+    const char *rest;
+    unsigned flags = 0;
+    FILE *file;
+
+    if (pe->host != NULL) return false;
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pe->program);
+    file = fopen(path, "re");
+    if (file == NULL) return false;
+    if (fgets(line, sizeof(line), file) == NULL) line[0] = '\0';
+    (void)fclose(file);
+    rest = strrchr(line, ')'); /* the program's name may have any characters */
+    return rest != NULL && sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+           (flags & EXITING) != 0;
+}
+
+/* The system closes the sockets of a process before its parent can see how it ended. A PE that
+ * fails because of that may thus have ended before the PE that caused it. */
+static bool is_other_ending(const struct job *job, const struct pe *pe)
+{
+    for (uint32_t i = 0; i < job->n_started; i++) {
+        const struct pe *other = &job->pes[i];
+        if (other != pe && other->is_alive && other->is_inside && is_ending(other)) return true;
+    }
+    return false;
+}
+
+/* False: the PE is to be judged now. */
+static bool put_off(struct job *job, const struct pe *pe)
+{
+    if (job->suspect != NULL) return true;
+    if (!is_other_ending(job, pe)) return false;
+    job->suspect = pe;
+    job->suspect_until_ns = ch_clock_ns() + SUSPECT_NS;
+    return true;
+}
+
 /* On several hosts, the failure of a PE may be reported before the loss of another PE that
  * caused it: its status waits, and is_late is set when the time is over. */
 static void judge_ended(struct job *job, const struct pe *pe, bool is_late, int wait_status,
@@ -52,11 +99,18 @@ static void judge_ended(struct job *job, const struct pe *pe, bool is_late, int 
     char reason[CH_WIRE_REASON_BYTES];
     struct who w;
 
-    if (signo != 0) {
+    if (signo != 0 && signo == job->told_to_end) {
+        job_end(job, STATUS_SIGNAL + signo, "chorusrun was terminated by signal %d (%s)", signo,
+                strsignal(signo));
+    } else if (signo == SIGPIPE && output_lost_reader()) {
+        job_end(job, STATUS_SIGNAL + signo, NULL); /* as other programs in a pipeline end */
+    } else if (signo != 0) {
         job_end(job, STATUS_SIGNAL + signo, "%s was killed by signal %d (%s)%s; ending the job",
                 who(pe, &w), signo, strsignal(signo), blame);
     } else if (status != 0 && job->front != NULL && !is_late) {
         front_suspect(job, pe);
+    } else if (status != 0 && !is_late && put_off(job, pe)) {
+        return;
     } else if (status != 0) {
         job_end(job, status, "%s exited with status %d; ending the job", who(pe, &w), status);
     } else if (pe->has_joined && !pe->has_left && job_has_inside(job)) {
@@ -103,27 +157,6 @@ static void judge_missed(struct job *job, const struct pe *pe)
         job_end(job, STATUS_NOT_LEFT, "%s; ending the job", reason);
     else
         mail_fail_all(job, reason);
-}
-
-/* Does the system end its process? That closes one descriptor after another, and takes long
- * where much memory is registered with a device. */
-static bool is_ending(const struct pe *pe)
-{
-    enum { EXITING = 4 }; /* PF_EXITING of the kernel, in the ninth field */
-    char path[40], line[512] = "";
-    const char *rest;
-    unsigned flags = 0;
-    FILE *file;
-
-    if (pe->host != NULL) return false;
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pe->program);
-    file = fopen(path, "re");
-    if (file == NULL) return false;
-    if (fgets(line, sizeof(line), file) == NULL) line[0] = '\0';
-    (void)fclose(file);
-    rest = strrchr(line, ')'); /* the program's name may have any characters */
-    return rest != NULL && sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-           (flags & EXITING) != 0;
 }
 
 void job_judge_missed(struct job *job)
@@ -201,7 +234,10 @@ static void judge(struct job *job, struct pe *pe, const struct news *news)
     if (news->kind == NEWS_UNRUN && pe->host != NULL)
         job_end(job, news->value, "host %s: %s", pe->host, news->text);
     if (news->kind == NEWS_ENDED) judge_ended(job, pe, false, news->value, news->text);
-    if (news->kind == NEWS_DOING) say(job, "  %s %s", who(pe, &w), news->text);
+    if (news->kind == NEWS_DOING || (news->kind == NEWS_DID && front_awaits(job, pe))) {
+        say(job, "  %s %s", who(pe, &w), news->text);
+        pe->is_told = true;
+    }
     if (news->kind == NEWS_STOPPED)
         say(job, "%s has been stopped by signal %d (%s)", who(pe, &w), news->value,
             strsignal(news->value));
@@ -210,6 +246,17 @@ static void judge(struct job *job, struct pe *pe, const struct news *news)
 void job_judge_late(struct job *job, const struct pe *pe)
 {
     judge_ended(job, pe, true, pe->wait_status, "");
+}
+
+void job_judge_suspect(struct job *job)
+{
+    const struct pe *pe = job->suspect;
+
+    if (pe == NULL ||
+        (ch_clock_ns() < job->suspect_until_ns && job->n_alive > 0 && is_other_ending(job, pe)))
+        return;
+    job->suspect = NULL;
+    job_judge_late(job, pe);
 }
 
 void job_hear(struct job *job, struct pe *pe, const struct news *news)

@@ -248,6 +248,14 @@ void output_hurry(struct job *job)
     job->give_up_at_ns = ch_clock_ns() + LAST_WAIT_NS;
 }
 
+bool output_lost_reader(void)
+{
+    struct pollfd ends[] = {{STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}};
+
+    return poll(ends, 2, 0) > 0 &&
+           ((ends[0].revents | ends[1].revents) & (POLLERR | POLLHUP)) != 0;
+}
+
 static void check_outlet(struct job *job, struct outlet *o)
 {
     const int error = outlet_take_error(o);

@@ -42,6 +42,7 @@ void root_open(struct job *job)
 {
     struct root *root = calloc(1, sizeof(*root));
     struct ch_tree_terms terms = {.me = CH_TREE_NO_PE, .n = job->args->n};
+    struct ch_options options; /* PEs report that one is wrong */
     struct ch_tree_door door;
 
     job->front->root = root;
@@ -50,6 +51,7 @@ void root_open(struct job *job)
         return;
     }
     root->over_at_ns = UINT64_MAX;
+    terms.link_ns = ch_options_read(&options) == CHORUS_OK ? options.link_ns : 0;
     terms.events.self = root;
     terms.events.over = note_over;
     ch_tree_secret_make(terms.secret);

@@ -142,12 +142,14 @@ static void take_frame(struct job *job, struct host *host, const struct frame *f
 
     if (frame->kind == 0 ||
         (frame->kind == FRAME_RECORD && !where_can_be(bytes, frame->bytes)) ||
-        frame->kind > FRAME_TAKEN ||
+        frame->kind > FRAME_PONG ||
         (is_of_pe && (frame->pe < host->first || frame->pe - host->first >= host->n_pes))) {
         host_fail(job, host, wrong_frame);
         return;
     }
     (void)snprintf(text, sizeof(text), "%.*s", (int)frame->bytes, bytes);
+    host->is_heard = true;
+    host->n_unanswered = 0;
     if (frame->kind < NEWS_COUNT)
         job_hear(job, &job->pes[frame->pe],
                  &(struct news){(enum news_kind)frame->kind, frame->value, text});
@@ -157,7 +159,7 @@ static void take_frame(struct job *job, struct host *host, const struct frame *f
         frame_put(&host->held, *frame, bytes);
     else if (frame->kind == FRAME_END)
         job_end(job, frame->value, "host %s: %s", host->name, text);
-    else
+    else if (frame->kind == FRAME_TAKEN)
         job->front->input_window += (size_t)frame->value;
 }
 

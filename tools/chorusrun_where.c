@@ -78,7 +78,7 @@ void where_say_last(struct job *job, struct pe *pe)
 {
     char text[TEXT_BYTES];
 
-    if (job->agent == NULL || pe->has_left || !pe->has_joined) return;
+    if (job->agent == NULL || job->is_ending || pe->has_left || !pe->has_joined) return;
     describe(pe, text);
     job_hear(job, pe, &(struct news){NEWS_DID, 0, text});
 }

@@ -46,6 +46,7 @@ uint64_t job_max(uint64_t value)
     const int me = chorus_my_pe();
 
     chorus_uint64_p(job.value, value, me);
-    (void)chorus_uint64_max_reduce(CHORUS_TEAM_WORLD, job.largest, job.value, 1);
+    if (chorus_uint64_max_reduce(CHORUS_TEAM_WORLD, job.largest, job.value, 1) != CHORUS_OK)
+        chorus_global_exit(1);
     return chorus_uint64_g(job.largest, me);
 }

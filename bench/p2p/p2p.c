@@ -200,6 +200,7 @@ int main(int argc, char **argv)
     const bool is_read = ch_p2p_options_read(argc, argv, &options);
     int status = 0;
 
+    (void)setenv("CHORUS_ERRORS", "return", 0); /* this program prints them */
     if (chorus_init() != CHORUS_OK) {
         (void)fprintf(stderr, "chorus-p2p: %s\n", chorusx_last_error());
         return 1;

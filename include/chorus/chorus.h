@@ -7,8 +7,12 @@
  * a PE passes the address of its own object. A *block* is what one PE contributes to, or gets
  * from, each other PE. docs/glossary.md has all terms.
  *
- * Errors: a function that returns int returns 0 (CHORUS_OK) or a negative chorus_status. A
- * function that returns nothing, or a value, passes its failures to the handler of
+ * Errors: a function whose declaration has CHORUS_CODE returns 0 (CHORUS_OK) or a negative
+ * chorus_status; compilers warn of calls that ignore it, unless CHORUS_NO_WARN_UNUSED is
+ * defined. The first failure with each code in each function, and the first null of each
+ * function that allocates, is also a line in the log on standard error; CHORUS_ERRORS=return
+ * switches this off, and with CHORUS_ERRORS=fatal a failure ends the job. A function that
+ * returns nothing, or a value, passes its failures to the handler of
  * chorusx_set_error_handler. The default handler prints the message and ends the job. If a
  * handler returns, the call has had no effect, and its value is 0 unless stated otherwise. In
  * both cases chorusx_last_error() returns the message of this thread. Every call that has an
@@ -97,7 +101,7 @@ enum { CHORUS_SIGNAL_SET, CHORUS_SIGNAL_ADD };
  * Source:     OpenSHMEM 1.6, shmem_init; here it returns a code, as NVSHMEM's does.
  * Since:      0.1
  */
-CHORUS_API int chorus_init(void);
+CHORUS_CODE int chorus_init(void);
 
 /**
  * As chorus_init, with a level of thread support.
@@ -112,7 +116,7 @@ CHORUS_API int chorus_init(void);
  * Source:     OpenSHMEM 1.5, shmem_init_thread.
  * Since:      0.1
  */
-CHORUS_API int chorus_init_thread(int requested, int *provided);
+CHORUS_CODE int chorus_init_thread(int requested, int *provided);
 
 /**
  * Get the level of thread support that was granted at the start.
@@ -148,7 +152,7 @@ CHORUS_API void chorus_finalize(void);
  *                low 8 bits; if these are 0 and status is not, as for 256, it is 1
  *
  * Collective: no, any PE; the others are ended, whatever they are doing.
- * Threads:    any, the first one wins.
+ * Threads:    any, the first one wins; also in a signal handler, where exit handlers run, too.
  * Ordering:   nothing in flight is completed.
  * Errors:     none; before chorus_init it ends only this process.
  * Source:     OpenSHMEM 1.5, shmem_global_exit.
@@ -239,17 +243,16 @@ CHORUS_API void chorus_info_get_name(char *name);
  * @param count      elements, which chorus_calloc fills with zeros
  * @param bytes      of the object, or of an element for chorus_calloc; the same on every PE; 0
  *                   does nothing and returns null
- * @param hints      CHORUS_MALLOC_ constants, ored, or 0; the same on every PE. They have no
- *                   effect, since all memory is equally suitable for all uses
+ * @param hints      CHORUS_MALLOC_ constants, ored, or 0. They have no effect, since all memory
+ *                   is equally suitable for all uses; other bits are ignored
  *
  * Collective: every PE of the job, in the same order of such calls.
  * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
  * Ordering:   a barrier over the job on return, which completes earlier puts: the object may be
  *             written on any PE at once. No barrier when the result is null.
  * Errors:     null and a message when the heap is full (bytes requested, free, largest block),
- *             when count * bytes overflows, when alignment is not a power of two, for a hint
- *             that does not exist; the heap is unchanged. Any other failure goes to the error
- *             handler.
+ *             when count * bytes overflows, when alignment is not a power of two; the heap is
+ *             unchanged. Any other failure goes to the error handler.
  * Source:     OpenSHMEM 1.5, shmem_malloc, shmem_calloc, shmem_align, shmem_malloc_with_hints.
  * Since:      0.1
  */
@@ -353,8 +356,8 @@ CHORUS_API int chorus_team_n_pes(chorus_team_t team);
  * Source:     OpenSHMEM 1.5, shmem_team_get_config.
  * Since:      0.1
  */
-CHORUS_API int chorus_team_get_config(chorus_team_t team, long config_mask,
-                                      chorus_team_config_t *config);
+CHORUS_CODE int chorus_team_get_config(chorus_team_t team, long config_mask,
+                                       chorus_team_config_t *config);
 
 /**
  * Translate the number of a PE in one team to its number in another; -1 if it is not in both.
@@ -391,9 +394,9 @@ CHORUS_API int chorus_team_translate_pe(chorus_team_t src_team, int src_pe,
  * Source:     OpenSHMEM 1.5, shmem_team_split_strided.
  * Since:      0.1
  */
-CHORUS_API int chorus_team_split_strided(chorus_team_t parent, int start, int stride, int count,
-                                         const chorus_team_config_t *config, long config_mask,
-                                         chorus_team_t *new_team);
+CHORUS_CODE int chorus_team_split_strided(chorus_team_t parent, int start, int stride,
+                                          int count, const chorus_team_config_t *config,
+                                          long config_mask, chorus_team_t *new_team);
 
 /**
  * Create a team for each row and each column of a grid: PE p of the parent is at (p % xrange, p
@@ -416,11 +419,11 @@ CHORUS_API int chorus_team_split_strided(chorus_team_t parent, int start, int st
  * Source:     OpenSHMEM 1.5, shmem_team_split_2d.
  * Since:      0.1
  */
-CHORUS_API int chorus_team_split_2d(chorus_team_t parent, int xrange,
-                                    const chorus_team_config_t *xaxis_config, long xaxis_mask,
-                                    chorus_team_t *xaxis_team,
-                                    const chorus_team_config_t *yaxis_config, long yaxis_mask,
-                                    chorus_team_t *yaxis_team);
+CHORUS_CODE int chorus_team_split_2d(chorus_team_t parent, int xrange,
+                                     const chorus_team_config_t *xaxis_config, long xaxis_mask,
+                                     chorus_team_t *xaxis_team,
+                                     const chorus_team_config_t *yaxis_config, long yaxis_mask,
+                                     chorus_team_t *yaxis_team);
 
 /**
  * Destroy a team and free its memory. Teams split from it remain.
@@ -719,9 +722,10 @@ CHORUS_API void chorus_pe_quiet(const int *target_pes, size_t npes);
  * Threads:    one thread of a PE at a time uses a lock.
  * Ordering:   clear completes this PE's operations first (chorus_quiet); the next PE that holds
  *             the lock sees them.
- * Errors:     ERR_ARG for alignment, ERR_NOT_SYMMETRIC; ERR_TIMEOUT, ERR_ABORTED, which name
- *             the PE that holds the lock: the lock is then unusable. ERR_UNSUPPORTED in jobs of
- *             more than 32767 PEs.
+ * Errors:     ERR_ARG for alignment, for clear of a lock that this PE does not hold, and for
+ *             set of one that it holds: nothing done. ERR_NOT_SYMMETRIC; ERR_TIMEOUT,
+ *             ERR_ABORTED, which name the PE that holds the lock: the lock is then unusable.
+ *             ERR_UNSUPPORTED in jobs of more than 32767 PEs.
  * Source:     OpenSHMEM 1.5, shmem_set_lock, shmem_test_lock and shmem_clear_lock; the queue of
  *             Mellor-Crummey and Scott.
  * Since:      0.1
@@ -909,9 +913,9 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT)
  *             barrier of a team.
  * Since:      0.1
  */
-CHORUS_API int chorus_barrier(chorus_team_t team);
+CHORUS_CODE int chorus_barrier(chorus_team_t team);
 CHORUS_API void chorus_barrier_all(void);
-CHORUS_API int chorus_team_sync(chorus_team_t team);
+CHORUS_CODE int chorus_team_sync(chorus_team_t team);
 CHORUS_API void chorus_sync_all(void);
 
 /**
@@ -941,11 +945,11 @@ CHORUS_API void chorus_sync_all(void);
  * Source:     OpenSHMEM 1.5, shmem_broadcast; here nelems may be 0.
  * Since:      0.1
  */
-CHORUS_API int chorus_broadcastmem(chorus_team_t team, void *dest, const void *source,
-                                   size_t bytes, int root);
-#define CHORUS_DECLARE_BROADCAST(NAME, T, kind)                                            \
-    CHORUS_API int chorus_##NAME##_broadcast(chorus_team_t team, T *dest, const T *source, \
-                                             size_t nelems, int root);
+CHORUS_CODE int chorus_broadcastmem(chorus_team_t team, void *dest, const void *source,
+                                    size_t bytes, int root);
+#define CHORUS_DECLARE_BROADCAST(NAME, T, kind)                                             \
+    CHORUS_CODE int chorus_##NAME##_broadcast(chorus_team_t team, T *dest, const T *source, \
+                                              size_t nelems, int root);
 CHORUS_RMA_TYPES(CHORUS_DECLARE_BROADCAST)
 #undef CHORUS_DECLARE_BROADCAST
 
@@ -969,11 +973,11 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_BROADCAST)
  * Source:     OpenSHMEM 1.5, shmem_fcollect; here nelems may be 0, and in place is allowed.
  * Since:      0.1
  */
-CHORUS_API int chorus_fcollectmem(chorus_team_t team, void *dest, const void *source,
-                                  size_t bytes);
-#define CHORUS_DECLARE_FCOLLECT(NAME, T, kind)                                            \
-    CHORUS_API int chorus_##NAME##_fcollect(chorus_team_t team, T *dest, const T *source, \
-                                            size_t nelems);
+CHORUS_CODE int chorus_fcollectmem(chorus_team_t team, void *dest, const void *source,
+                                   size_t bytes);
+#define CHORUS_DECLARE_FCOLLECT(NAME, T, kind)                                             \
+    CHORUS_CODE int chorus_##NAME##_fcollect(chorus_team_t team, T *dest, const T *source, \
+                                             size_t nelems);
 CHORUS_RMA_TYPES(CHORUS_DECLARE_FCOLLECT)
 #undef CHORUS_DECLARE_FCOLLECT
 
@@ -996,11 +1000,11 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_FCOLLECT)
  * Source:     OpenSHMEM 1.5, shmem_alltoall; here nelems may be 0.
  * Since:      0.1
  */
-CHORUS_API int chorus_alltoallmem(chorus_team_t team, void *dest, const void *source,
-                                  size_t bytes);
-#define CHORUS_DECLARE_ALLTOALL(NAME, T, kind)                                            \
-    CHORUS_API int chorus_##NAME##_alltoall(chorus_team_t team, T *dest, const T *source, \
-                                            size_t nelems);
+CHORUS_CODE int chorus_alltoallmem(chorus_team_t team, void *dest, const void *source,
+                                   size_t bytes);
+#define CHORUS_DECLARE_ALLTOALL(NAME, T, kind)                                             \
+    CHORUS_CODE int chorus_##NAME##_alltoall(chorus_team_t team, T *dest, const T *source, \
+                                             size_t nelems);
 CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
 #undef CHORUS_DECLARE_ALLTOALL
 
@@ -1026,11 +1030,11 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALL)
  * Source:     OpenSHMEM 1.5, shmem_collect.
  * Since:      0.1
  */
-CHORUS_API int chorus_collectmem(chorus_team_t team, void *dest, const void *source,
-                                 size_t bytes);
-#define CHORUS_DECLARE_COLLECT(NAME, T, kind)                                            \
-    CHORUS_API int chorus_##NAME##_collect(chorus_team_t team, T *dest, const T *source, \
-                                           size_t nelems);
+CHORUS_CODE int chorus_collectmem(chorus_team_t team, void *dest, const void *source,
+                                  size_t bytes);
+#define CHORUS_DECLARE_COLLECT(NAME, T, kind)                                             \
+    CHORUS_CODE int chorus_##NAME##_collect(chorus_team_t team, T *dest, const T *source, \
+                                            size_t nelems);
 CHORUS_RMA_TYPES(CHORUS_DECLARE_COLLECT)
 #undef CHORUS_DECLARE_COLLECT
 
@@ -1056,11 +1060,11 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_COLLECT)
  * Source:     OpenSHMEM 1.5, shmem_alltoalls; here nelems may be 0.
  * Since:      0.1
  */
-CHORUS_API int chorus_alltoallsmem(chorus_team_t team, void *dest, const void *source,
-                                   ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
-#define CHORUS_DECLARE_ALLTOALLS(NAME, T, kind)                                            \
-    CHORUS_API int chorus_##NAME##_alltoalls(chorus_team_t team, T *dest, const T *source, \
-                                             ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+CHORUS_CODE int chorus_alltoallsmem(chorus_team_t team, void *dest, const void *source,
+                                    ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+#define CHORUS_DECLARE_ALLTOALLS(NAME, T, kind)                                             \
+    CHORUS_CODE int chorus_##NAME##_alltoalls(chorus_team_t team, T *dest, const T *source, \
+                                              ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
 CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLS)
 #undef CHORUS_DECLARE_ALLTOALLS
 
@@ -1091,11 +1095,11 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLS)
  * Source:     OpenSHMEM 1.5, shmem_T_OP_reduce; NVSHMEM's reducescatter; here nreduce may be 0.
  * Since:      0.1
  */
-#define CHORUS_DECLARE_REDUCE(NAME, T, OP)                                                     \
-    CHORUS_API int chorus_##NAME##_##OP##_reduce(chorus_team_t team, T *dest, const T *source, \
-                                                 size_t nreduce);                              \
-    CHORUS_API int chorus_##NAME##_##OP##_reducescatter(chorus_team_t team, T *dest,           \
-                                                        const T *source, size_t nreduce);
+#define CHORUS_DECLARE_REDUCE(NAME, T, OP)                                            \
+    CHORUS_CODE int chorus_##NAME##_##OP##_reduce(chorus_team_t team, T *dest,        \
+                                                  const T *source, size_t nreduce);   \
+    CHORUS_CODE int chorus_##NAME##_##OP##_reducescatter(chorus_team_t team, T *dest, \
+                                                         const T *source, size_t nreduce);
 #define CHORUS_DECLARE_and(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, and)
 #define CHORUS_DECLARE_or(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, or)
 #define CHORUS_DECLARE_xor(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, xor)
@@ -1128,11 +1132,11 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_OP)
  * Source:     OpenSHMEM 1.6, shmem_sum_inscan and shmem_sum_exscan; here nelems may be 0.
  * Since:      0.1
  */
-#define CHORUS_DECLARE_SCAN(NAME, T, kind)                                                  \
-    CHORUS_API int chorus_##NAME##_sum_inscan(chorus_team_t team, T *dest, const T *source, \
-                                              size_t nelems);                               \
-    CHORUS_API int chorus_##NAME##_sum_exscan(chorus_team_t team, T *dest, const T *source, \
-                                              size_t nelems);
+#define CHORUS_DECLARE_SCAN(NAME, T, kind)                                                   \
+    CHORUS_CODE int chorus_##NAME##_sum_inscan(chorus_team_t team, T *dest, const T *source, \
+                                               size_t nelems);                               \
+    CHORUS_CODE int chorus_##NAME##_sum_exscan(chorus_team_t team, T *dest, const T *source, \
+                                               size_t nelems);
 CHORUS_REDUCE_ARITHMETIC_TYPES(CHORUS_DECLARE_SCAN)
 #undef CHORUS_DECLARE_SCAN
 

@@ -28,7 +28,7 @@
  * that waits for those that run: CUDA_MODULE_LOADING=EAGER loads all at the start. A wait that
  * fails (the job ends, CHORUS_TIMEOUT passes) returns, and is reported: the next
  * chorusx_stream_synchronize of the PE, or call of its host on the team, gives the first such
- * failure since the last one it gave.
+ * failure of a team, or of calls without a team, since the last one it gave.
  */
 #ifndef CHORUS_DEVICE_CUH
 #define CHORUS_DEVICE_CUH
@@ -85,7 +85,7 @@ static inline int ch_state_find(struct ch_device_state *state)
  * Source:     NVSHMEM, nvshmemx_cumodule_init; here for the file it is called in.
  * Since:      0.1
  */
-static inline int chorusx_module_init(void)
+CHORUS_MUST_CHECK static inline int chorusx_module_init(void)
 {
     struct ch_device_state state;
     const int code = ch_state_find(&state);
@@ -138,8 +138,10 @@ static inline int ch_state_give(cudaStream_t stream)
  * Source:     NVSHMEM, nvshmemx_collective_launch, which counts 0 blocks as the most.
  * Since:      0.1
  */
-static inline int chorusx_collective_launch(const void *func, dim3 grid, dim3 block,
-                                            void **args, size_t shared, cudaStream_t stream)
+CHORUS_MUST_CHECK static inline int chorusx_collective_launch(const void *func, dim3 grid,
+                                                              dim3 block, void **args,
+                                                              size_t shared,
+                                                              cudaStream_t stream)
 {
     struct ch_device_state state;
     int code = ch_state_find(&state);
@@ -205,16 +207,23 @@ template <typename T> CH_FN T *ch_at_pe(T *mine, int pe)
     return there;
 }
 
-/* One thread: the job's hosts are to learn of a wait that failed. 0: no team's. */
-CH_FN void ch_report_late(uint64_t team, chorus_status st, uint32_t late_pe)
+/* One thread: the job's hosts are to learn of a call that failed. 0: no team's. */
+CH_FN void ch_report(uint64_t team, chorus_status st, uint32_t late_pe, enum ch_fault_kind kind)
 {
-    struct ch_kernel_fault *fault = ch_state.terms.fault;
+    struct ch_kernel_fault *fault = &ch_state.terms.fault[ch_fault_inside_at(team)];
 
     if (atomicCAS_system(&fault->claimed, 0u, 1u) != 0u) return;
+    fault->kind = kind;
     fault->late_pe = late_pe;
     fault->team = team;
     __threadfence_system(); /* the status last */
     *(volatile int *)&fault->status = st;
+}
+
+/* The same, of a wait that failed. */
+CH_FN void ch_report_late(uint64_t team, chorus_status st, uint32_t late_pe)
+{
+    ch_report(team, st, late_pe, CH_FAULT_LATE);
 }
 
 #ifdef __CUDA_ARCH__

@@ -67,7 +67,7 @@ typedef struct chorusx_init_attr_t {
  * Source:     NVSHMEM, nvshmemx_init_attr, with other flags.
  * Since:      0.1
  */
-CHORUS_API int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr);
+CHORUS_CODE int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr);
 
 /**
  * Create an id for a job. The program distributes it to the processes that will be the PEs: by
@@ -84,7 +84,7 @@ CHORUS_API int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr
  * Source:     NVSHMEM, nvshmemx_get_uniqueid; there, too, one process creates it.
  * Since:      0.1
  */
-CHORUS_API int chorusx_get_uniqueid(chorusx_uniqueid_t *id);
+CHORUS_CODE int chorusx_get_uniqueid(chorusx_uniqueid_t *id);
 
 /**
  * Fill in attr so that chorusx_init_attr with CHORUSX_INIT_UNIQUEID joins the job of an id. It
@@ -102,9 +102,9 @@ CHORUS_API int chorusx_get_uniqueid(chorusx_uniqueid_t *id);
  * Source:     NVSHMEM, nvshmemx_set_attr_uniqueid_args, with a flag of another name.
  * Since:      0.1
  */
-CHORUS_API int chorusx_set_attr_uniqueid_args(int rank, int n_ranks,
-                                              const chorusx_uniqueid_t *id,
-                                              chorusx_init_attr_t *attr);
+CHORUS_CODE int chorusx_set_attr_uniqueid_args(int rank, int n_ranks,
+                                               const chorusx_uniqueid_t *id,
+                                               chorusx_init_attr_t *attr);
 
 /* --- errors and inquiry ---------------------------------------------------------------- */
 /**
@@ -246,7 +246,7 @@ CHORUS_API int chorusx_init_status(void);
  * Source:     own, after ncclCommGetAsyncError.
  * Since:      0.1
  */
-CHORUS_API int chorusx_team_status(chorus_team_t team);
+CHORUS_CODE int chorusx_team_status(chorus_team_t team);
 
 /* The plan of a collective call, and its rule. */
 typedef struct chorusx_plan {
@@ -274,8 +274,8 @@ typedef struct chorusx_plan {
  * Source:     own; chorus-info explain prints the same choice outside a job.
  * Since:      0.1
  */
-CHORUS_API int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type,
-                               chorus_op op, size_t bytes, chorusx_plan *plan_out);
+CHORUS_CODE int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type,
+                                chorus_op op, size_t bytes, chorusx_plan *plan_out);
 
 /* The symmetric heap of this PE; equal on all PEs except local_used_bytes and device. */
 typedef struct chorusx_heap_info_t {
@@ -304,7 +304,7 @@ typedef struct chorusx_heap_info_t {
  * Source:     own, after mallinfo2 of the GNU C library.
  * Since:      0.1
  */
-CHORUS_API int chorusx_heap_info(chorusx_heap_info_t *info_out);
+CHORUS_CODE int chorusx_heap_info(chorusx_heap_info_t *info_out);
 
 /**
  * Get the multicast address of an object: a store of a kernel there reaches the object on every
@@ -347,7 +347,7 @@ CHORUS_API void *chorusx_mc_ptr(chorus_team_t team, const void *addr);
  * Since:      0.1
  */
 CHORUS_API void *chorusx_buffer_register_symmetric(void *addr, size_t bytes);
-CHORUS_API int chorusx_buffer_unregister_symmetric(void *object);
+CHORUS_CODE int chorusx_buffer_unregister_symmetric(void *object);
 
 /**
  * Make memory of the program as good as a symmetric object for collectives that are called with
@@ -369,8 +369,8 @@ CHORUS_API int chorusx_buffer_unregister_symmetric(void *object);
  * Source:     NVSHMEM, nvshmemx_buffer_register, which registers for the calling PE only.
  * Since:      0.1
  */
-CHORUS_API int chorusx_buffer_register(void *addr, size_t bytes);
-CHORUS_API int chorusx_buffer_unregister(void *addr);
+CHORUS_CODE int chorusx_buffer_register(void *addr, size_t bytes);
+CHORUS_CODE int chorusx_buffer_unregister(void *addr);
 
 /* A note of chorusx_pool_malloc or chorusx_pool_free: bytes is 0 for a block that was freed. */
 typedef struct chorusx_pool_note {
@@ -418,8 +418,8 @@ CHORUS_API size_t chorusx_pool_take(chorusx_pool_note *notes_out, size_t most);
  * Source:     own, after MPI_Comm_create; OpenSHMEM has only triplets and grids.
  * Since:      0.1
  */
-CHORUS_API int chorusx_team_create(chorus_team_t parent, const int pes[], int n,
-                                   chorus_team_t *new_team);
+CHORUS_CODE int chorusx_team_create(chorus_team_t parent, const int pes[], int n,
+                                    chorus_team_t *new_team);
 
 /**
  * As chorusx_team_create, called only by the new team's PEs.
@@ -440,8 +440,8 @@ CHORUS_API int chorusx_team_create(chorus_team_t parent, const int pes[], int n,
  * Source:     own, after MPI_Comm_create_group.
  * Since:      0.1
  */
-CHORUS_API int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int tag,
-                                         chorus_team_t *new_team);
+CHORUS_CODE int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int tag,
+                                          chorus_team_t *new_team);
 
 /**
  * Allocate an object that is symmetric on the PEs of a team, or free one; the other PEs of the
@@ -469,7 +469,7 @@ CHORUS_API int chorusx_team_create_group(chorus_team_t parent, const int pes[], 
  * Since:      0.1
  */
 CHORUS_API void *chorusx_team_malloc(chorus_team_t team, size_t bytes);
-CHORUS_API int chorusx_team_free(chorus_team_t team, void *ptr);
+CHORUS_CODE int chorusx_team_free(chorus_team_t team, void *ptr);
 
 /* --- PEs as threads ----------------------------------------------------------------------- */
 /**
@@ -492,7 +492,7 @@ CHORUS_API int chorusx_team_free(chorus_team_t team, void *ptr);
  * Source:     own; process-shared OpenSHMEM has no such call.
  * Since:      0.1
  */
-CHORUS_API int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg);
+CHORUS_CODE int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg);
 
 /* --- streams ------------------------------------------------------------------------------ */
 /*
@@ -536,7 +536,7 @@ typedef struct chorus_stream *chorus_stream_t;
  * Source:     own, after cudaStreamCreate.
  * Since:      0.1
  */
-CHORUS_API int chorusx_stream_create(chorus_stream_t *stream_out);
+CHORUS_CODE int chorusx_stream_create(chorus_stream_t *stream_out);
 
 /**
  * Run the queued calls of a stream, then destroy it.
@@ -552,7 +552,7 @@ CHORUS_API int chorusx_stream_create(chorus_stream_t *stream_out);
  * Source:     own, after cudaStreamDestroy.
  * Since:      0.1
  */
-CHORUS_API int chorusx_stream_destroy(chorus_stream_t stream);
+CHORUS_CODE int chorusx_stream_destroy(chorus_stream_t stream);
 
 /**
  * Wait until the calls that are queued on a stream have run.
@@ -569,7 +569,7 @@ CHORUS_API int chorusx_stream_destroy(chorus_stream_t stream);
  * Source:     own, after cudaStreamSynchronize.
  * Since:      0.1
  */
-CHORUS_API int chorusx_stream_synchronize(chorus_stream_t stream);
+CHORUS_CODE int chorusx_stream_synchronize(chorus_stream_t stream);
 
 /**
  * As chorus_barrier and related calls, queued on a stream.
@@ -588,10 +588,10 @@ CHORUS_API int chorusx_stream_synchronize(chorus_stream_t stream);
  * Source:     NVSHMEM, nvshmemx_barrier_on_stream and related calls.
  * Since:      0.1
  */
-CHORUS_API int chorusx_barrier_on_stream(chorus_team_t team, chorus_stream_t stream);
-CHORUS_API int chorusx_barrier_all_on_stream(chorus_stream_t stream);
-CHORUS_API int chorusx_team_sync_on_stream(chorus_team_t team, chorus_stream_t stream);
-CHORUS_API int chorusx_sync_all_on_stream(chorus_stream_t stream);
+CHORUS_CODE int chorusx_barrier_on_stream(chorus_team_t team, chorus_stream_t stream);
+CHORUS_CODE int chorusx_barrier_all_on_stream(chorus_stream_t stream);
+CHORUS_CODE int chorusx_team_sync_on_stream(chorus_team_t team, chorus_stream_t stream);
+CHORUS_CODE int chorusx_sync_all_on_stream(chorus_stream_t stream);
 
 /**
  * As chorus_T_broadcast, chorus_T_fcollect and chorus_T_alltoall, queued on a stream.
@@ -619,21 +619,23 @@ CHORUS_API int chorusx_sync_all_on_stream(chorus_stream_t stream);
  * Source:     NVSHMEM, nvshmemx_broadcast_on_stream and related calls; here nelems may be 0.
  * Since:      0.1
  */
-CHORUS_API int chorusx_broadcastmem_on_stream(chorus_team_t team, void *dest,
-                                              const void *source, size_t bytes, int root,
+CHORUS_CODE int chorusx_broadcastmem_on_stream(chorus_team_t team, void *dest,
+                                               const void *source, size_t bytes, int root,
+                                               chorus_stream_t stream);
+CHORUS_CODE int chorusx_fcollectmem_on_stream(chorus_team_t team, void *dest,
+                                              const void *source, size_t bytes,
                                               chorus_stream_t stream);
-CHORUS_API int chorusx_fcollectmem_on_stream(chorus_team_t team, void *dest, const void *source,
-                                             size_t bytes, chorus_stream_t stream);
-CHORUS_API int chorusx_alltoallmem_on_stream(chorus_team_t team, void *dest, const void *source,
-                                             size_t bytes, chorus_stream_t stream);
+CHORUS_CODE int chorusx_alltoallmem_on_stream(chorus_team_t team, void *dest,
+                                              const void *source, size_t bytes,
+                                              chorus_stream_t stream);
 
 #define CHORUS_DECLARE_MOVE_ON_STREAM(NAME, T, kind)                                          \
-    CHORUS_API int chorusx_##NAME##_broadcast_on_stream(chorus_team_t team, T *dest,          \
-                                                        const T *source, size_t nelems,       \
-                                                        int root, chorus_stream_t stream);    \
-    CHORUS_API int chorusx_##NAME##_fcollect_on_stream(                                       \
+    CHORUS_CODE int chorusx_##NAME##_broadcast_on_stream(chorus_team_t team, T *dest,         \
+                                                         const T *source, size_t nelems,      \
+                                                         int root, chorus_stream_t stream);   \
+    CHORUS_CODE int chorusx_##NAME##_fcollect_on_stream(                                      \
         chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream); \
-    CHORUS_API int chorusx_##NAME##_alltoall_on_stream(                                       \
+    CHORUS_CODE int chorusx_##NAME##_alltoall_on_stream(                                      \
         chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream);
 CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE_ON_STREAM)
 #undef CHORUS_DECLARE_MOVE_ON_STREAM
@@ -660,9 +662,9 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE_ON_STREAM)
  * Since:      0.1
  */
 #define CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, OP)                                           \
-    CHORUS_API int chorusx_##NAME##_##OP##_reduce_on_stream(                                   \
+    CHORUS_CODE int chorusx_##NAME##_##OP##_reduce_on_stream(                                  \
         chorus_team_t team, T *dest, const T *source, size_t nreduce, chorus_stream_t stream); \
-    CHORUS_API int chorusx_##NAME##_##OP##_reducescatter_on_stream(                            \
+    CHORUS_CODE int chorusx_##NAME##_##OP##_reducescatter_on_stream(                           \
         chorus_team_t team, T *dest, const T *source, size_t nreduce, chorus_stream_t stream);
 #define CHORUS_DECLARE_STREAM_and(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, and)
 #define CHORUS_DECLARE_STREAM_or(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, or)
@@ -696,23 +698,23 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_STREAM_OP)
  * Source:     own, after NVSHMEM's collectives on streams.
  * Since:      0.1
  */
-CHORUS_API int chorusx_collectmem_on_stream(chorus_team_t team, void *dest, const void *source,
-                                            size_t bytes, chorus_stream_t stream);
-CHORUS_API int chorusx_alltoallsmem_on_stream(chorus_team_t team, void *dest,
-                                              const void *source, ptrdiff_t dst, ptrdiff_t sst,
-                                              size_t nelems, chorus_stream_t stream);
+CHORUS_CODE int chorusx_collectmem_on_stream(chorus_team_t team, void *dest, const void *source,
+                                             size_t bytes, chorus_stream_t stream);
+CHORUS_CODE int chorusx_alltoallsmem_on_stream(chorus_team_t team, void *dest,
+                                               const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                                               size_t nelems, chorus_stream_t stream);
 #define CHORUS_DECLARE_UNEVEN_ON_STREAM(NAME, T, kind)                                        \
-    CHORUS_API int chorusx_##NAME##_collect_on_stream(                                        \
+    CHORUS_CODE int chorusx_##NAME##_collect_on_stream(                                       \
         chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream); \
-    CHORUS_API int chorusx_##NAME##_alltoalls_on_stream(                                      \
+    CHORUS_CODE int chorusx_##NAME##_alltoalls_on_stream(                                     \
         chorus_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,           \
         size_t nelems, chorus_stream_t stream);
 CHORUS_RMA_TYPES(CHORUS_DECLARE_UNEVEN_ON_STREAM)
 #undef CHORUS_DECLARE_UNEVEN_ON_STREAM
 #define CHORUS_DECLARE_SCAN_ON_STREAM(NAME, T, kind)                                          \
-    CHORUS_API int chorusx_##NAME##_sum_inscan_on_stream(                                     \
+    CHORUS_CODE int chorusx_##NAME##_sum_inscan_on_stream(                                    \
         chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream); \
-    CHORUS_API int chorusx_##NAME##_sum_exscan_on_stream(                                     \
+    CHORUS_CODE int chorusx_##NAME##_sum_exscan_on_stream(                                    \
         chorus_team_t team, T *dest, const T *source, size_t nelems, chorus_stream_t stream);
 CHORUS_REDUCE_ARITHMETIC_TYPES(CHORUS_DECLARE_SCAN_ON_STREAM)
 #undef CHORUS_DECLARE_SCAN_ON_STREAM
@@ -742,20 +744,20 @@ CHORUS_REDUCE_ARITHMETIC_TYPES(CHORUS_DECLARE_SCAN_ON_STREAM)
  * Source:     NVSHMEM, nvshmemx_put_on_stream and related calls; there they return nothing.
  * Since:      0.1
  */
-CHORUS_API int chorusx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
-                                        chorus_stream_t stream);
-CHORUS_API int chorusx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
-                                        chorus_stream_t stream);
-CHORUS_API int chorusx_putmem_signal_on_stream(void *dest, const void *source, size_t bytes,
-                                               uint64_t *sig_addr, uint64_t signal, int sig_op,
-                                               int pe, chorus_stream_t stream);
-#define CHORUS_DECLARE_RMA_ON_STREAM(NAME, T, kind)                                        \
-    CHORUS_API int chorusx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, \
-                                                  int pe, chorus_stream_t stream);         \
-    CHORUS_API int chorusx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, \
-                                                  int pe, chorus_stream_t stream);         \
-    CHORUS_API int chorusx_##NAME##_put_signal_on_stream(                                  \
-        T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal,      \
+CHORUS_CODE int chorusx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                                         chorus_stream_t stream);
+CHORUS_CODE int chorusx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                                         chorus_stream_t stream);
+CHORUS_CODE int chorusx_putmem_signal_on_stream(void *dest, const void *source, size_t bytes,
+                                                uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                                int pe, chorus_stream_t stream);
+#define CHORUS_DECLARE_RMA_ON_STREAM(NAME, T, kind)                                         \
+    CHORUS_CODE int chorusx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, \
+                                                   int pe, chorus_stream_t stream);         \
+    CHORUS_CODE int chorusx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, \
+                                                   int pe, chorus_stream_t stream);         \
+    CHORUS_CODE int chorusx_##NAME##_put_signal_on_stream(                                  \
+        T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal,       \
         int sig_op, int pe, chorus_stream_t stream);
 CHORUS_RMA_TYPES(CHORUS_DECLARE_RMA_ON_STREAM)
 #undef CHORUS_DECLARE_RMA_ON_STREAM
@@ -778,15 +780,17 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_RMA_ON_STREAM)
  *             wait runs after the signal has arrived, and sees the data that was sent with it.
  * Errors:     ERR_ARG for pe, sig_op, cmp, alignment and stream, ERR_NOT_SYMMETRIC; nothing is
  *             queued. A wait on a host fails as chorus_signal_wait_until does, by
- *             chorusx_stream_synchronize; a GPU waits without a deadline.
+ *             chorusx_stream_synchronize. A GPU waits for EQ, GE and GT without a deadline;
+ *             then a chorusx_stream_synchronize, chorus_team_destroy or chorus_finalize that
+ *             waits for that longer than CHORUS_TIMEOUT fails with ERR_TIMEOUT.
  * Source:     NVSHMEM, nvshmemx_signal_op_on_stream and related calls.
  * Since:      0.1
  */
-CHORUS_API int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
-                                           int pe, chorus_stream_t stream);
-CHORUS_API int chorusx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp,
-                                                   uint64_t cmp_value, chorus_stream_t stream);
-CHORUS_API int chorusx_quiet_on_stream(chorus_stream_t stream);
+CHORUS_CODE int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                            int pe, chorus_stream_t stream);
+CHORUS_CODE int chorusx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp,
+                                                    uint64_t cmp_value, chorus_stream_t stream);
+CHORUS_CODE int chorusx_quiet_on_stream(chorus_stream_t stream);
 
 /**
  * As chorus_T_wait_until, chorus_T_wait_until_all and its vector form, queued on a stream.
@@ -808,20 +812,22 @@ CHORUS_API int chorusx_quiet_on_stream(chorus_stream_t stream);
  * Ordering:   returns at once, unless very many calls are queued. What is queued behind a wait
  *             runs after the words compare as asked, and sees what was written before them.
  * Errors:     those of the blocking call, and ERR_ARG for stream, on GPUs also for status and
- *             cmp_values; nothing is queued. A wait on a host fails as chorus_T_wait_until
- *             does, by chorusx_stream_synchronize; a GPU waits without a deadline.
+ *             cmp_values; nothing is queued. A wait fails as chorus_T_wait_until does, by
+ *             chorusx_stream_synchronize; on a GPU later work of the stream is executed then,
+ *             too. A GPU waits for one unsigned word of 64 bits as for a signal, see
+ *             chorusx_signal_wait_until_on_stream.
  * Source:     NVSHMEM, nvshmemx_T_wait_until_on_stream and related calls; there they return
  *             nothing.
  * Since:      0.1
  */
-#define CHORUS_DECLARE_WAIT_ON_STREAM(NAME, T, kind)                                    \
-    CHORUS_API int chorusx_##NAME##_wait_until_on_stream(T *ivar, int cmp, T cmp_value, \
-                                                         chorus_stream_t stream);       \
-    CHORUS_API int chorusx_##NAME##_wait_until_all_on_stream(                           \
-        T *ivars, size_t nelems, const int *status, int cmp, T cmp_value,               \
-        chorus_stream_t stream);                                                        \
-    CHORUS_API int chorusx_##NAME##_wait_until_all_vector_on_stream(                    \
-        T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values,       \
+#define CHORUS_DECLARE_WAIT_ON_STREAM(NAME, T, kind)                                     \
+    CHORUS_CODE int chorusx_##NAME##_wait_until_on_stream(T *ivar, int cmp, T cmp_value, \
+                                                          chorus_stream_t stream);       \
+    CHORUS_CODE int chorusx_##NAME##_wait_until_all_on_stream(                           \
+        T *ivars, size_t nelems, const int *status, int cmp, T cmp_value,                \
+        chorus_stream_t stream);                                                         \
+    CHORUS_CODE int chorusx_##NAME##_wait_until_all_vector_on_stream(                    \
+        T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values,        \
         chorus_stream_t stream);
 CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT_ON_STREAM)
 #undef CHORUS_DECLARE_WAIT_ON_STREAM
@@ -853,20 +859,20 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT_ON_STREAM)
  * Source:     own, after MPI_Gather and MPI_Scatter.
  * Since:      0.1
  */
-CHORUS_API int chorusx_gathermem(chorus_team_t team, void *dest, const void *source,
-                                 size_t bytes, int root);
-CHORUS_API int chorusx_gathermem_on_stream(chorus_team_t team, void *dest, const void *source,
-                                           size_t bytes, int root, chorus_stream_t stream);
-CHORUS_API int chorusx_scattermem(chorus_team_t team, void *dest, const void *source,
+CHORUS_CODE int chorusx_gathermem(chorus_team_t team, void *dest, const void *source,
                                   size_t bytes, int root);
-CHORUS_API int chorusx_scattermem_on_stream(chorus_team_t team, void *dest, const void *source,
+CHORUS_CODE int chorusx_gathermem_on_stream(chorus_team_t team, void *dest, const void *source,
                                             size_t bytes, int root, chorus_stream_t stream);
-#define CHORUS_DECLARE_ROOTED(NAME, T, COLL)                                             \
-    CHORUS_API int chorusx_##NAME##_##COLL(chorus_team_t team, T *dest, const T *source, \
-                                           size_t nelems, int root);                     \
-    CHORUS_API int chorusx_##NAME##_##COLL##_on_stream(chorus_team_t team, T *dest,      \
-                                                       const T *source, size_t nelems,   \
-                                                       int root, chorus_stream_t stream);
+CHORUS_CODE int chorusx_scattermem(chorus_team_t team, void *dest, const void *source,
+                                   size_t bytes, int root);
+CHORUS_CODE int chorusx_scattermem_on_stream(chorus_team_t team, void *dest, const void *source,
+                                             size_t bytes, int root, chorus_stream_t stream);
+#define CHORUS_DECLARE_ROOTED(NAME, T, COLL)                                              \
+    CHORUS_CODE int chorusx_##NAME##_##COLL(chorus_team_t team, T *dest, const T *source, \
+                                            size_t nelems, int root);                     \
+    CHORUS_CODE int chorusx_##NAME##_##COLL##_on_stream(chorus_team_t team, T *dest,      \
+                                                        const T *source, size_t nelems,   \
+                                                        int root, chorus_stream_t stream);
 #define CHORUS_DECLARE_GATHER_SCATTER(NAME, T, kind) \
     CHORUS_DECLARE_ROOTED(NAME, T, gather)           \
     CHORUS_DECLARE_ROOTED(NAME, T, scatter)
@@ -896,9 +902,9 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_GATHER_SCATTER)
  * Since:      0.1
  */
 #define CHORUS_DECLARE_REDUCE_TO(NAME, T, OP)                                    \
-    CHORUS_API int chorusx_##NAME##_##OP##_reduce_to(                            \
+    CHORUS_CODE int chorusx_##NAME##_##OP##_reduce_to(                           \
         chorus_team_t team, T *dest, const T *source, size_t nreduce, int root); \
-    CHORUS_API int chorusx_##NAME##_##OP##_reduce_to_on_stream(                  \
+    CHORUS_CODE int chorusx_##NAME##_##OP##_reduce_to_on_stream(                 \
         chorus_team_t team, T *dest, const T *source, size_t nreduce, int root,  \
         chorus_stream_t stream);
 #define CHORUS_DECLARE_TO_and(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, and)
@@ -940,21 +946,21 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
  * Source:     own, after MPI_Alltoallv.
  * Since:      0.1
  */
-CHORUS_API int chorusx_alltoallvmem(chorus_team_t team, void *dest, const size_t dest_counts[],
-                                    const size_t dest_offsets[], const void *source,
-                                    const size_t source_counts[],
-                                    const size_t source_offsets[]);
-CHORUS_API int chorusx_alltoallvmem_on_stream(chorus_team_t team, void *dest,
-                                              const size_t dest_counts[],
-                                              const size_t dest_offsets[], const void *source,
-                                              const size_t source_counts[],
-                                              const size_t source_offsets[],
-                                              chorus_stream_t stream);
+CHORUS_CODE int chorusx_alltoallvmem(chorus_team_t team, void *dest, const size_t dest_counts[],
+                                     const size_t dest_offsets[], const void *source,
+                                     const size_t source_counts[],
+                                     const size_t source_offsets[]);
+CHORUS_CODE int chorusx_alltoallvmem_on_stream(chorus_team_t team, void *dest,
+                                               const size_t dest_counts[],
+                                               const size_t dest_offsets[], const void *source,
+                                               const size_t source_counts[],
+                                               const size_t source_offsets[],
+                                               chorus_stream_t stream);
 #define CHORUS_DECLARE_ALLTOALLV(NAME, T, kind)                                               \
-    CHORUS_API int chorusx_##NAME##_alltoallv(                                                \
+    CHORUS_CODE int chorusx_##NAME##_alltoallv(                                               \
         chorus_team_t team, T *dest, const size_t dest_counts[], const size_t dest_offsets[], \
         const T *source, const size_t source_counts[], const size_t source_offsets[]);        \
-    CHORUS_API int chorusx_##NAME##_alltoallv_on_stream(                                      \
+    CHORUS_CODE int chorusx_##NAME##_alltoallv_on_stream(                                     \
         chorus_team_t team, T *dest, const size_t dest_counts[], const size_t dest_offsets[], \
         const T *source, const size_t source_counts[], const size_t source_offsets[],         \
         chorus_stream_t stream);
@@ -977,7 +983,7 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLV)
  * Source:     own; used by the equivalent of NVSHMEM's nvshmemx_cumodule_init.
  * Since:      0.1
  */
-CHORUS_API int chorusx_device_state(void *state_out, size_t bytes);
+CHORUS_CODE int chorusx_device_state(void *state_out, size_t bytes);
 
 /**
  * Set this thread's message to a failure of CUDA in the program's own code; used by
@@ -993,7 +999,7 @@ CHORUS_API int chorusx_device_state(void *state_out, size_t bytes);
  * Source:     own; a kernel is launched by the CUDA runtime that the program is linked with.
  * Since:      0.1
  */
-CHORUS_API int chorusx_device_failed(const char *what, const char *why);
+CHORUS_CODE int chorusx_device_failed(const char *what, const char *why);
 
 /* --- collectives with type, operator and plan as values ------------------------------------
  */
@@ -1015,7 +1021,8 @@ typedef struct chorusx_call {
     chorus_op op;
     int root;
     const char *algo;   /* "name" or "name:proto" to force; null: the rule table decides */
-    int ctas;           /* with algo: CTAs to use; 0 for one */
+    int ctas;           /* with algo: CTAs to use, on GPUs no more than those of all PEs run at
+                           the same time; 0 for one */
     int radix;          /* with algo: 0 for the default */
     ptrdiff_t dst, sst; /* of alltoalls: strides in dest and source, in elements */
     /* Of alltoallv, an entry for each PE of team, read until the call has run. */
@@ -1043,7 +1050,7 @@ typedef struct chorusx_call {
  * Source:     own; benchmarks and tests select every algorithm by it.
  * Since:      0.1
  */
-CHORUS_API int chorusx_collective(const chorusx_call *call, chorus_stream_t stream);
+CHORUS_CODE int chorusx_collective(const chorusx_call *call, chorus_stream_t stream);
 
 /**
  * Get the plan of a call with its buffers, without making it: whether they overlap, or are
@@ -1060,7 +1067,7 @@ CHORUS_API int chorusx_collective(const chorusx_call *call, chorus_stream_t stre
  * Source:     own, see chorusx_explain.
  * Since:      0.1
  */
-CHORUS_API int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out);
+CHORUS_CODE int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out);
 
 /* A collective call, for profilers. Pointers are valid until the tracer returns. */
 typedef struct chorusx_trace_event {

@@ -26,7 +26,7 @@ extern "C" {
  * Source:     NVSHMEM, the mpi_comm of nvshmemx_init_attr.
  * Since:      0.1
  */
-CHORUS_API int chorusx_set_attr_mpi_comm(const void *mpi_comm, chorusx_init_attr_t *attr);
+CHORUS_CODE int chorusx_set_attr_mpi_comm(const void *mpi_comm, chorusx_init_attr_t *attr);
 
 #ifdef __cplusplus
 }

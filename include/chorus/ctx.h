@@ -11,6 +11,7 @@
 #define CHORUS_CTX_H
 
 #include "chorus/lists.h"
+#include "chorus/status.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -59,8 +60,8 @@ typedef struct chorus_ctx_session_config_t {
  * Source:     OpenSHMEM 1.5, shmem_ctx_create and shmem_team_create_ctx.
  * Since:      0.1
  */
-CHORUS_API int chorus_ctx_create(long options, chorus_ctx_t *ctx);
-CHORUS_API int chorus_team_create_ctx(int32_t team, long options, chorus_ctx_t *ctx);
+CHORUS_CODE int chorus_ctx_create(long options, chorus_ctx_t *ctx);
+CHORUS_CODE int chorus_team_create_ctx(int32_t team, long options, chorus_ctx_t *ctx);
 
 /**
  * Complete a context's operations and give it back.
@@ -90,7 +91,7 @@ CHORUS_API void chorus_ctx_destroy(chorus_ctx_t ctx);
  * Source:     OpenSHMEM 1.5, shmem_ctx_get_team.
  * Since:      0.1
  */
-CHORUS_API int chorus_ctx_get_team(chorus_ctx_t ctx, int32_t *team);
+CHORUS_CODE int chorus_ctx_get_team(chorus_ctx_t ctx, int32_t *team);
 
 /**
  * Say that a series of operations on a context begins, or that it is over.
@@ -116,7 +117,7 @@ CHORUS_API void chorus_ctx_session_stop(chorus_ctx_t ctx);
 /**
  * As chorus_fence, chorus_quiet and chorus_pe_quiet, of the operations on a context.
  *
- * @param ctx         of this PE
+ * @param ctx         of this PE; CHORUS_CTX_INVALID: the call does nothing
  * @param target_pes  [in] numbers in the context's team
  * @param npes        how many there are of them
  *

@@ -8,8 +8,11 @@
  * packets, used in turn: a PE sends those of call i + 1 after it has received all of call i,
  * whose senders had read those of call i - 1.
  *
- * Without it a call costs one test of a word of the team's record, which for CHORUS_TEAM_WORLD
- * is in constant memory.
+ * Before that the call acquires a word of the team, which calls on streams acquire, too, and
+ * releases it when it ends, so that calls of one team at the same time are found.
+ *
+ * Without it a call costs two tests of a word of the team's record, at its begin and at its
+ * end, which for CHORUS_TEAM_WORLD is in constant memory.
  */
 #ifndef CHORUS_DEVICE_CHECK_CUH
 #define CHORUS_DEVICE_CHECK_CUH
@@ -40,24 +43,45 @@ CH_FN struct ch_made ch_made_of(chorus_coll coll, const struct ch_coll *c, uint3
     return made;
 }
 
-/* For all lanes, the number of the call: one after that of the last. 0: the call will say why
- * it is refused, as another one has the team or an earlier one failed. CH_TAKEN: another call
- * is being compared. */
-CH_FN uint64_t ch_check_begin(struct ch_dup *dup, struct ch_lanes g)
+/* One lane: acquire the word that calls on streams acquire, too. The number of the call, one
+ * after that of the last; CH_TAKEN: the team is in use. */
+CH_FN uint64_t ch_check_acquire(const struct ch_device_team *team)
+{
+    struct ch_dup *dup = team->dup;
+    const uint64_t found =
+        atomicCAS((unsigned long long *)&dup->running, (unsigned long long)CH_RUNS_NOT,
+                  (unsigned long long)CH_RUNS_IN_KERNEL);
+
+    __threadfence(); /* the state that the last call left, its numbers too */
+    if (found == CH_RUNS_NOT)
+        return ch_bits_load((const unsigned long long *)&dup->checked) + 1;
+    if (found == CH_RUNS_ON_STREAM) {
+        dup->failed = 1; /* both calls may have changed what they share: no other one begins */
+        ch_report(team->id, CHORUS_ERR_STATE, team->me, CH_FAULT_OVERLAP);
+    }
+    return CH_TAKEN;
+}
+
+/* For all lanes, the number of the call. 0: the call will say why it is refused, as an earlier
+ * one failed. CH_TAKEN: another call runs. */
+CH_FN uint64_t ch_check_begin(const struct ch_device_team *team, struct ch_lanes g)
 {
     uint64_t number = 0;
 
-    if (g.lane == 0 && ch_bits_load((const unsigned long long *)&dup->failed) == 0 &&
-        (ch_bits_load((const unsigned long long *)&dup->exchanges[CH_CELL_ll]) & CH_TAKEN) == 0)
-        number = atomicOr((unsigned long long *)&dup->checked, CH_TAKEN) + 1;
+    /* ch_lanes_share has one word for a block, and a barrier of the block ends in it: lane 0
+     * must not store the number before all lanes have read the status of the barrier. */
+    ch_lanes_sync(g);
+    if (g.lane == 0 && ch_bits_load((const unsigned long long *)&team->dup->failed) == 0)
+        number = ch_check_acquire(team);
     return ch_lanes_share(g, number);
 }
 
-/* Lane 0, once all lanes have compared. */
-CH_FN void ch_check_end(struct ch_dup *dup, uint64_t number, struct ch_lanes g)
+/* Lane 0, at the end of a call that did not fail, before the lanes synchronise. */
+CH_FN void ch_check_release(const struct ch_device_team *team, struct ch_lanes g)
 {
-    if (g.lane == 0)
-        ch_bits_store((unsigned long long *)&dup->checked, (unsigned long long)number);
+    if (__builtin_expect(team->is_checked == 0, 1) || g.lane != 0) return;
+    __threadfence(); /* the state that the call leaves is there for the next one */
+    ch_bits_store((unsigned long long *)&team->dup->running, (unsigned long long)CH_RUNS_NOT);
 }
 
 /* The two packets that `writer` has for `owner`, in the owner's memory. */
@@ -89,7 +113,7 @@ CH_FN chorus_status ch_check_take(const struct ch_packet packets[2], uint64_t nu
 CH_FN void ch_report_difference(const struct ch_device_team *team, uint32_t pe, uint64_t number,
                                 struct ch_made mine, struct ch_made theirs)
 {
-    struct ch_kernel_fault *fault = ch_state.terms.fault;
+    struct ch_kernel_fault *fault = &ch_state.terms.fault[ch_fault_inside_at(team->id)];
 
     if (atomicCAS_system(&fault->claimed, 0u, 1u) != 0u) return;
     fault->kind = CH_FAULT_DIFFERS;
@@ -123,7 +147,7 @@ CH_FN chorus_status ch_check_peer(const struct ch_device_team *team, const char 
 CH_FN chorus_status ch_check_all(const struct ch_device_team *team, const struct ch_peer *peers,
                                  struct ch_made mine, struct ch_lanes g)
 {
-    const uint64_t number = ch_check_begin(team->dup, g);
+    const uint64_t number = ch_check_begin(team, g);
     chorus_status st = CHORUS_OK;
 
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
@@ -137,7 +161,7 @@ CH_FN chorus_status ch_check_all(const struct ch_device_team *team, const struct
     for (uint32_t pe = g.lane; pe < team->n && st == CHORUS_OK; pe += g.width)
         st = ch_check_peer(team, peers[team->me].sync, pe, number, mine);
     if (!ch_lanes_any(g, st != CHORUS_OK)) {
-        ch_check_end(team->dup, number, g);
+        if (g.lane == 0) team->dup->checked = number;
         return CHORUS_OK;
     }
     ch_fail_call(team, st, team->me, g);

@@ -118,11 +118,12 @@ CH_FN uint64_t ch_ticket_number(struct ch_ticket ticket)
 }
 
 /* Lane 0: give it back with its number. */
-CH_FN void ch_put_back(struct ch_dup *dup, uint64_t number, struct ch_lanes g)
+CH_FN void ch_put_back(const struct ch_device_team *team, uint64_t number, struct ch_lanes g)
 {
     if (g.lane == 0)
-        ch_bits_store((unsigned long long *)&dup->exchanges[CH_CELL_ll],
+        ch_bits_store((unsigned long long *)&team->dup->exchanges[CH_CELL_ll],
                       (unsigned long long)number);
+    ch_check_release(team, g);
 }
 
 /* Between two barriers of its lanes: what they wrote before is there for the body, and what it
@@ -143,7 +144,7 @@ CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team
     st = ch_run_packets(coll, &c, g);
     if ((numbers[CH_CELL_ll] & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (st == CHORUS_OK)
-        ch_put_back(team->dup, numbers[CH_CELL_ll], g);
+        ch_put_back(team, numbers[CH_CELL_ll], g);
     else
         ch_fail_call(team, st, *c.late_peer, g);
     ch_lanes_sync(g); /* the next call may be any lane's */
@@ -169,7 +170,7 @@ CH_FN int ch_call_plain(chorus_coll coll, const struct ch_device_team *team, str
     }
     /* The epoch is there for the block that takes the team next. */
     if (g.lane == 0) asm volatile("fence.acq_rel.gpu;" ::: "memory");
-    ch_put_back(team->dup, number, g);
+    ch_put_back(team, number, g);
     ch_lanes_sync(g); /* the next call may be any lane's */
     return CHORUS_OK;
 }
@@ -205,7 +206,7 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
     c.is_known = &is_known;
     st = ch_barrier_push(&c, g);
     if (st == CHORUS_OK)
-        ch_put_back(team->dup, numbers[CH_CELL_ll], g);
+        ch_put_back(team, numbers[CH_CELL_ll], g);
     else
         ch_fail_call(team, st, late_pe, g);
     return st;
@@ -269,6 +270,7 @@ CH_FN int ch_move_call(chorus_coll coll, chorus_team_t handle, void *dest, const
     c = ch_call_on(team, dest, source, count * elem_bytes, 1);
     c.root = (uint32_t)root;
     st = ch_check_call(coll, team, &c, type, 0, count, g);
+    if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
     if (st != CHORUS_OK || count == 0) return st;
     return ch_run_call(coll, team, &c, g);
 }
@@ -286,6 +288,7 @@ CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
     c.type = type;
     c.op = op;
     st = ch_check_call(coll, team, &c, type, op, count, g);
+    if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
     if (st != CHORUS_OK || count == 0) return st;
     return ch_run_call(coll, team, &c, g);
 }

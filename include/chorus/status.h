@@ -24,4 +24,18 @@ typedef enum chorus_status {
 #undef X
 } chorus_status;
 
+/* Before each function that returns a code: the compiler warns of calls that ignore it. Define
+ * CHORUS_NO_WARN_UNUSED before including any header to have no such warnings. */
+#if defined(CHORUS_NO_WARN_UNUSED)
+#define CHORUS_MUST_CHECK
+#elif (defined(__cplusplus) && __cplusplus >= 201703L) || \
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define CHORUS_MUST_CHECK [[nodiscard]]
+#else
+#define CHORUS_MUST_CHECK __attribute__((warn_unused_result))
+#endif
+
+/* An exported function that returns a code. */
+#define CHORUS_CODE CHORUS_MUST_CHECK CHORUS_API
+
 #endif /* CHORUS_STATUS_H */

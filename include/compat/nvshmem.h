@@ -135,13 +135,8 @@ static inline void nvshmem_finalize(void)
 #define nvshmem_free chorus_free
 #define nvshmem_team_my_pe chorus_team_my_pe
 #define nvshmem_team_n_pes chorus_team_n_pes
-#define nvshmem_team_get_config chorus_team_get_config
 #define nvshmem_team_translate_pe chorus_team_translate_pe
-#define nvshmem_team_split_strided chorus_team_split_strided
-#define nvshmem_team_split_2d chorus_team_split_2d
 #define nvshmem_team_destroy chorus_team_destroy
-#define nvshmem_team_sync chorus_team_sync
-#define nvshmem_barrier chorus_barrier
 #define nvshmem_barrier_all chorus_barrier_all
 #define nvshmem_sync_all chorus_sync_all
 #define nvshmem_fence chorus_fence
@@ -155,13 +150,48 @@ static inline void nvshmem_info_get_version(int *major, int *minor)
     *minor = NVSHMEM_MINOR_VERSION;
 }
 
-/* --- families of types, as shmem_lists.h has them --------------------------------------- */
+/* Functions, since compilers warn of calls of chorus.h whose code is ignored. */
+static inline int nvshmem_team_get_config(nvshmem_team_t team, long config_mask,
+                                          nvshmem_team_config_t *config)
+{
+    return chorus_team_get_config(team, config_mask, config);
+}
+
+static inline int nvshmem_team_split_strided(nvshmem_team_t parent, int start, int stride,
+                                             int count, const nvshmem_team_config_t *config,
+                                             long config_mask, nvshmem_team_t *new_team)
+{
+    return chorus_team_split_strided(parent, start, stride, count, config, config_mask,
+                                     new_team);
+}
+
+static inline int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange,
+                                        const nvshmem_team_config_t *xaxis_config,
+                                        long xaxis_mask, nvshmem_team_t *xaxis_team,
+                                        const nvshmem_team_config_t *yaxis_config,
+                                        long yaxis_mask, nvshmem_team_t *yaxis_team)
+{
+    return chorus_team_split_2d(parent, xrange, xaxis_config, xaxis_mask, xaxis_team,
+                                yaxis_config, yaxis_mask, yaxis_team);
+}
+
 /* By kernels too, in a file of CUDA that has chorus_device.cuh. */
 #ifdef CHORUS_DEVICE_CUH
 #define NVSHMEM_CALL static inline __host__ __device__
 #else
 #define NVSHMEM_CALL static inline
 #endif
+NVSHMEM_CALL int nvshmem_team_sync(nvshmem_team_t team)
+{
+    return chorus_team_sync(team);
+}
+
+NVSHMEM_CALL int nvshmem_barrier(nvshmem_team_t team)
+{
+    return chorus_barrier(team);
+}
+
+/* --- families of types, as shmem_lists.h has them --------------------------------------- */
 /* clang-format off */
 #define OWN(address) address
 #define NVSHMEM_BARE(...) __VA_ARGS__

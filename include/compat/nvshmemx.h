@@ -44,7 +44,11 @@ typedef struct nvshmemx_init_attr {
             CHORUS_HEAP_auto, 0, 0, 0, NVSHMEMX_UNIQUEID_INITIALIZER, 0 \
         }                                                               \
     }
-#define nvshmemx_get_uniqueid chorusx_get_uniqueid
+
+static inline int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t *id)
+{
+    return chorusx_get_uniqueid(id);
+}
 
 static inline int nvshmemx_set_attr_uniqueid_args(int rank, int nranks,
                                                   const nvshmemx_uniqueid_t *id,
@@ -360,28 +364,40 @@ static inline void nvshmemx_sync_all_on_stream(cudaStream_t stream)
 /* --- kernels: in files of CUDA that include chorus_device.cuh first ------------------------
  */
 #ifdef CHORUS_DEVICE_CUH
-#define nvshmemx_collective_launch chorusx_collective_launch
+static inline int nvshmemx_collective_launch(const void *func, dim3 grid, dim3 block,
+                                             void **args, size_t shared, cudaStream_t stream)
+{
+    return chorusx_collective_launch(func, grid, block, args, shared, stream);
+}
 
-/* Blocks of the largest grid whose blocks all run at once. */
+/* Blocks of the largest grid whose blocks all run at once beside equal grids of the other PEs
+ * that use this PE's GPU. */
 static inline int nvshmemx_collective_launch_query_gridsize(const void *func, dim3 block,
                                                             void **args, size_t shared,
                                                             int *gridsize)
 {
     const int threads = (int)(block.x * block.y * block.z);
-    int device = 0, of_one = 0, n = 0;
+    struct ch_device_state state;
+    int of_one = 0, n = 0;
 
     (void)args;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
+    if (ch_state_find(&state) != CHORUS_OK ||
+        cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, state.ordinal) !=
+            cudaSuccess ||
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, func, threads, shared) !=
             cudaSuccess)
         return NVSHMEMX_ERROR_INTERNAL;
-    *gridsize = n * of_one;
+    *gridsize = n * of_one / (int)state.n_sharing;
+    if (*gridsize == 0 && of_one > 0) *gridsize = 1;
     return NVSHMEMX_SUCCESS;
 }
 
 /* For kernels of this file, whichever module it is: others are not reached from here. */
-#define nvshmemx_cumodule_init(module) ((void)(module), chorusx_module_init())
+static inline int nvshmemx_module_init(void)
+{
+    return chorusx_module_init();
+}
+#define nvshmemx_cumodule_init(module) ((void)(module), nvshmemx_module_init())
 #define nvshmemx_cumodule_finalize(module) ((void)(module), NVSHMEMX_SUCCESS)
 
 #include "nvshmem_device.cuh"

@@ -45,12 +45,26 @@ typedef shmem_team_config_t shmemx_team_config_t;
 #define shmemx_signal_add shmem_signal_add
 #define shmemx_signal_wait_until shmem_signal_wait_until
 
-/* Rows of shmem_lists.h by the older names: blocks with strides, and puts with signals. */
+/* Names without a type, for C11 and C++. */
+#define shmemx_put_signal shmem_put_signal
+#define shmemx_put_signal_nbi shmem_put_signal_nbi
+#define shmemx_ibput shmem_ibput
+#define shmemx_ibget shmem_ibget
+#define shmemx_sum_inscan shmem_sum_inscan
+#define shmemx_sum_exscan shmem_sum_exscan
+
+/* Rows of shmem_lists.h by the older names: blocks with strides, puts with signals, and scans.
+ */
 #define OWN(address) address
-#define SHMEMX_NAME(A, name, arguments, ...)          \
-    static __inline__ void shmemx_##name(__VA_ARGS__) \
-    {                                                 \
-        shmem_##name arguments;                       \
+#define SHMEMX_BARE(...) __VA_ARGS__
+#define SHMEMX_NAME(A, name, arguments, ...)                               \
+    static __inline__ void shmemx_##name(__VA_ARGS__)                      \
+    {                                                                      \
+        shmem_##name arguments;                                            \
+    }                                                                      \
+    static __inline__ void shmemx_ctx_##name(shmem_ctx_t ctx, __VA_ARGS__) \
+    {                                                                      \
+        shmem_ctx_##name(ctx, SHMEMX_BARE arguments);                      \
     }
 #define SHMEMX_NAMES(NAME, T, kind)                             \
     SHMEM_BLOCK_CALLS(SHMEMX_NAME, , NAME##_put, NAME##_get, T) \
@@ -59,6 +73,13 @@ SHMEM_RMA_TYPES(SHMEMX_NAMES)
 #define SHMEMX_SIZED_NAMES(N, bytes) \
     SHMEM_STRIDED_BLOCK_CALLS(SHMEMX_NAME, , ibput##N, ibget##N, void)
 CHORUS_SIZES(SHMEMX_SIZED_NAMES)
+#define SHMEMX_TEAM_NAME(A, name, arguments, ...)                       \
+    static __inline__ int shmemx_##name(shmem_team_t team, __VA_ARGS__) \
+    {                                                                   \
+        return shmem_##name(team, SHMEMX_BARE arguments);               \
+    }
+#define SHMEMX_SCAN_NAMES(NAME, T, kind) SHMEM_SCAN_CALLS(SHMEMX_TEAM_NAME, , NAME##_, T)
+SHMEM_ARITHMETIC_TYPES(SHMEMX_SCAN_NAMES)
 #undef OWN
 
 #ifdef __cplusplus

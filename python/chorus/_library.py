@@ -86,6 +86,7 @@ class HeapInfoStruct(ctypes.Structure):
 
 
 def _load():
+    os.environ.setdefault("CHORUS_ERRORS", "return")  # codes become exceptions, which say why
     path = Path(__file__).resolve().parent / "libchorus.so"
     try:
         library = ctypes.CDLL(str(path))

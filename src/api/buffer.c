@@ -153,8 +153,9 @@ static chorus_status return_buffer(const char *function, const void *at, bool is
     if (buffer == NULL)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: %p is not registered, or its registration has ended", function, at);
-    if (context->gpu != NULL) ch_gpu_drain(context->gpu); /* its kernels use what peers map */
-    CH_TRY(ch_context_meet(context)); /* data that is stored later would be lost */
+    if (context->gpu != NULL)
+        CH_TRY(ch_gpu_drain(context->gpu)); /* kernels use what peers map */
+    CH_TRY(ch_context_meet(context));       /* data that is stored later would be lost */
     *where = buffer->next;
     give_back(context, buffer);
     free(buffer);
@@ -165,24 +166,26 @@ void *chorusx_buffer_register_symmetric(void *addr, size_t bytes)
 {
     void *object = NULL;
 
-    return take_buffer(__func__, addr, bytes, false, &object) == CHORUS_OK ? object : NULL;
+    return ch_give(__func__, take_buffer(__func__, addr, bytes, false, &object)) == CHORUS_OK
+               ? object
+               : NULL;
 }
 
 int chorusx_buffer_unregister_symmetric(void *object)
 {
-    return return_buffer(__func__, object, false);
+    return ch_give(__func__, return_buffer(__func__, object, false));
 }
 
 int chorusx_buffer_register(void *addr, size_t bytes)
 {
     void *object;
 
-    return take_buffer(__func__, addr, bytes, true, &object);
+    return ch_give(__func__, take_buffer(__func__, addr, bytes, true, &object));
 }
 
 int chorusx_buffer_unregister(void *addr)
 {
-    return return_buffer(__func__, addr, true);
+    return ch_give(__func__, return_buffer(__func__, addr, true));
 }
 
 void *ch_buffer_named(const struct ch_context *context, void *at, size_t bytes)

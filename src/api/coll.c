@@ -15,16 +15,14 @@
  *
  *     bits  0..13  as in base/call_word.h: collective, type, operator, facts of the buffers
  *     bits 14..42  count
- *     bits 43..49  algorithm   50..55  radix - 1   56..63  CTAs; 0: no plan
+ *     bits 43..63  the plan, as there; 0 CTAs: no plan
  *
  * Calls whose values do not fit are selected each time.
  */
 enum {
     COUNT_AT = CH_CALL_OTHER_AT,
     COUNT_KEPT_MAX = (1 << 29) - 1,
-    SHAPE_BITS = 43,
-    RADIX_AT = 50,
-    CTAS_AT = 56
+    SHAPE_BITS = CH_CALL_ALGO_AT
 };
 _Static_assert(CH_ALGO_COUNT <= 128 && CH_RADIX_MAX <= 64, "a plan has no room for its values");
 
@@ -45,12 +43,6 @@ static inline uint64_t shape_of(const chorusx_call *call, uint32_t facts)
 static inline uint64_t *plan_at(struct ch_team *team, uint64_t shape)
 {
     return &team->plans[shape * 0x9e3779b97f4a7c15ull >> (64 - CH_TEAM_PLANS_LOG2)];
-}
-
-static uint64_t pack(uint64_t shape, const struct ch_plan *plan)
-{
-    return shape | (uint64_t)plan->algo->id << SHAPE_BITS |
-           (uint64_t)(plan->radix - 1) << RADIX_AT | (uint64_t)plan->ctas << CTAS_AT;
 }
 
 /* May multicast by switches serve the call, if there are such switches? */
@@ -78,6 +70,7 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
                            : ch_team_is_mapped(team) ? CH_REACH_mapped
                                                      : CH_REACH_network;
     const uint32_t offers = ch_offers(call->type, reach, facts);
+    const uint32_t whole = ch_ctas_of_share(context, team->layout.n_whole);
     const struct ch_request request = {
         .coll = call->coll,
         .bytes = call->coll == CHORUS_COLL_reducescatter ? block * team->n : block,
@@ -87,8 +80,8 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
         .cores = ch_boot_shares_cores(context->boot) ? CH_CORES_shared : CH_CORES_own,
         .type = call->type,
         .op = call->op,
-        .ctas_max = team->layout.n_whole,
-        .ctas_slim = team->n_dups - team->layout.n_whole,
+        .ctas_max = whole,
+        .ctas_slim = ch_ctas_of_share(context, team->n_dups) - whole,
         .machine = team->is_on_gpu ? "cuda" : "host",
         .gpu = ch_heap_gpu_name(context->heap),
         .offers = team->is_on_gpu ? gpu_offers(context, team, call, offers) : offers,
@@ -107,11 +100,13 @@ static CH_COLD chorus_status ask_rules(const struct ch_context *context,
     struct ch_plan plan;
 
     CH_TRY(ch_select_plan(context->select, &request, &plan));
+    if (!plan.algo->takes_radix) plan.radix = CH_RADIX_DEFAULT; /* PEs compare it */
     out->algo = plan.algo;
     out->ctas = plan.ctas;
     out->radix = plan.radix;
+    out->plan = ch_call_plan(plan.algo->id, plan.radix, plan.ctas);
     if (asked->count <= COUNT_KEPT_MAX && plan.ctas <= UINT8_MAX)
-        __atomic_store_n(plan_at(out->team, shape), pack(shape, &plan), __ATOMIC_RELAXED);
+        __atomic_store_n(plan_at(out->team, shape), shape | out->plan, __ATOMIC_RELAXED);
     return CHORUS_OK;
 }
 
@@ -121,12 +116,13 @@ static inline chorus_status select_plan(const struct ch_context *context,
 {
     const uint64_t plan = __atomic_load_n(plan_at(out->team, shape), __ATOMIC_RELAXED);
 
-    if (asked->count > COUNT_KEPT_MAX || plan >> CTAS_AT == 0 ||
+    if (asked->count > COUNT_KEPT_MAX || plan >> CH_CALL_CTAS_AT == 0 ||
         (plan ^ shape) << (64 - SHAPE_BITS) != 0)
         return ask_rules(context, asked, facts, out);
     out->algo = &ch_algos[plan >> SHAPE_BITS & (128 - 1)];
-    out->radix = (uint32_t)(plan >> RADIX_AT & (64 - 1)) + 1;
-    out->ctas = (uint32_t)(plan >> CTAS_AT);
+    out->radix = (uint32_t)(plan >> CH_CALL_RADIX_AT & (64 - 1)) + 1;
+    out->ctas = (uint32_t)(plan >> CH_CALL_CTAS_AT);
+    out->plan = plan >> SHAPE_BITS << SHAPE_BITS;
     return CHORUS_OK;
 }
 
@@ -148,6 +144,24 @@ static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **
         memcpy(last.text, call->algo, strlen(call->algo) + 1);
     }
     *algo_out = last.algo;
+    return CHORUS_OK;
+}
+
+/* A team has sync memory for so many CTAs. */
+static chorus_status check_forced(const struct ch_args *args, const struct ch_call *call)
+{
+    const struct ch_team *team = call->team;
+    const uint32_t dups = call->algo->is_wide ? team->n_dups : team->layout.n_whole;
+    const uint32_t most = call->algo->kernel == CH_KERNEL_none ? 1 : dups;
+
+    if (call->ctas > most)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: %u CTAs were requested, but calls of a team have at most %u; raise "
+                       "CHORUS_CTAS",
+                       args->function, call->ctas, most);
+    if (call->radix < CH_RADIX_MIN || call->radix > CH_RADIX_MAX)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: radix is %u; expected %u to %u", args->function,
+                       call->radix, CH_RADIX_MIN, CH_RADIX_MAX);
     return CHORUS_OK;
 }
 
@@ -173,14 +187,10 @@ static CH_COLD chorus_status force_plan(const struct ch_context *context,
     if (context->gpu != NULL) CH_TRY(ch_gpu_check(out));
     out->ctas = call->ctas > 0 ? (uint32_t)call->ctas : 1;
     out->radix = call->radix > 0 ? (uint32_t)call->radix : CH_RADIX_DEFAULT;
-    if (out->ctas > ch_ctas_most(out->algo, &request))
-        return CH_FAIL(CHORUS_ERR_ARG,
-                       "%s: %u CTAs were requested, but calls of a team have at most %u; raise "
-                       "CHORUS_CTAS",
-                       args->function, out->ctas, ch_ctas_most(out->algo, &request));
-    if (out->radix < CH_RADIX_MIN || out->radix > CH_RADIX_MAX)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: radix is %u; expected %u to %u", args->function,
-                       out->radix, CH_RADIX_MIN, CH_RADIX_MAX);
+    CH_TRY(check_forced(args, out));
+    out->ctas = ch_ctas_of_share(context, out->ctas);
+    if (!out->algo->takes_radix) out->radix = CH_RADIX_DEFAULT;
+    out->plan = ch_call_plan(out->algo->id, out->radix, out->ctas);
     return CHORUS_OK;
 }
 
@@ -270,10 +280,18 @@ static CH_COLD chorus_status check_entry(const struct ch_context *context,
         ch_record_mark(team->record, call->index, CH_ENTRY_FAILED);
         return status;
     }
-    doing.team = team->number;
+    doing.team = team->word;
     doing.number = number;
     doing.count = args->call->count;
     return ch_check_entry(args->function, team, &doing, call->index);
+}
+
+/* The root of other calls may be any number. */
+static inline uint64_t root_word(const chorusx_call *asked)
+{
+    const uint32_t mask = (1u << CH_CALL_ROOT_BITS) - 1;
+
+    return (uint64_t)((uint32_t)asked->root & mask) << CH_CALL_ROOT_AT;
 }
 
 /* Give the call its number on the team and an entry in the record. PEs can compare whether a
@@ -284,21 +302,20 @@ static inline chorus_status enter(const struct ch_context *context, const struct
 {
     const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
     const chorusx_call *asked = args->call;
-    const uint64_t algo = call->algo != NULL ? (uint64_t)call->algo->id + 1 : 0;
     const uint64_t kind = shape & ((1 << COUNT_AT) - 1);
     struct ch_team *team = call->team;
     const struct ch_noted noted = {
-        .what = kind | (uint64_t)args->is_on_stream << CH_CALL_ON_STREAM_AT |
-                algo << CH_CALL_ALGO_AT | (uint64_t)(uint32_t)asked->root << CH_CALL_ROOT_AT,
-        .team = team->number,
-        .number = ch_team_next_call(team, is_serial),
+        .what = kind | (uint64_t)args->is_on_stream << CH_CALL_ON_STREAM_AT | call->plan |
+                root_word(asked),
+        .where = team->word,
+        .call = ch_team_next_call(team, is_serial),
         .count = asked->count,
     };
 
     call->index = ch_record_begin(team->record, &noted, is_serial,
                                   args->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
     if (team->check == NULL) return CHORUS_OK;
-    return check_entry(context, args, call, noted.what, noted.number);
+    return check_entry(context, args, call, noted.what, noted.call);
 }
 
 static CH_COLD chorus_status do_nothing(const struct ch_context *context,
@@ -325,6 +342,7 @@ static inline chorus_status make(struct ch_context *context, struct ch_team *tea
     shape = shape_of(asked, facts);
     call.asked = asked;
     call.algo = NULL;
+    call.plan = 0;
     if (is_nothing(asked)) return do_nothing(context, args, shape, &call);
     if (asked->algo != NULL)
         CH_TRY(force_plan(context, args, facts, &call));

@@ -23,6 +23,13 @@ CH_MUST_CHECK chorus_status ch_collective(const struct ch_args *args);
 CH_MUST_CHECK chorus_status ch_stream_check(struct ch_context *context, const char *function,
                                             const struct chorus_stream *stream);
 
+/* Of so many CTAs of a call, those that run at the same time on the GPUs of all PEs; on hosts
+ * all of them. */
+static inline uint32_t ch_ctas_of_share(const struct ch_context *context, uint32_t ctas)
+{
+    return ctas < context->share_ctas ? ctas : context->share_ctas;
+}
+
 /* The values that selection depends on. facts: of the buffers, CH_NEED_apart and
  * CH_NEED_SYMMETRIC. */
 struct ch_request ch_request_of(const struct ch_context *context, const struct ch_team *team,

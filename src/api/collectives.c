@@ -2,11 +2,18 @@
 /* collectives.c: every public collective, blocking and on a stream, as rows of the lists. */
 #include "api/trace.h"
 
-static int run(const char *function, chorusx_call call)
+static chorus_status make(const char *function, chorusx_call call)
 {
     const struct ch_args args = {.function = function, .call = &call};
 
     return ch_make_collective(&args);
+}
+
+static int run(const char *function, chorusx_call call)
+{
+    const struct ch_args args = {.function = function, .call = &call};
+
+    return ch_give_or_raise(function, ch_make_collective(&args));
 }
 
 static int run_on(const char *function, chorusx_call call, chorus_stream_t stream)
@@ -14,7 +21,7 @@ static int run_on(const char *function, chorusx_call call, chorus_stream_t strea
     const struct ch_args args = {
         .function = function, .call = &call, .is_on_stream = true, .stream = stream};
 
-    return ch_make_collective(&args);
+    return ch_give(function, ch_make_collective(&args));
 }
 
 /* Assigned field by field: compilers clear such a struct by a string instruction, which takes
@@ -105,21 +112,21 @@ static void report(const char *function, chorus_status status)
 
 void chorus_sync_all(void)
 {
-    report(__func__, run(__func__, barrier(CHORUS_TEAM_WORLD)));
+    report(__func__, make(__func__, barrier(CHORUS_TEAM_WORLD)));
 }
 
 int chorus_barrier(chorus_team_t team)
 {
     const int status = quiet(__func__);
 
-    return status == CHORUS_OK ? run(__func__, barrier(team)) : status;
+    return status == CHORUS_OK ? run(__func__, barrier(team)) : ch_give(__func__, status);
 }
 
 void chorus_barrier_all(void)
 {
     const int status = quiet(__func__);
 
-    report(__func__, status == CHORUS_OK ? run(__func__, barrier(CHORUS_TEAM_WORLD)) : status);
+    report(__func__, status == CHORUS_OK ? make(__func__, barrier(CHORUS_TEAM_WORLD)) : status);
 }
 
 int chorusx_team_sync_on_stream(chorus_team_t team, chorus_stream_t stream)
@@ -136,14 +143,16 @@ int chorusx_barrier_on_stream(chorus_team_t team, chorus_stream_t stream)
 {
     const int status = quiet(__func__);
 
-    return status == CHORUS_OK ? run_on(__func__, barrier(team), stream) : status;
+    return status == CHORUS_OK ? run_on(__func__, barrier(team), stream)
+                               : ch_give(__func__, status);
 }
 
 int chorusx_barrier_all_on_stream(chorus_stream_t stream)
 {
     const int status = quiet(__func__);
 
-    return status == CHORUS_OK ? run_on(__func__, barrier(CHORUS_TEAM_WORLD), stream) : status;
+    return status == CHORUS_OK ? run_on(__func__, barrier(CHORUS_TEAM_WORLD), stream)
+                               : ch_give(__func__, status);
 }
 
 /* clang-format off */
@@ -291,10 +300,11 @@ static chorus_status check_given(const chorusx_call *call)
     return CHORUS_OK;
 }
 
-int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)
+static chorus_status make_given(const char *function, const chorusx_call *call,
+                                chorus_stream_t stream)
 {
     struct ch_args args = {
-        .function = __func__, .call = call, .is_on_stream = stream != NULL, .stream = stream};
+        .function = function, .call = call, .is_on_stream = stream != NULL, .stream = stream};
     chorusx_call sync;
 
     CH_TRY(check_given(call));
@@ -304,4 +314,9 @@ int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)
         args.call = &sync;
     }
     return ch_make_collective(&args);
+}
+
+int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)
+{
+    return ch_give_or_raise(__func__, make_given(__func__, call, stream));
 }

@@ -35,6 +35,12 @@ struct ch_pool {
     size_t count, room;
 };
 
+/* Freed memory of CHORUS_CHECK=2, which the program must not write; see guard.c. */
+struct ch_guard {
+    struct ch_freed *freed;
+    size_t n, room;
+};
+
 struct ch_context {
     struct ch_options options;
     struct ch_boot *boot;
@@ -47,10 +53,13 @@ struct ch_context {
     struct ch_select *select;
     struct ch_crew *crew;            /* of blocking calls on a host */
     struct ch_gpu *gpu;              /* of all calls, if the heap is on a GPU; else null */
+    uint32_t share_ctas;             /* the smallest of all PEs, see ch_gpu_share_ctas; on hosts
+                                        no limit */
     bool keeps_lines;                /* whether the link between the GPUs keeps lines whole */
     struct ch_stream_entry *streams; /* all of this PE's, see stream.c */
     struct ch_buffer *buffers;       /* memory of the program in the heap, see buffer.c */
     struct ch_pool pool;
+    struct ch_guard guard;
     int thread_level;
     pthread_t owner; /* the thread that made it */
     struct ch_ctx_slot ctxs[CH_CTX_SLOTS];
@@ -157,6 +166,24 @@ CH_COLD void ch_report_failure(chorus_status status);
 static inline void ch_report(chorus_status status)
 {
     if (status != CHORUS_OK) ch_report_failure(status);
+}
+
+/* Before a public function returns a code: report a failure as CHORUS_ERRORS selects. Returns
+ * the same status. */
+CH_COLD void ch_give_failure(const char *function, chorus_status status);
+static inline chorus_status ch_give(const char *function, chorus_status status)
+{
+    if (__builtin_expect(status != CHORUS_OK, 0)) ch_give_failure(function, status);
+    return status;
+}
+
+/* The same for functions whose failures libchorus-shmem passes to the handler: nothing in a
+ * program of OpenSHMEM. */
+CH_COLD void ch_give_or_raise_failure(const char *function, chorus_status status);
+static inline chorus_status ch_give_or_raise(const char *function, chorus_status status)
+{
+    if (__builtin_expect(status != CHORUS_OK, 0)) ch_give_or_raise_failure(function, status);
+    return status;
 }
 
 #endif /* CH_CONTEXT_H */

@@ -91,12 +91,12 @@ static chorus_status create(const char *function, chorus_team_t team, long optio
 
 int chorus_ctx_create(long options, chorus_ctx_t *ctx)
 {
-    return create(__func__, CHORUS_TEAM_WORLD, options, ctx);
+    return ch_give(__func__, create(__func__, CHORUS_TEAM_WORLD, options, ctx));
 }
 
 int chorus_team_create_ctx(chorus_team_t team, long options, chorus_ctx_t *ctx)
 {
-    return create(__func__, team, options, ctx);
+    return ch_give(__func__, create(__func__, team, options, ctx));
 }
 
 static chorus_status destroy(const char *function, chorus_ctx_t ctx)
@@ -125,16 +125,21 @@ void chorus_ctx_destroy(chorus_ctx_t ctx)
     ch_report(destroy(__func__, ctx));
 }
 
-int chorus_ctx_get_team(chorus_ctx_t ctx, chorus_team_t *team)
+static chorus_status get_team(const char *function, chorus_ctx_t ctx, chorus_team_t *team)
 {
     struct ch_context *context;
     uint32_t number;
 
     *team = CHORUS_TEAM_INVALID;
-    CH_TRY(ch_context_require(__func__, &context));
-    if (ctx != CHORUS_CTX_DEFAULT) return ch_ctx_find(context, __func__, ctx, &number, team);
+    CH_TRY(ch_context_require(function, &context));
+    if (ctx != CHORUS_CTX_DEFAULT) return ch_ctx_find(context, function, ctx, &number, team);
     *team = CHORUS_TEAM_WORLD;
     return CHORUS_OK;
+}
+
+int chorus_ctx_get_team(chorus_ctx_t ctx, chorus_team_t *team)
+{
+    return ch_give(__func__, get_team(__func__, ctx, team));
 }
 
 static chorus_status check(const char *function, chorus_ctx_t ctx)

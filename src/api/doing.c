@@ -35,13 +35,14 @@ chorus_status ch_doing_begin(const struct ch_context *context, const char *funct
 {
     const struct ch_doing doing = {
         .what = (uint8_t)what,
-        .team = team->number,
+        .team = team->word,
         .number = __atomic_add_fetch(&team->n_meetings, 1, __ATOMIC_RELAXED),
         .count = count,
     };
 
     if (ch_guards(context)) CH_TRY(ch_guard_thread(context, function));
-    if (ch_team_is_refused(team) && !is_ending(what)) return ch_team_refusal(team, function);
+    if (team->check != NULL && ch_team_is_refused(team) && !is_ending(what))
+        return ch_team_refusal(team, function);
     *index_out = begin(context, &doing);
     if (team->check == NULL || ch_team_is_refused(team)) return CHORUS_OK;
     return ch_check_entry(function, team, &doing, *index_out);
@@ -56,12 +57,9 @@ chorus_status ch_doing_begin_all(const struct ch_context *context, const char *f
     return ch_doing_begin(context, function, what, world, count, index_out);
 }
 
-uint64_t ch_doing_begin_alone(const struct ch_context *context, enum ch_doing_what what,
-                              uint64_t count)
+uint64_t ch_doing_begin_alone(const struct ch_context *context, const struct ch_doing *doing)
 {
-    const struct ch_doing doing = {.what = (uint8_t)what, .count = count};
-
-    return begin(context, &doing);
+    return begin(context, doing);
 }
 
 chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,
@@ -71,8 +69,10 @@ chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,
     struct ch_called called;
 
     ch_record_mark(record, index, ch_entry_state_of(status));
-    if (status == CHORUS_ERR_TIMEOUT && ch_record_read(record, index, &called) &&
-        !ch_doing_is_alone(&called.doing))
+    if (status != CHORUS_ERR_TIMEOUT || !ch_record_read(record, index, &called)) return status;
+    if (called.doing.what == CH_DOING_wait)
+        ch_teams_add_chain(context->teams);
+    else if (!ch_doing_is_alone(&called.doing))
         ch_teams_add_missing(context->teams, &called);
     return status;
 }

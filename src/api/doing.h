@@ -23,8 +23,7 @@ CH_MUST_CHECK chorus_status ch_doing_begin_all(const struct ch_context *context,
                                                uint64_t count, uint64_t *index_out);
 
 /* Begin a call of this PE alone. */
-uint64_t ch_doing_begin_alone(const struct ch_context *context, enum ch_doing_what what,
-                              uint64_t count);
+uint64_t ch_doing_begin_alone(const struct ch_context *context, const struct ch_doing *doing);
 
 /* Returns the given status. */
 chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,

@@ -3,7 +3,14 @@
 
 #include "chorus/chorus.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* The part [lo, hi) of a freed object's block that was not allocated again since. */
+struct ch_freed {
+    const char *lo, *hi, *object;
+    size_t bytes; /* of the object */
+};
 
 enum { GUARD_PATTERN = 0xa5, FREED_PATTERN = 0xdf };
 
@@ -68,6 +75,20 @@ chorus_status ch_guard_check(const struct ch_context *context, const char *funct
     return CHORUS_OK;
 }
 
+/* ERR_ARG: a byte of [lo, hi), of a freed object, was written. */
+static chorus_status check_freed(const char *function, const struct ch_freed *f, const char *lo,
+                                 const char *hi)
+{
+    for (const char *at = lo; at < hi; at++)
+        if ((unsigned char)*at != FREED_PATTERN)
+            return CH_FAIL(CHORUS_ERR_ARG,
+                           "%s: the program wrote to the object at %p, which had %zu bytes, "
+                           "after it was freed: the first such byte is number %zu",
+                           function, (const void *)f->object, f->bytes,
+                           (size_t)(at - f->object));
+    return CHORUS_OK;
+}
+
 void ch_guard_check_all(const struct ch_context *context, const char *function)
 {
     char *object = NULL;
@@ -75,14 +96,83 @@ void ch_guard_check_all(const struct ch_context *context, const char *function)
     if (!guards_memory(context)) return;
     while (ch_heap_next_block(context->heap, &object))
         ch_report(ch_guard_check(context, function, object));
+    for (size_t i = 0; i < context->guard.n; i++) {
+        const struct ch_freed *const f = &context->guard.freed[i];
+
+        ch_report(check_freed(function, f, f->lo, f->hi));
+    }
 }
 
-void ch_guard_fill_freed(const struct ch_context *context, void *ptr)
+/* Freed memory for which there is no entry is not checked. */
+static void remember(struct ch_guard *guard, const struct ch_freed *freed)
+{
+    if (freed->lo == freed->hi) return;
+    if (guard->n == guard->room) {
+        const size_t room = 2 * guard->room + 16;
+        struct ch_freed *const more = realloc(guard->freed, room * sizeof(*more));
+
+        if (more == NULL) return;
+        guard->freed = more;
+        guard->room = room;
+    }
+    guard->freed[guard->n++] = *freed;
+}
+
+void ch_guard_fill_freed(struct ch_context *context, void *ptr)
 {
     struct guarded object;
+    struct ch_freed freed;
 
     if (!guards_memory(context) || !find(context, ptr, &object)) return;
-    memset(object.start, FREED_PATTERN, (size_t)(object.end_at - object.start));
+    freed.lo = freed.object = object.start;
+    freed.hi = object.end_at + sizeof(size_t);
+    freed.bytes = object.bytes;
+    memset(object.start, FREED_PATTERN, (size_t)(freed.hi - freed.lo));
+    remember(&context->guard, &freed);
+}
+
+/* Entries without memory are removed. */
+static void drop_empty(struct ch_guard *guard)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < guard->n; i++)
+        if (guard->freed[i].lo < guard->freed[i].hi) guard->freed[kept++] = guard->freed[i];
+    guard->n = kept;
+}
+
+/* The entry becomes its part before [lo, hi); the part behind that becomes a new entry. */
+static void cut(struct ch_guard *guard, size_t index, const char *lo, const char *hi)
+{
+    struct ch_freed behind = guard->freed[index];
+
+    behind.lo = hi;
+    guard->freed[index].hi = lo;
+    remember(guard, &behind);
+}
+
+void ch_guard_take_freed(struct ch_context *context, const char *function, const void *ptr)
+{
+    struct ch_guard *const guard = &context->guard;
+    size_t block_bytes;
+    char *start;
+
+    if (guard->n == 0 || !ch_heap_block(context->heap, ptr, &start, &block_bytes)) return;
+    for (size_t i = 0, n = guard->n; i < n; i++) {
+        const struct ch_freed f = guard->freed[i];
+        const char *const lo = f.lo > start ? f.lo : start;
+        const char *const hi = f.hi < start + block_bytes ? f.hi : start + block_bytes;
+
+        if (lo >= hi) continue;
+        if (function != NULL) ch_report(check_freed(function, &f, lo, hi));
+        cut(guard, i, lo, hi);
+    }
+    drop_empty(guard);
+}
+
+void ch_guard_close(struct ch_guard *guard)
+{
+    free(guard->freed);
 }
 
 /* The list of objects has no lock, so it is not read if other threads may allocate at the same

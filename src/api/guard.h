@@ -4,7 +4,9 @@
  * a pattern in freed objects, and a check that a buffer is in one object.
  *
  * A guarded object is longer by at least CH_GUARD_BYTES. The bytes behind its end contain the
- * pattern, except the last 8 bytes of its block, which contain the object's end.
+ * pattern, except the last 8 bytes of its block, which contain the object's end. The block of a
+ * freed object keeps its pattern until it is allocated again, which is when a store to it is
+ * found, or at chorus_finalize.
  */
 #ifndef CH_API_GUARD_H
 #define CH_API_GUARD_H
@@ -28,11 +30,18 @@ void ch_guard_set(const struct ch_context *context, void *ptr, size_t bytes);
 CH_MUST_CHECK chorus_status ch_guard_check(const struct ch_context *context,
                                            const char *function, const void *ptr);
 
-/* The same for all objects; passes each failure to the error handler. */
+/* The same for all objects, and for freed ones; passes each failure to the error handler. */
 void ch_guard_check_all(const struct ch_context *context, const char *function);
 
-/* Fill an object that is about to be freed. */
-void ch_guard_fill_freed(const struct ch_context *context, void *ptr);
+/* Fill an object that is about to be freed, and remember its block. */
+void ch_guard_fill_freed(struct ch_context *context, void *ptr);
+
+/* The block of ptr has been allocated, and was not written since: was it written while it was
+ * free? Each such store is passed to the error handler. If `function` is null, the block may
+ * have been written since, and is not examined. */
+void ch_guard_take_freed(struct ch_context *context, const char *function, const void *ptr);
+
+void ch_guard_close(struct ch_guard *guard);
 
 /* ERR_ARG: [address, address + bytes) is not inside one object that was not freed, or the
  * calling thread may not make calls. */

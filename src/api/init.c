@@ -137,22 +137,28 @@ static chorus_status start(const char *function, int level, unsigned flags,
 
 int chorus_init(void)
 {
-    return start(__func__, CHORUS_THREAD_SINGLE, 0, NULL);
+    return ch_give(__func__, start(__func__, CHORUS_THREAD_SINGLE, 0, NULL));
 }
 
 int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr)
 {
     const bool has_level = (flags & CHORUSX_INIT_THREADS) != 0 && attr != NULL;
 
-    return start(__func__, has_level ? attr->threads : CHORUS_THREAD_SINGLE, flags, attr);
+    return ch_give(__func__, start(__func__, has_level ? attr->threads : CHORUS_THREAD_SINGLE,
+                                   flags, attr));
+}
+
+static chorus_status start_at_level(const char *function, int requested, int *provided)
+{
+    CH_TRY(check_level(function, "requested", requested));
+    CH_TRY(start(function, requested, 0, NULL));
+    *provided = requested;
+    return CHORUS_OK;
 }
 
 int chorus_init_thread(int requested, int *provided)
 {
-    CH_TRY(check_level(__func__, "requested", requested));
-    CH_TRY(start(__func__, requested, 0, NULL));
-    *provided = requested;
-    return CHORUS_OK;
+    return ch_give_or_raise(__func__, start_at_level(__func__, requested, provided));
 }
 
 void chorus_query_thread(int *provided)
@@ -168,8 +174,8 @@ static chorus_status part(struct ch_context *context)
 {
     struct ch_boot *boot = context->boot;
 
+    if (context->gpu != NULL) CH_TRY(ch_gpu_drain(context->gpu));
     ch_streams_close(context);
-    if (context->gpu != NULL) ch_gpu_drain(context->gpu);
     CH_TRY(context->link->quiet(context->transport, CH_CTX_DEFAULT));
     CH_TRY(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL));
     ch_buffers_close(context);

@@ -24,24 +24,29 @@ int chorusx_init_status(void)
     return (int)(phase == CH_PHASE_FORKED ? CH_PHASE_AFTER : phase);
 }
 
-int chorusx_team_status(chorus_team_t team)
+static chorus_status team_status(const char *function, chorus_team_t team)
 {
     struct ch_context *context;
     struct ch_team *found;
 
-    CH_TRY(ch_context_require(__func__, &context));
+    CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_team_get(context->teams, team, &found));
     if (context->gpu != NULL) return ch_gpu_team_status(context->gpu, found);
     return __atomic_load_n(&found->status, __ATOMIC_ACQUIRE);
 }
 
-int chorusx_heap_info(chorusx_heap_info_t *info_out)
+int chorusx_team_status(chorus_team_t team)
+{
+    return ch_give(__func__, team_status(__func__, team));
+}
+
+static chorus_status heap_info(const char *function, chorusx_heap_info_t *info_out)
 {
     struct ch_context *context;
     const struct ch_device *device;
     struct ch_heap_info info;
 
-    CH_TRY(ch_context_require(__func__, &context));
+    CH_TRY(ch_context_require(function, &context));
     device = ch_heap_device(context->heap);
     ch_heap_info_get(context->heap, &info);
     *info_out = (chorusx_heap_info_t){
@@ -57,6 +62,11 @@ int chorusx_heap_info(chorusx_heap_info_t *info_out)
         .device = device != NULL ? ch_device_id_of(device)->ordinal : -1,
     };
     return CHORUS_OK;
+}
+
+int chorusx_heap_info(chorusx_heap_info_t *info_out)
+{
+    return ch_give(__func__, heap_info(__func__, info_out));
 }
 
 static chorus_status check_question(const char *function, chorus_coll coll, chorus_type type,
@@ -93,12 +103,14 @@ chorus_status ch_inquiry_plan(const struct ch_context *context,
     return CHORUS_OK;
 }
 
-chorus_status ch_inquiry_forced(const chorusx_call *call, chorusx_plan *plan_out)
+chorus_status ch_inquiry_forced(const struct ch_context *context, const chorusx_call *call,
+                                chorusx_plan *plan_out)
 {
+    const uint32_t ctas = call->ctas > 0 ? (uint32_t)call->ctas : 1;
     const struct ch_algo *algo;
 
     CH_TRY(ch_algo_find(call->coll, call->algo, &algo));
-    *plan_out = (chorusx_plan){.ctas = call->ctas > 0 ? call->ctas : 1,
+    *plan_out = (chorusx_plan){.ctas = (int)ch_ctas_of_share(context, ctas),
                                .radix = call->radix > 0 ? call->radix : (int)CH_RADIX_DEFAULT,
                                .rule = "forced"};
     (void)snprintf(plan_out->algo, sizeof(plan_out->algo), "%s", algo->name);
@@ -106,36 +118,49 @@ chorus_status ch_inquiry_forced(const chorusx_call *call, chorusx_plan *plan_out
     return CHORUS_OK;
 }
 
-int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chorus_op op,
-                    size_t bytes, chorusx_plan *plan_out)
+static chorus_status explain(const char *function, chorus_team_t team, chorus_coll coll,
+                             chorus_type type, chorus_op op, size_t bytes,
+                             chorusx_plan *plan_out)
 {
     const chorusx_call call = {.coll = coll, .team = team, .type = type, .op = op};
     struct ch_context *context;
     struct ch_team *found;
     struct ch_request request;
 
-    CH_TRY(ch_context_require(__func__, &context));
+    CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_team_get(context->teams, team, &found));
-    CH_TRY(check_question(__func__, coll, type, op));
+    CH_TRY(check_question(function, coll, type, op));
     request = ch_request_of(context, found, &call, CH_NEED_apart | CH_NEED_SYMMETRIC);
     request.bytes = bytes;
     return ch_inquiry_plan(context, &request, plan_out);
 }
 
-int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out)
+int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chorus_op op,
+                    size_t bytes, chorusx_plan *plan_out)
+{
+    return ch_give(__func__, explain(__func__, team, coll, type, op, bytes, plan_out));
+}
+
+static chorus_status explain_call(const char *function, const chorusx_call *call,
+                                  chorusx_plan *plan_out)
 {
     chorusx_call named = *call;
-    const struct ch_args args = {.function = __func__, .call = &named};
+    const struct ch_args args = {.function = function, .call = &named};
     struct ch_context *context;
     struct ch_team *team;
     struct ch_request request;
     uint32_t facts;
 
-    CH_TRY(ch_context_require(__func__, &context));
-    CH_TRY(ch_error_in(__func__, ch_team_get(context->teams, call->team, &team)));
+    CH_TRY(ch_context_require(function, &context));
+    CH_TRY(ch_error_in(function, ch_team_get(context->teams, call->team, &team)));
     ch_check_named(context, team, &named);
     CH_TRY(ch_check_call(context, &args, team, &facts));
-    if (call->algo != NULL) return ch_inquiry_forced(call, plan_out);
+    if (call->algo != NULL) return ch_inquiry_forced(context, call, plan_out);
     request = ch_request_of(context, team, call, facts);
     return ch_inquiry_plan(context, &request, plan_out);
+}
+
+int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out)
+{
+    return ch_give(__func__, explain_call(__func__, call, plan_out));
 }

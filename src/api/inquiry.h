@@ -11,6 +11,7 @@ CH_MUST_CHECK chorus_status ch_inquiry_plan(const struct ch_context *context,
                                             chorusx_plan *plan_out);
 
 /* The plan that the call itself forces. */
-CH_MUST_CHECK chorus_status ch_inquiry_forced(const chorusx_call *call, chorusx_plan *plan_out);
+CH_MUST_CHECK chorus_status ch_inquiry_forced(const struct ch_context *context,
+                                              const chorusx_call *call, chorusx_plan *plan_out);
 
 #endif /* CH_INQUIRY_H */

@@ -4,9 +4,9 @@
  * of its own memory, and PEs get the lock in the order in which they requested it.
  *
  * A lock has two words of 32 bits on each PE. The first is used on PE 0 only, and names the
- * last PE of the queue, or none. The second is the PE's entry in the queue: whether it waits,
- * the PE behind it and the PE before it. A PE is stored as its number + 1, so that 0 means
- * none.
+ * last PE of the queue, or none. The second is the PE's entry in the queue: whether it waits or
+ * holds the lock, the PE behind it and the PE before it. A PE is stored as its number + 1, so
+ * that 0 means none. The entry of a PE that neither waits nor holds the lock is 0.
  */
 #include "api/argument.h"
 #include "api/doing.h"
@@ -16,6 +16,7 @@
 _Static_assert(sizeof(long) == 2 * sizeof(uint32_t), "a lock has two words of 32 bits");
 
 enum { HOME = 0, WAITS = 1, NEXT_AT = 1, BEFORE_AT = 16, PE_MASK = 0x7fff };
+#define HOLDS (1u << 31)
 
 struct lock {
     const char *function;
@@ -71,8 +72,10 @@ static uint32_t holder_of(const struct lock *l)
 
     if (look(l, &place) != CHORUS_OK) return l->me;
     for (uint32_t i = 0; i < l->context->boot->n; i++) {
-        if (place >> BEFORE_AT == 0) return pe;
-        pe = (place >> BEFORE_AT) - 1;
+        const uint32_t before = place >> BEFORE_AT & PE_MASK;
+
+        if (before == 0) return pe;
+        pe = before - 1;
         if (amo(l, CH_AMO_FETCH, l->place, 0, 0, pe, &place) != CHORUS_OK) return pe;
         if ((place & WAITS) == 0) return pe;
     }
@@ -117,11 +120,19 @@ static chorus_status await(const struct lock *l, uint32_t mask, bool zero, uint3
 static chorus_status await_turn(const struct lock *l)
 {
     const struct ch_context *c = l->context;
-    const uint64_t index =
-        ch_doing_begin_alone(c, CH_DOING_lock, ch_heap_offset(c->heap, l->tail));
+    const struct ch_doing doing = {.what = CH_DOING_lock,
+                                   .count = ch_heap_offset(c->heap, l->tail)};
+    const uint64_t index = ch_doing_begin_alone(c, &doing);
     uint32_t place;
 
     return ch_doing_end(c, index, await(l, WAITS, true, &place));
+}
+
+/* Give the lock to a PE that waits: its entry changes in one step, to which the PE behind it
+ * may add itself at the same time. */
+static chorus_status give(const struct lock *l, uint32_t pe)
+{
+    return amo(l, CH_AMO_XOR, l->place, WAITS | HOLDS, 0, pe, NULL);
 }
 
 /* The entry is initialised before the PE joins the queue, since the next PE stores to it,
@@ -129,13 +140,18 @@ static chorus_status await_turn(const struct lock *l)
 static chorus_status set(const char *function, long *lock)
 {
     struct lock l;
-    uint32_t last;
+    uint32_t last, place;
 
     CH_TRY(open_lock(function, lock, &l));
+    CH_TRY(look(&l, &place));
+    if ((place & HOLDS) != 0)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: PE %u holds the lock at %p already; it must clear it first",
+                       function, l.me, (void *)lock);
     CH_TRY(amo(&l, CH_AMO_SET, l.place, WAITS, 0, l.me, NULL));
     CH_TRY(l.context->link->quiet(l.context->transport, CH_CTX_DEFAULT));
     CH_TRY(amo(&l, CH_AMO_SWAP, l.tail, l.me + 1, 0, HOME, &last));
-    if (last == 0) return amo(&l, CH_AMO_AND, l.place, ~(uint32_t)WAITS, 0, l.me, NULL);
+    if (last == 0) return give(&l, l.me);
     CH_TRY(amo(&l, CH_AMO_OR, l.place, last << BEFORE_AT, 0, l.me, NULL));
     CH_TRY(amo(&l, CH_AMO_OR, l.place, (l.me + 1) << NEXT_AT, 0, last - 1, NULL));
     return await_turn(&l);
@@ -150,11 +166,11 @@ static chorus_status test(const char *function, long *lock, bool *is_held_out)
     CH_TRY(amo(&l, CH_AMO_FETCH, l.tail, 0, 0, HOME, &last));
     *is_held_out = false;
     if (last != 0) return CHORUS_OK; /* possibly by this PE, whose entry is in use */
-    CH_TRY(amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL));
+    CH_TRY(amo(&l, CH_AMO_SET, l.place, HOLDS, 0, l.me, NULL));
     CH_TRY(l.context->link->quiet(l.context->transport, CH_CTX_DEFAULT));
     CH_TRY(amo(&l, CH_AMO_COMPARE_SWAP, l.tail, l.me + 1, 0, HOME, &last));
     *is_held_out = last == 0;
-    return CHORUS_OK;
+    return last == 0 ? CHORUS_OK : amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL);
 }
 
 static chorus_status clear(const char *function, long *lock)
@@ -163,12 +179,19 @@ static chorus_status clear(const char *function, long *lock)
     uint32_t last, place;
 
     CH_TRY(open_lock(function, lock, &l));
+    CH_TRY(look(&l, &place));
+    if ((place & HOLDS) == 0)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: PE %u does not hold the lock at %p; expected a lock that this PE "
+                       "has set",
+                       function, l.me, (void *)lock);
     CH_TRY(l.context->link->quiet(l.context->transport, CH_CTX_DEFAULT));
     CH_TRY(amo(&l, CH_AMO_COMPARE_SWAP, l.tail, 0, l.me + 1, HOME, &last));
-    if (last == l.me + 1) return CHORUS_OK; /* the queue is empty */
+    if (last == l.me + 1) /* the queue is empty */
+        return amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL);
     CH_TRY(await(&l, PE_MASK << NEXT_AT, false, &place));
-    return amo(&l, CH_AMO_AND, l.place, ~(uint32_t)WAITS, 0, ((place >> NEXT_AT) & PE_MASK) - 1,
-               NULL);
+    CH_TRY(amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL));
+    return give(&l, ((place >> NEXT_AT) & PE_MASK) - 1);
 }
 
 void chorus_set_lock(long *lock)

@@ -17,14 +17,21 @@
 
 /* Fill the new block with zeros if requested, then synchronise, so that all PEs have the block
  * on return. */
-static chorus_status make_block(struct ch_context *context, size_t align, size_t bytes,
-                                bool zeroed, void **ptr_out)
+struct wanted {
+    size_t align, bytes;
+    bool zeroed;
+};
+
+static chorus_status make_block(struct ch_context *context, const char *function,
+                                const struct wanted *w, void **ptr_out)
 {
     void *ptr;
 
-    CH_TRY(ch_heap_alloc(context->heap, align, ch_guard_block_bytes(context, bytes), &ptr));
-    if (zeroed) CH_TRY(ch_heap_zero(context->heap, ptr, bytes));
-    ch_guard_set(context, ptr, bytes);
+    CH_TRY(
+        ch_heap_alloc(context->heap, w->align, ch_guard_block_bytes(context, w->bytes), &ptr));
+    ch_guard_take_freed(context, function, ptr);
+    if (w->zeroed) CH_TRY(ch_heap_zero(context->heap, ptr, w->bytes));
+    ch_guard_set(context, ptr, w->bytes);
     CH_TRY(ch_context_meet(context));
     *ptr_out = ptr;
     return CHORUS_OK;
@@ -33,20 +40,25 @@ static chorus_status make_block(struct ch_context *context, size_t align, size_t
 static chorus_status allocate(const char *function, size_t align, size_t bytes, bool zeroed,
                               void **ptr_out)
 {
+    const struct wanted wanted = {align, bytes, zeroed};
     struct ch_context *context;
     chorus_status status;
     uint64_t index;
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_doing_begin_all(context, function, CH_DOING_malloc, bytes, &index));
-    status = make_block(context, align, bytes, zeroed, ptr_out);
+    status = make_block(context, function, &wanted, ptr_out);
     return ch_error_in(function, ch_doing_end(context, index, status));
 }
 
-/* A full heap is reported by a null pointer, other failures to the handler. */
-static void *null_for(chorus_status status)
+/* A full heap and a wrong argument are reported by a null pointer, other failures to the
+ * handler. */
+static void *null_for(const char *function, chorus_status status)
 {
-    if (status != CHORUS_ERR_NOMEM) ch_report(status);
+    if (status == CHORUS_ERR_NOMEM)
+        (void)ch_give(function, status);
+    else
+        ch_report(status);
     return NULL;
 }
 
@@ -57,7 +69,7 @@ void *chorus_malloc(size_t bytes)
 
     if (bytes == 0) return NULL;
     status = allocate(__func__, ALIGN_DEFAULT, bytes, false, &ptr);
-    return status == CHORUS_OK ? ptr : null_for(status);
+    return status == CHORUS_OK ? ptr : null_for(__func__, status);
 }
 
 void *chorus_calloc(size_t count, size_t bytes)
@@ -66,9 +78,9 @@ void *chorus_calloc(size_t count, size_t bytes)
     size_t total;
     chorus_status status = ch_check_bytes(__func__, count, bytes, &total);
 
-    if (status != CHORUS_OK || total == 0) return NULL;
+    if (ch_give(__func__, status) != CHORUS_OK || total == 0) return NULL;
     status = allocate(__func__, ALIGN_DEFAULT, total, true, &ptr);
-    return status == CHORUS_OK ? ptr : null_for(status);
+    return status == CHORUS_OK ? ptr : null_for(__func__, status);
 }
 
 static chorus_status check_alignment(const char *function, size_t alignment)
@@ -85,26 +97,21 @@ void *chorus_align(size_t alignment, size_t bytes)
     void *ptr = NULL;
     chorus_status status;
 
-    if (check_alignment(__func__, alignment) != CHORUS_OK || bytes == 0) return NULL;
+    status = check_alignment(__func__, alignment);
+    if (ch_give(__func__, status) != CHORUS_OK || bytes == 0) return NULL;
     status = allocate(__func__, alignment, bytes, false, &ptr);
-    return status == CHORUS_OK ? ptr : null_for(status);
+    return status == CHORUS_OK ? ptr : null_for(__func__, status);
 }
 
 void *chorus_malloc_with_hints(size_t bytes, long hints)
 {
-    const long known = CHORUS_MALLOC_ATOMICS_REMOTE | CHORUS_MALLOC_SIGNAL_REMOTE;
     void *ptr = NULL;
     chorus_status status;
 
-    if ((hints & ~known) != 0) {
-        (void)CH_FAIL(CHORUS_ERR_ARG,
-                      "%s: hints are 0x%lx; expected CHORUS_MALLOC_ constants, ored, or 0",
-                      __func__, (unsigned long)hints);
-        return NULL;
-    }
+    (void)hints;
     if (bytes == 0) return NULL;
     status = allocate(__func__, ALIGN_DEFAULT, bytes, false, &ptr);
-    return status == CHORUS_OK ? ptr : null_for(status);
+    return status == CHORUS_OK ? ptr : null_for(__func__, status);
 }
 
 /* Synchronise first: a peer may still write to the block until it makes this call. */
@@ -120,14 +127,21 @@ static chorus_status return_block(struct ch_context *context, const char *functi
     return status;
 }
 
+/* As reports have it. */
+static uint64_t place_of(const struct ch_context *context, const void *ptr)
+{
+    return ch_heap_contains(context->heap, ptr, 1) ? ch_heap_offset(context->heap, ptr)
+                                                   : CH_DOING_OUTSIDE;
+}
+
 static chorus_status release(const char *function, void *ptr)
 {
     struct ch_context *context;
     uint64_t index;
 
     CH_TRY(ch_context_require(function, &context));
-    CH_TRY(ch_doing_begin_all(context, function, CH_DOING_free,
-                              ch_heap_offset(context->heap, ptr), &index));
+    CH_TRY(
+        ch_doing_begin_all(context, function, CH_DOING_free, place_of(context, ptr), &index));
     return ch_error_in(function,
                        ch_doing_end(context, index, return_block(context, function, ptr)));
 }
@@ -140,6 +154,7 @@ static chorus_status change_block(struct ch_context *context, void *ptr, size_t 
     CH_TRY(ch_context_meet(context));
     status = ch_guard_check(context, "chorus_realloc", ptr);
     CH_TRY(ch_heap_realloc(context->heap, ptr, ch_guard_block_bytes(context, bytes), ptr_out));
+    ch_guard_take_freed(context, NULL, *ptr_out);
     ch_guard_set(context, *ptr_out, bytes);
     CH_TRY(ch_context_meet(context));
     return status;
@@ -168,7 +183,7 @@ void *chorus_realloc(void *ptr, size_t bytes)
         status = release(__func__, ptr);
     else
         status = resize(__func__, ptr, bytes, &moved);
-    return status == CHORUS_OK ? moved : null_for(status);
+    return status == CHORUS_OK ? moved : null_for(__func__, status);
 }
 
 void chorus_free(void *ptr)
@@ -237,11 +252,11 @@ void *chorusx_team_malloc(chorus_team_t team, size_t bytes)
 {
     void *ptr = NULL;
 
-    if (bytes == 0 || team_alloc(__func__, team, bytes, &ptr) != CHORUS_OK) return NULL;
-    return ptr;
+    if (bytes == 0) return NULL;
+    return ch_give(__func__, team_alloc(__func__, team, bytes, &ptr)) == CHORUS_OK ? ptr : NULL;
 }
 
-int chorusx_team_free(chorus_team_t team, void *ptr)
+static chorus_status team_free(const char *function, chorus_team_t team, void *ptr)
 {
     struct ch_context *context;
     struct ch_team *found;
@@ -249,10 +264,15 @@ int chorusx_team_free(chorus_team_t team, void *ptr)
     uint64_t index;
 
     if (ptr == NULL) return CHORUS_OK;
-    CH_TRY(team_of(__func__, team, &context, &found));
-    CH_TRY(ch_doing_begin(context, __func__, CH_DOING_team_free, found, 0, &index));
+    CH_TRY(team_of(function, team, &context, &found));
+    CH_TRY(ch_doing_begin(context, function, CH_DOING_team_free, found, 0, &index));
     status = ch_team_object_free(context->teams, found, ptr);
-    return ch_error_in(__func__, ch_doing_end(context, index, status));
+    return ch_error_in(function, ch_doing_end(context, index, status));
+}
+
+int chorusx_team_free(chorus_team_t team, void *ptr)
+{
+    return ch_give(__func__, team_free(__func__, team, ptr));
 }
 
 static void *mc_ptr(const char *function, ch_team_handle handle, const void *addr)

@@ -199,18 +199,53 @@ static chorus_status gave_up(const struct ch_context *context, struct ch_query *
         number(q->type, q->key, is));
 }
 
+static struct ch_doing doing_of(const struct ch_query *q)
+{
+    const uint64_t sign = ch_type_is_signed(q->type) ? SIGN_BIT : 0;
+
+    return (struct ch_doing){.what = CH_DOING_wait,
+                             .type = (uint8_t)q->type,
+                             .op = (uint8_t)q->cmp,
+                             .count = q->count,
+                             .offset = ch_heap_offset(q->context->heap, q->ivars),
+                             .value = load_key(q->type, q->values) ^ sign};
+}
+
+/* The record has a wait that does not end at once. */
+static uint64_t begin(const struct ch_query *q)
+{
+    const struct ch_doing doing = doing_of(q);
+
+    return ch_doing_begin_alone(q->context, &doing);
+}
+
+/* A wait that ends at once. */
+static void note_met(const struct ch_query *q)
+{
+    const struct ch_doing doing = doing_of(q);
+    const struct ch_access access = {.what = CH_ACCESS_wait,
+                                     .pe = q->context->boot->me,
+                                     .offset = doing.offset,
+                                     .bytes = q->count * ch_type_bytes[q->type],
+                                     .value = doing.value};
+    struct ch_record *record = ch_heap_record(q->context->heap, q->context->boot->me);
+
+    if (q->count != 0) ch_record_access_end(record, ch_record_access(record, &access));
+}
+
 static chorus_status await(struct ch_query *q, ch_scan_fn scan, bool is_recorded)
 {
     const struct ch_context *const context = q->context;
     struct ch_wait w = {.is_listening = true};
     chorus_status status = CHORUS_OK, looked;
-    uint64_t index = 0; /* a wait that does not end at once is in the record */
+    uint64_t index = 0;
     bool is_over;
 
     CH_TRY(prepare(q));
     looked = look(context, q);
     is_over = looked == CHORUS_OK && (scan(q) || is_empty(q));
-    if (!is_over && is_recorded) index = ch_doing_begin_alone(context, CH_DOING_wait, q->count);
+    if (!is_over && is_recorded) index = begin(q);
+    if (is_over && is_recorded && context->options.records_all) note_met(q);
     while (!is_over && status == CHORUS_OK && looked == CHORUS_OK) {
         status = ch_wait_slow(&context->patience, &w);
         looked = look(context, q);

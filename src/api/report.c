@@ -4,23 +4,25 @@
  *
  * A function that returns nothing passes its failure to a handler. The default handler prints
  * the message on standard error, ends the waits of the other PEs and their processes, and
- * exits.
+ * exits. A function that returns a code reports its failure as CHORUS_ERRORS selects.
  */
 #include "chorus/chorusx.h"
 
 #include "api/context.h"
+#include "base/log.h"
 #include "base/names.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 1200, EXIT_FAILED = 1 };
+enum { LINE_BYTES = 1200, EXIT_FAILED = 1, LOGGED_MAX = 1024 };
 
 static chorusx_error_handler_t current_handler; /* null: the default */
-static int is_ending;                           /* a thread of this process is in end_job */
+static uint64_t ending; /* the thread that is in end_job, and its status; 0: none */
 
 /* The waits of the other PEs end with ERR_ABORTED, and the launcher ends the PEs that do not
  * wait. The launcher is informed first, so that the exits that follow ERR_ABORTED are not taken
@@ -37,14 +39,25 @@ static void end_peers(struct ch_context *context, int status)
             ch_door_abort(ch_heap_door(context->heap, pe));
 }
 
-/* PEs that are threads fail together; the first of them ends the process and thereby the
- * others. Not is_first: another PE has failed, and ends the job with its status. */
+/*
+ * PEs that are threads fail together; the first of them ends the process and thereby the
+ * others. Not is_first: another PE has failed, and ends the job with its status.
+ *
+ * This may run in a signal handler, so nothing before exit takes a lock or allocates memory. A
+ * handler that interrupts its own thread here, or in exit, cannot wait for it.
+ */
 static _Noreturn void end_job(int status, bool is_first)
 {
     struct ch_context *context = ch_context_get();
+    const uint32_t self = (uint32_t)gettid();
+    uint64_t first = 0;
 
-    while (__atomic_exchange_n(&is_ending, 1, __ATOMIC_ACQ_REL))
-        (void)pause();
+    if (!__atomic_compare_exchange_n(&ending, &first, (uint64_t)self << 32 | (uint32_t)status,
+                                     false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (first >> 32 == self) _exit((int)(uint32_t)first);
+        for (;;)
+            (void)pause();
+    }
     if (context != NULL && is_first) end_peers(context, status);
     exit(status);
 }
@@ -101,6 +114,74 @@ static void say(const char *message)
         return; /* there is no other stream for the message */
 }
 
+/* FNV-1a. */
+static uint64_t digest(uint64_t seed, const char *text)
+{
+    uint64_t value = seed ^ UINT64_C(0xcbf29ce484222325);
+
+    for (; *text != '\0'; text++)
+        value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return value;
+}
+
+/* The message that this thread logged last: a call that fails because a call inside it did, and
+ * a layer that passes the code to the handler, do not repeat it. */
+static _Thread_local uint64_t last_logged;
+
+static bool is_logged(void)
+{
+    return last_logged == digest(0, ch_error_message());
+}
+
+/* Is this the first failure with this code in this function on this PE? Each is a word in a
+ * table; when the table is full, the answer is no. */
+static bool is_first(const char *function, chorus_status status)
+{
+    static uint64_t seen[LOGGED_MAX];
+    const struct ch_context *context = ch_context_get();
+    const uint64_t pe = context == NULL ? 0 : context->boot->me + 1;
+    const uint64_t key = digest(pe << 8 | (uint8_t)-status, function) | 1;
+
+    for (size_t i = 0; i < LOGGED_MAX; i++) {
+        uint64_t *at = &seen[(key + i) % LOGGED_MAX];
+        uint64_t found = 0;
+
+        if (__atomic_compare_exchange_n(at, &found, key, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return true;
+        if (found == key) return false;
+    }
+    return false;
+}
+
+static void log_failure(const char *function, chorus_status status)
+{
+    const char *message = ch_error_message();
+    const bool is_named = ch_names_call(message) != 0;
+
+    if (CH_LOG_ERROR > ch_log_level_max || is_logged() || !is_first(function, status)) return;
+    last_logged = digest(0, message);
+    CH_LOG(ERROR, "%s%s%s (%s; logged once for this function)", is_named ? "" : function,
+           is_named ? "" : ": ", message, ch_status_name(status));
+}
+
+void ch_give_failure(const char *function, chorus_status status)
+{
+    const struct ch_context *context = ch_context_get();
+    const enum ch_errors how = context != NULL ? context->options.errors : ch_options_errors();
+
+    if (how == CH_ERRORS_return) return;
+    if (how == CH_ERRORS_fatal)
+        ch_report_failure(status);
+    else if (status != CHORUS_ERR_ABORTED || !is_launched() || knows_why())
+        log_failure(function, status);
+}
+
+void ch_give_or_raise_failure(const char *function, chorus_status status)
+{
+    if (strcmp(ch_names_prefix(), "shmem") != 0) ch_give_failure(function, status);
+}
+
 void ch_report_failure(chorus_status status)
 {
     const chorusx_error_handler_t handler = __atomic_load_n(&current_handler, __ATOMIC_ACQUIRE);
@@ -111,7 +192,8 @@ void ch_report_failure(chorus_status status)
     }
     if (status == CHORUS_ERR_ABORTED && (is_threads() || (is_launched() && knows_why())))
         wait_for_failed();
-    if (status != CHORUS_ERR_ABORTED || !is_launched() || knows_why()) say(ch_error_message());
+    if ((status != CHORUS_ERR_ABORTED || !is_launched() || knows_why()) && !is_logged())
+        say(ch_error_message());
     end_job(EXIT_FAILED, status != CHORUS_ERR_ABORTED);
 }
 
@@ -122,8 +204,12 @@ void chorusx_raise(int code)
 
 void chorusx_raise_in(const char *function, int code)
 {
+    bool was_logged;
+
     if (code == CHORUS_OK) return;
+    was_logged = is_logged();
     ch_error_rename(function);
+    if (was_logged) last_logged = digest(0, ch_error_message());
     ch_report((chorus_status)code);
 }
 

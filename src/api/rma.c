@@ -181,15 +181,15 @@ void chorus_pe_quiet(const int *target_pes, size_t npes)
 
 void chorus_ctx_fence(chorus_ctx_t ctx)
 {
-    ch_report(fence(__func__, ctx));
+    if (ctx != CHORUS_CTX_INVALID) ch_report(fence(__func__, ctx));
 }
 
 void chorus_ctx_quiet(chorus_ctx_t ctx)
 {
-    ch_report(quiet(__func__, ctx));
+    if (ctx != CHORUS_CTX_INVALID) ch_report(quiet(__func__, ctx));
 }
 
 void chorus_ctx_pe_quiet(chorus_ctx_t ctx, const int *target_pes, size_t npes)
 {
-    ch_report(pe_quiet(__func__, ctx, target_pes, npes));
+    if (ctx != CHORUS_CTX_INVALID) ch_report(pe_quiet(__func__, ctx, target_pes, npes));
 }

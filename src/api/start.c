@@ -2,6 +2,7 @@
 /* start.c: creates and destroys the state of a PE, folder by folder. */
 #include "api/context.h"
 
+#include "api/guard.h"
 #include "api/trace.h"
 #include "base/log.h"
 #include "boot/vote.h"
@@ -9,6 +10,7 @@
 #include "coll/cuda/gpu.h"
 #include "coll/cuda/lines.h"
 #include "team/where.h"
+#include "transport/recorded.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,16 @@ static const struct ch_transport_ops *choose_link(const struct ch_context *conte
     return context->network != NULL ? &ch_transport_routed : &ch_transport_mapped;
 }
 
+/* CHORUS_RECORD=full */
+static chorus_status record_all(struct ch_context *context)
+{
+    struct ch_record *record = ch_heap_record(context->heap, context->boot->me);
+
+    CH_TRY(ch_recorded_open(context->heap, record, &context->link, &context->transport));
+    record->is_full = 1;
+    return CHORUS_OK;
+}
+
 static chorus_status open_link(struct ch_context *context)
 {
     const struct ch_transport_terms terms = {context->heap, &context->patience,
@@ -55,6 +67,7 @@ static chorus_status open_link(struct ch_context *context)
     context->link = choose_link(context);
     CH_TRY(ch_transport_check(context->link));
     CH_TRY(context->link->open(&terms, &context->transport));
+    if (context->options.records_all) CH_TRY(record_all(context));
     if (context->link->near == NULL || context->options.check >= 2) return CHORUS_OK;
     context->n_near = context->boot->n;
     memcpy(context->near, context->link->near(context->transport),
@@ -70,7 +83,30 @@ static chorus_status make_own(struct ch_context *context)
     CH_TRY(open_link(context));
     CH_TRY(ch_crew_create((uint32_t)options->ctas, (int)context->boot->me, &context->crew));
     if (ch_heap_device(context->heap) == NULL) return CHORUS_OK;
-    return ch_gpu_open(context->heap, options, &context->gpu);
+    return ch_gpu_open(context->heap, options, &context->patience, &context->gpu);
+}
+
+/* All PEs have made their parts. On GPUs they also agree on the most CTAs of a call: CTA i of a
+ * PE waits for CTA i of others, and all PEs choose the same number. */
+static chorus_status agree_on_own(struct ch_context *context, chorus_status mine)
+{
+    const bool is_on_gpu = ch_heap_device(context->heap) != NULL;
+    const uint32_t own = context->gpu != NULL ? ch_gpu_share_ctas(context->gpu) : 1;
+    uint32_t *all = calloc(context->boot->n, sizeof(*all));
+    struct ch_vote made = {.step = "start", .mine = mine, .values = &own};
+    chorus_status status;
+
+    if (is_on_gpu) made.bytes = sizeof(own);
+    if (all == NULL && mine == CHORUS_OK)
+        made.mine =
+            CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", context->boot->n);
+    status = ch_boot_vote(context->boot, &made, all);
+    context->share_ctas = UINT32_MAX;
+    for (uint32_t pe = 0;
+         pe < context->boot->n && status == CHORUS_OK && is_on_gpu && all != NULL; pe++)
+        if (all[pe] < context->share_ctas) context->share_ctas = all[pe];
+    free(all);
+    return status;
 }
 
 static chorus_status open_teams(struct ch_context *context)
@@ -83,8 +119,10 @@ static chorus_status open_teams(struct ch_context *context)
                             &context->keeps_lines));
         terms = ch_gpu_terms(context->gpu);
     }
-    return ch_teams_open(context->boot, context->heap, context->network, &context->options,
-                         &context->patience, is_on_gpu ? &terms : NULL, &context->teams);
+    CH_TRY(ch_teams_open(context->boot, context->heap, context->network, &context->options,
+                         &context->patience, is_on_gpu ? &terms : NULL, &context->teams));
+    ch_teams_name_algorithms(context->teams, ch_algo_text);
+    return CHORUS_OK;
 }
 
 /* The parameters of all waits, see base/door.h. */
@@ -119,7 +157,6 @@ static chorus_status open_segments_and_teams(struct ch_context *context)
 {
     const struct ch_options *options = &context->options;
     struct ch_boot *boot = context->boot;
-    struct ch_vote made = {.step = "start"};
     chorus_status mine;
     uint64_t digest;
 
@@ -146,8 +183,7 @@ static chorus_status open_segments_and_teams(struct ch_context *context)
         boot->ops->guard(boot, context->patience.door);
     }
     CH_TRY(open_network(context));
-    made.mine = make_own(context);
-    CH_TRY(ch_boot_vote(boot, &made, NULL));
+    CH_TRY(agree_on_own(context, make_own(context)));
     return open_teams(context);
 }
 
@@ -191,5 +227,6 @@ void ch_context_close(struct ch_context *context)
     ch_select_close(context->select);
     context->boot->ops->close(context->boot);
     ch_pool_close(&context->pool);
+    ch_guard_close(&context->guard);
     free(context);
 }

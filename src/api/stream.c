@@ -38,22 +38,24 @@ chorus_status ch_stream_check(struct ch_context *context, const char *function,
     return CHORUS_OK;
 }
 
-static void remove_entry(const struct ch_context *context, struct ch_stream_entry **at)
+static chorus_status remove_entry(const struct ch_context *context, struct ch_stream_entry **at)
 {
     struct ch_stream_entry *entry = *at;
+    chorus_status status = CHORUS_OK;
 
     *at = entry->next;
     if (context->gpu != NULL)
-        ch_gpu_stream_destroy(context->gpu, entry->stream);
+        status = ch_gpu_stream_destroy(context->gpu, entry->stream);
     else
         ch_stream_destroy(entry->stream);
     free(entry);
+    return status;
 }
 
 void ch_streams_close(struct ch_context *context)
 {
     while (context->streams != NULL)
-        remove_entry(context, &context->streams);
+        if (remove_entry(context, &context->streams) != CHORUS_OK) ch_error_forget();
 }
 
 static chorus_status make_stream(const struct ch_context *context,
@@ -69,18 +71,18 @@ static chorus_status make_stream(const struct ch_context *context,
     return CHORUS_OK;
 }
 
-int chorusx_stream_create(chorus_stream_t *stream_out)
+static chorus_status create(const char *function, chorus_stream_t *stream_out)
 {
     struct ch_stream_entry *entry;
     struct ch_context *context;
     chorus_status status;
 
-    CH_TRY(ch_context_require(__func__, &context));
+    CH_TRY(ch_context_require(function, &context));
     if (stream_out == NULL)
         return CH_FAIL(
             CHORUS_ERR_ARG,
             "%s: stream_out is null; expected the address of a variable for the stream",
-            __func__);
+            function);
     entry = calloc(1, sizeof(*entry));
     if (entry == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a stream");
     status = make_stream(context, &entry->stream);
@@ -94,23 +96,37 @@ int chorusx_stream_create(chorus_stream_t *stream_out)
     return CHORUS_OK;
 }
 
-int chorusx_stream_destroy(chorus_stream_t stream)
+int chorusx_stream_create(chorus_stream_t *stream_out)
+{
+    return ch_give(__func__, create(__func__, stream_out));
+}
+
+static chorus_status destroy(const char *function, chorus_stream_t stream)
 {
     struct ch_context *context;
 
-    CH_TRY(ch_context_require(__func__, &context));
-    CH_TRY(ch_stream_check(context, __func__, stream));
-    remove_entry(context, find(context, stream));
-    return CHORUS_OK;
+    CH_TRY(ch_context_require(function, &context));
+    CH_TRY(ch_stream_check(context, function, stream));
+    return remove_entry(context, find(context, stream));
+}
+
+int chorusx_stream_destroy(chorus_stream_t stream)
+{
+    return ch_give(__func__, destroy(__func__, stream));
+}
+
+static chorus_status synchronize(const char *function, chorus_stream_t stream)
+{
+    struct ch_context *context;
+
+    CH_TRY(ch_context_require(function, &context));
+    if (context->gpu != NULL)
+        return ch_gpu_stream_synchronize(context->gpu, context->teams, stream);
+    CH_TRY(ch_stream_check(context, function, stream));
+    return ch_stream_synchronize(stream);
 }
 
 int chorusx_stream_synchronize(chorus_stream_t stream)
 {
-    struct ch_context *context;
-
-    CH_TRY(ch_context_require(__func__, &context));
-    if (context->gpu != NULL)
-        return ch_gpu_stream_synchronize(context->gpu, context->teams, stream);
-    CH_TRY(ch_stream_check(context, __func__, stream));
-    return ch_stream_synchronize(stream);
+    return ch_give(__func__, synchronize(__func__, stream));
 }

@@ -103,6 +103,7 @@ static chorus_status queue(const struct op *op, void *stream)
 {
     const struct ch_device *device = ch_heap_device(op->context->heap);
 
+    CH_TRY(ch_error_in(op->function, ch_device_check_legacy(device, stream)));
     switch (op->what) {
     case PUT_SIGNAL:
     case PUT:
@@ -146,8 +147,9 @@ static chorus_status check_how(const struct op *op)
 }
 
 /* `symmetric` is dest of a put, source of a get. */
-static chorus_status move(struct op op, const char *name, const void *symmetric, size_t count,
-                          size_t element_bytes, int pe, chorus_stream_t stream)
+static chorus_status check_and_put(struct op op, const char *name, const void *symmetric,
+                                   size_t count, size_t element_bytes, int pe,
+                                   chorus_stream_t stream)
 {
     struct ch_target target;
 
@@ -159,6 +161,13 @@ static chorus_status move(struct op op, const char *name, const void *symmetric,
     if (op.what == PUT_SIGNAL) CH_TRY(check_word(&op));
     if (op.what == PUT_SIGNAL) CH_TRY(check_how(&op));
     return op.bytes != 0 || op.what == PUT_SIGNAL ? put_on(&op, stream) : CHORUS_OK;
+}
+
+static int move(struct op op, const char *name, const void *symmetric, size_t count,
+                size_t element_bytes, int pe, chorus_stream_t stream)
+{
+    return ch_give(op.function,
+                   check_and_put(op, name, symmetric, count, element_bytes, pe, stream));
 }
 
 #define MOVE(kind, ...)                                                                   \
@@ -207,13 +216,13 @@ int chorusx_putmem_signal_on_stream(void *dest, const void *source, size_t bytes
     }
 CHORUS_RMA_TYPES(DEFINE_TYPED)
 
-int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
-                                chorus_stream_t stream)
+static chorus_status signal_on(const char *function, uint64_t *sig_addr, uint64_t signal,
+                               int sig_op, int pe, chorus_stream_t stream)
 {
-    struct op op = {.what = SIGNAL, .function = __func__, .word = sig_addr, .value = signal};
+    struct op op = {.what = SIGNAL, .function = function, .word = sig_addr, .value = signal};
 
-    CH_TRY(ch_context_require(__func__, &op.context));
-    CH_TRY(ch_check_pe(op.context, __func__, pe));
+    CH_TRY(ch_context_require(function, &op.context));
+    CH_TRY(ch_check_pe(op.context, function, pe));
     op.pe = (uint32_t)pe;
     op.how = sig_op;
     CH_TRY(check_how(&op));
@@ -221,10 +230,21 @@ int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
     return put_on(&op, stream);
 }
 
+int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                                chorus_stream_t stream)
+{
+    return ch_give(__func__, signal_on(__func__, sig_addr, signal, sig_op, pe, stream));
+}
+
+static chorus_status quiet_on(const char *function, chorus_stream_t stream)
+{
+    struct op op = {.what = QUIET, .function = function};
+
+    CH_TRY(ch_context_require(function, &op.context));
+    return put_on(&op, stream);
+}
+
 int chorusx_quiet_on_stream(chorus_stream_t stream)
 {
-    struct op op = {.what = QUIET, .function = __func__};
-
-    CH_TRY(ch_context_require(__func__, &op.context));
-    return put_on(&op, stream);
+    return ch_give(__func__, quiet_on(__func__, stream));
 }

@@ -7,9 +7,9 @@
 #include "api/coll.h"
 #include "api/query.h"
 #include "chorus/chorusx.h"
+#include "coll/cuda/gpu.h"
 #include "coll/host/stream.h"
 #include "device/device.h"
-#include "transport/amo_launch.h"
 
 #include <string.h>
 
@@ -65,12 +65,16 @@ static chorus_status queue(const struct wait *wait, void *stream)
         .status = q->status,
         .values = q->values,
         .value = wait->value,
+        .limit = ch_gpu_wait_limit(q->context->gpu),
+    };
+    const struct ch_front_wait front = {
+        .word = (const uint64_t *)(const void *)q->ivars,
+        .value = wait->value + (q->cmp == CHORUS_CMP_GT),
+        .is_exact = q->cmp == CHORUS_CMP_EQ,
     };
 
-    if (is_for_front_end(wait))
-        return ch_device_put_wait(device, stream, (const uint64_t *)(const void *)q->ivars,
-                                  wait->value + (q->cmp == CHORUS_CMP_GT),
-                                  q->cmp == CHORUS_CMP_EQ);
+    CH_TRY(ch_error_in(q->function, ch_device_check_legacy(device, stream)));
+    if (is_for_front_end(wait)) return ch_gpu_put_wait(q->context->gpu, stream, &front);
     if (q->count == 0) return CHORUS_OK;
     CH_TRY(check_reached(device, q, "status", q->status));
     CH_TRY(check_reached(device, q, "cmp_values", q->values));
@@ -78,13 +82,18 @@ static chorus_status queue(const struct wait *wait, void *stream)
 }
 
 /* --- calls -------------------------------------------------------------------------------- */
-static chorus_status wait_on(struct wait wait, chorus_stream_t stream)
+static chorus_status check_and_put(struct wait wait, chorus_stream_t stream)
 {
     CH_TRY(ch_query_check(&wait.query));
     if (wait.query.context->gpu != NULL) return queue(&wait, stream);
     CH_TRY(ch_stream_check(wait.query.context, wait.query.function, stream));
     ch_stream_push_task(stream, run, &wait, sizeof(wait));
     return CHORUS_OK;
+}
+
+static int wait_on(struct wait wait, chorus_stream_t stream)
+{
+    return ch_give(wait.query.function, check_and_put(wait, stream));
 }
 
 #define WAIT(KIND, WORDS, COUNT, STATUS, CMP)     \

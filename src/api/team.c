@@ -7,6 +7,7 @@
 
 #include "api/context.h"
 #include "api/doing.h"
+#include "coll/cuda/gpu.h"
 
 #include <stdlib.h>
 
@@ -39,11 +40,14 @@ static chorus_status destroy(const char *function, chorus_team_t team)
     struct ch_team *found;
     chorus_status status;
     uint64_t index;
+    uint32_t slot;
 
     if (team == CHORUS_TEAM_INVALID) return CHORUS_OK;
     CH_TRY(find(function, team, &context, &found));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_destroy, found, 0, &index));
+    slot = found->slot;
     status = ch_team_destroy(context->teams, team);
+    if (status == CHORUS_OK && context->gpu != NULL) ch_gpu_team_ended(context->gpu, slot);
     return ch_error_in(function, ch_doing_end(context, index, status));
 }
 
@@ -86,15 +90,21 @@ static chorus_status read_config(const char *function, const chorus_team_config_
                    *num_contexts_out);
 }
 
-int chorus_team_get_config(chorus_team_t team, long config_mask, chorus_team_config_t *config)
+static chorus_status get_config(const char *function, chorus_team_t team, long config_mask,
+                                chorus_team_config_t *config)
 {
     struct ch_context *context;
     struct ch_team *found;
 
-    CH_TRY(find(__func__, team, &context, &found));
-    CH_TRY(check_mask(__func__, config_mask, config));
+    CH_TRY(find(function, team, &context, &found));
+    CH_TRY(check_mask(function, config_mask, config));
     if (config_mask != 0) config->num_contexts = found->num_contexts;
     return CHORUS_OK;
+}
+
+int chorus_team_get_config(chorus_team_t team, long config_mask, chorus_team_config_t *config)
+{
+    return ch_give(__func__, get_config(__func__, team, config_mask, config));
 }
 
 int chorus_team_translate_pe(chorus_team_t src_team, int src_pe, chorus_team_t dest_team)
@@ -161,18 +171,26 @@ static chorus_status split_strided(struct ch_context *context, const char *funct
     return status;
 }
 
-int chorus_team_split_strided(chorus_team_t parent, int start, int stride, int count,
-                              const chorus_team_config_t *config, long config_mask,
-                              chorus_team_t *new_team)
+static chorus_status split(const char *function, chorus_team_t parent, int start, int stride,
+                           int count, const chorus_team_config_t *config, long config_mask,
+                           chorus_team_t *new_team)
 {
     const int triplet[3] = {start, stride, count};
     struct ch_context *context;
     int num_contexts;
 
     *new_team = CHORUS_TEAM_INVALID;
-    CH_TRY(ch_context_require(__func__, &context));
-    CH_TRY(read_config(__func__, config, config_mask, &num_contexts));
-    return split_strided(context, __func__, parent, triplet, num_contexts, new_team);
+    CH_TRY(ch_context_require(function, &context));
+    CH_TRY(read_config(function, config, config_mask, &num_contexts));
+    return split_strided(context, function, parent, triplet, num_contexts, new_team);
+}
+
+int chorus_team_split_strided(chorus_team_t parent, int start, int stride, int count,
+                              const chorus_team_config_t *config, long config_mask,
+                              chorus_team_t *new_team)
+{
+    return ch_give(
+        __func__, split(__func__, parent, start, stride, count, config, config_mask, new_team));
 }
 
 /* One axis of a grid: PE number of point i of line k is k * line_step + i * point_step. */
@@ -219,10 +237,11 @@ static chorus_status split_axis(struct ch_context *context, const char *function
     return status;
 }
 
-int chorus_team_split_2d(chorus_team_t parent, int xrange,
-                         const chorus_team_config_t *xaxis_config, long xaxis_mask,
-                         chorus_team_t *xaxis_team, const chorus_team_config_t *yaxis_config,
-                         long yaxis_mask, chorus_team_t *yaxis_team)
+static chorus_status split_2d(const char *function, chorus_team_t parent, int xrange,
+                              const chorus_team_config_t *xaxis_config, long xaxis_mask,
+                              chorus_team_t *xaxis_team,
+                              const chorus_team_config_t *yaxis_config, long yaxis_mask,
+                              chorus_team_t *yaxis_team)
 {
     struct ch_context *context;
     struct ch_team *from;
@@ -230,19 +249,28 @@ int chorus_team_split_2d(chorus_team_t parent, int xrange,
     uint32_t width, height;
 
     *xaxis_team = *yaxis_team = CHORUS_TEAM_INVALID;
-    CH_TRY(find(__func__, parent, &context, &from));
+    CH_TRY(find(function, parent, &context, &from));
     if (xrange < 1)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: xrange is %d; expected 1 or more", __func__,
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: xrange is %d; expected 1 or more", function,
                        xrange);
-    CH_TRY(read_config(__func__, xaxis_config, xaxis_mask, &x_contexts));
-    CH_TRY(read_config(__func__, yaxis_config, yaxis_mask, &y_contexts));
+    CH_TRY(read_config(function, xaxis_config, xaxis_mask, &x_contexts));
+    CH_TRY(read_config(function, yaxis_config, yaxis_mask, &y_contexts));
 
     width = (uint32_t)xrange < from->n ? (uint32_t)xrange : from->n;
     height = (from->n + width - 1) / width;
-    CH_TRY(split_axis(context, __func__, parent, &(struct axis){height, width, width, 1},
+    CH_TRY(split_axis(context, function, parent, &(struct axis){height, width, width, 1},
                       from->n, x_contexts, xaxis_team));
-    return split_axis(context, __func__, parent, &(struct axis){width, height, 1, width},
+    return split_axis(context, function, parent, &(struct axis){width, height, 1, width},
                       from->n, y_contexts, yaxis_team);
+}
+
+int chorus_team_split_2d(chorus_team_t parent, int xrange,
+                         const chorus_team_config_t *xaxis_config, long xaxis_mask,
+                         chorus_team_t *xaxis_team, const chorus_team_config_t *yaxis_config,
+                         long yaxis_mask, chorus_team_t *yaxis_team)
+{
+    return ch_give(__func__, split_2d(__func__, parent, xrange, xaxis_config, xaxis_mask,
+                                      xaxis_team, yaxis_config, yaxis_mask, yaxis_team));
 }
 
 void chorus_team_destroy(chorus_team_t team)
@@ -266,29 +294,41 @@ static chorus_status read_list(const char *function, chorus_team_t parent, const
     return CHORUS_OK;
 }
 
-int chorusx_team_create(chorus_team_t parent, const int pes[], int n, chorus_team_t *new_team)
+static chorus_status create_listed(const char *function, chorus_team_t parent, const int pes[],
+                                   int n, chorus_team_t *new_team)
 {
     struct ch_context *context;
     uint32_t *list;
     chorus_status status;
 
     *new_team = CHORUS_TEAM_INVALID;
-    CH_TRY(read_list(__func__, parent, pes, n, &context, &list));
-    status = create(context, __func__, parent, list, (uint32_t)n, 0, new_team);
+    CH_TRY(read_list(function, parent, pes, n, &context, &list));
+    status = create(context, function, parent, list, (uint32_t)n, 0, new_team);
     free(list);
     return status;
+}
+
+int chorusx_team_create(chorus_team_t parent, const int pes[], int n, chorus_team_t *new_team)
+{
+    return ch_give(__func__, create_listed(__func__, parent, pes, n, new_team));
+}
+
+static chorus_status create_group(const char *function, chorus_team_t parent, const int pes[],
+                                  int n, int tag, chorus_team_t *new_team)
+{
+    struct ch_context *context;
+    uint32_t *list;
+    chorus_status status;
+
+    *new_team = CHORUS_TEAM_INVALID;
+    CH_TRY(read_list(function, parent, pes, n, &context, &list));
+    status = ch_team_create_group(context->teams, parent, list, (uint32_t)n, tag, new_team);
+    free(list);
+    return ch_error_in(function, status);
 }
 
 int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int tag,
                               chorus_team_t *new_team)
 {
-    struct ch_context *context;
-    uint32_t *list;
-    chorus_status status;
-
-    *new_team = CHORUS_TEAM_INVALID;
-    CH_TRY(read_list(__func__, parent, pes, n, &context, &list));
-    status = ch_team_create_group(context->teams, parent, list, (uint32_t)n, tag, new_team);
-    free(list);
-    return ch_error_in(__func__, status);
+    return ch_give_or_raise(__func__, create_group(__func__, parent, pes, n, tag, new_team));
 }

@@ -95,7 +95,8 @@ static chorus_status run(struct pe_thread *pes, struct ch_boot **boots, int n,
     return verdict(pes, n);
 }
 
-int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg)
+static chorus_status run_threads(const char *function, int n_pes, void (*pe_main)(void *arg),
+                                 void *arg)
 {
     struct ch_options options;
     struct pe_thread *pes;
@@ -103,7 +104,7 @@ int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg)
     chorus_status status;
 
     if (n_pes < 1)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: n_pes is %d; expected 1 or more", __func__, n_pes);
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: n_pes is %d; expected 1 or more", function, n_pes);
     CH_TRY(ch_options_read(&options));
     CH_TRY(ch_log_start(&options));
     ch_environment_warn();
@@ -116,4 +117,9 @@ int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg)
     free(boots);
     free(pes);
     return status;
+}
+
+int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg)
+{
+    return ch_give(__func__, run_threads(__func__, n_pes, pe_main, arg));
 }

@@ -38,7 +38,7 @@ static bool describe(const struct ch_args *args, chorusx_plan *plan_out, size_t 
         return false;
     request = ch_request_of(context, team, call, facts);
     *bytes_out = request.bytes;
-    if (call->algo != NULL) return ch_inquiry_forced(call, plan_out) == CHORUS_OK;
+    if (call->algo != NULL) return ch_inquiry_forced(context, call, plan_out) == CHORUS_OK;
     return ch_inquiry_plan(context, &request, plan_out) == CHORUS_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/uniqueid.h"
 
+#include "api/context.h"
 #include "boot/tree.h"
 #include "boot/uniqueid.h"
 
@@ -20,23 +21,34 @@ chorus_status ch_uniqueid_args_check(const char *function, int rank, int n_ranks
                    function);
 }
 
-int chorusx_get_uniqueid(chorusx_uniqueid_t *id)
+static chorus_status make(const char *function, chorusx_uniqueid_t *id)
 {
     if (id == NULL)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: id is null; expected the address of an id",
-                       __func__);
+                       function);
     return ch_uniqueid_make(id->bytes, sizeof(id->bytes));
+}
+
+int chorusx_get_uniqueid(chorusx_uniqueid_t *id)
+{
+    return ch_give(__func__, make(__func__, id));
+}
+
+static chorus_status set_attr(const char *function, int rank, int n_ranks,
+                              const chorusx_uniqueid_t *id, chorusx_init_attr_t *attr)
+{
+    if (id == NULL || attr == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is null; expected an address", function,
+                       id == NULL ? "id" : "attr");
+    CH_TRY(ch_uniqueid_args_check(function, rank, n_ranks, id));
+    attr->rank = rank;
+    attr->n_ranks = n_ranks;
+    attr->id = *id;
+    return CHORUS_OK;
 }
 
 int chorusx_set_attr_uniqueid_args(int rank, int n_ranks, const chorusx_uniqueid_t *id,
                                    chorusx_init_attr_t *attr)
 {
-    if (id == NULL || attr == NULL)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is null; expected an address", __func__,
-                       id == NULL ? "id" : "attr");
-    CH_TRY(ch_uniqueid_args_check(__func__, rank, n_ranks, id));
-    attr->rank = rank;
-    attr->n_ranks = n_ranks;
-    attr->id = *id;
-    return CHORUS_OK;
+    return ch_give(__func__, set_attr(__func__, rank, n_ranks, id, attr));
 }

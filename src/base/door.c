@@ -38,13 +38,21 @@ enum { GAP_OWN = 256, GAP_SHARED = 1 };
  * more than the time slices that it yielded. */
 enum { POLLS_OWN = 10000 * GAP_OWN, POLLS_SHARED = SPINS_SHARED + 2000 };
 
-/* When a sleeping PE is woken, another program may be computing on its core. The system runs a
- * task that wakes at once, but a task that yields has to wait for the other's time slice. After
- * two slow yields in a row on its own core, the PE therefore sleeps early for a while. One slow
- * yield is not enough: a hypervisor may have suspended the core. */
+/* Another program may be computing on the core of a PE that waits. The system runs a task that
+ * wakes at once, but a task that yields has to wait for the other's time slice. After two slow
+ * yields in a row on its own core, the PE therefore sleeps early for a while. One slow yield is
+ * not enough: a hypervisor may have suspended the core. */
 #define SLOW_YIELD_NS (CH_NS_PER_MS / 2)
 #define CROWDED_NS (100 * CH_NS_PER_MS)
 enum { SLOW_YIELDS = 2 };
+
+/* On a shared core, slow yields count if each follows the last one, or the end of early sleep,
+ * within 8 ms: after a time slice of the other program, the system may let the PE run as long,
+ * however often it yields. It may also be another PE that computes, and soon makes small calls,
+ * which early sleep makes slower. So early sleep lasts 1 ms first, and twice as long each time
+ * that another slow yield follows, up to 16 ms. */
+#define RECURS_NS (8 * CH_NS_PER_MS)
+enum { SLOW_YIELDS_SHARED = 4, DOUBLINGS_MAX = 4 };
 
 /* Of the polls before sleeping, those of a PE that was woken and finds its condition not met:
  * about 1 ms on own cores. */
@@ -53,6 +61,15 @@ enum { WOKEN_PART = 100 };
 /* Polls, with a pause between them, of a PE that has announced its sleep: a few us, in which
  * every store arrives that was made before the announcement became visible. */
 enum { DROWSY_POLLS = 64 };
+
+/* The first call of ch_patience.look in a wait, and the longest time between two. Waits of
+ * collectives are shorter if no PE is late. */
+#define LOOK_NS CH_NS_PER_MS
+#define LOOK_MOST_NS (64 * CH_NS_PER_MS)
+
+/* How long a wait goes on after a later call was refused. Its peers have usually sent what it
+ * waits for, but not if their own calls of that number were queued when they were refused. */
+#define EARLIER_NS (5 * CH_NS_PER_S)
 
 /* The longest sleep, which limits the time until an abort is noticed. */
 #define SLEEP_NS CH_NS_PER_MS
@@ -74,6 +91,9 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
     p->warn = NULL;
     p->warn_arg = NULL;
     p->refused = NULL;
+    p->is_concerned = NULL;
+    p->look = NULL;
+    p->look_arg = NULL;
 }
 
 void ch_patience_add(struct ch_patience *p, struct ch_progress *progress)
@@ -115,21 +135,49 @@ static void sleep_step(const struct ch_patience *p, struct ch_wait *w)
     w->wakes = wakes;
 }
 
-/* Let other tasks of this core run. On an own core, note whether that took long. */
-static void yield_core(const struct ch_patience *p, uint64_t now)
+static void sleep_early(struct ch_door *door, uint64_t until_ns)
 {
-    struct ch_door *door = p->door;
-    uint64_t after;
+    __atomic_store_n(&door->crowded_until_ns, until_ns, __ATOMIC_RELAXED);
+}
+
+/* After a yield, on an own core. */
+static void note_yield_own(struct ch_door *door, bool is_slow, uint64_t now)
+{
+    if (is_slow) {
+        if (__atomic_add_fetch(&door->slow_yields, 1, __ATOMIC_RELAXED) >= SLOW_YIELDS)
+            sleep_early(door, now + CROWDED_NS);
+    } else if (__atomic_load_n(&door->slow_yields, __ATOMIC_RELAXED) != 0) {
+        __atomic_store_n(&door->slow_yields, 0, __ATOMIC_RELAXED);
+    }
+}
+
+/* After a slow yield, which began at `begin`, on a shared core. */
+static void note_slow_shared(struct ch_door *door, uint64_t begin, uint64_t now)
+{
+    const uint64_t slow_ns = __atomic_load_n(&door->slow_ns, __ATOMIC_RELAXED);
+    const uint64_t until_ns = __atomic_load_n(&door->crowded_until_ns, __ATOMIC_RELAXED);
+    const uint64_t last_ns = slow_ns > until_ns ? slow_ns : until_ns;
+    uint32_t n = 0;
+
+    if (begin < last_ns + RECURS_NS) n = __atomic_load_n(&door->slow_yields, __ATOMIC_RELAXED);
+    if (n < SLOW_YIELDS_SHARED + DOUBLINGS_MAX) n++;
+    __atomic_store_n(&door->slow_yields, n, __ATOMIC_RELAXED);
+    __atomic_store_n(&door->slow_ns, now, __ATOMIC_RELAXED);
+    if (n >= SLOW_YIELDS_SHARED)
+        sleep_early(door, now + (CH_NS_PER_MS << (n - SLOW_YIELDS_SHARED)));
+}
+
+/* Let other tasks of this core run, and note whether that took long. */
+static void yield_core(const struct ch_patience *p, uint64_t begin)
+{
+    uint64_t now;
 
     (void)sched_yield();
-    if (p->gap == GAP_SHARED) return;
-    after = ch_clock_ns();
-    if (after - now < SLOW_YIELD_NS) {
-        if (__atomic_load_n(&door->slow_yields, __ATOMIC_RELAXED) != 0)
-            __atomic_store_n(&door->slow_yields, 0, __ATOMIC_RELAXED);
-    } else if (__atomic_add_fetch(&door->slow_yields, 1, __ATOMIC_RELAXED) >= SLOW_YIELDS) {
-        __atomic_store_n(&door->crowded_until_ns, after + CROWDED_NS, __ATOMIC_RELAXED);
-    }
+    now = ch_clock_ns();
+    if (p->gap != GAP_SHARED)
+        note_yield_own(p->door, now - begin >= SLOW_YIELD_NS, now);
+    else if (now - begin >= SLOW_YIELD_NS)
+        note_slow_shared(p->door, begin, now);
 }
 
 static int is_time_to_sleep(const struct ch_patience *p, const struct ch_wait *w, uint64_t now)
@@ -146,9 +194,31 @@ static void warn_once(const struct ch_patience *p, struct ch_wait *w, uint64_t w
     p->warn(p->warn_arg, waited_ns);
 }
 
-static int is_refused(const struct ch_patience *p)
+static void look(const struct ch_patience *p, struct ch_wait *w, uint64_t waited_ns)
 {
-    return p->refused != NULL && __atomic_load_n(p->refused, __ATOMIC_ACQUIRE) != 0;
+    if (p->look == NULL || waited_ns < LOOK_NS || waited_ns < w->look_ns) return;
+    w->look_ns = waited_ns + (waited_ns < LOOK_MOST_NS ? waited_ns : LOOK_MOST_NS);
+    p->look(p->look_arg, waited_ns);
+}
+
+static int is_refused(const struct ch_patience *p, struct ch_wait *w, uint64_t now)
+{
+    const uint64_t refused =
+        p->refused != NULL ? __atomic_load_n(p->refused, __ATOMIC_ACQUIRE) : 0;
+
+    if (refused == 0) return 0;
+    if (p->is_concerned(p->look_arg, refused)) return 1;
+    if (w->told_ns == 0) w->told_ns = now;
+    return now - w->told_ns > EARLIER_NS;
+}
+
+/* What the PE waits for may have arrived before the refusal, so it polls once more. It does not
+ * look again. */
+static chorus_status end_refused(struct ch_wait *w)
+{
+    if (w->look_ns == UINT64_MAX) return CHORUS_ERR_ARG;
+    w->look_ns = UINT64_MAX;
+    return CHORUS_OK;
 }
 
 /* A message that has just arrived may end the wait, so the PE keeps the core for another poll.
@@ -170,12 +240,13 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
         return CHORUS_OK;
     }
     if (__atomic_load_n(&p->door->aborted, __ATOMIC_RELAXED)) return CHORUS_ERR_ABORTED;
-    if (is_refused(p)) return CHORUS_ERR_ARG;
     now = ch_clock_ns();
+    if (is_refused(p, w, now)) return end_refused(w);
     if (w->start_ns == 0) {
         w->start_ns = now;
         if (p->record != NULL) ch_record_time_running(p->record);
     }
+    look(p, w, now - w->start_ns);
     warn_once(p, w, now - w->start_ns);
     if (p->timeout_ns != 0 && now - w->start_ns > p->timeout_ns) return CHORUS_ERR_TIMEOUT;
     if (is_time_to_sleep(p, w, now)) {

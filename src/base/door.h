@@ -33,9 +33,10 @@ struct ch_door {
     uint32_t listeners;        /* those of them that wait for memory of the program */
     uint32_t aborted;          /* not 0: the job is ending; any PE may set it; never cleared */
     uint64_t crowded_until_ns; /* until this time, another program is assumed to need the PE's
-                                  core; only the PE itself uses this and the next field */
-    uint32_t slow_yields;      /* number of slow yields in a row */
-    uint32_t rest[CH_CACHE_LINE_BYTES / 4 - 7];
+                                  core; only the PE itself uses this and the next fields */
+    uint64_t slow_ns;          /* when the last slow yield ended */
+    uint32_t slow_yields;      /* number of slow yields, as far as they count, see door.c */
+    uint32_t rest[CH_CACHE_LINE_BYTES / 4 - 9];
 };
 
 /* A network of this PE, as waits see it: messages arrive only while a thread makes progress. */
@@ -64,8 +65,14 @@ struct ch_patience {
     uint64_t warn_ns;    /* a longer wait is reported once; 0: waits are not reported */
     void (*warn)(void *arg, uint64_t waited_ns);
     void *warn_arg;
-    const uint64_t *refused; /* not 0: the call that this PE waits in is refused, see
-                                team/check.h; may be null */
+    const uint64_t *refused; /* not 0: a call of the team is refused, see team/differ.h; may be
+                                null */
+    /* Is the call that this PE waits in refused, or a later one than the refused one? */
+    bool (*is_concerned)(void *arg, uint64_t refused);
+    /* Called during a long wait, from 1 ms on, each time that its length has doubled, and later
+     * every 64 ms; may refuse the call. May be null. */
+    void (*look)(void *arg, uint64_t waited_ns);
+    void *look_arg; /* for is_concerned, too */
 };
 
 /* pes and cores: those of this host. */
@@ -94,6 +101,8 @@ struct ch_wait {
     uint32_t drowsy;   /* polls since this wait is counted in the doorbell's sleepers; 0: it is
                           not counted */
     uint32_t warned;   /* not 0: the wait was reported */
+    uint64_t look_ns;  /* the wait's length at the next call of look */
+    uint64_t told_ns;  /* when it found that a later call is refused; 0: it has not */
     bool is_listening; /* set by waits for memory of the program */
 };
 

@@ -67,6 +67,19 @@ void ch_error_forget(void)
     message[0] = '\0';
 }
 
+const char *ch_status_name(int code)
+{
+    switch (code) {
+#define X(name, value, text) \
+    case value:              \
+        return #name;
+        CHORUS_STATUS_LIST(X)
+#undef X
+    default:
+        return "unknown code";
+    }
+}
+
 const char *ch_status_text(int code)
 {
     switch (code) {

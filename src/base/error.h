@@ -63,4 +63,7 @@ void ch_error_forget(void);
 /* The fixed text of a code; "unknown status" for any other number. */
 const char *ch_status_text(int code);
 
+/* The name of a code, without its prefix: "ERR_ARG". */
+const char *ch_status_name(int code);
+
 #endif /* CH_ERROR_H */

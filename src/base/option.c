@@ -64,6 +64,70 @@ static chorus_status parse_SWITCH(const char *name, const char *text, bool *out)
     return CHORUS_OK;
 }
 
+static chorus_status parse_RECORD(const char *name, const char *text, bool *out)
+{
+    if (strcmp(text, "calls") != 0 && strcmp(text, "full") != 0)
+        return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected calls or full", name,
+                       text);
+    *out = *text == 'f';
+    return CHORUS_OK;
+}
+
+static bool find_errors(const char *text, enum ch_errors *out)
+{
+#define X(name)                     \
+    if (strcmp(text, #name) == 0) { \
+        *out = CH_ERRORS_##name;    \
+        return true;                \
+    }
+    CH_ERRORS_LIST(X)
+#undef X
+    return false;
+}
+
+static chorus_status parse_ERRORS(const char *name, const char *text, enum ch_errors *out)
+{
+    if (find_errors(text, out)) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected report, fatal or return",
+                   name, text);
+}
+
+enum ch_errors ch_options_errors(void)
+{
+    const char *text = secure_getenv("CHORUS_ERRORS");
+    enum ch_errors found = CH_ERRORS_report;
+
+    return text != NULL && find_errors(text, &found) ? found : CH_ERRORS_report;
+}
+
+static chorus_status parse_CHECK(const char *name, const char *text, uint64_t *out)
+{
+    if (ch_number_whole(text, 0, CH_CHECK_MAX, out)) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "CHORUS_%s is \"%.64s\"; expected 0 (no checks), 1 (compare calls) or 2 "
+                   "(also check memory and threads)",
+                   name, text);
+}
+
+/* The smallest value with which a job can work. */
+static chorus_status check_least(const char *name, uint64_t value, uint64_t least,
+                                 const char *least_text)
+{
+    const char *const text = secure_getenv(name);
+
+    if (value >= least) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "%s is \"%.64s\"; expected %s or more, or leave it out for the default",
+                   name, text != NULL ? text : "", least_text);
+}
+
+static chorus_status check_sizes(const struct ch_options *options)
+{
+    CH_TRY(check_least("CHORUS_HEAP_STEP", options->heap_step, CH_HEAP_STEP_MIN, "4K"));
+    CH_TRY(check_least("CHORUS_SYNC_MAX", options->sync_max, CH_SYNC_MAX_MIN, "1M"));
+    return check_least("CHORUS_CHUNK", options->chunk, CH_CHUNK_MIN, "256");
+}
+
 chorus_status ch_options_read(struct ch_options *out)
 {
     const char *text;
@@ -74,5 +138,5 @@ chorus_status ch_options_read(struct ch_options *out)
     CH_TRY(parse_##KIND(#NAME, text != NULL ? text : (initial), &out->field));
     CH_OPTION_LIST(X)
 #undef X
-    return CHORUS_OK;
+    return check_sizes(out);
 }

@@ -18,7 +18,9 @@
 /* clang-format off */
 /* Name after CHORUS_, field, kind, default, text. Kinds: STRING, BYTES (may have a suffix K, M or
  * G), COUNT (0 to CH_COUNT_MAX), SECONDS (may have a fraction; stored in ns, a
- * positive number below 1 ns as 1), HEAP (a name of CHORUS_HEAP_LIST), SWITCH (0 or 1). */
+ * positive number below 1 ns as 1), HEAP (a name of CHORUS_HEAP_LIST), SWITCH (0 or 1),
+ * RECORD (calls or full; stored as "is it full"), ERRORS (a name of CH_ERRORS_LIST),
+ * CHECK (0 to CH_CHECK_MAX). */
 #define CH_OPTION_LIST(X)                                                                        \
     X(LOG, log, STRING, "warn", "highest level of messages that are logged: none, error, warn, info, debug or trace") \
     X(HEAP, heap, HEAP, "host", "where symmetric objects are: host, cuda (on GPUs), or auto (on GPUs if every PE has one)") \
@@ -28,20 +30,32 @@
     X(SYNC_MAX, sync_max, BYTES, "640M", "bytes for the sync memory and the objects of a PE's teams: memory of the GPU, reserved at the start, or addresses on a host, which get memory when it is first used") \
     X(TIMEOUT, timeout_ns, SECONDS, "300", "seconds after which a wait fails; 0: a wait never fails") \
     X(WARN, warn_ns, SECONDS, "10", "seconds after which a wait is reported in the log, once; 0: never") \
+    X(LINK_TIMEOUT, link_ns, SECONDS, "5", "seconds for which the network between two hosts may be interrupted; after a longer interruption their PEs are lost; values below 1 mean 1") \
     X(ALGO, algo, STRING, "", "algorithms to use in place of those that rule tables choose: coll:algo[:proto[:ctas]][,...]") \
     X(TUNING, tuning, STRING, "", "rule table to use before those of the user, the system and the library") \
     X(CTAS, ctas, COUNT, "0", "duplicates of sync memory that a team has: the largest number of CTAs of a call, on a GPU twice as many for some large calls; 0: 2 on a host, 64 on a GPU") \
     X(CHUNK, chunk, BYTES, "16K", "largest number of data bytes in one message of protocol simple; a quarter of it with packets and lines, eight times as many in teams on several hosts") \
+    X(TRANSPORT, transport, STRING, "", "transports that may be used: names separated by commas, or ^ and the names of those that may not; \"mapped\" is the memory of the same host; empty: all") \
+    X(INSECURE, insecure, SWITCH, "0", "1: also use providers of libfabric over sockets whose memory keys can be guessed, by which anybody who reaches the host can read and write the symmetric memory") \
     X(NVLS, nvls, SWITCH, "0", "1: use the multicast of NVLink switches, unless NCCL_NVLS_ENABLE or a similar variable disables it") \
     X(FABRIC, fabric, SWITCH, "1", "0: processes share GPU memory by file descriptors; 1: by fabric handles if all GPUs support them") \
-    X(VERBS, verbs, STRING, "", "RDMA device to use, as device[:port[:GID index]]; empty: the one nearest to the cores of the PE") \
     X(EARLY, early, SWITCH, "1", "0: no kernel is launched before the previous kernel on its stream has ended") \
-    X(TRANSPORT, transport, STRING, "", "transports that may be used: names separated by commas, or ^ and the names of those that may not; \"mapped\" is the memory of the same host; empty: all") \
-    X(CHECK, check, COUNT, "0", "checks for debugging. 1: a collective fails if PEs of its team make different calls, and on GPUs if it begins while another call of its team runs. 2: also checks of memory and threads") \
+    X(VERBS, verbs, STRING, "", "RDMA device to use, as device[:port[:GID index]]; empty: the one nearest to the cores of the PE") \
+    X(CHECK, check, CHECK, "0", "checks for debugging. 1: a collective fails if PEs of its team make different calls, and on GPUs if it begins while another call of its team runs. 2: also checks of memory and threads") \
+    X(RECORD, records_all, RECORD, "calls", "what chorus-info record can list; calls: the last 1,024 calls, with bounds of their times; full: also their exact times, and puts, gets, signals, atomics and waits, which makes small ones slower") \
+    X(ERRORS, errors, ERRORS, "report", "when a function returns a code that is not 0, or an allocation returns null. report: one line in the log, at level error, for each function and code on each PE; fatal: the job ends, as by a failure of a function that returns no code; return: nothing") \
     X(NVTX, nvtx, SWITCH, "0", "1: mark collectives as ranges for NVIDIA's profilers, with bytes, algorithm and rule, if the library was built with CUDA") \
     X(NODES, nodes, COUNT, "0", "for tests: treat the PEs of one host as PEs of this many hosts, in blocks of equal size if possible; 0: do not") \
     X(NODE, node, STRING, "", "name of the host of this PE; PEs with equal names share memory; empty: the name of the machine")
 /* clang-format on */
+
+/* What happens when a function returns a code; see CHORUS_ERRORS. */
+#define CH_ERRORS_LIST(X) X(report) X(fatal) X(return )
+enum ch_errors {
+#define X(name) CH_ERRORS_##name,
+    CH_ERRORS_LIST(X)
+#undef X
+};
 
 #define CH_OPTION_TYPE_STRING const char *
 #define CH_OPTION_TYPE_BYTES uint64_t
@@ -49,8 +63,18 @@
 #define CH_OPTION_TYPE_SECONDS uint64_t
 #define CH_OPTION_TYPE_HEAP chorus_heap
 #define CH_OPTION_TYPE_SWITCH bool
+#define CH_OPTION_TYPE_RECORD bool
+#define CH_OPTION_TYPE_CHECK uint64_t
+#define CH_OPTION_TYPE_ERRORS enum ch_errors
 
 #define CH_COUNT_MAX 1024u
+#define CH_CHECK_MAX 2u
+
+/* The smallest values, in bytes: a page of the heap; the sync memory of the first teams; the
+ * shortest chunk with which all algorithms are tested. */
+#define CH_HEAP_STEP_MIN 4096u
+#define CH_SYNC_MAX_MIN (1u << 20)
+#define CH_CHUNK_MIN 256u
 
 struct ch_options {
 #define X(NAME, field, KIND, initial, text) CH_OPTION_TYPE_##KIND field;
@@ -74,5 +98,8 @@ extern const char *const ch_heap_names[];
  * does not read it. ERR_ARG names the variable, its value and the form expected.
  */
 CH_MUST_CHECK chorus_status ch_options_read(struct ch_options *out);
+
+/* CHORUS_ERRORS alone, for failures outside a job; `report` if its value is not valid. */
+enum ch_errors ch_options_errors(void);
 
 #endif /* CH_OPTION_H */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/record.h"
 
+#include "chorus/chorus.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,9 +39,10 @@ static const char *const doing_units[] = {
 
 _Static_assert((int)CHORUS_COLL_COUNT <= (int)CH_DOING_FIRST, "collectives must come first");
 _Static_assert(CHORUS_COLL_COUNT <= 16 && CH_DOING_END - CH_DOING_FIRST <= 17 &&
-                   CHORUS_TYPE_COUNT <= 16 && CHORUS_OP_COUNT <= 8,
+                   CHORUS_TYPE_COUNT <= 16 && CHORUS_OP_COUNT <= 8 && CHORUS_CMP_LE < 8,
                "the word of a call has no room for its values");
-_Static_assert(sizeof(struct ch_entry) == 64 && sizeof(struct ch_record) % 64 == 0,
+_Static_assert(sizeof(struct ch_entry) == 64 && sizeof(struct ch_access) == 64 &&
+                   sizeof(struct ch_record) % 64 == 0,
                "entries are cache lines");
 
 void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes)
@@ -53,22 +56,32 @@ void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes)
     __atomic_store_n(&record->magic, CH_RECORD_MAGIC, __ATOMIC_RELEASE);
 }
 
+enum { ROOT_MASK = (1 << CH_CALL_ROOT_BITS) - 1 };
+
 struct ch_doing ch_doing_unpack(uint64_t what)
 {
     const bool is_other = what >> CH_CALL_OTHER_AT & 1;
     const uint8_t number = what >> CH_CALL_WHAT_AT & 15;
+    const bool is_wait = is_other && CH_DOING_FIRST + 1 + number == CH_DOING_wait;
     const chorus_coll coll = is_other ? CHORUS_COLL_barrier : (chorus_coll)number;
     const bool reduces = ch_coll_reduces(coll), has_root = ch_coll_has_root(coll);
+    const bool has_buffers =
+        coll != CHORUS_COLL_barrier && (what >> CH_CALL_IN_KERNEL_AT & 1) == 0;
+    const uint8_t ctas = (uint8_t)(what >> CH_CALL_CTAS_AT);
 
     return (struct ch_doing){
         .what = is_other ? (uint8_t)(CH_DOING_FIRST + 1 + number) : number,
-        .type = coll == CHORUS_COLL_barrier ? 0 : what >> CH_CALL_TYPE_AT & 15,
-        .op = reduces ? what >> CH_CALL_OP_AT & 7 : 0,
-        .algo = (uint8_t)(what >> CH_CALL_ALGO_AT),
+        .type = coll != CHORUS_COLL_barrier || is_wait ? what >> CH_CALL_TYPE_AT & 15 : 0,
+        .op = reduces || is_wait ? what >> CH_CALL_OP_AT & 7 : 0,
+        .algo = ctas == 0 ? 0 : (uint8_t)((what >> CH_CALL_ALGO_AT & 127) + 1),
+        .radix = ctas == 0 ? 0 : (uint8_t)((what >> CH_CALL_RADIX_AT & 63) + 1),
+        .ctas = ctas,
         .is_in_place = ch_coll_is_plain(coll) && (what >> CH_CALL_APART_AT & 1) == 0,
         .is_on_stream = what >> CH_CALL_ON_STREAM_AT & 1,
         .is_in_kernel = what >> CH_CALL_IN_KERNEL_AT & 1,
-        .root = has_root ? (int32_t)(uint32_t)(what >> CH_CALL_ROOT_AT) : 0,
+        .is_dest_outside = has_buffers && (what >> CH_CALL_SYMMETRIC_DEST_AT & 1) == 0,
+        .is_source_outside = has_buffers && (what >> CH_CALL_SYMMETRIC_SOURCE_AT & 1) == 0,
+        .root = has_root ? (int32_t)(what >> CH_CALL_ROOT_AT & ROOT_MASK) : 0,
     };
 }
 
@@ -87,8 +100,10 @@ void ch_record_time(struct ch_record *record, uint64_t index)
     const uint64_t now = ch_clock_ticks();
     const uint64_t calls = index - __atomic_load_n(&record->timed, __ATOMIC_RELAXED);
     const uint64_t passed = now - __atomic_load_n(&record->timed_ticks, __ATOMIC_RELAXED);
-    const uint64_t step = passed / CLOSE_TICKS < calls ? CH_RECORD_UNTIMED : 1;
+    const bool is_each = record->is_full || passed / CLOSE_TICKS >= calls;
+    const uint64_t step = is_each ? 1 : CH_RECORD_UNTIMED;
 
+    __atomic_store_n(&entry->ended, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->ticks, now, __ATOMIC_RELAXED);
     __atomic_store_n(&record->timed, index, __ATOMIC_RELAXED);
     __atomic_store_n(&record->timed_ticks, now, __ATOMIC_RELAXED);
@@ -133,20 +148,81 @@ static uint64_t ticks_of(const struct ch_record *record, uint64_t index, bool *i
     return record->ticks;
 }
 
+uint64_t ch_record_before(const struct ch_record *record, uint64_t index)
+{
+    for (uint64_t i = index + 1; i - index <= CH_RECORD_UNTIMED; i++) {
+        const struct ch_entry *entry = &record->entries[i % CH_RECORD_ENTRIES];
+        const uint64_t ticks = __atomic_load_n(&entry->ticks, __ATOMIC_ACQUIRE);
+
+        if (ticks != 0 && index_of(entry) == i) return ticks;
+    }
+    return 0;
+}
+
 bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_called *out)
 {
     const struct ch_entry *entry = &record->entries[index % CH_RECORD_ENTRIES];
     const uint64_t word = __atomic_load_n(&entry->index, __ATOMIC_ACQUIRE);
+    uint64_t where, call;
+    bool is_wait;
 
     if (index == 0 || ch_entry_index(word) != index) return false;
     out->doing = ch_doing_unpack(__atomic_load_n(&entry->what, __ATOMIC_ACQUIRE));
-    out->doing.team = (uint32_t)__atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
-    out->doing.number = __atomic_load_n(&entry->call, __ATOMIC_ACQUIRE);
+    is_wait = out->doing.what == CH_DOING_wait;
+    where = __atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
+    call = __atomic_load_n(&entry->call, __ATOMIC_ACQUIRE);
+    out->doing.team = is_wait ? 0 : where;
+    out->doing.value = is_wait ? where : 0;
+    out->doing.number = is_wait ? 0 : call;
+    out->doing.offset = is_wait ? call : 0;
     out->doing.count = __atomic_load_n(&entry->count, __ATOMIC_ACQUIRE);
+    out->ended = __atomic_load_n(&entry->ended, __ATOMIC_ACQUIRE);
     out->ticks = ticks_of(record, index, &out->is_timed);
     out->state = state_of(word);
     out->index = index;
     return __atomic_load_n(&record->n, __ATOMIC_RELAXED) - index < CH_RECORD_ENTRIES;
+}
+
+uint64_t ch_record_access(struct ch_record *record, const struct ch_access *access)
+{
+    const uint64_t index = __atomic_add_fetch(&record->n_accesses, 1, __ATOMIC_RELAXED);
+    struct ch_access *to = &record->accesses[index % CH_RECORD_ENTRIES];
+
+    __atomic_store_n(&to->ticks, ch_clock_ticks(), __ATOMIC_RELEASE);
+    __atomic_store_n(&to->ended, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->what, access->what, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->pe, access->pe, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->offset, access->offset, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->bytes, access->bytes, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->value, access->value, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->index, index, __ATOMIC_RELEASE);
+    return index;
+}
+
+void ch_record_access_end(struct ch_record *record, uint64_t index)
+{
+    struct ch_access *access = &record->accesses[index % CH_RECORD_ENTRIES];
+
+    if (__atomic_load_n(&access->index, __ATOMIC_RELAXED) == index)
+        __atomic_store_n(&access->ended, ch_clock_ticks(), __ATOMIC_RELAXED);
+}
+
+bool ch_record_read_access(const struct ch_record *record, uint64_t index,
+                           struct ch_access *out)
+{
+    const struct ch_access *from = &record->accesses[index % CH_RECORD_ENTRIES];
+
+    out->index = __atomic_load_n(&from->index, __ATOMIC_ACQUIRE);
+    if (index == 0 || out->index != index) return false;
+    out->ticks = __atomic_load_n(&from->ticks, __ATOMIC_ACQUIRE);
+    out->ended = __atomic_load_n(&from->ended, __ATOMIC_ACQUIRE);
+    out->what = __atomic_load_n(&from->what, __ATOMIC_ACQUIRE);
+    out->pe = __atomic_load_n(&from->pe, __ATOMIC_ACQUIRE);
+    out->offset = __atomic_load_n(&from->offset, __ATOMIC_ACQUIRE);
+    out->bytes = __atomic_load_n(&from->bytes, __ATOMIC_ACQUIRE);
+    out->value = __atomic_load_n(&from->value, __ATOMIC_ACQUIRE);
+    return out->what < CH_ACCESS_COUNT &&
+           __atomic_load_n(&record->n_accesses, __ATOMIC_RELAXED) - index < CH_RECORD_ENTRIES;
 }
 
 /* From the latest call backwards, as far as the record has entries. */
@@ -168,7 +244,12 @@ bool ch_record_latest(const struct ch_record *record, struct ch_called *out)
     return latest.index != 0;
 }
 
-bool ch_record_find(const struct ch_record *record, uint32_t team, uint64_t number,
+static bool is_collective_of(const struct ch_doing *d, uint64_t team)
+{
+    return ch_doing_is_collective(d) && d->team == team;
+}
+
+bool ch_record_find(const struct ch_record *record, uint64_t team, uint64_t number,
                     bool is_collective, struct ch_called *out)
 {
     EACH_BACK(i, record)
@@ -181,27 +262,90 @@ bool ch_record_find(const struct ch_record *record, uint32_t team, uint64_t numb
     return false;
 }
 
-/* Properties in which PEs may differ: whether the call is on a stream, and the count, if it is
- * uneven. */
-bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b)
+bool ch_record_find_upto(const struct ch_record *record, uint64_t team, uint64_t most,
+                         struct ch_called *out)
 {
-    const uint64_t on_stream = UINT64_C(1) << CH_CALL_ON_STREAM_AT;
-
-    return ((ch_doing_pack(a) ^ ch_doing_pack(b)) & ~on_stream) == 0 &&
-           (a->count == b->count ||
-            (ch_doing_is_collective(a) && ch_coll_is_uneven((chorus_coll)a->what)));
+    EACH_BACK(i, record)
+    {
+        if (ch_record_read(record, i, out) && is_collective_of(&out->doing, team) &&
+            out->doing.number <= most)
+            return true;
+    }
+    return false;
 }
 
-/* The time since the call, or an earlier one, began, until now or until the record was copied
- * into a file. */
-static double seconds_since(const struct ch_record *record, const struct ch_called *called)
+bool ch_record_find_running(const struct ch_record *record, uint64_t team,
+                            struct ch_called *out)
+{
+    struct ch_called called;
+
+    out->index = 0;
+    EACH_BACK(i, record)
+    {
+        if (ch_record_read(record, i, &called) && ch_called_is_running(&called) &&
+            is_collective_of(&called.doing, team))
+            *out = called;
+    }
+    return out->index != 0;
+}
+
+/* PEs may differ in whether the call is on a stream, and in where their buffers are. */
+uint64_t ch_doing_common(const struct ch_doing *d)
+{
+    const uint64_t own = UINT64_C(1) << CH_CALL_ON_STREAM_AT |
+                         UINT64_C(1) << CH_CALL_SYMMETRIC_DEST_AT |
+                         UINT64_C(1) << CH_CALL_SYMMETRIC_SOURCE_AT;
+
+    return ch_doing_pack(d) & ~own;
+}
+
+/* And in the count, if the collective is uneven. */
+static bool agrees_in_count(const struct ch_doing *a, const struct ch_doing *b)
+{
+    return a->count == b->count ||
+           (ch_doing_is_collective(a) && ch_coll_is_uneven((chorus_coll)a->what));
+}
+
+bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b)
+{
+    return ch_doing_common(a) == ch_doing_common(b) && agrees_in_count(a, b);
+}
+
+bool ch_doing_clashes(const struct ch_doing *a, const struct ch_doing *b)
+{
+    const uint64_t in_place = UINT64_C(1) << CH_CALL_APART_AT;
+
+    return ch_doing_is_collective(a) && ch_doing_is_collective(b) &&
+           (((ch_doing_common(a) ^ ch_doing_common(b)) & ~in_place) != 0 ||
+            !agrees_in_count(a, b));
+}
+
+bool ch_doing_differs_in_plan(const struct ch_doing *a, const struct ch_doing *b)
+{
+    return a->algo != b->algo || a->radix != b->radix || a->ctas != b->ctas;
+}
+
+double ch_record_age_s(const struct ch_record *record, uint64_t ticks)
 {
     const bool is_kept = record->kept_ns != 0;
     const uint64_t now_ns = is_kept ? record->kept_ns : ch_clock_ns();
     const uint64_t now_ticks = is_kept ? record->kept_ticks : ch_clock_ticks();
-    const double rate = (double)(now_ticks - record->ticks) / (double)(now_ns - record->ns + 1);
+    const int64_t passed_ns = (int64_t)(now_ns - record->ns) + 1;
+    const int64_t passed_ticks = (int64_t)(now_ticks - record->ticks);
 
-    return (double)(int64_t)(now_ticks - called->ticks) / rate / (double)CH_NS_PER_S;
+    if (passed_ns <= 0 || passed_ticks <= 0)
+        return 0; /* a file that is not what it should be */
+    return (double)(int64_t)(now_ticks - ticks) * ((double)passed_ns / (double)passed_ticks) /
+           (double)CH_NS_PER_S;
+}
+
+static bool is_signed(uint8_t type)
+{
+#define X(T, ctype, class, bytes) \
+    if (type == CHORUS_TYPE_##T) return #class[0] == 'I';
+    CHORUS_TYPE_LIST(X)
+#undef X
+    return false;
 }
 
 static void collective_text(const struct ch_doing *d, char *text, size_t bytes)
@@ -226,10 +370,30 @@ static void collective_text(const struct ch_doing *d, char *text, size_t bytes)
                        d->is_in_place ? ", in place" : "");
 }
 
+void ch_wait_text(const struct ch_doing *d, char text[CH_WAIT_TEXT_BYTES])
+{
+    static const char *const operators[] = {
+#define X(name, operator) #operator,
+        CHORUS_CMP_LIST(X)
+#undef X
+    };
+    const char *cmp = d->op <= CHORUS_CMP_LE ? operators[d->op] : "?";
+    char words[40] = "the word", value[24];
+
+    if (d->count != 1)
+        (void)snprintf(words, sizeof(words), "%llu words", (unsigned long long)d->count);
+    if (is_signed(d->type))
+        (void)snprintf(value, sizeof(value), "%lld", (long long)d->value);
+    else
+        (void)snprintf(value, sizeof(value), "%llu", (unsigned long long)d->value);
+    (void)snprintf(text, CH_WAIT_TEXT_BYTES, "%s at +0x%llx of the heap to be %s %s", words,
+                   (unsigned long long)d->offset, cmp, value);
+}
+
 void ch_doing_text(const struct ch_doing *d, char text[CH_DOING_TEXT_BYTES])
 {
     const uint32_t other = (uint32_t)d->what - CH_DOING_FIRST - 1;
-    char what[CH_DOING_TEXT_BYTES / 2];
+    char what[CH_DOING_TEXT_BYTES / 2], wait[CH_WAIT_TEXT_BYTES];
 
     if (ch_doing_is_collective(d)) {
         collective_text(d, what, sizeof(what));
@@ -240,12 +404,42 @@ void ch_doing_text(const struct ch_doing *d, char text[CH_DOING_TEXT_BYTES])
                                          : "");
     } else if (d->what >= CH_DOING_END) {
         (void)snprintf(text, CH_DOING_TEXT_BYTES, "an unknown call");
+    } else if (d->what == CH_DOING_wait) {
+        ch_wait_text(d, wait);
+        (void)snprintf(text, CH_DOING_TEXT_BYTES, "a wait for %s", wait);
+    } else if (d->what == CH_DOING_free && d->count == CH_DOING_OUTSIDE) {
+        (void)snprintf(text, CH_DOING_TEXT_BYTES, "%s of memory outside the heap",
+                       doing_texts[other]);
     } else if (doing_units[other][0] == '\0') {
         (void)snprintf(text, CH_DOING_TEXT_BYTES, "%s", doing_texts[other]);
     } else {
         (void)snprintf(text, CH_DOING_TEXT_BYTES, "%s, %llu %s", doing_texts[other],
                        (unsigned long long)d->count, doing_units[other]);
     }
+}
+
+const char *ch_access_name(const struct ch_access *access)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        CH_ACCESS_LIST(X)
+#undef X
+    };
+
+    return access->what < CH_ACCESS_COUNT ? names[access->what] : "unknown access";
+}
+
+void ch_access_text(const struct ch_access *access, char text[CH_ACCESS_TEXT_BYTES])
+{
+    const bool has_value = access->what != CH_ACCESS_get && access->what != CH_ACCESS_fetch &&
+                           access->bytes <= sizeof(access->value);
+    char value[32] = "";
+
+    if (has_value)
+        (void)snprintf(value, sizeof(value), ", value %llu", (unsigned long long)access->value);
+    (void)snprintf(text, CH_ACCESS_TEXT_BYTES, "%s of %llu bytes at +0x%llx of PE %llu%s",
+                   ch_access_name(access), (unsigned long long)access->bytes,
+                   (unsigned long long)access->offset, (unsigned long long)access->pe, value);
 }
 
 void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_BYTES])
@@ -262,7 +456,7 @@ void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_
     }
     ch_doing_text(&called.doing, doing);
     ch_names_put(record->names, doing, sizeof(doing));
-    seconds = seconds_since(record, &called);
+    seconds = ch_record_age_s(record, called.ticks);
     most = called.is_timed ? "" : "at most ";
     switch (called.state) {
     case CH_ENTRY_RUNNING:

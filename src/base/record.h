@@ -14,7 +14,10 @@
  * Reading the clock takes as long as writing the rest of an entry, and a quarter of a small
  * broadcast. While calls follow each other closely, only one in CH_RECORD_UNTIMED is given its
  * time; a call whose wait is so long that its PE yields is given it then. For other calls it
- * is known which timed call they follow.
+ * is known between which timed calls they began.
+ *
+ * With CHORUS_RECORD=full every call gets the times of its beginning and its end, and a second
+ * ring has the accesses to memory of other PEs.
  */
 #ifndef CH_RECORD_H
 #define CH_RECORD_H
@@ -38,11 +41,14 @@
     X(realloc, "chorus_realloc", "bytes")                 \
     X(team_create, "the creation of a team", "PEs")       \
     X(team_destroy, "chorus_team_destroy", "")            \
-    X(wait, "a wait for a word (chorus_wait_until)", "words") \
+    X(wait, "a wait for words", "words")                  \
     X(lock, "a wait for a lock (chorus_set_lock)", "bytes into the heap") \
     X(team_malloc, "chorusx_team_malloc", "bytes")        \
     X(team_free, "chorusx_team_free", "")
 /* clang-format on */
+
+/* The count of CH_DOING_free where the memory is not in the heap. */
+#define CH_DOING_OUTSIDE UINT64_MAX
 
 /* Values of ch_doing.what: a chorus_coll, or one of these. */
 enum ch_doing_what {
@@ -58,13 +64,19 @@ enum ch_doing_what {
 struct ch_doing {
     uint8_t what;
     uint8_t type, op;
-    uint8_t algo; /* of a collective: the algorithm's id plus 1; 0: none was chosen */
+    uint8_t algo;        /* of a collective: the algorithm's id plus 1; 0: none was chosen */
+    uint8_t radix, ctas; /* of the algorithm; the latter at most 255 */
     uint8_t is_in_place, is_on_stream, is_in_kernel;
+    uint8_t is_dest_outside, is_source_outside; /* of the symmetric heap */
     int32_t root;
-    uint32_t team;   /* ch_team.number, equal on all PEs of the team */
+    uint64_t team;   /* ch_team.word, equal on all PEs of the team; its low half is in messages
+                      */
     uint64_t number; /* number of the call on its team, from 1; collectives are counted
                         separately from other calls */
     uint64_t count;  /* elements, or CH_DOING_LIST's unit */
+    uint64_t offset, value; /* CH_DOING_wait: bytes into the heap of the first word, and what it
+                               is compared with; type is that of the words, op a CHORUS_CMP_
+                               constant */
 };
 
 /* QUEUED: on a stream; calls on a GPU's stream remain in this state. */
@@ -81,12 +93,45 @@ struct ch_entry {
     uint64_t index; /* number of the call on this PE, from 1, and from bit CH_ENTRY_STATE_AT its
                        ch_entry_state; 0: none. Written last. */
     uint64_t ticks; /* ch_clock_ticks when it began; 0: not known */
-    uint64_t what, where, call, count;
-    uint64_t rest[2];
+    uint64_t what;  /* ch_doing_pack */
+    uint64_t where; /* team; of a wait, value */
+    uint64_t call;  /* number; of a wait, offset */
+    uint64_t count;
+    uint64_t ended; /* CHORUS_RECORD=full: ch_clock_ticks when it ended; 0: not known */
+    uint64_t rest;
+};
+
+/* clang-format off */
+/* Accesses to memory: name, text. Those before `get` write. */
+#define CH_ACCESS_LIST(X)                                          \
+    X(put, "put")                                                  \
+    X(set, "set") /* of a signal, or atomic */                     \
+    X(add, "add")                                                  \
+    X(change, "atomic change") /* and, or, xor, swap, compare_swap */ \
+    X(get, "get")                                                  \
+    X(fetch, "fetch")                                              \
+    X(wait, "wait") /* for words that had their values when it began; others are calls */
+/* clang-format on */
+
+enum ch_access_what {
+#define X(name, text) CH_ACCESS_##name,
+    CH_ACCESS_LIST(X)
+#undef X
+        CH_ACCESS_COUNT
+};
+
+/* One cache line; all words atomic. */
+struct ch_access {
+    uint64_t index;         /* as in struct ch_entry */
+    uint64_t ticks, ended;  /* ch_clock_ticks; 0: it has not ended */
+    uint64_t what;          /* a ch_access_what */
+    uint64_t pe;            /* whose memory it is */
+    uint64_t offset, bytes; /* in the heap */
+    uint64_t value;         /* operand, or the data of a put of 8 bytes or less */
 };
 
 enum { CH_RECORD_ENTRIES = 1024, CH_RECORD_UNTIMED = 16, CH_ENTRY_STATE_AT = 62 };
-#define CH_RECORD_MAGIC UINT64_C(0x3264726f63657263) /* "crecord2" */
+#define CH_RECORD_MAGIC UINT64_C(0x3364726f63657263) /* "crecord3" */
 
 struct ch_record {
     uint64_t magic;
@@ -98,8 +143,11 @@ struct ch_record {
     uint64_t timed, timed_ticks;  /* the last call that was timed, and its time */
     uint64_t time_next;           /* the first call that is to be timed again */
     char names[CH_NAMES_BYTES];   /* prefix of the program's calls, see base/names.h */
-    uint64_t rest[4];
-    struct ch_entry entries[CH_RECORD_ENTRIES]; /* call i is at i % CH_RECORD_ENTRIES */
+    uint64_t is_full;             /* CHORUS_RECORD=full */
+    uint64_t n_accesses;          /* so far */
+    uint64_t rest[2];
+    struct ch_entry entries[CH_RECORD_ENTRIES];   /* call i is at i % CH_RECORD_ENTRIES */
+    struct ch_access accesses[CH_RECORD_ENTRIES]; /* the same; unused unless is_full */
 };
 
 /* A copy of an entry. */
@@ -109,17 +157,27 @@ struct ch_called {
     enum ch_entry_state state;
     uint64_t ticks; /* when it began, or when an earlier call did */
     bool is_timed;  /* it is the time of the call itself */
+    uint64_t ended; /* see struct ch_entry */
 };
 
 void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes);
+
+/* The plan in a call's word. */
+static inline uint64_t ch_call_plan(uint32_t algo, uint32_t radix, uint32_t ctas)
+{
+    return (uint64_t)algo << CH_CALL_ALGO_AT | (uint64_t)(radix - 1) << CH_CALL_RADIX_AT |
+           (uint64_t)(ctas < UINT8_MAX ? ctas : UINT8_MAX) << CH_CALL_CTAS_AT;
+}
 
 static inline uint64_t ch_doing_pack(const struct ch_doing *d)
 {
     const bool is_other = d->what > CH_DOING_FIRST;
     const uint64_t what = is_other ? d->what - CH_DOING_FIRST - 1u : d->what;
 
-    return (uint64_t)(uint32_t)d->root << CH_CALL_ROOT_AT |
-           (uint64_t)d->algo << CH_CALL_ALGO_AT |
+    return (d->algo == 0 ? 0 : ch_call_plan(d->algo - 1u, d->radix, d->ctas)) |
+           (uint64_t)(uint32_t)d->root << CH_CALL_ROOT_AT |
+           (uint64_t)!d->is_dest_outside << CH_CALL_SYMMETRIC_DEST_AT |
+           (uint64_t)!d->is_source_outside << CH_CALL_SYMMETRIC_SOURCE_AT |
            (uint64_t)d->is_in_kernel << CH_CALL_IN_KERNEL_AT |
            (uint64_t)d->is_on_stream << CH_CALL_ON_STREAM_AT |
            (uint64_t)is_other << CH_CALL_OTHER_AT |
@@ -136,14 +194,16 @@ CH_COLD void ch_record_time(struct ch_record *record, uint64_t index);
 /* Set the time of the latest calls that have neither ended nor a time. */
 void ch_record_time_running(struct ch_record *record);
 
-/* The words of an entry that say which call it is, as in struct ch_doing. */
+/* The words of an entry that say which call it is, as there. */
 struct ch_noted {
-    uint64_t what, team, number, count;
+    uint64_t what, where, call, count;
 };
 
 static inline struct ch_noted ch_doing_note(const struct ch_doing *d)
 {
-    const struct ch_noted noted = {ch_doing_pack(d), d->team, d->number, d->count};
+    const bool is_wait = d->what == CH_DOING_wait;
+    const struct ch_noted noted = {ch_doing_pack(d), is_wait ? d->value : d->team,
+                                   is_wait ? d->offset : d->number, d->count};
 
     return noted;
 }
@@ -166,8 +226,8 @@ static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch
     __builtin_prefetch(&record->entries[(index + 1) % CH_RECORD_ENTRIES], 1);
     __atomic_store_n(&entry->ticks, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->what, call->what, __ATOMIC_RELEASE);
-    __atomic_store_n(&entry->where, call->team, __ATOMIC_RELEASE);
-    __atomic_store_n(&entry->call, call->number, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->where, call->where, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->call, call->call, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->count, call->count, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->index, index | (uint64_t)state << CH_ENTRY_STATE_AT,
                      __ATOMIC_RELEASE);
@@ -187,11 +247,31 @@ static inline void ch_record_mark(struct ch_record *record, uint64_t index,
 {
     struct ch_entry *entry = &record->entries[index % CH_RECORD_ENTRIES];
     const uint64_t word = __atomic_load_n(&entry->index, __ATOMIC_RELAXED);
+    const bool is_kept = (word ^ index) << (64 - CH_ENTRY_STATE_AT) == 0;
 
-    if ((word ^ index) << (64 - CH_ENTRY_STATE_AT) == 0)
+    if (record->is_full && is_kept && state != CH_ENTRY_RUNNING)
+        __atomic_store_n(&entry->ended, ch_clock_ticks(), __ATOMIC_RELAXED);
+    if (is_kept)
         __atomic_store_n(&entry->index, index | (uint64_t)state << CH_ENTRY_STATE_AT,
                          __ATOMIC_RELAXED);
 }
+
+/* Record an access; returns its index. The members index, ticks and ended are ignored. */
+uint64_t ch_record_access(struct ch_record *record, const struct ch_access *access);
+void ch_record_access_end(struct ch_record *record, uint64_t index);
+
+/* A copy of the access with this index, if the record still has it. */
+bool ch_record_read_access(const struct ch_record *record, uint64_t index,
+                           struct ch_access *out);
+
+static inline bool ch_access_writes(const struct ch_access *access)
+{
+    return access->what < CH_ACCESS_get;
+}
+
+/* When a call began at the latest, if its time is not known: the time of the next call that has
+ * one, or 0 if there is none. */
+uint64_t ch_record_before(const struct ch_record *record, uint64_t index);
 
 /* The call with this index, if the record still has it. */
 bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_called *out);
@@ -200,8 +280,16 @@ bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_ca
 bool ch_record_latest(const struct ch_record *record, struct ch_called *out);
 
 /* The call `number` of team `team`, of the collectives or of the other calls. */
-bool ch_record_find(const struct ch_record *record, uint32_t team, uint64_t number,
+bool ch_record_find(const struct ch_record *record, uint64_t team, uint64_t number,
                     bool is_collective, struct ch_called *out);
+
+/* The latest collective of the team whose number is at most `most`. */
+bool ch_record_find_upto(const struct ch_record *record, uint64_t team, uint64_t most,
+                         struct ch_called *out);
+
+/* The first collective of the team that has begun to run and has not ended. */
+bool ch_record_find_running(const struct ch_record *record, uint64_t team,
+                            struct ch_called *out);
 
 /* Has the call not ended yet? */
 static inline bool ch_called_is_running(const struct ch_called *called)
@@ -220,13 +308,37 @@ static inline bool ch_doing_is_alone(const struct ch_doing *d)
     return d->what == CH_DOING_wait || d->what == CH_DOING_lock;
 }
 
+/* What of a call must be the same on all PEs of a team, besides its count. */
+uint64_t ch_doing_common(const struct ch_doing *d);
+
 /* Are the two calls the same to all PEs of a team? */
 bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b);
 
-enum { CH_DOING_TEXT_BYTES = 160 };
+/* Are they collectives that cannot be the same call, whatever a PE may pass? CHORUS_CHECK also
+ * asks that all PEs or none are in place, which matters only if their algorithms then differ.
+ */
+bool ch_doing_clashes(const struct ch_doing *a, const struct ch_doing *b);
+
+/* Do they have different algorithms, radices or numbers of CTAs? */
+bool ch_doing_differs_in_plan(const struct ch_doing *a, const struct ch_doing *b);
+
+enum { CH_DOING_TEXT_BYTES = 160, CH_WAIT_TEXT_BYTES = 112 };
 
 /* "reduce (512 f32, sum), call 17 of team 0" */
 void ch_doing_text(const struct ch_doing *d, char text[CH_DOING_TEXT_BYTES]);
+
+/* Of CH_DOING_wait: "the word at +0x40 of the heap to be >= 1" */
+void ch_wait_text(const struct ch_doing *d, char text[CH_WAIT_TEXT_BYTES]);
+
+enum { CH_ACCESS_TEXT_BYTES = 160 };
+
+/* "add", and "add of 8 bytes at +0x40 of PE 1, value 3" */
+const char *ch_access_name(const struct ch_access *access);
+void ch_access_text(const struct ch_access *access, char text[CH_ACCESS_TEXT_BYTES]);
+
+/* Seconds from `ticks`, a time in the record, until now or until the record was copied into a
+ * file. */
+double ch_record_age_s(const struct ch_record *record, uint64_t ticks);
 
 /* "is in ..., since 12 s", "ended ... 12 s ago", "has made no call yet". */
 void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_BYTES]);

@@ -22,6 +22,8 @@ struct ch_route_ops {
     chorus_status (*flush)(struct ch_route *route);
     int (*receive)(struct ch_route *route, void *slot, void *dst, size_t bytes);
     int (*received)(struct ch_route *route);
+    /* The call has failed: sources of its puts are no longer read. */
+    void (*abandon)(struct ch_route *route);
 };
 
 /* First member of every route; transports extend it. */

@@ -51,10 +51,31 @@ static void warn_of_launcher(void)
     }
 }
 
+/* Variables of torchrun's that name several processes, but not where PE 0 is. */
+static chorus_status check_ranks(void)
+{
+    const char *const rank = secure_getenv("RANK"), *const n = secure_getenv("WORLD_SIZE");
+    const char *const address = secure_getenv("MASTER_ADDR");
+    const char *missing = "MASTER_PORT";
+    uint64_t count;
+
+    if (rank == NULL || *rank == '\0' || n == NULL ||
+        !ch_number_whole(n, 2, UINT32_MAX, &count))
+        return CHORUS_OK;
+    if (address == NULL || *address == '\0') missing = "MASTER_ADDR";
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "RANK is \"%.16s\" and WORLD_SIZE is \"%.16s\", but %s is not set, so that "
+                   "this process cannot find the others; set MASTER_ADDR and MASTER_PORT as "
+                   "torchrun does, or unset RANK and WORLD_SIZE for a job of one PE",
+                   rank, n, missing);
+}
+
 static chorus_status alone_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
-    struct ch_boot *boot = malloc(sizeof(*boot));
+    struct ch_boot *boot;
 
+    CH_TRY(check_ranks());
+    boot = malloc(sizeof(*boot));
     if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
     *boot = (struct ch_boot){
         .ops = &alone_ops, .n = 1, .n_cores = ch_place_count_cores(), .timeout_ns = timeout_ns};

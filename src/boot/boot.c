@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,17 @@ chorus_status ch_way_number(const char *name, const char *who, uint64_t lo, uint
                    (unsigned long long)hi, who);
 }
 
+chorus_status ch_way_host(const char *name)
+{
+    const char *const text = secure_getenv(name);
+
+    if (text == NULL || strlen(text) <= CH_ADDRESS_CHARS_MAX) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "%s has %zu characters and begins with \"%.32s\"; expected the name or "
+                   "address of a host, at most %d characters",
+                   name, strlen(text), text, CH_ADDRESS_CHARS_MAX);
+}
+
 chorus_status ch_fd_dup(int fd, int *fd_out)
 {
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -69,4 +81,17 @@ void ch_fd_close_all(const int *fds, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (fds[i] >= 0) (void)close(fds[i]);
+}
+
+chorus_status ch_thread_start(void *(*run)(void *), void *arg, pthread_t *thread_out)
+{
+    sigset_t all, old;
+    int rc;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
+    rc = pthread_create(thread_out, NULL, run, arg);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc != 0) return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start a thread: %s", strerror(rc));
+    return CHORUS_OK;
 }

@@ -19,7 +19,13 @@
 
 struct ch_boot;
 
-enum { CH_BOOT_SECRET_BYTES = 32 };
+enum { CH_BOOT_SECRET_BYTES = 32, CH_BOOT_IP_BYTES = 16 };
+
+/* 127.0.0.1, mapped into IPv6. */
+#define CH_BOOT_LOOPBACK                               \
+    {                                                  \
+        [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 \
+    }
 
 /* All functions set *_out only when they return CHORUS_OK. */
 struct ch_boot_ops {
@@ -96,7 +102,9 @@ struct ch_boot {
     uint32_t n_beside;        /* number of PEs that share n_cores, this one included */
     bool is_crowded;          /* on at least one host, there are more PEs than cores */
 
-    unsigned char secret[CH_BOOT_SECRET_BYTES]; /* of the job; 0 if no network is used */
+    unsigned char secret[CH_BOOT_SECRET_BYTES]; /* of the job; 0: the PEs have none yet */
+    unsigned char listen[CH_BOOT_IP_BYTES]; /* address at which networks over sockets listen,
+                                               IPv4 mapped into IPv6; 0: at all addresses */
     const char *why_over; /* the reason once the job is over, else null; atomic */
 };
 

@@ -43,6 +43,7 @@ static chorus_status hosts_open(uint64_t timeout_ns, struct ch_boot **boot_out)
     struct ch_tree_start start = {.timeout_ns = timeout_ns};
     chorus_status status;
 
+    CH_TRY(ch_way_host(CH_WIRE_ENV_ROOT));
     CH_TRY(ch_way_launcher.open(timeout_ns, &start.agent));
     start.me = start.agent->me;
     start.n = start.agent->n;

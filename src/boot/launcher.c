@@ -115,6 +115,7 @@ static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int w
 {
     const uint32_t n_fds = with_fds ? count_near(&boot->base) : 0;
     struct ch_wire_head head;
+    chorus_status st;
 
     CH_TRY(recv_head(boot, deadline_ns, &head));
     CH_TRY(ch_wire_answer_check(&head, bytes * boot->base.n, n_fds));
@@ -123,7 +124,9 @@ static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int w
         return recv_failure(boot->sock, &head, deadline_ns);
     }
     CH_TRY(ch_wire_recv(boot->sock, blobs_out, (size_t)head.bytes, deadline_ns));
-    CH_TRY(ch_wire_recv_fds(boot->sock, n_fds, fds_out, deadline_ns));
+    st = ch_wire_recv_fds(boot->sock, n_fds, fds_out, deadline_ns);
+    if (st == CHORUS_ERR_SYSTEM) boot->is_broken = 0; /* nothing of the answer is left */
+    CH_TRY(st);
     if (with_fds) spread_fds(&boot->base, n_fds, fds_out);
     return CHORUS_OK;
 }
@@ -234,7 +237,8 @@ static chorus_status number_from(const char *name, uint64_t lo, uint64_t hi, uin
     if (secure_getenv(name) != NULL) return ch_way_number(name, "chorusrun", lo, hi, out);
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s is set but %s is not; start the program with chorusrun, or unset both",
-                   CH_WIRE_ENV_FD, name);
+                   secure_getenv(CH_WIRE_ENV_FD) != NULL ? CH_WIRE_ENV_FD : CH_WIRE_ENV_ROOT,
+                   name);
 }
 
 /* The number of a descriptor is not sufficient: the descriptor may be closed, or another file
@@ -298,6 +302,7 @@ static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_ou
                                     .n = (uint32_t)n,
                                     .n_cores = (uint32_t)n_cores,
                                     .timeout_ns = timeout_ns,
+                                    .listen = CH_BOOT_LOOPBACK,
                                     .spare = secure_getenv(CH_WIRE_ENV_SPARE)},
                                    -1,
                                    (int)inherited,

@@ -7,6 +7,7 @@
 #include "boot/vote.h"
 #include "boot/ways.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,23 +40,29 @@ static void read_line(const char *path, char *out, size_t bytes)
 
 /* PEs with equal values can pass each other descriptors, by sockets of the namespace. The host
  * name comes first, and ends at a blank. */
-static void name_machine(char out[MACHINE_BYTES])
+static chorus_status name_machine(char out[MACHINE_BYTES])
 {
     char host[NAME_BYTES + 1] = "", boot_id[64], space[64];
     ssize_t n;
 
     (void)gethostname(host, NAME_BYTES);
+    errno = 0;
     read_line("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
+    if (errno == EMFILE || errno == ENFILE)
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "the host of this PE cannot be determined: %s; " CH_LIMIT_ADVICE,
+                       strerror(errno));
     n = readlink("/proc/self/ns/net", space, sizeof(space) - 1);
     space[n > 0 ? n : 0] = '\0';
     (void)snprintf(out, MACHINE_BYTES, "%s %s %s", host, boot_id, space);
+    return CHORUS_OK;
 }
 
 static chorus_status fill(struct claim *claim, const struct ch_boot *boot,
                           const struct ch_options *options)
 {
     claim->n_pretended = options->nodes;
-    if (boot->ops->serve != NULL) name_machine(claim->machine);
+    if (boot->ops->serve != NULL) CH_TRY(name_machine(claim->machine));
     claim->n_cores = boot->n_cores;
     if (boot->n_cores == 0) claim->quota = ch_place_own_cores(&claim->cores);
     if (strlen(options->node) >= NAME_BYTES)
@@ -65,6 +72,12 @@ static chorus_status fill(struct claim *claim, const struct ch_boot *boot,
     if (options->node[0] != '\0' && options->nodes != 0)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "CHORUS_NODES and CHORUS_NODE are both set; unset one of them");
+    if (options->nodes > boot->n)
+        return CH_FAIL(
+            CHORUS_ERR_ARG,
+            "CHORUS_NODES is %llu, but the job has %u PE%s; expected at most one host "
+            "for each PE",
+            (unsigned long long)options->nodes, boot->n, boot->n == 1 ? "" : "s");
     (void)snprintf(claim->name, NAME_BYTES, "%s", options->node);
     return CHORUS_OK;
 }

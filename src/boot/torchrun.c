@@ -3,45 +3,18 @@
  * torchrun.c: a PE that torchrun started, or another program that sets the same variables. PE
  * 0 is the root of the tree, on MASTER_ADDR; torchrun itself uses MASTER_PORT, so the root
  * listens on the next port, or on CHORUS_PORT.
- *
- * torchrun gives no secret to its processes. The job's secret is derived from the names of the
- * job, so that jobs that run at the same time have different ones, and from CHORUS_SECRET,
- * which may be set to any text. Without it, the secret refuses accidental connections, but does
- * not keep out an attacker.
  */
-#include "base/log.h"
+#include "boot/torchrun.h"
+
+#include "base/number.h"
 #include "boot/tree_boot.h"
 #include "boot/ways.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char who[] = "torchrun";
-
-static void add_text(crypto_generichash_state *state, const char *name)
-{
-    const char *text = secure_getenv(name);
-
-    if (text == NULL) text = "";
-    (void)crypto_generichash_update(state, (const unsigned char *)text, strlen(text) + 1);
-}
-
-static void make_secret(unsigned char secret_out[CH_BOOT_SECRET_BYTES])
-{
-    crypto_generichash_state state;
-
-    (void)crypto_generichash_init(&state, NULL, 0, CH_BOOT_SECRET_BYTES);
-    if (secure_getenv("CHORUS_SECRET") == NULL)
-        CH_LOG(INFO, "CHORUS_SECRET is not set: any process that knows the job's MASTER_ADDR "
-                     "and MASTER_PORT could join it");
-    add_text(&state, "CHORUS_SECRET");
-    add_text(&state, "MASTER_ADDR");
-    add_text(&state, "MASTER_PORT");
-    add_text(&state, "TORCHELASTIC_RUN_ID");
-    (void)crypto_generichash_final(&state, secret_out, CH_BOOT_SECRET_BYTES);
-}
 
 static chorus_status find_port(uint64_t *port_out)
 {
@@ -52,29 +25,62 @@ static chorus_status find_port(uint64_t *port_out)
     return CHORUS_OK;
 }
 
-static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_out)
+/* Only PEs of the root's host can connect to the loopback. */
+static bool is_loopback(const char *master)
 {
-    const char *const master = secure_getenv("MASTER_ADDR");
-    struct ch_tree_start start = {.timeout_ns = timeout_ns};
-    struct ch_tree_door door = {.fd = -1};
-    uint64_t n, me, port;
-    char root[CH_TREE_TEXT_BYTES];
+    return strcmp(master, "localhost") == 0 || strcmp(master, "::1") == 0 ||
+           strncmp(master, "127.", 4) == 0;
+}
 
+static chorus_status read_job(struct ch_torchrun *job)
+{
+    const char *const local = secure_getenv("LOCAL_WORLD_SIZE");
+    uint64_t n, me, port, n_local = 0;
+
+    CH_TRY(ch_way_host("MASTER_ADDR"));
     CH_TRY(ch_way_number("WORLD_SIZE", who, 1, CH_TREE_PES_MAX, &n));
     CH_TRY(ch_way_number("RANK", who, 0, n - 1, &me));
     CH_TRY(find_port(&port));
-    make_secret(start.secret);
-    start.me = (uint32_t)me;
-    start.n = (uint32_t)n;
-    if (me == 0) {
-        CH_TRY(ch_tree_listen((uint16_t)port, &door));
+    job->master = secure_getenv("MASTER_ADDR");
+    job->me = (uint32_t)me;
+    job->n = (uint32_t)n;
+    job->port = (uint16_t)port;
+    if (local != NULL) (void)ch_number_whole(local, 1, n, &n_local);
+    job->is_one_host = n_local == n || n == 1 || is_loopback(job->master);
+    return CHORUS_OK;
+}
+
+void ch_torchrun_root(const struct ch_torchrun *job, char text_out[CH_TREE_TEXT_BYTES])
+{
+    (void)snprintf(text_out, CH_TREE_TEXT_BYTES,
+                   strchr(job->master, ':') != NULL ? "[%s]:%u" : "%s:%u", job->master,
+                   job->port);
+}
+
+static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_out)
+{
+    struct ch_tree_start start = {.timeout_ns = timeout_ns};
+    struct ch_torchrun job = {.timeout_ns = timeout_ns};
+    unsigned char root_ip[CH_BOOT_IP_BYTES];
+    struct ch_tree_door door = {.fd = -1};
+    char root[CH_TREE_TEXT_BYTES];
+    chorus_status status;
+
+    CH_TRY(read_job(&job));
+    start.me = job.me;
+    start.n = job.n;
+    ch_torchrun_listen(&job, root_ip, start.listen);
+    ch_torchrun_root(&job, root);
+    if (job.me == 0) {
+        CH_TRY(ch_tree_listen_at(root_ip, job.port, &door));
         start.door = &door;
     } else {
-        (void)snprintf(root, sizeof(root), strchr(master, ':') != NULL ? "[%s]:%u" : "%s:%u",
-                       master, (unsigned)port);
         start.root = root;
     }
-    return ch_boot_tree(&start, boot_out);
+    status = ch_torchrun_secret(&job, start.secret, &start.share);
+    if (status == CHORUS_OK) return ch_boot_tree(&start, boot_out);
+    ch_tree_door_close(&door);
+    return status;
 }
 
 static bool torchrun_applies(char why_out[CH_WAY_WHY_BYTES])

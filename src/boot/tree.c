@@ -3,8 +3,10 @@
 #include "boot/tree_inside.h"
 
 #include "base/clock.h"
+#include "boot/ways.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -52,8 +54,10 @@ struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms)
         tree->strangers[i].fd = -1;
     name_host(tree->host);
     tree->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (sodium_init() >= 0 && tree->epoll >= 0) return tree;
+    tree->spare = fcntl(tree->epoll, F_DUPFD_CLOEXEC, 0);
+    if (sodium_init() >= 0 && tree->spare >= 0) return tree;
     if (tree->epoll >= 0) (void)close(tree->epoll);
+    if (tree->spare >= 0) (void)close(tree->spare);
     free(tree);
     return NULL;
 }
@@ -75,7 +79,8 @@ chorus_status ch_tree_root(const struct ch_tree_terms *terms, struct ch_tree_doo
     ch_tree_door_close(door);
     if (!is_made) {
         ch_tree_close(tree);
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory or descriptors for a job of %u PEs",
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "no memory or descriptors for a job of %u PEs; " CH_LIMIT_ADVICE,
                        terms->n);
     }
     if (terms->me != CH_TREE_NO_PE) ch_tree_note_joined(tree, terms->me, tree->host);
@@ -234,6 +239,7 @@ void ch_tree_abandon(const struct ch_tree *tree)
         if (tree->strangers[i].fd >= 0) (void)close(tree->strangers[i].fd);
     if (tree->up.fd >= 0) (void)close(tree->up.fd);
     if (tree->door.fd >= 0) (void)close(tree->door.fd);
+    if (tree->spare >= 0) (void)close(tree->spare);
     (void)close(tree->epoll);
 }
 

@@ -52,7 +52,9 @@ struct ch_tree_events {
 struct ch_tree_terms {
     uint32_t me, n; /* me is CH_TREE_NO_PE in a root that is not a PE */
     unsigned char secret[CH_BOOT_SECRET_BYTES];
+    unsigned char listen[CH_BOOT_IP_BYTES]; /* where a node that joins listens; 0: all */
     struct ch_tree_events events;
+    uint64_t link_ns;  /* longest interruption of a connection that does not end it */
     uint64_t hello_ns; /* time limit for the hello of an unauthenticated connection; 0: 5 s */
 };
 
@@ -61,17 +63,21 @@ void ch_tree_secret_make(unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
 void ch_tree_secret_print(const unsigned char secret[CH_BOOT_SECRET_BYTES], char text_out[65]);
 bool ch_tree_secret_parse(const char *text, unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
 
-/* Create a socket that listens at all addresses of this host, IPv4 and IPv6, on `port`; 0: on a
- * free port. */
+/* Create a socket that listens on `port`; 0: on a free port. It listens at the address `ip`,
+ * IPv4 mapped into IPv6; if that is 0, at all addresses of this host, IPv4 and IPv6. */
 struct ch_tree_door {
     int fd; /* -1: closed */
     uint16_t port;
+    unsigned char ip[CH_BOOT_IP_BYTES];
 };
+CH_MUST_CHECK chorus_status ch_tree_listen_at(const unsigned char ip[CH_BOOT_IP_BYTES],
+                                              uint16_t port, struct ch_tree_door *out);
+/* At all addresses. */
 CH_MUST_CHECK chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out);
 void ch_tree_door_close(struct ch_tree_door *door);
 
-/* The addresses for other processes: "10.0.0.1:4000,[fe80::1]:4000", the loopback last. This is
- * the value of CHORUS_ROOT. */
+/* The addresses for other processes: "10.0.0.1:4000,[fe80::1]:4000", the loopback last; or the
+ * one at which it listens. This is the value of CHORUS_ROOT. */
 void ch_tree_addresses(const struct ch_tree_door *door, char text_out[CH_TREE_TEXT_BYTES]);
 
 /* Create the root. Takes ownership of the listening socket, also on failure. */
@@ -89,7 +95,8 @@ CH_MUST_CHECK chorus_status ch_tree_join(const struct ch_tree_terms *terms,
                                          struct ch_tree **tree_out);
 
 /* A descriptor to poll for reading. When it is readable, and once a second, call ch_tree_serve,
- * which reads, answers and writes without blocking. */
+ * which reads, answers and writes without blocking, but for some milliseconds where this
+ * process has no descriptor left for a connection. */
 int ch_tree_watch(const struct ch_tree *tree);
 void ch_tree_serve(struct ch_tree *tree);
 
@@ -102,6 +109,9 @@ void ch_tree_late(struct ch_tree *tree, double waited_s);
 
 /* End the job on all PEs; the first reason wins. */
 void ch_tree_abort(struct ch_tree *tree, int status, const char *reason);
+
+/* End the job, since this process has no descriptor left for what a PE needs to join. */
+void ch_tree_at_limit(struct ch_tree *tree);
 
 /* In a child that this process forked: close its copies of the descriptors, and no more. */
 void ch_tree_abandon(const struct ch_tree *tree);

@@ -7,13 +7,20 @@
 #include "boot/tree_inside.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "boot/ways.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* How long a process without a descriptor for the next connection waits for the hello of an
+ * earlier one. A PE sends it as soon as it has the challenge. */
+enum { PATIENCE_MS = 20 };
 
 static void drop(struct ch_tree_stranger *s)
 {
@@ -23,6 +30,8 @@ static void drop(struct ch_tree_stranger *s)
 
 void ch_tree_stop_listening(struct ch_tree *tree)
 {
+    if (tree->spare >= 0) (void)close(tree->spare);
+    tree->spare = -1;
     if (tree->door.fd < 0) return;
     ch_tree_door_close(&tree->door);
     for (int i = 0; i < CH_TREE_STRANGERS; i++)
@@ -47,7 +56,7 @@ static void greet(struct ch_tree *tree, int fd)
     tree->next_stranger = (tree->next_stranger + 1) % CH_TREE_STRANGERS;
     drop(s);
     *s = (struct ch_tree_stranger){.fd = fd, .since_ns = ch_clock_ns()};
-    ch_tree_socket_set(fd);
+    ch_tree_socket_set(fd, tree->terms.link_ns);
     ch_tree_challenge_make(&s->challenge);
     /* The kernel buffers this number of bytes of a new socket in any case; a socket that does
      * not is closed. */
@@ -55,6 +64,53 @@ static void greet(struct ch_tree *tree, int fd)
             (ssize_t)sizeof(s->challenge) ||
         !ch_tree_watch_fd(tree, fd, s))
         drop(s);
+}
+
+static struct ch_tree_stranger *oldest(struct ch_tree *tree)
+{
+    for (uint32_t i = 0; i < CH_TREE_STRANGERS; i++) {
+        struct ch_tree_stranger *const s =
+            &tree->strangers[(tree->next_stranger + i) % CH_TREE_STRANGERS];
+
+        if (s->fd >= 0) return s;
+    }
+    return NULL;
+}
+
+void ch_tree_at_limit(struct ch_tree *tree)
+{
+    char why[CH_TREE_TEXT_BYTES], who[32] = "the launcher";
+
+    if (tree->terms.me != CH_TREE_NO_PE)
+        (void)snprintf(who, sizeof(who), "PE %u", tree->terms.me);
+    (void)snprintf(why, sizeof(why),
+                   "%s on host %s has no descriptor left for a connection from another "
+                   "PE; " CH_LIMIT_ADVICE,
+                   who, tree->host);
+    ch_tree_abort(tree, 1, why);
+}
+
+/* No descriptor is left for the next connection, which may be that of a PE: it gets that of the
+ * oldest unauthenticated connection, which may be that of a PE too and is given time to prove
+ * it. If there is none, the start fails. The spare descriptor lets PEs that connect later learn
+ * that. */
+static void make_room(struct ch_tree *tree)
+{
+    struct ch_tree_stranger *const s = oldest(tree);
+
+    if (s != NULL) {
+        (void)poll(&(struct pollfd){.fd = s->fd, .events = POLLIN}, 1, PATIENCE_MS);
+        ch_tree_hear_stranger(tree, s);
+        drop(s);
+        return;
+    }
+    ch_tree_at_limit(tree);
+    if (tree->spare < 0) {
+        ch_tree_stop_listening(tree);
+        return;
+    }
+    (void)close(tree->spare);
+    tree->spare = -1;
 }
 
 void ch_tree_accept(struct ch_tree *tree)
@@ -65,8 +121,8 @@ void ch_tree_accept(struct ch_tree *tree)
         if (fd >= 0) {
             greet(tree, fd);
         } else if (errno == EMFILE || errno == ENFILE) {
-            drop(&tree->strangers[tree->next_stranger]); /* the oldest one is replaced */
-            tree->next_stranger = (tree->next_stranger + 1) % CH_TREE_STRANGERS;
+            make_room(tree);
+            return;
         } else if (errno != ECONNABORTED && errno != EINTR) {
             return;
         }
@@ -80,6 +136,20 @@ static void answer(struct ch_tree *tree, const struct ch_tree_stranger *s,
     (void)snprintf(a->host, sizeof(a->host), "%s", tree->host);
     ch_tree_answer_seal(a, tree->terms.secret, &s->challenge, &s->hello);
     (void)send(s->fd, a, sizeof(*a), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Its hello was made without the secret. The answer has no MAC: with one, a stranger could test
+ * guesses of the secret without this process. */
+static void deny(struct ch_tree *tree, const struct ch_tree_stranger *s)
+{
+    const struct ch_tree_answer a = {
+        .magic = CH_TREE_MAGIC, .kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
+    char from[CH_TREE_ADDRESS_TEXT];
+
+    if (ch_tree_hello_is_foreign(&s->hello, tree->terms.secret)) ch_tree_note_foreign(tree, s);
+    ch_tree_address_of_peer(s->fd, from);
+    CH_LOG(INFO, "a connection from %s was refused: it does not have the job's secret", from);
+    (void)send(s->fd, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static struct ch_tree_link *free_child(struct ch_tree *tree)
@@ -155,14 +225,11 @@ static bool is_for_me(const struct ch_tree *tree, const struct ch_tree_hello *he
 /* The hello has been received completely. */
 static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
 {
-    struct ch_tree_answer refused = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
     char why[CH_TREE_TEXT_BYTES];
     struct ch_tree_link *link;
 
     if (!ch_tree_hello_check(&s->hello, tree->terms.secret, &s->challenge)) {
-        if (ch_tree_hello_is_foreign(&s->hello, tree->terms.secret))
-            ch_tree_note_foreign(tree, s);
-        answer(tree, s, &refused);
+        deny(tree, s);
         return;
     }
     if (!is_for_me(tree, &s->hello)) return; /* two hosts have the same address */

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/silence.h"
+#include "boot/ways.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,70 +20,104 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The keepalive settings of a connection. */
-enum { PROBE_S = 1, PROBES = 4, DEAD_MS = 4000 };
-
 enum { BACKLOG = 4096, NAME_CHARS = 256 };
 
 static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-void ch_tree_socket_set(int fd)
+void ch_tree_socket_set(int fd, uint64_t link_ns)
 {
-    static const struct {
-        int level, name, value;
-    } settings[] = {
-        {SOL_SOCKET, SO_KEEPALIVE, 1},         {IPPROTO_TCP, TCP_KEEPIDLE, PROBE_S},
-        {IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S}, {IPPROTO_TCP, TCP_KEEPCNT, PROBES},
-        {IPPROTO_TCP, TCP_NODELAY, 1},         {IPPROTO_TCP, TCP_USER_TIMEOUT, DEAD_MS},
-    };
+    const int on = 1, dead_ms = (int)(ch_silence_set(fd, link_ns) / CH_NS_PER_MS);
 
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-        (void)setsockopt(fd, settings[i].level, settings[i].name, &settings[i].value,
-                         sizeof(int));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms, sizeof(dead_ms));
 }
 
-/* A socket for IPv6 also accepts IPv4 by default; some hosts have no IPv6. */
-static int bind_family(int family, uint16_t port)
+union sockaddr_any {
+    struct sockaddr any;
+    struct sockaddr_storage room;
+    struct sockaddr_in6 six;
+    struct sockaddr_in four;
+};
+
+static bool is_four(const struct ch_tree_address *a)
 {
-    const struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-    const struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
-    const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return memcmp(a->ip, mapped, sizeof(mapped)) == 0;
+}
+
+/* For connect or bind; returns the number of bytes. */
+static socklen_t to_socket(const struct ch_tree_address *a, union sockaddr_any *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (is_four(a)) {
+        out->four.sin_family = AF_INET;
+        out->four.sin_port = htons(a->port);
+        memcpy(&out->four.sin_addr, a->ip + sizeof(mapped), 4);
+        return sizeof(out->four);
+    }
+    out->six.sin6_family = AF_INET6;
+    out->six.sin6_port = htons(a->port);
+    out->six.sin6_scope_id = a->scope;
+    memcpy(&out->six.sin6_addr, a->ip, 16);
+    return sizeof(out->six);
+}
+
+/* A socket for all addresses of IPv6 also accepts IPv4 by default. */
+static int bind_address(const struct ch_tree_address *at)
+{
     const int off = 0, on = 1;
-    int rc;
+    union sockaddr_any own;
+    const socklen_t bytes = to_socket(at, &own);
+    const int fd = socket(own.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0) return -1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (family == AF_INET6) (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    if (family == AF_INET6)
-        rc = bind(fd, (const struct sockaddr *)&six, sizeof(six));
-    else
-        rc = bind(fd, (const struct sockaddr *)&four, sizeof(four));
-    if (rc == 0) rc = listen(fd, BACKLOG);
-    if (rc == 0) return fd;
+    if (own.any.sa_family == AF_INET6)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    if (bind(fd, &own.any, bytes) == 0 && listen(fd, BACKLOG) == 0) return fd;
     (void)close(fd);
     return -1;
 }
 
+static bool is_all(const unsigned char ip[CH_BOOT_IP_BYTES])
+{
+    static const unsigned char all[CH_BOOT_IP_BYTES];
+
+    return memcmp(ip, all, sizeof(all)) == 0;
+}
+
+chorus_status ch_tree_listen_at(const unsigned char ip[CH_BOOT_IP_BYTES], uint16_t port,
+                                struct ch_tree_door *out)
+{
+    struct ch_tree_address at = {.port = port};
+    union sockaddr_any own;
+    socklen_t bytes = sizeof(own);
+    int fd;
+
+    memcpy(at.ip, ip, sizeof(at.ip));
+    fd = bind_address(&at);
+    if (fd < 0 && is_all(ip) && errno != EADDRINUSE && errno != EACCES) {
+        memcpy(at.ip, mapped, sizeof(mapped)); /* some hosts have no IPv6 */
+        fd = bind_address(&at);
+    }
+    if (fd < 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot listen on port %u: %s%s", port,
+                       strerror(errno),
+                       errno == EADDRINUSE ? "; another program uses it: choose another port"
+                       : errno == EMFILE   ? "; " CH_LIMIT_ADVICE
+                                           : "");
+    memset(&own, 0, sizeof(own));
+    (void)getsockname(fd, &own.any, &bytes);
+    out->fd = fd;
+    out->port = ntohs(own.any.sa_family == AF_INET6 ? own.six.sin6_port : own.four.sin_port);
+    memcpy(out->ip, ip, sizeof(out->ip));
+    return CHORUS_OK;
+}
+
 chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out)
 {
-    union {
-        struct sockaddr_storage any;
-        struct sockaddr_in6 six;
-        struct sockaddr_in four;
-    } own;
-    socklen_t bytes = sizeof(own);
-    int fd = bind_family(AF_INET6, port);
+    static const unsigned char all[CH_BOOT_IP_BYTES];
 
-    if (fd < 0 && errno != EADDRINUSE && errno != EACCES) fd = bind_family(AF_INET, port);
-    if (fd < 0)
-        return CH_FAIL(
-            CHORUS_ERR_SYSTEM, "cannot listen on port %u: %s%s", port, strerror(errno),
-            errno == EADDRINUSE ? "; another program uses it: choose another port" : "");
-    memset(&own, 0, sizeof(own));
-    (void)getsockname(fd, (struct sockaddr *)&own, &bytes);
-    out->fd = fd;
-    out->port = ntohs(own.any.ss_family == AF_INET6 ? own.six.sin6_port : own.four.sin_port);
-    return CHORUS_OK;
+    return ch_tree_listen_at(all, port, out);
 }
 
 void ch_tree_door_close(struct ch_tree_door *door)
@@ -118,12 +154,74 @@ static bool is_link_local(const struct ch_tree_address *a)
     return a->ip[0] == 0xfe && (a->ip[1] & 0xc0) == 0x80;
 }
 
-uint32_t ch_tree_own_addresses(uint16_t port, struct ch_tree_address out[CH_TREE_ADDRESSES])
+bool ch_tree_address_is_loopback(const struct ch_tree_address *a)
+{
+    static const unsigned char six[16] = {[15] = 1};
+
+    return is_four(a) ? a->ip[sizeof(mapped)] == 127 : memcmp(a->ip, six, sizeof(six)) == 0;
+}
+
+bool ch_tree_address_is_own(const struct ch_tree_address *a)
+{
+    struct ch_tree_address any_port = *a;
+    union sockaddr_any own;
+    socklen_t bytes;
+    bool is_own;
+    int fd;
+
+    any_port.port = 0;
+    bytes = to_socket(&any_port, &own);
+    fd = socket(own.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    is_own = fd >= 0 && bind(fd, &own.any, bytes) == 0;
+    if (fd >= 0) (void)close(fd);
+    return is_own;
+}
+
+/* Connecting a socket for datagrams sends none. */
+bool ch_tree_address_towards(const struct ch_tree_address *to, struct ch_tree_address *out)
+{
+    union sockaddr_any peer, own = {.any = {.sa_family = AF_UNSPEC}};
+    const socklen_t peer_bytes = to_socket(to, &peer);
+    const int fd = socket(peer.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t bytes = sizeof(own);
+    const bool has_route = fd >= 0 && connect(fd, &peer.any, peer_bytes) == 0 &&
+                           getsockname(fd, &own.any, &bytes) == 0 && from_socket(&own.any, out);
+
+    if (fd >= 0) (void)close(fd);
+    return has_route;
+}
+
+bool ch_tree_address_of_interface(const char *name, struct ch_tree_address *out)
+{
+    struct ch_tree_address one;
+    struct ifaddrs *all = NULL;
+    bool is_found = false;
+
+    if (getifaddrs(&all) != 0) return false;
+    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+        if ((i->ifa_flags & IFF_UP) == 0 || strcmp(i->ifa_name, name) != 0) continue;
+        if (!from_socket(i->ifa_addr, &one) || is_link_local(&one)) continue;
+        if (is_found && (is_four(out) || !is_four(&one))) continue;
+        *out = one;
+        is_found = true;
+    }
+    freeifaddrs(all);
+    return is_found;
+}
+
+uint32_t ch_tree_own_addresses(const struct ch_tree_door *door,
+                               struct ch_tree_address out[CH_TREE_ADDRESSES])
 {
     static const unsigned char loopback[4] = {127, 0, 0, 1};
+    const uint16_t port = door->port;
     struct ifaddrs *all = NULL;
     uint32_t n = 0;
 
+    if (!is_all(door->ip)) {
+        out[0] = (struct ch_tree_address){.port = port};
+        memcpy(out[0].ip, door->ip, sizeof(out[0].ip));
+        return 1;
+    }
     if (getifaddrs(&all) != 0) all = NULL;
     for (const struct ifaddrs *i = all; i != NULL && n < CH_TREE_ADDRESSES - 1;
          i = i->ifa_next) {
@@ -141,22 +239,20 @@ uint32_t ch_tree_own_addresses(uint16_t port, struct ch_tree_address out[CH_TREE
 /* Returns whether it is an IPv4 address. */
 static bool print_ip(const struct ch_tree_address *a, char text_out[CH_TREE_ADDRESS_TEXT])
 {
-    const bool is_four = memcmp(a->ip, mapped, sizeof(mapped)) == 0;
-
     text_out[0] = '\0';
-    if (is_four)
+    if (is_four(a))
         (void)inet_ntop(AF_INET, a->ip + sizeof(mapped), text_out, CH_TREE_ADDRESS_TEXT);
     else
         (void)inet_ntop(AF_INET6, a->ip, text_out, CH_TREE_ADDRESS_TEXT);
-    return is_four;
+    return is_four(a);
 }
 
 void ch_tree_address_print(const struct ch_tree_address *a, char text_out[CH_TREE_ADDRESS_TEXT])
 {
     char ip[CH_TREE_ADDRESS_TEXT];
-    const bool is_four = print_ip(a, ip);
+    const bool has_dots = print_ip(a, ip);
 
-    (void)snprintf(text_out, CH_TREE_ADDRESS_TEXT, is_four ? "%.46s:%u" : "[%.46s]:%u", ip,
+    (void)snprintf(text_out, CH_TREE_ADDRESS_TEXT, has_dots ? "%.46s:%u" : "[%.46s]:%u", ip,
                    a->port);
 }
 
@@ -188,7 +284,7 @@ void ch_tree_addresses_print(const struct ch_tree_address *addresses, uint32_t n
 void ch_tree_addresses(const struct ch_tree_door *door, char text_out[CH_TREE_TEXT_BYTES])
 {
     struct ch_tree_address own[CH_TREE_ADDRESSES];
-    const uint32_t n = ch_tree_own_addresses(door->port, own);
+    const uint32_t n = ch_tree_own_addresses(door, own);
 
     ch_tree_addresses_print(own, n, text_out);
 }
@@ -269,25 +365,17 @@ static int finish_connect(int fd, uint64_t deadline_ns)
     return error;
 }
 
-int ch_tree_connect(const struct ch_tree_address *a, uint64_t deadline_ns)
+int ch_tree_connect(const struct ch_tree_address *a, uint64_t link_ns, uint64_t deadline_ns)
 {
-    const bool is_four = memcmp(a->ip, mapped, sizeof(mapped)) == 0;
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(a->port)};
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(a->port)};
-    const int fd =
-        socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int error = 0, rc;
+    union sockaddr_any peer;
+    const socklen_t bytes = to_socket(a, &peer);
+    const int fd = socket(peer.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error = 0;
 
     if (fd < 0) return -1;
-    memcpy(&six.sin6_addr, a->ip, 16);
-    six.sin6_scope_id = a->scope;
-    memcpy(&four.sin_addr, a->ip + sizeof(mapped), 4);
-    ch_tree_socket_set(fd);
-    if (is_four)
-        rc = connect(fd, (const struct sockaddr *)&four, sizeof(four));
-    else
-        rc = connect(fd, (const struct sockaddr *)&six, sizeof(six));
-    if (rc != 0) error = errno == EINPROGRESS ? finish_connect(fd, deadline_ns) : errno;
+    ch_tree_socket_set(fd, link_ns);
+    if (connect(fd, &peer.any, bytes) != 0)
+        error = errno == EINPROGRESS ? finish_connect(fd, deadline_ns) : errno;
     if (error == 0) return fd;
     (void)close(fd);
     errno = error;

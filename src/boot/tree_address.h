@@ -27,9 +27,20 @@ struct ch_tree_address {
     uint32_t scope; /* of a link-local address on this host, which is not sent */
 };
 
-/* The addresses at which others may reach `port` of this host: those of the interfaces, the
- * loopback last. */
-uint32_t ch_tree_own_addresses(uint16_t port, struct ch_tree_address out[CH_TREE_ADDRESSES]);
+/* The addresses at which others may reach the socket: the one at which it listens, or those of
+ * the interfaces, the loopback last. */
+uint32_t ch_tree_own_addresses(const struct ch_tree_door *door,
+                               struct ch_tree_address out[CH_TREE_ADDRESSES]);
+
+/* Is it an address of this host; is it of the loopback? */
+bool ch_tree_address_is_own(const struct ch_tree_address *address);
+bool ch_tree_address_is_loopback(const struct ch_tree_address *address);
+
+/* The address of this host from which packets to `to` are sent. False: there is no route. */
+bool ch_tree_address_towards(const struct ch_tree_address *to, struct ch_tree_address *out);
+
+/* The first address of an interface, if possible of IPv4. False: it has none. */
+bool ch_tree_address_of_interface(const char *name, struct ch_tree_address *out);
 
 /* "10.0.0.1:4000", "[fd00::1]:4000" */
 void ch_tree_address_print(const struct ch_tree_address *address,
@@ -48,9 +59,11 @@ uint32_t ch_tree_address_find(const char *text, struct ch_tree_address out[CH_TR
                               char *why_out, size_t why_bytes);
 
 /* Connect, until deadline_ns. Returns a non-blocking socket, or -1 with errno. */
-int ch_tree_connect(const struct ch_tree_address *address, uint64_t deadline_ns);
+int ch_tree_connect(const struct ch_tree_address *address, uint64_t link_ns,
+                    uint64_t deadline_ns);
 
-/* Apply the settings of a connection, accepted or made. */
-void ch_tree_socket_set(int fd);
+/* Apply the settings of a connection, accepted or made, which is to survive interruptions of
+ * link_ns. */
+void ch_tree_socket_set(int fd, uint64_t link_ns);
 
 #endif /* CH_TREE_ADDRESS_H */

@@ -3,15 +3,22 @@
  * tree_boot.c: a PE as a node of a tree. A separate thread serves the tree, and sleeps while
  * no message arrives, because a PE in a long computation must forward messages of others, and
  * learn that the job is over. An exchange waits for the result that this thread receives.
+ *
+ * A signal handler of the program may end the job (chorus_global_exit), whatever it interrupts.
+ * It therefore takes no lock and allocates nothing: it asks the thread, which ends the job. A
+ * PE's own threads hold the lock only while their signals are blocked, so that the thread can
+ * take it.
  */
 #include "boot/tree_boot.h"
 
 #include "base/clock.h"
+#include "boot/share.h"
 #include "boot/tree_local.h"
 #include "boot/tree_message.h"
 #include "boot/ways.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,12 +26,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* How long a PE waits, after its time limit, for the root to report the missing PEs. */
 #define VERDICT_NS (2 * CH_NS_PER_S)
 
+/* How long a PE that ends the job waits until the thread has sent that to the other PEs. */
+#define ENDING_NS (1 * CH_NS_PER_S)
+
 enum { TURN_MS = 1000 };
+
+/* The state of a request to end the job, which is a word for futex. */
+enum { END_NONE, END_ASKED, END_SENT };
 
 struct tree_boot {
     struct ch_boot base;
@@ -32,17 +46,20 @@ struct tree_boot {
     struct ch_local *local; /* created at the first exchange with descriptors */
     pthread_t thread;
     bool has_thread;
-    int stop; /* eventfd: the thread must end */
-    int over; /* eventfd: the job is over; for watch */
+    int wake;         /* eventfd: the thread has a request, is_closing or end */
+    int over;         /* eventfd: the job is over; for watch */
+    bool is_closing;  /* the thread must end; atomic */
+    uint32_t end;     /* END_; atomic */
+    int end_status;   /* of END_ASKED; atomic */
+    uint32_t is_done; /* the exchange has ended; atomic, and a word for futex */
+    bool is_broken;   /* an exchange failed before its end */
 
     pthread_mutex_t lock; /* guards all members below, and calls of tree */
-    pthread_cond_t moved; /* is_done */
     struct ch_tree *tree;
-    struct ch_door *door; /* its waits are aborted when the job is over; or null */
+    struct ch_share *share; /* until all PEs have joined; or null */
+    struct ch_door *door;   /* its waits are aborted when the job is over; or null */
     char why_over[CH_TREE_TEXT_BYTES];
-    bool is_broken; /* an exchange failed before its end */
     /* The exchange in progress. */
-    bool is_done;
     chorus_status status;
     char reason[CH_TREE_TEXT_BYTES];
     void *blobs_out;
@@ -56,17 +73,59 @@ static void raise_fd(int fd)
     if (write(fd, &one, sizeof(one)) < 0) return; /* it is signalled already */
 }
 
+static struct timespec at_clock(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / CH_NS_PER_S), (long)(ns % CH_NS_PER_S)};
+}
+
+static void set_word(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Wait until the word is `value`, or deadline_ns (0: without limit). May be called in a signal
+ * handler. */
+static bool await_word(const uint32_t *word, uint32_t value, uint64_t deadline_ns)
+{
+    const struct timespec at = at_clock(deadline_ns);
+
+    for (;;) {
+        const uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+        if (seen == value) return true;
+        if (deadline_ns != 0 && ch_clock_ns() >= deadline_ns) return false;
+        (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen,
+                      deadline_ns == 0 ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY);
+    }
+}
+
+/* Take the lock, in a thread that may run signal handlers. */
+static void enter(struct tree_boot *boot, sigset_t *old_out)
+{
+    sigset_t all;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, old_out);
+    (void)pthread_mutex_lock(&boot->lock);
+}
+
+static void leave(struct tree_boot *boot, const sigset_t *old)
+{
+    (void)pthread_mutex_unlock(&boot->lock);
+    (void)pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
 static void on_exchanged(void *self, chorus_status status, const char *reason,
                          const char *blobs, size_t bytes)
 {
     struct tree_boot *boot = self;
 
-    boot->is_done = true;
     boot->status = status;
     (void)snprintf(boot->reason, sizeof(boot->reason), "%s", reason);
     if (status == CHORUS_OK && bytes == boot->bytes && bytes > 0)
         memcpy(boot->blobs_out, blobs, bytes);
-    (void)pthread_cond_broadcast(&boot->moved);
+    set_word(&boot->is_done, true);
 }
 
 static void on_over(void *self, int status, const char *reason)
@@ -80,57 +139,44 @@ static void on_over(void *self, int status, const char *reason)
     raise_fd(boot->over);
 }
 
+/* Inform the other PEs before the launcher, which then ends this one. */
+static void end_job(struct tree_boot *boot)
+{
+    const int status = __atomic_load_n(&boot->end_status, __ATOMIC_ACQUIRE);
+    char why[96];
+
+    (void)snprintf(why, sizeof(why), "PE %u ended the job with status %d", boot->base.me,
+                   status);
+    ch_tree_abort(boot->tree, status, why);
+    if (boot->agent != NULL) boot->agent->ops->abort_job(boot->agent, status);
+    set_word(&boot->end, END_SENT);
+}
+
 static void *serve_tree(void *arg)
 {
     struct tree_boot *boot = arg;
-    struct pollfd fds[2] = {{boot->stop, POLLIN, 0}, {ch_tree_watch(boot->tree), POLLIN, 0}};
+    struct pollfd fds[2] = {{boot->wake, POLLIN, 0}, {ch_tree_watch(boot->tree), POLLIN, 0}};
+    uint64_t count;
 
-    while (fds[0].revents == 0) {
+    while (!__atomic_load_n(&boot->is_closing, __ATOMIC_ACQUIRE)) {
         if (poll(fds, 2, TURN_MS) < 0) continue;
+        if (fds[0].revents != 0 && read(boot->wake, &count, sizeof(count)) < 0)
+            continue; /* the event has been read */
         (void)pthread_mutex_lock(&boot->lock);
+        if (__atomic_load_n(&boot->end, __ATOMIC_ACQUIRE) == END_ASKED) end_job(boot);
+        if (boot->share != NULL && ch_share_is_at_limit(boot->share))
+            ch_tree_at_limit(boot->tree);
         ch_tree_serve(boot->tree);
         (void)pthread_mutex_unlock(&boot->lock);
     }
     return NULL;
 }
 
-/* The program's own threads handle its signals. */
-static chorus_status start_thread(struct tree_boot *boot)
-{
-    sigset_t all, old;
-    int rc;
-
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&boot->thread, NULL, serve_tree, boot);
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (rc != 0) return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start a thread: %s", strerror(rc));
-    boot->has_thread = true;
-    return CHORUS_OK;
-}
-
-static struct timespec at_clock(uint64_t ns)
-{
-    return (struct timespec){(time_t)(ns / CH_NS_PER_S), (long)(ns % CH_NS_PER_S)};
-}
-
-/* Wait until the exchange is done, or deadline_ns (0: without limit). Call with the lock. */
-static bool await(struct tree_boot *boot, uint64_t deadline_ns)
-{
-    const struct timespec at = at_clock(deadline_ns);
-    int rc = 0;
-
-    while (!boot->is_done && rc == 0)
-        rc = deadline_ns == 0 ? pthread_cond_wait(&boot->moved, &boot->lock)
-                              : pthread_cond_timedwait(&boot->moved, &boot->lock, &at);
-    return boot->is_done;
-}
-
 static chorus_status conclude(struct tree_boot *boot)
 {
     const double waited_s = (double)boot->base.timeout_ns / (double)CH_NS_PER_S;
 
-    if (!boot->is_done) {
+    if (!__atomic_load_n(&boot->is_done, __ATOMIC_ACQUIRE)) {
         boot->is_broken = true;
         return CH_FAIL(CHORUS_ERR_TIMEOUT,
                        "exchange among all PEs: not all of %u PEs came within %.3g s",
@@ -143,30 +189,59 @@ static chorus_status conclude(struct tree_boot *boot)
 static chorus_status exchange_blobs(struct tree_boot *boot, const void *blob, size_t bytes,
                                     bool has_fd, void *blobs_out, uint64_t deadline_ns)
 {
+    struct ch_share *share = NULL;
     chorus_status status;
+    sigset_t old;
 
-    (void)pthread_mutex_lock(&boot->lock);
-    if (boot->is_broken) {
-        (void)pthread_mutex_unlock(&boot->lock);
+    if (boot->is_broken)
         return CH_FAIL(CHORUS_ERR_ABORTED,
                        "exchange among all PEs: an earlier one failed half way");
-    }
-    boot->is_done = false;
+    enter(boot, &old);
+    __atomic_store_n(&boot->is_done, false, __ATOMIC_RELAXED);
     boot->blobs_out = blobs_out;
     boot->bytes = boot->base.n * bytes;
     ch_tree_exchange(boot->tree, blob, bytes, has_fd);
-    if (ch_boot_may_warn(&boot->base) && !await(boot, ch_clock_ns() + boot->base.warn_ns)) {
-        (void)pthread_mutex_unlock(&boot->lock);
+    leave(boot, &old);
+    if (ch_boot_may_warn(&boot->base) &&
+        !await_word(&boot->is_done, true, ch_clock_ns() + boot->base.warn_ns))
         boot->base.warn(boot->base.warn_arg, NULL, boot->base.warn_ns);
-        (void)pthread_mutex_lock(&boot->lock);
-    }
-    if (!await(boot, deadline_ns)) {
+    if (!await_word(&boot->is_done, true, deadline_ns)) {
+        enter(boot, &old);
         ch_tree_late(boot->tree, (double)boot->base.timeout_ns / (double)CH_NS_PER_S);
-        (void)await(boot, ch_clock_ns() + VERDICT_NS);
+        leave(boot, &old);
+        (void)await_word(&boot->is_done, true, ch_clock_ns() + VERDICT_NS);
     }
+    enter(boot, &old);
     status = conclude(boot);
-    boot->bytes = SIZE_MAX; /* a late result is ignored */
-    (void)pthread_mutex_unlock(&boot->lock);
+    boot->bytes = SIZE_MAX;    /* a late result is ignored */
+    if (status == CHORUS_OK) { /* all PEs have joined, so they have the secret */
+        share = boot->share;
+        boot->share = NULL;
+    }
+    leave(boot, &old);
+    ch_share_close(share);
+    return status;
+}
+
+/* The PEs of each host get to know the socket by which they pass descriptors. */
+static chorus_status meet_locally(struct tree_boot *boot, uint64_t deadline_ns)
+{
+    struct ch_local_name name, *names = calloc(boot->base.n, sizeof(*names));
+    struct ch_local *local = NULL;
+    chorus_status status;
+
+    if (names == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to pass descriptors");
+    CH_TRY_GOTO(status, ch_local_open(&boot->base, &name, &local), out_names);
+    CH_TRY_GOTO(status, exchange_blobs(boot, &name, sizeof(name), false, names, deadline_ns),
+                out_local);
+    ch_local_meet(local, names);
+    boot->local = local;
+    local = NULL;
+
+out_local:
+    ch_local_close(local);
+out_names:
+    free(names);
     return status;
 }
 
@@ -181,7 +256,7 @@ static chorus_status tree_exchange(struct ch_boot *base, const void *blob, size_
                        bytes, CH_TREE_BLOB_MAX);
     if (fd >= 0 && boot->agent != NULL && boot->agent->ops->show != NULL)
         boot->agent->ops->show(boot->agent, fd);
-    if (fd >= 0 && boot->local == NULL) CH_TRY(ch_local_open(base, &boot->local));
+    if (fd >= 0 && boot->local == NULL) CH_TRY(meet_locally(boot, deadline_ns));
     CH_TRY(exchange_blobs(boot, blob, bytes, fd >= 0, blobs_out, deadline_ns));
     if (fd < 0) return CHORUS_OK;
     return ch_local_exchange(boot->local, fd, fds_out, deadline_ns);
@@ -191,21 +266,23 @@ static chorus_status tree_serve(struct ch_boot *base)
 {
     struct tree_boot *boot = (struct tree_boot *)base;
     chorus_status status = CHORUS_OK;
+    sigset_t old;
 
-    (void)pthread_mutex_lock(&boot->lock);
+    enter(boot, &old);
     if (base->why_over != NULL) status = CH_FAIL(CHORUS_ERR_ABORTED, "%s", boot->why_over);
-    (void)pthread_mutex_unlock(&boot->lock);
+    leave(boot, &old);
     return status;
 }
 
 static void tree_guard(struct ch_boot *base, struct ch_door *door)
 {
     struct tree_boot *boot = (struct tree_boot *)base;
+    sigset_t old;
 
-    (void)pthread_mutex_lock(&boot->lock);
+    enter(boot, &old);
     boot->door = door;
     if (door != NULL && base->why_over != NULL) ch_door_abort(door);
-    (void)pthread_mutex_unlock(&boot->lock);
+    leave(boot, &old);
 }
 
 static int tree_watch(struct ch_boot *base)
@@ -219,41 +296,43 @@ static void tree_abandon(struct ch_boot *base)
 
     ch_tree_abandon(boot->tree);
     if (boot->local != NULL) ch_local_abandon(boot->local);
+    if (boot->share != NULL) ch_share_abandon(boot->share);
 }
 
+/* May be called in a signal handler. */
 static void tree_abort_job(struct ch_boot *base, int status)
 {
     struct tree_boot *boot = (struct tree_boot *)base;
-    char why[96];
 
-    (void)snprintf(why, sizeof(why), "PE %u ended the job with status %d", base->me, status);
-    (void)pthread_mutex_lock(&boot->lock);
-    ch_tree_abort(boot->tree, status, why);
-    (void)pthread_mutex_unlock(&boot->lock);
-    if (boot->agent != NULL) boot->agent->ops->abort_job(boot->agent, status);
+    __atomic_store_n(&boot->end_status, status, __ATOMIC_RELEASE);
+    __atomic_store_n(&boot->end, END_ASKED, __ATOMIC_RELEASE);
+    raise_fd(boot->wake);
+    (void)await_word(&boot->end, END_SENT, ch_clock_ns() + ENDING_NS);
 }
 
 static void tree_give_up(struct ch_boot *base, const char *why)
 {
     struct tree_boot *boot = (struct tree_boot *)base;
+    sigset_t old;
 
-    (void)pthread_mutex_lock(&boot->lock);
+    enter(boot, &old);
     ch_tree_abort(boot->tree, 1, why);
-    (void)pthread_mutex_unlock(&boot->lock);
+    leave(boot, &old);
 }
 
 static void tree_free(struct tree_boot *boot)
 {
     if (boot->has_thread) {
-        raise_fd(boot->stop);
+        __atomic_store_n(&boot->is_closing, true, __ATOMIC_RELEASE);
+        raise_fd(boot->wake);
         (void)pthread_join(boot->thread, NULL);
     }
+    ch_share_close(boot->share);
     ch_local_close(boot->local);
     ch_tree_close(boot->tree);
     if (boot->agent != NULL) boot->agent->ops->close(boot->agent);
-    if (boot->stop >= 0) (void)close(boot->stop);
+    if (boot->wake >= 0) (void)close(boot->wake);
     if (boot->over >= 0) (void)close(boot->over);
-    (void)pthread_cond_destroy(&boot->moved);
     (void)pthread_mutex_destroy(&boot->lock);
     ch_boot_forget_nodes(&boot->base);
     free(boot);
@@ -279,11 +358,15 @@ static const struct ch_boot_ops tree_ops = {
 static chorus_status connect_tree(const struct ch_tree_start *start, struct tree_boot *boot)
 {
     const uint64_t timeout_ns = start->timeout_ns;
+    struct ch_options options;
     struct ch_tree_terms terms = {
         .me = start->me, .n = start->n, .events = {.self = boot, .exchanged = on_exchanged}};
 
+    CH_TRY(ch_options_read(&options));
+    terms.link_ns = options.link_ns;
     terms.events.over = on_over;
     memcpy(terms.secret, start->secret, sizeof(terms.secret));
+    memcpy(terms.listen, start->listen, sizeof(terms.listen));
     if (start->door != NULL) return ch_tree_root(&terms, start->door, &boot->tree);
     return ch_tree_join(&terms, start->root, timeout_ns == 0 ? 0 : ch_clock_ns() + timeout_ns,
                         &boot->tree);
@@ -292,10 +375,10 @@ static chorus_status connect_tree(const struct ch_tree_start *start, struct tree
 chorus_status ch_boot_tree(const struct ch_tree_start *start, struct ch_boot **boot_out)
 {
     struct tree_boot *boot = calloc(1, sizeof(*boot));
-    pthread_condattr_t attr;
     chorus_status status;
 
     if (boot == NULL) {
+        ch_share_close(start->share);
         if (start->door != NULL) ch_tree_door_close(start->door);
         if (start->agent != NULL) start->agent->ops->close(start->agent);
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
@@ -306,16 +389,20 @@ chorus_status ch_boot_tree(const struct ch_tree_start *start, struct ch_boot **b
                                   .n_cores = start->n_cores,
                                   .timeout_ns = start->timeout_ns};
     memcpy(boot->base.secret, start->secret, sizeof(boot->base.secret));
+    memcpy(boot->base.listen, start->listen, sizeof(boot->base.listen));
     boot->agent = start->agent;
-    boot->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    boot->share = start->share;
+    boot->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     boot->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&boot->lock, NULL);
-    (void)pthread_cond_init(&boot->moved, &attr);
-    (void)pthread_condattr_destroy(&attr);
-    status = connect_tree(start, boot);
-    if (status == CHORUS_OK) status = start_thread(boot);
+    if (boot->wake < 0 || boot->over < 0) {
+        if (start->door != NULL) ch_tree_door_close(start->door);
+        status = CH_FAIL(CHORUS_ERR_SYSTEM, "no descriptors to join a job; " CH_LIMIT_ADVICE);
+    } else {
+        status = connect_tree(start, boot);
+    }
+    if (status == CHORUS_OK) status = ch_thread_start(serve_tree, boot, &boot->thread);
+    boot->has_thread = status == CHORUS_OK;
     if (status != CHORUS_OK) {
         tree_free(boot);
         return status;

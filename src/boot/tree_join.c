@@ -6,6 +6,7 @@
 #include "boot/tree_inside.h"
 
 #include "base/clock.h"
+#include "boot/ways.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -37,6 +38,7 @@ struct search {
     uint32_t n_rounds, n_wrong;
     struct ch_tree_answer answer;
     char why[CH_TREE_TEXT_BYTES];
+    bool is_at_limit; /* this process has no descriptor left */
 };
 
 enum outcome { OUTCOME_NONE, OUTCOME_IN, OUTCOME_REDIRECT, OUTCOME_REFUSED };
@@ -71,7 +73,7 @@ static void describe(const struct ch_tree *tree, struct ch_tree_hello *hello)
     hello->pe = tree->terms.me;
     hello->n = tree->terms.n;
     (void)snprintf(hello->host, sizeof(hello->host), "%s", tree->host);
-    hello->n_addresses = ch_tree_own_addresses(tree->door.port, hello->addresses);
+    hello->n_addresses = ch_tree_own_addresses(&tree->door, hello->addresses);
 }
 
 static void note(struct search *s, uint32_t i, const char *what, const char *more)
@@ -126,9 +128,11 @@ static enum outcome try_all(struct search *s, int *fd_out)
         enum outcome outcome;
 
         if (ch_clock_ns() >= s->deadline_ns && s->why[0] != '\0') break;
-        fd = ch_tree_connect(&s->at[i], sooner(s, wait_ns));
+        fd = ch_tree_connect(&s->at[i], s->tree->terms.link_ns, sooner(s, wait_ns));
         if (fd < 0) {
-            note(s, i, strerror(errno), "");
+            s->is_at_limit = errno == EMFILE || errno == ENFILE;
+            note(s, i, strerror(errno), s->is_at_limit ? "; " CH_LIMIT_ADVICE : "");
+            if (s->is_at_limit) break;
             continue;
         }
         outcome = greet(s, i, fd);
@@ -187,9 +191,10 @@ static chorus_status find_parent(struct search *s, int *fd_out)
         case OUTCOME_NONE:
             break;
         }
-        if (s->n_wrong >= WRONG_MAX)
-            return CH_FAIL(CHORUS_ERR_ARG, "cannot join the job at %s as PE %u: %s", s->root,
-                           s->tree->terms.me, s->why);
+        if (s->n_wrong >= WRONG_MAX || s->is_at_limit)
+            return CH_FAIL(s->is_at_limit ? CHORUS_ERR_SYSTEM : CHORUS_ERR_ARG,
+                           "cannot join the job at %s as PE %u: %s", s->root, s->tree->terms.me,
+                           s->why);
         if (ch_clock_ns() >= s->deadline_ns)
             return CH_FAIL(CHORUS_ERR_TIMEOUT,
                            "PE %u could not join the job at %s within %.3g s: %s",
@@ -212,8 +217,9 @@ chorus_status ch_tree_join(const struct ch_tree_terms *terms, const char *addres
     int fd = -1;
 
     if (tree == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory or descriptors to join a job");
-    CH_TRY_GOTO(status, ch_tree_listen(0, &tree->door), out_tree);
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "no memory or descriptors to join a job; " CH_LIMIT_ADVICE);
+    CH_TRY_GOTO(status, ch_tree_listen_at(terms->listen, 0, &tree->door), out_tree);
     CH_TRY_GOTO(status, find_parent(&s, &fd), out_tree);
     tree->up.pe = s.answer.pe;
     memcpy(tree->up.host, s.answer.host, sizeof(tree->up.host));

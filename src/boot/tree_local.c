@@ -2,12 +2,13 @@
 #include "boot/tree_local.h"
 
 #include "base/clock.h"
-#include "boot/tree_message.h"
+#include "boot/own.h"
 #include "boot/ways.h"
 #include "boot/wire.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,31 +19,31 @@
 struct ch_local {
     const struct ch_boot *boot; /* borrowed */
     uint32_t leader, n_near;
+    struct ch_local_name name; /* of the leader's socket */
     int door;   /* the leader's listening socket, until all have connected; else -1 */
     int *socks; /* [n]: connections between the leader and the other PEs; -1: none */
     bool is_broken;
 };
 
 /* In the abstract namespace, so that no file remains. */
-static socklen_t name_socket(const struct ch_local *local, struct sockaddr_un *out)
+static socklen_t name_socket(const struct ch_local_name *name, struct sockaddr_un *out)
 {
-    unsigned char job[CH_TREE_JOB_BYTES];
-    char text[2 * CH_TREE_JOB_BYTES + 1];
+    char text[2 * sizeof(name->bytes) + 1];
 
-    ch_tree_job(local->boot->secret, job);
-    for (size_t i = 0; i < sizeof(job); i++)
-        (void)snprintf(text + 2 * i, 3, "%02x", job[i]);
+    (void)sodium_bin2hex(text, sizeof(text), name->bytes, sizeof(name->bytes));
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
                        (size_t)snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1,
-                                        "chorus-%s-%u", text, local->leader));
+                                        "chorus-%s", text));
 }
 
 static chorus_status listen_here(struct ch_local *local)
 {
     struct sockaddr_un name;
-    const socklen_t bytes = name_socket(local, &name);
+    socklen_t bytes;
 
+    randombytes_buf(local->name.bytes, sizeof(local->name.bytes));
+    bytes = name_socket(&local->name, &name);
     local->door = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (local->door >= 0 && bind(local->door, (struct sockaddr *)&name, bytes) == 0 &&
         listen(local->door, SOMAXCONN) == 0)
@@ -52,7 +53,8 @@ static chorus_status listen_here(struct ch_local *local)
                    strerror(errno));
 }
 
-chorus_status ch_local_open(const struct ch_boot *boot, struct ch_local **out)
+chorus_status ch_local_open(const struct ch_boot *boot, struct ch_local_name *name_out,
+                            struct ch_local **out)
 {
     struct ch_local *local = calloc(1, sizeof(*local));
     int *socks = calloc(boot->n, sizeof(*socks));
@@ -75,8 +77,14 @@ chorus_status ch_local_open(const struct ch_boot *boot, struct ch_local **out)
         ch_local_close(local);
         return status;
     }
+    *name_out = local->name;
     *out = local;
     return CHORUS_OK;
+}
+
+void ch_local_meet(struct ch_local *local, const struct ch_local_name *names)
+{
+    local->name = names[local->leader];
 }
 
 /* PEs that wait for this PE find that it has left. */
@@ -104,14 +112,6 @@ void ch_local_close(struct ch_local *local)
     free(local);
 }
 
-static bool is_own_user(int sock)
-{
-    struct ucred who;
-    socklen_t bytes = sizeof(who);
-
-    return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == geteuid();
-}
-
 /* A PE of this host sends its number; other connections are closed. */
 static void take_in(struct ch_local *local, int sock, uint64_t deadline_ns)
 {
@@ -119,7 +119,7 @@ static void take_in(struct ch_local *local, int sock, uint64_t deadline_ns)
     const uint64_t soon = ch_clock_ns() + CH_NS_PER_S;
     uint32_t pe;
 
-    if (is_own_user(sock) &&
+    if (ch_own_peer(sock) &&
         ch_wire_recv(sock, &pe, sizeof(pe),
                      deadline_ns != 0 && deadline_ns < soon ? deadline_ns : soon) ==
             CHORUS_OK &&
@@ -144,6 +144,11 @@ static chorus_status await_all(struct ch_local *local, uint64_t deadline_ns)
         if (deadline_ns != 0 && ch_clock_ns() >= deadline_ns) return CHORUS_ERR_TIMEOUT;
         if (poll(&p, 1, 50) <= 0) continue;
         sock = accept4(local->door, NULL, NULL, SOCK_CLOEXEC);
+        if (sock < 0 && (errno == EMFILE || errno == ENFILE))
+            return CH_FAIL(CHORUS_ERR_SYSTEM,
+                           "exchange among all PEs: PE %u has no descriptor left for a "
+                           "connection from another PE of its host; " CH_LIMIT_ADVICE,
+                           boot->me);
         if (sock >= 0) take_in(local, sock, deadline_ns);
         n_here = 1;
         for (uint32_t pe = 0; pe < boot->n; pe++)
@@ -198,10 +203,10 @@ static chorus_status lead(struct ch_local *local, int fd, int *fds_out, uint64_t
 static chorus_status connect_leader(struct ch_local *local)
 {
     struct sockaddr_un name;
-    const socklen_t bytes = name_socket(local, &name);
+    const socklen_t bytes = name_socket(&local->name, &name);
     const int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (sock >= 0 && connect(sock, (struct sockaddr *)&name, bytes) == 0 && is_own_user(sock)) {
+    if (sock >= 0 && connect(sock, (struct sockaddr *)&name, bytes) == 0 && ch_own_peer(sock)) {
         local->socks[local->leader] = sock;
         return ch_wire_send(sock, &local->boot->me, sizeof(uint32_t), -1, 0);
     }

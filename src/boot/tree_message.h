@@ -6,8 +6,9 @@
  * The side that accepts a connection first sends a challenge: a nonce, by which a hello that
  * was recorded on another connection is refused. The side that connected sends a hello, and
  * receives an answer. Hello and answer have a MAC over themselves and both nonces, with the
- * job's secret as the key. After a welcome, both send messages: a head, and `bytes` bytes
- * after it.
+ * job's secret as the key. The answer to a hello that was made without the secret has none, so
+ * that a process outside the job receives nothing that was computed from the secret. After a
+ * welcome, both send messages: a head, and `bytes` bytes after it.
  *
  * Numbers have the byte order of this machine; the magic number shows if the peer's differs.
  */
@@ -20,7 +21,7 @@
 #include <stddef.h>
 
 enum {
-    CH_TREE_MAGIC = 0x43485401, /* "CHT", and the version of this protocol */
+    CH_TREE_MAGIC = 0x43485402, /* "CHT", and the version of this protocol */
     CH_TREE_NONCE_BYTES = 32,
     CH_TREE_MAC_BYTES = 32,
     CH_TREE_JOB_BYTES = 16,
@@ -62,7 +63,7 @@ struct ch_tree_answer {
     char reason[CH_TREE_TEXT_BYTES];
     uint32_t n_addresses;
     struct ch_tree_address addresses[CH_TREE_ADDRESSES];
-    unsigned char mac[CH_TREE_MAC_BYTES]; /* last; wrong if the MAC of the hello was wrong */
+    unsigned char mac[CH_TREE_MAC_BYTES]; /* last; 0 if the MAC of the hello was wrong */
 };
 
 enum ch_tree_kind {

@@ -30,7 +30,7 @@ static chorus_status make(struct content *content)
     ch_tree_secret_make(made.secret);
     *content = (struct content){.magic = CH_TREE_MAGIC};
     memcpy(content->secret, made.secret, sizeof(made.secret));
-    content->n_addresses = ch_tree_own_addresses(made.door.port, content->addresses);
+    content->n_addresses = ch_tree_own_addresses(&made.door, content->addresses);
     return CHORUS_OK;
 }
 

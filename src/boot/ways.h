@@ -5,7 +5,15 @@
 
 #include "boot/boot.h"
 
+#include <pthread.h>
+
 enum { CH_WAY_WHY_BYTES = 256 };
+
+/* What to do if this process has no descriptor left. */
+#define CH_LIMIT_ADVICE "raise the limit with ulimit -n"
+
+/* Characters of a host's name in DNS, with brackets and a port. */
+enum { CH_ADDRESS_CHARS_MAX = 261 };
 
 /* A way by which a process may have been started. The first one that applies is used. */
 struct ch_way {
@@ -34,11 +42,19 @@ const char *ch_way_variable(const char *name, char why_out[CH_WAY_WHY_BYTES]);
 CH_MUST_CHECK chorus_status ch_way_number(const char *name, const char *who, uint64_t lo,
                                           uint64_t hi, uint64_t *out);
 
+/* ERR_ARG if a variable is longer than any address of a host with its port. */
+CH_MUST_CHECK chorus_status ch_way_host(const char *name);
+
 /* Free what ch_boot_locate allocated; for close. */
 void ch_boot_forget_nodes(struct ch_boot *boot);
 
 /* Duplicate with close-on-exec. ERR_SYSTEM has the reason of the system. */
 CH_MUST_CHECK chorus_status ch_fd_dup(int fd, int *fd_out);
+
+/* Start a thread of the library, which receives no signal: the program's own threads handle
+ * its signals. */
+CH_MUST_CHECK chorus_status ch_thread_start(void *(*run)(void *), void *arg,
+                                            pthread_t *thread_out);
 
 /* Undo an incomplete exchange: close fds[0..n), except those that are -1. */
 void ch_fd_close_all(const int *fds, uint32_t n);

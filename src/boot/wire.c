@@ -200,19 +200,16 @@ chorus_status ch_wire_recv_fds(int sock, uint32_t n, int *fds_out, uint64_t dead
     chorus_status st = CHORUS_OK;
     uint32_t got = 0;
 
-    while (got < n) {
-        const uint32_t want = n - got < CH_WIRE_FDS ? n - got : CH_WIRE_FDS;
+    /* All messages are read also if descriptors are missing, so that others can follow. */
+    for (uint32_t at = 0; at < n; at += CH_WIRE_FDS) {
+        const uint32_t want = n - at < CH_WIRE_FDS ? n - at : CH_WIRE_FDS;
         uint32_t here = 0;
         CH_TRY_GOTO(st, recv_some(sock, want, fds_out + got, &here, deadline_ns), out_close);
         got += here;
-        if (here == want) continue;
-        st = CH_FAIL(
-            CHORUS_ERR_SYSTEM,
-            "only %u of %u descriptors could be received; raise the limit with ulimit -n", got,
-            n);
-        goto out_close;
     }
-    return CHORUS_OK;
+    if (got == n) return CHORUS_OK;
+    st = CH_FAIL(CHORUS_ERR_SYSTEM,
+                 "only %u of %u descriptors could be received; " CH_LIMIT_ADVICE, got, n);
 
 out_close:
     ch_fd_close_all(fds_out, got);

@@ -58,6 +58,17 @@ const struct ch_algo ch_algos[CH_ALGO_COUNT] = {
 #undef X
 };
 
+const char *ch_algo_text(uint32_t id)
+{
+    static const char *const texts[CH_ALGO_COUNT] = {
+#define X(coll, name, proto, ...) #name ":" #proto,
+        CH_ALGO_LIST(X)
+#undef X
+    };
+
+    return id < CH_ALGO_COUNT ? texts[id] : "an unknown algorithm";
+}
+
 const char *const ch_proto_names[CH_PROTO_COUNT] = {
 #define X(proto) #proto,
     CH_PROTO_LIST(X)

@@ -166,6 +166,9 @@ struct ch_algo {
 /* In the order of CH_ALGO_LIST. */
 extern const struct ch_algo ch_algos[CH_ALGO_COUNT];
 
+/* "two_shot:simple" */
+const char *ch_algo_text(uint32_t id);
+
 extern const char *const ch_proto_names[CH_PROTO_COUNT];
 extern const char *const ch_coll_names[CHORUS_COLL_COUNT];
 extern const char *const ch_type_names[CHORUS_TYPE_COUNT];

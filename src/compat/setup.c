@@ -63,6 +63,7 @@ DEFINE(void, finalize, void)
         n_starts--;
         return;
     }
+    if (chorusx_init_status() == 2) return; /* one call more than of init, at the end */
     chorus_finalize();
     ch_active_forget();
     ch_globals_unshare();

@@ -30,6 +30,7 @@ struct ch_device_id {
 };
 
 struct ch_device;
+struct ch_patience; /* base/door.h */
 
 /*
  * Choose the device for a PE, which is the `place`th of n_places on this machine: the given
@@ -75,6 +76,12 @@ void *ch_device_stream(const struct ch_device *device);
 CH_MUST_CHECK chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
                                                  const struct ch_device_id *peer, uint32_t pe);
 
+/* May work be queued on a cudaStream_t? ERR_STATE if it is the legacy default stream and a
+ * stream that waits for that one is being captured: CUDA would refuse the work, and end the
+ * capture. */
+CH_MUST_CHECK chorus_status ch_device_check_legacy(const struct ch_device *device,
+                                                   const void *stream);
+
 /* A cudaEvent_t of this device; destroying null is a no-op. */
 CH_MUST_CHECK chorus_status ch_device_event_create(const struct ch_device *device,
                                                    void **event_out);
@@ -87,12 +94,13 @@ CH_MUST_CHECK chorus_status ch_device_put_store(const struct ch_device *device, 
                                                 uint64_t *word, uint64_t value);
 
 /* Wait until a word in this device's memory is at least, or equal to, a value, which work that
- * was queued earlier stores: queued on a cudaStream_t, for later work of that stream, or in the
- * caller. */
+ * was queued earlier stores: queued on a cudaStream_t, for later work of that stream, without a
+ * deadline; or in the caller, as long as `patience` allows. */
 CH_MUST_CHECK chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
                                                const uint64_t *word, uint64_t value,
                                                bool is_exact);
 CH_MUST_CHECK chorus_status ch_device_word_wait(const struct ch_device *device,
+                                                const struct ch_patience *patience,
                                                 const uint64_t *word, uint64_t least);
 
 /* An address range without memory. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/state_cuda.h"
 
+#include "base/door.h"
 #include "device/image_cuda.h"
 #include "device/runtime_cuda.h"
 
@@ -339,6 +340,27 @@ void ch_device_unregister(const struct ch_device *device, void *host)
     ch_device_leave(device, before);
 }
 
+chorus_status ch_device_check_legacy(const struct ch_device *device, const void *stream)
+{
+    enum cudaStreamCaptureStatus status;
+    cudaError_t error;
+    int before;
+
+    if (stream != NULL && stream != cudaStreamLegacy) return CHORUS_OK;
+    before = ch_device_enter(device);
+    error = cudaStreamIsCapturing(cudaStreamLegacy, &status);
+    ch_device_leave(device, before);
+    if (error == cudaSuccess) return CHORUS_OK;
+    if (error != cudaErrorStreamCaptureImplicit)
+        return ch_runtime_failed(device, "reading the default stream's capture", error);
+    (void)cudaGetLastError();
+    return CH_FAIL(CHORUS_ERR_STATE,
+                   "the stream is the default stream of GPU %d (%s), on which nothing can be "
+                   "queued while a stream that waits for it is being captured; end the capture "
+                   "first, or pass a stream of cudaStreamNonBlocking",
+                   device->id.ordinal, device->id.name);
+}
+
 chorus_status ch_device_event_create(const struct ch_device *device, void **event_out)
 {
     const int before = ch_device_enter(device);
@@ -357,9 +379,6 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
     if (event != NULL) (void)cudaEventDestroy(event);
 }
 
-/* Executed by the front end of the device, so that the wait occupies no multiprocessor. CUDA
- * does not know which work the wait depends on; but that work was queued on the device earlier,
- * so if two streams share a hardware queue, it precedes the wait. */
 chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, void *dst,
                                  const void *src, size_t bytes)
 {
@@ -383,6 +402,9 @@ chorus_status ch_device_put_store(const struct ch_device *device, void *stream, 
                                   : ch_device_failed(device, "a store", sizeof(*word), result);
 }
 
+/* Executed by the front end of the device, so that the wait occupies no multiprocessor. CUDA
+ * does not know which work the wait depends on; but that work was queued on the device earlier,
+ * so if two streams share a hardware queue, it precedes the wait. */
 chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
                                  const uint64_t *word, uint64_t value, bool is_exact)
 {
@@ -396,22 +418,44 @@ chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
                                   : ch_device_failed(device, "a wait", sizeof(*word), result);
 }
 
+/* With the device current: until the stream's work has ended. */
+static chorus_status poll_stream(const struct ch_device *d, const struct ch_patience *patience,
+                                 cudaStream_t stream)
+{
+    chorus_status status = CHORUS_OK;
+    struct ch_wait w = {0};
+    cudaError_t error;
+
+    while ((error = cudaStreamQuery(stream)) == cudaErrorNotReady && status == CHORUS_OK)
+        status = ch_wait_slow(patience, &w);
+    ch_wait_end(patience, &w);
+    if (error == cudaSuccess) return CHORUS_OK;
+    if (error != cudaErrorNotReady) return ch_runtime_failed(d, "earlier work", error);
+    (void)cudaGetLastError();
+    return CH_FAIL(status,
+                   "calls on streams of GPU %d (%s) have not ended: %s; does a stream wait for "
+                   "a word that no PE stores to, or for an event?",
+                   d->id.ordinal, d->id.name, ch_status_text(status));
+}
+
 /* On a separate stream, so that copies of other threads on the device's stream are not
- * delayed. */
-chorus_status ch_device_word_wait(const struct ch_device *device, const uint64_t *word,
+ * delayed. CUDA ends a stream that waits once its work has ended. */
+chorus_status ch_device_word_wait(const struct ch_device *device,
+                                  const struct ch_patience *patience, const uint64_t *word,
                                   uint64_t least)
 {
     const int before = ch_device_enter(device);
     cudaStream_t stream = NULL;
-    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    chorus_status status = CHORUS_OK;
+    const cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    chorus_status status;
 
-    if (error == cudaSuccess) {
-        status = ch_device_put_wait(device, stream, word, least, false);
-        error = cudaStreamSynchronize(stream);
-        (void)cudaStreamDestroy(stream);
+    if (error != cudaSuccess) {
+        ch_device_leave(device, before);
+        return ch_runtime_failed(device, "making a stream", error);
     }
+    status = ch_device_put_wait(device, stream, word, least, false);
+    if (status == CHORUS_OK) status = poll_stream(device, patience, stream);
+    (void)cudaStreamDestroy(stream);
     ch_device_leave(device, before);
-    if (status != CHORUS_OK) return status;
-    return error == cudaSuccess ? CHORUS_OK : ch_runtime_failed(device, "earlier work", error);
+    return status;
 }

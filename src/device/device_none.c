@@ -213,6 +213,12 @@ void ch_device_unregister(const struct ch_device *device, void *host)
     (void)device, (void)host;
 }
 
+chorus_status ch_device_check_legacy(const struct ch_device *device, const void *stream)
+{
+    (void)device, (void)stream;
+    return absent();
+}
+
 chorus_status ch_device_event_create(const struct ch_device *device, void **event_out)
 {
     (void)device, (void)event_out;
@@ -245,9 +251,10 @@ chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
     return absent();
 }
 
-chorus_status ch_device_word_wait(const struct ch_device *device, const uint64_t *word,
+chorus_status ch_device_word_wait(const struct ch_device *device,
+                                  const struct ch_patience *patience, const uint64_t *word,
                                   uint64_t least)
 {
-    (void)device, (void)word, (void)least;
+    (void)device, (void)patience, (void)word, (void)least;
     return absent();
 }

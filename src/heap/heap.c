@@ -195,6 +195,11 @@ const struct ch_device *ch_heap_device(const struct ch_heap *heap)
     return heap->data != NULL ? heap->data->device : NULL;
 }
 
+uint32_t ch_heap_n_sharing(const struct ch_heap *heap)
+{
+    return heap->data != NULL ? heap->data->n_sharing : 0;
+}
+
 const char *ch_heap_gpu_name(const struct ch_heap *heap)
 {
     return heap->data != NULL ? heap->data->gpu : "";
@@ -215,6 +220,11 @@ struct ch_record *ch_heap_record(const struct ch_heap *heap, uint32_t pe)
     char *const base = heap->segments[pe].base;
 
     return base == NULL ? NULL : (struct ch_record *)(void *)(base + CH_DOOR_BYTES);
+}
+
+char *ch_heap_record_home(const struct ch_heap *heap, uint32_t pe)
+{
+    return ch_heap_home(heap, pe) + CH_DOOR_BYTES;
 }
 
 bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe)

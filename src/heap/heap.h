@@ -169,6 +169,8 @@ ptrdiff_t ch_heap_multicast_shift(const struct ch_heap *heap);
 
 /* The GPU on which this PE's objects are; null: they are in its segment. */
 const struct ch_device *ch_heap_device(const struct ch_heap *heap);
+/* Number of PEs of the job on that GPU, this one included; 0 without one. */
+uint32_t ch_heap_n_sharing(const struct ch_heap *heap);
 /* The name of every PE's GPU, for rules; "" if they differ, or without GPUs. */
 const char *ch_heap_gpu_name(const struct ch_heap *heap);
 /* This PE's doorbell at the address for kernels on that GPU; null without one. */
@@ -177,6 +179,8 @@ struct ch_door *ch_heap_door_on_device(const struct ch_heap *heap);
 struct ch_door *ch_heap_door(const struct ch_heap *heap, uint32_t pe);
 /* The record of a PE's calls; null if the PE is not mapped. */
 struct ch_record *ch_heap_record(const struct ch_heap *heap, uint32_t pe);
+/* The address at which PE pe itself has its record. */
+char *ch_heap_record_home(const struct ch_heap *heap, uint32_t pe);
 bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe);
 
 void ch_heap_info_get(const struct ch_heap *heap, struct ch_heap_info *out);

@@ -188,7 +188,7 @@ static chorus_status refuse(const struct ch_request *request)
                    ch_reach_names[__builtin_ctz(request->reach)]);
 }
 
-uint32_t ch_ctas_most(const struct ch_algo *algo, const struct ch_request *request)
+static uint32_t ctas_most(const struct ch_algo *algo, const struct ch_request *request)
 {
     if (algo->kernel == CH_KERNEL_none) return 1;
     return request->ctas_max + (algo->is_wide ? request->ctas_slim : 0);
@@ -213,7 +213,7 @@ static chorus_status plan_forced(const struct ch_forced *forced,
     }
     *plan_out =
         (struct ch_plan){.algo = forced->algo,
-                         .ctas = clamp(forced->ctas, 1, ch_ctas_most(forced->algo, request)),
+                         .ctas = clamp(forced->ctas, 1, ctas_most(forced->algo, request)),
                          .radix = CH_RADIX_DEFAULT};
     return CHORUS_OK;
 }
@@ -230,7 +230,7 @@ chorus_status ch_select_find(const struct ch_select *s, const struct ch_request 
     if (rule == NULL) return refuse(request);
     *plan_out = (struct ch_plan){
         .algo = rule->algo,
-        .ctas = clamp(rule->ctas, 1, ch_ctas_most(rule->algo, request)),
+        .ctas = clamp(rule->ctas, 1, ctas_most(rule->algo, request)),
         .radix = clamp(rule->radix, CH_RADIX_MIN, request->pes),
         .table = table,
         .rule = rule,

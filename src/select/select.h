@@ -119,9 +119,6 @@ struct ch_plan {
  * CH_NEED_SYMMETRIC. */
 uint32_t ch_offers(chorus_type type, uint32_t reach, uint32_t facts);
 
-/* The largest number of CTAs of the algorithm in such a call. */
-uint32_t ch_ctas_most(const struct ch_algo *algo, const struct ch_request *request);
-
 /* The tables that are used, most specific first, and the forced choices. Owned by the caller;
  * created once. */
 struct ch_select;
@@ -142,10 +139,10 @@ void ch_select_close(struct ch_select *select); /* null is a no-op */
 uint64_t ch_select_digest(const struct ch_select *select);
 
 /*
- * The plan for a request: ctas are at most ch_ctas_most, the radix at most pes (and at least
- * CH_RADIX_MIN). The first plan of a shape is logged at debug level, with the rules passed
- * over. ERR_UNSUPPORTED when no rule's algorithm has its needs met; for a forced algorithm
- * whose needs are not met too (never another in its place).
+ * The plan for a request: ctas are at most those that the team and the GPUs have, the radix at
+ * most pes (and at least CH_RADIX_MIN). The first plan of a shape is logged at debug level,
+ * with the rules passed over. ERR_UNSUPPORTED when no rule's algorithm has its needs met; for a
+ * forced algorithm whose needs are not met too (never another in its place).
  */
 CH_MUST_CHECK chorus_status ch_select_plan(const struct ch_select *select,
                                            const struct ch_request *request,

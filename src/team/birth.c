@@ -47,6 +47,8 @@ static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *v
         CH_TRY(find_slot(teams, from, &births[b].slot));
         CH_TRY(ch_team_alloc(teams, births[b].n, chunk_bytes_of(teams, voters, &births[b]),
                              &births[b].team));
+        births[b].team->slot = births[b].slot;
+        births[b].team->id |= births[b].slot;
         places[b] = ch_team_place(teams, births[b].team);
         from = births[b].slot + 1;
     }
@@ -172,8 +174,8 @@ static chorus_status add_records(struct ch_teams *teams, const struct ch_voters 
 /* Enter a team that exists on all its PEs under its handle. */
 static void keep(struct ch_teams *teams, const struct ch_birth *birth)
 {
-    birth->team->slot = birth->slot;
-    birth->team->number = birth->number;
+    birth->team->word = birth->word;
+    birth->team->number = (uint32_t)birth->word;
     teams->slots[birth->slot].team = birth->team;
     if (birth->slot >= teams->n_slots_used) teams->n_slots_used = birth->slot + 1;
 }
@@ -185,7 +187,7 @@ static void adopt(struct ch_team *team, struct ch_birth children[CH_CHILDREN])
     team->node = children[0].team;
     team->rail = children[1].team;
     /* If the call is refused, waits of the same call in child teams end, too. */
-    if (team->check != NULL) team->node->refusable = team->rail->refusable = team->refusable;
+    team->node->refusable = team->rail->refusable = team->refusable;
     ch_child_is(&team->levels->node, team->node);
     ch_child_is(&team->levels->rail, team->rail);
 }

@@ -14,8 +14,8 @@ struct ch_birth {
     const uint32_t *pes; /* [n], members as indices of voters; borrowed */
     uint32_t *list;      /* of a child team: pes, owned */
     uint32_t n;
-    uint32_t number; /* of the team; used in messages */
-    bool is_member;  /* whether this PE is a member; if not, slot and team are not set */
+    uint64_t word;  /* of the team, see struct ch_team */
+    bool is_member; /* whether this PE is a member; if not, slot and team are not set */
     uint32_t slot;
     struct ch_team *team;
 };

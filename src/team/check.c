@@ -6,12 +6,6 @@
 
 enum { DIGEST_BITS = 48 };
 
-/* Collectives and other calls are counted separately. */
-static uint64_t key_of(const struct ch_doing *d)
-{
-    return d->number << 1 | ch_doing_is_collective(d);
-}
-
 static struct ch_checked *place_of(struct ch_check *check, uint64_t key)
 {
     return &check->calls[key % CH_CHECK_CALLS];
@@ -19,12 +13,12 @@ static struct ch_checked *place_of(struct ch_check *check, uint64_t key)
 
 static void publish(struct ch_check *check, const struct ch_doing *d)
 {
-    struct ch_checked *mine = place_of(check, key_of(d));
+    struct ch_checked *mine = place_of(check, ch_doing_key(d));
 
     __atomic_store_n(&mine->key, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&mine->what, ch_doing_pack(d), __ATOMIC_RELEASE);
     __atomic_store_n(&mine->count, d->count, __ATOMIC_RELEASE);
-    __atomic_store_n(&mine->key, key_of(d), __ATOMIC_RELEASE);
+    __atomic_store_n(&mine->key, ch_doing_key(d), __ATOMIC_RELEASE);
 }
 
 /* Does this PE reach some PE of the team only by messages? */
@@ -45,15 +39,15 @@ static void send(struct ch_route *route, struct ch_checked *there, const struct 
     ch_route_say(route, &there->key, 0, CH_DATA);
     ch_route_say(route, &there->what, ch_doing_pack(d), CH_DATA);
     ch_route_say(route, &there->count, d->count, CH_DATA);
-    ch_route_say(route, &there->key, key_of(d), CH_DATA);
+    ch_route_say(route, &there->key, ch_doing_key(d), CH_DATA);
 }
 
 static void publish_far(const struct ch_team *team, const struct ch_doing *d)
 {
     for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
         if (route_to(team, pe) != NULL)
-            send(route_to(team, pe), far_place(team->members[pe].check, team->me, key_of(d)),
-                 d);
+            send(route_to(team, pe),
+                 far_place(team->members[pe].check, team->me, ch_doing_key(d)), d);
 }
 
 /* The call with this number that a PE published; false: it has not begun it, or is 64 calls
@@ -74,21 +68,18 @@ static const struct ch_checked *call_of(const struct ch_team *team, uint32_t pe,
                                       : place_of(team->members[pe].check, key);
 }
 
-/* Find a PE whose call of this number differs from that of another PE, among those that are
- * known; the first of the two is this PE or, if it has not made the call, the next PE that
- * has. */
-static bool find_two(const struct ch_team *team, uint64_t key, struct ch_two *out)
+bool ch_team_check_find(const struct ch_team *team, uint64_t key, struct ch_two *out)
 {
     struct ch_doing call;
     uint32_t n = 0;
 
-    for (uint32_t k = 0; k < team->n && n < 2; k++) {
+    for (uint32_t k = 0; team->check != NULL && k < team->n && n < 2; k++) {
         const uint32_t pe = (team->me + k) % team->n;
 
         if (!read_call(call_of(team, pe, key), key, &call) ||
             (n == 1 && ch_doing_agrees(&out->calls[0], &call)))
             continue;
-        call.team = team->number;
+        call.team = team->word;
         out->pes[n] = pe;
         out->calls[n++] = call;
     }
@@ -98,13 +89,12 @@ static bool find_two(const struct ch_team *team, uint64_t key, struct ch_two *ou
 /* What ch_doing_agrees compares, and the key, whose bits are the highest. */
 static uint64_t digest_of(const struct ch_doing *d)
 {
-    const uint64_t on_stream = UINT64_C(1) << CH_CALL_ON_STREAM_AT;
     const uint64_t count =
         ch_doing_is_collective(d) && ch_coll_is_uneven((chorus_coll)d->what) ? 0 : d->count;
-    const uint64_t mixed = (ch_doing_pack(d) & ~on_stream) * UINT64_C(0x9e3779b97f4a7c15) ^
+    const uint64_t mixed = ch_doing_common(d) * UINT64_C(0x9e3779b97f4a7c15) ^
                            count * UINT64_C(0xd6e8feb86659fd93);
 
-    return key_of(d) << DIGEST_BITS | mixed >> (64 - DIGEST_BITS);
+    return ch_doing_key(d) << DIGEST_BITS | mixed >> (64 - DIGEST_BITS);
 }
 
 /* Has the other PE that uses this word come before, with another call of the same key? */
@@ -122,7 +112,7 @@ static bool differs_beside(const struct ch_team *team, const struct ch_doing *mi
 {
     const uint32_t next = team->me + 1 < team->n ? team->me + 1 : 0;
     const uint32_t previous = (team->me > 0 ? team->me : team->n) - 1;
-    const uint64_t key = key_of(mine), digest = digest_of(mine);
+    const uint64_t key = ch_doing_key(mine), digest = digest_of(mine);
 
     *other_out = next; /* of two PEs, PE 0 has the words */
     if ((team->n > 2 || team->me == 0) && meets_another(team->check, key, digest)) return true;
@@ -131,40 +121,10 @@ static bool differs_beside(const struct ch_team *team, const struct ch_doing *mi
            meets_another(team->members[previous].check, key, digest);
 }
 
-/* As find_two, if this PE made the call. */
+/* The same if this PE made the call. */
 static bool find_other(const struct ch_team *team, uint64_t key, struct ch_two *out)
 {
-    return find_two(team, key, out) && out->pes[0] == team->me;
-}
-
-/* End the waits of all PEs of the team in this call. */
-static void tell_all(const struct ch_team *team, uint64_t key)
-{
-    for (uint32_t pe = 0; pe < team->n; pe++) {
-        struct ch_check *check = team->members[pe].check;
-
-        if (route_to(team, pe) != NULL) {
-            ch_route_say(route_to(team, pe), &check->refused, key, CH_DATA);
-            continue;
-        }
-        __atomic_store_n(&check->refused, key, __ATOMIC_RELEASE);
-        ch_door_wake(team->peers[pe].door);
-    }
-}
-
-chorus_status ch_team_differ(const struct ch_team *team, const char *function,
-                             const struct ch_two *two)
-{
-    char first[CH_DOING_TEXT_BYTES], second[CH_DOING_TEXT_BYTES];
-
-    ch_doing_text(&two->calls[0], first);
-    ch_doing_text(&two->calls[1], second);
-    return CH_FAIL(
-        CHORUS_ERR_ARG,
-        "%s: the calls of two PEs differ%s: PE %u makes %s; PE %u makes %s; all PEs of a team "
-        "must make the same calls, in the same order and with the same values",
-        function, strcmp(first, second) == 0 ? " in their algorithms" : "",
-        team->members[two->pes[0]].world, first, team->members[two->pes[1]].world, second);
+    return ch_team_check_find(team, key, out) && out->pes[0] == team->me;
 }
 
 /* From here on the team is unusable on this PE. two: null if the other call is not known. */
@@ -199,10 +159,10 @@ static chorus_status check_by_mail(struct ch_team *team, const char *function,
     if (status == CHORUS_OK && k < team->n) {
         two.pes[1] = (team->me + k) % team->n;
         two.calls[1] = ch_doing_unpack(all[two.pes[1]].what);
-        two.calls[1].team = team->number;
+        two.calls[1].team = team->word;
         two.calls[1].number = doing->number;
         two.calls[1].count = all[two.pes[1]].count;
-        __atomic_store_n(&team->check->refused, key_of(doing), __ATOMIC_RELEASE);
+        __atomic_store_n(&team->refusal->key, ch_doing_key(doing), __ATOMIC_RELEASE);
         status = refuse(team, function, &two);
     }
     free(all);
@@ -220,30 +180,32 @@ static chorus_status check_here(struct ch_team *team, const char *function,
                                 const struct ch_doing *doing)
 {
     struct ch_two two = {.pes = {team->me}, .calls = {*doing}};
+    const uint64_t key = ch_doing_key(doing);
     bool is_kept; /* the other PE has not made so many calls since */
 
     if (!differs_beside(team, doing, &two.pes[1])) return CHORUS_OK;
-    tell_all(team, key_of(doing));
-    is_kept = read_call(place_of(team->members[two.pes[1]].check, key_of(doing)), key_of(doing),
-                        &two.calls[1]);
-    two.calls[1].team = team->number;
+    is_kept = read_call(place_of(team->members[two.pes[1]].check, key), key, &two.calls[1]);
+    two.calls[1].team = team->word;
+    ch_team_refuse(team, key, is_kept ? &two : NULL);
     return refuse(team, function, is_kept ? &two : NULL);
 }
 
 chorus_status ch_team_check(struct ch_team *team, const char *function,
                             const struct ch_doing *doing)
 {
-    const uint64_t key = key_of(doing);
+    const uint64_t key = ch_doing_key(doing);
     struct ch_two two;
 
     publish(team->check, doing);
+    if (ch_doing_is_collective(doing) && ch_team_is_refused_in(team, doing))
+        return refuse(team, function, NULL);
     if (team->remotes == NULL) return check_here(team, function, doing);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* see the head of check.h */
     publish_far(team, doing);
     if (is_by_mail(team, doing)) return check_by_mail(team, function, doing);
     if (!find_other(team, key, &two) && (doing->number < 2 || !find_other(team, key - 2, &two)))
         return CHORUS_OK;
-    tell_all(team, key_of(&two.calls[0]));
+    ch_team_refuse(team, ch_doing_key(&two.calls[0]), &two);
     return refuse(team, function, &two);
 }
 
@@ -251,18 +213,6 @@ void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doin
 {
     struct ch_two two;
 
-    if (team->check != NULL && find_other(team, key_of(doing), &two))
-        tell_all(team, key_of(doing));
-}
-
-chorus_status ch_team_refusal(const struct ch_team *team, const char *function)
-{
-    const uint64_t key = __atomic_load_n(&team->check->refused, __ATOMIC_ACQUIRE);
-    struct ch_two two;
-
-    if (find_two(team, key, &two)) return ch_team_differ(team, function, &two);
-    return CH_FAIL(CHORUS_ERR_ARG,
-                   "%s: other PEs of team %u found that their calls %llu differ; all PEs of a "
-                   "team must make the same calls, in the same order and with the same values",
-                   function, (unsigned)team->number, (unsigned long long)(key >> 1));
+    if (team->check != NULL && find_other(team, ch_doing_key(doing), &two))
+        ch_team_refuse(team, ch_doing_key(doing), &two);
 }

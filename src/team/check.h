@@ -24,7 +24,7 @@
 #define CH_TEAM_CHECK_H
 
 #include "base/record.h"
-#include "team/team.h"
+#include "team/differ.h"
 
 /* Number of calls that are kept: of a PE's own, and of each PE of another host. */
 enum { CH_CHECK_CALLS = 64, CH_CHECK_FAR_CALLS = 4 };
@@ -43,8 +43,6 @@ struct ch_digest {
 };
 
 struct ch_check {
-    uint64_t refused; /* the key of a call in which PEs differ; 0: none. Any PE writes it. */
-    uint64_t rest[7];
     struct ch_checked calls[CH_CHECK_CALLS];  /* by key; the owner writes them */
     struct ch_digest digests[CH_CHECK_CALLS]; /* by key; shared with the next PE of the team */
     struct ch_checked
@@ -63,27 +61,13 @@ static inline size_t ch_check_bytes(uint32_t n, bool has_hosts)
 CH_MUST_CHECK chorus_status ch_team_check(struct ch_team *team, const char *function,
                                           const struct ch_doing *doing);
 
-/* Calls of two PEs, by their numbers in the team. */
-struct ch_two {
-    uint32_t pes[2];
-    struct ch_doing calls[2];
-};
-
-/* ERR_ARG, naming two calls that differ. */
-chorus_status ch_team_differ(const struct ch_team *team, const char *function,
-                             const struct ch_two *two);
-
-/* Was a call on the team refused? Always false without CHORUS_CHECK. */
-static inline bool ch_team_is_refused(const struct ch_team *team)
-{
-    return team->check != NULL && __atomic_load_n(&team->check->refused, __ATOMIC_ACQUIRE) != 0;
-}
-
 /* For a call that waits: is it known by now that a PE of another host makes another one? If so,
  * ends the waits of all PEs. */
 void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doing);
 
-/* ERR_ARG, for a PE whose wait in a call was ended by a refusal. */
-chorus_status ch_team_refusal(const struct ch_team *team, const char *function);
+/* Two calls with this key that differ, among those that this PE knows; one of them is its own
+ * or, if it has not made the call, that of the next PE that has. Always false without
+ * CHORUS_CHECK. */
+bool ch_team_check_find(const struct ch_team *team, uint64_t key, struct ch_two *out);
 
 #endif /* CH_TEAM_CHECK_H */

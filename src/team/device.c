@@ -24,6 +24,7 @@ chorus_status ch_device_table_open(struct ch_teams *teams, const struct ch_devic
         .teams = table,
         .slot_mask = CH_TEAM_SLOTS - 1,
         .ordinal = ch_device_id_of(ch_heap_device(teams->heap))->ordinal,
+        .n_sharing = ch_heap_n_sharing(teams->heap),
         .terms = *terms,
     };
     return CHORUS_OK;

@@ -17,14 +17,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Largest number of teams that a PE can be in at a time. */
+#define CH_TEAM_SLOT_BITS 12
+#define CH_TEAM_SLOTS (1 << CH_TEAM_SLOT_BITS)
+
 struct ch_kernel_fault;
 
 /* How kernels wait, and where they report a failure; all addresses are valid on the GPU. */
 struct ch_device_terms {
-    const uint32_t *aborted; /* in host memory: not 0 when the job is ending */
-    uint64_t timeout_ns;     /* 0: wait without limit */
-    struct ch_kernel_fault *fault;
+    const uint32_t *aborted;       /* in host memory: not 0 when the job is ending */
+    uint64_t timeout_ns;           /* 0: wait without limit */
+    struct ch_kernel_fault *fault; /* [CH_FAULTS_INSIDE], see ch_fault_inside_at */
 };
+
+/* Reports of calls inside kernels: one for calls without a team, and one for each team, so that
+ * a report that no host call asks for hides no other. */
+#define CH_FAULTS_INSIDE (1 + CH_TEAM_SLOTS)
+
+/* The position of the report about a team, whose id has its slot in the lowest bits; 0: no
+ * team. */
+CH_FN uint32_t ch_fault_inside_at(uint64_t team)
+{
+    return team == 0 ? 0 : 1 + (uint32_t)team % CH_TEAM_SLOTS;
+}
 
 /* The size of the largest teams that GPU kernels of host calls support. */
 #define CH_DEVICE_PES_MAX 64u
@@ -44,7 +59,8 @@ struct ch_device_team {
 struct ch_device_state {
     struct ch_device_team *const *teams; /* [slot_mask + 1]; null: no team there */
     uint32_t slot_mask;
-    int32_t ordinal; /* of the PE's GPU */
+    int32_t ordinal;    /* of the PE's GPU */
+    uint64_t n_sharing; /* PEs of the job that use it, this one included */
     struct ch_device_terms terms;
     struct ch_device_team world;             /* a copy of its record */
     struct ch_peer peers[CH_DEVICE_PES_MAX]; /* [world.n] */

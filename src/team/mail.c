@@ -21,6 +21,7 @@
  * yet. A word may be missing because a leader on its way is: a PE that has heard nothing of
  * such a leader names that one.
  */
+#include "team/differ.h"
 #include "team/table.h"
 #include "team/where.h"
 
@@ -29,13 +30,15 @@
 chorus_status ch_team_await(const struct ch_team *team, uint32_t from,
                             const struct ch_packet *packet, uint64_t flag, uint64_t *value_out)
 {
-    const struct ch_patience *patience = team->is_ending ? team->patience : team->refusable;
+    const bool ends_if_refused = team->check != NULL && !team->is_ending;
+    struct ch_patience patience = ends_if_refused ? *team->refusable : *team->patience;
     struct ch_wait w = {0};
     chorus_status status = CHORUS_OK;
 
+    if (ends_if_refused) patience.is_concerned = ch_team_meeting_is_concerned;
     while (!ch_packet_load(packet, flag, value_out) && status == CHORUS_OK)
-        status = ch_wait_slow(patience, &w);
-    ch_wait_end(patience, &w);
+        status = ch_wait_slow(&patience, &w);
+    ch_wait_end(&patience, &w);
     if (status == CHORUS_OK) return CHORUS_OK;
     return ch_team_describe_mail(team, from, status);
 }

@@ -128,6 +128,9 @@ struct ch_slot {
  * number in one access. */
 #define CH_TAKEN ((uint64_t)1 << 63)
 
+/* The word of a team that its calls acquire with CHORUS_CHECK, on GPUs. */
+enum ch_running { CH_RUNS_NOT, CH_RUNS_ON_STREAM, CH_RUNS_IN_KERNEL };
+
 /* The private state of a CTA between calls. On GPUs it is in device memory, so that a captured
  * graph can be replayed. */
 struct ch_dup {
@@ -137,11 +140,11 @@ struct ch_dup {
     uint64_t exchanges[CH_CELL_COUNT]; /* of the last exchange; of packets, with CH_TAKEN */
     struct ch_link *links;             /* [CH_CELL_COUNT * n] */
     struct ch_slot *slots;             /* [n], of one call */
-    uint64_t running; /* in a GPU's first duplicate, for all, with CHORUS_CHECK: 1 while a call
-                         runs */
+    uint64_t running; /* in a GPU's first duplicate, for all, with CHORUS_CHECK: an enum
+                         ch_running */
     uint64_t ended;   /* the same: CTAs of calls on streams, except graphs, that have ended */
-    uint64_t checked; /* the same, with CHORUS_CHECK: calls inside kernels that were compared,
-                         with CH_TAKEN during a comparison */
+    uint64_t checked; /* the same, with CHORUS_CHECK: calls inside kernels that were compared
+                       */
 };
 
 /* The state of a GPU's kernels for each CTA: a struct ch_dup in separate cache lines, links and

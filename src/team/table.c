@@ -58,6 +58,18 @@ static chorus_status check_list(const struct ch_team *parent, const uint32_t pes
     return CHORUS_OK;
 }
 
+#define FNV_PRIME UINT64_C(0x100000001b3)
+
+static uint64_t word_of_child(struct ch_team *parent)
+{
+    const uint32_t child = parent->n_children++;
+    const uint64_t digest =
+        ((parent->word ^ child) * FNV_PRIME ^ parent->word >> 32) * FNV_PRIME;
+
+    return digest >> 32 << 32 |
+           (uint32_t)((parent->number << CH_TEAM_SLOT_BITS) + CH_OWN_MAX + child);
+}
+
 chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handle,
                              const uint32_t pes[], uint32_t n, int num_contexts,
                              ch_team_handle *handle_out)
@@ -69,7 +81,7 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
     CH_TRY(ch_team_get(teams, parent_handle, &parent));
     CH_TRY(check_list(parent, pes, n, &birth->is_member));
     voters = ch_team_voters(parent);
-    birth->number = (parent->number << CH_TEAM_SLOT_BITS) + CH_OWN_MAX + parent->n_children++;
+    birth->word = word_of_child(parent);
     CH_TRY(ch_births_make(teams, &voters, births, 1, ch_is_across(teams, &voters, pes, n)));
     *handle_out = CHORUS_TEAM_INVALID;
     if (birth->team == NULL) return CHORUS_OK;
@@ -77,8 +89,6 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
     *handle_out = ch_team_handle_of(teams, birth->slot);
     return CHORUS_OK;
 }
-
-#define FNV_PRIME UINT64_C(0x100000001b3)
 
 /* A hash of the list and the tag, which must be equal on all members. */
 static uint64_t digest_of(const uint32_t pes[], uint32_t n, int tag)
@@ -90,14 +100,14 @@ static uint64_t digest_of(const uint32_t pes[], uint32_t n, int tag)
     return sum;
 }
 
-/* The number of a group's team, from its parent, the digest of its list, and how many groups
+/* The word of a group's team, from its parent, the digest of its list, and how many groups
  * each member has created: each creation by the same members has other values. */
-static chorus_status agree_on_number(const struct ch_voters *voters, struct ch_team *parent,
-                                     uint64_t digest, uint32_t *number_out)
+static chorus_status agree_on_word(const struct ch_voters *voters, struct ch_team *parent,
+                                   uint64_t digest, uint64_t *word_out)
 {
     const uint64_t mine = digest << 32 | parent->n_groups++;
     const struct ch_vote vote = {"team of a group", CHORUS_OK, &mine, sizeof(mine)};
-    uint64_t sum = (digest ^ parent->number) * FNV_PRIME;
+    uint64_t sum = (digest ^ parent->word) * FNV_PRIME;
     uint64_t *const all = calloc(voters->n, sizeof(*all));
     chorus_status status;
 
@@ -113,8 +123,8 @@ static chorus_status agree_on_number(const struct ch_voters *voters, struct ch_t
         sum = (sum ^ all[i]) * FNV_PRIME;
     }
     free(all);
-    /* No other team has the highest bit. */
-    if (status == CHORUS_OK) *number_out = (uint32_t)(sum >> 32) | 1u << 31;
+    /* No other team has the highest bit of a number. */
+    if (status == CHORUS_OK) *word_out = sum << 32 | sum >> 32 | 1u << 31;
     return status;
 }
 
@@ -136,7 +146,7 @@ chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent
                        "call by members only",
                        group.team->me, n);
     voters = ch_group_voters(&group);
-    CH_TRY(agree_on_number(&voters, group.team, digest_of(pes, n, tag), &birth->number));
+    CH_TRY(agree_on_word(&voters, group.team, digest_of(pes, n, tag), &birth->word));
     every = malloc(n * sizeof(*every));
     if (every == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", n);
     for (uint32_t i = 0; i < n; i++)
@@ -161,10 +171,10 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
             handle);
     team->is_ending = true;
     /* Calls on streams end first. */
-    CH_TRY(ch_team_enter(team, ch_team_ticket(team, false)));
     if (team->last_run.stream != 0)
-        CH_TRY(ch_device_word_wait(ch_heap_device(teams->heap), ch_team_ended(team),
-                                   team->last_run.ctas));
+        CH_TRY(ch_device_word_wait(ch_heap_device(teams->heap), team->patience,
+                                   ch_team_ended(team), team->last_run.ctas));
+    CH_TRY(ch_team_enter(team, ch_team_ticket(team, false)));
     /* Messages that this PE still sends to others' sync memory could arrive after the words
      * that the leaders forward. */
     if (team->levels != NULL)
@@ -201,7 +211,7 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
     births[1] = births[2] = (struct ch_birth){.pes = mapped, .n = n_mapped, .is_member = true};
     births[3] = (struct ch_birth){.pes = &teams->me_world, .n = 1, .is_member = true};
     for (uint32_t b = 0; b < CH_OWN_MAX; b++)
-        births[b].number = b;
+        births[b].word = b;
     is_across = ch_is_across(teams, voters, pes, n);
     status = ch_births_make(teams, voters, births, is_across ? CH_OWN_MAX - 1 : CH_OWN_MAX,
                             is_across);
@@ -215,7 +225,7 @@ static chorus_status make_same_number(struct ch_teams *teams, const struct ch_vo
     const struct ch_team *world = teams->slots[CHORUS_TEAM_WORLD].team;
     const struct ch_nodes *nodes = world->levels != NULL ? &world->levels->nodes : NULL;
     struct ch_birth births[CH_BIRTHS_MAX] = {
-        {.is_member = true, .number = CHORUS_TEAM_SAME_MYPE_NODE}};
+        {.is_member = true, .word = CHORUS_TEAM_SAME_MYPE_NODE}};
     uint32_t *pes;
     chorus_status status;
 
@@ -231,6 +241,13 @@ static chorus_status make_same_number(struct ch_teams *teams, const struct ch_vo
     return status;
 }
 
+/* Teams without a launcher of collectives have no algorithms. */
+static const char *no_algo_text(uint32_t id)
+{
+    (void)id;
+    return "an algorithm";
+}
+
 chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
                             struct ch_network *network, const struct ch_options *options,
                             const struct ch_patience *patience,
@@ -244,6 +261,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
     teams->heap = heap;
     teams->network = network;
     teams->patience = patience;
+    teams->algo_text = no_algo_text;
     teams->me_world = boot->me;
     teams->n_world = boot->n;
     teams->n_dups = (uint32_t)options->ctas;
@@ -256,6 +274,8 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
         status = ch_vote(&voters, &vote, NULL);
     }
     if (status == CHORUS_OK) status = make_predefined(teams, &voters);
+    if (status == CHORUS_OK && network != NULL)
+        status = ch_ask_open(&voters, network, heap, &teams->ask);
     if (status == CHORUS_OK) status = make_same_number(teams, &voters);
     if (status != CHORUS_OK) {
         ch_teams_close(teams);
@@ -265,11 +285,17 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
     return CHORUS_OK;
 }
 
+void ch_teams_name_algorithms(struct ch_teams *teams, const char *(*algo_text)(uint32_t id))
+{
+    teams->algo_text = algo_text;
+}
+
 void ch_teams_close(struct ch_teams *teams)
 {
     if (teams == NULL) return;
     for (uint32_t slot = 0; slot < CH_TEAM_SLOTS; slot++)
         ch_team_free(teams, teams->slots[slot].team);
+    ch_ask_close(teams->ask);
     (void)pthread_mutex_destroy(&teams->objects_lock);
     free(teams);
 }

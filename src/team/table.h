@@ -3,6 +3,7 @@
 #ifndef CH_TEAM_TABLE_H
 #define CH_TEAM_TABLE_H
 
+#include "team/ask.h"
 #include "team/device_table.h"
 #include "team/team.h"
 
@@ -20,12 +21,14 @@ struct ch_teams {
     uint32_t me_world, n_world;
     uint32_t n_dups; /* of each team, without slim ones */
     size_t chunk_bytes;
-    bool is_checked;                     /* CHORUS_CHECK is not 0 */
-    struct ch_device_state device_state; /* its table is null on a host */
-    uint32_t n_in_use;                   /* teams with calls on the GPU */
-    uint32_t n_slots_used;               /* slots from here on were never used */
-    pthread_mutex_t objects_lock;        /* guards the list of objects */
-    struct ch_object *objects;           /* owned: of all teams, see memory.h; atomic */
+    bool is_checked;    /* CHORUS_CHECK is not 0 */
+    struct ch_ask *ask; /* owned; null: all PEs are mapped, or the start has not got so far */
+    const char *(*algo_text)(uint32_t id); /* the name of an algorithm, for messages */
+    struct ch_device_state device_state;   /* its table is null on a host */
+    uint32_t n_in_use;                     /* teams with calls on the GPU */
+    uint32_t n_slots_used;                 /* slots from here on were never used */
+    pthread_mutex_t objects_lock;          /* guards the list of objects */
+    struct ch_object *objects;             /* owned: of all teams, see memory.h; atomic */
 };
 
 static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uint32_t slot)

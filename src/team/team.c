@@ -5,6 +5,7 @@
 #include "device/device.h"
 #include "team/check.h"
 #include "team/device.h"
+#include "team/look.h"
 #include "team/table.h"
 #include "team/where.h"
 
@@ -52,7 +53,8 @@ void ch_team_free(struct ch_teams *teams, struct ch_team *team)
     ch_team_end_routes(teams, team);
     ch_heap_local_free(heap, team->mail);
     ch_heap_sync_free(heap, team->sync);
-    ch_device_event_destroy(ch_heap_device(heap), team->last_captured.event);
+    for (int i = 0; i < CH_TEAM_CAPTURES; i++)
+        ch_device_event_destroy(ch_heap_device(heap), team->last_captured[i].event);
     free_dups(team);
     free(team->ctas);
     free(team->peers);
@@ -76,16 +78,37 @@ static uint64_t mail_steps(const struct ch_teams *teams, const struct ch_team *t
 }
 
 /* Behind the mailbox, at a cache line. */
-static size_t check_offset(const struct ch_team *team)
+static size_t refusal_offset(const struct ch_team *team)
 {
     return (ch_team_mail_bytes(team) + CH_CACHE_LINE_BYTES - 1) / CH_CACHE_LINE_BYTES *
            CH_CACHE_LINE_BYTES;
 }
 
+static size_t check_offset(const struct ch_team *team)
+{
+    return refusal_offset(team) + sizeof(struct ch_refusal);
+}
+
 size_t ch_team_shared_bytes(const struct ch_team *team)
 {
-    return team->check_bytes != 0 ? check_offset(team) + team->check_bytes
-                                  : ch_team_mail_bytes(team);
+    return check_offset(team) + team->check_bytes;
+}
+
+/* A team of several PEs can be marked, which ends the waits of its collectives. */
+static void make_refusable(const struct ch_teams *teams, struct ch_team *team)
+{
+    char *const mail = team->mail;
+
+    if (team->n == 1) return;
+    team->refusal = (struct ch_refusal *)(void *)(mail + refusal_offset(team));
+    if (team->check_bytes != 0)
+        team->check = (struct ch_check *)(void *)(mail + check_offset(team));
+    team->refusable_own = *teams->patience;
+    team->refusable_own.refused = &team->refusal->key;
+    team->refusable_own.is_concerned = ch_team_is_concerned;
+    team->refusable_own.look = ch_team_look;
+    team->refusable_own.look_arg = team;
+    team->refusable = &team->refusable_own;
 }
 
 /* The memory that peers write to. The mailbox comes first: that of WORLD is then near the
@@ -99,12 +122,7 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
         team->check_bytes = ch_check_bytes(team->n, teams->network != NULL);
     for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
     CH_TRY(ch_heap_local_alloc(heap, ch_team_shared_bytes(team), &team->mail));
-    if (team->check_bytes != 0) {
-        team->check = (struct ch_check *)(void *)((char *)team->mail + check_offset(team));
-        team->refusable_own = *teams->patience;
-        team->refusable_own.refused = &team->check->refused;
-        team->refusable = &team->refusable_own;
-    }
+    make_refusable(teams, team);
     CH_TRY(ch_heap_sync_alloc(heap,
                               ch_dup_offset(&team->layout, team->n_dups) +
                                   team->n_dups * CH_DEVICE_DUP_BYTES(team->n) + for_kernels,
@@ -115,11 +133,11 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
                    PLACE_STEP << 32);
 }
 
-/* Created with the team, so that a call during a capture allocates nothing. */
+/* Created with the team, so that a call allocates nothing during its first capture. */
 static chorus_status make_event(const struct ch_device *device, struct ch_team *team)
 {
     if (device == NULL) return CHORUS_OK;
-    return ch_device_event_create(device, &team->last_captured.event);
+    return ch_device_event_create(device, &team->last_captured[0].event);
 }
 
 chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_bytes,
@@ -130,7 +148,8 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_byt
 
     if (team == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a team of %u PEs", n);
     team->n = n;
-    team->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+    team->teams = teams;
+    team->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED) << CH_TEAM_SLOT_BITS;
     team->patience = team->refusable = teams->patience;
     team->n_in_use = &teams->n_in_use;
     team->n_nodes = 1;
@@ -175,6 +194,8 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
         (struct ch_member){.world = world,
                            .mail = base + (uint32_t)place * PLACE_STEP,
                            .record = is_far ? NULL : ch_heap_record(heap, world)};
+    team->members[pe].refusal =
+        (struct ch_refusal *)(void *)(team->members[pe].mail + refusal_offset(team));
     if (team->check != NULL)
         team->members[pe].check =
             (struct ch_check *)(void *)(team->members[pe].mail + check_offset(team));

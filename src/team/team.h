@@ -27,10 +27,6 @@
 /* A team's handle in the form of the API: slot and generation, see chorus_team_t. */
 typedef int32_t ch_team_handle;
 
-/* Largest number of teams that a PE can be in at a time. */
-#define CH_TEAM_SLOT_BITS 12
-#define CH_TEAM_SLOTS (1 << CH_TEAM_SLOT_BITS)
-
 /* Number of plans of calls that a team caches. */
 #define CH_TEAM_PLANS_LOG2 4
 #define CH_TEAM_PLANS (1 << CH_TEAM_PLANS_LOG2)
@@ -41,10 +37,15 @@ struct ch_last_run {
     uint64_t stream; /* its stream's number; 0: there was no call yet */
     uint64_t ctas;   /* of all calls so far: the value of ch_dup.ended once all have ended */
 };
+
+/* The last call of a team in a capture. There is a record for each capture, since a program may
+ * fill several graphs in turns. CUDA does not tell that a capture has ended, so the record of
+ * the oldest one is used again when there is a further capture than there are records. */
+enum { CH_TEAM_CAPTURES = 16 };
 struct ch_last_captured {
-    void *event;      /* recorded after it; a cudaEvent_t, owned, null on hosts */
+    void *event;      /* recorded after it; a cudaEvent_t, owned; null: not needed so far */
     uint64_t stream;  /* its stream's number; 0: there was no call yet */
-    uint64_t capture; /* its capture's number */
+    uint64_t capture; /* its capture's number, which no other capture has */
 };
 
 /* Further data of a team about a PE. */
@@ -54,7 +55,8 @@ struct ch_member {
     uint64_t n_group_mails; /* number of exchanges to it, and from it, in groups that contain
                                both PEs */
     const struct ch_record *record; /* of its calls; null: it is not mapped */
-    struct ch_check *check; /* its area for CHORUS_CHECK; at its own address with a route */
+    struct ch_refusal *refusal; /* its mark, see differ.h; at its own address with a route */
+    struct ch_check *check;     /* its area for CHORUS_CHECK; likewise */
 };
 
 /* What each PE publishes to peers of other hosts about its part, if the network has keys. */
@@ -65,17 +67,22 @@ struct ch_team_keys {
 struct ch_team {
     uint32_t me, n;
     uint32_t slot;   /* slot and generation; no other team of this PE has the same slot now */
-    uint64_t id;     /* never used again in this process */
+    uint64_t id;     /* never used again in this process; its lowest bits are the slot */
     uint32_t number; /* in messages; equal on all its PEs */
+    uint64_t word;   /* in records: number, and above it a digest of the team's creation, since
+                        teams whose parents differ may have equal numbers */
     uint32_t n_children; /* number of teams that were created from it */
     uint32_t n_groups;   /* number of teams of groups that this PE began to create from it */
     uint64_t n_calls;    /* collectives on it so far, by this PE */
     uint64_t n_meetings; /* the same for calls on memory and teams */
-    struct ch_record *record; /* of this PE's calls; borrowed */
-    struct ch_check *check;   /* of this PE; null: without CHORUS_CHECK, or alone */
-    size_t check_bytes;       /* of each PE's; 0: there is none */
+    struct ch_record *record;   /* of this PE's calls; borrowed */
+    struct ch_check *check;     /* of this PE; null: without CHORUS_CHECK, or alone */
+    size_t check_bytes;         /* of each PE's; 0: there is none */
+    struct ch_refusal *refusal; /* of this PE; null: alone */
     struct ch_patience refusable_own;
     const struct ch_patience *refusable; /* as patience; also ends if a call is refused */
+    uint32_t look_near, look_far;        /* with whom look.c compares next; atomic */
+    const struct ch_teams *teams;        /* that it is one of */
     bool is_ending;                      /* it is being destroyed, even if a call was refused */
     struct ch_peer *peers;               /* [n], in the team's order */
     struct ch_remote *remotes; /* [n], in the team's order; null: every peer is mapped */
@@ -108,7 +115,7 @@ struct ch_team {
      * an event. */
     uint64_t ticket_next, ticket_serving;
     struct ch_last_run last_run;
-    struct ch_last_captured last_captured;
+    struct ch_last_captured last_captured[CH_TEAM_CAPTURES]; /* used from the first one on */
     uint32_t *n_in_use; /* number of the PE's teams with calls on its GPU; borrowed, atomic */
 };
 
@@ -128,7 +135,7 @@ static inline uint64_t *ch_team_ended(const struct ch_team *team)
 /* Was there a call on a GPU, or one in a capture? */
 static inline bool ch_team_is_in_use(const struct ch_team *team)
 {
-    return team->last_run.stream != 0 || team->last_captured.stream != 0;
+    return team->last_run.stream != 0 || team->last_captured[0].stream != 0;
 }
 
 struct ch_teams; /* all teams of a PE, by handle */
@@ -141,6 +148,8 @@ CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *
                                           const struct ch_patience *patience,
                                           const struct ch_device_terms *terms,
                                           struct ch_teams **teams_out);
+/* algo_text returns the name of an algorithm, for messages. */
+void ch_teams_name_algorithms(struct ch_teams *teams, const char *(*algo_text)(uint32_t id));
 void ch_teams_close(struct ch_teams *teams); /* null is a no-op; not collective */
 
 /* The state by which kernels of the program find the teams. ERR_UNSUPPORTED on a host. */

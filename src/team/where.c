@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team/where.h"
 
+#include "base/deadlock.h"
 #include "base/log.h"
 #include "team/check.h"
 #include "team/table.h"
@@ -65,7 +66,8 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
 
     if (ch_record_latest(team->record, &called) && ch_called_is_running(&called))
         ch_doing_text(&called.doing, text);
-    if (ch_team_is_refused(team) && !team->is_ending) return ch_team_refusal(team, text);
+    if (team->check != NULL && ch_team_is_refused(team) && !team->is_ending)
+        return ch_team_refusal(team, text);
     if (status == CHORUS_ERR_ABORTED) {
         const char *why = ch_patience_why(team->patience);
 
@@ -82,7 +84,7 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
 static const struct ch_team *team_of(const struct ch_teams *teams, const struct ch_doing *call)
 {
     for (uint32_t slot = 0; slot < teams->n_slots_used; slot++)
-        if (teams->slots[slot].team != NULL && teams->slots[slot].team->number == call->team)
+        if (teams->slots[slot].team != NULL && teams->slots[slot].team->word == call->team)
             return teams->slots[slot].team;
     return NULL;
 }
@@ -95,6 +97,28 @@ void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *
     if (team == NULL || !ch_team_missing(team, &called->doing, team->me, missing)) return;
     (void)snprintf(text, sizeof(text), "; it waited for %s", missing);
     ch_error_add(text);
+}
+
+static const struct ch_record *record_of(const void *arg, uint32_t pe)
+{
+    return ch_heap_record(arg, pe);
+}
+
+/* Of this PE, in a wait for words. */
+static bool find_chain(const struct ch_teams *teams, struct ch_chain *out)
+{
+    const struct ch_records records = {record_of, teams->heap, ch_heap_n_pes(teams->heap)};
+
+    return ch_chain_find(&records, teams->me_world, out);
+}
+
+void ch_teams_add_chain(const struct ch_teams *teams)
+{
+    struct ch_chain chain;
+
+    if (!find_chain(teams, &chain)) return;
+    ch_error_add("; ");
+    ch_error_add(chain.text);
 }
 
 void ch_deadline_text(uint64_t timeout_ns, char text[CH_DEADLINE_BYTES])
@@ -116,13 +140,21 @@ void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patie
     char missing[CH_WHERE_BYTES] = "others", deadline[CH_DEADLINE_BYTES];
     const struct ch_team *team = NULL;
     struct ch_called called;
+    struct ch_chain chain;
+    bool is_alone = false;
 
     if (ch_record_latest(ch_heap_record(teams->heap, teams->me_world), &called) &&
         ch_called_is_running(&called)) {
         ch_doing_text(&called.doing, text);
-        if (!ch_doing_is_alone(&called.doing)) team = team_of(teams, &called.doing);
+        is_alone = ch_doing_is_alone(&called.doing);
+        if (!is_alone) team = team_of(teams, &called.doing);
     }
     ch_deadline_text(patience->timeout_ns, deadline);
+    if (is_alone && find_chain(teams, &chain)) {
+        CH_LOG(WARN, "PE %u has waited %.3g s: %s; %s", teams->me_world, seconds, chain.text,
+               deadline);
+        return;
+    }
     if (team != NULL) ch_team_check_again(team, &called.doing);
     if (team != NULL && ch_team_missing(team, &called.doing, team->me, missing)) named = NULL;
     CH_LOG(WARN, "PE %u has waited %.3g s in %s, for %s; %s", teams->me_world, seconds, text,

@@ -23,6 +23,9 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
 
 /* Append to the message of this PE's failed call on memory or teams which PE is missing, and
  * what it is doing. */
+/* Of a wait for words that failed: add which PE waits for which, as far as it is known. */
+void ch_teams_add_chain(const struct ch_teams *teams);
+
 void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *called);
 
 /* Log what this PE waits for. `named` is the missing PE, if the records do not show it; or

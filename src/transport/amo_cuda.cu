@@ -10,6 +10,9 @@ extern "C" {
 
 enum { WAIT_NS = 100 }; /* between two polls: well below a message's time */
 
+/* Polls between two reads of host memory, each of which takes about a microsecond. */
+enum { POLLS_QUIET = 1024 };
+
 /* Returns the old value of *word. */
 template <typename T> static __device__ T amo_on(T *word, enum ch_amo op, T value, T compare)
 {
@@ -74,16 +77,62 @@ static __device__ bool compares(uint64_t a, int cmp, uint64_t b)
     return false;
 }
 
+static __device__ uint64_t clock_ns(void)
+{
+    uint64_t ns;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+/* CHORUS_OK: the wait that began at this time may go on. */
+static __device__ chorus_status look_at_limit(const struct ch_wait_limit *limit,
+                                              uint64_t start_ns)
+{
+    if (*(const volatile uint32_t *)limit->aborted != 0) return CHORUS_ERR_ABORTED;
+    if (limit->timeout_ns != 0 && clock_ns() - start_ns > limit->timeout_ns)
+        return CHORUS_ERR_TIMEOUT;
+    return CHORUS_OK;
+}
+
+/* Until word i compares with `value` as asked. */
+static __device__ chorus_status wait_for(const struct ch_wait_request *r, size_t i,
+                                         uint64_t value)
+{
+    const uint64_t start_ns = clock_ns();
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t polls = 1; !compares(key_of(r, r->words, i), r->cmp, value); polls++) {
+        if (polls % POLLS_QUIET == 0) st = look_at_limit(&r->limit, start_ns);
+        if (st != CHORUS_OK) return st;
+        __nanosleep(WAIT_NS);
+    }
+    return CHORUS_OK;
+}
+
+static __device__ void report_wait(const struct ch_wait_request *r, size_t i, chorus_status st)
+{
+    struct ch_wait_report *report = r->limit.report;
+
+    if (atomicCAS_system(&report->claimed, 0u, 1u) != 0u) return;
+    report->word = (const char *)r->words + i * r->bytes;
+    __threadfence_system(); /* the status last */
+    *(volatile int *)&report->status = st;
+}
+
 /* The fence orders work after the kernel behind the words that it has read. */
 extern "C" __global__ void __launch_bounds__(1) ch_k_wait(const struct ch_wait_request r)
 {
     for (size_t i = 0; i < r.count; i++) {
         const uint64_t value =
             r.values != NULL ? key_of(&r, r.values, i) : key_of(&r, &r.value, 0);
+        chorus_status st;
 
         if (r.status != NULL && r.status[i] != 0) continue;
-        while (!compares(key_of(&r, r.words, i), r.cmp, value))
-            __nanosleep(WAIT_NS);
+        st = wait_for(&r, i, value);
+        if (st == CHORUS_OK) continue;
+        report_wait(&r, i, st);
+        break;
     }
     __threadfence_system();
 }

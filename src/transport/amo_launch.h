@@ -17,6 +17,20 @@ struct ch_amo_request {
     uint64_t *fetched; /* [out] the old value; pinned host memory, or null */
 };
 
+/* In host memory: the first wait on a stream that ended otherwise. */
+struct ch_wait_report {
+    int status;       /* written last */
+    uint32_t claimed; /* 1: set by the kernel that reports */
+    const void *word;
+};
+
+/* How waits end; the addresses are those for kernels. */
+struct ch_wait_limit {
+    const uint32_t *aborted; /* in host memory: not 0 when the job is ending */
+    uint64_t timeout_ns;     /* 0: wait without limit */
+    struct ch_wait_report *report;
+};
+
 /* Wait until each word meets its condition. */
 struct ch_wait_request {
     unsigned bytes; /* of a word: 2, 4 or 8 */
@@ -27,6 +41,7 @@ struct ch_wait_request {
     const int *status;  /* words with a value other than 0 are skipped; null: none is */
     const void *values; /* one for each word; null: `value`, in its first bytes, is for all */
     uint64_t value;
+    struct ch_wait_limit limit;
 };
 
 /* Load the kernels before others run, since loading would wait for them. */
@@ -36,7 +51,8 @@ CH_MUST_CHECK chorus_status ch_amo_load(const struct ch_device *device);
 CH_MUST_CHECK chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                                           const struct ch_amo_request *request);
 
-/* The same, without a deadline. Later work sees the writes that precede the words. */
+/* The same. Later work sees the writes that precede the words; it also runs after a wait that
+ * failed, which is reported. */
 CH_MUST_CHECK chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
                                            const struct ch_wait_request *request);
 

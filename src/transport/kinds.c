@@ -40,6 +40,7 @@ chorus_status ch_kinds_read(const char *text, struct ch_kinds *kinds_out)
     const char *at = *text == '^' ? text + 1 : text;
     struct ch_kinds kinds = {.may_map = is_without};
 
+    if (strcmp(text, "^") == 0) return refuse(text, "", 0);
     for (int k = 0; k < CH_KIND_COUNT; k++)
         kinds.is_allowed[k] = is_without && k != CH_KIND_loop;
     while (*at != '\0') {

@@ -43,6 +43,7 @@ struct ch_net {
     int fd;          /* an eventfd: operations were posted */
     uint64_t random; /* not 0 */
     bool is_out_of_memory;
+    bool is_abandoned;
 };
 
 static uint32_t draw(struct ch_net *net, uint32_t below)
@@ -196,6 +197,20 @@ static void loop_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo 
                          .compare = compare});
 }
 
+/* Whole words are loaded one by one: a record of calls is read while its PE writes it. */
+static void get(const struct post *post)
+{
+    const uint64_t *const from = (const uint64_t *)(const void *)post->there;
+    uint64_t *const to = (uint64_t *)post->dst;
+
+    if (((uintptr_t)from | (uintptr_t)to | post->bytes) % sizeof(*to) != 0) {
+        ch_get_bytes(post->dst, post->there, post->bytes);
+        return;
+    }
+    for (size_t i = 0; i < post->bytes / sizeof(*to); i++)
+        to[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
+}
+
 static void execute(const struct post *post)
 {
     uint64_t fetched;
@@ -205,7 +220,7 @@ static void execute(const struct post *post)
         ch_put_bytes(post->there, post->src, post->bytes);
         break;
     case GET:
-        ch_get_bytes(post->dst, post->there, post->bytes);
+        get(post);
         break;
     case SAY:
         ch_word_store((uint64_t *)(void *)post->there, post->value, CH_DATA);
@@ -246,6 +261,7 @@ static chorus_status loop_progress(struct ch_net *net, bool *moved_out)
 
     if (net->is_out_of_memory)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the operations of a network");
+    if (net->is_abandoned) return CH_FAIL(CHORUS_ERR_TIMEOUT, "loop: %s", CH_NET_ABANDONED);
     if (before == 0) return CHORUS_OK;
     for (struct link *link = net->links; link != NULL; link = link->next)
         while (link->n > 0 && draw(net, 4) != 0)
@@ -259,6 +275,7 @@ static bool loop_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     const struct link *link;
 
+    if (net->is_abandoned) return false;
     if (pe != CH_NET_ALL) {
         link = link_of(net, ctx, pe);
         return link == NULL || link->n == 0;
@@ -266,6 +283,20 @@ static bool loop_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
     for (link = net->links; link != NULL; link = link->next)
         if (link->ctx == ctx && link->n != 0) return false;
     return true;
+}
+
+static bool uses_memory(const struct link *link)
+{
+    for (size_t i = 0; i < link->n; i++)
+        if (link->posts[i].src != NULL || link->posts[i].dst != NULL) return true;
+    return false;
+}
+
+/* From then on, progress executes nothing. */
+static void loop_abandon(struct ch_net *net, uint32_t pe)
+{
+    for (const struct link *link = net->links; link != NULL; link = link->next)
+        if (link->pe == pe && uses_memory(link)) net->is_abandoned = true;
 }
 
 static int loop_watch(struct ch_net *net)
@@ -294,6 +325,7 @@ const struct ch_net_ops ch_net_loop = {
     .amo = loop_amo,
     .is_sent = loop_is_done,
     .is_done = loop_is_done,
+    .abandon = loop_abandon,
     .progress = loop_progress,
     .watch = loop_watch,
     .describe = loop_describe,

@@ -71,12 +71,18 @@ static inline uint32_t ch_net_count_of(uint32_t ctx, uint32_t counts)
 
 #define CH_NET_NO_MAP PTRDIFF_MIN
 
+/* The reason for the failure of a link by `abandon`. */
+#define CH_NET_ABANDONED \
+    "this PE has stopped waiting for a put, get or atomic operation that was not complete"
+
 struct ch_net_terms {
     const struct ch_options *options;
     uint32_t me, n;
     const uint32_t *nodes;    /* [n]: the host of each PE; peers of this host need no network */
     const char *const *hosts; /* [n]: its name, for messages */
     unsigned char secret[32]; /* of the job, which both ends of a connection prove to have */
+    unsigned char listen[16]; /* address at which sockets listen, IPv4 mapped into IPv6; 0: at
+                                 those of CHORUS_NET, or at all */
     struct ch_door *door;     /* of this PE: woken after an operation on its memory */
     const ptrdiff_t *maps; /* [n]: add to a peer\'s own address to get the address at which this
                               PE has it mapped, for loop; CH_NET_NO_MAP: it is not mapped */
@@ -148,6 +154,12 @@ struct ch_net_ops {
      * all operations taken effect, and are the fetched values stored? */
     bool (*is_sent)(struct ch_net *net, uint32_t ctx, uint32_t pe);
     bool (*is_done)(struct ch_net *net, uint32_t ctx, uint32_t pe);
+
+    /* A wait for pe has failed, and its caller uses the memory of the operations for something
+     * else: on return the network neither reads sources of puts to pe nor stores what gets and
+     * atomics fetch from it, in any context, now or later. If such an operation was in
+     * progress, its link has failed. Takes at most about a second. */
+    void (*abandon)(struct ch_net *net, uint32_t pe);
 
     /* Send and receive as much as possible without waiting. Sets *moved_out if there was
      * anything. Returns the first failure of a link, with a message that names PE, host, device

@@ -11,6 +11,7 @@
 #include "transport/transport.h"
 
 #include <sched.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,9 @@
 /* Time for the control plane to report which PE was lost, which it detects as soon as a process
  * has ended; twice this time is the second within which the loss must be reported. */
 #define DOUBT_NS (500 * CH_NS_PER_MS)
+
+/* The same where chorusrun watches the PEs of this host, and ends the job. */
+#define LAUNCHER_DOUBT_NS (700 * CH_NS_PER_MS)
 
 /* The first failure ends every wait of this PE. */
 void ch_network_fail(struct ch_network *network, const char *why)
@@ -50,7 +54,7 @@ static chorus_status failure(const struct ch_network *network)
  */
 static void doubt(struct ch_network *network, const char *why)
 {
-    if (network->boot->ops->serve == NULL) {
+    if (network->boot->ops->serve == NULL && network->boot->ops->abort_job == NULL) {
         ch_network_fail(network, why);
         return;
     }
@@ -62,7 +66,10 @@ void ch_network_settle(struct ch_network *network)
 {
     const uint64_t since_ns = __atomic_load_n(&network->doubt_at_ns, __ATOMIC_ACQUIRE);
 
-    if (since_ns == 0 || has_failed(network) || ch_clock_ns() - since_ns <= DOUBT_NS) return;
+    if (since_ns == 0 || has_failed(network)) return;
+    if (ch_clock_ns() - since_ns <=
+        (network->boot->ops->serve != NULL ? DOUBT_NS : LAUNCHER_DOUBT_NS))
+        return;
     ch_network_fail(network, network->why_doubt);
     /* Before other PEs notice the end of this PE, and take it for the cause. */
     if (network->boot->ops->give_up != NULL)
@@ -174,26 +181,46 @@ static uint32_t who_is_late(struct ch_network *network, is_over_fn what, uint32_
     return pe == CH_NET_ALL ? network->me : pe;
 }
 
+/* The caller is told that its operations with pe have failed, and may use their memory for
+ * something else. */
+static void abandon(struct ch_network *network, uint32_t pe)
+{
+    const uint32_t lo = pe == CH_NET_ALL ? 0 : pe, hi = pe == CH_NET_ALL ? network->n : pe + 1;
+
+    lock(network);
+    for (uint32_t i = lo; i < hi; i++)
+        network->ops->abandon(network->net, i);
+    unlock(network);
+}
+
 /* Wait until the test holds for all operations posted in ctx to pe. */
 static chorus_status wait_until(struct ch_network *network, is_over_fn what, uint32_t ctx,
                                 uint32_t pe)
 {
     struct ch_wait w = {0};
     chorus_status st = CHORUS_OK;
+    uint32_t late;
 
     while (st == CHORUS_OK && !is_over(network, what, ctx, pe))
         st = ch_wait_slow(network->patience, &w);
     ch_wait_end(network->patience, &w);
-    if (has_failed(network) || st == CHORUS_ERR_ABORTED) return failure(network);
-    if (st == CHORUS_OK) return CHORUS_OK;
-    pe = who_is_late(network, what, ctx, pe);
+    if (st == CHORUS_OK && !has_failed(network)) return CHORUS_OK;
+    if (has_failed(network) || st == CHORUS_ERR_ABORTED) {
+        abandon(network, pe);
+        return failure(network);
+    }
+    late = who_is_late(network, what, ctx, pe);
+    abandon(network, pe);
     return CH_FAIL(st, "%s: nothing was heard of PE %u on host %s in time; is it stopped?",
-                   network->ops->name, pe, network->hosts[pe]);
+                   network->ops->name, late, network->hosts[late]);
 }
 
-static chorus_status standing(const struct ch_network *network)
+/* After an operation with pe was posted. */
+static chorus_status standing(struct ch_network *network, uint32_t pe)
 {
-    return has_failed(network) ? failure(network) : CHORUS_OK;
+    if (!has_failed(network)) return CHORUS_OK;
+    abandon(network, pe);
+    return failure(network);
 }
 
 chorus_status ch_network_put_nbi(struct ch_network *network, uint32_t ctx, uint32_t pe,
@@ -202,7 +229,7 @@ chorus_status ch_network_put_nbi(struct ch_network *network, uint32_t ctx, uint3
     lock(network);
     network->ops->put(network->net, ctx, pe, there, src, bytes);
     posted(network);
-    return standing(network);
+    return standing(network, pe);
 }
 
 chorus_status ch_network_put(struct ch_network *network, uint32_t ctx, uint32_t pe, char *there,
@@ -224,7 +251,7 @@ chorus_status ch_network_put_signal(struct ch_network *network, uint32_t ctx, ui
         network->ops->amo(network->net, ctx, pe, put->op, put->word, sizeof(*put->word),
                           put->value, 0, NULL);
     posted(network);
-    return is_nbi ? standing(network) : wait_until(network, network->ops->is_sent, ctx, pe);
+    return is_nbi ? standing(network, pe) : wait_until(network, network->ops->is_sent, ctx, pe);
 }
 
 chorus_status ch_network_get_nbi(struct ch_network *network, uint32_t ctx, uint32_t pe,
@@ -233,7 +260,7 @@ chorus_status ch_network_get_nbi(struct ch_network *network, uint32_t ctx, uint3
     lock(network);
     network->ops->get(network->net, ctx, pe, dst, there, bytes);
     posted(network);
-    return standing(network);
+    return standing(network, pe);
 }
 
 chorus_status ch_network_get(struct ch_network *network, uint32_t ctx, uint32_t pe, void *dst,
@@ -243,6 +270,19 @@ chorus_status ch_network_get(struct ch_network *network, uint32_t ctx, uint32_t 
     return wait_until(network, network->ops->is_done, ctx, pe);
 }
 
+void ch_network_request(struct ch_network *network, uint32_t ctx, uint32_t pe, void *dst,
+                        const char *there, size_t bytes)
+{
+    lock(network);
+    network->ops->get(network->net, ctx, pe, dst, there, bytes);
+    posted(network);
+}
+
+bool ch_network_is_done(struct ch_network *network, uint32_t ctx, uint32_t pe)
+{
+    return is_over(network, network->ops->is_done, ctx, pe);
+}
+
 chorus_status ch_network_amo(struct ch_network *network, uint32_t ctx, uint32_t pe,
                              enum ch_amo op, void *there, size_t bytes, uint64_t value,
                              uint64_t compare, uint64_t *fetched_out)
@@ -250,7 +290,7 @@ chorus_status ch_network_amo(struct ch_network *network, uint32_t ctx, uint32_t 
     lock(network);
     network->ops->amo(network->net, ctx, pe, op, there, bytes, value, compare, fetched_out);
     posted(network);
-    if (fetched_out == NULL) return standing(network);
+    if (fetched_out == NULL) return standing(network, pe);
     return wait_until(network, network->ops->is_done, ctx, pe);
 }
 
@@ -320,8 +360,17 @@ static int route_received(struct ch_route *route)
     return is_there;
 }
 
-static const struct ch_route_ops route_ops = {route_put, route_say, route_flush, route_receive,
-                                              route_received};
+static void route_abandon(struct ch_route *route)
+{
+    struct ch_remote_pe *remote = (struct ch_remote_pe *)(void *)route;
+    struct ch_network *network = remote->network;
+
+    if (!is_over(network, network->ops->is_sent, CH_CTX_ALGORITHMS, remote->pe))
+        abandon(network, remote->pe);
+}
+
+static const struct ch_route_ops route_ops = {route_put,     route_say,      route_flush,
+                                              route_receive, route_received, route_abandon};
 
 struct ch_route *ch_network_route(const struct ch_network *network, uint32_t pe)
 {
@@ -506,6 +555,25 @@ static bool are_all_near(const struct ch_network *network)
     return true;
 }
 
+/* chorusrun on one host gives no secret to its PEs: PE 0 makes one, which only they receive. */
+static chorus_status agree_on_secret(struct ch_boot *boot)
+{
+    unsigned char mine[CH_BOOT_SECRET_BYTES], *all;
+    chorus_status status;
+
+    if (!sodium_is_zero(boot->secret, sizeof(boot->secret))) return CHORUS_OK;
+    if (sodium_init() < 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "libsodium has no source of random numbers");
+    all = calloc(boot->n, sizeof(mine));
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a job's secret");
+    randombytes_buf(mine, sizeof(mine));
+    status = boot->ops->exchange(boot, mine, sizeof(mine), -1, all, NULL);
+    if (status == CHORUS_OK) memcpy(boot->secret, all, sizeof(boot->secret));
+    sodium_memzero(all, boot->n * sizeof(mine));
+    free(all);
+    return status;
+}
+
 static chorus_status open_network(struct ch_network *network, struct ch_heap *heap,
                                   const struct ch_options *options,
                                   struct ch_patience *patience, const struct ch_kinds *kinds)
@@ -522,7 +590,9 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
     terms.hosts = network->hosts;
     terms.nodes = network->nodes;
     terms.maps = network->maps;
+    CH_TRY(agree_on_secret(network->boot));
     memcpy(terms.secret, network->boot->secret, sizeof(terms.secret));
+    memcpy(terms.listen, network->boot->listen, sizeof(terms.listen));
     network->remotes = calloc(network->n, sizeof(*network->remotes));
     if (network->remotes == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for routes to %u PEs", network->n);

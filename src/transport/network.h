@@ -81,6 +81,12 @@ CH_MUST_CHECK chorus_status ch_network_get(struct ch_network *network, uint32_t 
 CH_MUST_CHECK chorus_status ch_network_get_nbi(struct ch_network *network, uint32_t ctx,
                                                uint32_t pe, void *dst, const char *there,
                                                size_t bytes);
+/* The same for memory of the library, which stays until ch_network_disconnect: a failure is
+ * reported by the waits of the job. */
+void ch_network_request(struct ch_network *network, uint32_t ctx, uint32_t pe, void *dst,
+                        const char *there, size_t bytes);
+/* Have all operations of the context to the PE taken effect? Never once the link failed. */
+bool ch_network_is_done(struct ch_network *network, uint32_t ctx, uint32_t pe);
 CH_MUST_CHECK chorus_status ch_network_amo(struct ch_network *network, uint32_t ctx,
                                            uint32_t pe, enum ch_amo op, void *there,
                                            size_t bytes, uint64_t value, uint64_t compare,

@@ -330,6 +330,7 @@ const struct ch_net_ops ch_net_verbs = {
     .amo = verbs_amo,
     .is_sent = verbs_is_sent,
     .is_done = verbs_is_done,
+    .abandon = ch_verbs_abandon,
     .progress = ch_verbs_progress,
     .watch = ch_verbs_watch,
     .doze = ch_verbs_doze,

@@ -12,6 +12,7 @@
 #include "transport/verbs_state.h"
 
 #include "base/clock.h"
+#include "base/silence.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -29,10 +30,12 @@ enum {
     CALLS_SENT = 64,
     HOPS = 64,
     PSN_MASK = 0xffffff,
-    /* A packet counts as lost after 4.096 us * 2^14 = 67 ms and is repeated 6 times: 0.5 s, and
-     * several times that on some adapters, until a peer counts as lost. For Soft-RoCE, 7 would
-     * mean without limit. */
-    ACK_TIMEOUT = 14,
+    /* A packet counts as lost after 4.096 us * 2^timeout, at least 67 ms and several times that
+     * on some adapters, and is repeated 6 times until a peer counts as lost. For Soft-RoCE, 7
+     * would mean without limit. */
+    ACK_TIMEOUT_UNIT_NS = 4096,
+    ACK_TIMEOUT_MIN = 14,
+    ACK_TIMEOUT_MAX = 31,
     RETRIES = 6,
     RNR_FOR_EVER = 7,
     RNR_TIMER = 1, /* 10 us until a message to a peer without a receive buffer is repeated */
@@ -87,6 +90,18 @@ static uint8_t least(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
+/* The shortest one with which all repetitions together take longer than an interruption of the
+ * network that is to be survived. */
+static uint8_t ack_timeout(const struct ch_net *net)
+{
+    const uint64_t all_ns = ch_silence_ns(net->terms.options->link_ns);
+    uint8_t t = ACK_TIMEOUT_MIN;
+
+    while (t < ACK_TIMEOUT_MAX && ((uint64_t)ACK_TIMEOUT_UNIT_NS << t) * (RETRIES + 1) < all_ns)
+        t++;
+    return t;
+}
+
 /* Connect this PE's queue pair to that in the request. Not 0: the errno of a failure. */
 static int connect_qp(const struct ch_net *net, const struct ch_verbs_link *link,
                       const struct ch_verbs_call *call)
@@ -108,7 +123,7 @@ static int connect_qp(const struct ch_net *net, const struct ch_verbs_link *link
     if (error != 0) return error;
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
                                 .sq_psn = link->psn,
-                                .timeout = ACK_TIMEOUT,
+                                .timeout = ack_timeout(net),
                                 .retry_cnt = RETRIES,
                                 .rnr_retry = RNR_FOR_EVER,
                                 .max_rd_atomic = card->reads};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs_memory.c: the addresses and keys that PEs publish. */
+/*
+ * verbs_memory.c: the addresses and keys that PEs publish, and the end of the use of memory by
+ * operations that were given up.
+ */
 #include "transport/verbs_state.h"
 
 #include <errno.h>
@@ -148,4 +151,38 @@ void ch_verbs_forget(struct ch_net *net, uint32_t pe, const char *there)
     struct ch_part part;
 
     (void)ch_parts_remove(&net->peers[pe].places, (uintptr_t)there, &part);
+}
+
+static bool held_use_memory(const struct ch_verbs_link *link)
+{
+    for (uint32_t i = 0; i < link->n_held; i++)
+        if (link->held[i].src != NULL || link->held[i].dst != NULL) return true;
+    return false;
+}
+
+/* Will memory of the caller be read or written, by the device or by this CPU? */
+static bool uses_memory(const struct ch_verbs_link *link)
+{
+    for (uint64_t i = link->retired + 1; i <= link->posted; i++) {
+        const struct ch_verbs_slot *slot = &link->slots[i % CH_VERBS_DEPTH];
+
+        if (slot->is_direct || slot->dst != NULL) return true;
+    }
+    for (uint64_t i = link->answered; i != link->asked; i++)
+        if (link->fetched[i % CH_VERBS_AMOS] != NULL) return true;
+    return held_use_memory(link);
+}
+
+/* A device does not access memory for a queue pair that was destroyed, and completions of a
+ * failed link copy nothing. */
+void ch_verbs_abandon(struct ch_net *net, uint32_t pe)
+{
+    for (uint32_t i = 0; i < net->n_links; i++) {
+        struct ch_verbs_link *link = net->links[i];
+
+        if (link->pe != pe || link->qp == NULL || !uses_memory(link)) continue;
+        ch_verbs_fail(net, link, CHORUS_ERR_TIMEOUT, "%s", CH_NET_ABANDONED);
+        (void)ibv_destroy_qp(link->qp);
+        link->qp = NULL;
+    }
 }

@@ -5,6 +5,7 @@
 #include "transport/verbs_state.h"
 
 #include "base/clock.h"
+#include "base/silence.h"
 
 #include <poll.h>
 #include <stdarg.h>
@@ -16,7 +17,6 @@ enum {
     LOOKS_AT_EVENTS = 1024, /* number of such calls between checks of the device's events, */
     LOOKS_AT_CALLS = 16,    /* and of links that are being made */
 };
-#define PORT_DOWN_NS (3 * CH_NS_PER_S) /* time before a port that is down is a failure */
 
 void ch_verbs_fail(struct ch_net *net, struct ch_verbs_link *link, chorus_status code,
                    const char *format, ...)
@@ -127,7 +127,9 @@ static void read_mail(struct ch_net *net, const struct ibv_wc *wc)
     memcpy(&mail, ch_verbs_mail_at(net, i), sizeof(mail));
     ch_verbs_mail(net, i);
     if (wc->status != IBV_WC_SUCCESS || wc->byte_len != sizeof(mail)) return;
-    if (mail.link >= net->n_links || net->links[mail.link]->qp->qp_num != wc->qp_num) return;
+    if (mail.link >= net->n_links || net->links[mail.link]->qp == NULL ||
+        net->links[mail.link]->qp->qp_num != wc->qp_num)
+        return;
     ch_verbs_is_up(net, net->links[mail.link]); /* it has sent, so it has connected */
     if (net->links[mail.link]->stage != CH_VERBS_UP) return;
     switch ((enum ch_verbs_mail_kind)mail.kind) {
@@ -240,7 +242,8 @@ static void look_at_events(struct ch_net *net)
         take_event(net, &event);
         ibv_ack_async_event(&event);
     }
-    if (net->port_down_ns != 0 && ch_clock_ns() - net->port_down_ns > PORT_DOWN_NS)
+    if (net->port_down_ns != 0 &&
+        ch_clock_ns() - net->port_down_ns > ch_silence_ns(net->terms.options->link_ns))
         ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "the port is down");
 }
 

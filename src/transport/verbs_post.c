@@ -77,6 +77,10 @@ static void post(struct ch_net *net, struct ch_verbs_link *link, struct ibv_send
     struct ibv_send_wr *bad;
     int error;
 
+    if (link->qp == NULL) { /* it was ended while this thread waited for room */
+        if (slot.piece != NULL) net->free_pieces[net->n_free_pieces++] = slot.piece;
+        return;
+    }
     if (number - link->signaled >= CH_VERBS_EVERY) slot.is_signaled = true;
     if (slot.is_signaled) wr->send_flags |= IBV_SEND_SIGNALED;
     wr->wr_id = (uint64_t)link->index << 32 | (uint32_t)number;
@@ -153,7 +157,7 @@ static bool put(struct ch_net *net, struct ch_verbs_link *link, char *there, con
         wr.send_flags = IBV_SEND_INLINE;
     } else if (part != NULL) {
         sge.lkey = (uint32_t)part->key;
-        slot.is_signaled = true;
+        slot.is_signaled = slot.is_direct = true;
     } else {
         slot.piece = take_piece(net, link);
         if (slot.piece == NULL) return false;
@@ -166,7 +170,7 @@ static bool put(struct ch_net *net, struct ch_verbs_link *link, char *there, con
     wr.wr.rdma.rkey = CH_VERBS_RELAXED(place.key);
     if (!wait_room(net, link)) return false;
     post(net, link, &wr, slot);
-    if (slot.is_signaled && slot.piece == NULL) link->lent = link->posted;
+    if (slot.is_direct) link->lent = link->posted;
     *done_out = bytes;
     return true;
 }
@@ -185,6 +189,7 @@ static bool get(struct ch_net *net, struct ch_verbs_link *link, char *dst, const
     sge.length = (uint32_t)bytes;
     if (part != NULL) {
         sge.lkey = (uint32_t)part->key;
+        slot.is_direct = true;
     } else {
         slot.piece = take_piece(net, link);
         if (slot.piece == NULL) return false;

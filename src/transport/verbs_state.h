@@ -104,6 +104,7 @@ struct ch_verbs_slot {
     void *dst;   /* destination to which the piece is copied first; or null */
     uint32_t bytes;
     bool is_signaled;
+    bool is_direct; /* it reads or writes memory of the caller */
 };
 
 enum ch_verbs_stage { CH_VERBS_CALLING, CH_VERBS_UP, CH_VERBS_FAILED };
@@ -114,8 +115,8 @@ struct ch_verbs_link {
     bool is_connected; /* this PE's queue pair, to the peer's */
     bool is_told; /* this PE has announced to the peer that it sleeps; the peer has not sent an
                      event since */
-    bool peer_dozes; /* the peer has announced that it sleeps, and was sent no event since */
-    struct ibv_qp *qp;
+    bool peer_dozes;   /* the peer has announced that it sleeps, and was sent no event since */
+    struct ibv_qp *qp; /* null: it could not be created, or was ended */
     struct ibv_ah *ah; /* while the link is being made */
     uint32_t psn, peer_qpn, peer_link;
     uint64_t call_ns, since_ns; /* when to repeat the request; when the link was first needed */
@@ -123,7 +124,7 @@ struct ch_verbs_link {
     /* Work requests are numbered from 1. */
     uint64_t posted, retired;
     uint64_t signaled; /* the last one that requested a completion */
-    uint64_t lent;     /* the last one that reads or writes memory of the caller */
+    uint64_t lent;     /* the last one that reads memory of the caller */
     struct ch_verbs_slot slots[CH_VERBS_DEPTH];
 
     uint64_t *fetched[CH_VERBS_AMOS]; /* of replies, in order; may be null */
@@ -227,6 +228,7 @@ void ch_verbs_detach(struct ch_net *net, void *base);
 chorus_status ch_verbs_learn(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
                              uint64_t key);
 void ch_verbs_forget(struct ch_net *net, uint32_t pe, const char *there);
+void ch_verbs_abandon(struct ch_net *net, uint32_t pe);
 
 /* --- verbs_poll.c --- */
 chorus_status ch_verbs_progress(struct ch_net *net, bool *moved_out);

@@ -4,11 +4,15 @@
 
     faults.py CHORUSRUN FAULTS_PE [--seeds A..B] [--jobs N] [--fault F] [--moment M] [-v]
 
-A seed says which fault, which PE, in what call and when. Each run must end within a second of
+A seed says which fault, which PE, in what call and when, and where the PEs are: on one host, as
+processes or threads, or on 2 to 4 hosts (CHORUS_NODES) that tcp or ofi connects. The launcher watches
+all PEs, so a fault must lead to the same on several hosts as on one, in the same time. Without
+libfabric tcp is used where ofi was drawn. Each run must end within a second of
 the fault (of the deadline where a PE stands still), with the status and the name of the PE that
 the fault calls for, and leave no process, no zombie, no name in /dev/shm and no file. A run
 that is late is done again alone, since other work may have had the cores, and fails if it is
-late again. The table at the end has the times of first runs.
+late again. The table at the end has the times of first runs, and the last line the number of
+runs of each kind.
 """
 import argparse
 import collections
@@ -34,6 +38,7 @@ LONG_S = 30.0
 GIVE_UP_S = 8.0  # a run that takes so long hangs
 JOB_S = 3.0  # --timeout where a PE may stand still outside the job
 SLEEP_S = 1.5  # of the fault of this name
+PROBE_NS = 10**15  # a fault that never comes
 GOES_ON_S = 2.0  # a job that lives through a fault has the rest of its work to do
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -121,10 +126,19 @@ class Case:
     pe: int
     delay_ns: int
     is_tagged: bool  # chorusrun --tag, which forwards what PEs write
+    n_hosts: int
+    network: str  # between them
 
     @property
     def kind(self):
         return (THREADS if self.is_threads else PROCESSES)[self.fault]
+
+    @property
+    def where(self):
+        """The kind of run, for reports."""
+        if self.n_hosts > 1:
+            return self.network
+        return "threads" if self.is_threads else "processes"
 
     @property
     def is_outside(self):
@@ -153,6 +167,15 @@ def deal(choices, seed):
     return choices[place]
 
 
+def hosts_of(dice, n, has_ofi):
+    """The number of hosts, and the network between them. Threads take a third of the seeds, so this
+    share of the processes leaves about half of all seeds on one host."""
+    is_one, n_hosts, network = dice.random() < 0.25, dice.randint(2, min(n, 4)), dice.choice(["tcp", "ofi"])
+    if is_one:
+        return 1, ""
+    return n_hosts, network if has_ofi else "tcp"
+
+
 def case_of(seed, args):
     dice = random.Random(seed)
     kinds = [(False, fault) for fault in PROCESSES] + [(True, fault) for fault in THREADS]
@@ -163,8 +186,11 @@ def case_of(seed, args):
         moments = [args.moment]
     is_threads, fault = deal(kinds, seed)
     moment, n = deal(moments, seed), dice.randint(2, 5)
-    return Case(seed, is_threads, fault, moment, n, dice.randrange(n), delay_of(dice, moment),
-                dice.random() < 0.5)
+    pe, delay_ns, is_tagged = dice.randrange(n), delay_of(dice, moment), dice.random() < 0.5
+    n_hosts, network = hosts_of(dice, n, args.has_ofi)
+    if is_threads:
+        n_hosts, network = 1, ""
+    return Case(seed, is_threads, fault, moment, n, pe, delay_ns, is_tagged, n_hosts, network)
 
 
 def names_left():
@@ -195,9 +221,28 @@ def name_of(pid):
         return pid
 
 
+def own_environment():
+    return {k: v for k, v in os.environ.items() if not k.startswith("CHORUS_")}
+
+
+def hosts_environment(n_hosts, network):
+    return {"CHORUS_NODES": str(n_hosts), "CHORUS_TRANSPORT": f"mapped,{network}"} if n_hosts > 1 else {}
+
+
+def can_use_ofi(args):
+    """Does a job start in which libfabric connects two hosts?"""
+    with tempfile.NamedTemporaryFile() as record:
+        record.write(bytes(8))
+        record.flush()
+        command = [args.chorusrun, "-n", "2", "--timeout", str(LONG_S), args.faults_pe, "pause", "finalize",
+                   "0", str(PROBE_NS), "1", record.name]
+        job = subprocess.run(command, env=own_environment() | hosts_environment(2, "ofi"),
+                             stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return job.returncode == 0
+
+
 def environment(case, folder):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("CHORUS_")}
-    return kept | {"CHORUS_TIMEOUT": str(case.kind.timeout_s), "CHORUS_HEAP_STEP": "64K",
+    return own_environment() | hosts_environment(case.n_hosts, case.network) | {"CHORUS_TIMEOUT": str(case.kind.timeout_s), "CHORUS_HEAP_STEP": "64K",
                    "CHORUS_HEAP_MAX": "256M", "TMPDIR": str(folder)}
 
 
@@ -300,8 +345,8 @@ def run_all(args, cases, jobs):
 
 
 def tell(case, outcome):
-    where = "threads" if case.is_threads else "processes"
-    print(f"seed {case.seed}: {case.fault} of PE {case.pe} of {case.n} {where} in {case.moment} after "
+    hosts = f"processes on {case.n_hosts} hosts over {case.network}" if case.n_hosts > 1 else case.where
+    print(f"seed {case.seed}: {case.fault} of PE {case.pe} of {case.n} {hosts} in {case.moment} after "
           f"{case.delay_ns} ns: status {outcome['status']}, ended {outcome['took_s']} s after it. "
           f"{'; '.join(outcome['problems'])}\n{outcome['text']}"
           f"  again: {sys.argv[0]} {sys.argv[1]} {sys.argv[2]} --seeds {case.seed}..{case.seed}",
@@ -329,14 +374,14 @@ def main():
     parser.add_argument("--give-up", type=float, default=GIVE_UP_S, metavar="S", help="a run that takes so long hangs")
     parser.add_argument("-v", action="store_true", help="tell of every run")
     args = parser.parse_args()
+    args.has_ofi = can_use_ofi(args)
     first, last = (int(n) for n in args.seeds.split(".."))
     cases = [case_of(seed, args) for seed in range(first, last + 1)]
-    print(f"seeds {first}..{last}, {args.jobs} at once")
+    print(f"seeds {first}..{last}, {args.jobs} at once" + ("" if args.has_ofi else ", tcp for ofi"))
     times, late, failed = collections.defaultdict(list), [], 0
     for case, outcome in run_all(args, cases, args.jobs):
         if outcome["took_s"] is not None:
-            where = "threads" if case.is_threads else "processes"
-            times[case.fault, where].append((outcome["took_s"], case.seed))
+            times[case.fault, case.where].append((outcome["took_s"], case.seed))
         if outcome["problems"]:
             failed += 1
         elif is_late(case, outcome):
@@ -350,7 +395,9 @@ def main():
         else:
             print(f"seed {case.seed}: late beside others, in time alone")
     report(times)
-    print(f"{len(cases)} runs, {len(late)} done again alone, {failed} failed")
+    kinds = collections.Counter(case.network or "one host" for case in cases)
+    of_kinds = ", ".join(f"{kinds[kind]} {kind}" for kind in ("one host", "tcp", "ofi"))
+    print(f"{len(cases)} runs ({of_kinds}), {len(late)} done again alone, {failed} failed")
     return 1 if failed else 0
 
 

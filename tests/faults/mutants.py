@@ -37,7 +37,7 @@ class Mutant:
 MUTANTS = [
     Mutant("a dead PE is ignored", "tools/chorusrun_judge.c",
            "judge_ended(job, pe, false, news->value, news->text);", ";", "kill", "reduce",
-           "has not ended after"),
+           "has not ended after|status 0; expected one of"),
     Mutant("the wrong PE is named", "tools/chorusrun_judge.c",
            "who(pe, &w), signo, strsignal(signo), blame);",
            "who(&job->pes[pe == job->pes && job->n_started > 1], &w), signo, "

@@ -64,8 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     is_refused = false;
     if (setjmp(refusal) == 0) {
         args_read((int)n + 1, words, &args);
-        /* The front says the rest to an agent. */
-        FUZZ_CHECK(args.is_agent || (args.n >= 1 && args.n <= CH_WIRE_PES_MAX));
+        /* The front says the rest to an agent. Without a number, main takes that of the cores.
+         */
+        FUZZ_CHECK(args.is_agent ||
+                   (args.n <= CH_WIRE_PES_MAX && (args.n > 0 || args.n_hosts == 0)));
         FUZZ_CHECK(args.is_agent || (args.command != NULL && args.command[0] != NULL));
     }
     free(text);

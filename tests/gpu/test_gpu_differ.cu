@@ -2,11 +2,13 @@
 /*
  * test_gpu_differ.cu: calls inside kernels with CHORUS_CHECK=1. Those that agree are made as
  * without it; those that differ are refused on all PEs, and the report names two PEs' calls.
- * Each mistake is made on a team of its own, which is unusable afterwards.
+ * Each mistake is made on a team of its own, which is unusable afterwards. So is the team of a
+ * call that is made beside one on a stream.
  */
 #include "test_gpu_device.cuh"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { COUNT = 64 };
 enum mistake { COUNTS, ROOTS, TYPES, OPERATORS, COLLECTIVES, PLACES, NOTHING, MISTAKES };
@@ -112,14 +114,92 @@ static void calls_that_agree_pass(void)
     expect_none(bad);
 }
 
-#define CASES(X)             \
-    X(calls_that_agree_pass) \
-    X(calls_that_differ_are_refused_and_named)
+/* --- a call inside a kernel beside one on a stream -------------------------------------------
+ */
+/* What a barrier of the team returned; PE 0's waits for PEs that do not come. */
+__global__ void __launch_bounds__(THREADS_MAX, 1) meet(chorus_team_t team, int *code)
+{
+    const int found = chorusx_barrier_block(team);
+
+    if (threadIdx.x == 0) *code = found;
+}
+
+static void start_meet(chorus_team_t team, int *code, cudaStream_t stream)
+{
+    void *args[] = {&team, &code};
+
+    EXPECT(chorusx_collective_launch((const void *)meet, dim3(1), dim3(THREADS), args, 0,
+                                     stream) == CHORUS_OK);
+}
+
+/* PE 0 makes both calls, in this order; the second one is refused, and named at once. */
+static void overlap(chorus_team_t team, int *code, const cudaStream_t streams[2],
+                    bool is_kernel_first)
+{
+    enum { AHEAD_US = 300000, STEP_US = 10000, STEPS = 500 };
+
+    for (int i = 0; i < 2; i++) {
+        if ((i == 0) == is_kernel_first)
+            start_meet(team, code, streams[i]);
+        else
+            EXPECT(chorusx_team_sync_on_stream(team, (chorus_stream_t)streams[i]) == CHORUS_OK);
+        if (i == 0) (void)usleep(AHEAD_US);
+    }
+    for (int i = 0; i < STEPS && chorusx_team_status(team) == CHORUS_OK; i++)
+        (void)usleep(STEP_US);
+    EXPECT(chorusx_team_status(team) == CHORUS_ERR_STATE);
+    EXPECT(chorusx_stream_synchronize((chorus_stream_t)streams[1]) == CHORUS_ERR_STATE);
+    EXPECT(strstr(chorusx_last_error(), "began while another on its team ran") != 0);
+    EXPECT(cudaStreamSynchronize(streams[0]) == cudaSuccess); /* at the end of its wait */
+}
+
+static void try_overlap(bool is_kernel_first)
+{
+    int *code = make<int>(1), *flag = make<int>(1), found = -1;
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    cudaStream_t streams[2];
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), 0, 0, &team) == 0);
+    for (cudaStream_t &stream : streams)
+        EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    start_meet(team, code, streams[0]); /* alone, and the kernel is loaded */
+    EXPECT(chorusx_stream_synchronize((chorus_stream_t)streams[0]) == CHORUS_OK);
+    EXPECT(chorusx_team_sync_on_stream(team, (chorus_stream_t)streams[0]) == CHORUS_OK);
+    EXPECT(chorusx_stream_synchronize((chorus_stream_t)streams[0]) == CHORUS_OK);
+    if (gpu_me() == 0) {
+        overlap(team, code, streams, is_kernel_first);
+        gpu_copy(&found, code, sizeof(found));
+        EXPECT(is_kernel_first || found == CHORUS_ERR_STATE);
+        for (int pe = 1; pe < gpu_n(); pe++)
+            chorus_int_p(flag, 1, pe);
+    }
+    while (gpu_me() != 0 && !chorus_int_test(flag, CHORUS_CMP_EQ, 1)) /* longer than a wait */
+        (void)usleep(1000);
+    for (cudaStream_t stream : streams)
+        EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+    chorus_team_destroy(team);
+    chorus_free(flag);
+    chorus_free(code);
+}
+
+static void a_call_beside_one_on_a_stream_is_refused(void)
+{
+    if (gpu_n() == 1) return; /* no call waits */
+    try_overlap(false);
+    try_overlap(true);
+}
+
+#define CASES(X)                               \
+    X(calls_that_agree_pass)                   \
+    X(calls_that_differ_are_refused_and_named) \
+    X(a_call_beside_one_on_a_stream_is_refused)
 
 int main(int argc, char **argv)
 {
     static const struct gpu_case cases[] = {CASES(GPU_CASE)};
 
-    if (setenv("CHORUS_CHECK", "1", 1) != 0) return EXIT_FAILURE;
+    /* A wait for PEs that do not come ends soon. */
+    if (setenv("CHORUS_CHECK", "1", 1) != 0 || setenv("CHORUS_TIMEOUT", "10", 1) != 0)
+        return EXIT_FAILURE;
     return gpu_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -361,6 +361,67 @@ static void capture__that_is_broken__is_an_error(void)
     end_stream(stream);
 }
 
+/* Two graphs are filled in turns, each with calls of one team: in each, every call comes after
+ * the one before it, also if that is on another stream. */
+static void captures__of_one_team_in_turns__keep_their_order(void)
+{
+    const cudaStream_t a = make_stream(), b = make_stream(), other = make_stream();
+    cudaEvent_t fork = NULL, join = NULL;
+    cudaGraph_t graphs[2] = {NULL, NULL};
+    size_t nodes = 0, edges = 0;
+
+    EXPECT(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming) == cudaSuccess);
+    EXPECT(cudaEventCreateWithFlags(&join, cudaEventDisableTiming) == cudaSuccess);
+    begin(a);
+    EXPECT(cudaEventRecord(fork, a) == cudaSuccess);
+    EXPECT(cudaStreamWaitEvent(other, fork, cudaEventWaitDefault) == cudaSuccess);
+    EXPECT(chorusx_sync_all_on_stream((void *)a) == CHORUS_OK);
+    begin(b);
+    EXPECT(chorusx_sync_all_on_stream((void *)b) == CHORUS_OK);
+    EXPECT(chorusx_sync_all_on_stream((void *)other) == CHORUS_OK);
+    EXPECT(cudaStreamEndCapture(b, &graphs[1]) == cudaSuccess);
+    EXPECT(cudaEventRecord(join, other) == cudaSuccess);
+    EXPECT(cudaStreamWaitEvent(a, join, cudaEventWaitDefault) == cudaSuccess);
+    EXPECT(chorusx_sync_all_on_stream((void *)a) == CHORUS_OK);
+    EXPECT(cudaStreamEndCapture(a, &graphs[0]) == cudaSuccess);
+    EXPECT(cudaGraphGetNodes(graphs[0], NULL, &nodes) == cudaSuccess);
+    EXPECT(cudaGraphGetEdges(graphs[0], NULL, NULL, NULL, &edges) == cudaSuccess);
+    EXPECT(nodes >= 3 && edges >= nodes - 1);
+    for (int i = 0; i < 2; i++)
+        EXPECT(cudaGraphDestroy(graphs[i]) == cudaSuccess);
+    EXPECT(cudaEventDestroy(join) == cudaSuccess);
+    EXPECT(cudaEventDestroy(fork) == cudaSuccess);
+    end_stream(other);
+    end_stream(b);
+    end_stream(a);
+    gpu_meet(); /* no PE of this process is in a capture */
+}
+
+/* Work on the default stream would break the capture of a stream that waits for that one. */
+static void capture__calls_on_the_default_stream_beside_it__leave_it_sound(void)
+{
+    uint64_t *word = chorus_calloc(1, sizeof(*word));
+    cudaGraph_t graph = NULL;
+    cudaStream_t stream = NULL;
+
+    EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamDefault) == cudaSuccess);
+    begin(stream);
+    EXPECT(chorusx_sync_all_on_stream((void *)stream) == CHORUS_OK);
+    EXPECT(chorusx_sync_all_on_stream(NULL) == CHORUS_ERR_STATE);
+    EXPECT(strstr(chorusx_last_error(), "while a stream that waits for it") != NULL);
+    EXPECT(chorusx_signal_op_on_stream(word, 1, CHORUS_SIGNAL_SET, gpu_next(), NULL) ==
+           CHORUS_ERR_STATE);
+    EXPECT(chorusx_stream_synchronize(NULL) == CHORUS_ERR_STATE);
+    EXPECT(chorusx_sync_all_on_stream((void *)stream) == CHORUS_OK);
+    EXPECT(cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph != NULL);
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    if (graph != NULL) EXPECT(cudaGraphDestroy(graph) == cudaSuccess);
+    EXPECT(chorusx_sync_all_on_stream(NULL) == CHORUS_OK);
+    EXPECT(chorusx_stream_synchronize(NULL) == CHORUS_OK);
+    chorus_free(word);
+    end_stream(stream);
+}
+
 #define CASES(X)                                                       \
     X(replays__each_algorithm_on_one_cta__are_right)                   \
     X(replays__each_algorithm_on_many_ctas__are_right)                 \
@@ -369,5 +430,7 @@ static void capture__that_is_broken__is_an_error(void)
     X(replays__with_other_calls_between__are_right)                    \
     X(capture__between_calls_on_streams__does_not_hide_the_first)      \
     X(capture__with_allocations_in_it__goes_on)                        \
-    X(capture__that_is_broken__is_an_error)
+    X(capture__that_is_broken__is_an_error)                            \
+    X(captures__of_one_team_in_turns__keep_their_order)                \
+    X(capture__calls_on_the_default_stream_beside_it__leave_it_sound)
 GPU_MAIN(CASES)

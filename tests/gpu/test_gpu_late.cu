@@ -150,6 +150,22 @@ static void a_kernel_has_the_team(void)
     }
 }
 
+/* --- a report that nobody asks for ------------------------------------------------------- */
+/* The next test expects that its own report is not lost because of this one. */
+static void a_team_ends_unasked(void)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    int *bad = make<int>(1);
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), 0, 0, &team) == 0);
+    if (gpu_me() != 0)
+        (void)sleep(SECONDS); /* what PE 0 waits inside the kernel, nobody waits for PE 0 */
+    else if (gpu_n() > 1)
+        run_grid(fail_alone, 1, THREADS, team, bad);
+    expect_none(bad);
+    chorus_team_destroy(team);
+}
+
 /* --- a value that is never stored ------------------------------------------------------- */
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     wait_for_nothing(int *flags, size_t *found, int *bad)
@@ -173,12 +189,69 @@ static void a_value_is_late(void)
     expect_none(bad);
 }
 
+/* --- a wait on a stream that nobody ends -------------------------------------------------- */
+/* The front end of the GPU has no deadline, but the host that waits for it has. */
+static void a_signal_is_late(cudaStream_t stream, uint64_t *word)
+{
+    const chorus_stream_t s = (chorus_stream_t)stream;
+
+    EXPECT(chorusx_signal_wait_until_on_stream(word, CHORUS_CMP_GE, 1, s) == CHORUS_OK);
+    EXPECT(chorusx_stream_synchronize(s) == CHORUS_ERR_TIMEOUT);
+    EXPECT(strstr(chorusx_last_error(), "a wait on a stream is for the word") != 0);
+    chorus_uint64_p(word, 1, gpu_me());
+    EXPECT(chorusx_stream_synchronize(s) == CHORUS_OK);
+}
+
+static void a_call_is_behind_it(cudaStream_t stream, uint64_t *word)
+{
+    const chorus_stream_t s = (chorus_stream_t)stream;
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), 0, 0, &team) == 0);
+    EXPECT(chorusx_signal_wait_until_on_stream(word, CHORUS_CMP_GE, 2, s) == CHORUS_OK);
+    EXPECT(chorusx_team_sync_on_stream(team, s) == CHORUS_OK);
+    chorus_team_destroy(team);
+    EXPECT_REPORT(CHORUS_ERR_TIMEOUT, "have not ended");
+    chorus_uint64_p(word, 2, gpu_me());
+    EXPECT(chorusx_stream_synchronize(s) == CHORUS_OK);
+    chorus_team_destroy(team);
+}
+
+/* A kernel of the library waits, which ends by itself. */
+static void a_word_is_late(cudaStream_t stream, int *flag)
+{
+    const chorus_stream_t s = (chorus_stream_t)stream;
+
+    EXPECT(chorusx_int_wait_until_on_stream(flag, CHORUS_CMP_EQ, 1, s) == CHORUS_OK);
+    EXPECT(cudaStreamSynchronize(stream) == cudaSuccess);
+    EXPECT(chorusx_stream_synchronize(s) == CHORUS_ERR_TIMEOUT);
+    EXPECT(strstr(chorusx_last_error(), "a wait on a stream for the word at") != 0);
+    EXPECT(chorusx_stream_synchronize(s) == CHORUS_OK); /* it was told */
+}
+
+static void a_stream_s_wait_is_late(void)
+{
+    uint64_t *word = make<uint64_t>(1);
+    int *flag = make<int>(1);
+    cudaStream_t stream;
+
+    EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    a_signal_is_late(stream, word);
+    a_call_is_behind_it(stream, word);
+    a_word_is_late(stream, flag);
+    EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+    chorus_free(flag);
+    chorus_free(word);
+}
+
 #define CASES(X)                  \
     X(a_peer_is_late)             \
     X(a_stream_s_call_has_failed) \
     X(a_kernel_s_call_has_failed) \
     X(a_kernel_has_the_team)      \
-    X(a_value_is_late)
+    X(a_team_ends_unasked)        \
+    X(a_value_is_late)            \
+    X(a_stream_s_wait_is_late)
 
 int main(int argc, char **argv)
 {

@@ -142,9 +142,9 @@ int main(void)
     expect(nvshmemx_collective_launch((const void *)work, grid, 64, args, 0, 0) ==
                NVSHMEMX_SUCCESS,
            "collective_launch");
-    expect(nvshmemx_collective_launch((const void *)work, grid + 1, 64, args, 0, 0) !=
-               NVSHMEMX_SUCCESS,
-           "a grid that is too large is refused");
+    expect(nvshmemx_collective_launch((const void *)work, (grid + 1) * nvshmem_n_pes(), 64,
+                                      args, 0, 0) != NVSHMEMX_SUCCESS,
+           "a grid that is too large, also if this PE had the GPU alone, is refused");
     nvshmemx_quiet_on_stream(0);
     nvshmemx_barrier_all_on_stream(0);
     expect(chorusx_stream_synchronize(0) == 0, "kernel");

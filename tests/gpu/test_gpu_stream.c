@@ -6,9 +6,12 @@
 
 #include <cuda_runtime_api.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Odd, and no multiple of a packet, a line or a team. */
 enum { COUNT = 1021 };
+
+enum { LATE_US = 50000 };
 
 static cudaStream_t make_stream(unsigned flags)
 {
@@ -180,29 +183,44 @@ static void two_teams__a_stream_each__are_right(void)
 }
 
 /* --- several teams at once ---------------------------------------------------------------- */
-enum { CHAINS = 4, CHAIN_COUNT = 4096 };
+enum { CHAINS = 4, CHAIN_COUNT = 4096, FULL_CTA_COUNT = 2048 };
 
 /* A team, its stream, and what its PEs give each other. */
 struct chain {
     chorus_team_t team;
     cudaStream_t stream;
+    size_t count; /* elements of a PE */
+    const char *algo;
     int *dest, *source;
 };
 
-static void chain_open(struct chain *chain, int number)
+/* Calls of so many CTAs in turn, each team another number at a time. */
+struct turns {
+    const int *ctas;
+    int n_ctas;
+    size_t count;
+    const char *algo;
+};
+
+static void chain_open(struct chain *chain, int number, const struct turns *turns)
 {
-    const size_t count = (size_t)gpu_n() * CHAIN_COUNT;
+    const size_t count = (size_t)gpu_n() * turns->count;
     const int mine = gpu_me() * CHAINS + number;
 
     chain->stream = make_stream(cudaStreamNonBlocking);
+    chain->count = turns->count;
+    chain->algo = turns->algo;
     chain->dest = chorus_malloc(count * sizeof(int));
-    chain->source = chorus_malloc(CHAIN_COUNT * sizeof(int));
+    chain->source = chorus_malloc(chain->count * sizeof(int));
     EXPECT(chain->dest != NULL && chain->source != NULL);
     EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, gpu_n(), NULL, 0, &chain->team) ==
            0);
     gpu_fill(chain->dest, 0xff, count * sizeof(int));
-    for (int i = 0; i < CHAIN_COUNT; i += CHAIN_COUNT - 1)
+    for (size_t i = 0; i < chain->count; i += chain->count - 1)
         gpu_copy(chain->source + i, &mine, sizeof(mine));
+    /* The team counts as in use. */
+    EXPECT(chorusx_team_sync_on_stream(chain->team, (void *)chain->stream) == CHORUS_OK);
+    EXPECT(chorusx_stream_synchronize((void *)chain->stream) == CHORUS_OK);
 }
 
 static void chain_put(const struct chain *chain, int ctas)
@@ -211,9 +229,9 @@ static void chain_put(const struct chain *chain, int ctas)
                                .team = chain->team,
                                .dest = chain->dest,
                                .source = chain->source,
-                               .count = CHAIN_COUNT,
+                               .count = chain->count,
                                .type = CHORUS_TYPE_i32,
-                               .algo = "all_push:simple",
+                               .algo = chain->algo,
                                .ctas = ctas};
 
     EXPECT(chorusx_collective(&call, (void *)chain->stream) == CHORUS_OK);
@@ -223,10 +241,10 @@ static void chain_close(struct chain *chain, int number)
 {
     EXPECT(chorusx_stream_synchronize((void *)chain->stream) == CHORUS_OK);
     for (int pe = 0; pe < gpu_n(); pe++)
-        for (int i = 0; i < CHAIN_COUNT; i += CHAIN_COUNT - 1) {
+        for (size_t i = 0; i < chain->count; i += chain->count - 1) {
             int found = -1;
 
-            gpu_copy(&found, chain->dest + (size_t)pe * CHAIN_COUNT + i, sizeof(found));
+            gpu_copy(&found, chain->dest + (size_t)pe * chain->count + i, sizeof(found));
             EXPECT(found == pe * CHAINS + number);
         }
     chorus_team_destroy(chain->team);
@@ -235,18 +253,19 @@ static void chain_close(struct chain *chain, int number)
     end_stream(chain->stream);
 }
 
-/* Calls of so many CTAs in turn, each team another number at a time. */
-static void run_chains(const int ctas[], int n_ctas)
+/* One PE is late, so that the others have filled their streams when it begins. */
+static void run_chains(const struct turns *turns)
 {
     const int calls = gpu_is_small() ? 40 : 2000;
     struct chain chains[CHAINS];
 
     for (int t = 0; t < CHAINS; t++)
-        chain_open(&chains[t], t);
+        chain_open(&chains[t], t, turns);
     gpu_meet();
+    if (gpu_me() == gpu_n() - 1) (void)usleep(LATE_US);
     for (int k = 0; k < calls; k++)
         for (int t = 0; t < CHAINS; t++)
-            chain_put(&chains[t], ctas[(k + t) % n_ctas]);
+            chain_put(&chains[t], turns->ctas[(k + t) % turns->n_ctas]);
     for (int t = 0; t < CHAINS; t++)
         chain_close(&chains[t], t);
 }
@@ -256,15 +275,46 @@ static void run_chains(const int ctas[], int n_ctas)
 static void four_teams__calls_that_fit_together__go_on(void)
 {
     static const int ctas[] = {32, 8, 16, 32, 24, 1};
+    const struct turns turns = {ctas, sizeof(ctas) / sizeof(ctas[0]), CHAIN_COUNT,
+                                "all_push:simple"};
 
-    run_chains(ctas, sizeof(ctas) / sizeof(ctas[0]));
+    run_chains(&turns);
 }
 
 static void four_teams__large_and_small_calls__go_on(void)
 {
     static const int ctas[] = {64, 32};
+    const struct turns turns = {ctas, sizeof(ctas) / sizeof(ctas[0]), CHAIN_COUNT,
+                                "all_push:simple"};
 
-    run_chains(ctas, sizeof(ctas) / sizeof(ctas[0]));
+    run_chains(&turns);
+}
+
+/* CTAs of a team, if each of which occupies a multiprocessor and the PEs that share a GPU have
+ * an equal number: those of all teams fill it. */
+static int ctas_that_fill(void)
+{
+    int ordinal = 0, multiprocessors = 0, devices = 1, sharing;
+
+    EXPECT(cudaGetDevice(&ordinal) == cudaSuccess);
+    EXPECT(cudaGetDeviceCount(&devices) == cudaSuccess);
+    EXPECT(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, ordinal) ==
+           cudaSuccess);
+    sharing = (gpu_n() + devices - 1) / devices;
+    return multiprocessors / sharing / CHAINS;
+}
+
+/* Of 8 KiB a CTA, so that a CTA has as many lanes as can be, and a multiprocessor has room for
+ * one. If kernels that wait took capacity that those of another PE need, no team would go on.
+ */
+static void four_teams__calls_that_fill_the_gpu_of_all_pes__go_on(void)
+{
+    const int most = ctas_that_fill();
+    const int ctas[] = {most, most, most / 2 + 1, 1};
+    const struct turns turns = {ctas, sizeof(ctas) / sizeof(ctas[0]),
+                                (size_t)most * FULL_CTA_COUNT, "ring:simple"};
+
+    if (EXPECT(most > 0)) run_chains(&turns);
 }
 
 /* Its memory is given back once the calls on it have run. */
@@ -337,6 +387,7 @@ static void blocking_call__calls_are_on_streams__takes_its_turn(void)
     X(two_teams__a_stream_each__are_right)                   \
     X(four_teams__calls_that_fit_together__go_on)            \
     X(four_teams__large_and_small_calls__go_on)              \
+    X(four_teams__calls_that_fill_the_gpu_of_all_pes__go_on) \
     X(team_destroy__calls_are_queued__runs_them_first)       \
     X(blocking_call__calls_are_on_streams__takes_its_turn)
 GPU_MAIN(CASES)

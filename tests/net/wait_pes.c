@@ -2,7 +2,8 @@
 /*
  * wait_pes: PEs that meet in barriers until a call fails, say why, and exit with 9; or, if the
  * argument is "fetch", that read and write words of all others, and exit with 8 if a call that
- * reported no failure fetched another value than the one that is there. SIGTERM does not end
+ * reported no failure fetched another value than the one that is there; or, if it is a number,
+ * that add numbers for so many seconds, and end well. SIGTERM does not end
  * them, so that what ends their waits is the failure itself and not the launcher. The first
  * word of PE k is "PE k is process p", once all are in the job.
  */
@@ -11,7 +12,9 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STATUS_WRONG = 8, STATUS_FAILED = 9, VALUE = 77 };
@@ -46,20 +49,38 @@ static void fetch_for_ever(uint64_t *words)
     }
 }
 
+/* PE 0 decides when the time is over, with the first of the two words. */
+static void add_for(double seconds, int *pair)
+{
+    const time_t end_s = time(NULL) + (time_t)seconds;
+    const int n = chorus_n_pes();
+
+    for (int round = 0; pair[0] == 0; round++) {
+        pair[2] = chorus_my_pe() == 0 && time(NULL) >= end_s;
+        pair[3] = round;
+        if (chorus_int_sum_reduce(CHORUS_TEAM_WORLD, pair, pair + 2, 2) != 0)
+            end(STATUS_FAILED, chorusx_last_error());
+        if (pair[1] != n * round) end(STATUS_WRONG, "a sum is wrong");
+    }
+    chorus_finalize();
+    exit(0);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t *words;
 
     (void)signal(SIGTERM, SIG_IGN);
-    chorus_init();
+    if (chorus_init() != CHORUS_OK) return 2;
     (void)chorusx_set_error_handler(fail);
     words = chorus_calloc(2, sizeof(*words));
-    words[0] = VALUE;
+    if (argc == 2 && strcmp(argv[1], "fetch") == 0) words[0] = VALUE;
     if (chorus_barrier(CHORUS_TEAM_WORLD) == 0) {
         (void)printf("PE %d is process %d\n", chorus_my_pe(), (int)getpid());
         (void)fflush(stdout);
     }
     if (argc == 2 && strcmp(argv[1], "fetch") == 0) fetch_for_ever(words);
+    if (argc == 2) add_for(strtod(argv[1], NULL), (int *)(void *)words);
     while (chorus_barrier(CHORUS_TEAM_WORLD) == 0)
         continue;
     end(STATUS_FAILED, chorusx_last_error());

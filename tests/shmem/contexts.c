@@ -29,6 +29,9 @@ static void contexts_know_their_team(void)
     EXPECT(word == previous);
     shmem_ctx_destroy(ctx);
     shmem_ctx_destroy(SHMEM_CTX_INVALID);
+    shmem_ctx_fence(SHMEM_CTX_INVALID);
+    shmem_ctx_quiet(SHMEM_CTX_INVALID);
+    shmem_ctx_pe_quiet(SHMEM_CTX_INVALID, &next, 1);
     shmem_team_destroy(reverse);
     EXPECT(shmem_team_ptr(SHMEM_TEAM_WORLD, &word, me) == &word);
 }

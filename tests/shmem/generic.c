@@ -2,7 +2,7 @@
 /* Names without a type, of C11 and of C++: each family with each of its types. */
 #include "expect.h"
 
-#include <shmemx.h>
+#include <mpp/shmemx.h>
 
 static shmem_ctx_t on;
 
@@ -280,6 +280,45 @@ EXPANDED(CHORUS_REDUCE_BITWISE_CTYPES(TEST_BITS, ))
     }
 EXPANDED(SHMEM_OLD_AMO_CTYPES(TEST_OLD, ))
 
+/* Each name of a put and of a get stores another value, from the next PE and from this one. */
+static void vendor_blocks(long mine)
+{
+    static long words[8];
+    long got[4] = {0};
+
+    for (int i = 0; i < 8; i++)
+        words[i] = -1;
+    shmem_barrier_all();
+    shmemx_ctx_long_ibput(on, &words[0], &mine, 1, 1, 1, 1, next);
+    shmemx_ibput(&words[1], &mine, 1, 1, 1, 1, next);
+    shmemx_ibput(on, &words[2], &mine, 1, 1, 1, 1, next);
+    shmemx_ctx_ibput64(on, &words[3], &mine, 1, 1, 1, 1, next);
+    shmem_ctx_quiet(on);
+    shmem_barrier_all();
+    for (int i = 0; i < 4; i++)
+        EXPECT(words[i] == mine - me + previous && words[i + 4] == -1);
+    shmemx_ctx_long_ibget(on, &got[0], &words[0], 1, 1, 1, 1, next);
+    shmemx_ibget(&got[1], &words[1], 1, 1, 1, 1, next);
+    shmemx_ibget(on, &got[2], &words[2], 1, 1, 1, 1, next);
+    shmemx_ctx_ibget64(on, &got[3], &words[3], 1, 1, 1, 1, next);
+    for (int i = 0; i < 4; i++)
+        EXPECT(got[i] == mine);
+    shmem_barrier_all();
+}
+
+static void vendor_scans(shmemx_team_t team)
+{
+    static int sums[4], ones[1];
+
+    ones[0] = 1 + me;
+    EXPECT(shmemx_int_sum_inscan(team, &sums[0], ones, 1) == 0);
+    EXPECT(shmemx_int_sum_exscan(team, &sums[1], ones, 1) == 0);
+    EXPECT(shmemx_sum_inscan(team, &sums[2], ones, 1) == 0);
+    EXPECT(shmemx_sum_exscan(team, &sums[3], ones, 1) == 0);
+    EXPECT(sums[0] == (me + 1) * (me + 2) / 2 && sums[2] == sums[0]);
+    EXPECT(sums[1] == me * (me + 1) / 2 && sums[3] == sums[1]);
+}
+
 /* What shmemx.h has of others. */
 static void vendor_names(void)
 {
@@ -292,8 +331,11 @@ static void vendor_names(void)
     EXPECT(shmemx_team_my_pe(team) == me);
     shmemx_long_ibput(&word, &mine, 1, 1, 1, 1, next);
     EXPECT(shmemx_team_sync(team) == 0);
-    shmemx_team_destroy(team);
     EXPECT(word == 5 + previous && shmemx_wtime() >= before);
+    shmem_barrier_all();
+    vendor_blocks(mine);
+    vendor_scans(team);
+    shmemx_team_destroy(team);
 }
 
 int main(void)

@@ -52,7 +52,8 @@ static void never_meet(shmem_team_t all)
 {
     is_heard = 1;
     if (me == 0) shmem_clear_lock(&lock);
-    if (me != 0) shmem_int_wait_until(dest, SHMEM_CMP_EQ, 5);
+    is_heard = me != 0;
+    shmem_int_wait_until(dest, SHMEM_CMP_EQ, 5);
     is_heard = me == 0;
     (void)shmem_int_sum_reduce(all, dest, source, me == 0 ? 4 : 5);
     if (me != 0) (void)pause();

@@ -22,7 +22,7 @@ SAID = (EARLY,
         "shmem_broadcast32: .*root is 7",
         r"shmem_barrier \(PE_start 0, logPE_stride 1, PE_size 2\): PE 2 of the list",
         r"shmem_fcollect64 \(.*\): PE 5 of the list", "shmem_malloc: .*SHMEM_SYMMETRIC_SIZE", "shmem_free: ",
-        "shmem_clear_lock: PE 0 waited .*CHORUS_TIMEOUT", "shmem_int_wait_until: PE 1 waited .*CHORUS_TIMEOUT",
+        "shmem_clear_lock: PE 0 does not hold the lock at ", "shmem_int_wait_until: PE 1 waited .*CHORUS_TIMEOUT",
         "shmem_int_sum_reduce: (?:reduce: )?the calls of two PEs differ", "shmem_barrier_all: .*PE 0 waited")
 NVSHMEM_SAID = (EARLY.replace("shmem", "nvshmem"),
                 "nvshmem_init called twice", "nvshmem_int_put: dest is .*allocate it with nvshmem_malloc",

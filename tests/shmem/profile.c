@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tool's own shmem_ functions come before the library's, and reach them by pshmem_ names. */
+#include <pshmem.h>
+
 #include "expect.h"
 
 static int n_puts, n_barriers;

@@ -16,7 +16,7 @@ WORDS_MIN = 3
 MOVES = re.compile(r"_(broadcast|f?collect|alltoall[sv]?|reduce|reducescatter|reduce_to|inscan|exscan"
                    r"|gather|scatter)(mem)?(_on_stream|_block)?$")
 # In headers for kernels the families are macros, whose members are called FUNCTION.
-DECLARATION = re.compile(r"\b(?:CHORUS_(?:API|DEVICE|BOTH)|KIND|static inline)\b([^;{]*?)"
+DECLARATION = re.compile(r"\b(?:CHORUS_(?:API|CODE|DEVICE|BOTH)|KIND|static inline)\b([^;{]*?)"
                          r"\b(chorusx?_\w+|FUNCTION)\s*\(")
 PIECE = re.compile(r"(?P<block>/\*\*.*?\*/)|(?P<section>/\* --- .*?\*/)|/\*.*?\*/|"
                    r"(?P<code>(?:[^/]|/(?!\*))+)", re.S)

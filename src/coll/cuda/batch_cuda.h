@@ -99,6 +99,7 @@ CH_FN struct ch_piece ch_message_piece(const struct ch_batch *b)
 CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t bytes,
                                      struct ch_lanes g)
 {
+    const struct ch_piece none = {0, 0, 0}; /* ch_begin reads it of plain data, too */
     struct ch_batch b;
 
     b.kind = kind;
@@ -109,7 +110,7 @@ CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t b
     b.skew = ch_is_message(kind) ? 0 : (uint32_t)((uintptr_t)at % CH_PIECE_BYTES);
     b.pieces = ch_is_message(kind) ? ch_message_pieces(kind, (uint32_t)bytes)
                                    : (bytes + b.skew + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
-    if (ch_is_message(kind)) b.own = ch_message_piece(&b);
+    b.own = ch_is_message(kind) ? ch_message_piece(&b) : none;
     return b;
 }
 

@@ -19,7 +19,8 @@ static struct ch_kernel_fault *fault_at(struct ch_kernel_fault *faults, uint32_t
 static struct ch_kernel_fault *fault_of(struct ch_kernel_fault *faults,
                                         const struct ch_team *team)
 {
-    struct ch_kernel_fault *fault = fault_at(faults, CH_FAULT_INSIDE, team->id);
+    struct ch_kernel_fault *fault =
+        fault_at(faults, CH_FAULT_INSIDE + ch_fault_inside_at(team->id), team->id);
 
     return fault != NULL ? fault : fault_at(faults, team->slot, team->id);
 }
@@ -41,9 +42,10 @@ static void forget_fault(struct ch_kernel_fault *fault)
     __atomic_store_n(&fault->claimed, 0, __ATOMIC_RELEASE);
 }
 
-void ch_fault_clear(struct ch_kernel_fault *faults, const struct ch_team *team)
+void ch_fault_clear(struct ch_kernel_fault *faults, uint32_t slot)
 {
-    if (!ch_team_is_in_use(team)) forget_fault(&faults[team->slot]);
+    forget_fault(&faults[slot]);
+    forget_fault(&faults[CH_FAULT_INSIDE + 1 + slot]);
 }
 
 static struct ch_doing doing_of(const struct ch_team *team, uint64_t number,
@@ -51,7 +53,7 @@ static struct ch_doing doing_of(const struct ch_team *team, uint64_t number,
 {
     struct ch_doing doing = ch_doing_unpack(made.word);
 
-    doing.team = team->number;
+    doing.team = team->word;
     doing.number = number;
     doing.count = made.count;
     return doing;
@@ -117,7 +119,8 @@ chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
 
 chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults)
 {
-    struct ch_kernel_fault *fault = fault_at(faults, CH_FAULT_INSIDE, 0);
+    struct ch_kernel_fault *fault =
+        fault_at(faults, CH_FAULT_INSIDE + ch_fault_inside_at(0), 0);
     chorus_status status;
 
     if (fault == NULL) return CHORUS_OK;

@@ -7,21 +7,32 @@
 #define CH_GPU_H
 
 #include "base/option.h"
+#include "coll/cuda/drain.h"
 #include "coll/host/launch.h"
 #include "heap/heap.h"
+#include "transport/amo_launch.h"
 
 #include <stdbool.h>
 
 struct ch_gpu;
 
-/* Open for a heap on a GPU. */
+/* Open for a heap on a GPU. `patience` is borrowed: of the host's waits for the GPU. */
 CH_MUST_CHECK chorus_status ch_gpu_open(const struct ch_heap *heap,
                                         const struct ch_options *options,
+                                        const struct ch_patience *patience,
                                         struct ch_gpu **gpu_out);
 void ch_gpu_close(struct ch_gpu *gpu); /* null is a no-op */
 
 /* How the program's own kernels wait and report. */
 struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu);
+
+/* Number of CTAs of this PE that run at the same time on its GPU, which the PEs that use it
+ * share equally; at least 1. A call of more could wait for CTAs of a peer that have no place.
+ */
+uint32_t ch_gpu_share_ctas(const struct ch_gpu *gpu);
+
+/* The team in this slot was destroyed: forget reports about it that nobody asked for. */
+void ch_gpu_team_ended(struct ch_gpu *gpu, uint32_t slot);
 
 /* Is there a kernel? ERR_UNSUPPORTED for algorithms and element types that only hosts
  * support. */
@@ -38,8 +49,15 @@ CH_MUST_CHECK chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call
 /* Run a call on a stream of the library, and wait for its end. */
 CH_MUST_CHECK chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call);
 
-/* Wait for all work of this process on the GPU, graphs included. */
-void ch_gpu_drain(const struct ch_gpu *gpu);
+/* Wait for all work of this process on the GPU, graphs included; it fails as other waits do. */
+CH_MUST_CHECK chorus_status ch_gpu_drain(const struct ch_gpu *gpu);
+
+/* Queue a wait for a word of this PE, which the front end of the GPU performs. */
+CH_MUST_CHECK chorus_status ch_gpu_put_wait(struct ch_gpu *gpu, void *stream,
+                                            const struct ch_front_wait *wait);
+
+/* How kernels of the library that wait for words of the program end and report. */
+struct ch_wait_limit ch_gpu_wait_limit(const struct ch_gpu *gpu);
 
 /* CHORUS_OK, or the code of the first call on the team that failed. */
 int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team);
@@ -48,7 +66,7 @@ int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team);
  * Synchronize takes any stream, and returns the failure of a call on any team that was not
  * reported yet, with its message. */
 CH_MUST_CHECK chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out);
-void ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream);
+CH_MUST_CHECK chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream);
 CH_MUST_CHECK chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu,
                                                       const struct ch_teams *teams,
                                                       void *stream);

@@ -11,13 +11,18 @@
 #include <string.h>
 
 struct ch_gpu {
-    const struct ch_heap *heap;  /* borrowed */
-    struct ch_queue_terms terms; /* its faults, [CH_FAULTS], are owned and page-locked */
-    pthread_mutex_t mutex;       /* calls are queued one at a time */
-    struct ch_turn own;          /* the stream of blocking calls */
+    const struct ch_heap *heap;         /* borrowed */
+    struct ch_queue_terms terms;        /* its faults, [CH_FAULTS], are owned and page-locked */
+    pthread_mutex_t mutex;              /* calls are queued one at a time */
+    struct ch_turn own;                 /* the stream of blocking calls */
+    const struct ch_patience *patience; /* borrowed */
+    struct ch_wait_report *wait;        /* owned and page-locked: of kernels that wait */
+    struct ch_front_waits front;        /* changed with the mutex */
 };
 
-/* Load the kernels, and determine how many CTAs of any of them run at the same time. */
+/* Load the kernels, and determine how many CTAs of any of them run at the same time. PEs that
+ * share the GPU may do so by time slices or by NVIDIA's MPS, of which only the latter divides
+ * it: CUDA does not tell them apart, so each PE uses no more than its share. */
 static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
 {
     uint32_t ctas = 0;
@@ -27,9 +32,8 @@ static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
     CH_TRY_CUDA(gpu->terms.device, "reading the number of multiprocessors",
                 cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
                                        ch_device_id_of(gpu->terms.device)->ordinal));
-    gpu->terms.capacity_ctas = is_early && ch_device_orders_kernels(gpu->terms.device)
-                                   ? (uint32_t)multiprocessors * ctas
-                                   : 0;
+    gpu->terms.share_ctas = (uint32_t)multiprocessors * ctas / ch_heap_n_sharing(gpu->heap);
+    gpu->terms.is_early = is_early && ch_device_orders_kernels(gpu->terms.device);
     return CHORUS_OK;
 }
 
@@ -45,11 +49,14 @@ static chorus_status make_own(struct ch_gpu *gpu, bool is_early)
     CH_TRY_CUDA(gpu->terms.device, "locking pages of the host",
                 cudaHostAlloc((void **)&gpu->terms.faults, bytes, cudaHostAllocMapped));
     memset(gpu->terms.faults, 0, bytes);
+    CH_TRY_CUDA(gpu->terms.device, "locking pages of the host",
+                cudaHostAlloc((void **)&gpu->wait, sizeof(*gpu->wait), cudaHostAllocMapped));
+    memset(gpu->wait, 0, sizeof(*gpu->wait));
     return load_kernels(gpu, is_early);
 }
 
 chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *options,
-                          struct ch_gpu **gpu_out)
+                          const struct ch_patience *patience, struct ch_gpu **gpu_out)
 {
     struct ch_gpu *gpu = calloc(1, sizeof(*gpu));
     chorus_status status;
@@ -57,6 +64,7 @@ chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *o
 
     if (gpu == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of a GPU");
     gpu->heap = heap;
+    gpu->patience = patience;
     gpu->terms.device = ch_heap_device(heap);
     gpu->terms.aborted = &ch_heap_door_on_device(heap)->aborted;
     gpu->terms.timeout_ns = options->timeout_ns;
@@ -77,6 +85,7 @@ void ch_gpu_close(struct ch_gpu *gpu)
 {
     if (gpu == NULL) return;
     if (gpu->own.stream != NULL) (void)cudaStreamDestroy(gpu->own.stream);
+    if (gpu->wait != NULL) (void)cudaFreeHost(gpu->wait);
     if (gpu->terms.faults != NULL) (void)cudaFreeHost(gpu->terms.faults);
     (void)pthread_mutex_destroy(&gpu->mutex);
     free(gpu);
@@ -88,13 +97,36 @@ struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu)
                                     &gpu->terms.faults[CH_FAULT_INSIDE]};
 }
 
-void ch_gpu_drain(const struct ch_gpu *gpu)
+uint32_t ch_gpu_share_ctas(const struct ch_gpu *gpu)
 {
-    const int before = ch_device_enter(gpu->terms.device);
+    return gpu->terms.share_ctas > 0 ? gpu->terms.share_ctas : 1;
+}
 
-    (void)cudaDeviceSynchronize();
-    (void)cudaGetLastError();
-    ch_device_leave(gpu->terms.device, before);
+void ch_gpu_team_ended(struct ch_gpu *gpu, uint32_t slot)
+{
+    ch_fault_clear(gpu->terms.faults, slot);
+}
+
+chorus_status ch_gpu_drain(const struct ch_gpu *gpu)
+{
+    return ch_drain_device(gpu->terms.device, gpu->patience);
+}
+
+chorus_status ch_gpu_put_wait(struct ch_gpu *gpu, void *stream,
+                              const struct ch_front_wait *wait)
+{
+    CH_TRY(
+        ch_device_put_wait(gpu->terms.device, stream, wait->word, wait->value, wait->is_exact));
+    (void)pthread_mutex_lock(&gpu->mutex);
+    gpu->front.last[gpu->front.n % CH_FRONT_WAITS] = *wait;
+    __atomic_store_n(&gpu->front.n, gpu->front.n + 1, __ATOMIC_RELEASE);
+    (void)pthread_mutex_unlock(&gpu->mutex);
+    return CHORUS_OK;
+}
+
+struct ch_wait_limit ch_gpu_wait_limit(const struct ch_gpu *gpu)
+{
+    return (struct ch_wait_limit){gpu->terms.aborted, gpu->terms.timeout_ns, gpu->wait};
 }
 
 chorus_status ch_gpu_check(const struct ch_call *call)
@@ -127,7 +159,6 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
 {
     uint32_t ctas = 0;
 
-    ch_fault_clear(gpu->terms.faults, call->team);
     CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     CH_TRY(ch_turn_begin(gpu->heap, call->team, turn));
     CH_TRY(ch_queue_call(&gpu->terms, call, turn, &ctas));
@@ -166,21 +197,15 @@ chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *
                            : enter_and_launch(gpu, call, &turn);
 }
 
-/* Also allowed while another stream of this thread is being captured: the call is then not part
- * of the capture. */
-static cudaError_t wait_for(const struct ch_gpu *gpu, cudaStream_t stream)
+static chorus_status wait_for(const struct ch_gpu *gpu, void *stream)
 {
-    const int before = ch_device_enter(gpu->terms.device);
-    const cudaError_t error = cudaStreamSynchronize(stream);
-
-    ch_device_leave(gpu->terms.device, before);
-    return error;
+    return ch_drain_stream(gpu->terms.device, gpu->patience, &gpu->front, stream);
 }
 
 chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
 {
     CH_TRY(enter_and_launch(gpu, call, &gpu->own));
-    CH_TRY_CUDA(gpu->terms.device, "a collective", wait_for(gpu, gpu->own.stream));
+    CH_TRY(wait_for(gpu, gpu->own.stream));
     CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     return ch_team_usable(call->team);
 }
@@ -198,10 +223,29 @@ chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
     return CHORUS_OK;
 }
 
-void ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
+chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
 {
-    (void)wait_for(gpu, stream);
+    const chorus_status status = wait_for(gpu, stream);
+
     (void)cudaStreamDestroy(stream);
+    return status;
+}
+
+/* The new report of a kernel that waited on a stream, if there is one. */
+static chorus_status tell_wait(const struct ch_gpu *gpu)
+{
+    struct ch_wait_report *report = gpu->wait;
+    const chorus_status status =
+        (chorus_status)__atomic_load_n(&report->status, __ATOMIC_ACQUIRE);
+    const void *word = report->word;
+
+    if (status == CHORUS_OK) return CHORUS_OK;
+    report->status = CHORUS_OK;
+    __atomic_store_n(&report->claimed, 0, __ATOMIC_RELEASE); /* for the next one */
+    return CH_FAIL(status,
+                   "a wait on a stream for the word at %p ended without it: %s; later work of "
+                   "the stream was executed as if it had been met",
+                   word, ch_status_text(status));
 }
 
 chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct ch_teams *teams,
@@ -214,8 +258,9 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
     if (turn.capture != 0)
         return CH_FAIL(CHORUS_ERR_STATE,
                        "the stream is in a capture, where nothing runs; end that first");
-    CH_TRY_CUDA(gpu->terms.device, "an earlier call on a stream", wait_for(gpu, stream));
+    CH_TRY(wait_for(gpu, stream));
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++)
         CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, team));
-    return ch_fault_tell_wait(gpu->terms.faults);
+    CH_TRY(ch_fault_tell_wait(gpu->terms.faults));
+    return tell_wait(gpu);
 }

@@ -10,9 +10,9 @@ static chorus_status none(void)
 }
 
 chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *options,
-                          struct ch_gpu **gpu_out)
+                          const struct ch_patience *patience, struct ch_gpu **gpu_out)
 {
-    (void)heap, (void)options, (void)gpu_out;
+    (void)heap, (void)options, (void)patience, (void)gpu_out;
     return none();
 }
 
@@ -25,6 +25,17 @@ struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu)
 {
     (void)gpu;
     return (struct ch_device_terms){NULL, 0, NULL};
+}
+
+uint32_t ch_gpu_share_ctas(const struct ch_gpu *gpu)
+{
+    (void)gpu;
+    return 1;
+}
+
+void ch_gpu_team_ended(struct ch_gpu *gpu, uint32_t slot)
+{
+    (void)gpu, (void)slot;
 }
 
 chorus_status ch_gpu_check(const struct ch_call *call)
@@ -45,9 +56,23 @@ chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
     return none();
 }
 
-void ch_gpu_drain(const struct ch_gpu *gpu)
+chorus_status ch_gpu_drain(const struct ch_gpu *gpu)
 {
     (void)gpu;
+    return none();
+}
+
+chorus_status ch_gpu_put_wait(struct ch_gpu *gpu, void *stream,
+                              const struct ch_front_wait *wait)
+{
+    (void)gpu, (void)stream, (void)wait;
+    return none();
+}
+
+struct ch_wait_limit ch_gpu_wait_limit(const struct ch_gpu *gpu)
+{
+    (void)gpu;
+    return (struct ch_wait_limit){NULL, 0, NULL};
 }
 
 int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team)
@@ -62,9 +87,10 @@ chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
     return none();
 }
 
-void ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
+chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
 {
     (void)gpu, (void)stream;
+    return none();
 }
 
 chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct ch_teams *teams,

@@ -26,8 +26,7 @@ struct ch_kernel_fault {
     int status;       /* written last */
     uint32_t claimed; /* 1: set by the lane that reports */
     uint32_t late_pe; /* of the team; the other PE, if calls differ */
-    uint32_t kind;    /* an enum ch_fault_kind; calls inside kernels that fail otherwise than
-                         by a difference leave it CH_FAULT_LATE, 0 */
+    uint32_t kind;    /* an enum ch_fault_kind */
     uint64_t team;    /* its id */
     uint64_t number;  /* if calls differ: the number of the call, from 1; and the two calls */
     struct ch_made mine, theirs;

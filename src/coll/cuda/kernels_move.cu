@@ -50,14 +50,15 @@ const ch_kernel_table ch_kernels_move = {0 /* none */, CH_KERNEL_ROWS(X)};
 
 /* With CHORUS_CHECK, before and after the kernels of a call on a stream. Two calls of a team at
  * the same time would corrupt the epochs and slots that they share: the second one does not
- * begin. */
+ * begin. Calls inside kernels acquire the same word (device_check.cuh). */
 extern "C" __global__ void __launch_bounds__(1)
     ch_k_check_begin(const __grid_constant__ struct ch_kernel_args a)
 {
     struct ch_dup *dup = (struct ch_dup *)a.dups;
 
     if (dup->failed != 0) return;
-    if (atomicExch((unsigned long long *)&dup->running, 1ull) == 0) return;
+    if (atomicExch((unsigned long long *)&dup->running, CH_RUNS_ON_STREAM) == CH_RUNS_NOT)
+        return;
     ch_report_fault(&a, CH_FAULT_OVERLAP, CHORUS_ERR_STATE, a.me);
     dup->failed = 1;
 }
@@ -65,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(1)
 extern "C" __global__ void __launch_bounds__(1)
     ch_k_check_end(const __grid_constant__ struct ch_kernel_args a)
 {
-    ((struct ch_dup *)a.dups)->running = 0;
+    ((struct ch_dup *)a.dups)->running = CH_RUNS_NOT;
     if (a.ended != 0) ch_call_ended(&a);
 }
 

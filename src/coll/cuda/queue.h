@@ -15,10 +15,10 @@ struct ch_queue_terms {
     const struct ch_device *device; /* borrowed */
     const uint32_t *aborted;        /* as kernels address it */
     uint64_t timeout_ns;
-    uint32_t capacity_ctas; /* that run at the same time on the GPU; 0: no kernel is launched
-                               early */
-    bool is_checked;        /* CHORUS_CHECK */
-    struct ch_kernel_fault *faults; /* for each slot: reports of kernels about its team */
+    uint32_t share_ctas; /* this PE's share of those that run at the same time on the GPU */
+    bool is_early;       /* may kernels be launched early? */
+    bool is_checked;     /* CHORUS_CHECK */
+    struct ch_kernel_fault *faults; /* [CH_FAULTS]: reports of kernels, see fault.h */
 };
 
 /* Queue the kernels when it is the call's turn. *ctas_out: number of CTAs that are counted at

@@ -12,7 +12,7 @@
 /* Lanes of a CTA are a power of two. */
 enum { LANES_MIN = 64, WARP_LANES = 32, PIECE_BYTES = 16 };
 
-/* Smallest number of teams among which the capacity of the GPU is divided, see
+/* Smallest number of teams among which the PE's share of the GPU is divided, see
  * ctas_early_of. */
 enum { TEAMS_AT_ONCE = 2 };
 
@@ -122,15 +122,16 @@ static unsigned lanes_of(const struct ch_call *call)
  * CTAs of the largest kernel that is launched early and allows the next kernel to be (see
  * ch_kernel_order): before the previous kernel of the stream has ended, if that is equally
  * small. Of each team at most one kernel runs and one waits, and together they use no more than
- * the team's share of the GPU: the waiting kernels of some teams never use capacity that
- * another team's kernel needs.
+ * the team's part of this PE's share of the GPU: the waiting kernels of some teams never use
+ * capacity that a kernel of another team, or of another PE, needs.
  */
 static uint32_t ctas_early_of(const struct ch_queue_terms *terms, const struct ch_team *team)
 {
     const uint32_t n =
         __atomic_load_n(team->n_in_use, __ATOMIC_RELAXED) + (ch_team_is_in_use(team) ? 0 : 1);
 
-    return terms->capacity_ctas / (2 * (n > TEAMS_AT_ONCE ? n : TEAMS_AT_ONCE));
+    if (!terms->is_early) return 0;
+    return terms->share_ctas / (2 * (n > TEAMS_AT_ONCE ? n : TEAMS_AT_ONCE));
 }
 
 /* The state of a call that is being queued on a stream. */

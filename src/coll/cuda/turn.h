@@ -9,7 +9,8 @@
  * cannot be launched early; an event that is recorded only when the other stream is used needs
  * the old stream, which the program may have destroyed. Within a capture events cost nothing
  * and are used. Captured calls are ordered among those of the same capture, other calls among
- * themselves: only the program knows when a graph runs.
+ * themselves: only the program knows when a graph runs. Of a team, up to CH_TEAM_CAPTURES
+ * captures may be filled in turns.
  */
 #ifndef CH_TURN_H
 #define CH_TURN_H
@@ -27,15 +28,15 @@ struct ch_turn {
 
 /*
  * For a stream that the program passed. ERR_ARG: it is of another device, or a default stream
- * of one; ERR_STATE: its capture has failed.
+ * of one; ERR_STATE: its capture has failed, or it is the legacy stream during the capture of a
+ * stream that waits for it.
  */
 CH_MUST_CHECK chorus_status ch_turn_of(const struct ch_heap *heap, void *stream,
                                        struct ch_turn *turn_out);
 
 /* Before and after a call is queued there, whose kernels count this number of CTAs unless it is
  * captured; the caller holds the lock. */
-CH_MUST_CHECK chorus_status ch_turn_begin(const struct ch_heap *heap,
-                                          const struct ch_team *team,
+CH_MUST_CHECK chorus_status ch_turn_begin(const struct ch_heap *heap, struct ch_team *team,
                                           const struct ch_turn *turn);
 CH_MUST_CHECK chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
                                         const struct ch_turn *turn, uint32_t ctas);

@@ -3,9 +3,8 @@
 
 #include "device/runtime_cuda.h"
 
-/* The number of a device's only legacy stream, which avoids queries at each call: CUDA captures
- * any stream but that one. While a stream that waits for the legacy stream is captured, CUDA
- * refuses the launch. The numbers of CUDA begin at 0. */
+/* The number of a device's only legacy stream, which CUDA never captures. The numbers of CUDA
+ * begin at 0. */
 #define LEGACY_NUMBER UINT64_MAX
 
 static bool is_legacy(cudaStream_t stream)
@@ -75,7 +74,7 @@ chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_tur
     if (is_legacy(stream)) {
         turn_out->number = LEGACY_NUMBER;
         turn_out->capture = 0;
-        return CHORUS_OK;
+        return ch_device_check_legacy(device, stream);
     }
     CH_TRY(capture_of(device, stream, &turn_out->capture));
     turn_out->number = (uint64_t)(uintptr_t)stream + 1;
@@ -86,11 +85,33 @@ chorus_status ch_turn_of(const struct ch_heap *heap, void *stream, struct ch_tur
     return CHORUS_OK;
 }
 
-chorus_status ch_turn_begin(const struct ch_heap *heap, const struct ch_team *team,
+/* The record of the team's last call in this capture; null: there was none. */
+static struct ch_last_captured *captured_in(struct ch_team *team, uint64_t capture)
+{
+    for (int i = 0; i < CH_TEAM_CAPTURES; i++)
+        if (team->last_captured[i].stream != 0 && team->last_captured[i].capture == capture)
+            return &team->last_captured[i];
+    return NULL;
+}
+
+/* The same for a call that was just captured: its own record, an unused one, or that of the
+ * oldest capture, as CUDA counts them. */
+static struct ch_last_captured *record_for(struct ch_team *team, uint64_t capture)
+{
+    struct ch_last_captured *own = captured_in(team, capture), *records = team->last_captured;
+
+    if (own != NULL) return own;
+    own = &records[0];
+    for (int i = 0; i < CH_TEAM_CAPTURES && own->stream != 0; i++)
+        if (records[i].stream == 0 || records[i].capture < own->capture) own = &records[i];
+    return own;
+}
+
+chorus_status ch_turn_begin(const struct ch_heap *heap, struct ch_team *team,
                             const struct ch_turn *turn)
 {
     const struct ch_device *device = ch_heap_device(heap);
-    const struct ch_last_captured *captured = &team->last_captured;
+    const struct ch_last_captured *captured;
 
     if (turn->capture == 0) {
         if (team->last_run.stream == 0 || team->last_run.stream == turn->number)
@@ -98,9 +119,8 @@ chorus_status ch_turn_begin(const struct ch_heap *heap, const struct ch_team *te
         return ch_device_put_wait(device, turn->stream, ch_team_ended(team),
                                   team->last_run.ctas, false);
     }
-    if (captured->stream == 0 || captured->stream == turn->number ||
-        captured->capture != turn->capture)
-        return CHORUS_OK;
+    captured = captured_in(team, turn->capture);
+    if (captured == NULL || captured->stream == turn->number) return CHORUS_OK;
     CH_TRY_CUDA(device, "waiting for a team's call on another stream",
                 cudaStreamWaitEvent(turn->stream, captured->event, cudaEventWaitDefault));
     return CHORUS_OK;
@@ -109,7 +129,8 @@ chorus_status ch_turn_begin(const struct ch_heap *heap, const struct ch_team *te
 chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
                           const struct ch_turn *turn, uint32_t ctas)
 {
-    struct ch_last_captured *captured = &team->last_captured;
+    const struct ch_device *device = ch_heap_device(heap);
+    struct ch_last_captured *captured;
 
     if (!ch_team_is_in_use(team)) (void)__atomic_fetch_add(team->n_in_use, 1, __ATOMIC_RELAXED);
     if (turn->capture == 0) {
@@ -117,7 +138,9 @@ chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
         team->last_run.ctas += ctas;
         return CHORUS_OK;
     }
-    CH_TRY_CUDA(ch_heap_device(heap), "recording an event for a team's call",
+    captured = record_for(team, turn->capture);
+    if (captured->event == NULL) CH_TRY(ch_device_event_create(device, &captured->event));
+    CH_TRY_CUDA(device, "recording an event for a team's call",
                 cudaEventRecord(captured->event, turn->stream));
     captured->stream = turn->number;
     captured->capture = turn->capture;

@@ -5,7 +5,7 @@
 #include "coll/coll.h"
 #include "coll/host/host.h"
 #include "coll/shape.h"
-#include "team/check.h"
+#include "team/look.h"
 #include "team/where.h"
 
 #include <stdlib.h>
@@ -126,7 +126,8 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     coll->count = part.count;
     coll->elem_bytes = elem_bytes;
     coll->stride = asked->count * elem_bytes;
-    coll->tag = ch_tag_of(coll->stride);
+    coll->tag =
+        ch_tag_of(coll->stride + call->plan); /* whose bits are above those of lengths */
     coll->dst = dst + part.first * elem_bytes;
     coll->src = src + part.first * elem_bytes;
     coll->pattern = NULL;
@@ -161,43 +162,49 @@ static void run_one_of(void *arg, uint32_t cta)
         run->late_peer = late_peer;
 }
 
-/* This PE makes `mine`, and got a message of a call of PE `other` with another tag. */
-static __attribute__((noinline)) chorus_status describe_lengths(const struct ch_team *team,
-                                                                const char *coll,
-                                                                const struct ch_doing *mine,
-                                                                uint32_t other)
+/* A PE is told how to find such mistakes earlier. */
+static chorus_status advise(const struct ch_team *team, chorus_status status)
 {
-    const struct ch_record *record = team->members[other].record;
+    if (team->check == NULL)
+        ch_error_add("; CHORUS_CHECK=1 compares calls before they move data");
+    return status;
+}
+
+/* This PE makes `mine`, and got a message of a call of PE `other` with another tag. */
+static __attribute__((noinline)) chorus_status describe_tags(struct ch_team *team,
+                                                             const char *coll,
+                                                             const struct ch_called *mine,
+                                                             uint32_t other)
+{
+    const bool is_known = mine->index != 0;
     char text[CH_DOING_TEXT_BYTES];
-    struct ch_called theirs;
+    struct ch_two two;
 
-    if (record != NULL && ch_record_find(record, mine->team, mine->number, true, &theirs)) {
-        const struct ch_two two = {{team->me, other}, {*mine, theirs.doing}};
-
-        (void)ch_team_differ(team, coll, &two);
-    } else {
-        ch_doing_text(mine, text);
-        (void)CH_FAIL(CHORUS_ERR_ARG,
-                      "%s: PE %u makes %s, and PE %u a call with another length, which is not "
-                      "known here",
-                      coll, team->members[team->me].world, text, team->members[other].world);
+    if (is_known && ch_team_find_clash(team, mine, other, &two)) {
+        ch_team_refuse(team, ch_doing_key(&two.calls[0]), &two);
+        return advise(team, ch_team_differ(team, coll, &two));
     }
-    ch_error_add("; CHORUS_CHECK=1 compares calls before they move data");
-    return CHORUS_ERR_ARG;
+    if (is_known) ch_team_refuse(team, ch_doing_key(&mine->doing), NULL);
+    ch_doing_text(&mine->doing, text);
+    return advise(team, CH_FAIL(CHORUS_ERR_ARG,
+                                "%s: PE %u makes %s, and PE %u a call with another length or "
+                                "algorithm, which is not known here",
+                                coll, team->members[team->me].world, text,
+                                team->members[other].world));
 }
 
 /* The reason of a call's failure, from the view of the PE that waited. */
 static __attribute__((noinline)) chorus_status
 describe(const struct ch_call *call, chorus_status status, uint32_t late_peer)
 {
-    const struct ch_team *team = call->team;
+    struct ch_team *team = call->team;
     const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
     const unsigned me = team->members[team->me].world, late = team->members[late_peer].world;
     const double seconds = (double)team->patience->timeout_ns / (double)CH_NS_PER_S;
     char doing[CH_DOING_TEXT_BYTES] = "a call", missing[CH_WHERE_BYTES];
     struct ch_called called = {.doing = {.team = team->number}};
 
-    if (ch_team_is_refused(team)) return ch_team_refusal(team, coll);
+    if (ch_team_is_refused(team)) return advise(team, ch_team_refusal(team, coll));
     if (status == CHORUS_ERR_ABORTED) {
         const char *why = ch_patience_why(team->patience);
 
@@ -206,7 +213,7 @@ describe(const struct ch_call *call, chorus_status status, uint32_t late_peer)
                        algo, me, late, *why != '\0' ? ": " : "", why);
     }
     if (ch_record_read(team->record, call->index, &called)) ch_doing_text(&called.doing, doing);
-    if (status == CHORUS_ERR_ARG) return describe_lengths(team, coll, &called.doing, late_peer);
+    if (status == CHORUS_ERR_ARG) return describe_tags(team, coll, &called, late_peer);
     (void)ch_team_missing(team, &called.doing, late_peer, missing);
     return CH_FAIL(
         CHORUS_ERR_TIMEOUT,
@@ -225,6 +232,22 @@ run_ctas(const struct ch_call *call, struct ch_crew *crew, uint32_t *late_peer)
     return run.status;
 }
 
+/* Sources of a call that has failed are no longer read, since the program may free them. The
+ * network waits until they are sent, unless the call has waited in vain already; its message
+ * would replace that of the call. */
+static __attribute__((noinline)) void end_posts(const struct ch_team *team,
+                                                chorus_status status)
+{
+    const bool is_late = status == CHORUS_ERR_TIMEOUT || status == CHORUS_ERR_ABORTED;
+
+    for (uint32_t i = 0; team->remotes != NULL && i < team->n; i++) {
+        struct ch_route *route = team->remotes[i].route;
+
+        if (route != NULL && (is_late || route->ops->flush(route) != CHORUS_OK))
+            route->ops->abandon(route);
+    }
+}
+
 /* When it is the call's turn. A call that was queued before another one failed is not begun. */
 CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
 {
@@ -237,6 +260,7 @@ CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
     status = call->ctas == 1 ? run_cta(call, whole, 0, &late_peer)
                              : run_ctas(call, crew, &late_peer);
     if (status == CHORUS_OK) return CHORUS_OK;
+    end_posts(call->team, status);
     status = describe(call, status, late_peer);
     __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
     return status;

@@ -61,7 +61,9 @@ CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
     if (groups_log2 == 0 && !ch_is_power(g.width)) return all;
     own.step = 1u << groups_log2;
     own.first = g.lane >> width_log2;
-    if (own.first >= own.step) own.first = count; /* there are more lanes than needed */
+    /* There are more lanes than needed, or more groups than PEs. The address of the first PE is
+     * computed in any case, and place `count` of a set of all other PEs is this PE. */
+    if (own.first >= (uint32_t)ch_min(own.step, count)) own.first = count;
     own.lanes.width = 1u << width_log2;
     own.lanes.lane = g.lane & (own.lanes.width - 1);
     return own;

@@ -38,8 +38,9 @@ enum {
     CH_OFI_SENDS = 64,
     CH_OFI_RECEIVES = 128,
     CH_OFI_BULKS = 256, /* writes and reads in flight */
-    CH_OFI_CTXS = 16,   /* contexts that are distinguished; others share these */
-    CH_OFI_NAME = 240,  /* bytes of an address */
+    CH_OFI_OPS = CH_OFI_SENDS + CH_OFI_RECEIVES + CH_OFI_BULKS,
+    CH_OFI_CTXS = 16,  /* contexts that are distinguished; others share these */
+    CH_OFI_NAME = 240, /* bytes of an address */
     CH_OFI_TOKEN = 16,
 };
 
@@ -64,6 +65,10 @@ struct ch_ofi_op {
     uint32_t pe, ctx;
     char *buffer;      /* of a message; null: a transfer of data */
     struct fid_mr *mr; /* of a transfer whose memory was registered only for it */
+    char *copy;        /* of the data, for providers in software; else null */
+    void *dst;         /* where what was read into the copy is needed; null: nowhere */
+    size_t bytes;      /* of the copy */
+    bool is_read;      /* a read is in flight */
     struct ch_ofi_op *next;
 };
 
@@ -93,15 +98,16 @@ struct ch_net {
     struct fid_domain *domain;
     struct fid_cq *cq;
     struct fid_av *av;
-    struct fid_ep *ep;
-    int fd; /* of the completion queue; -1: it has none */
+    struct fid_ep *ep; /* null: it was ended, and all links have failed */
+    int fd;            /* of the completion queue; -1: it has none */
     struct ch_parts parts;
     struct ch_ofi_link *links; /* [n] */
-    struct ch_ofi_op *ops, *free_sends, *free_bulks;
+    struct ch_ofi_op *ops;     /* [CH_OFI_OPS] */
+    struct ch_ofi_op *free_sends, *free_bulks;
     char *buffers;
     struct fid_mr *buffers_mr; /* null: the fabric needs none */
-    uint64_t next_key;
-    bool is_ordered; /* messages are ordered after writes */
+    bool is_ordered;           /* messages are ordered after writes */
+    bool is_software; /* the provider uses no memory of the caller after posting, see post.c */
     bool has_moved, has_arrived;
     uint32_t n_sends; /* in flight */
     chorus_status status;
@@ -109,9 +115,14 @@ struct ch_net {
 };
 
 /* open.c */
+/* ERR_UNSUPPORTED: strangers could access memory through this provider. */
+CH_MUST_CHECK chorus_status ch_ofi_check_keys(const struct fi_info *info,
+                                              const struct ch_options *options);
 CH_MUST_CHECK chorus_status ch_ofi_register(struct ch_net *net, const void *memory,
                                             size_t bytes, uint64_t access,
                                             struct fid_mr **mr_out);
+/* Close the endpoint, and with it all operations in flight. */
+void ch_ofi_end(struct ch_net *net);
 /* The peer can no longer be reached; the first failure is kept. */
 void ch_ofi_fail(struct ch_net *net, uint32_t pe, int error, const char *what);
 
@@ -125,6 +136,9 @@ void ch_ofi_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, v
                 size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out);
 bool ch_ofi_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe);
 bool ch_ofi_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe);
+void ch_ofi_abandon(struct ch_net *net, uint32_t pe);
+/* Does a provider in software read from the peer, or from any (CH_NET_ALL)? */
+bool ch_ofi_is_reading(const struct ch_net *net, uint32_t pe);
 /* Send the collected frames, if they may be sent and the fabric accepts them. */
 void ch_ofi_flush(struct ch_net *net, uint32_t pe);
 /* Memory for a frame to the peer, with a body; false: there is no room. Replies have their own
@@ -134,6 +148,8 @@ bool ch_ofi_append(struct ch_ofi_link *link, const struct ch_frame *head, const 
 
 /* progress.c */
 void ch_ofi_step(struct ch_net *net);
+/* A transfer is over, or was not begun. */
+void ch_ofi_release(struct ch_net *net, struct ch_ofi_op *op);
 /* Post a receive buffer for a message. */
 void ch_ofi_receive(struct ch_net *net, struct ch_ofi_op *op);
 

@@ -15,6 +15,10 @@
     (CH_NS_PER_S / 2) /* longest time that close waits for operations in flight \
                        */
 #define API FI_VERSION(1, 14)
+enum {
+    KEY_TEXT_BYTES = 64,
+    KEY_TRIES = 8, /* random keys, in case that one is in use */
+};
 
 static chorus_status refuse(const char *what, int error)
 {
@@ -55,6 +59,34 @@ static bool is_software(const struct fi_info *info)
             return true;
     }
     return false;
+}
+
+/* How the keys of memory can be guessed; null: they cannot. */
+static const char *why_guessable(const struct fi_info *info, char text[KEY_TEXT_BYTES])
+{
+    if ((info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0) return "makes its own memory keys";
+    if (info->domain_attr->mr_key_size >= sizeof(uint64_t)) return NULL;
+    (void)snprintf(text, KEY_TEXT_BYTES, "has memory keys of %zu bytes",
+                   info->domain_attr->mr_key_size);
+    return text;
+}
+
+/*
+ * Whoever reaches an endpoint over sockets can read and write registered memory whose key he
+ * knows, so keys there are 64 random bits. On fabrics, providers may make them, and what
+ * protects the memory is who is connected to the fabric.
+ */
+chorus_status ch_ofi_check_keys(const struct fi_info *info, const struct ch_options *options)
+{
+    char text[KEY_TEXT_BYTES];
+    const char *why = is_software(info) ? why_guessable(info, text) : NULL;
+
+    if (why == NULL || options->insecure) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "libfabric: provider %s works over sockets and %s, which others on the "
+                   "network can guess; choose another (FI_PROVIDER), or set "
+                   "CHORUS_INSECURE=1 if nobody else reaches this host",
+                   info->fabric_attr->prov_name, why);
 }
 
 static bool is_wanted_by_name(const struct ch_options *options)
@@ -143,7 +175,7 @@ static chorus_status find_provider(struct ch_net *net)
         return refuse("no provider has reliable datagrams with messages in order and remote "
                       "memory access (fi_info lists them)",
                       error);
-    if (net->info != NULL) return CHORUS_OK;
+    if (net->info != NULL) return ch_ofi_check_keys(net->info, net->terms.options);
     if (*net->terms.options->net != '\0')
         return CH_FAIL(
             is_wanted_by_name(net->terms.options) ? CHORUS_ERR_ARG : CHORUS_ERR_UNSUPPORTED,
@@ -187,12 +219,28 @@ static chorus_status open_fabric(struct ch_net *net)
 
 /* ---- memory ---- */
 
+/* Providers that make the keys ignore it. */
+static uint64_t make_key(const struct ch_net *net)
+{
+    const size_t bytes = net->info->domain_attr->mr_key_size;
+    uint64_t key;
+
+    randombytes_buf(&key, sizeof(key));
+    return bytes < sizeof(key) ? key & ((UINT64_C(1) << 8 * bytes) - 1) : key;
+}
+
 chorus_status ch_ofi_register(struct ch_net *net, const void *memory, size_t bytes,
                               uint64_t access, struct fid_mr **mr_out)
 {
     const bool is_of_endpoint = (net->info->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0;
-    int error =
-        fi_mr_reg(net->domain, memory, bytes, access, 0, ++net->next_key, 0, mr_out, NULL);
+    int error = -FI_ENOKEY;
+
+    if (net->ep == NULL)
+        return CH_FAIL(CHORUS_ERR_ABORTED,
+                       "libfabric: no memory is registered after a failure");
+    for (int i = 0; i < KEY_TRIES && error == -FI_ENOKEY; i++)
+        error =
+            fi_mr_reg(net->domain, memory, bytes, access, 0, make_key(net), 0, mr_out, NULL);
 
     if (error == 0 && is_of_endpoint) {
         error = fi_mr_bind(*mr_out, &net->ep->fid, 0);
@@ -251,17 +299,17 @@ static void push(struct ch_ofi_op **list, struct ch_ofi_op *op)
 
 static chorus_status make_ops(struct ch_net *net)
 {
-    enum { MESSAGES = CH_OFI_SENDS + CH_OFI_RECEIVES, ALL = MESSAGES + CH_OFI_BULKS };
+    enum { MESSAGES = CH_OFI_SENDS + CH_OFI_RECEIVES };
     const size_t bytes = (size_t)MESSAGES * CH_OFI_MESSAGE;
 
-    net->ops = calloc(ALL, sizeof(net->ops[0]));
+    net->ops = calloc(CH_OFI_OPS, sizeof(net->ops[0]));
     net->buffers = aligned_alloc(CH_OFI_MESSAGE, bytes);
     net->links = calloc(net->terms.n, sizeof(net->links[0]));
     if (net->ops == NULL || net->buffers == NULL || net->links == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "ofi: no memory for %u PEs", net->terms.n);
     if ((net->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0)
         CH_TRY(ch_ofi_register(net, net->buffers, bytes, FI_SEND | FI_RECV, &net->buffers_mr));
-    for (uint32_t i = 0; i < ALL; i++) {
+    for (uint32_t i = 0; i < CH_OFI_OPS; i++) {
         struct ch_ofi_op *op = &net->ops[i];
 
         if (i < MESSAGES) op->buffer = net->buffers + (size_t)i * CH_OFI_MESSAGE;
@@ -274,14 +322,36 @@ static chorus_status make_ops(struct ch_net *net)
     return net->status;
 }
 
+void ch_ofi_end(struct ch_net *net)
+{
+    if (net->ep != NULL) (void)fi_close(&net->ep->fid);
+    net->ep = NULL;
+    for (uint32_t pe = 0; net->links != NULL && pe < net->terms.n; pe++) {
+        net->links[pe].has_failed = true;
+        net->links[pe].bulks = 0;
+    }
+    for (uint32_t i = 0; net->ops != NULL && i < CH_OFI_OPS; i++) {
+        if (net->ops[i].mr != NULL) (void)fi_close(&net->ops[i].mr->fid);
+        net->ops[i].mr = NULL;
+    }
+}
+
+static bool is_reading(const struct ch_net *net)
+{
+    return net->is_software && net->ops != NULL && ch_ofi_is_reading(net, CH_NET_ALL);
+}
+
 static void ofi_close(struct ch_net *net)
 {
     const uint64_t start_ns = ch_clock_ns();
 
     if (net == NULL) return;
-    while (net->status == CHORUS_OK && net->n_sends > 0 && ch_clock_ns() - start_ns < CLOSE_NS)
+    while (((net->status == CHORUS_OK && net->n_sends > 0) || is_reading(net)) &&
+           ch_clock_ns() - start_ns < CLOSE_NS)
         ch_ofi_step(net);
-    if (net->ep != NULL) (void)fi_close(&net->ep->fid);
+    sodium_memzero(net->terms.secret, sizeof(net->terms.secret));
+    if (is_reading(net)) return; /* see make_copy: everything is kept, since it would crash */
+    ch_ofi_end(net);
     for (size_t i = 0; i < net->parts.n; i++)
         (void)fi_close(&((struct fid_mr *)net->parts.all[i].handle)->fid);
     if (net->buffers_mr != NULL) (void)fi_close(&net->buffers_mr->fid);
@@ -293,7 +363,8 @@ static void ofi_close(struct ch_net *net)
     for (uint32_t pe = 0; net->links != NULL && pe < net->terms.n; pe++)
         ch_parts_free(&net->links[pe].parts);
     ch_parts_free(&net->parts);
-    sodium_memzero(net->terms.secret, sizeof(net->terms.secret));
+    for (uint32_t i = 0; net->ops != NULL && i < CH_OFI_OPS; i++)
+        free(net->ops[i].copy);
     free(net->links);
     free(net->ops);
     free(net->buffers);
@@ -308,8 +379,13 @@ static chorus_status ofi_open(const struct ch_net_terms *terms, struct ch_net **
     if (net == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "ofi: no memory for a network");
     net->terms = *terms;
     net->fd = -1;
+    if (sodium_init() < 0) {
+        st = CH_FAIL(CHORUS_ERR_SYSTEM, "ofi: libsodium has no source of random numbers");
+        goto out_close;
+    }
     CH_TRY_GOTO(st, find_provider(net), out_close);
     net->is_ordered = (net->info->tx_attr->msg_order & FI_ORDER_SAW) != 0;
+    net->is_software = is_software(net->info);
     CH_TRY_GOTO(st, open_fabric(net), out_close);
     CH_TRY_GOTO(st, make_ops(net), out_close);
     *net_out = net;
@@ -380,6 +456,7 @@ static int ofi_watch(struct ch_net *net)
 {
     struct fid *queue = &net->cq->fid;
 
+    if (net->ep == NULL) return -1; /* a provider may still list it with the queue */
     return net->fd >= 0 && fi_trywait(net->fabric, &queue, 1) == FI_SUCCESS ? net->fd : -1;
 }
 
@@ -409,6 +486,7 @@ const struct ch_net_ops ch_net_ofi = {
     .amo = ch_ofi_amo,
     .is_sent = ch_ofi_is_sent,
     .is_done = ch_ofi_is_done,
+    .abandon = ch_ofi_abandon,
     .progress = ofi_progress,
     .watch = ofi_watch,
     .describe = ofi_describe,

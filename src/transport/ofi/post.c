@@ -130,6 +130,26 @@ void ch_ofi_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, v
 
 /* ---- reads and writes ---- */
 
+/*
+ * An operation that was given up must not use memory of the caller. Few providers can cancel a
+ * read or a write, so the endpoint is closed. Providers in software may fail in that (that of
+ * libfabric 1.17 for TCP does, if part of what it reads has arrived), and may load and store
+ * the memory themselves, which ends the program if it was unmapped. With them, the data goes
+ * through copies: sockets are slow enough for it not to matter.
+ */
+static bool make_copy(struct ch_ofi_op *op, struct iovec *memory, bool is_put)
+{
+    op->copy = malloc(memory->iov_len);
+    op->bytes = memory->iov_len;
+    if (op->copy == NULL) return false;
+    if (is_put)
+        memcpy(op->copy, memory->iov_base, op->bytes);
+    else
+        op->dst = memory->iov_base;
+    memory->iov_base = op->copy;
+    return true;
+}
+
 /* The fabric's descriptor for memory at this PE: that of a part, or one registered for the
  * operation. */
 static chorus_status describe_memory(struct ch_net *net, struct ch_ofi_op *op, void *memory,
@@ -183,30 +203,46 @@ static ssize_t begin_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct
     return fi_readmsg(net->ep, &message, FI_COMPLETION);
 }
 
-static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_part *part,
-                 uintptr_t there, struct iovec memory, bool is_put)
+/* Post a transfer. False: it was not posted. */
+static bool post_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct ch_part *part,
+                      uintptr_t there, struct iovec memory, bool is_put)
 {
-    struct ch_ofi_link *link = &net->links[pe];
-    struct ch_ofi_op *op = take_bulk(net, pe);
+    const uint32_t pe = op->pe;
     uint64_t start_ns = 0;
     void *desc = NULL;
     ssize_t error;
 
-    if (op == NULL) return;
-    op->pe = pe;
-    op->ctx = ch_net_count_of(ctx, CH_OFI_CTXS);
+    if (net->is_software && !make_copy(op, &memory, is_put)) {
+        ch_ofi_fail(net, pe, FI_ENOMEM, "there is no memory for a copy");
+        return false;
+    }
     if (describe_memory(net, op, memory.iov_base, memory.iov_len, &desc) != CHORUS_OK) {
         ch_ofi_fail(net, pe, FI_ENOMEM, "memory cannot be registered");
-        return;
+        return false;
     }
     for (uint32_t steps = 1;; steps++) {
         error = begin_bulk(net, op, part, there, &memory, desc, is_put);
         if (error != -FI_EAGAIN || !may_wait(net, pe, steps, &start_ns)) break;
     }
-    if (error != 0) {
-        if (!link->has_failed) ch_ofi_fail(net, pe, (int)-error, "a transfer cannot begin");
+    if (error != 0 && !net->links[pe].has_failed)
+        ch_ofi_fail(net, pe, (int)-error, "a transfer cannot begin");
+    return error == 0;
+}
+
+static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_part *part,
+                 uintptr_t there, struct iovec memory, bool is_put)
+{
+    struct ch_ofi_link *link = &net->links[pe];
+    struct ch_ofi_op *op = take_bulk(net, pe);
+
+    if (op == NULL) return;
+    op->pe = pe;
+    op->ctx = ch_net_count_of(ctx, CH_OFI_CTXS);
+    if (!post_bulk(net, op, part, there, memory, is_put)) {
+        ch_ofi_release(net, op);
         return;
     }
+    op->is_read = !is_put;
     link->bulks++;
     link->bulks_of[op->ctx]++;
     if (is_put && net->is_ordered) link->ctx_posted[op->ctx] = ++link->posted;
@@ -307,4 +343,31 @@ bool ch_ofi_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
 bool ch_ofi_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     return is_over(net, ctx, pe, is_done);
+}
+
+bool ch_ofi_is_reading(const struct ch_net *net, uint32_t pe)
+{
+    for (uint32_t i = 0; i < CH_OFI_OPS; i++)
+        if (net->ops[i].is_read && (pe == CH_NET_ALL || net->ops[i].pe == pe)) return true;
+    return false;
+}
+
+/* Will memory of the caller be read or written? Sources of short puts were copied. */
+static bool uses_memory(const struct ch_net *net, uint32_t pe)
+{
+    const struct ch_ofi_link *link = &net->links[pe];
+
+    for (uint64_t i = link->first_pending; i != link->end_pending; i++)
+        if (link->pending[i % CH_OFI_PENDING].dst != NULL) return true;
+    return net->is_software ? ch_ofi_is_reading(net, pe) : link->bulks != 0;
+}
+
+/* Replies to a failed link are ignored. With the endpoint the links to all peers end. */
+void ch_ofi_abandon(struct ch_net *net, uint32_t pe)
+{
+    if (!uses_memory(net, pe)) return;
+    ch_ofi_fail(net, pe, FI_ETIMEDOUT, CH_NET_ABANDONED);
+    for (uint32_t i = 0; i < CH_OFI_OPS; i++)
+        if (net->ops[i].pe == pe) net->ops[i].dst = NULL;
+    if (!net->is_software && net->links[pe].bulks != 0) ch_ofi_end(net);
 }

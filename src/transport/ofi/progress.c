@@ -3,6 +3,7 @@
 #include "transport/ofi/ofi.h"
 
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { COMPLETIONS = 16 };
@@ -92,6 +93,18 @@ static void do_message(struct ch_net *net, const char *message, size_t bytes)
     ch_ofi_flush(net, envelope.from); /* replies */
 }
 
+void ch_ofi_release(struct ch_net *net, struct ch_ofi_op *op)
+{
+    if (op->mr != NULL) (void)fi_close(&op->mr->fid);
+    free(op->copy);
+    op->mr = NULL;
+    op->copy = NULL;
+    op->dst = NULL;
+    op->is_read = false;
+    op->next = net->free_bulks;
+    net->free_bulks = op;
+}
+
 static void complete(struct ch_net *net, struct ch_ofi_op *op, size_t bytes)
 {
     net->has_moved = true;
@@ -103,12 +116,10 @@ static void complete(struct ch_net *net, struct ch_ofi_op *op, size_t bytes)
         op->next = net->free_sends;
         net->free_sends = op;
     } else {
-        if (op->mr != NULL) (void)fi_close(&op->mr->fid);
-        op->mr = NULL;
+        if (op->dst != NULL) memcpy(op->dst, op->copy, op->bytes);
         net->links[op->pe].bulks--;
         net->links[op->pe].bulks_of[op->ctx]--;
-        op->next = net->free_bulks;
-        net->free_bulks = op;
+        ch_ofi_release(net, op);
     }
 }
 
@@ -119,21 +130,27 @@ static void complete_failed(struct ch_net *net)
 
     if (fi_cq_readerr(net->cq, &entry, 0) < 1) return;
     op = entry.op_context;
-    if (op == NULL || entry.err == FI_ECANCELED) return;
+    if (op == NULL) return;
+    if (entry.err == FI_ECANCELED &&
+        (op->kind != CH_OFI_BULK || !net->links[op->pe].has_failed))
+        return;
     if (op->kind == CH_OFI_RECEIVE) { /* a message of an unknown sender that is too long */
         ch_ofi_receive(net, op);
         return;
     }
     ch_ofi_fail(net, op->pe, entry.err,
                 op->kind == CH_OFI_SEND ? "a message was not delivered" : "a transfer failed");
+    op->dst = NULL;
     complete(net, op, 0);
 }
 
 void ch_ofi_step(struct ch_net *net)
 {
     struct fi_cq_msg_entry entries[COMPLETIONS];
-    const ssize_t n = fi_cq_read(net->cq, entries, COMPLETIONS);
+    ssize_t n;
 
+    if (net->ep == NULL) return;
+    n = fi_cq_read(net->cq, entries, COMPLETIONS);
     if (n == -FI_EAVAIL) complete_failed(net);
     for (ssize_t i = 0; i < n; i++)
         complete(net, entries[i].op_context, entries[i].len);

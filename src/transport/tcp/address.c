@@ -42,18 +42,40 @@ static bool address_of(const struct ifaddrs *each, struct ch_tcp_address *out)
     return true;
 }
 
-static void collect(const struct ifaddrs *all, const char *interface, bool loopback,
+/* Which addresses are collected: those of an interface, one, or those of all interfaces that
+ * are of the loopback, or are not. */
+struct choice {
+    const char *interface;       /* "": not by it */
+    const unsigned char *listen; /* null: not by it */
+    bool is_loopback;
+};
+
+static bool is_listen(const struct ch_tcp_address *address, const unsigned char listen[16])
+{
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+    if (address->is_v6) return memcmp(address->bytes, listen, 16) == 0;
+    return memcmp(listen, mapped, sizeof(mapped)) == 0 &&
+           memcmp(address->bytes, listen + sizeof(mapped), 4) == 0;
+}
+
+static bool is_chosen(const struct choice *choice, const struct ifaddrs *each,
+                      const struct ch_tcp_address *address)
+{
+    if (*choice->interface != '\0') return strcmp(choice->interface, each->ifa_name) == 0;
+    if (choice->listen != NULL) return is_listen(address, choice->listen);
+    return ((each->ifa_flags & IFF_LOOPBACK) != 0) == choice->is_loopback;
+}
+
+static void collect(const struct ifaddrs *all, const struct choice *choice,
                     struct ch_tcp_hosts *out)
 {
     struct ch_tcp_card *card = &out->card;
 
     for (const struct ifaddrs *each = all; each != NULL && card->n < CH_TCP_ADDRESSES;
          each = each->ifa_next) {
-        const bool is_wanted = *interface != '\0'
-                                   ? strcmp(interface, each->ifa_name) == 0
-                                   : ((each->ifa_flags & IFF_LOOPBACK) != 0) == loopback;
-
-        if (!is_wanted || !address_of(each, &card->addresses[card->n])) continue;
+        if (!address_of(each, &card->addresses[card->n])) continue;
+        if (!is_chosen(choice, each, &card->addresses[card->n])) continue;
         (void)snprintf(out->interfaces[card->n], CH_TCP_INTERFACE_BYTES, "%s", each->ifa_name);
         card->n++;
     }
@@ -88,8 +110,12 @@ static chorus_status refuse(const struct ifaddrs *all, const char *interface)
                    interface, names);
 }
 
-chorus_status ch_tcp_addresses_find(const char *interface, struct ch_tcp_hosts *out)
+chorus_status ch_tcp_addresses_find(const char *interface, const unsigned char listen[16],
+                                    struct ch_tcp_hosts *out)
 {
+    const struct choice choices[] = {
+        {interface, listen, false}, {"", NULL, false}, {"", NULL, true}};
+    const size_t n_choices = *interface != '\0' ? 1 : sizeof(choices) / sizeof(choices[0]);
     struct ifaddrs *all;
     chorus_status st = CHORUS_OK;
 
@@ -97,8 +123,10 @@ chorus_status ch_tcp_addresses_find(const char *interface, struct ch_tcp_hosts *
     if (getifaddrs(&all) != 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot list the addresses of this host: %s",
                        strerror(errno));
-    collect(all, interface, false, out);
-    if (out->card.n == 0) collect(all, interface, true, out);
+    for (size_t i = 0; i < n_choices && out->card.n == 0; i++) {
+        collect(all, &choices[i], out);
+        out->is_chosen = i == 0;
+    }
     if (out->card.n == 0) st = refuse(all, interface);
     freeifaddrs(all);
     return st;

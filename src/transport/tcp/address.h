@@ -30,6 +30,7 @@ _Static_assert(sizeof(struct ch_tcp_card) <= CH_NET_CARD_BYTES, "a card is too l
 /* This host's addresses. */
 struct ch_tcp_hosts {
     struct ch_tcp_card card; /* port 0 until it is known */
+    bool is_chosen; /* the PE uses only these: CHORUS_NET or the start of the job says so */
     char interfaces[CH_TCP_ADDRESSES][CH_TCP_INTERFACE_BYTES];
 };
 
@@ -39,10 +40,12 @@ union ch_tcp_sockaddr {
     struct sockaddr_in6 v6;
 };
 
-/* The addresses of `interface`, or of all interfaces that are up if it is ""; the loopback only
- * if there is no other. ERR_ARG: there is no such interface, or it has no address; the message
- * lists those that have one. */
+/* The addresses of `interface`. If it is "": `listen`, IPv4 mapped into IPv6; if that is 0 or
+ * no address of this host, those of all interfaces that are up, the loopback only if there is
+ * no other. ERR_ARG: there is no such interface, or it has no address; the message lists those
+ * that have one. */
 CH_MUST_CHECK chorus_status ch_tcp_addresses_find(const char *interface,
+                                                  const unsigned char listen[16],
                                                   struct ch_tcp_hosts *out);
 
 /* The at-th of a peer's addresses, nearest first: those in a network of this host, then the

@@ -15,6 +15,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,28 +34,81 @@ enum { ACCEPTS = 16, BACKLOG = 1024 };
 /* Number of attempts to one address that may end before any byte arrives. */
 enum { TRIES_MAX = 100 };
 
+/* Number of ports that are tried where a PE listens at several addresses. */
+enum { PORT_TRIES = 16 };
+
+void ch_tcp_listen_end(struct ch_net *net)
+{
+    while (net->n_listeners > 0)
+        (void)close(net->listeners[--net->n_listeners]);
+}
+
+/* Listen at one address, or at all of its family. False: errno is the reason. */
+static bool listen_at(struct ch_net *net, const union ch_tcp_sockaddr *addr, socklen_t bytes)
+{
+    const int fd = socket(addr->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int off = 0;
+
+    if (fd < 0) return false;
+    net->listeners[net->n_listeners++] = fd; /* ch_tcp_listen_end closes it */
+    if (addr->any.sa_family == AF_INET6)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    ch_tcp_socket_prepare(net, fd); /* connections inherit the setting */
+    return bind(fd, &addr->any, bytes) == 0 && listen(fd, BACKLOG) == 0;
+}
+
+/* The port of the first socket; 0: there is none. */
+static uint16_t port_of(const struct ch_net *net)
+{
+    union ch_tcp_sockaddr addr = {.v6 = {0}};
+    socklen_t bytes = sizeof(addr);
+
+    if (net->n_listeners == 0 || getsockname(net->listeners[0], &addr.any, &bytes) != 0)
+        return 0;
+    return ntohs(addr.any.sa_family == AF_INET ? addr.v4.sin_port : addr.v6.sin6_port);
+}
+
+static bool listen_everywhere(struct ch_net *net)
+{
+    const union ch_tcp_sockaddr six = {.v6 = {.sin6_family = AF_INET6}};
+    const union ch_tcp_sockaddr four = {.v4 = {.sin_family = AF_INET}};
+
+    CH_LOG(INFO,
+           "tcp: listening at all addresses of this host; CHORUS_NET selects an interface");
+    if (listen_at(net, &six, sizeof(six.v6))) return true;
+    ch_tcp_listen_end(net); /* a host without IPv6 */
+    return listen_at(net, &four, sizeof(four.v4));
+}
+
+/* One port at all of the PE's addresses; another program may have it at some. */
+static bool listen_chosen(struct ch_net *net)
+{
+    const struct ch_tcp_card *card = &net->addresses->card;
+    bool is_done = false;
+
+    for (int tries = 0; tries < PORT_TRIES && !is_done; tries++) {
+        ch_tcp_listen_end(net);
+        is_done = true;
+        for (uint32_t i = 0; i < card->n && is_done; i++) {
+            union ch_tcp_sockaddr addr;
+            const socklen_t bytes =
+                ch_tcp_address_fill(&card->addresses[i], port_of(net), &addr);
+            is_done = listen_at(net, &addr, bytes);
+        }
+        if (!is_done && errno != EADDRINUSE) return false;
+    }
+    return is_done;
+}
+
 chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out)
 {
-    const int off = 0;
-    union ch_tcp_sockaddr addr = {.v6 = {.sin6_family = AF_INET6}};
-    socklen_t bytes = sizeof(addr.v6);
-    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd >= 0) {
-        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    } else { /* a host without IPv6 */
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        addr.v4 = (struct sockaddr_in){.sin_family = AF_INET};
-        bytes = sizeof(addr.v4);
-    }
-    net->listener = fd;
-    if (fd >= 0) ch_tcp_socket_prepare(fd); /* connections inherit the setting */
-    if (fd < 0 || bind(fd, &addr.any, bytes) != 0 || listen(fd, BACKLOG) != 0 ||
-        getsockname(fd, &addr.any, &bytes) != 0)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot listen for connections: %s",
-                       strerror(errno));
-    *port_out = ntohs(addr.any.sa_family == AF_INET ? addr.v4.sin_port : addr.v6.sin6_port);
-    ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LISTENER, 0), 0, EPOLLIN);
+    if (!(net->addresses->is_chosen ? listen_chosen(net) : listen_everywhere(net)))
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot listen for connections: %s%s",
+                       strerror(errno), errno == EMFILE ? "; " CH_TCP_LIMIT_ADVICE : "");
+    *port_out = port_of(net);
+    for (uint32_t i = 0; i < net->n_listeners; i++)
+        ch_tcp_watch(net, net->listeners[i], ch_tcp_watch_word(CH_TCP_WATCH_LISTENER, i), 0,
+                     EPOLLIN);
     return CHORUS_OK;
 }
 
@@ -135,8 +189,7 @@ static bool bind_to_interface(const struct ch_net *net, int fd, bool is_v6)
 }
 
 /* A socket that is connecting to the address; -1, errno is the reason. */
-static int connect_to(const struct ch_net *net, const struct ch_tcp_address *address,
-                      uint16_t port)
+static int connect_to(struct ch_net *net, const struct ch_tcp_address *address, uint16_t port)
 {
     union ch_tcp_sockaddr addr;
     const socklen_t bytes = ch_tcp_address_fill(address, port, &addr);
@@ -144,7 +197,7 @@ static int connect_to(const struct ch_net *net, const struct ch_tcp_address *add
     int error;
 
     if (fd < 0) return -1;
-    ch_tcp_socket_prepare(fd);
+    ch_tcp_socket_prepare(net, fd);
     if (bind_to_interface(net, fd, address->is_v6) &&
         (connect(fd, &addr.any, bytes) == 0 || errno == EINPROGRESS))
         return fd;
@@ -184,7 +237,9 @@ void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link)
             ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), 0, EPOLLOUT);
             return;
         }
-        note_failure(net, link, strerror(errno));
+        note_failure(net, link,
+                     errno == EMFILE ? "Too many open files; " CH_TCP_LIMIT_ADVICE
+                                     : strerror(errno));
     }
     ch_tcp_fail(net, link, CHORUS_ERR_SYSTEM, "no connection to port %u of any address: %s",
                 card->port, link->tried);
@@ -294,6 +349,45 @@ void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link)
 
 /* ---- accepting ---- */
 
+void ch_tcp_spare(struct ch_net *net)
+{
+    if (net->spare < 0) net->spare = fcntl(net->epoll, F_DUPFD_CLOEXEC, 0);
+}
+
+/*
+ * No descriptor is left for the next connection: close the oldest unauthenticated one, or the
+ * spare descriptor. Other programs may connect, too, so only when a PE has taken the place of
+ * the spare descriptor is it certain that PEs need more than there are.
+ */
+static bool make_room(struct ch_net *net)
+{
+    struct ch_tcp_call *oldest = NULL;
+
+    if (!net->is_at_limit)
+        CH_LOG(WARN,
+               "tcp: no descriptor is left for further connections; " CH_TCP_LIMIT_ADVICE);
+    net->is_at_limit = true;
+    for (uint32_t i = 0; i < CH_TCP_GUESTS; i++) {
+        struct ch_tcp_call *guest = &net->guests[i];
+
+        if (guest->fd >= 0 && (oldest == NULL || guest->deadline_ns < oldest->deadline_ns))
+            oldest = guest;
+    }
+    if (oldest != NULL) {
+        ch_tcp_call_end(oldest);
+        return true;
+    }
+    if (net->spare >= 0) {
+        (void)close(net->spare);
+        net->spare = -1;
+        return true;
+    }
+    ch_tcp_remember(net, CHORUS_ERR_SYSTEM,
+                    "tcp: this PE has no descriptor left for connections from other "
+                    "PEs; " CH_TCP_LIMIT_ADVICE);
+    return false;
+}
+
 /* A free entry, or that of the oldest unauthenticated connection. */
 static struct ch_tcp_call *guest_place(struct ch_net *net)
 {
@@ -309,18 +403,16 @@ static struct ch_tcp_call *guest_place(struct ch_net *net)
     return oldest;
 }
 
-void ch_tcp_accept(struct ch_net *net)
+void ch_tcp_accept(struct ch_net *net, uint32_t listener)
 {
     for (int i = 0; i < ACCEPTS; i++) {
-        const int fd = accept4(net->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        const int fd =
+            accept4(net->listeners[listener], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct ch_tcp_challenge challenge;
         struct ch_tcp_call *guest;
 
-        if (fd < 0) {
-            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-                CH_LOG(WARN, "tcp: cannot accept a connection: %s", strerror(errno));
-            return;
-        }
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE) && make_room(net)) continue;
+        if (fd < 0) return;
         guest = guest_place(net);
         call_begin(guest, fd, GUEST_NS);
         ch_tcp_challenge_make(&challenge);
@@ -350,11 +442,9 @@ static enum ch_tcp_verdict judge(const struct ch_net *net, const struct ch_tcp_h
 static void answer_guest(struct ch_net *net, struct ch_tcp_call *guest,
                          const struct ch_tcp_hello *hello)
 {
-    const bool holds = ch_tcp_hello_holds(hello, net->terms.secret, &guest->mine);
-    struct ch_tcp_answer answer = {.verdict = CH_TCP_STRANGER};
+    struct ch_tcp_answer answer = {.verdict = judge(net, hello)};
     struct ch_tcp_link *link = NULL;
 
-    if (holds) answer.verdict = judge(net, hello);
     ch_tcp_answer_make(&answer, net->terms.secret, &guest->mine, &hello->nonce);
     if (call_say(guest, &answer, sizeof(answer)) && answer.verdict == CH_TCP_WELCOME)
         link = ch_tcp_link_called(net, hello->from);
@@ -362,8 +452,19 @@ static void answer_guest(struct ch_net *net, struct ch_tcp_call *guest,
         promote(net, link, guest);
         return;
     }
-    if (!holds)
-        CH_LOG(INFO, "tcp: a connection was refused: its other end does not know the secret");
+    ch_tcp_call_end(guest);
+}
+
+/* The hello was made without the secret: the answer has no MAC. */
+static void deny_guest(struct ch_tcp_call *guest)
+{
+    const struct ch_tcp_answer answer = {.verdict = CH_TCP_STRANGER};
+    char from[CH_TCP_ADDRESS_TEXT];
+
+    ch_tcp_peer_text(guest->fd, from);
+    CH_LOG(INFO, "tcp: a connection from %s was refused: it does not have the job's secret",
+           from);
+    (void)call_say(guest, &answer, sizeof(answer));
     ch_tcp_call_end(guest);
 }
 
@@ -380,7 +481,10 @@ void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest)
         return;
     }
     memcpy(&hello, guest->in, sizeof(hello));
-    answer_guest(net, guest, &hello);
+    if (ch_tcp_hello_holds(&hello, net->terms.secret, &guest->mine))
+        answer_guest(net, guest, &hello);
+    else
+        deny_guest(guest);
 }
 
 void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns)

@@ -10,15 +10,13 @@
  */
 #include "transport/tcp/tcp.h"
 
+#include "base/silence.h"
+
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
 
 enum {
-    IDLE_S = 1,       /* idle time before the first probe of a connection */
-    PROBE_S = 1,      /* time between probes */
-    PROBES = 3,       /* number of unanswered probes */
-    SILENT_MS = 2500, /* time limit for a host while operations are in flight */
     CONGESTION_BYTES = 16,
     BUFFER_BYTES =
         4 << 20, /* of a socket, for each direction; a limit, which uses no memory by itself */
@@ -64,26 +62,37 @@ static void enlarge_buffers(int fd)
 #endif
 }
 
-void ch_tcp_socket_prepare(int fd)
+void ch_tcp_socket_prepare(struct ch_net *net, int fd)
 {
-    const int on = 1, idle = IDLE_S, probe = PROBE_S, probes = PROBES;
+    const int on = 1;
 
+    net->silent_ns = ch_silence_set(fd, net->terms.options->link_ns);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe, sizeof(probe));
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
     choose_congestion(fd);
     enlarge_buffers(fd);
 }
 
-bool ch_tcp_is_silent(int fd)
+/* Since when operations are in flight is not known here, so a long time without an answer may
+ * be one without a question. */
+static bool is_unanswered(int fd, uint64_t time_ns)
 {
+    const uint32_t most_ms = (uint32_t)(time_ns / CH_NS_PER_MS);
     struct tcp_info info;
     socklen_t bytes = sizeof(info);
 
     memset(&info, 0, sizeof(info));
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return false;
     return (info.tcpi_unacked != 0 || info.tcpi_probes != 0) &&
-           info.tcpi_last_ack_recv > SILENT_MS && info.tcpi_last_data_recv > SILENT_MS;
+           info.tcpi_last_ack_recv > most_ms && info.tcpi_last_data_recv > most_ms;
+}
+
+bool ch_tcp_is_silent(const struct ch_net *net, struct ch_tcp_link *link, uint64_t now_ns)
+{
+    if (!is_unanswered(link->fd, CH_TCP_CHECK_NS)) {
+        link->silent_at_ns = 0;
+        return false;
+    }
+    if (link->silent_at_ns == 0) link->silent_at_ns = now_ns - CH_TCP_CHECK_NS;
+    return now_ns - link->silent_at_ns > net->silent_ns &&
+           is_unanswered(link->fd, net->silent_ns);
 }

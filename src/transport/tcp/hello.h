@@ -4,9 +4,10 @@
  *
  * The side that accepts sends a challenge with a nonce. The side that connected answers with a
  * hello: its number, the number of the PE that it wants, a nonce of its own, and a MAC of both
- * nonces and of the hello under the job's secret. The answer has a MAC in the same way.
- * Neither end therefore accepts a recorded handshake, and neither uses data of the other
- * before it has checked its MAC.
+ * nonces and of the hello under the job's secret. The answer has a MAC in the same way, except
+ * that to a hello with a wrong MAC: a process outside the job receives nothing that was
+ * computed from the secret, by which it could test guesses of it. Neither end therefore accepts
+ * a recorded handshake, and neither uses data of the other before it has checked its MAC.
  */
 #ifndef CH_TCP_HELLO_H
 #define CH_TCP_HELLO_H
@@ -38,7 +39,7 @@ struct ch_tcp_hello {
 /* The answers of the accepting side. */
 enum ch_tcp_verdict {
     CH_TCP_WELCOME = 1,
-    CH_TCP_STRANGER, /* the MAC is wrong: the PE is of another job */
+    CH_TCP_STRANGER, /* the MAC is wrong: the PE is of another job. This answer has no MAC */
     CH_TCP_MISTAKEN, /* the hello is for another PE, or for a job of another size */
     CH_TCP_BUSY,     /* the connecting side must use the connection that is being made to it */
 };

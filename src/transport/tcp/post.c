@@ -142,3 +142,23 @@ bool ch_tcp_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     return is_over(net, ctx, pe, is_done);
 }
+
+/* Will memory of the caller be read or written? */
+static bool uses_memory(const struct ch_tcp_link *link)
+{
+    for (uint32_t i = 0; i < CH_TCP_CTXS; i++)
+        if (link->ctx_borrowed[i] > link->sent) return true;
+    for (uint64_t i = link->first_pending; i != link->end_pending; i++)
+        if (link->pending[i % CH_TCP_PENDING].bytes != 0) return true;
+    return false;
+}
+
+/* Bytes of a frame cannot be taken back from a connection, nor those of a reply be left out of
+ * it, so the connection ends. */
+void ch_tcp_abandon(struct ch_net *net, uint32_t pe)
+{
+    struct ch_tcp_link *link = net->links[pe];
+
+    if (link != NULL && uses_memory(link))
+        ch_tcp_fail(net, link, CHORUS_ERR_TIMEOUT, "%s", CH_NET_ABANDONED);
+}

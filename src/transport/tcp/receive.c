@@ -251,7 +251,9 @@ void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
         if (got < 0 && errno == EAGAIN) break;
         if (got <= 0) {
             lose(net, link,
-                 got == 0 ? "it closed the connection; the PE has ended" : strerror(errno));
+                 got == 0 ? "it closed the connection: the PE has ended, or has stopped "
+                            "waiting for this one"
+                          : strerror(errno));
             return;
         }
         net->has_moved = net->has_arrived = true;

@@ -22,9 +22,8 @@
  */
 enum { LOOK = 64, EVENTS = 32 };
 
-#define CHECK_NS (CH_NS_PER_S / 2) /* between checks of links and deadlines */
-#define BYE_NS (CH_NS_PER_S / 2)   /* longest time that close waits for full sockets */
-enum { SILENT_CHECKS = 2, BYE_NAP_NS = 1000000 };
+#define BYE_NS (CH_NS_PER_S / 2) /* longest time that close waits for full sockets */
+enum { BYE_NAP_NS = 1000000 };
 
 /* ---- start and end ---- */
 
@@ -43,7 +42,7 @@ static chorus_status allocate(struct ch_net *net)
 {
     const uint32_t n = net->terms.n;
 
-    net->listener = net->epoll = -1;
+    net->epoll = net->spare = -1;
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
         net->guests[i].fd = -1;
     net->addresses = calloc(1, sizeof(*net->addresses));
@@ -54,8 +53,9 @@ static chorus_status allocate(struct ch_net *net)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for %u PEs", n);
     net->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (net->epoll < 0)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot make an epoll descriptor: %s",
-                       strerror(errno));
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot make an epoll descriptor: %s%s",
+                       strerror(errno), errno == EMFILE ? "; " CH_TCP_LIMIT_ADVICE : "");
+    ch_tcp_spare(net);
     return CHORUS_OK;
 }
 
@@ -71,7 +71,8 @@ static chorus_status tcp_open(const struct ch_net_terms *terms, struct ch_net **
         st = CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: libsodium has no source of random numbers");
         goto out_close;
     }
-    CH_TRY_GOTO(st, ch_tcp_addresses_find(terms->options->net, net->addresses), out_close);
+    CH_TRY_GOTO(st, ch_tcp_addresses_find(terms->options->net, terms->listen, net->addresses),
+                out_close);
     CH_TRY_GOTO(st, ch_tcp_listen(net, &net->addresses->card.port), out_close);
     *net_out = net;
     return CHORUS_OK;
@@ -112,8 +113,9 @@ static void tcp_close(struct ch_net *net)
         ch_tcp_call_end(&net->guests[i]);
     for (uint32_t pe = 0; net->links != NULL && pe < net->terms.n; pe++)
         ch_tcp_link_free(net->links[pe]);
-    if (net->listener >= 0) (void)close(net->listener);
+    ch_tcp_listen_end(net);
     if (net->epoll >= 0) (void)close(net->epoll);
+    if (net->spare >= 0) (void)close(net->spare);
     sodium_memzero(net->terms.secret, sizeof(net->terms.secret));
     ch_parts_free(&net->parts);
     free(net->addresses);
@@ -161,14 +163,14 @@ static void check(struct ch_net *net)
 {
     const uint64_t now = ch_clock_ns();
 
-    if (now - net->checked_ns < CHECK_NS) return;
+    if (now - net->checked_ns < CH_TCP_CHECK_NS) return;
     net->checked_ns = now;
     ch_tcp_calls_check(net, now);
+    ch_tcp_spare(net);
     for (uint32_t i = net->n_up; i-- > 0;) {
         struct ch_tcp_link *link = net->links[net->up[i]];
 
-        link->silent = ch_tcp_is_silent(link->fd) ? link->silent + 1 : 0;
-        if (link->silent >= SILENT_CHECKS)
+        if (ch_tcp_is_silent(net, link, now))
             ch_tcp_fail(net, link, CHORUS_ERR_ABORTED,
                         "its host no longer answers; is the link down?");
     }
@@ -197,7 +199,7 @@ static void attend(struct ch_net *net)
         const uint32_t index = (uint32_t)events[i].data.u64;
 
         if (what == CH_TCP_WATCH_LISTENER)
-            ch_tcp_accept(net);
+            ch_tcp_accept(net, index);
         else if (what == CH_TCP_WATCH_GUEST)
             ch_tcp_guest_step(net, &net->guests[index]);
         else if (net->links[index] != NULL)
@@ -308,6 +310,7 @@ const struct ch_net_ops ch_net_tcp = {
     .received = ch_tcp_received,
     .is_sent = ch_tcp_is_sent,
     .is_done = ch_tcp_is_done,
+    .abandon = ch_tcp_abandon,
     .progress = tcp_progress,
     .watch = tcp_watch,
     .unwatch = tcp_unwatch,

@@ -32,6 +32,9 @@ enum {
     CH_TCP_GUESTS = 128, /* connections whose other end is not authenticated yet */
 };
 
+/* What to do if this process has no descriptor left. */
+#define CH_TCP_LIMIT_ADVICE "raise the limit with ulimit -n"
+
 /* A frame that waits to be sent. */
 struct ch_tcp_slot {
     struct ch_frame head;
@@ -110,24 +113,30 @@ struct ch_tcp_link {
     size_t left;   /* and its bytes; 0: a head follows */
     bool is_reply; /* the body belongs to a reply */
     struct ch_tcp_wanted wanted;
-    uint32_t silent; /* successive checks in which the peer's host did not answer */
+    uint64_t silent_at_ns; /* since when the peer's host has not answered; 0: it has */
 };
 
 struct ch_net {
     struct ch_net_terms terms;
     struct ch_tcp_hosts *addresses; /* of this host */
     struct ch_tcp_card *cards;      /* [n], set by meet */
-    int listener, epoll;
+    int epoll;
+    int spare; /* closed when no descriptor is left, so that one connection at a time can still
+                  be authenticated; -1: it was closed */
+    int listeners[CH_TCP_ADDRESSES]; /* [n_listeners] */
+    uint32_t n_listeners;
     struct ch_tcp_link **links; /* [n]; null: not used yet */
     uint32_t *up;               /* [n_up]: PEs of links that are up */
     uint32_t n_up, n_calls;     /* number of links that are connecting or waiting */
     struct ch_tcp_call guests[CH_TCP_GUESTS];
     struct ch_parts parts;
+    bool is_at_limit; /* that no descriptor is left has been logged */
     bool has_moved;   /* calls since progress was last requested */
     bool has_arrived; /* an event that may end a wait */
     bool is_watched;  /* a thread may sleep until epoll reports an event */
     uint32_t visits;
     uint64_t checked_ns; /* when links were last checked */
+    uint64_t silent_ns;  /* time without an answer after which a host is lost */
     chorus_status status;
     char why[640]; /* of the status */
 };
@@ -155,6 +164,7 @@ void ch_tcp_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, v
                 size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out);
 bool ch_tcp_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe);
 bool ch_tcp_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe);
+void ch_tcp_abandon(struct ch_net *net, uint32_t pe);
 
 /* send.c: a slot for an operation, which may be a request; makes progress until there is one.
  * Null: the link has failed. */
@@ -183,7 +193,9 @@ void ch_tcp_wanted_sort(struct ch_tcp_link *link, size_t guess, size_t got);
 /* connect.c */
 CH_MUST_CHECK chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out);
 void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link);
-void ch_tcp_accept(struct ch_net *net);
+void ch_tcp_listen_end(struct ch_net *net);
+void ch_tcp_accept(struct ch_net *net, uint32_t listener);
+void ch_tcp_spare(struct ch_net *net); /* open the spare descriptor, if it is closed */
 /* An unauthenticated connection, or a link that is connecting, is readable or has connected. */
 void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest);
 void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link);
@@ -205,8 +217,10 @@ static inline uint64_t ch_tcp_watch_word(uint32_t what, uint32_t index)
 void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t before, uint32_t events);
 
 /* health.c */
-void ch_tcp_socket_prepare(int fd);
-/* Has the other host not answered for seconds, though operations are in flight? */
-bool ch_tcp_is_silent(int fd);
+void ch_tcp_socket_prepare(struct ch_net *net, int fd);
+/* Has the other host not answered for net->silent_ns, though operations are in flight? Called
+ * every CH_TCP_CHECK_NS. */
+#define CH_TCP_CHECK_NS (CH_NS_PER_S / 2)
+bool ch_tcp_is_silent(const struct ch_net *net, struct ch_tcp_link *link, uint64_t now_ns);
 
 #endif /* CH_TCP_H */

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/deadlock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NO_PE UINT32_MAX
+
+static void __attribute__((format(printf, 2, 3)))
+add(struct ch_chain *chain, const char *format, ...)
+{
+    const size_t used = strlen(chain->text);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(chain->text + used, sizeof(chain->text) - used, format, args);
+    va_end(args);
+}
+
+/* The call in which the PE is, or in which it failed. */
+static bool is_stuck(const struct ch_records *records, uint32_t pe, struct ch_called *out)
+{
+    const struct ch_record *record = records->of(records->arg, pe);
+
+    return record != NULL && ch_record_latest(record, out) &&
+           (out->state == CH_ENTRY_RUNNING || out->state == CH_ENTRY_FAILED);
+}
+
+static bool is_in_wait(const struct ch_records *records, uint32_t pe, struct ch_called *out)
+{
+    return is_stuck(records, pe, out) && out->doing.what == CH_DOING_wait;
+}
+
+/* Does the access write one of the words for which PE `pe` waits? */
+static bool writes(const struct ch_access *access, uint32_t pe, const struct ch_doing *wait)
+{
+    static const uint64_t widths[] = {
+#define X(T, ctype, class, bytes) bytes,
+        CHORUS_TYPE_LIST(X)
+#undef X
+    };
+    const uint64_t width = wait->type < CHORUS_TYPE_COUNT ? widths[wait->type] : 1;
+    const uint64_t behind = access->offset - wait->offset;
+    const uint64_t before = wait->offset - access->offset;
+
+    if (!ch_access_writes(access) || access->pe != pe) return false;
+    return behind / width < wait->count || before < access->bytes;
+}
+
+struct write {
+    uint32_t by;
+    struct ch_access access;
+    double age_s;
+};
+
+/* The last write of another PE to the words; false: the records have none. */
+static bool find_write(const struct ch_records *records, uint32_t pe,
+                       const struct ch_doing *wait, struct write *out)
+{
+    out->by = NO_PE;
+    for (uint32_t by = 0; by < records->n; by++) {
+        const struct ch_record *record = by != pe ? records->of(records->arg, by) : NULL;
+
+        if (record == NULL || !record->is_full) continue;
+        for (uint64_t i = 0; i < CH_RECORD_ENTRIES; i++) {
+            struct ch_access access;
+            double age_s;
+
+            if (!ch_record_read_access(record, record->accesses[i].index, &access) ||
+                !writes(&access, pe, wait))
+                continue;
+            age_s = ch_record_age_s(record, access.ticks);
+            if (out->by == NO_PE || age_s < out->age_s)
+                *out = (struct write){by, access, age_s};
+        }
+    }
+    return out->by != NO_PE;
+}
+
+static bool is_any_full(const struct ch_records *records)
+{
+    for (uint32_t pe = 0; pe < records->n; pe++) {
+        const struct ch_record *record = records->of(records->arg, pe);
+
+        if (record != NULL && record->is_full) return true;
+    }
+    return false;
+}
+
+/* Returns the PE that should write. */
+static uint32_t tell_wait(const struct ch_records *records, uint32_t pe,
+                          const struct ch_doing *wait, struct ch_chain *chain)
+{
+    char text[CH_WAIT_TEXT_BYTES], access[CH_ACCESS_TEXT_BYTES];
+    struct write last;
+
+    ch_wait_text(wait, text);
+    add(chain, "PE %u waits for %s", pe, text);
+    if (find_write(records, pe, wait, &last)) {
+        ch_access_text(&last.access, access);
+        add(chain, ", which PE %u wrote last (%s, %.3g s ago)", last.by, access, last.age_s);
+        return last.by;
+    }
+    add(chain, is_any_full(records)
+                   ? ", to which the records have no write of another PE"
+                   : "; who writes it is not known without CHORUS_RECORD=full");
+    return NO_PE;
+}
+
+/* Has the PE, which makes calls of this team, not begun the call? */
+static bool lacks(const struct ch_record *record, const struct ch_doing *call)
+{
+    const bool is_collective = ch_doing_is_collective(call);
+    struct ch_called other;
+
+    if (record == NULL || call->number == 0 ||
+        ch_record_find(record, call->team, call->number, is_collective, &other))
+        return false;
+    return call->team == 0 ||
+           ch_record_find(record, call->team, call->number - 1, is_collective, &other);
+}
+
+/* Returns a PE that has not begun the call: the first of the chain, if that is one. */
+static uint32_t tell_call(const struct ch_records *records, uint32_t pe,
+                          const struct ch_called *called, struct ch_chain *chain)
+{
+    char text[CH_DOING_TEXT_BYTES];
+    uint32_t found = NO_PE;
+
+    ch_doing_text(&called->doing, text);
+    add(chain, "PE %u is in %s", pe, text);
+    if (ch_doing_is_alone(&called->doing)) return NO_PE;
+    for (uint32_t other = 0; other < records->n && found == NO_PE; other++)
+        if (lacks(records->of(records->arg, other), &called->doing)) found = other;
+    if (lacks(records->of(records->arg, chain->pes[0]), &called->doing)) found = chain->pes[0];
+    if (found != NO_PE) add(chain, ", which PE %u has not begun", found);
+    return found;
+}
+
+static bool contains(const struct ch_chain *chain, uint32_t pe)
+{
+    for (uint32_t i = 0; i < chain->n; i++)
+        if (chain->pes[i] == pe) return true;
+    return false;
+}
+
+/* Add the PE; returns the PE that it waits for. */
+static uint32_t tell_one(const struct ch_records *records, uint32_t pe, struct ch_chain *chain)
+{
+    struct ch_called called;
+
+    chain->pes[chain->n++] = pe;
+    if (chain->n > 1) add(chain, "; ");
+    if (is_in_wait(records, pe, &called)) return tell_wait(records, pe, &called.doing, chain);
+    if (is_stuck(records, pe, &called)) return tell_call(records, pe, &called, chain);
+    add(chain, "PE %u %s", pe,
+        records->of(records->arg, pe) != NULL ? "is in no call of the library"
+                                              : "is on a host whose calls are not known here");
+    return NO_PE;
+}
+
+/* Number of PEs in waits for words, if those are all whose records are known; else 0. */
+static uint32_t count_waiting(const struct ch_records *records)
+{
+    struct ch_called called;
+    uint32_t n = 0;
+
+    for (uint32_t pe = 0; pe < records->n; pe++) {
+        if (records->of(records->arg, pe) == NULL) continue;
+        if (!is_in_wait(records, pe, &called)) return 0;
+        n++;
+    }
+    return n;
+}
+
+bool ch_chain_find(const struct ch_records *records, uint32_t pe, struct ch_chain *out)
+{
+    struct ch_called called;
+    uint32_t next = pe, n_waiting;
+
+    out->n = 0;
+    out->text[0] = '\0';
+    if (!is_in_wait(records, pe, &called)) return false;
+    do
+        next = tell_one(records, next, out);
+    while (next != NO_PE && out->n < CH_CHAIN_MAX && !contains(out, next));
+    if (next != NO_PE && contains(out, next))
+        add(out, ": a cycle, if the PE that wrote a word last is the one that should write it");
+    n_waiting = count_waiting(records);
+    if (n_waiting == records->n)
+        add(out, "; all %u PEs of the job are in waits for words", n_waiting);
+    else if (n_waiting > 1)
+        add(out, "; all %u PEs whose calls are known here are in waits for words", n_waiting);
+    return true;
+}

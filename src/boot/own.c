@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "boot/own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { OTHERS = S_IRWXG | S_IRWXO, OTHERS_WRITE = S_IWGRP | S_IWOTH, WHY_BYTES = 400 };
+
+/* What the reasons are collected in. */
+struct reasons {
+    char text[WHY_BYTES];
+    size_t used;
+};
+
+static void note(struct reasons *why, const char *path, const char *reason)
+{
+    if (why->used < sizeof(why->text))
+        why->used +=
+            (size_t)snprintf(why->text + why->used, sizeof(why->text) - why->used, "%s%.*s %s",
+                             why->used == 0 ? "" : ", ", CH_OWN_PATH_BYTES, path, reason);
+}
+
+/* Can only this user and root replace what is in it? */
+static bool is_safe_parent(const char *path)
+{
+    struct stat at;
+
+    if (stat(path, &at) != 0) return false;
+    if (at.st_uid == geteuid() && (at.st_mode & OTHERS_WRITE) == 0) return true;
+    return at.st_uid == 0 && ((at.st_mode & S_ISVTX) != 0 || (at.st_mode & OTHERS_WRITE) == 0);
+}
+
+/* -1: it cannot be used. */
+static int open_folder(const char *parent, const char *path, struct reasons *why)
+{
+    struct stat at;
+    int fd;
+
+    if (!is_safe_parent(parent)) {
+        note(why, parent, "is missing, or another user may write to it");
+        return -1;
+    }
+    if (mkdir(path, S_IRWXU) != 0 && errno != EEXIST) {
+        note(why, path, strerror(errno));
+        return -1;
+    }
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &at) == 0 && at.st_uid == geteuid() && (at.st_mode & OTHERS) == 0)
+        return fd;
+    note(why, path, fd < 0 ? strerror(errno) : "is another user's, or has not mode 0700");
+    if (fd >= 0) (void)close(fd);
+    return -1;
+}
+
+/* `name` in `parent`. */
+static int try_in(const char *parent, const char *name, char path_out[CH_OWN_PATH_BYTES],
+                  struct reasons *why)
+{
+    if (parent == NULL || *parent != '/') return -1;
+    if (snprintf(path_out, CH_OWN_PATH_BYTES, "%s/%s", parent, name) >= CH_OWN_PATH_BYTES) {
+        note(why, parent, "has too many characters");
+        return -1;
+    }
+    return open_folder(parent, path_out, why);
+}
+
+chorus_status ch_own_folder(char path_out[CH_OWN_PATH_BYTES], int *fd_out)
+{
+    const unsigned uid = geteuid();
+    struct reasons why = {"", 0};
+    char run[32], tmp[32];
+    int fd;
+
+    (void)snprintf(run, sizeof(run), "/run/user/%u", uid);
+    (void)snprintf(tmp, sizeof(tmp), "chorus-%u", uid);
+    fd = try_in(secure_getenv("XDG_RUNTIME_DIR"), "chorus", path_out, &why);
+    if (fd < 0) fd = try_in(run, "chorus", path_out, &why);
+    if (fd < 0) fd = try_in("/tmp", tmp, path_out, &why);
+    if (fd < 0) fd = try_in(secure_getenv("HOME"), ".chorus", path_out, &why);
+    if (fd < 0)
+        return CH_FAIL(
+            CHORUS_ERR_UNSUPPORTED,
+            "there is no folder of this user alone for the sockets of a job: %s; set "
+            "XDG_RUNTIME_DIR to a folder of your own with mode 0700",
+            why.text);
+    *fd_out = fd;
+    return CHORUS_OK;
+}
+
+bool ch_own_peer(int sock)
+{
+    struct ucred who;
+    socklen_t bytes = sizeof(who);
+
+    return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == geteuid();
+}

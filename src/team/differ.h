@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * differ.h: what follows when PEs of a team make calls that differ.
+ *
+ * The PE that finds it writes a mark into the memory of all PEs of the team and wakes them.
+ * The mark ends their waits in that call and in later ones, and names two calls that differ, so
+ * that every PE returns the same message. From then on the team is unusable. A PE that is still
+ * in an earlier call completes it, since its peers have sent what it waits for.
+ */
+#ifndef CH_TEAM_DIFFER_H
+#define CH_TEAM_DIFFER_H
+
+#include "base/record.h"
+#include "team/team.h"
+
+/* Calls of two PEs, by their numbers in the team. */
+struct ch_two {
+    uint32_t pes[2];
+    struct ch_doing calls[2];
+};
+
+/* The mark: one cache line, which any PE of the team writes. */
+struct ch_refusal {
+    uint64_t
+        key; /* of the call in which PEs differ, see ch_doing_key; 0: none. Written last. */
+    uint64_t pes;               /* of two PEs; the second is in the high half */
+    uint64_t what[2], count[2]; /* their calls */
+    uint64_t sum;   /* of the other members; if it is wrong, the calls are not known here */
+    uint64_t claim; /* the key of the mark that a PE of this host writes or has written */
+};
+
+/* Collectives and other calls are counted separately. */
+static inline uint64_t ch_doing_key(const struct ch_doing *d)
+{
+    return d->number << 1 | ch_doing_is_collective(d);
+}
+
+/* Mark the team on all its PEs. two: null if it is not known which calls differ. */
+void ch_team_refuse(const struct ch_team *team, uint64_t key, const struct ch_two *two);
+
+/* Was a call on the team refused? */
+static inline bool ch_team_is_refused(const struct ch_team *team)
+{
+    return team->refusal != NULL && __atomic_load_n(&team->refusal->key, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* Does the refusal of a call end this call? Not if it is an earlier one, or of the other kind,
+ * whose order is not known. */
+static inline bool ch_refusal_concerns(uint64_t refused, uint64_t key)
+{
+    return refused != 0 && (refused & 1) == (key & 1) && key >= refused;
+}
+
+static inline bool ch_team_is_refused_in(const struct ch_team *team, const struct ch_doing *d)
+{
+    return team->refusal != NULL &&
+           ch_refusal_concerns(__atomic_load_n(&team->refusal->key, __ATOMIC_ACQUIRE),
+                               ch_doing_key(d));
+}
+
+/* For ch_patience.is_concerned; `team` is a struct ch_team. The first is for waits in
+ * collectives, the second for those in other calls. */
+bool ch_team_is_concerned(void *team, uint64_t refused);
+bool ch_team_meeting_is_concerned(void *team, uint64_t refused);
+
+/* ERR_ARG, for a PE whose wait in a call was ended by a refusal. */
+chorus_status ch_team_refusal(const struct ch_team *team, const char *function);
+
+/* ERR_ARG, naming two calls that differ. */
+chorus_status ch_team_differ(const struct ch_team *team, const char *function,
+                             const struct ch_two *two);
+
+#endif /* CH_TEAM_DIFFER_H */

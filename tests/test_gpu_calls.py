@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls inside kernels leave room for 1,024 threads: a kernel without launch bounds that makes one
+of these calls has no more than 64 registers, and no stack. docs/device.md says which calls take
+more.
+
+usage: test_gpu_calls.py NVCC INCLUDE...
+
+  NVCC        the compiler
+  INCLUDE...  folders with chorus/ and with the headers of the algorithms
+"""
+import re
+import subprocess
+import sys
+import tempfile
+
+ARCHS = ("80", "90")
+THREADS, REGISTERS = 1024, 65536  # of a block; of a multiprocessor
+MOST = REGISTERS // THREADS
+
+# The call by a thread, a warp and a block: prefix, and what follows the name.
+SCOPES = {"thread": ("chorus", ""), "warp": ("chorusx", "_warp"), "block": ("chorusx", "_block")}
+INTEGERS = {"int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t"}
+
+COPY = ("{t} *dest, const {t} *source, size_t n, int pe", "dest, source, n, pe")
+STRIDED = ("{t} *dest, const {t} *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe",
+           "dest, source, dst, sst, n, pe")
+SIGNAL = ("void *dest, const void *source, size_t n, uint64_t *sig, uint64_t value, int op, int pe",
+          "dest, source, n, sig, value, op, pe")
+LIST = "{t} *ivars, size_t n, size_t *indices, const int *status, int cmp, const {t} *values, size_t *out"
+
+
+def bodies():
+    """A kernel of each body: its name, parameters and statement."""
+    for scope, (prefix, tail) in SCOPES.items():
+        for which in ("put", "get"):
+            yield f"{which}mem_{scope}", COPY[0].format(t="void"), f"{prefix}_{which}mem{tail}({COPY[1]})"
+            for name, ctype in INTEGERS.items():
+                yield (f"{which}_{name}_{scope}", COPY[0].format(t=ctype),
+                       f"{prefix}_{name}_{which}{tail}({COPY[1]})")
+            for name in ("int8", "int64"):
+                yield (f"i{which}_{name}_{scope}", STRIDED[0].format(t=INTEGERS[name]),
+                       f"{prefix}_{name}_i{which}{tail}({STRIDED[1]})")
+        yield f"putmem_signal_{scope}", SIGNAL[0], f"{prefix}_putmem_signal{tail}({SIGNAL[1]})"
+        for which in ("barrier", "team_sync"):
+            yield f"{which}_{scope}", "int team, int *out", f"*out = {prefix}_{which}{tail}(team)"
+        yield f"barrier_all_{scope}", "", f"{prefix}_barrier_all{tail}()"
+    yield ("signal", "uint64_t *sig, uint64_t value, int op, int pe",
+           "chorusx_signal_op(sig, value, op, pe)")
+    yield ("signal_wait", "uint64_t *sig, int cmp, uint64_t value, uint64_t *out",
+           "*out = chorus_signal_wait_until(sig, cmp, value)")
+    for name, ctype in (("int32", "int32_t"), ("int64", "int64_t")):
+        yield (f"wait_{name}", f"{ctype} *ivar, int cmp, {ctype} value",
+               f"chorus_{name}_wait_until(ivar, cmp, value)")
+        yield (f"wait_some_{name}", LIST.format(t=ctype),
+               f"*out = chorus_{name}_wait_until_some_vector(ivars, n, indices, status, cmp, values)")
+        yield (f"wait_any_{name}", LIST.format(t=ctype),
+               f"*out = chorus_{name}_wait_until_any_vector(ivars, n, status, cmp, values)")
+        yield (f"fetch_add_{name}", f"{ctype} *dest, {ctype} value, int pe, {ctype} *out",
+               f"*out = chorus_{name}_atomic_fetch_add(dest, value, pe)")
+        yield (f"compare_swap_{name}", f"{ctype} *dest, {ctype} cond, {ctype} value, int pe, {ctype} *out",
+               f"*out = chorus_{name}_atomic_compare_swap(dest, cond, value, pe)")
+    yield "quiet", "", "chorus_quiet()"
+
+
+USAGE = re.compile(r"Compiling entry function '(\w+)' for '(sm_\d+)'.*?(\d+) bytes stack frame"
+                   r".*?Used (\d+) registers", re.S)
+
+
+def faults(report, names):
+    """What does not hold of these kernels in the assembler's report."""
+    found = {(name, arch): (int(stack), int(registers))
+             for name, arch, stack, registers in USAGE.findall(report)}
+    for arch in ARCHS:
+        for name in names:
+            stack, registers = found.get((name, f"sm_{arch}"), (None, None))
+            if registers is None:
+                yield f"{name} is not in the report for sm_{arch}"
+            elif registers > MOST or stack != 0:
+                yield (f"{name} has {registers} registers and {stack} bytes of stack for sm_{arch}; "
+                       f"{THREADS} threads have {MOST} each")
+
+
+def try_itself():
+    report = ("ptxas info    : Compiling entry function 'k' for 'sm_80'\n"
+              "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+              "ptxas info    : Used 64 registers, used 1 barriers\n")
+    both = report + report.replace("sm_80", "sm_90")
+    assert not list(faults(both, ["k"]))
+    assert any("not in the report for sm_90" in fault for fault in faults(report, ["k"]))
+    assert any("65 registers" in fault for fault in faults(both.replace("Used 64", "Used 65"), ["k"]))
+    assert any("8 bytes of stack" in fault for fault in faults(both.replace("0 bytes stack", "8 bytes stack"), ["k"]))
+
+
+def main(nvcc, folders):
+    try_itself()
+    kernels = {"k_" + name: f"({parameters}) {{ {statement}; }}" for name, parameters, statement in bodies()}
+    text = "#include <chorus/chorus_device.cuh>\n" + "".join(
+        f'extern "C" __global__ void {name}{rest}\n' for name, rest in kernels.items())
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/calls.cu", "w", encoding="utf-8") as source:
+            source.write(text)
+        run = subprocess.run(
+            [nvcc, "-std=c++17", "-O3", "-Xptxas", "-v", "--threads", "2", "-c"]
+            + [word for arch in ARCHS for word in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
+            + [word for path in folders for word in ("-I", path)] + [f"{folder}/calls.cu", "-o", f"{folder}/calls.o"],
+            capture_output=True, text=True, check=False)
+    bad = list(faults(run.stderr + run.stdout, kernels)) if run.returncode == 0 else [run.stderr]
+    for fault in bad:
+        print(fault)
+    return 1 if bad else 0
+
+
+sys.exit(main(sys.argv[1], sys.argv[2:]))
