@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/names.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 1200, EXIT_FAILED = 1, LOGGED_MAX = 1024 };
+/* EXIT_MOST_S: how long exit handlers of a job that ends may take. */
+enum { LINE_BYTES = 1200, EXIT_FAILED = 1, LOGGED_MAX = 1024, EXIT_MOST_S = 2 };
 
 static chorusx_error_handler_t current_handler; /* null: the default */
 static uint64_t ending; /* the thread that is in end_job, and its status; 0: none */
@@ -37,6 +39,29 @@ static void end_peers(struct ch_context *context, int status)
     for (uint32_t pe = 0; pe < boot->n; pe++)
         if (pe != boot->me && ch_heap_is_mapped(context->heap, pe))
             ch_door_abort(ch_heap_door(context->heap, pe));
+}
+
+static void exit_now(int signo)
+{
+    (void)signo;
+    _exit((int)(uint32_t)__atomic_load_n(&ending, __ATOMIC_ACQUIRE));
+}
+
+/* exit runs the handlers of the program and of other libraries, flushes streams and frees
+ * memory. In a signal handler it may wait for a lock of the code that was interrupted, or abort
+ * in the middle of malloc; the process ends with the status in any case. */
+static void limit_exit(void)
+{
+    const struct sigaction now = {.sa_handler = exit_now};
+    sigset_t both;
+
+    (void)sigemptyset(&both);
+    (void)sigaddset(&both, SIGALRM);
+    (void)sigaddset(&both, SIGABRT);
+    (void)sigaction(SIGALRM, &now, NULL);
+    (void)sigaction(SIGABRT, &now, NULL);
+    (void)pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+    (void)alarm(EXIT_MOST_S);
 }
 
 /*
@@ -59,6 +84,7 @@ static _Noreturn void end_job(int status, bool is_first)
             (void)pause();
     }
     if (context != NULL && is_first) end_peers(context, status);
+    limit_exit();
     exit(status);
 }
 
