@@ -7,6 +7,7 @@
 #include "chorusrun_agent.h"
 
 #include "base/clock.h"
+#include "base/option.h"
 #include "base/record.h"
 
 #include <errno.h>
@@ -16,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The front sends a message every second. If none has arrived for this time, the front is
- * treated as lost, even if the connection has not ended; this time is longer than a user
- * stops a front for a moment. */
+/* The front sends a message every second. If none has arrived for this time and
+ * CHORUS_LINK_TIMEOUT, the front is treated as lost, even if the connection has not ended; this
+ * time is longer than a user stops a front for a moment. */
 #define SILENCE_NS (30 * CH_NS_PER_S)
 
 enum { NODE_BYTES_MAX = 64 }; /* of CHORUS_NODE, with the null byte */
@@ -30,6 +31,7 @@ struct agent {
     char *root; /* its addresses, the one that answered first in front; null: not needed yet */
     bool has_front; /* its end was not detected */
     uint64_t heard_at_ns;
+    uint64_t link_ns;   /* CHORUS_LINK_TIMEOUT */
     size_t window;      /* of output */
     struct buffer held; /* input for PE 0 */
     int input;          /* pipe to PE 0; -1: PE 0 is on another host, or reads no more */
@@ -178,7 +180,10 @@ bool agent_begin(struct job *job, struct share *share)
     const struct order *order = &job->agent->order;
     char why[CH_WIRE_REASON_BYTES];
 
+    struct ch_options options;
+
     if (!take_variables(job, order)) return false;
+    if (ch_options_read(&options) == CHORUS_OK) job->agent->link_ns = options.link_ns;
     name_host(order->host);
     if (chdir(order->folder) != 0) {
         job_end(job, STATUS_CANNOT_RUN, "cannot enter the working directory %s: %s",
@@ -342,7 +347,7 @@ void agent_serve(struct job *job, const struct pollfd *fds)
 
 uint64_t agent_due(const struct agent *agent)
 {
-    return agent->has_front ? agent->heard_at_ns + SILENCE_NS : UINT64_MAX;
+    return agent->has_front ? agent->heard_at_ns + SILENCE_NS + agent->link_ns : UINT64_MAX;
 }
 
 void agent_do_due(struct job *job)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/option.h"
 
+#include "base/clock.h"
 #include "base/number.h"
 
 #include <stdlib.h>
@@ -121,8 +122,12 @@ static chorus_status check_least(const char *name, uint64_t value, uint64_t leas
                    name, text != NULL ? text : "", least_text);
 }
 
-static chorus_status check_sizes(const struct ch_options *options)
+static chorus_status check_limits(const struct ch_options *options)
 {
+    if (options->link_ns > CH_LINK_TIMEOUT_MAX_S * CH_NS_PER_S)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "CHORUS_LINK_TIMEOUT is \"%.64s\"; expected at most %u seconds",
+                       secure_getenv("CHORUS_LINK_TIMEOUT"), CH_LINK_TIMEOUT_MAX_S);
     CH_TRY(check_least("CHORUS_HEAP_STEP", options->heap_step, CH_HEAP_STEP_MIN, "4K"));
     CH_TRY(check_least("CHORUS_SYNC_MAX", options->sync_max, CH_SYNC_MAX_MIN, "1M"));
     return check_least("CHORUS_CHUNK", options->chunk, CH_CHUNK_MIN, "256");
@@ -138,5 +143,5 @@ chorus_status ch_options_read(struct ch_options *out)
     CH_TRY(parse_##KIND(#NAME, text != NULL ? text : (initial), &out->field));
     CH_OPTION_LIST(X)
 #undef X
-    return check_sizes(out);
+    return check_limits(out);
 }

@@ -76,6 +76,9 @@ enum ch_errors {
 #define CH_SYNC_MAX_MIN (1u << 20)
 #define CH_CHUNK_MIN 256u
 
+/* The kernel counts the time of a connection in ms, as an int. */
+#define CH_LINK_TIMEOUT_MAX_S 3600u
+
 struct ch_options {
 #define X(NAME, field, KIND, initial, text) CH_OPTION_TYPE_##KIND field;
     CH_OPTION_LIST(X)

@@ -51,23 +51,30 @@ static void warn_of_launcher(void)
     }
 }
 
-/* Variables of torchrun's that name several processes, but not where PE 0 is. */
-static chorus_status check_ranks(void)
+/* Variables of torchrun's that name several processes, but not where PE 0 is: the one that is
+ * missing; null: none is. */
+static const char *missing_variable(void)
 {
     const char *const rank = secure_getenv("RANK"), *const n = secure_getenv("WORLD_SIZE");
     const char *const address = secure_getenv("MASTER_ADDR");
-    const char *missing = "MASTER_PORT";
     uint64_t count;
 
     if (rank == NULL || *rank == '\0' || n == NULL ||
         !ch_number_whole(n, 2, UINT32_MAX, &count))
-        return CHORUS_OK;
-    if (address == NULL || *address == '\0') missing = "MASTER_ADDR";
+        return NULL;
+    return address == NULL || *address == '\0' ? "MASTER_ADDR" : "MASTER_PORT";
+}
+
+static chorus_status check_ranks(void)
+{
+    const char *const missing = missing_variable();
+
+    if (missing == NULL) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG,
                    "RANK is \"%.16s\" and WORLD_SIZE is \"%.16s\", but %s is not set, so that "
                    "this process cannot find the others; set MASTER_ADDR and MASTER_PORT as "
                    "torchrun does, or unset RANK and WORLD_SIZE for a job of one PE",
-                   rank, n, missing);
+                   secure_getenv("RANK"), secure_getenv("WORLD_SIZE"), missing);
 }
 
 static chorus_status alone_open(uint64_t timeout_ns, struct ch_boot **boot_out)
@@ -86,7 +93,14 @@ static chorus_status alone_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 
 static bool alone_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    (void)snprintf(why_out, CH_WAY_WHY_BYTES, "this process is a job of one PE");
+    const char *const missing = missing_variable();
+
+    if (missing == NULL)
+        (void)snprintf(why_out, CH_WAY_WHY_BYTES, "this process is a job of one PE");
+    else
+        (void)snprintf(why_out, CH_WAY_WHY_BYTES,
+                       "but chorus_init fails: RANK and WORLD_SIZE are set, %s is not",
+                       missing);
     return true;
 }
 

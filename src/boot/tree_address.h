@@ -3,10 +3,10 @@
  * tree_address.h: addresses of nodes, and sockets that detect by themselves that their peer's
  * host is lost.
  *
- * Nodes send no heartbeats. The kernel probes an idle connection every second (SO_KEEPALIVE)
- * and ends one whose peer's kernel has not answered for 4 s (TCP_USER_TIMEOUT). The kernel of
- * a stopped process answers, so stopping a process ends no connection; if a link is down, or a
- * host has lost its power, its connections end in 4 to 5 s.
+ * Nodes send no heartbeats. The kernel probes an idle connection (SO_KEEPALIVE), and ends one
+ * whose peer's kernel has not answered for a while longer than CHORUS_LINK_TIMEOUT
+ * (TCP_USER_TIMEOUT; base/silence.h). The kernel of a stopped process answers, so stopping a
+ * process ends no connection.
  */
 #ifndef CH_TREE_ADDRESS_H
 #define CH_TREE_ADDRESS_H

@@ -361,8 +361,9 @@ static chorus_status connect_tree(const struct ch_tree_start *start, struct tree
     struct ch_options options;
     struct ch_tree_terms terms = {
         .me = start->me, .n = start->n, .events = {.self = boot, .exchanged = on_exchanged}};
+    chorus_status status;
 
-    CH_TRY(ch_options_read(&options));
+    CH_TRY_GOTO(status, ch_options_read(&options), out_door);
     terms.link_ns = options.link_ns;
     terms.events.over = on_over;
     memcpy(terms.secret, start->secret, sizeof(terms.secret));
@@ -370,6 +371,10 @@ static chorus_status connect_tree(const struct ch_tree_start *start, struct tree
     if (start->door != NULL) return ch_tree_root(&terms, start->door, &boot->tree);
     return ch_tree_join(&terms, start->root, timeout_ns == 0 ? 0 : ch_clock_ns() + timeout_ns,
                         &boot->tree);
+
+out_door:
+    if (start->door != NULL) ch_tree_door_close(start->door);
+    return status;
 }
 
 chorus_status ch_boot_tree(const struct ch_tree_start *start, struct ch_boot **boot_out)
