@@ -60,6 +60,9 @@ if cores[:2] != (0, "1\n"):
 head = run(["sh", "-c", f"{{ {chorusrun} -n 2 yes; echo $? >&2; }} | head -n 1"])
 if head != (0, "y\n", "141\n"):
     faults.append(f"chorusrun | head: {head}")
+head = run(["sh", "-c", f"{{ {chorusrun} -n 2 sh -c 'yes; exit $?'; echo $? >&2; }} | head -n 1"])
+if head != (0, "y\n", "141\n"):
+    faults.append(f"chorusrun a shell | head: {head}")
 
 # The signal that chorusrun gets is the reason, not that of a PE.
 job = subprocess.Popen([chorusrun, "-n", "2", "sh", "-c", "echo began; exec sleep 60"], env=CLEAN, text=True,

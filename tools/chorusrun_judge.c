@@ -102,8 +102,10 @@ static void judge_ended(struct job *job, const struct pe *pe, bool is_late, int 
     if (signo != 0 && signo == job->told_to_end) {
         job_end(job, STATUS_SIGNAL + signo, "chorusrun was terminated by signal %d (%s)", signo,
                 strsignal(signo));
-    } else if (signo == SIGPIPE && output_lost_reader()) {
-        job_end(job, STATUS_SIGNAL + signo, NULL); /* as other programs in a pipeline end */
+    } else if ((signo == SIGPIPE || status == STATUS_SIGNAL + SIGPIPE) &&
+               output_lost_reader()) {
+        /* As other programs in a pipeline end; a shell reports the signal as a status. */
+        job_end(job, STATUS_SIGNAL + SIGPIPE, NULL);
     } else if (signo != 0) {
         job_end(job, STATUS_SIGNAL + signo, "%s was killed by signal %d (%s)%s; ending the job",
                 who(pe, &w), signo, strsignal(signo), blame);
