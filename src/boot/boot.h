@@ -63,8 +63,10 @@ struct ch_boot_ops {
     int (*watch)(struct ch_boot *boot);
     chorus_status (*serve)(struct ch_boot *boot);
 
-    /* Inform all PEs, this one included, that the job is over, and why; only the first reason
-     * counts. Null: there is no other PE. */
+    /* This PE can no longer take part in the job, for the reason `why`. On several hosts, all
+     * PEs learn that the job is over; under a chorusrun that watches the PEs, exchanges of this
+     * PE fail, and its exit ends the job. Only the first reason counts. Called by a thread that
+     * may run at the same time as exchange. Null: there is no other PE. */
     void (*give_up)(struct ch_boot *boot, const char *why);
 
     /* When the job is over, abort the waits on this doorbell of the PE, after setting why_over.

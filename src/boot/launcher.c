@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,10 +26,12 @@ static struct {
 
 struct launcher_boot {
     struct ch_boot base;
-    int sock;      /* to chorusrun, used only by this process */
-    int inherited; /* closed when chorusrun ends */
-    int is_broken; /* an exchange failed before its end: the next bytes on the socket are
-                      unknown */
+    int sock;          /* to chorusrun, used only by this process */
+    int inherited;     /* closed when chorusrun ends */
+    int is_broken;     /* an exchange failed before its end: the next bytes on the socket are
+                          unknown */
+    bool has_given_up; /* exchanges fail, for the reason in `why`; atomic */
+    char why[CH_WIRE_REASON_BYTES];
 };
 
 static chorus_status recv_failure(int sock, const struct ch_wire_head *head,
@@ -146,6 +149,11 @@ static chorus_status swap_with_launcher(struct launcher_boot *boot, const void *
     return recv_result(boot, bytes, fd >= 0, blobs_out, fds_out, deadline_ns);
 }
 
+static bool has_given_up(const struct launcher_boot *boot)
+{
+    return __atomic_load_n(&boot->has_given_up, __ATOMIC_ACQUIRE);
+}
+
 static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, size_t bytes,
                                        int fd, void *blobs_out, int *fds_out)
 {
@@ -156,12 +164,14 @@ static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, s
         return CH_FAIL(CHORUS_ERR_ARG,
                        "exchange among all PEs: this PE sends %zu bytes; expected at most %d",
                        bytes, CH_WIRE_BLOB_MAX);
-    if (boot->is_broken)
+    if (boot->is_broken && !has_given_up(boot))
         return CH_FAIL(CHORUS_ERR_ABORTED,
                        "exchange among all PEs: an earlier exchange failed before its end");
     boot->is_broken = 1;
     st = swap_with_launcher(boot, blob, bytes, fd, blobs_out, fds_out);
     if (st == CHORUS_OK) boot->is_broken = 0;
+    if (st != CHORUS_OK && has_given_up(boot))
+        return CH_FAIL(CHORUS_ERR_ABORTED, "exchange among all PEs: %s", boot->why);
     return st;
 }
 
@@ -207,6 +217,17 @@ static void launcher_abort_job(struct ch_boot *boot, int status)
     tell((struct launcher_boot *)boot, CH_WIRE_ABORT, status, -1);
 }
 
+/* An exchange of another thread, and later ones, find the end of the socket. */
+static void launcher_give_up(struct ch_boot *base, const char *why)
+{
+    struct launcher_boot *boot = (struct launcher_boot *)base;
+
+    if (has_given_up(boot)) return;
+    (void)snprintf(boot->why, sizeof(boot->why), "%s", why);
+    __atomic_store_n(&boot->has_given_up, true, __ATOMIC_RELEASE);
+    (void)shutdown(boot->sock, SHUT_RD);
+}
+
 static void launcher_show(struct ch_boot *boot, int fd)
 {
     tell((struct launcher_boot *)boot, CH_WIRE_SHOW, 0, fd);
@@ -229,6 +250,7 @@ static const struct ch_boot_ops launcher_ops = {
     .exchange = launcher_exchange,
     .close = launcher_close,
     .abort_job = launcher_abort_job,
+    .give_up = launcher_give_up,
     .show = launcher_show,
 };
 
@@ -273,8 +295,7 @@ static chorus_status join(struct launcher_boot *boot)
         return CHORUS_ERR_ABORTED;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make a socket to chorusrun: %s%s",
-                       strerror(errno),
-                       errno == EMFILE ? "; raise the limit with ulimit -n" : "");
+                       strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
     st = ch_wire_send(left.sock >= 0 ? left.sock : boot->inherited, &message, sizeof(message),
                       pair[1], 0);
     (void)close(pair[1]);
@@ -304,9 +325,8 @@ static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_ou
                                     .timeout_ns = timeout_ns,
                                     .listen = CH_BOOT_LOOPBACK,
                                     .spare = secure_getenv(CH_WIRE_ENV_SPARE)},
-                                   -1,
-                                   (int)inherited,
-                                   0};
+                                   .sock = -1,
+                                   .inherited = (int)inherited};
     st = join(boot);
     if (st == CHORUS_OK) st = die_with_launcher(boot->inherited);
     if (st == CHORUS_OK) {
