@@ -46,7 +46,7 @@ for limit in 8 9 12; do
     done
 done
 # With more descriptors than for the start alone, only some PEs can join.
-for limit in 8 9 12 13 14 15 16; do
+for limit in 4 5 6 7 8 9 12 13 14 15 16 17; do
     rm -f "$out"/*
     port=$((port + 2)) pids=''
     for rank in 0 1 2 3; do

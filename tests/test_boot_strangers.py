@@ -5,6 +5,7 @@ join them, reach their memory, or keep them from starting. Usage: test_boot_stra
 import hashlib
 import os
 import pathlib
+import resource
 import socket
 import struct
 import subprocess
@@ -267,6 +268,22 @@ def case_warning():
         job.ready()
         said = job.end()
         assert [text.count("warn: CHORUS_SECRET is not set") for text in said.values()] == [count, 0, 0], said
+
+
+def case_flood():
+    """Connections that say nothing take all descriptors of a PE: the job goes on, and says so once."""
+    job = Job(2)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (40, most[1]))
+    job.start(range(2))
+    resource.setrlimit(resource.RLIMIT_NOFILE, most)
+    flood = [connect(*at) for pid, _ in job.ready().values() for at in listeners(pid) for _ in range(100)]
+    assert len(flood) >= 200
+    time.sleep(0.5)
+    said = "".join(job.end().values())
+    assert len(said) < 2000 and said.count("no descriptor is left") <= 2, said
+    for sock in flood:
+        sock.close()
 
 
 CASES = {name[5:]: case for name, case in list(globals().items()) if name.startswith("case_")}

@@ -99,7 +99,7 @@ bool host_launch(struct job *job, struct host *host, const sigset_t *mask)
 
     if (pipes_open(&p) != 0)
         job_end(job, STATUS_CANNOT_RUN, "cannot make pipes for %s: %s%s", host->name,
-                strerror(errno), errno == EMFILE ? "; raise the limit with ulimit -n" : "");
+                strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
     else if (text == NULL || !find_self(self) || !make_words(text, host->name, self, words))
         job_end(job, STATUS_CANNOT_RUN, "cannot make a command of the launcher \"%s\"",
                 job->args->launcher);

@@ -253,7 +253,7 @@ void spawn_all(struct job *job, const struct share *share, const sigset_t *mask)
         if (error != 0)
             job_end(job, STATUS_CANNOT_RUN, "cannot start PE %u of %u: %s%s",
                     job->pes[s.i].number, job->args->n, strerror(error),
-                    error == EMFILE ? "; raise the limit with ulimit -n" : "");
+                    error == EMFILE ? "; " CH_LIMIT_ADVICE : "");
     }
     (void)close(ends[1]);
     if (share != NULL && share->input >= 0) (void)close(share->input);

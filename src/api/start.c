@@ -205,6 +205,7 @@ chorus_status ch_context_open(const struct ch_options *options, struct ch_boot *
     ch_pool_open(&context->pool);
     status = open_segments_and_teams(context);
     if (status != CHORUS_OK) {
+        ch_give_failure("chorus_init", status); /* before others learn that this PE has left */
         ch_context_close(context);
         return status;
     }

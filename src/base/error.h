@@ -14,6 +14,9 @@
  * it saves, out of the fast path of its callers. */
 #define CH_COLD __attribute__((noinline, cold))
 
+/* What messages say of EMFILE. */
+#define CH_LIMIT_ADVICE "raise the limit with ulimit -n"
+
 /*
  * Record code and message for this thread and log it once at level debug.
  * A message says what was asked, what was found and what to do.

@@ -71,8 +71,7 @@ chorus_status ch_fd_dup(int fd, int *fd_out)
 
     if (copy < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot duplicate descriptor %d: %s%s", fd,
-                       strerror(errno),
-                       errno == EMFILE ? "; raise the limit with ulimit -n" : "");
+                       strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
     *fd_out = copy;
     return CHORUS_OK;
 }

@@ -5,7 +5,6 @@
  */
 #include "boot/place.h"
 #include "boot/vote.h"
-#include "boot/ways.h"
 
 #include <errno.h>
 #include <fcntl.h>

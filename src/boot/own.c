@@ -16,6 +16,7 @@ enum { OTHERS = S_IRWXG | S_IRWXO, OTHERS_WRITE = S_IWGRP | S_IWOTH, WHY_BYTES =
 struct reasons {
     char text[WHY_BYTES];
     size_t used;
+    bool is_at_limit; /* this process has no descriptor left */
 };
 
 static void note(struct reasons *why, const char *path, const char *reason)
@@ -53,6 +54,7 @@ static int open_folder(const char *parent, const char *path, struct reasons *why
     fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &at) == 0 && at.st_uid == geteuid() && (at.st_mode & OTHERS) == 0)
         return fd;
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE)) why->is_at_limit = true;
     note(why, path, fd < 0 ? strerror(errno) : "is another user's, or has not mode 0700");
     if (fd >= 0) (void)close(fd);
     return -1;
@@ -73,7 +75,7 @@ static int try_in(const char *parent, const char *name, char path_out[CH_OWN_PAT
 chorus_status ch_own_folder(char path_out[CH_OWN_PATH_BYTES], int *fd_out)
 {
     const unsigned uid = geteuid();
-    struct reasons why = {"", 0};
+    struct reasons why = {.used = 0};
     char run[32], tmp[32];
     int fd;
 
@@ -83,6 +85,9 @@ chorus_status ch_own_folder(char path_out[CH_OWN_PATH_BYTES], int *fd_out)
     if (fd < 0) fd = try_in(run, "chorus", path_out, &why);
     if (fd < 0) fd = try_in("/tmp", tmp, path_out, &why);
     if (fd < 0) fd = try_in(secure_getenv("HOME"), ".chorus", path_out, &why);
+    if (fd < 0 && why.is_at_limit)
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "no descriptor for the folder of a job: %s; " CH_LIMIT_ADVICE, why.text);
     if (fd < 0)
         return CH_FAIL(
             CHORUS_ERR_UNSUPPORTED,

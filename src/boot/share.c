@@ -24,8 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Pauses between attempts, and the time limit of one conversation. */
-enum { PAUSE_MS = 1, DOUBLINGS = 4 };
+/* Pauses between attempts, how many of the longest a PE without a descriptor makes, and the
+ * time limit of one conversation. */
+enum { PAUSE_MS = 1, DOUBLINGS = 4, MISSES_MAX = 30 };
 #define TALK_NS (1 * CH_NS_PER_S)
 
 static const char lock_end[] = ".lock", sock_end[] = ".sock";
@@ -38,8 +39,9 @@ struct ch_share {
     int sock;   /* listens */
     int folder; /* of the two files */
     int lock;
-    int spare;        /* closed to accept a PE where no other descriptor is left; or -1 */
-    bool is_at_limit; /* a PE asks, and no descriptor is left; atomic */
+    int spare;         /* closed to accept a PE where no other descriptor is left; or -1 */
+    uint32_t n_misses; /* attempts since then to accept a PE, without a descriptor */
+    bool is_at_limit;  /* a PE asks, and no descriptor is left; atomic */
     char lock_name[FILE_BYTES], sock_name[FILE_BYTES];
     unsigned char claim[CH_BOOT_SECRET_BYTES], secret[CH_BOOT_SECRET_BYTES];
 };
@@ -128,20 +130,30 @@ static void answer(const struct ch_share *share, int sock)
     sodium_memzero(&reply, sizeof(reply));
 }
 
-/* -1: none is there. */
+/* -1: none is there. Another thread may get the spare descriptor, and free one later. */
 static int accept_one(struct ch_share *share)
 {
-    const int sock = accept4(share->sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int sock = accept4(share->sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    if (sock >= 0 || (errno != EMFILE && errno != ENFILE)) return sock;
-    if (share->spare < 0) {
-        __atomic_store_n(&share->is_at_limit, true, __ATOMIC_RELEASE);
-        rest(DOUBLINGS);
-        return -1;
+    if (sock < 0 && (errno == EMFILE || errno == ENFILE)) {
+        if (share->spare >= 0) (void)close(share->spare);
+        share->spare = -1;
+        sock = accept4(share->sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (sock < 0 && share->n_misses++ == MISSES_MAX)
+            __atomic_store_n(&share->is_at_limit, true, __ATOMIC_RELEASE);
+        if (sock < 0) rest(DOUBLINGS);
     }
-    (void)close(share->spare);
-    share->spare = -1;
-    return accept4(share->sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (sock >= 0) share->n_misses = 0;
+    return sock;
+}
+
+/* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
+static void end_one(struct ch_share *share, int sock)
+{
+    if (share->spare < 0 && dup3(share->stop, sock, O_CLOEXEC) == sock)
+        share->spare = sock;
+    else
+        (void)close(sock);
 }
 
 static void *serve(void *arg)
@@ -155,8 +167,7 @@ static void *serve(void *arg)
         sock = accept_one(share);
         if (sock < 0) continue;
         answer(share, sock);
-        (void)close(sock);
-        if (share->spare < 0) share->spare = fcntl(share->stop, F_DUPFD_CLOEXEC, 0);
+        end_one(share, sock);
     }
     return NULL;
 }
@@ -176,10 +187,11 @@ static bool begin(struct ch_share *share, const char *path)
 
     (void)unlinkat(share->folder, share->sock_name, 0);
     share->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (share->stop < 0) return false;
     share->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (share->sock < 0) return false;
     share->spare = fcntl(share->stop, F_DUPFD_CLOEXEC, 0);
-    return share->stop >= 0 && share->sock >= 0 && share->spare >= 0 &&
-           bind(share->sock, (const struct sockaddr *)&at, bytes) == 0 &&
+    return share->spare >= 0 && bind(share->sock, (const struct sockaddr *)&at, bytes) == 0 &&
            listen(share->sock, SOMAXCONN) == 0;
 }
 
@@ -222,6 +234,11 @@ struct place {
     char lock_name[FILE_BYTES], sock_name[FILE_BYTES];
 };
 
+static const char *advice_for(int error)
+{
+    return error == EMFILE ? "; " CH_LIMIT_ADVICE : "";
+}
+
 /* Takes ownership of the lock, and duplicates the folder. */
 static chorus_status make(const struct ch_share_terms *terms, const struct place *place,
                           int lock, struct ch_share **share_out)
@@ -242,8 +259,7 @@ static chorus_status make(const struct ch_share_terms *terms, const struct place
     CH_TRY_GOTO(status, terms->make(terms->arg, share->secret), out_share);
     if (!begin(share, place->path)) {
         status = CH_FAIL(CHORUS_ERR_SYSTEM, "cannot listen at %s/%s: %s%s", place->path,
-                         share->sock_name, strerror(errno),
-                         errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
+                         share->sock_name, strerror(errno), advice_for(errno));
         goto out_share;
     }
     CH_TRY_GOTO(status, ch_thread_start(serve, share, &share->thread), out_share);
@@ -291,19 +307,20 @@ static chorus_status find(const struct ch_share_terms *terms, const struct place
 
         if (asked == GIVEN) return CHORUS_OK;
         if (asked == DENIED) return terms->make(terms->arg, secret_out);
-        lock = take_lock(place->folder, place->lock_name, O_CREAT);
+        errno = EWOULDBLOCK;
+        lock = terms->is_for_others ? -1 : take_lock(place->folder, place->lock_name, O_CREAT);
         if (lock >= 0) {
             CH_TRY(make(terms, place, lock, share_out));
             memcpy(secret_out, (*share_out)->secret, CH_BOOT_SECRET_BYTES);
             return CHORUS_OK;
         }
         if (errno != EWOULDBLOCK)
-            return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot open %s/%s: %s", place->path,
-                           place->lock_name, strerror(errno));
+            return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot open %s/%s: %s%s", place->path,
+                           place->lock_name, strerror(errno), advice_for(errno));
         if (terms->timeout_ns != 0 && ch_clock_ns() - since_ns > terms->timeout_ns)
             return CH_FAIL(CHORUS_ERR_TIMEOUT,
                            "the PE of this host that makes the job's secret did not give it "
-                           "within %.3g s, at %s/%s; is it stopped?",
+                           "within %.3g s, at %s/%s; was it started, and is it not stopped?",
                            (double)terms->timeout_ns / (double)CH_NS_PER_S, place->path,
                            place->sock_name);
         rest(turn);

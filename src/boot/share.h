@@ -3,10 +3,10 @@
  * share.h: the PEs that one user has on this host agree on a secret that only they know, before
  * they have any connection.
  *
- * They know a name of the job. In a folder of the user alone (own.h), the first PE that locks
- * the file of this name makes the secret, listens at a UNIX socket of this name, and gives the
- * secret to every PE that asks, until its start has ended. Both ends check that the other
- * belongs to the same user. The lock ends with its process, so the files of a PE that was
+ * They know a name of the job. In a folder of the user alone (own.h), the first PE that may
+ * and locks the file of this name makes the secret, listens at a UNIX socket of this name, and
+ * gives the secret to every PE that asks, until its start has ended. Both ends check that the
+ * other belongs to the same user. The lock ends with its process, so the files of a PE that was
  * killed are neither used nor in the way, and the next PE that makes a secret removes them.
  */
 #ifndef CH_SHARE_H
@@ -25,6 +25,7 @@ struct ch_share_terms {
     /* Called by at most one PE with this claim at a time. */
     chorus_status (*make)(const void *arg, unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
     const void *arg;
+    bool is_for_others;  /* another PE makes the secret, not this one */
     uint64_t timeout_ns; /* for the wait for the PE that makes it; 0: without limit */
 };
 

@@ -7,6 +7,7 @@
 #include "boot/torchrun.h"
 
 #include "base/number.h"
+#include "boot/tree_address.h"
 #include "boot/tree_boot.h"
 #include "boot/ways.h"
 
@@ -57,6 +58,19 @@ void ch_torchrun_root(const struct ch_torchrun *job, char text_out[CH_TREE_TEXT_
                    job->port);
 }
 
+/* PEs of one host connect only to the address at which the root listens: another program may
+ * have the same port at another address of MASTER_ADDR. */
+static void name_root(const unsigned char ip[CH_BOOT_IP_BYTES], uint16_t port,
+                      char text_out[CH_TREE_TEXT_BYTES])
+{
+    static const unsigned char none[CH_BOOT_IP_BYTES];
+    struct ch_tree_address at = {.port = port};
+
+    if (memcmp(ip, none, sizeof(none)) == 0) return;
+    memcpy(at.ip, ip, sizeof(at.ip));
+    ch_tree_address_print(&at, text_out);
+}
+
 static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
     struct ch_tree_start start = {.timeout_ns = timeout_ns};
@@ -75,6 +89,7 @@ static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_ou
         CH_TRY(ch_tree_listen_at(root_ip, job.port, &door));
         start.door = &door;
     } else {
+        if (job.is_one_host) name_root(root_ip, job.port, root);
         start.root = root;
     }
     status = ch_torchrun_secret(&job, start.secret, &start.share);

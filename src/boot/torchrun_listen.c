@@ -57,7 +57,12 @@ static bool find_own(const struct ch_torchrun *job, const struct found *found,
     static const unsigned char loopback[CH_BOOT_IP_BYTES] = CH_BOOT_LOOPBACK;
     const char *const net = secure_getenv("CHORUS_NET");
 
-    if (net != NULL && *net != '\0') return ch_tree_address_of_interface(net, out);
+    if (net != NULL && *net != '\0') {
+        if (ch_tree_address_of_interface(net, out)) return true;
+        CH_LOG(INFO,
+               "CHORUS_NET is \"%.64s\", which is no interface with an address of this host",
+               net);
+    }
     for (uint32_t i = 0; i < found->n; i++)
         if (ch_tree_address_towards(&found->at[i], out) &&
             (job->is_one_host || !ch_tree_address_is_loopback(out)))
@@ -78,7 +83,13 @@ void ch_torchrun_listen(const struct ch_torchrun *job, unsigned char root_out[CH
     resolve(job, &found);
     root = find_root(job, &found);
     if (root != NULL) memcpy(root_out, root->ip, CH_BOOT_IP_BYTES);
-    if (find_own(job, &found, &own)) memcpy(own_out, own.ip, CH_BOOT_IP_BYTES);
+    if (find_own(job, &found, &own))
+        memcpy(own_out, own.ip, CH_BOOT_IP_BYTES);
+    else
+        CH_LOG(INFO,
+               "PE %u listens at all addresses of this host, since it has none towards "
+               "MASTER_ADDR",
+               job->me);
     if (root == NULL && job->me == 0)
         CH_LOG(INFO, "PE 0 listens at all addresses of this host, since MASTER_ADDR is not one "
                      "of them alone");

@@ -8,7 +8,8 @@
  * it and gives it to the others (share.h), since a host may have more PEs than memory for the
  * hash of each.
  *
- * Without CHORUS_SECRET, PEs on one host use a random secret in the same way. PEs on several
+ * Without CHORUS_SECRET, PEs on one host use a random secret in the same way, which PE 0 makes:
+ * if it ends, the job has no root. PEs on several
  * hosts have no means to agree on one: theirs is made of the names of the job, refuses
  * accidental connections, and does not keep out an attacker.
  */
@@ -77,21 +78,23 @@ static chorus_status draw(const void *arg, unsigned char secret_out[CH_BOOT_SECR
 }
 
 /* The files of this job on this host; not those of a job with the same names in another network
- * namespace. */
+ * namespace, or of another host that shares the folder. */
 static void name_files(const struct ch_torchrun *job, const char *kind,
                        char name_out[CH_SHARE_NAME_BYTES])
 {
     unsigned char hash[CH_SHARE_NAME_BYTES / 2 - 4];
-    char port[16], space[64] = "", text[2 * sizeof(hash) + 1];
+    char port[16], space[64] = "", host[256] = "", text[2 * sizeof(hash) + 1];
     crypto_generichash_state state;
     unsigned char names[16];
 
     hash_names(names, sizeof(names));
     (void)snprintf(port, sizeof(port), "%u", job->port);
     (void)!readlink("/proc/self/ns/net", space, sizeof(space) - 1);
+    (void)gethostname(host, sizeof(host) - 1);
     (void)crypto_generichash_init(&state, names, sizeof(names), sizeof(hash));
     add_text(&state, port);
     add_text(&state, space);
+    add_text(&state, host);
     (void)crypto_generichash_final(&state, hash, sizeof(hash));
     (void)sodium_bin2hex(text, sizeof(text), hash, sizeof(hash));
     (void)snprintf(name_out, CH_SHARE_NAME_BYTES, "%s-%s", text, kind);
@@ -116,7 +119,8 @@ static chorus_status share_derived(const struct ch_torchrun *job, const char *te
 static chorus_status share_random(const struct ch_torchrun *job, unsigned char *secret_out,
                                   struct ch_share **share_out)
 {
-    struct ch_share_terms terms = {.make = draw, .timeout_ns = job->timeout_ns};
+    struct ch_share_terms terms = {
+        .make = draw, .is_for_others = job->me != 0, .timeout_ns = job->timeout_ns};
 
     if (job->n == 1) return draw(NULL, secret_out);
     name_files(job, "random", terms.name);

@@ -3,7 +3,6 @@
 #include "boot/tree_inside.h"
 
 #include "base/clock.h"
-#include "boot/ways.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,9 +54,11 @@ struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms)
     name_host(tree->host);
     tree->epoll = epoll_create1(EPOLL_CLOEXEC);
     tree->spare = fcntl(tree->epoll, F_DUPFD_CLOEXEC, 0);
-    if (sodium_init() >= 0 && tree->spare >= 0) return tree;
+    tree->last_spare = fcntl(tree->epoll, F_DUPFD_CLOEXEC, 0);
+    if (sodium_init() >= 0 && tree->last_spare >= 0) return tree;
     if (tree->epoll >= 0) (void)close(tree->epoll);
     if (tree->spare >= 0) (void)close(tree->spare);
+    if (tree->last_spare >= 0) (void)close(tree->last_spare);
     free(tree);
     return NULL;
 }
@@ -240,6 +241,7 @@ void ch_tree_abandon(const struct ch_tree *tree)
     if (tree->up.fd >= 0) (void)close(tree->up.fd);
     if (tree->door.fd >= 0) (void)close(tree->door.fd);
     if (tree->spare >= 0) (void)close(tree->spare);
+    if (tree->last_spare >= 0) (void)close(tree->last_spare);
     (void)close(tree->epoll);
 }
 

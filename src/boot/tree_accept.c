@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "boot/ways.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,20 +22,26 @@
  * earlier one. A PE sends it as soon as it has the challenge. */
 enum { PATIENCE_MS = 20 };
 
-static void drop(struct ch_tree_stranger *s)
+/* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
+static void drop(struct ch_tree *tree, struct ch_tree_stranger *s)
 {
-    if (s->fd >= 0) (void)close(s->fd);
+    if (s->fd < 0) return;
+    if (tree->door.fd >= 0 && tree->spare < 0 && dup3(tree->epoll, s->fd, O_CLOEXEC) == s->fd)
+        tree->spare = s->fd;
+    else
+        (void)close(s->fd);
     s->fd = -1;
 }
 
 void ch_tree_stop_listening(struct ch_tree *tree)
 {
     if (tree->spare >= 0) (void)close(tree->spare);
-    tree->spare = -1;
+    if (tree->last_spare >= 0) (void)close(tree->last_spare);
+    tree->spare = tree->last_spare = -1;
     if (tree->door.fd < 0) return;
     ch_tree_door_close(&tree->door);
     for (int i = 0; i < CH_TREE_STRANGERS; i++)
-        drop(&tree->strangers[i]);
+        drop(tree, &tree->strangers[i]);
 }
 
 void ch_tree_drop_late_strangers(struct ch_tree *tree)
@@ -46,7 +52,7 @@ void ch_tree_drop_late_strangers(struct ch_tree *tree)
 
     if (tree->door.fd < 0) return;
     for (int i = 0; i < CH_TREE_STRANGERS; i++)
-        if (now - tree->strangers[i].since_ns > most_ns) drop(&tree->strangers[i]);
+        if (now - tree->strangers[i].since_ns > most_ns) drop(tree, &tree->strangers[i]);
 }
 
 static void greet(struct ch_tree *tree, int fd)
@@ -54,7 +60,7 @@ static void greet(struct ch_tree *tree, int fd)
     struct ch_tree_stranger *const s = &tree->strangers[tree->next_stranger];
 
     tree->next_stranger = (tree->next_stranger + 1) % CH_TREE_STRANGERS;
-    drop(s);
+    drop(tree, s);
     *s = (struct ch_tree_stranger){.fd = fd, .since_ns = ch_clock_ns()};
     ch_tree_socket_set(fd, tree->terms.link_ns);
     ch_tree_challenge_make(&s->challenge);
@@ -63,7 +69,7 @@ static void greet(struct ch_tree *tree, int fd)
     if (send(fd, &s->challenge, sizeof(s->challenge), MSG_NOSIGNAL | MSG_DONTWAIT) !=
             (ssize_t)sizeof(s->challenge) ||
         !ch_tree_watch_fd(tree, fd, s))
-        drop(s);
+        drop(tree, s);
 }
 
 static struct ch_tree_stranger *oldest(struct ch_tree *tree)
@@ -90,10 +96,19 @@ void ch_tree_at_limit(struct ch_tree *tree)
     ch_tree_abort(tree, 1, why);
 }
 
+static bool close_spare(int *fd)
+{
+    if (*fd < 0) return false;
+    (void)close(*fd);
+    *fd = -1;
+    return true;
+}
+
 /* No descriptor is left for the next connection, which may be that of a PE: it gets that of the
  * oldest unauthenticated connection, which may be that of a PE too and is given time to prove
- * it. If there is none, the start fails. The spare descriptor lets PEs that connect later learn
- * that. */
+ * it. If there is none, it gets the spare one. Other programs may connect, too, so only when a
+ * PE has taken the place of the spare one is it certain that PEs need more than there are: the
+ * start fails. */
 static void make_room(struct ch_tree *tree)
 {
     struct ch_tree_stranger *const s = oldest(tree);
@@ -101,16 +116,12 @@ static void make_room(struct ch_tree *tree)
     if (s != NULL) {
         (void)poll(&(struct pollfd){.fd = s->fd, .events = POLLIN}, 1, PATIENCE_MS);
         ch_tree_hear_stranger(tree, s);
-        drop(s);
+        drop(tree, s);
         return;
     }
+    if (close_spare(&tree->spare)) return;
     ch_tree_at_limit(tree);
-    if (tree->spare < 0) {
-        ch_tree_stop_listening(tree);
-        return;
-    }
-    (void)close(tree->spare);
-    tree->spare = -1;
+    if (!close_spare(&tree->last_spare)) ch_tree_stop_listening(tree);
 }
 
 void ch_tree_accept(struct ch_tree *tree)
@@ -266,6 +277,6 @@ void ch_tree_hear_stranger(struct ch_tree *tree, struct ch_tree_stranger *s)
         if (n > 0) s->got += (size_t)n;
         if (n > 0 && is_hello_so_far(s)) continue;
         if (n > 0 && s->got == sizeof(s->hello)) judge(tree, s);
-        drop(s);
+        drop(tree, s);
     }
 }

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/silence.h"
-#include "boot/ways.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

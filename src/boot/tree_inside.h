@@ -81,8 +81,9 @@ struct ch_tree {
     uint32_t next_child; /* child to which the next PE that joins is redirected */
     struct ch_tree_stranger strangers[CH_TREE_STRANGERS];
     uint32_t next_stranger; /* index of the next one, and of the oldest if all are used */
-    int spare; /* closed when no descriptor is left, so that PEs can still be told why the start
-                  fails; -1: it was closed */
+    /* Closed when no descriptor is left, -1 from then on: the first one so that one connection
+     * at a time can still be authenticated, the other so that PEs learn why the start fails. */
+    int spare, last_spare;
     struct ch_tree_foreign foreign;
     struct ch_tree_round round;
     char (*hosts)[CH_TREE_HOST_BYTES]; /* root: [n], "" of those that have not joined */

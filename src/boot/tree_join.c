@@ -6,7 +6,6 @@
 #include "boot/tree_inside.h"
 
 #include "base/clock.h"
-#include "boot/ways.h"
 
 #include <errno.h>
 #include <poll.h>

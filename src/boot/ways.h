@@ -9,9 +9,6 @@
 
 enum { CH_WAY_WHY_BYTES = 256 };
 
-/* What to do if this process has no descriptor left. */
-#define CH_LIMIT_ADVICE "raise the limit with ulimit -n"
-
 /* Characters of a host's name in DNS, with brackets and a port. */
 enum { CH_ADDRESS_CHARS_MAX = 261 };
 

@@ -133,7 +133,7 @@ chorus_status ch_pump_start(struct ch_network *network)
     network->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (network->stop_fd < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make an eventfd: %s%s", strerror(errno),
-                       errno == EMFILE ? "; raise the limit with ulimit -n" : "");
+                       errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
     error = pthread_create(&network->thread, NULL, pump_main, network);
     if (error != 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start the progress thread: %s",

@@ -48,7 +48,7 @@ void ch_ofi_fail(struct ch_net *net, uint32_t pe, int error, const char *what)
  * faster. */
 static bool is_software(const struct fi_info *info)
 {
-    static const char *const names[] = {"tcp", "sockets", "udp", "net", "shm", "sm2"};
+    static const char *const names[] = {"tcp", "sockets", "udp", "net", "shm", "sm2", "psm3"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const size_t length = strlen(names[i]);

@@ -121,8 +121,8 @@ chorus_status ch_tcp_addresses_find(const char *interface, const unsigned char l
 
     memset(out, 0, sizeof(*out));
     if (getifaddrs(&all) != 0)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot list the addresses of this host: %s",
-                       strerror(errno));
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot list the addresses of this host: %s%s",
+                       strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
     for (size_t i = 0; i < n_choices && out->card.n == 0; i++) {
         collect(all, &choices[i], out);
         out->is_chosen = i == 0;

@@ -28,6 +28,10 @@
 #define CONNECT_NS (2 * CH_NS_PER_S)
 #define GUEST_NS (5 * CH_NS_PER_S)
 
+/* For so long a PE without a descriptor for the next connection waits for the hello of an
+ * earlier one. */
+#define PATIENCE_NS (20 * CH_NS_PER_MS)
+
 /* Number of connections that one call accepts. */
 enum { ACCEPTS = 16, BACKLOG = 1024 };
 
@@ -104,7 +108,7 @@ chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out)
 {
     if (!(net->addresses->is_chosen ? listen_chosen(net) : listen_everywhere(net)))
         return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot listen for connections: %s%s",
-                       strerror(errno), errno == EMFILE ? "; " CH_TCP_LIMIT_ADVICE : "");
+                       strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
     *port_out = port_of(net);
     for (uint32_t i = 0; i < net->n_listeners; i++)
         ch_tcp_watch(net, net->listeners[i], ch_tcp_watch_word(CH_TCP_WATCH_LISTENER, i), 0,
@@ -238,7 +242,7 @@ void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link)
             return;
         }
         note_failure(net, link,
-                     errno == EMFILE ? "Too many open files; " CH_TCP_LIMIT_ADVICE
+                     errno == EMFILE ? "Too many open files; " CH_LIMIT_ADVICE
                                      : strerror(errno));
     }
     ch_tcp_fail(net, link, CHORUS_ERR_SYSTEM, "no connection to port %u of any address: %s",
@@ -354,18 +358,30 @@ void ch_tcp_spare(struct ch_net *net)
     if (net->spare < 0) net->spare = fcntl(net->epoll, F_DUPFD_CLOEXEC, 0);
 }
 
+/* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
+static void guest_end(struct ch_net *net, struct ch_tcp_call *guest)
+{
+    if (guest->fd >= 0 && net->spare < 0 &&
+        dup3(net->epoll, guest->fd, O_CLOEXEC) == guest->fd) {
+        net->spare = guest->fd;
+        guest->fd = -1;
+    }
+    ch_tcp_call_end(guest);
+}
+
 /*
- * No descriptor is left for the next connection: close the oldest unauthenticated one, or the
- * spare descriptor. Other programs may connect, too, so only when a PE has taken the place of
- * the spare descriptor is it certain that PEs need more than there are.
+ * No descriptor is left for the next connection: close the oldest unauthenticated one, which
+ * may be that of a PE and is given time to prove it, or the spare descriptor. False:
+ * not now. Other programs
+ * may connect, too, so only when a PE has taken the place of the spare descriptor is it certain
+ * that PEs need more than there are.
  */
 static bool make_room(struct ch_net *net)
 {
     struct ch_tcp_call *oldest = NULL;
 
     if (!net->is_at_limit)
-        CH_LOG(WARN,
-               "tcp: no descriptor is left for further connections; " CH_TCP_LIMIT_ADVICE);
+        CH_LOG(WARN, "tcp: no descriptor is left for further connections; " CH_LIMIT_ADVICE);
     net->is_at_limit = true;
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++) {
         struct ch_tcp_call *guest = &net->guests[i];
@@ -374,7 +390,10 @@ static bool make_room(struct ch_net *net)
             oldest = guest;
     }
     if (oldest != NULL) {
-        ch_tcp_call_end(oldest);
+        ch_tcp_guest_step(net, oldest);
+        if (oldest->fd >= 0 && ch_clock_ns() < oldest->deadline_ns - (GUEST_NS - PATIENCE_NS))
+            return false;
+        guest_end(net, oldest);
         return true;
     }
     if (net->spare >= 0) {
@@ -384,7 +403,7 @@ static bool make_room(struct ch_net *net)
     }
     ch_tcp_remember(net, CHORUS_ERR_SYSTEM,
                     "tcp: this PE has no descriptor left for connections from other "
-                    "PEs; " CH_TCP_LIMIT_ADVICE);
+                    "PEs; " CH_LIMIT_ADVICE);
     return false;
 }
 
@@ -399,7 +418,7 @@ static struct ch_tcp_call *guest_place(struct ch_net *net)
         if (guest->fd < 0) return guest;
         if (guest->deadline_ns < oldest->deadline_ns) oldest = guest;
     }
-    ch_tcp_call_end(oldest);
+    guest_end(net, oldest);
     return oldest;
 }
 
@@ -420,7 +439,7 @@ void ch_tcp_accept(struct ch_net *net, uint32_t listener)
         ch_tcp_watch(net, fd,
                      ch_tcp_watch_word(CH_TCP_WATCH_GUEST, (uint32_t)(guest - net->guests)), 0,
                      EPOLLIN);
-        if (!call_say(guest, &challenge, sizeof(challenge))) ch_tcp_call_end(guest);
+        if (!call_say(guest, &challenge, sizeof(challenge))) guest_end(net, guest);
     }
 }
 
@@ -452,11 +471,11 @@ static void answer_guest(struct ch_net *net, struct ch_tcp_call *guest,
         promote(net, link, guest);
         return;
     }
-    ch_tcp_call_end(guest);
+    guest_end(net, guest);
 }
 
 /* The hello was made without the secret: the answer has no MAC. */
-static void deny_guest(struct ch_tcp_call *guest)
+static void deny_guest(struct ch_net *net, struct ch_tcp_call *guest)
 {
     const struct ch_tcp_answer answer = {.verdict = CH_TCP_STRANGER};
     char from[CH_TCP_ADDRESS_TEXT];
@@ -465,7 +484,7 @@ static void deny_guest(struct ch_tcp_call *guest)
     CH_LOG(INFO, "tcp: a connection from %s was refused: it does not have the job's secret",
            from);
     (void)call_say(guest, &answer, sizeof(answer));
-    ch_tcp_call_end(guest);
+    guest_end(net, guest);
 }
 
 void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest)
@@ -477,21 +496,21 @@ void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest)
     is_here = call_read(guest, sizeof(hello));
     if (is_here == 0) return;
     if (is_here < 0) {
-        ch_tcp_call_end(guest);
+        guest_end(net, guest);
         return;
     }
     memcpy(&hello, guest->in, sizeof(hello));
     if (ch_tcp_hello_holds(&hello, net->terms.secret, &guest->mine))
         answer_guest(net, guest, &hello);
     else
-        deny_guest(guest);
+        deny_guest(net, guest);
 }
 
 void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
         if (net->guests[i].fd >= 0 && now_ns > net->guests[i].deadline_ns)
-            ch_tcp_call_end(&net->guests[i]);
+            guest_end(net, &net->guests[i]);
     for (uint32_t pe = 0; net->n_calls > 0 && pe < net->terms.n; pe++) {
         struct ch_tcp_link *link = net->links[pe];
 

@@ -54,7 +54,7 @@ static chorus_status allocate(struct ch_net *net)
     net->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (net->epoll < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot make an epoll descriptor: %s%s",
-                       strerror(errno), errno == EMFILE ? "; " CH_TCP_LIMIT_ADVICE : "");
+                       strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
     ch_tcp_spare(net);
     return CHORUS_OK;
 }

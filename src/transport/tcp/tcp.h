@@ -32,9 +32,6 @@ enum {
     CH_TCP_GUESTS = 128, /* connections whose other end is not authenticated yet */
 };
 
-/* What to do if this process has no descriptor left. */
-#define CH_TCP_LIMIT_ADVICE "raise the limit with ulimit -n"
-
 /* A frame that waits to be sent. */
 struct ch_tcp_slot {
     struct ch_frame head;
