@@ -192,6 +192,34 @@ static void pes__that_make_another_collective__fail_too(void)
     chorus_free(dest);
 }
 
+/* The algorithm that the program chose needs a symmetric dest, which one PE has not. */
+static void algorithm__that_does_not_serve_one_pe__fails_elsewhere(void)
+{
+    int32_t *dest = chorus_calloc(MOST, sizeof(*dest)),
+            *source = chorus_calloc(MOST, sizeof(*dest)), *other = calloc(MOST, sizeof(*dest));
+    chorusx_call call = {.coll = CHORUS_COLL_reduce,
+                         .type = CHORUS_TYPE_i32,
+                         .op = CHORUS_OP_sum,
+                         .algo = "recursive_halving:simple",
+                         .dest = is_odd() ? other : dest,
+                         .source = source,
+                         .count = MOST};
+    int status;
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, api_n(), NULL, 0, &call.team) ==
+           CHORUS_OK);
+    status = api_n() == 1 || is_on_hosts() ? CHORUS_OK : chorusx_collective(&call, NULL);
+    if (api_n() > 1 && !is_on_hosts() && is_odd())
+        EXPECT_FAILS(status, CHORUS_ERR_UNSUPPORTED, "dest is in the symmetric heap");
+    else if (api_n() > 1 && !is_on_hosts())
+        EXPECT_FAILS(status, CHORUS_ERR_ARG, "PE 1 has none that serves its call");
+    chorus_barrier_all();
+    chorus_team_destroy(call.team);
+    free(other);
+    chorus_free(source);
+    chorus_free(dest);
+}
+
 /* The root of a broadcast need not wait, and makes no further call on the team. */
 static void broadcast__by_a_root_that_computes_on__fails_elsewhere(void)
 {
@@ -214,8 +242,9 @@ static void broadcast__by_a_root_that_computes_on__fails_elsewhere(void)
     chorus_free(dest);
 }
 
-#define TESTS(X)                                   \
-    X(calls__with_other_plans__fail_on_all_pes)    \
-    X(pes__that_make_another_collective__fail_too) \
+#define TESTS(X)                                              \
+    X(calls__with_other_plans__fail_on_all_pes)               \
+    X(pes__that_make_another_collective__fail_too)            \
+    X(algorithm__that_does_not_serve_one_pe__fails_elsewhere) \
     X(broadcast__by_a_root_that_computes_on__fails_elsewhere)
 API_MAIN(TESTS)

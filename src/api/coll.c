@@ -327,11 +327,24 @@ static CH_COLD chorus_status do_nothing(const struct ch_context *context,
     return CHORUS_OK;
 }
 
+/* No algorithm that the user chose serves the call of this PE, though it may serve those of
+ * others: the call takes its number, and PEs that wait for it find it in the record. */
+static CH_COLD chorus_status miss_plan(const struct ch_context *context,
+                                       const struct ch_args *args, uint64_t shape,
+                                       struct ch_call *call, chorus_status status)
+{
+    call->plan = 0;
+    CH_TRY(enter(context, args, shape, call));
+    ch_record_mark(call->team->record, call->index, CH_ENTRY_FAILED);
+    return status;
+}
+
 static inline chorus_status make(struct ch_context *context, struct ch_team *team,
                                  const struct ch_args *args)
 {
     const chorusx_call *asked = args->call;
     struct ch_call call;
+    chorus_status status;
     uint64_t shape;
     uint32_t facts;
 
@@ -345,9 +358,11 @@ static inline chorus_status make(struct ch_context *context, struct ch_team *tea
     call.plan = 0;
     if (is_nothing(asked)) return do_nothing(context, args, shape, &call);
     if (asked->algo != NULL)
-        CH_TRY(force_plan(context, args, facts, &call));
+        status = force_plan(context, args, facts, &call);
     else
-        CH_TRY(select_plan(context, asked, facts, shape, &call));
+        status = select_plan(context, asked, facts, shape, &call);
+    if (__builtin_expect(status != CHORUS_OK, 0))
+        return miss_plan(context, args, shape, &call, status);
     if (context->gpu != NULL) CH_TRY(ch_gpu_check(&call));
     CH_TRY(enter(context, args, shape, &call));
     if (args->is_on_stream || context->gpu != NULL || ch_guards(context))

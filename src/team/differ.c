@@ -175,19 +175,30 @@ static void add_buffer(const struct ch_team *team, const struct ch_two *two, con
                    team->members[two->pes[!outside]].world);
 }
 
-/* "; PE 0 uses tree:ll with radix 2 and 1 CTAs, PE 1 chain:simple ..." */
+/* "; PE 0 uses tree:ll with radix 2 and 1 CTAs, PE 1 uses chain:simple ..." */
 static void add_plans(const struct ch_team *team, const struct ch_two *two,
                       char text[DETAILS_BYTES])
 {
     for (int i = 0; i < 2; i++) {
         const struct ch_doing *call = &two->calls[i];
+        const unsigned pe = team->members[two->pes[i]].world;
+        const char *const before = i == 0 ? ";" : ",";
         const size_t used = strlen(text);
 
-        (void)snprintf(text + used, DETAILS_BYTES - used,
-                       "%s PE %u uses %s with radix %u and %u CTAs", i == 0 ? ";" : ",",
-                       team->members[two->pes[i]].world,
-                       team->teams->algo_text(call->algo - 1u), call->radix, call->ctas);
+        if (call->algo == 0)
+            (void)snprintf(text + used, DETAILS_BYTES - used,
+                           "%s PE %u has none that serves its call", before, pe);
+        else
+            (void)snprintf(text + used, DETAILS_BYTES - used,
+                           "%s PE %u uses %s with radix %u and %u CTAs", before, pe,
+                           team->teams->algo_text(call->algo - 1u), call->radix, call->ctas);
     }
+}
+
+/* A call without data needs no algorithm. */
+static bool is_nothing(const struct ch_doing *call)
+{
+    return call->algo == 0 && call->count == 0;
 }
 
 /* Why calls with equal values do not fit: their algorithms, and the buffers that determined
@@ -200,12 +211,12 @@ static void explain(const struct ch_team *team, const struct ch_two *two,
     const uint8_t sources[2] = {a->is_source_outside, b->is_source_outside};
 
     text[0] = '\0';
-    if (a->algo == 0 || b->algo == 0 || !ch_doing_differs_in_plan(a, b)) return;
+    if (!ch_doing_differs_in_plan(a, b)) return;
     if (a->what == b->what) {
         add_buffer(team, two, "dest", dests, text);
         add_buffer(team, two, "source", sources, text);
     }
-    add_plans(team, two, text);
+    if (!is_nothing(a) && !is_nothing(b)) add_plans(team, two, text);
 }
 
 chorus_status ch_team_differ(const struct ch_team *team, const char *function,
