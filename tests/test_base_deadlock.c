@@ -18,6 +18,12 @@ static const struct ch_record *record_of(const void *arg, uint32_t pe)
     return known != NULL ? &known[pe] : NULL;
 }
 
+/* PE 2 is on another host. */
+static const struct ch_record *record_near(const void *arg, uint32_t pe)
+{
+    return pe < 2 ? record_of(arg, pe) : NULL;
+}
+
 static const struct ch_records records = {record_of, all, PES};
 
 static void make_records(bool are_full)
@@ -129,6 +135,29 @@ START_TEST(chain__no_write_of_another_pe__says_what_is_known)
 }
 END_TEST
 
+START_TEST(chain__records_of_some_pes__do_not_say_that_nobody_wrote)
+{
+    const struct ch_records near = {record_near, all, PES};
+    struct ch_chain chain;
+
+    make_records(true);
+    write_word(2, 0, CH_ACCESS_set, WORD);
+    begin_wait(0);
+    ck_assert(ch_chain_find(&near, 0, &chain));
+    expect(&chain, "; who writes it is not known here, since the calls of 1 of 3 PEs are not; "
+                   "chorusrun --record keeps those of all hosts");
+    ck_assert_ptr_null(strstr(chain.text, "no write"));
+    write_word(1, 0, CH_ACCESS_set, WORD);
+    ck_assert(ch_chain_find(&near, 0, &chain));
+    expect(&chain, ", which PE 1 wrote last");
+    ck_assert_ptr_null(strstr(chain.text, "not known here"));
+    make_records(false);
+    begin_wait(0);
+    ck_assert(ch_chain_find(&near, 0, &chain));
+    expect(&chain, "; who writes it is not known without CHORUS_RECORD=full");
+}
+END_TEST
+
 START_TEST(chain__records_without_accesses__tell_whether_all_wait)
 {
     struct ch_chain chain;
@@ -155,6 +184,7 @@ int main(void)
     tcase_add_test(tcase, chain__a_ring_of_waits__is_a_cycle);
     tcase_add_test(tcase, chain__a_pe_in_a_collective__waits_for_one_that_has_not_begun_it);
     tcase_add_test(tcase, chain__no_write_of_another_pe__says_what_is_known);
+    tcase_add_test(tcase, chain__records_of_some_pes__do_not_say_that_nobody_wrote);
     tcase_add_test(tcase, chain__records_without_accesses__tell_whether_all_wait);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);

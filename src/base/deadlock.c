@@ -78,6 +78,15 @@ static bool find_write(const struct ch_records *records, uint32_t pe,
     return out->by != NO_PE;
 }
 
+static uint32_t count_unknown(const struct ch_records *records)
+{
+    uint32_t n = 0;
+
+    for (uint32_t pe = 0; pe < records->n; pe++)
+        n += records->of(records->arg, pe) == NULL;
+    return n;
+}
+
 static bool is_any_full(const struct ch_records *records)
 {
     for (uint32_t pe = 0; pe < records->n; pe++) {
@@ -102,9 +111,15 @@ static uint32_t tell_wait(const struct ch_records *records, uint32_t pe,
         add(chain, ", which PE %u wrote last (%s, %.3g s ago)", last.by, access, last.age_s);
         return last.by;
     }
-    add(chain, is_any_full(records)
-                   ? ", to which the records have no write of another PE"
-                   : "; who writes it is not known without CHORUS_RECORD=full");
+    if (!is_any_full(records))
+        add(chain, "; who writes it is not known without CHORUS_RECORD=full");
+    else if (count_unknown(records) == 0)
+        add(chain, ", to which the records have no write of another PE");
+    else
+        add(chain,
+            "; who writes it is not known here, since the calls of %u of %u PEs are not; "
+            "chorusrun --record keeps those of all hosts",
+            count_unknown(records), records->n);
     return NO_PE;
 }
 
