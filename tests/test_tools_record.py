@@ -102,6 +102,22 @@ with tempfile.TemporaryDirectory() as folder:
         write(bad, content)
         refused(message, "record", bad)
 
+# A job whose PEs all fail in chorus_init has no record; a file of an earlier job remains.
+with tempfile.TemporaryDirectory() as folder:
+    record = os.path.join(folder, "calls")
+    for content in (None, b"of an earlier job"):
+        if content is not None:
+            write(record, content)
+        code, text = run(["--record", record, program, "count"], CHORUS_TIMEOUT="bad")
+        expect(f"chorusrun: no PE has a record of its calls, so {record} is not written\n", text)
+        if "has the last calls" in text or code == 0:
+            sys.exit(f"the job ended with {code}, and wrote:\n{text}")
+        if content is None and os.path.exists(record):
+            sys.exit("there is a file without a record")
+    with open(record, "rb") as file:
+        if file.read() != content:
+            sys.exit("the file of an earlier job was changed")
+
 # PEs that wait for each other's signals.
 LATE_RING = {"CHORUS_WARN": "0.5", "CHORUS_TIMEOUT": "1"}
 WORD = r"the word at \+0x[0-9a-f]+ of the heap to be >= 2"

@@ -170,14 +170,27 @@ static bool write_record(int fd, const struct ch_record *record)
     return true;
 }
 
+static uint32_t count_records(const struct job *job)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < job->n_started; i++)
+        n += job->pes[i].record != NULL;
+    return n;
+}
+
 void where_keep(struct job *job)
 {
     const char *path = job->args->record;
+    const uint32_t n = count_records(job);
     bool is_whole = true;
-    uint32_t n = 0;
     int fd;
 
     if (path == NULL) return;
+    if (n == 0) {
+        say(job, "no PE has a record of its calls, so %s is not written", path);
+        return;
+    }
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
         say(job, "cannot keep the record in %s: %s", path, strerror(errno));
@@ -187,9 +200,7 @@ void where_keep(struct job *job)
         if (job->pes[i].record == NULL) continue;
         const struct ch_record copy = copy_of(job, job->pes[i].record);
         is_whole = write_record(fd, &copy);
-        n++;
     }
-    if (n == 0) say(job, "no PE has a record of its calls yet");
     if (close(fd) != 0 || !is_whole)
         say(job, "cannot keep the record in %s: %s", path, strerror(errno));
     else
