@@ -152,10 +152,12 @@ CHORUS_API void chorus_finalize(void);
  *                low 8 bits; if these are 0 and status is not, as for 256, it is 1
  *
  * Collective: no, any PE; the others are ended, whatever they are doing.
- * Threads:    any, the first one wins; also in a signal handler. Exit handlers run for up to 2
- * s, also in a signal handler, where they may wait for what it has interrupted. Ordering:
- * nothing in flight is completed. Errors:     none; before chorus_init it ends only this
- * process. Source:     OpenSHMEM 1.5, shmem_global_exit. Since:      0.1
+ * Threads:    any, the first one wins; also in a signal handler. Exit handlers run for up to
+ *             2 s, also in a signal handler, where they may wait for what it has interrupted.
+ * Ordering:   nothing in flight is completed.
+ * Errors:     none; before chorus_init it ends only this process.
+ * Source:     OpenSHMEM 1.5, shmem_global_exit.
+ * Since:      0.1
  */
 CHORUS_API void chorus_global_exit(int status);
 
