@@ -892,9 +892,15 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT)
  * after chorus_finalize.
  *
  * "Any memory" is memory of this PE, symmetric or not; if the heap is on GPUs, memory of this
- * PE's GPU, or memory that its kernels can access. A buffer is in the symmetric heap on all PEs
- * of the team or on none. Fewer algorithms serve buffers outside of it: long messages are sent
- * chunk by chunk through the team's sync memory, which is symmetric (chorusx_explain_call).
+ * PE's GPU, or memory that its kernels can access. Fewer algorithms serve buffers outside of
+ * the symmetric heap: long messages are sent chunk by chunk through the team's sync memory,
+ * which is symmetric (chorusx_explain_call).
+ *
+ * On all PEs of the team dest must be in the symmetric heap, or on all of them outside of it;
+ * the same holds for source. This includes a buffer that the call does not access on this PE,
+ * such as the source of a PE that is not the root of a broadcast. If PEs that differ in this
+ * choose different algorithms, the call fails with ERR_ARG; on GPUs that is certain only with
+ * CHORUS_CHECK=1.
  */
 
 /**

@@ -851,6 +851,9 @@ CHORUS_WAIT_TYPES(CHORUS_DECLARE_WAIT_ON_STREAM)
  * @param root    number in team
  * @param stream  of the _on_stream forms: of this PE
  *
+ * On all PEs dest must be in the symmetric heap, or on all outside of it, also where it is not
+ * written; the same holds for source, also where it is not read.
+ *
  * Collective: every PE of team, with the same root, in the same order of calls on it.
  * Threads:    as of chorus_T_broadcast.
  * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
@@ -891,6 +894,9 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_GATHER_SCATTER)
  * @param nreduce  elements, the same on every PE; 0 does nothing
  * @param root     number in team
  * @param stream   of the _on_stream forms: of this PE
+ *
+ * On all PEs dest must be in the symmetric heap, or on all outside of it, also where it is not
+ * written; the same holds for source.
  *
  * Collective: every PE of team, with the same root, in the same order of calls on it.
  * Threads:    as of chorus_T_broadcast.
