@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of one team at once, with CHORUS_CHECK=1: those that the program keeps apart go on, and
- * those that it does not are reported. */
+/* With CHORUS_CHECK=1: calls of one team at once go on if the program keeps them apart, and are
+ * reported if it does not; so are calls with other algorithms because of their buffers. */
 #include "gpu_pes.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { TIMEOUT_S = 10 };
+#define TIMEOUT_TEXT "10" /* as TIMEOUT_S */
 
 static cudaStream_t make_stream(void)
 {
@@ -108,14 +111,78 @@ static void graphs__two_of_a_team_at_once__are_reported(void)
     EXPECT(chorus_team_sync(CHORUS_TEAM_WORLD) == CHORUS_OK);
 }
 
-#define CASES(X)                                  \
-    X(calls__one_after_another__are_not_reported) \
-    X(graphs__two_of_a_team_at_once__are_reported)
+/* The algorithm of the reduce with this dest. */
+static chorusx_plan plan_of(chorus_team_t team, int *dest, const int *source, size_t nreduce)
+{
+    const chorusx_call call = {.coll = CHORUS_COLL_reduce,
+                               .team = team,
+                               .dest = dest,
+                               .source = source,
+                               .count = nreduce,
+                               .type = CHORUS_TYPE_i32,
+                               .op = CHORUS_OP_sum};
+    chorusx_plan plan = {0};
+
+    EXPECT(chorusx_explain_call(&call, &plan) == CHORUS_OK);
+    return plan;
+}
+
+static bool are_equal(const chorusx_plan *a, const chorusx_plan *b)
+{
+    return strcmp(a->algo, b->algo) == 0 && strcmp(a->proto, b->proto) == 0 &&
+           a->ctas == b->ctas;
+}
+
+/* PE 1 makes a reduce that needs another algorithm. A PE whose call is queued before that is
+ * found learns of it when its kernel has waited for CHORUS_TIMEOUT. */
+static int reduce_apart(chorus_team_t team, int *dest, const int *source, size_t nreduce)
+{
+    const cudaStream_t stream = make_stream();
+    int status = chorusx_int_sum_reduce_on_stream(team, dest, source, nreduce, (void *)stream);
+
+    if (status == CHORUS_OK)
+        status = chorusx_stream_synchronize((void *)stream);
+    else
+        (void)sleep(TIMEOUT_S); /* else the next wait for the others would fail before theirs */
+    EXPECT(strstr(chorusx_last_error(),
+                  "dest of PE 1 is outside the symmetric heap, that of PE ") != NULL);
+    EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+    return status;
+}
+
+/* Of this length on all GPUs there is a better algorithm if dest is inside. */
+static void reduce__dest_of_one_pe_is_outside_the_heap__is_refused(void)
+{
+    enum { COUNT = 1 << 20 };
+    const chorus_team_t team = make_team();
+    int *inside = chorus_calloc(COUNT, sizeof(*inside));
+    int *source = chorus_calloc(COUNT, sizeof(*source));
+    int *outside = gpu_alloc(COUNT * sizeof(*outside));
+    const chorusx_plan in = plan_of(team, inside, source, COUNT);
+    const chorusx_plan out = plan_of(team, outside, source, COUNT);
+
+    if (gpu_n() > 1 && EXPECT(!are_equal(&in, &out))) {
+        EXPECT(reduce_apart(team, gpu_me() == 1 ? outside : inside, source, COUNT) ==
+               CHORUS_ERR_ARG);
+        EXPECT(chorusx_team_status(team) != CHORUS_OK);
+    }
+    gpu_meet(); /* no kernel uses the memory any more */
+    chorus_team_destroy(team);
+    gpu_free(outside);
+    chorus_free(source);
+    chorus_free(inside);
+}
+
+#define CASES(X)                                   \
+    X(calls__one_after_another__are_not_reported)  \
+    X(graphs__two_of_a_team_at_once__are_reported) \
+    X(reduce__dest_of_one_pe_is_outside_the_heap__is_refused)
 
 int main(int argc, char **argv)
 {
     static const struct gpu_case cases[] = {CASES(GPU_CASE)};
 
-    if (setenv("CHORUS_CHECK", "1", 1) != 0) return EXIT_FAILURE;
+    if (setenv("CHORUS_CHECK", "1", 1) != 0 || setenv("CHORUS_TIMEOUT", TIMEOUT_TEXT, 1) != 0)
+        return EXIT_FAILURE;
     return gpu_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
