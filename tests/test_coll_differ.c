@@ -2,10 +2,13 @@
 /*
  * Without CHORUS_CHECK: PEs whose calls differ so much that they choose different algorithms
  * would wait for each other. All of them fail instead, long before the deadline, and name both
- * calls and both algorithms. Each case is on a team of its own, which is unusable afterwards.
+ * calls and both algorithms. So do PEs of an alltoallv, if one of them sends another number of
+ * elements than the receiver expects. Each case is on a team of its own, which is unusable
+ * afterwards.
  */
 #include "api_pes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -242,9 +245,88 @@ static void broadcast__by_a_root_that_computes_on__fails_elsewhere(void)
     chorus_free(dest);
 }
 
+/* Of the block from PE 0 to PE 1, or of that from PE 0 to itself: elements sent, and expected.
+ */
+static const struct {
+    size_t sent, expected;
+} blocks[] = {{10, 5}, {5, 10}, {50000, 40000}, {5, 0}, {0, 5}};
+enum { BLOCKS = sizeof(blocks) / sizeof(blocks[0]), GUARD = 0x5b5b5b5b };
+
+/* Block p of each buffer begins at element p * MOST. All other blocks have `others` elements.
+ */
+static int exchange_blocks(chorus_team_t team, int i, size_t others, int32_t *dest,
+                           const int32_t *source)
+{
+    const int to = api_n() > 1 ? 1 : 0;
+    size_t in[API_PES_MAX], out[API_PES_MAX], offsets[API_PES_MAX];
+
+    for (int pe = 0; pe < api_n(); pe++) {
+        in[pe] = out[pe] = others;
+        offsets[pe] = (size_t)pe * MOST;
+    }
+    if (api_me() == 0) out[to] = blocks[i].sent;
+    if (api_me() == to) in[0] = blocks[i].expected;
+    return chorusx_int32_alltoallv(team, dest, in, offsets, source, out, offsets);
+}
+
+/* Of PE 0's block, only what both counts contain may have been written. */
+static bool is_kept(const int32_t *dest, int i)
+{
+    const size_t smaller =
+        blocks[i].sent < blocks[i].expected ? blocks[i].sent : blocks[i].expected;
+
+    for (size_t at = smaller; at < MOST; at++)
+        if (dest[at] != GUARD) return false;
+    return true;
+}
+
+static void try_block(int i, size_t others, int32_t *dest, const int32_t *source)
+{
+    const int to = api_n() > 1 ? 1 : 0;
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    char text[100];
+    int status;
+
+    (void)snprintf(text, sizeof(text), "PE 0 sends %zu elements to PE %d, which expects %zu",
+                   blocks[i].sent, to, blocks[i].expected);
+    for (size_t at = 0; at < MOST; at++)
+        dest[at] = GUARD;
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, api_n(), NULL, 0, &team) ==
+           CHORUS_OK);
+    if (api_me() == i % 3) sleep_ms(LATE_MS);
+    status = exchange_blocks(team, i, others, dest, source);
+    EXPECT(status != CHORUS_OK || api_me() > to);
+    if (status == CHORUS_OK) status = chorus_team_sync(team);
+    EXPECT_FAILS(status, CHORUS_ERR_ARG, text);
+    EXPECT(strstr(chorusx_last_error(), "CHORUS_CHECK") == NULL);
+    EXPECT(chorusx_team_status(team) == CHORUS_ERR_ARG);
+    chorus_barrier_all();
+    EXPECT(api_me() != to || is_kept(dest, i));
+    chorus_team_destroy(team);
+}
+
+/* Both kinds of dest, as they have different algorithms, and blocks of one and of several
+ * chunks or none between the other PEs. */
+static void blocks__with_two_lengths__fail_on_all_pes(void)
+{
+    static const size_t others[] = {0, 3, 60000};
+    const size_t bytes = (size_t)MOST * API_PES_MAX * sizeof(int32_t);
+    int32_t *dest = chorus_calloc(bytes, 1), *source = chorus_calloc(bytes, 1);
+    int32_t *other = calloc(bytes, 1);
+
+    for (int i = 0; i < 3 * BLOCKS; i++) {
+        try_block(i % BLOCKS, others[i / BLOCKS], dest, source);
+        try_block(i % BLOCKS, others[i / BLOCKS], other, source);
+    }
+    free(other);
+    chorus_free(source);
+    chorus_free(dest);
+}
+
 #define TESTS(X)                                              \
     X(calls__with_other_plans__fail_on_all_pes)               \
     X(pes__that_make_another_collective__fail_too)            \
     X(algorithm__that_does_not_serve_one_pe__fails_elsewhere) \
-    X(broadcast__by_a_root_that_computes_on__fails_elsewhere)
+    X(broadcast__by_a_root_that_computes_on__fails_elsewhere) \
+    X(blocks__with_two_lengths__fail_on_all_pes)
 API_MAIN(TESTS)

@@ -933,8 +933,8 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
  * @param dest            [out] any memory, up to the end of the last block. A null pointer, of
  *                        a PE that receives nothing, counts as symmetric: where the others
  *                        pass other memory, such a PE passes any address outside the heap
- * @param dest_counts     [in] memory of the CPU: elements to receive from each PE of team. If
- *                        the PE sends another number, the smaller one is copied
+ * @param dest_counts     [in] memory of the CPU: elements to receive from each PE of team, as
+ *                        many as that PE sends to this one
  * @param dest_offsets    [in] memory of the CPU: their positions in dest, in elements; blocks
  *                        must not overlap
  * @param source          [in] any memory, up to the end of the last block; must not overlap
@@ -948,7 +948,11 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
  * Threads:    as of chorus_T_broadcast.
  * Ordering:   as of chorus_T_broadcast, on a stream as of chorusx_T_broadcast_on_stream.
  * Result:     a copy, bit for bit.
- * Errors:     those of chorus_T_broadcast; ERR_ARG for an array that is null.
+ * Errors:     those of chorus_T_broadcast; ERR_ARG for an array that is null. If a PE sends
+ *             another number of elements than the receiver expects: on hosts, ERR_ARG on all
+ *             PEs of team, in this call or in their next one on team, which then is unusable,
+ *             and the message names both numbers; no more than the smaller number is copied.
+ *             With heaps on GPUs it is not found, and the smaller number is copied.
  * Source:     own, after MPI_Alltoallv.
  * Since:      0.1
  */

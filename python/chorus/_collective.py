@@ -153,7 +153,8 @@ def alltoallv(dest: A, dest_counts: Sequence[int], dest_offsets: Sequence[int], 
               source_counts: Sequence[int], source_offsets: Sequence[int],
               team: Team | None = None, stream: Any = None) -> A:
     """Blocks of any length between each two PEs: from PE p come dest_counts[p] elements, which go to
-    dest[dest_offsets[p]:]; to PE p go source_counts[p] of source[source_offsets[p]:]. An empty dest
+    dest[dest_offsets[p]:]; to PE p go source_counts[p] of source[source_offsets[p]:]. If a PE sends
+    another number than the receiver expects, this is an ArgumentError on hosts. An empty dest
     without an address, as PyTorch makes it, counts as symmetric: where that of other PEs is not, pass
     a part of an array that has elements, which receives none."""
     to, of = _pair("alltoallv", dest, source)

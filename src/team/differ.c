@@ -24,11 +24,20 @@ static uint64_t sum_of(const struct ch_refusal *r)
     return sum;
 }
 
+/* Is it a block of an alltoallv? Calls that differ do not agree. */
+static bool is_block(const struct ch_two *two)
+{
+    const struct ch_doing *a = &two->calls[0], *b = &two->calls[1];
+
+    return a->what == CHORUS_COLL_alltoallv && a->algo == 0 && b->algo == 0 &&
+           ch_doing_agrees(a, b) && a->count != b->count;
+}
+
 /* The PE with the lower number comes first, so that two PEs that find each other at the same
- * time write the same mark. */
+ * time write the same mark; of a block, the sender. */
 static struct ch_refusal refusal_of(uint64_t key, const struct ch_two *two)
 {
-    const int first = two != NULL && two->pes[1] < two->pes[0];
+    const int first = two != NULL && two->pes[1] < two->pes[0] && !is_block(two);
     struct ch_refusal r = {.key = key};
 
     if (two == NULL) return r; /* without a sum */
@@ -147,6 +156,13 @@ static bool read_mark(const struct ch_team *team, struct ch_two *two)
     return false;
 }
 
+bool ch_team_is_refused_for_block(const struct ch_team *team)
+{
+    struct ch_two two;
+
+    return ch_team_is_refused(team) && read_mark(team, &two) && is_block(&two);
+}
+
 chorus_status ch_team_refusal(const struct ch_team *team, const char *function)
 {
     const uint64_t key = __atomic_load_n(&team->refusal->key, __ATOMIC_ACQUIRE);
@@ -219,11 +235,26 @@ static void explain(const struct ch_team *team, const struct ch_two *two,
     if (!is_nothing(a) && !is_nothing(b)) add_plans(team, two, text);
 }
 
+static chorus_status block_differs(const struct ch_team *team, const char *function,
+                                   const struct ch_two *two)
+{
+    const struct ch_doing *const call = &two->calls[0];
+
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "%s: PE %u sends %llu elements to PE %u, which expects %llu, in call %llu of team %u; "
+        "the sender's source_counts and the receiver's dest_counts must be equal",
+        function, team->members[two->pes[0]].world, (unsigned long long)call->count,
+        team->members[two->pes[1]].world, (unsigned long long)two->calls[1].count,
+        (unsigned long long)call->number, (unsigned)team->number);
+}
+
 chorus_status ch_team_differ(const struct ch_team *team, const char *function,
                              const struct ch_two *two)
 {
     char first[CH_DOING_TEXT_BYTES], second[CH_DOING_TEXT_BYTES], details[DETAILS_BYTES];
 
+    if (is_block(two)) return block_differs(team, function, two);
     ch_doing_text(&two->calls[0], first);
     ch_doing_text(&two->calls[1], second);
     explain(team, two, details);

@@ -13,7 +13,10 @@
 #include "base/record.h"
 #include "team/team.h"
 
-/* Calls of two PEs, by their numbers in the team. */
+/* Calls of two PEs, by their numbers in the team. Or one alltoallv and a block with two
+ * lengths: the first PE sends `count` elements of its call to the second, which expects `count`
+ * of the other. These calls have no algorithm and no kinds of buffers, so that both PEs write
+ * the same mark. */
 struct ch_two {
     uint32_t pes[2];
     struct ch_doing calls[2];
@@ -63,10 +66,13 @@ static inline bool ch_team_is_refused_in(const struct ch_team *team, const struc
 bool ch_team_is_concerned(void *team, uint64_t refused);
 bool ch_team_meeting_is_concerned(void *team, uint64_t refused);
 
+/* For a block of an alltoallv? */
+bool ch_team_is_refused_for_block(const struct ch_team *team);
+
 /* ERR_ARG, for a PE whose wait in a call was ended by a refusal. */
 chorus_status ch_team_refusal(const struct ch_team *team, const char *function);
 
-/* ERR_ARG, naming two calls that differ. */
+/* ERR_ARG, naming two calls that differ, or the block. */
 chorus_status ch_team_differ(const struct ch_team *team, const char *function,
                              const struct ch_two *two);
 

@@ -31,6 +31,7 @@ struct pe {
     struct seat team, node, rail;
     struct ch_levels levels;
     struct ch_pattern pattern;
+    struct ch_unequal unequal;
     uint32_t late_peer;
 };
 
@@ -235,6 +236,7 @@ static const struct ch_pattern *pattern_of(const struct plan_call *call, uint32_
         .dst_offsets = call->dest_offsets,
         .src_counts = call->source_counts[pe],
         .src_offsets = call->source_offsets,
+        .unequal = call->is_compared ? &mine->unequal : NULL,
     };
     return &mine->pattern;
 }

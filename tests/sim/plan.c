@@ -181,11 +181,13 @@ static void choose_strides(struct plan_call *call)
 
 static void list_blocks(struct plan_call *call, uint32_t n)
 {
+    call->is_compared = call->count % 2 == 0;
     for (uint32_t pe = 0; pe < n; pe++) {
         call->source_offsets[pe] = pe * call->count;
         call->dest_offsets[pe] = (n - 1 - pe) * call->count;
         for (uint32_t peer = 0; peer < n; peer++) {
-            const uint32_t kind = (pe + peer) % 3; /* the smaller of the two counts is moved */
+            /* The smaller of the two counts is moved, if they are not compared. */
+            const uint32_t kind = call->is_compared ? 0 : (pe + peer) % 3;
 
             call->source_counts[pe][peer] =
                 kind == 1 ? call->count : ref_block(call->count, pe, peer);

@@ -9,7 +9,8 @@
  *   wire     (n - 1) * 16 + m
  *   scratch  two slots of two words for each peer
  *   inplace  not possible: the call refuses buffers that overlap
- *   result   a copy; if sender and receiver give different lengths for a block, the shorter
+ *   result   a copy; if sender and receiver give different lengths for a block, an error on
+ *            hosts, which the sender finds, and elsewhere the shorter block
  *   source   alltoall, all push, after an exchange of positions, which also shows that the
  *            PEs have entered
  */
@@ -33,13 +34,27 @@ CH_FN void ch_put_block(const struct ch_coll *c, uint32_t peer, uint64_t exchang
            c->src + p->src_offsets[peer] * c->elem_bytes + cut.first, cut.count, g);
 }
 
+/* All lanes: do the others expect what this PE sends? A PE that sends another length puts no
+ * block, and the team is marked, which ends the waits of the others in ch_finish_puts. */
+CH_FN chorus_status ch_compare_all_sent(const struct ch_coll *c, uint64_t exchange,
+                                        struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    if (c->pattern->unequal == NULL) return CHORUS_OK;
+    for (uint32_t k = 0; k < c->n && g.lane == 0 && st == CHORUS_OK; k++)
+        st = ch_compare_sent(c, ch_after(c, k), exchange, 1);
+    return ch_agree(st, g);
+}
+
 CH_FN chorus_status ch_alltoallv_direct(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g);
     const struct ch_words in_dest = {c->pattern->dst_offsets, c->pattern->dst_counts, 1};
     uint64_t exchange;
-    const chorus_status st = ch_give_words(c, in_dest, &exchange, g);
+    chorus_status st = ch_give_words(c, in_dest, &exchange, g);
 
+    if (st == CHORUS_OK) st = ch_compare_all_sent(c, exchange, g);
     if (st != CHORUS_OK) return st;
     for (uint32_t k = 0; k < c->n; k++)
         ch_put_block(c, ch_after(c, k), exchange, g);

@@ -8,7 +8,8 @@
  *   wire     (n - 1) * 16 + m
  *   scratch  two slots of two words and a FIFO for each peer
  *   inplace  not possible: the call refuses buffers that overlap
- *   result   a copy; if sender and receiver give different lengths for a block, the shorter
+ *   result   a copy; if sender and receiver give different lengths for a block, an error on
+ *            hosts, which both find, and elsewhere the shorter block
  *   source   alltoall in messages to all, after an exchange of counts
  */
 #ifndef CH_ALLTOALLV_EXCHANGE_H
@@ -43,6 +44,33 @@ CH_FN const char *ch_block_to(const struct ch_coll *c, uint32_t peer)
 CH_FN char *ch_block_from(const struct ch_coll *c, uint32_t peer)
 {
     return c->dst + c->pattern->dst_offsets[peer] * c->elem_bytes;
+}
+
+/* One lane: does this PE expect what `peer`, another PE, sends? */
+CH_FN chorus_status ch_compare_expected(const struct ch_coll *c, uint32_t peer,
+                                        uint64_t exchange)
+{
+    struct ch_unequal block;
+
+    block.from = peer;
+    block.to = c->me;
+    block.sent = ch_given(c, peer, exchange, 1);
+    block.expected = c->pattern->dst_counts[peer];
+    return ch_compare_counts(c, block);
+}
+
+/* All lanes: are the lengths of the blocks from and to this PE equal on both sides? */
+CH_FN chorus_status ch_compare_both(const struct ch_coll *c, uint64_t exchange,
+                                    struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    if (c->pattern->unequal == NULL) return CHORUS_OK;
+    for (uint32_t k = 0; k < c->n && g.lane == 0 && st == CHORUS_OK; k++) {
+        st = ch_compare_sent(c, ch_after(c, k), exchange, 0);
+        if (k != 0 && st == CHORUS_OK) st = ch_compare_expected(c, ch_after(c, k), exchange);
+    }
+    return ch_agree(st, g);
 }
 
 /* Exchange the chunk at byte `at` of each part that is longer than `at`. Sets *more if a part
@@ -84,6 +112,7 @@ CH_FN chorus_status ch_alltoallv_exchange(const struct ch_coll *c, struct ch_lan
     uint64_t exchange;
     chorus_status st = ch_give_words(c, counts, &exchange, g);
 
+    if (st == CHORUS_OK) st = ch_compare_both(c, exchange, g);
     if (st != CHORUS_OK) return st;
     own = ch_cut_to(c, c->me, exchange);
     ch_copy(ch_block_from(c, c->me) + own.first, ch_block_to(c, c->me) + own.first, own.count,

@@ -164,6 +164,7 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
     pattern->dst_offsets = p->dst_offsets;
     pattern->src_counts = p->src_counts;
     pattern->src_offsets = p->src_offsets;
+    pattern->unequal = NULL; /* a constant: the comparison of counts is not compiled */
     ch_coll_pattern(c, pattern, is_uneven ? 0 : first);
     if (!is_uneven) return;
     c->count = a->count;

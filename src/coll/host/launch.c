@@ -11,11 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Why a CTA failed. */
+struct cause {
+    uint32_t late_peer;        /* the PE that it waited for */
+    struct ch_unequal unequal; /* of alltoallv; without a difference if it is another cause */
+};
+
 /* A call of several CTAs. */
 struct run {
     const struct ch_call *call;
     int status; /* the first failure of any CTA; set by compare and swap */
-    uint32_t late_peer;
+    struct cause cause;
 };
 
 /* Data that only few calls have. */
@@ -30,9 +36,9 @@ static inline bool is_special(const chorusx_call *asked)
            asked->combine != NULL;
 }
 
-/* For a CTA that works from element `first` of each block on. Lengths of uneven collectives are
- * not compared. The program's function is called between copies, since its operands have the
- * width of elements. */
+/* For a CTA that works from element `first` of each block on. The lengths of uneven collectives
+ * are not in tags; those of an alltoallv are compared when they are exchanged. The program's
+ * function is called between copies, since its operands have the width of elements. */
 static CH_COLD void use_special(const struct ch_call *call, uint32_t cta, size_t first,
                                 struct special *special, struct ch_coll *coll)
 {
@@ -108,10 +114,9 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
     return CHORUS_OK;
 }
 
-/* Run one CTA of a call, which works on `part`. On failure, *late_peer is the PE that it waited
- * for. */
+/* Run one CTA of a call, which works on `part`. On failure, *cause says why. */
 CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, uint32_t cta,
-                            uint32_t *late_peer)
+                            struct cause *cause)
 {
     const chorusx_call *asked = call->asked;
     const size_t elem_bytes = ch_type_bytes[asked->type];
@@ -132,8 +137,12 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     coll->src = src + part.first * elem_bytes;
     coll->pattern = NULL;
     coll->reduce = &own->reduce->of[asked->type][asked->op];
-    coll->late_peer = late_peer;
-    if (is_special(asked)) use_special(call, cta, part.first, &special, coll);
+    coll->late_peer = &cause->late_peer;
+    if (is_special(asked)) {
+        use_special(call, cta, part.first, &special, coll);
+        special.pattern.unequal = &cause->unequal;
+        cause->unequal = (struct ch_unequal){0, 0, 0, 0};
+    }
     return own->algos[call->algo->id](coll);
 }
 
@@ -153,13 +162,15 @@ static void run_one_of(void *arg, uint32_t cta)
 {
     struct run *run = arg;
     const struct ch_call *call = run->call;
-    uint32_t late_peer = call->team->me;
-    const chorus_status status = run_cta(call, part_of(call, cta), cta, &late_peer);
+    struct cause cause;
+    chorus_status status;
     int none = CHORUS_OK;
 
+    cause.late_peer = call->team->me;
+    status = run_cta(call, part_of(call, cta), cta, &cause);
     if (status != CHORUS_OK && __atomic_compare_exchange_n(&run->status, &none, status, 0,
                                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        run->late_peer = late_peer;
+        run->cause = cause;
 }
 
 /* A PE is told how to find such mistakes earlier. */
@@ -193,18 +204,57 @@ static __attribute__((noinline)) chorus_status describe_tags(struct ch_team *tea
                                 team->members[other].world));
 }
 
+/* This PE makes `mine`, an alltoallv, and found a block whose length differs. The mark names
+ * the block: the first call is its sender's, and the count of each that of the block. */
+static __attribute__((noinline)) chorus_status describe_block(struct ch_team *team,
+                                                              const char *coll,
+                                                              const struct ch_called *mine,
+                                                              const struct ch_unequal *found)
+{
+    struct ch_two two = {.pes = {found->from, found->to}};
+
+    for (int i = 0; i < 2; i++)
+        two.calls[i] = (struct ch_doing){.what = CHORUS_COLL_alltoallv,
+                                         .team = mine->doing.team,
+                                         .number = mine->doing.number,
+                                         .count = i == 0 ? found->sent : found->expected};
+    if (mine->index != 0) ch_team_refuse(team, ch_doing_key(&two.calls[0]), &two);
+    return ch_team_differ(team, coll, &two);
+}
+
+/* The failure of a call that this PE found to differ from that of another. */
+static chorus_status describe_difference(const struct ch_call *call, const struct cause *cause,
+                                         const struct ch_called *mine)
+{
+    const char *coll = ch_coll_names[call->algo->coll];
+
+    if (call->algo->coll == CHORUS_COLL_alltoallv &&
+        cause->unequal.sent != cause->unequal.expected)
+        return describe_block(call->team, coll, mine, &cause->unequal);
+    return describe_tags(call->team, coll, mine, cause->late_peer);
+}
+
+/* That of a call whose wait was ended since another PE found a difference. */
+static chorus_status describe_refusal(const struct ch_team *team, const char *coll)
+{
+    const chorus_status status = ch_team_refusal(team, coll);
+
+    return ch_team_is_refused_for_block(team) ? status : advise(team, status);
+}
+
 /* The reason of a call's failure, from the view of the PE that waited. */
 static __attribute__((noinline)) chorus_status
-describe(const struct ch_call *call, chorus_status status, uint32_t late_peer)
+describe(const struct ch_call *call, chorus_status status, const struct cause *cause)
 {
     struct ch_team *team = call->team;
     const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
-    const unsigned me = team->members[team->me].world, late = team->members[late_peer].world;
+    const unsigned me = team->members[team->me].world,
+                   late = team->members[cause->late_peer].world;
     const double seconds = (double)team->patience->timeout_ns / (double)CH_NS_PER_S;
     char doing[CH_DOING_TEXT_BYTES] = "a call", missing[CH_WHERE_BYTES];
     struct ch_called called = {.doing = {.team = team->number}};
 
-    if (ch_team_is_refused(team)) return advise(team, ch_team_refusal(team, coll));
+    if (ch_team_is_refused(team)) return describe_refusal(team, coll);
     if (status == CHORUS_ERR_ABORTED) {
         const char *why = ch_patience_why(team->patience);
 
@@ -213,8 +263,8 @@ describe(const struct ch_call *call, chorus_status status, uint32_t late_peer)
                        algo, me, late, *why != '\0' ? ": " : "", why);
     }
     if (ch_record_read(team->record, call->index, &called)) ch_doing_text(&called.doing, doing);
-    if (status == CHORUS_ERR_ARG) return describe_tags(team, coll, &called, late_peer);
-    (void)ch_team_missing(team, &called.doing, late_peer, missing);
+    if (status == CHORUS_ERR_ARG) return describe_difference(call, cause, &called);
+    (void)ch_team_missing(team, &called.doing, cause->late_peer, missing);
     return CH_FAIL(
         CHORUS_ERR_TIMEOUT,
         "%s %s: PE %u waited %.3g s for %s; PE %u is in %s; all PEs of the team must "
@@ -223,12 +273,12 @@ describe(const struct ch_call *call, chorus_status status, uint32_t late_peer)
 }
 
 static __attribute__((noinline)) chorus_status
-run_ctas(const struct ch_call *call, struct ch_crew *crew, uint32_t *late_peer)
+run_ctas(const struct ch_call *call, struct ch_crew *crew, struct cause *cause)
 {
     struct run run = {.call = call, .status = CHORUS_OK};
 
     ch_crew_run(crew, call->ctas, run_one_of, &run);
-    *late_peer = run.late_peer;
+    *cause = run.cause;
     return run.status;
 }
 
@@ -252,16 +302,16 @@ static __attribute__((noinline)) void end_posts(const struct ch_team *team,
 CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
 {
     const struct ch_slice whole = {0, call->asked->count};
-    uint32_t late_peer = call->team->me;
+    struct cause cause;
     chorus_status status;
 
     CH_TRY(ch_team_usable(call->team));
     if (call->team->ctas == NULL) CH_TRY(make_ctas(call->team));
-    status = call->ctas == 1 ? run_cta(call, whole, 0, &late_peer)
-                             : run_ctas(call, crew, &late_peer);
+    cause.late_peer = call->team->me;
+    status = call->ctas == 1 ? run_cta(call, whole, 0, &cause) : run_ctas(call, crew, &cause);
     if (status == CHORUS_OK) return CHORUS_OK;
     end_posts(call->team, status);
-    status = describe(call, status, late_peer);
+    status = describe(call, status, &cause);
     __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
     return status;
 }

@@ -60,6 +60,31 @@ CH_FN uint64_t ch_given(const struct ch_coll *c, uint32_t peer, uint64_t exchang
     return word;
 }
 
+/* One lane: ERR_ARG if PE `from` sends another number of elements to PE `to` than that one
+ * expects. One of the two is this PE. */
+CH_FN chorus_status ch_compare_counts(const struct ch_coll *c, struct ch_unequal block)
+{
+    if (block.sent == block.expected) return CHORUS_OK;
+    *c->pattern->unequal = block;
+    ch_is_late(c, block.from == c->me ? block.to : block.from);
+    return CHORUS_ERR_ARG;
+}
+
+/* One lane: the same for the block from this PE to `peer`, whose word i is the number that it
+ * expects. */
+CH_FN chorus_status ch_compare_sent(const struct ch_coll *c, uint32_t peer, uint64_t exchange,
+                                    uint32_t i)
+{
+    struct ch_unequal block;
+
+    block.from = c->me;
+    block.to = peer;
+    block.sent = c->pattern->src_counts[peer];
+    block.expected =
+        peer == c->me ? c->pattern->dst_counts[peer] : ch_given(c, peer, exchange, i);
+    return ch_compare_counts(c, block);
+}
+
 /* All lanes: the puts of all PEs have arrived, and this PE's source may change. */
 CH_FN chorus_status ch_finish_puts(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
 {
