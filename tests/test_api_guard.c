@@ -69,6 +69,30 @@ static void store__to_what_was_freed__is_found(void)
     chorus_free(first);
 }
 
+/* The block that an object leaves, and the end that it loses. */
+static void store__to_what_realloc_left__is_found(void)
+{
+    char *object = chorus_malloc(1000), *after = chorus_malloc(64), *old = object, *moved;
+
+    moved = chorus_realloc(object, 3000);
+    EXPECT(moved != old);
+    if (api_me() == 0) old[200] = 1;
+    object = chorus_malloc(1000);
+    if (api_me() == 0)
+        EXPECT_REPORT(CHORUS_ERR_ARG, "after it was freed: the first such byte is number 200");
+    moved = chorus_realloc(moved, 1000);
+    if (api_me() == 0) moved[2000] = 1;
+    chorus_free(after);
+    chorus_free(object);
+    object = chorus_malloc(4000);
+    chorus_free(object);
+    object = chorus_malloc(1 << 16); /* all that is free before it */
+    chorus_free(object);
+    if (api_me() == 0)
+        EXPECT_REPORT(CHORUS_ERR_ARG, "after it was freed: the first such byte is number 2000");
+    chorus_free(moved);
+}
+
 static void realloc__moves_the_end(void)
 {
     char *block = chorus_malloc(BYTES);
@@ -201,6 +225,7 @@ static void call__whose_source_is_written_meanwhile__fails(void)
     X(free__of_what_was_written_far_past_its_end__says_so) \
     X(free__fills_what_was_there)                          \
     X(store__to_what_was_freed__is_found)                  \
+    X(store__to_what_realloc_left__is_found)               \
     X(realloc__moves_the_end)                              \
     X(put__to_what_was_freed__is_refused)                  \
     X(source__written_during_a_call__is_reported)          \

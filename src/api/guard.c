@@ -118,17 +118,41 @@ static void remember(struct ch_guard *guard, const struct ch_freed *freed)
     guard->freed[guard->n++] = *freed;
 }
 
+struct ch_freed ch_guard_extent(const struct ch_context *context, void *ptr)
+{
+    struct ch_freed extent = {.bytes = 0};
+    struct guarded object;
+
+    if (!guards_memory(context) || !find(context, ptr, &object)) return extent;
+    extent.lo = extent.object = object.start;
+    extent.hi = object.end_at + sizeof(size_t);
+    extent.bytes = object.bytes;
+    return extent;
+}
+
+static void fill(struct ch_context *context, const struct ch_freed *freed)
+{
+    if (freed->lo == freed->hi) return;
+    memset(freed->lo, FREED_PATTERN, (size_t)(freed->hi - freed->lo));
+    remember(&context->guard, freed);
+}
+
 void ch_guard_fill_freed(struct ch_context *context, void *ptr)
 {
-    struct guarded object;
-    struct ch_freed freed;
+    const struct ch_freed freed = ch_guard_extent(context, ptr);
 
-    if (!guards_memory(context) || !find(context, ptr, &object)) return;
-    freed.lo = freed.object = object.start;
-    freed.hi = object.end_at + sizeof(size_t);
-    freed.bytes = object.bytes;
-    memset(object.start, FREED_PATTERN, (size_t)(freed.hi - freed.lo));
-    remember(&context->guard, &freed);
+    fill(context, &freed);
+}
+
+void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *ptr)
+{
+    const struct ch_freed now = ch_guard_extent(context, ptr);
+
+    if (now.lo <= old.lo && now.hi > old.lo)
+        old.lo = now.hi < old.hi ? now.hi : old.hi;
+    else if (now.lo > old.lo && now.lo < old.hi)
+        old.hi = now.lo;
+    fill(context, &old);
 }
 
 /* Entries without memory are removed. */

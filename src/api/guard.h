@@ -35,6 +35,10 @@ void ch_guard_check_all(const struct ch_context *context, const char *function);
 
 /* Fill an object that is about to be freed, and remember its block. */
 void ch_guard_fill_freed(struct ch_context *context, void *ptr);
+/* The block of an object; without CHORUS_CHECK=2 no memory. The same for the part of an old block
+ * that its object, which is now at ptr, no longer has. */
+struct ch_freed ch_guard_extent(const struct ch_context *context, void *ptr);
+void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *ptr);
 
 /* The block of ptr has been allocated, and was not written since: was it written while it was
  * free? Each such store is passed to the error handler. If `function` is null, the block may

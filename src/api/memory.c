@@ -150,12 +150,15 @@ static chorus_status change_block(struct ch_context *context, void *ptr, size_t 
                                   void **ptr_out)
 {
     chorus_status status;
+    struct ch_freed old;
 
     CH_TRY(ch_context_meet(context));
     status = ch_guard_check(context, "chorus_realloc", ptr);
+    old = ch_guard_extent(context, ptr);
     CH_TRY(ch_heap_realloc(context->heap, ptr, ch_guard_block_bytes(context, bytes), ptr_out));
     ch_guard_take_freed(context, NULL, *ptr_out);
     ch_guard_set(context, *ptr_out, bytes);
+    ch_guard_fill_left(context, old, *ptr_out);
     CH_TRY(ch_context_meet(context));
     return status;
 }

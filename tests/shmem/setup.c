@@ -26,6 +26,7 @@ static void memory_is_symmetric(void)
 
     EXPECT(words != NULL && aligned != NULL && hinted != NULL && (uintptr_t)aligned % 256 == 0);
     EXPECT(shmem_malloc(0) == NULL && shmem_malloc_with_hints(0, 64L) == NULL);
+    shmem_free(shmem_malloc_with_hints(8, 64L)); /* which has no meaning */
     for (int i = 0; i < 4; i++)
         words[i] = 10 * me + i;
     longer = (int *)shmem_realloc(words, 4000 * sizeof(int));
