@@ -2,6 +2,7 @@
 /* cuda_fake.c: the runtime: devices, streams, events, captures, launches. */
 #include "cuda_fake.h"
 
+#include "base/clock.h"
 #include "coll/cuda/kernels.h"
 
 #include <pthread.h>
@@ -21,6 +22,7 @@ struct CUstream_st {
     int is_blocking;           /* it waits for the legacy stream, and that for it */
     const uint64_t *waits_for; /* its work has ended but for this wait; null: for none */
     uint64_t least;
+    uint64_t works_until_ns; /* atomic */
 };
 
 /* Known by its address alone. */
@@ -117,11 +119,20 @@ void cuda_fake_wait(cudaStream_t stream, const uint64_t *word, uint64_t least)
     __atomic_store_n(&s->waits_for, word, __ATOMIC_RELEASE);
 }
 
-static int is_waiting(const struct CUstream_st *s)
+void cuda_fake_work(cudaStream_t stream, unsigned ms)
+{
+    __atomic_store_n(&stream_of(stream)->works_until_ns, ch_clock_ns() + ms * CH_NS_PER_MS,
+                     __ATOMIC_RELEASE);
+}
+
+/* A wait that was met once is over. */
+static int is_waiting(struct CUstream_st *s)
 {
     const uint64_t *word = __atomic_load_n(&s->waits_for, __ATOMIC_ACQUIRE);
 
-    return word != NULL && __atomic_load_n(word, __ATOMIC_ACQUIRE) < s->least;
+    if (word != NULL && __atomic_load_n(word, __ATOMIC_ACQUIRE) < s->least) return 1;
+    __atomic_store_n(&s->waits_for, NULL, __ATOMIC_RELEASE);
+    return ch_clock_ns() < __atomic_load_n(&s->works_until_ns, __ATOMIC_ACQUIRE);
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
@@ -131,7 +142,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 }
 
 /* As CUDA's waits do, this ends only with the work. */
-static void wait_for(const struct CUstream_st *s)
+static void wait_for(struct CUstream_st *s)
 {
     while (is_waiting(s))
         (void)usleep(POLL_US);

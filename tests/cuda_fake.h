@@ -96,6 +96,9 @@ cudaError_t cuda_fake_put(cudaStream_t stream);
 /* The stream's work has ended but for this wait, until the word is at least so much. */
 void cuda_fake_wait(cudaStream_t stream, const uint64_t *word, uint64_t least);
 
+/* Other work of the stream, which ends after this time whatever the stream waits for. */
+void cuda_fake_work(cudaStream_t stream, unsigned ms);
+
 /* The kernel that was launched last runs again, as from a graph. */
 void cuda_fake_replay(void);
 

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams, captures and failures of calls on GPUs, over a CUDA that is a fake: what is put on
  * which stream and after what, and what is refused. */
+#include "api/context.h"
 #include "chorus/chorusx.h"
+#include "coll/cuda/gpu.h"
 #include "cuda_fake.h"
 #include "team/device_table.h"
 
 #include <check.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FROM_THE_FIRST = -1 };
 
@@ -987,6 +991,201 @@ START_TEST(stream_synchronize__a_wait_is_not_met__fails_after_the_limit)
 }
 END_TEST
 
+static void put_wait(uint64_t *word, cudaStream_t stream)
+{
+    ck_assert_int_eq(
+        chorusx_signal_wait_until_on_stream(word, CHORUS_CMP_GE, 1, (chorus_stream_t)stream),
+        CHORUS_OK);
+}
+
+static int synchronize(cudaStream_t stream)
+{
+    return chorusx_stream_synchronize((chorus_stream_t)stream);
+}
+
+/* The wait is over since the synchronisation before, so other work may take any time. */
+START_TEST(stream_synchronize__a_wait_was_met_before__lets_other_work_run)
+{
+    const cudaStream_t a = make_stream();
+    uint64_t *word;
+
+    hurry();
+    word = chorus_calloc(1, sizeof(*word));
+    put_wait(word, a);
+    *word = 1;
+    ck_assert_int_eq(synchronize(a), CHORUS_OK);
+    *word = 0;
+    cuda_fake_work(a, 500);
+    ck_assert_msg(synchronize(a) == CHORUS_OK, "%s", chorusx_last_error());
+    chorus_free(word);
+}
+END_TEST
+
+START_TEST(stream_synchronize__another_stream_waits__lets_other_work_run)
+{
+    const cudaStream_t a = make_stream(), b = make_stream();
+    uint64_t *word;
+
+    hurry();
+    word = chorus_calloc(1, sizeof(*word));
+    put_wait(word, a);
+    cuda_fake_work(b, 500);
+    ck_assert_msg(synchronize(b) == CHORUS_OK, "%s", chorusx_last_error());
+    ck_assert_int_eq(synchronize(a), CHORUS_ERR_TIMEOUT);
+    *word = 1;
+    ck_assert_int_eq(synchronize(a), CHORUS_OK);
+    chorus_free(word);
+}
+END_TEST
+
+/* A call of a team on another stream stands behind the wait, too. */
+START_TEST(stream_synchronize__behind_a_stream_that_waits__fails_after_the_limit)
+{
+    enum { STREAMS = 7 };
+    cudaStream_t streams[STREAMS];
+    chorus_team_t teams[2];
+    uint64_t *word;
+
+    hurry();
+    for (int i = 0; i < STREAMS; i++)
+        streams[i] = make_stream();
+    for (int i = 0; i < 2; i++)
+        teams[i] = make_team();
+    word = chorus_calloc(1, sizeof(*word));
+    put_wait(word, streams[0]);
+    for (int i = 1; i < STREAMS; i++) {
+        ck_assert_int_eq(sync_on(teams[i % 2], streams[i - 1]), CHORUS_OK);
+        ck_assert_int_eq(sync_on(teams[i % 2], streams[i]), CHORUS_OK);
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        cuda_fake_work(streams[i], 2000);
+        ck_assert_int_eq(synchronize(streams[i]), CHORUS_ERR_TIMEOUT);
+        expect_says("to be at least 1, and it is 0");
+        cuda_fake_work(streams[i], 0);
+    }
+    *word = 1;
+    ck_assert_int_eq(synchronize(streams[1]), CHORUS_OK);
+    *word = 0; /* it was over for all */
+    cuda_fake_work(streams[2], 500);
+    ck_assert_int_eq(synchronize(streams[2]), CHORUS_OK);
+    *word = 1;
+    for (int i = 0; i < 2; i++)
+        chorus_team_destroy(teams[i]);
+    chorus_free(word);
+}
+END_TEST
+
+/* More than there are records of. */
+START_TEST(stream_synchronize__after_many_waits__knows_the_last)
+{
+    enum { WAITS = 300 };
+    const cudaStream_t a = make_stream();
+    uint64_t *words;
+
+    hurry();
+    words = chorus_calloc(WAITS, sizeof(*words));
+    for (int i = 0; i < WAITS; i++) {
+        words[i] = i != WAITS - 1;
+        put_wait(&words[i], a);
+    }
+    ck_assert_int_eq(synchronize(a), CHORUS_ERR_TIMEOUT);
+    words[WAITS - 1] = 1;
+    ck_assert_int_eq(synchronize(a), CHORUS_OK);
+    chorus_free(words);
+}
+END_TEST
+
+/* A graph with the wait may be launched on any stream, any number of times. */
+START_TEST(stream_synchronize__a_wait_was_captured__fails_on_any_stream)
+{
+    const cudaStream_t a = make_stream(), b = make_stream();
+    uint64_t *word;
+
+    hurry();
+    word = chorus_calloc(1, sizeof(*word));
+    cuda_fake_begin_capture(a);
+    put_wait(word, a);
+    ck_assert(cuda_fake_end_capture(a));
+    cuda_fake_wait(a, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        *word = 0;
+        cuda_fake_work(b, 1000);
+        ck_assert_int_eq(synchronize(b), CHORUS_ERR_TIMEOUT);
+        *word = 1;
+        ck_assert_int_eq(synchronize(b), CHORUS_OK);
+    }
+    chorus_free(word);
+}
+END_TEST
+
+static struct ch_context *context(void)
+{
+    struct ch_context *own = NULL;
+
+    ck_assert_int_eq(ch_context_require(__func__, &own), CHORUS_OK);
+    return own;
+}
+
+/* A wait for the whole GPU is one for every stream. */
+START_TEST(stream_synchronize__after_a_wait_for_the_gpu__lets_other_work_run)
+{
+    const cudaStream_t a = make_stream();
+    uint64_t *word;
+
+    hurry();
+    word = chorus_calloc(1, sizeof(*word));
+    put_wait(word, a);
+    *word = 1;
+    ck_assert_int_eq(ch_gpu_drain(context()->gpu), CHORUS_OK);
+    *word = 0;
+    cuda_fake_work(a, 500);
+    ck_assert_msg(synchronize(a) == CHORUS_OK, "%s", chorusx_last_error());
+    chorus_free(word);
+}
+END_TEST
+
+/* What the process has logged since standard error went to this file. */
+static int is_logged(FILE *log, const char *part)
+{
+    static char text[10000];
+    size_t bytes;
+
+    rewind(log);
+    bytes = fread(text, 1, sizeof(text) - 1, log);
+    text[bytes] = 0;
+    return strstr(text, part) != NULL;
+}
+
+/* A stream that computes waits for nobody. */
+START_TEST(stream_synchronize__other_work_runs_long__is_not_reported_as_a_wait)
+{
+    const cudaStream_t a = make_stream();
+    FILE *log = tmpfile();
+    uint64_t *word;
+
+    ck_assert_ptr_nonnull(log);
+    ck_assert_int_ge(dup2(fileno(log), STDERR_FILENO), 0);
+    ask("CHORUS_LOG", "warn");
+    ask("CHORUS_WARN", "0.1");
+    hurry();
+    word = chorus_calloc(1, sizeof(*word));
+    put_wait(word, a);
+    *word = 1;
+    cuda_fake_work(a, 500);
+    ck_assert_int_eq(synchronize(a), CHORUS_OK);
+    cuda_fake_work(a, 500);
+    ck_assert_int_eq(synchronize(a), CHORUS_OK);
+    ck_assert(!is_logged(log, "has waited"));
+    put_wait(word, a);
+    *word = 0;
+    ck_assert_int_eq(synchronize(a), CHORUS_ERR_TIMEOUT);
+    ck_assert(is_logged(log, "has waited"));
+    *word = 1;
+    chorus_free(word);
+    (void)fclose(log);
+}
+END_TEST
+
 START_TEST(finalize__a_wait_is_not_met__fails_after_the_limit)
 {
     const cudaStream_t a = make_stream();
@@ -1072,6 +1271,14 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, calls__unchecked__are_one_kernel);
     tcase_add_test(tcase, calls__of_a_team_at_once__fail_if_checked);
     tcase_add_test(tcase, stream_synchronize__a_wait_is_not_met__fails_after_the_limit);
+    tcase_add_test(tcase, stream_synchronize__a_wait_was_met_before__lets_other_work_run);
+    tcase_add_test(tcase, stream_synchronize__another_stream_waits__lets_other_work_run);
+    tcase_add_test(tcase,
+                   stream_synchronize__behind_a_stream_that_waits__fails_after_the_limit);
+    tcase_add_test(tcase, stream_synchronize__after_many_waits__knows_the_last);
+    tcase_add_test(tcase, stream_synchronize__after_a_wait_for_the_gpu__lets_other_work_run);
+    tcase_add_test(tcase, stream_synchronize__a_wait_was_captured__fails_on_any_stream);
+    tcase_add_test(tcase, stream_synchronize__other_work_runs_long__is_not_reported_as_a_wait);
     tcase_add_test(tcase, finalize__a_wait_is_not_met__fails_after_the_limit);
     tcase_add_test(tcase, team_destroy__a_call_does_not_end__fails_after_the_limit);
     suite_add_tcase(suite, tcase);

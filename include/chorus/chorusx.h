@@ -782,7 +782,11 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_RMA_ON_STREAM)
  *             queued. A wait on a host fails as chorus_signal_wait_until does, by
  *             chorusx_stream_synchronize. A GPU waits for EQ, GE and GT without a deadline;
  *             then a chorusx_stream_synchronize, chorus_team_destroy or chorus_finalize that
- *             waits for that longer than CHORUS_TIMEOUT fails with ERR_TIMEOUT.
+ *             waits for that longer than CHORUS_TIMEOUT fails with ERR_TIMEOUT. A synchronize
+ *             knows of waits on its stream, of those before earlier calls of the team of a call
+ *             on it, and of those in graphs, but not what the program orders by events; and
+ *             a wait whose word was changed again since, before a synchronize or in a graph,
+ *             is to it one that is not over.
  * Source:     NVSHMEM, nvshmemx_signal_op_on_stream and related calls.
  * Since:      0.1
  */

@@ -9,26 +9,8 @@
 #define CH_DRAIN_H
 
 #include "base/door.h"
+#include "coll/cuda/front.h"
 #include "device/device.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-/* A wait that was queued for the front end: until the word is at least, or equal to, a value.
- */
-struct ch_front_wait {
-    const uint64_t *word;
-    uint64_t value;
-    bool is_exact;
-};
-
-/* The last ones that this PE queued, on any stream; wait number i is at i modulo their number.
- */
-enum { CH_FRONT_WAITS = 256 };
-struct ch_front_waits {
-    uint64_t n; /* queued so far; atomic */
-    struct ch_front_wait last[CH_FRONT_WAITS];
-};
 
 /* All work of this process on the device, graphs included. ERR_TIMEOUT, ERR_ABORTED: it has not
  * ended. */
@@ -36,12 +18,12 @@ CH_MUST_CHECK chorus_status ch_drain_device(const struct ch_device *device,
                                             const struct ch_patience *patience);
 
 /*
- * The work of a cudaStream_t. ERR_ABORTED: the job is ending; ERR_TIMEOUT: it has taken longer
- * than the limit, and one of the waits is not over. Other work of the program may take any
- * time.
+ * The work of a cudaStream_t, which these waits hold up. ERR_ABORTED: the job is ending;
+ * ERR_TIMEOUT: it has taken longer than the limit, and one of the waits is not over. Other work
+ * of the program may take any time, and is not reported as a wait for other PEs.
  */
 CH_MUST_CHECK chorus_status ch_drain_stream(const struct ch_device *device,
                                             const struct ch_patience *patience,
-                                            const struct ch_front_waits *waits, void *stream);
+                                            const struct ch_front_view *waits, void *stream);
 
 #endif /* CH_DRAIN_H */

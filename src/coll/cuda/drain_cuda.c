@@ -83,18 +83,23 @@ chorus_status ch_drain_device(const struct ch_device *device,
 }
 
 /* --- a stream ----------------------------------------------------------------------------- */
-/* A wait among the last ones that is not over, or was begun again by the program; its word has
- * *value_out. Null: all are over. */
-static const struct ch_front_wait *find_unmet(const struct ch_device *device,
-                                              const struct ch_front_waits *waits,
+struct stream_drain {
+    const struct ch_device *device;
+    const struct ch_patience *given;
+    const struct ch_front_view *waits;
+    struct ch_patience patience; /* as given, but it warns only of waits that are not over */
+};
+
+/* A wait that is not over, or whose word has changed since; the word has *value_out. Null: all
+ * are over. */
+static const struct ch_front_wait *find_unmet(const struct stream_drain *drain,
                                               uint64_t *value_out)
 {
-    const uint64_t n = __atomic_load_n(&waits->n, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < drain->waits->n; i++) {
+        const struct ch_front_wait *wait = &drain->waits->waits[i];
 
-    for (uint64_t i = 0; i < n && i < CH_FRONT_WAITS; i++) {
-        const struct ch_front_wait *wait = &waits->last[i];
-
-        if (ch_device_copy(device, value_out, wait->word, sizeof(*value_out)) != CHORUS_OK) {
+        if (ch_device_copy(drain->device, value_out, wait->word, sizeof(*value_out)) !=
+            CHORUS_OK) {
             ch_error_forget();
             continue;
         }
@@ -103,10 +108,19 @@ static const struct ch_front_wait *find_unmet(const struct ch_device *device,
     return NULL;
 }
 
-/* After a poll: CHORUS_OK to poll again. */
-static chorus_status go_on(const struct ch_device *device, const struct ch_patience *patience,
-                           const struct ch_front_waits *waits, struct ch_wait *w)
+static void warn_of_unmet(void *arg, uint64_t waited_ns)
 {
+    const struct stream_drain *drain = arg;
+    uint64_t value = 0;
+
+    if (find_unmet(drain, &value) != NULL)
+        drain->given->warn(drain->given->warn_arg, waited_ns);
+}
+
+/* After a poll: CHORUS_OK to poll again. */
+static chorus_status go_on(const struct stream_drain *drain, struct ch_wait *w)
+{
+    const struct ch_patience *patience = &drain->patience;
     const chorus_status status = ch_wait_slow(patience, w);
     const struct ch_front_wait *unmet = NULL;
     uint64_t value = 0;
@@ -114,7 +128,7 @@ static chorus_status go_on(const struct ch_device *device, const struct ch_patie
     if (status == CHORUS_OK) return CHORUS_OK;
     if (status == CHORUS_ERR_ABORTED)
         return CH_FAIL(status, "work on the stream has not ended, and the job is ending");
-    unmet = find_unmet(device, waits, &value);
+    unmet = find_unmet(drain, &value);
     if (unmet == NULL) {
         ch_wait_end(patience, w);
         *w = (struct ch_wait){0};
@@ -130,22 +144,20 @@ static chorus_status go_on(const struct ch_device *device, const struct ch_patie
 }
 
 /* With the device current. */
-static chorus_status poll_stream(const struct ch_device *device,
-                                 const struct ch_patience *patience,
-                                 const struct ch_front_waits *waits, cudaStream_t stream)
+static chorus_status poll_stream(const struct stream_drain *drain, cudaStream_t stream)
 {
     chorus_status status = CHORUS_OK;
     struct ch_wait w = {0};
     cudaError_t error;
 
     while ((error = cudaStreamQuery(stream)) == cudaErrorNotReady && status == CHORUS_OK)
-        status = go_on(device, patience, waits, &w);
-    ch_wait_end(patience, &w);
+        status = go_on(drain, &w);
+    ch_wait_end(&drain->patience, &w);
     if (error == cudaErrorNotReady) {
         (void)cudaGetLastError();
         return status;
     }
-    CH_TRY_CUDA(device, "an earlier call on a stream", error);
+    CH_TRY_CUDA(drain->device, "an earlier call on a stream", error);
     return CHORUS_OK;
 }
 
@@ -153,15 +165,17 @@ static chorus_status poll_stream(const struct ch_device *device,
  * wait is then not part of the capture. */
 chorus_status ch_drain_stream(const struct ch_device *device,
                               const struct ch_patience *patience,
-                              const struct ch_front_waits *waits, void *stream)
+                              const struct ch_front_view *waits, void *stream)
 {
-    const bool may_hang = __atomic_load_n(&waits->n, __ATOMIC_ACQUIRE) != 0;
+    struct stream_drain drain = {device, patience, waits, *patience};
     const int before = ch_device_enter(device);
     cudaError_t error = cudaSuccess;
     chorus_status status = CHORUS_OK;
 
-    if (may_hang)
-        status = poll_stream(device, patience, waits, stream);
+    drain.patience.warn = warn_of_unmet;
+    drain.patience.warn_arg = &drain;
+    if (waits->n != 0)
+        status = poll_stream(&drain, stream);
     else
         error = cudaStreamSynchronize(stream);
     ch_device_leave(device, before);

@@ -17,7 +17,7 @@ struct ch_gpu {
     struct ch_turn own;                 /* the stream of blocking calls */
     const struct ch_patience *patience; /* borrowed */
     struct ch_wait_report *wait;        /* owned and page-locked: of kernels that wait */
-    struct ch_front_waits front;        /* changed with the mutex */
+    struct ch_front *front;             /* owned */
 };
 
 /* Load the kernels, and determine how many CTAs of any of them run at the same time. PEs that
@@ -71,7 +71,8 @@ chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *o
     gpu->terms.is_checked = options->check != 0;
     (void)pthread_mutex_init(&gpu->mutex, NULL);
     before = ch_device_enter(gpu->terms.device);
-    status = make_own(gpu, options->early && !gpu->terms.is_checked);
+    status = ch_front_open(&gpu->front);
+    if (status == CHORUS_OK) status = make_own(gpu, options->early && !gpu->terms.is_checked);
     ch_device_leave(gpu->terms.device, before);
     if (status != CHORUS_OK) {
         ch_gpu_close(gpu);
@@ -87,6 +88,7 @@ void ch_gpu_close(struct ch_gpu *gpu)
     if (gpu->own.stream != NULL) (void)cudaStreamDestroy(gpu->own.stream);
     if (gpu->wait != NULL) (void)cudaFreeHost(gpu->wait);
     if (gpu->terms.faults != NULL) (void)cudaFreeHost(gpu->terms.faults);
+    ch_front_close(gpu->front);
     (void)pthread_mutex_destroy(&gpu->mutex);
     free(gpu);
 }
@@ -109,19 +111,33 @@ void ch_gpu_team_ended(struct ch_gpu *gpu, uint32_t slot)
 
 chorus_status ch_gpu_drain(const struct ch_gpu *gpu)
 {
-    return ch_drain_device(gpu->terms.device, gpu->patience);
+    const uint64_t now = ch_front_now(gpu->front);
+
+    CH_TRY(ch_drain_device(gpu->terms.device, gpu->patience));
+    ch_front_forget_before(gpu->front, now);
+    return CHORUS_OK;
+}
+
+/* With the device current. */
+static chorus_status put_wait(struct ch_gpu *gpu, void *stream, struct ch_front_wait wait)
+{
+    struct ch_turn turn;
+
+    CH_TRY(ch_turn_of(gpu->heap, stream, &turn));
+    CH_TRY(ch_device_put_wait(gpu->terms.device, stream, wait.word, wait.value, wait.is_exact));
+    wait.is_captured = turn.capture != 0;
+    ch_front_add(gpu->front, turn.number, &wait);
+    return CHORUS_OK;
 }
 
 chorus_status ch_gpu_put_wait(struct ch_gpu *gpu, void *stream,
                               const struct ch_front_wait *wait)
 {
-    CH_TRY(
-        ch_device_put_wait(gpu->terms.device, stream, wait->word, wait->value, wait->is_exact));
-    (void)pthread_mutex_lock(&gpu->mutex);
-    gpu->front.last[gpu->front.n % CH_FRONT_WAITS] = *wait;
-    __atomic_store_n(&gpu->front.n, gpu->front.n + 1, __ATOMIC_RELEASE);
-    (void)pthread_mutex_unlock(&gpu->mutex);
-    return CHORUS_OK;
+    const int before = ch_device_enter(gpu->terms.device);
+    const chorus_status status = put_wait(gpu, stream, *wait);
+
+    ch_device_leave(gpu->terms.device, before);
+    return status;
 }
 
 struct ch_wait_limit ch_gpu_wait_limit(const struct ch_gpu *gpu)
@@ -157,10 +173,13 @@ int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team)
 static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call,
                             const struct ch_turn *turn)
 {
+    const uint64_t last = call->team->last_run.stream;
     uint32_t ctas = 0;
 
     CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     CH_TRY(ch_turn_begin(gpu->heap, call->team, turn));
+    if (turn->capture == 0 && last != 0 && last != turn->number)
+        ch_front_follow(gpu->front, turn->number, last);
     CH_TRY(ch_queue_call(&gpu->terms, call, turn, &ctas));
     return ch_turn_end(gpu->heap, call->team, turn, ctas);
 }
@@ -197,15 +216,20 @@ chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *
                            : enter_and_launch(gpu, call, &turn);
 }
 
-static chorus_status wait_for(const struct ch_gpu *gpu, void *stream)
+static chorus_status wait_for(const struct ch_gpu *gpu, const struct ch_turn *turn)
 {
-    return ch_drain_stream(gpu->terms.device, gpu->patience, &gpu->front, stream);
+    struct ch_front_view waits;
+
+    ch_front_look(gpu->front, turn->number, &waits);
+    CH_TRY(ch_drain_stream(gpu->terms.device, gpu->patience, &waits, turn->stream));
+    ch_front_forget(gpu->front, &waits);
+    return CHORUS_OK;
 }
 
 chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
 {
     CH_TRY(enter_and_launch(gpu, call, &gpu->own));
-    CH_TRY(wait_for(gpu, gpu->own.stream));
+    CH_TRY(wait_for(gpu, &gpu->own));
     CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     return ch_team_usable(call->team);
 }
@@ -225,8 +249,10 @@ chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
 
 chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
 {
-    const chorus_status status = wait_for(gpu, stream);
+    struct ch_turn turn;
+    chorus_status status = ch_turn_of(gpu->heap, stream, &turn);
 
+    if (status == CHORUS_OK) status = wait_for(gpu, &turn);
     (void)cudaStreamDestroy(stream);
     return status;
 }
@@ -258,7 +284,7 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
     if (turn.capture != 0)
         return CH_FAIL(CHORUS_ERR_STATE,
                        "the stream is in a capture, where nothing runs; end that first");
-    CH_TRY(wait_for(gpu, stream));
+    CH_TRY(wait_for(gpu, &turn));
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++)
         CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, team));
     CH_TRY(ch_fault_tell_wait(gpu->terms.faults));
