@@ -1203,6 +1203,37 @@ START_TEST(finalize__a_wait_is_not_met__fails_after_the_limit)
 }
 END_TEST
 
+/* The job ends while the host waits. */
+static void *abort_soon(void *door)
+{
+    (void)usleep(100000);
+    ch_door_abort(door);
+    return NULL;
+}
+
+START_TEST(waits__job_ends__end_with_it)
+{
+    const cudaStream_t a = make_stream();
+    struct ch_door *door;
+    pthread_t thread;
+    uint64_t *word;
+
+    cuda_fake.may_wait = 1;
+    word = chorus_calloc(1, sizeof(*word));
+    put_wait(word, a);
+    door = context()->patience.door;
+    ck_assert_int_eq(pthread_create(&thread, NULL, abort_soon, door), 0);
+    ck_assert_int_eq(synchronize(a), CHORUS_ERR_ABORTED);
+    expect_says("work on the stream has not ended, and the job is ending");
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(ch_gpu_drain(context()->gpu), CHORUS_ERR_ABORTED);
+    expect_says("work of this PE on GPU 0 (fake 0) has not ended, and the job is ending");
+    door->aborted = 0; /* teardown finds all as usual */
+    *word = 1;
+    chorus_free(word);
+}
+END_TEST
+
 /* A call that has not begun, as behind a wait. */
 START_TEST(team_destroy__a_call_does_not_end__fails_after_the_limit)
 {
@@ -1280,6 +1311,7 @@ static Suite *make_suite(void)
     tcase_add_test(tcase, stream_synchronize__a_wait_was_captured__fails_on_any_stream);
     tcase_add_test(tcase, stream_synchronize__other_work_runs_long__is_not_reported_as_a_wait);
     tcase_add_test(tcase, finalize__a_wait_is_not_met__fails_after_the_limit);
+    tcase_add_test(tcase, waits__job_ends__end_with_it);
     tcase_add_test(tcase, team_destroy__a_call_does_not_end__fails_after_the_limit);
     suite_add_tcase(suite, tcase);
     return suite;
