@@ -5,10 +5,11 @@
  * reply changes nothing, nor does PE 1 receive the new contents. WHAT is get, nbi, fetch, put
  * or broadcast.
  *
- *     CHORUS_NODES=2 CHORUS_TIMEOUT=2 chorusrun -n 2 late_reply get
+ *     CHORUS_NODES=2 CHORUS_TIMEOUT=5 chorusrun -n 2 late_reply get
  */
 #include "chorus/chorusx.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,10 +24,11 @@ enum {
     FILLING = 0x33,
     LATER_US = 300000,
     NAP_US = 10000,
+    LOOKS = 256, /* places of the data that PE 1 watches */
 };
 
 struct job {
-    char *data; /* [LARGE], symmetric */
+    char *data, *source; /* [LARGE], symmetric */
     uint64_t *word;
     pid_t pid; /* of PE 1 */
     int n_failed;
@@ -121,12 +123,44 @@ static void put_late(void)
     free(source);
 }
 
+/* PE 1 enters the call when it continues. */
+static void broadcast_late(void)
+{
+    const int code = chorus_broadcastmem(CHORUS_TEAM_WORLD, job.data, job.source, LARGE, 0);
+
+    if (code != CHORUS_ERR_TIMEOUT) end(false, "a broadcast to a stopped PE did not time out");
+    count_failure(code, chorusx_last_error());
+    memset(job.source, FILLING, LARGE);
+    wait_for_replies();
+}
+
+static volatile sig_atomic_t is_continued;
+
+static void note_continued(int signal)
+{
+    (void)signal;
+    is_continued = 1;
+}
+
+static void *enter_broadcast(void *unused)
+{
+    while (!is_continued)
+        (void)usleep(NAP_US);
+    (void)printf("PE 1: broadcast: %d\n",
+                 chorus_broadcastmem(CHORUS_TEAM_WORLD, job.data, job.source, LARGE, 0));
+    return unused;
+}
+
 static void watch(void)
 {
-    const volatile char *last = job.data + LARGE - 1;
+    const volatile char *data = job.data;
+    bool is_wrong = false;
 
-    while (*last != FILLING)
+    while (!is_wrong) {
         (void)usleep(NAP_US);
+        for (size_t i = LARGE / LOOKS; i <= LARGE; i += LARGE / LOOKS)
+            is_wrong |= data[i - 1] == FILLING;
+    }
     (void)fprintf(stderr, "PE 1: the source of a call that had failed was sent\n");
     chorus_global_exit(1);
 }
@@ -137,23 +171,37 @@ static void run(const char *what)
     if (strcmp(what, "nbi") == 0) get_late(true);
     if (strcmp(what, "fetch") == 0) fetch_late();
     if (strcmp(what, "put") == 0) put_late();
+    if (strcmp(what, "broadcast") == 0) broadcast_late();
+}
+
+/* PE 1, until PE 0 ends the job. */
+static void run_stopped(const char *what)
+{
+    pthread_t thread;
+
+    if (strcmp(what, "broadcast") == 0 &&
+        pthread_create(&thread, NULL, enter_broadcast, NULL) != 0)
+        end(false, "PE 1 has no second thread");
+    watch();
 }
 
 int main(int argc, char **argv)
 {
-    int *pid;
+    int *pid, provided;
 
     if (argc != 2) return 2;
-    if (chorus_init() != 0) {
+    (void)signal(SIGCONT, note_continued);
+    if (chorus_init_thread(CHORUS_THREAD_MULTIPLE, &provided) != 0) {
         (void)fprintf(stderr, "%s\n", chorusx_last_error());
         return 2;
     }
     job.data = chorus_calloc(1, LARGE);
+    job.source = chorus_calloc(1, LARGE);
     job.word = chorus_calloc(1, sizeof(*job.word));
     pid = chorus_calloc(1, sizeof(*pid));
     *pid = (int)getpid();
     chorus_barrier_all();
-    if (chorus_my_pe() != 0) watch(); /* until PE 0 ends the job */
+    if (chorus_my_pe() != 0) run_stopped(argv[1]);
     job.pid = chorus_int_g(pid, 1);
     (void)chorus_uint64_atomic_fetch(job.word, 1); /* the link is there */
     chorusx_set_error_handler(count_failure);
