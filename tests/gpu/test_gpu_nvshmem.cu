@@ -9,6 +9,7 @@
 #include <nvshmemx.h>
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { N = 64, SKIP = 77 };
@@ -113,6 +114,41 @@ static void wait_on_stream(struct room *r)
     expect(cudaStreamDestroy(stream) == cudaSuccess, "its end");
 }
 
+/* PEs whose GPU is this PE's. */
+static int count_sharing(void)
+{
+    enum { BUS_BYTES = 16 };
+    char *bus = (char *)nvshmem_calloc(1, BUS_BYTES);
+    char mine[BUS_BYTES] = "", theirs[BUS_BYTES];
+    int device = 0, n_sharing = 0;
+
+    expect(bus != NULL && cudaGetDevice(&device) == cudaSuccess &&
+               cudaDeviceGetPCIBusId(mine, BUS_BYTES, device) == cudaSuccess &&
+               cudaMemcpy(bus, mine, BUS_BYTES, cudaMemcpyHostToDevice) == cudaSuccess,
+           "the name of the GPU");
+    nvshmem_barrier_all();
+    for (int pe = 0; pe < nvshmem_n_pes(); pe++) {
+        nvshmem_getmem(theirs, bus, BUS_BYTES, pe);
+        n_sharing += strncmp(mine, theirs, BUS_BYTES) == 0;
+    }
+    nvshmem_free(bus);
+    return n_sharing;
+}
+
+/* What NVSHMEM's largest grid of a kernel has, of this PE's part of the GPU. */
+static int blocks_at_once(const void *kernel, int threads)
+{
+    int device = 0, multiprocessors = 0, of_one = 0;
+
+    expect(cudaGetDevice(&device) == cudaSuccess &&
+               cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
+                                      device) == cudaSuccess &&
+               cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, threads, 0) ==
+                   cudaSuccess,
+           "the room for a kernel");
+    return multiprocessors * of_one / count_sharing();
+}
+
 int main(void)
 {
     struct room here = {};
@@ -136,7 +172,7 @@ int main(void)
     expect(nvshmemx_cumodule_init(NULL) == NVSHMEMX_SUCCESS, "cumodule_init");
     expect(nvshmemx_collective_launch_query_gridsize((const void *)work, 64, args, 0, &grid) ==
                    NVSHMEMX_SUCCESS &&
-               grid > 0,
+               grid > 0 && grid == blocks_at_once((const void *)work, 64),
            "query_gridsize");
     nvshmem_barrier_all();
     expect(nvshmemx_collective_launch((const void *)work, grid, 64, args, 0, 0) ==

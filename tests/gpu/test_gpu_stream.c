@@ -254,20 +254,25 @@ static void chain_close(struct chain *chain, int number)
 }
 
 /* One PE is late, so that the others have filled their streams when it begins. */
-static void run_chains(const struct turns *turns)
+static void run_chains_of(int n_teams, const struct turns *turns)
 {
     const int calls = gpu_is_small() ? 40 : 2000;
     struct chain chains[CHAINS];
 
-    for (int t = 0; t < CHAINS; t++)
+    for (int t = 0; t < n_teams; t++)
         chain_open(&chains[t], t, turns);
     gpu_meet();
     if (gpu_me() == gpu_n() - 1) (void)usleep(LATE_US);
     for (int k = 0; k < calls; k++)
-        for (int t = 0; t < CHAINS; t++)
+        for (int t = 0; t < n_teams; t++)
             chain_put(&chains[t], turns->ctas[(k + t) % turns->n_ctas]);
-    for (int t = 0; t < CHAINS; t++)
+    for (int t = 0; t < n_teams; t++)
         chain_close(&chains[t], t);
+}
+
+static void run_chains(const struct turns *turns)
+{
+    run_chains_of(CHAINS, turns);
 }
 
 /* Kernels that run and kernels that wait, of teams that differ from GPU to GPU, must not fill
@@ -290,9 +295,9 @@ static void four_teams__large_and_small_calls__go_on(void)
     run_chains(&turns);
 }
 
-/* CTAs of a team, if each of which occupies a multiprocessor and the PEs that share a GPU have
- * an equal number: those of all teams fill it. */
-static int ctas_that_fill(void)
+/* CTAs of each of so many teams, if each of which occupies a multiprocessor and the PEs that
+ * share a GPU have an equal number: those of all teams fill it. */
+static int ctas_that_fill(int n_teams)
 {
     int ordinal = 0, multiprocessors = 0, devices = 1, sharing;
 
@@ -301,7 +306,7 @@ static int ctas_that_fill(void)
     EXPECT(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, ordinal) ==
            cudaSuccess);
     sharing = (gpu_n() + devices - 1) / devices;
-    return multiprocessors / sharing / CHAINS;
+    return multiprocessors / sharing / n_teams;
 }
 
 /* Of 8 KiB a CTA, so that a CTA has as many lanes as can be, and a multiprocessor has room for
@@ -309,12 +314,22 @@ static int ctas_that_fill(void)
  */
 static void four_teams__calls_that_fill_the_gpu_of_all_pes__go_on(void)
 {
-    const int most = ctas_that_fill();
+    const int most = ctas_that_fill(CHAINS);
     const int ctas[] = {most, most, most / 2 + 1, 1};
     const struct turns turns = {ctas, sizeof(ctas) / sizeof(ctas[0]),
                                 (size_t)most * FULL_CTA_COUNT, "ring:simple"};
 
     if (EXPECT(most > 0)) run_chains(&turns);
+}
+
+/* The same of two teams, each of whose kernels is a quarter of the GPU if two PEs share it: a
+ * kernel of each team that runs and one that waits would be all of it. */
+static void two_teams__calls_that_fill_the_gpu_of_all_pes__go_on(void)
+{
+    const int most = ctas_that_fill(2);
+    const struct turns turns = {&most, 1, (size_t)most * FULL_CTA_COUNT, "ring:simple"};
+
+    if (EXPECT(most > 0)) run_chains_of(2, &turns);
 }
 
 /* Its memory is given back once the calls on it have run. */
@@ -388,6 +403,7 @@ static void blocking_call__calls_are_on_streams__takes_its_turn(void)
     X(four_teams__calls_that_fit_together__go_on)            \
     X(four_teams__large_and_small_calls__go_on)              \
     X(four_teams__calls_that_fill_the_gpu_of_all_pes__go_on) \
+    X(two_teams__calls_that_fill_the_gpu_of_all_pes__go_on)  \
     X(team_destroy__calls_are_queued__runs_them_first)       \
     X(blocking_call__calls_are_on_streams__takes_its_turn)
 GPU_MAIN(CASES)
