@@ -503,9 +503,12 @@ CHORUS_CODE int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void 
  * cudaStreamPerThread, or null, which is CUDA's default stream of the GPU. A call on a stream
  * in capture becomes part of the graph: calls of a team in one capture keep their order, on
  * whatever streams. The program orders launches of graphs among themselves and with other calls
- * of the team, in the same way on all PEs; CHORUS_CHECK=1 reports violations. Calls of a team
- * may be captured in one capture at a time. Calls that are not on the captured stream are not
- * captured, and run at once. A team must exist as long as graphs with its calls.
+ * of the team, in the same way on all PEs; CHORUS_CHECK=1 reports violations. Up to 16 captures
+ * with calls of a team may be filled in turns; a call in a 17th is accepted, and the oldest
+ * capture is forgotten: calls of the team that are added to that one later, on another of its
+ * streams, run in the order that the program gives them by events. Calls that are not on the
+ * captured stream are not captured, and run at once. A team must exist as long as graphs with
+ * its calls.
  *
  * After a call of a team has failed, later calls of the team, also those of graphs that are
  * launched again, are skipped: they fail, and chorusx_stream_synchronize reports it each time.
