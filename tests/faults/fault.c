@@ -60,7 +60,7 @@ static void note_time(void)
 static void pause_self(void)
 {
     const pid_t self = getpid();
-    const pid_t child = fork();
+    const pid_t child = _Fork();
 
     if (child != 0) {
         if (child > 0) (void)kill(self, SIGSTOP);
@@ -71,9 +71,10 @@ static void pause_self(void)
     _exit(0);
 }
 
+/* fork would wait for the lock of malloc, which the handler may have interrupted. */
 static void leave_orphan(void)
 {
-    if (fork() != 0) _exit(FAULT_STATUS);
+    if (_Fork() != 0) _exit(FAULT_STATUS);
     (void)sleep(60);
     _exit(0);
 }
