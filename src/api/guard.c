@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The part [lo, hi) of a freed object's block that was not allocated again since. */
-struct ch_freed {
-    const char *lo, *hi, *object;
-    size_t bytes; /* of the object */
-};
-
 enum { GUARD_PATTERN = 0xa5, FREED_PATTERN = 0xdf };
 
 /* Objects on a GPU are not checked: the host cannot access them by their addresses. */
@@ -124,7 +118,7 @@ struct ch_freed ch_guard_extent(const struct ch_context *context, void *ptr)
     struct guarded object;
 
     if (!guards_memory(context) || !find(context, ptr, &object)) return extent;
-    extent.lo = extent.object = object.start;
+    extent.object = extent.lo = object.start;
     extent.hi = object.end_at + sizeof(size_t);
     extent.bytes = object.bytes;
     return extent;
@@ -166,7 +160,7 @@ static void drop_empty(struct ch_guard *guard)
 }
 
 /* The entry becomes its part before [lo, hi); the part behind that becomes a new entry. */
-static void cut(struct ch_guard *guard, size_t index, const char *lo, const char *hi)
+static void cut(struct ch_guard *guard, size_t index, char *lo, char *hi)
 {
     struct ch_freed behind = guard->freed[index];
 
@@ -184,8 +178,8 @@ void ch_guard_take_freed(struct ch_context *context, const char *function, const
     if (guard->n == 0 || !ch_heap_block(context->heap, ptr, &start, &block_bytes)) return;
     for (size_t i = 0, n = guard->n; i < n; i++) {
         const struct ch_freed f = guard->freed[i];
-        const char *const lo = f.lo > start ? f.lo : start;
-        const char *const hi = f.hi < start + block_bytes ? f.hi : start + block_bytes;
+        char *const lo = f.lo > start ? f.lo : start;
+        char *const hi = f.hi < start + block_bytes ? f.hi : start + block_bytes;
 
         if (lo >= hi) continue;
         if (function != NULL) ch_report(check_freed(function, &f, lo, hi));

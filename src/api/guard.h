@@ -33,10 +33,17 @@ CH_MUST_CHECK chorus_status ch_guard_check(const struct ch_context *context,
 /* The same for all objects, and for freed ones; passes each failure to the error handler. */
 void ch_guard_check_all(const struct ch_context *context, const char *function);
 
+/* The part [lo, hi) of a freed object's block that was not allocated again since. */
+struct ch_freed {
+    char *lo, *hi;
+    const char *object;
+    size_t bytes; /* of the object */
+};
+
 /* Fill an object that is about to be freed, and remember its block. */
 void ch_guard_fill_freed(struct ch_context *context, void *ptr);
-/* The block of an object; without CHORUS_CHECK=2 no memory. The same for the part of an old block
- * that its object, which is now at ptr, no longer has. */
+/* The block of an object; without CHORUS_CHECK=2 no memory. The same for the part of an old
+ * block that its object, which is now at ptr, no longer has. */
 struct ch_freed ch_guard_extent(const struct ch_context *context, void *ptr);
 void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *ptr);
 
