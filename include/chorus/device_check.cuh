@@ -63,11 +63,8 @@ CH_FN uint64_t ch_check_acquire(const struct ch_device_team *team)
 }
 
 /* For all lanes, the number of the call. 0: the call will say why it is refused, as an earlier
- * one failed. CH_TAKEN: another call runs. Not inlined, since kernels would have more registers
- * for it without CHORUS_CHECK, too: with CUDA 13.0 on sm_80, one that puts in a loop with
- * barriers has 93 with it and 126 without. */
-static __device__ __noinline__ __attribute__((unused)) uint64_t
-ch_check_begin(const struct ch_device_team *team, struct ch_lanes g)
+ * one failed. CH_TAKEN: another call runs. */
+CH_FN uint64_t ch_check_begin(const struct ch_device_team *team, struct ch_lanes g)
 {
     uint64_t number = 0;
 
