@@ -154,6 +154,11 @@ static bool has_given_up(const struct launcher_boot *boot)
     return __atomic_load_n(&boot->has_given_up, __ATOMIC_ACQUIRE);
 }
 
+static chorus_status fail_given_up(const struct launcher_boot *boot)
+{
+    return CH_FAIL(CHORUS_ERR_ABORTED, "exchange among all PEs: %s", boot->why);
+}
+
 static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, size_t bytes,
                                        int fd, void *blobs_out, int *fds_out)
 {
@@ -164,15 +169,15 @@ static chorus_status launcher_exchange(struct ch_boot *base, const void *blob, s
         return CH_FAIL(CHORUS_ERR_ARG,
                        "exchange among all PEs: this PE sends %zu bytes; expected at most %d",
                        bytes, CH_WIRE_BLOB_MAX);
-    if (boot->is_broken && !has_given_up(boot))
+    if (has_given_up(boot))
+        return fail_given_up(boot); /* chorusrun may still owe the answer of an exchange */
+    if (boot->is_broken)
         return CH_FAIL(CHORUS_ERR_ABORTED,
                        "exchange among all PEs: an earlier exchange failed before its end");
     boot->is_broken = 1;
     st = swap_with_launcher(boot, blob, bytes, fd, blobs_out, fds_out);
     if (st == CHORUS_OK) boot->is_broken = 0;
-    if (st != CHORUS_OK && has_given_up(boot))
-        return CH_FAIL(CHORUS_ERR_ABORTED, "exchange among all PEs: %s", boot->why);
-    return st;
+    return st != CHORUS_OK && has_given_up(boot) ? fail_given_up(boot) : st;
 }
 
 /*
@@ -217,7 +222,7 @@ static void launcher_abort_job(struct ch_boot *boot, int status)
     tell((struct launcher_boot *)boot, CH_WIRE_ABORT, status, -1);
 }
 
-/* An exchange of another thread, and later ones, find the end of the socket. */
+/* An exchange of another thread finds the end of the socket; later ones are not begun. */
 static void launcher_give_up(struct ch_boot *base, const char *why)
 {
     struct launcher_boot *boot = (struct launcher_boot *)base;
