@@ -2,6 +2,7 @@
 #include "coll/cuda/drain.h"
 
 #include "base/clock.h"
+#include "boot/ways.h"
 #include "device/runtime_cuda.h"
 
 #include <inttypes.h>
@@ -27,21 +28,6 @@ static void *wait_for_device(void *arg)
     return NULL;
 }
 
-static chorus_status start(struct drain *drain)
-{
-    pthread_attr_t detached;
-    pthread_t thread;
-    int error;
-
-    (void)pthread_attr_init(&detached);
-    (void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    error = pthread_create(&thread, &detached, wait_for_device, drain);
-    (void)pthread_attr_destroy(&detached);
-    if (error == 0) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_SYSTEM,
-                   "no thread to wait for the GPU; raise the limit of tasks");
-}
-
 static chorus_status describe_device(const struct ch_device *device,
                                      const struct ch_patience *patience, chorus_status status)
 {
@@ -64,14 +50,16 @@ chorus_status ch_drain_device(const struct ch_device *device,
     struct drain *drain = calloc(1, sizeof(*drain));
     chorus_status status = CHORUS_OK;
     struct ch_wait w = {0};
+    pthread_t thread;
 
     if (drain == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to wait for the GPU");
     drain->device = device;
-    status = start(drain);
+    status = ch_thread_start(wait_for_device, drain, &thread);
     if (status != CHORUS_OK) {
         free(drain);
         return status;
     }
+    (void)pthread_detach(thread);
     while (status == CHORUS_OK && !__atomic_load_n(&drain->is_over, __ATOMIC_ACQUIRE))
         status = ch_wait_slow(patience, &w);
     ch_wait_end(patience, &w);
