@@ -225,28 +225,44 @@ START_TEST(blocking_call__after_one_on_a_stream__takes_its_turn)
 }
 END_TEST
 
-static int count_waits(void)
+static const struct ch_device_team *record_of(chorus_team_t team)
 {
-    int n_waits = 0;
+    struct ch_device_state state;
 
-    for (int i = 0; i < cuda_fake.n_notes; i++)
-        n_waits += cuda_fake.notes[i].kind == FAKE_WAIT;
-    return n_waits;
+    ck_assert_int_eq(chorusx_device_state(&state, sizeof(state)), CHORUS_OK);
+    return state.teams[(uint32_t)team & state.slot_mask];
+}
+
+/* A call that ends 0.1 s later, in place of the kernel. */
+struct late_end {
+    uint64_t *ended;
+    int is_over; /* atomic */
+};
+
+static void *end_late(void *arg)
+{
+    struct late_end *late = arg;
+
+    (void)usleep(100000);
+    __atomic_store_n(&late->is_over, 1, __ATOMIC_RELEASE);
+    (void)__atomic_add_fetch(late->ended, 1, __ATOMIC_RELEASE);
+    return NULL;
 }
 
 START_TEST(team_destroy__after_a_call__waits_for_it)
 {
     const cudaStream_t a = make_stream();
     const chorus_team_t unused = make_team(), used = make_team();
-    int before;
+    struct late_end late = {&record_of(used)->dup->ended, 0};
+    pthread_t thread;
 
     expect_call(used, a, 0);
-    before = cuda_fake.stream_waits;
-    chorus_team_destroy(unused);
-    ck_assert_int_eq(count_waits(), 0);
+    *late.ended -= 1;
+    chorus_team_destroy(unused); /* waits for nothing */
+    ck_assert_int_eq(pthread_create(&thread, NULL, end_late, &late), 0);
     chorus_team_destroy(used);
-    ck_assert_int_eq(count_waits(), 1);
-    ck_assert_int_gt(cuda_fake.stream_waits, before);
+    ck_assert(__atomic_load_n(&late.is_over, __ATOMIC_ACQUIRE));
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
     end_stream(a);
 }
 END_TEST
@@ -820,14 +836,6 @@ static void report_inside(uint64_t team, int status)
     fault = &state.terms.fault[ch_fault_inside_at(team)];
     if (fault->claimed) return;
     *fault = (struct ch_kernel_fault){.status = status, .claimed = 1, .team = team};
-}
-
-static const struct ch_device_team *record_of(chorus_team_t team)
-{
-    struct ch_device_state state;
-
-    ck_assert_int_eq(chorusx_device_state(&state, sizeof(state)), CHORUS_OK);
-    return state.teams[(uint32_t)team & state.slot_mask];
 }
 
 START_TEST(failure_in_a_kernel__of_a_team_that_is_gone__hides_no_other)

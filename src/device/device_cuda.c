@@ -418,44 +418,24 @@ chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
                                   : ch_device_failed(device, "a wait", sizeof(*word), result);
 }
 
-/* With the device current: until the stream's work has ended. */
-static chorus_status poll_stream(const struct ch_device *d, const struct ch_patience *patience,
-                                 cudaStream_t stream)
-{
-    chorus_status status = CHORUS_OK;
-    struct ch_wait w = {0};
-    cudaError_t error;
-
-    while ((error = cudaStreamQuery(stream)) == cudaErrorNotReady && status == CHORUS_OK)
-        status = ch_wait_slow(patience, &w);
-    ch_wait_end(patience, &w);
-    if (error == cudaSuccess) return CHORUS_OK;
-    if (error != cudaErrorNotReady) return ch_runtime_failed(d, "earlier work", error);
-    (void)cudaGetLastError();
-    return CH_FAIL(status,
-                   "calls on streams of GPU %d (%s) have not ended: %s; does a stream wait for "
-                   "a word that no PE stores to, or for an event?",
-                   d->id.ordinal, d->id.name, ch_status_text(status));
-}
-
-/* On a separate stream, so that copies of other threads on the device's stream are not
- * delayed. CUDA ends a stream that waits once its work has ended. */
+/* By copies: a wait that is queued on a stream of its own may be stuck behind that of another
+ * stream, with which it shares a hardware queue. Under MPS a process has two of these, and
+ * chorus_team_destroy did not return. */
 chorus_status ch_device_word_wait(const struct ch_device *device,
                                   const struct ch_patience *patience, const uint64_t *word,
                                   uint64_t least)
 {
-    const int before = ch_device_enter(device);
-    cudaStream_t stream = NULL;
-    const cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    chorus_status status;
+    chorus_status copied = CHORUS_OK, status = CHORUS_OK;
+    struct ch_wait w = {0};
+    uint64_t value = 0;
 
-    if (error != cudaSuccess) {
-        ch_device_leave(device, before);
-        return ch_runtime_failed(device, "making a stream", error);
-    }
-    status = ch_device_put_wait(device, stream, word, least, false);
-    if (status == CHORUS_OK) status = poll_stream(device, patience, stream);
-    (void)cudaStreamDestroy(stream);
-    ch_device_leave(device, before);
-    return status;
+    while ((copied = ch_device_copy(device, &value, word, sizeof(value))) == CHORUS_OK &&
+           value < least && status == CHORUS_OK)
+        status = ch_wait_slow(patience, &w);
+    ch_wait_end(patience, &w);
+    if (copied != CHORUS_OK || value >= least) return copied;
+    return CH_FAIL(status,
+                   "calls on streams of GPU %d (%s) have not ended: %s; does a stream wait for "
+                   "a word that no PE stores to, or for an event?",
+                   device->id.ordinal, device->id.name, ch_status_text(status));
 }

@@ -183,7 +183,12 @@ static void two_teams__a_stream_each__are_right(void)
 }
 
 /* --- several teams at once ---------------------------------------------------------------- */
-enum { CHAINS = 4, CHAIN_COUNT = 4096, FULL_CTA_COUNT = 2048 };
+enum {
+    CHAINS = 4,
+    CHAIN_COUNT = 4096,
+    FULL_CTA_COUNT = 2048,
+    TEAM_CTAS = 64 /* CHORUS_CTAS */
+};
 
 /* A team, its stream, and what its PEs give each other. */
 struct chain {
@@ -296,17 +301,19 @@ static void four_teams__large_and_small_calls__go_on(void)
 }
 
 /* CTAs of each of so many teams, if each of which occupies a multiprocessor and the PEs that
- * share a GPU have an equal number: those of all teams fill it. */
+ * share a GPU have an equal number: those of all teams fill it, unless a team may have fewer.
+ */
 static int ctas_that_fill(int n_teams)
 {
-    int ordinal = 0, multiprocessors = 0, devices = 1, sharing;
+    int ordinal = 0, multiprocessors = 0, devices = 1, sharing, each;
 
     EXPECT(cudaGetDevice(&ordinal) == cudaSuccess);
     EXPECT(cudaGetDeviceCount(&devices) == cudaSuccess);
     EXPECT(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, ordinal) ==
            cudaSuccess);
     sharing = (gpu_n() + devices - 1) / devices;
-    return multiprocessors / sharing / n_teams;
+    each = multiprocessors / sharing / n_teams;
+    return each < TEAM_CTAS ? each : TEAM_CTAS;
 }
 
 /* Of 8 KiB a CTA, so that a CTA has as many lanes as can be, and a multiprocessor has room for
