@@ -8,7 +8,12 @@
 #include <check.h>
 #include <stdlib.h>
 
-enum { LANES = 2 * WARP_LANES, BYTES_MAX = 3000, SOURCES = 3, GUARD = 16 };
+enum {
+    LANES = 2 * WARP_LANES,
+    BYTES_MAX = 3000,
+    SOURCES = CH_AHEAD < 3 ? CH_AHEAD : 3,
+    GUARD = 16
+};
 enum { CELLS_BYTES = (BYTES_MAX / 120 + 1) * 128 + 2 * BYTES_MAX + 64 };
 
 static unsigned chance = 1;

@@ -26,7 +26,33 @@ STRIDED = ("{t} *dest, const {t} *source, ptrdiff_t dst, ptrdiff_t sst, size_t n
            "dest, source, dst, sst, n, pe")
 SIGNAL = ("void *dest, const void *source, size_t n, uint64_t *sig, uint64_t value, int op, int pe",
           "dest, source, n, sig, value, op, pe")
+MOVE = "int team, {t} *dest, const {t} *source, size_t n, int root, int *out"
+# Of calls that move data: the part of the name, and the element type.
+MOVED = {"int_": "int", "double_": "double", "mem": "void"}
+COMBINE = "int team, {t} *dest, const {t} *source, size_t n, int *out"
+COMBINED = [("int8", "int8_t", "sum"), ("int8", "int8_t", "max"), ("int", "int", "sum"), ("float", "float", "sum"),
+            ("long", "long", "sum"), ("double", "double", "sum"), ("double", "double", "max")]
 LIST = "{t} *ivars, size_t n, size_t *indices, const int *status, int cmp, const {t} *values, size_t *out"
+
+
+def moves(scope):
+    """Those of the collectives that move data."""
+    prefix, tail = SCOPES[scope]
+    for coll, root in (("broadcast", ", root"), ("fcollect", ""), ("alltoall", "")):
+        for name, ctype in MOVED.items():
+            call = f"{prefix}_{coll}mem{tail}" if name == "mem" else f"{prefix}_{name}{coll}{tail}"
+            yield f"{coll}_{name}{scope}", MOVE.format(t=ctype), f"*out = {call}(team, dest, source, n{root})"
+
+
+def combines(scope):
+    """Those of the collectives that combine: all types by a block, by other scopes the widest and the narrowest."""
+    prefix, tail = SCOPES[scope]
+    for name, ctype, op in COMBINED:
+        if scope != "block" and (op != "sum" or name not in ("int8", "double")):
+            continue
+        for coll in ("reduce", "reducescatter"):
+            yield (f"{coll}_{name}_{op}_{scope}", COMBINE.format(t=ctype),
+                   f"*out = {prefix}_{name}_{op}_{coll}{tail}(team, dest, source, n)")
 
 
 def bodies():
@@ -44,6 +70,8 @@ def bodies():
         for which in ("barrier", "team_sync"):
             yield f"{which}_{scope}", "int team, int *out", f"*out = {prefix}_{which}{tail}(team)"
         yield f"barrier_all_{scope}", "", f"{prefix}_barrier_all{tail}()"
+        yield from moves(scope)
+        yield from combines(scope)
     yield ("signal", "uint64_t *sig, uint64_t value, int op, int pe",
            "chorusx_signal_op(sig, value, op, pe)")
     yield ("signal_wait", "uint64_t *sig, int cmp, uint64_t value, uint64_t *out",

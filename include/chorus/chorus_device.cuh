@@ -198,6 +198,17 @@ CH_FN const struct ch_device_team *ch_team_of(chorus_team_t handle)
     return team != 0 && team->handle == handle ? team : 0;
 }
 
+/* How kernels wait, in constant memory, where it takes no registers. */
+CH_FN const struct ch_patience *ch_patience_here(void)
+{
+    static_assert(offsetof(struct ch_patience, aborted) ==
+                          offsetof(struct ch_device_terms, aborted) &&
+                      offsetof(struct ch_patience, timeout_ns) ==
+                          offsetof(struct ch_device_terms, timeout_ns),
+                  "struct ch_device_terms begins as struct ch_patience of kernels");
+    return (const struct ch_patience *)&ch_state.terms;
+}
+
 /* Where a peer has the symmetric object that this PE has at `mine`. */
 template <typename T> CH_FN T *ch_at_pe(T *mine, int pe)
 {

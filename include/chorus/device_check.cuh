@@ -98,14 +98,13 @@ CH_FN struct ch_packet *ch_check_packets(const struct ch_device_team *team, cons
 CH_FN chorus_status ch_check_take(const struct ch_packet packets[2], uint64_t number,
                                   struct ch_made *theirs)
 {
-    const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
 
     while ((!ch_packet_load(&packets[0], number, &theirs->word) ||
             !ch_packet_load(&packets[1], number, &theirs->count)) &&
            st == CHORUS_OK)
-        st = ch_wait_slow(&patience, &w);
+        st = ch_wait_slow(ch_patience_here(), &w);
     return st;
 }
 

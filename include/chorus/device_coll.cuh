@@ -23,6 +23,7 @@
 #include "coll/algo/fcollect_push.h"
 #include "coll/algo/reduce_one_shot.h"
 #include "coll/algo/reduce_two_shot.h"
+#include "coll/algo/reducescatter_pull.h"
 #include "coll/algo/reducescatter_push.h"
 
 #include "chorus/device_check.cuh"
@@ -70,7 +71,7 @@ CH_FN int ch_is_short(const struct ch_coll *c)
     X(fcollect, ch_fcollect_direct)          \
     X(alltoall, ch_alltoall_direct)          \
     X(reduce, ch_reduce_two_shot)            \
-    X(reducescatter, ch_reducescatter_push_simple)
+    X(reducescatter, ch_reducescatter_pull)
 /* clang-format on */
 
 /* The body for a collective, which is a constant of each call. */
@@ -138,6 +139,10 @@ CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team
 
     numbers[CH_CELL_ll] = ticket.number;
     c.broken = ticket.failed;
+    /* Its address in one form: beside the generic address, that in global memory has registers
+     * of its own. */
+    c.src = (const char *)(uintptr_t)ch_later((uintptr_t)c.src);
+    c.dst = (char *)(uintptr_t)ch_later((uintptr_t)c.dst);
     c.exchanges = numbers;
     c.is_known = &is_known;
     ch_lanes_sync(g);
@@ -178,20 +183,21 @@ CH_FN int ch_call_plain(chorus_coll coll, const struct ch_device_team *team, str
 CH_FN int ch_run_call(chorus_coll coll, const struct ch_device_team *team, struct ch_coll *c,
                       struct ch_lanes g)
 {
-    const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
     uint32_t late_pe = team->me;
 
-    c->patience = &patience;
+    c->patience = ch_patience_here();
     c->late_peer = &late_pe;
-    return ch_is_short(c) ? ch_call_in_packets(coll, team, *c, g)
-                          : ch_call_plain(coll, team, *c, g);
+    if (ch_is_short(c)) return ch_call_in_packets(coll, team, *c, g);
+    /* Nothing is computed for both before it is known which is needed. */
+    c->src = (const char *)(uintptr_t)ch_later((uintptr_t)c->src);
+    c->dst = (char *)(uintptr_t)ch_later((uintptr_t)c->dst);
+    return ch_call_plain(coll, team, *c, ch_lanes_anew(g));
 }
 
 /* The barrier of at most a warp's lanes, which know the number, after their fence. */
 CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t number,
                                    struct ch_lanes g)
 {
-    const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
     struct ch_coll c = ch_call_on(team, 0, 0, 0, 1);
     uint64_t numbers[CH_CELL_COUNT] = {0};
     uint32_t late_pe = team->me;
@@ -200,7 +206,7 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
 
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     numbers[CH_CELL_ll] = number;
-    c.patience = &patience;
+    c.patience = ch_patience_here();
     c.late_peer = &late_pe;
     c.exchanges = numbers;
     c.is_known = &is_known;

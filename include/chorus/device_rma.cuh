@@ -25,7 +25,7 @@ CH_FN void ch_move(void *dest, const void *source, size_t bytes, struct ch_lanes
     else if (all % 4 == 0 && bytes <= 4 * (size_t)g.width)
         ch_move_words<uint32_t>(dest, source, bytes, g);
     else
-        ch_copy(dest, source, bytes, g);
+        ch_copy_ahead(dest, source, bytes, CH_COPY_AHEAD_MAX, g);
     ch_lanes_sync(g); /* source may be written, the dest of a get read */
 }
 

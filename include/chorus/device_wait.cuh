@@ -19,8 +19,7 @@ template <typename T> CH_FN int ch_compare(T value, int cmp, T cmp_value)
 /* One thread waits on: 0 once it may not, which is then reported. */
 CH_FN int ch_wait_on(struct ch_wait *w)
 {
-    const struct ch_patience patience = {ch_state.terms.aborted, ch_state.terms.timeout_ns};
-    const chorus_status st = ch_wait_slow(&patience, w);
+    const chorus_status st = ch_wait_slow(ch_patience_here(), w);
 
     if (st != CHORUS_OK) ch_report_late(0, st, ch_state.world.me);
     return st == CHORUS_OK;

@@ -32,14 +32,6 @@
 /* Words and flags have no tags on GPUs: each dependent instruction delays a message. */
 #define CH_TAG_BITS 0u
 
-/* 1 for calls made inside kernels (chorus_device.cuh), which have no kernel boundary around
- * them. The writes of the program before a call are released once, when the call begins, and
- * only if peers read the source or write to dest (device_coll.cuh); every wait for a word is
- * an acquire. */
-#ifndef CH_INSIDE_KERNELS
-#define CH_INSIDE_KERNELS 0
-#endif
-
 /* Not a primitive. A kernel may be launched while the previous kernel of its stream is still
  * running. This function waits for the end of the previous kernel and then, if it may, allows
  * the launch of the next one. At most one kernel of a stream therefore waits on the GPU, and
@@ -83,7 +75,7 @@ struct ch_patience {
 };
 
 struct ch_wait {
-    uint64_t start_ns;
+    uint32_t start;               /* in units of 2^20 ns, odd; 0: not yet */
     uint32_t polls, unused, none; /* makes the number of fields equal to that on the host */
 };
 
@@ -100,15 +92,16 @@ CH_FN uint64_t ch_clock_ns(void)
 
 CH_FN chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
 {
-    uint32_t aborted;
+    uint32_t aborted, now;
 
     if (++w->polls % CH_POLLS_QUIET != 0) return CHORUS_OK;
     asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(aborted) : "l"(p->aborted));
     if (aborted) return CHORUS_ERR_ABORTED;
-    if (w->start_ns == 0) w->start_ns = ch_clock_ns();
-    if (p->timeout_ns != 0 && ch_clock_ns() - w->start_ns > p->timeout_ns)
-        return CHORUS_ERR_TIMEOUT;
-    return CHORUS_OK;
+    now = (uint32_t)(ch_clock_ns() >> 20) | 1;
+    if (w->start == 0) w->start = now;
+    return p->timeout_ns != 0 && (uint64_t)(now - w->start) << 20 > p->timeout_ns
+               ? CHORUS_ERR_TIMEOUT
+               : CHORUS_OK;
 }
 
 CH_FN void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)

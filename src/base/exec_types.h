@@ -6,6 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* 1 for calls made inside kernels (chorus_device.cuh), which have no kernel boundary around
+ * them. The writes of the program before a call are released once, when the call begins, and
+ * only if peers read the source or write to dest (device_coll.cuh); every wait for a word is
+ * an acquire. A message in packets is one chunk. Since a block of 1,024 threads has 64
+ * registers for each of them, less is computed ahead, or in flight at a time. */
+#ifndef CH_INSIDE_KERNELS
+#define CH_INSIDE_KERNELS 0
+#endif
+
 struct ch_lanes {
     uint32_t lane;  /* number of this lane, 0 <= lane < width */
     uint32_t width; /* number of lanes that execute the function together */

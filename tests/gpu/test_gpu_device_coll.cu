@@ -103,6 +103,27 @@ __global__ void __launch_bounds__(THREADS_MAX, 1)
     }
 }
 
+/* dest is source, and then this PE's block of it. */
+__global__ void __launch_bounds__(THREADS_MAX, 1)
+    scatter_in_place(chorus_team_t team, int *data, size_t count, int *bad)
+{
+    const int me = chorus_team_my_pe(team), n = chorus_team_n_pes(team);
+
+    for (int round = 0; round < ROUNDS; round++) {
+        int *const dest = round % 2 == 0 ? data : data + me * count;
+
+        fill(data, count * n, me, round);
+        HOLDS(chorusx_int_sum_reducescatter_block(team, dest, data, count) == CHORUS_OK);
+        for (size_t i = threadIdx.x; i < count * n; i += blockDim.x) {
+            const size_t at = i - (size_t)(dest - data); /* wraps before dest */
+
+            HOLDS(data[i] ==
+                  (at < count ? sum_of(n, me * count + at, round) : element(me, i, round)));
+        }
+        __syncthreads();
+    }
+}
+
 /* Two-byte elements, odd counts: the powers of two up to 64, which n times are n * 2^i. */
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     combine_halves(chorus_bfloat16 *data, size_t count, int *bad)
@@ -125,6 +146,7 @@ static void try_collectives(chorus_team_t team, unsigned threads)
         if (team == CHORUS_TEAM_INVALID) break;
         run(move_all, threads, team, dest, source, count, bad);
         run(combine_all, threads, team, (float *)dest, (float *)source, count, bad);
+        run(scatter_in_place, threads, team, source, count, bad);
     }
     chorus_free(source);
     chorus_free(dest);

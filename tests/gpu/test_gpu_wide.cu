@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_gpu_wide.cu: kernels of 1,024 threads make calls, which leaves 64 registers for a
- * thread. Those that put, get and meet have no launch bounds, as tests/test_gpu_calls.py
- * compiles them; that of a reduce has.
+ * thread. They have no launch bounds, as those that tests/test_gpu_calls.py compiles.
  */
 #include "test_gpu_device.cuh"
 
@@ -62,32 +61,45 @@ static void a_put_a_get_and_a_barrier_fit(void)
     expect_none(bad);
 }
 
-__global__ void __launch_bounds__(WIDE) combine(int *dest, int *source, int count, int *bad)
+__global__ void combine(int *dest, const int *source, size_t count, int *bad)
 {
-    const int me = chorus_my_pe(), n = chorus_n_pes();
+    HOLDS(chorusx_int_sum_reduce_block(CHORUS_TEAM_WORLD, dest, source, count) == CHORUS_OK);
+}
 
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-            source[i] = element(me, i, round);
-        HOLDS(chorusx_int_sum_reduce_block(CHORUS_TEAM_WORLD, dest, source, count) ==
-              CHORUS_OK);
-        for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x) {
-            int sum = 0;
+__global__ void scatter(int *dest, const int *source, size_t count, int *bad)
+{
+    HOLDS(chorusx_int_sum_reducescatter_block(CHORUS_TEAM_WORLD, dest, source, count) ==
+          CHORUS_OK);
+}
 
-            for (int pe = 0; pe < n; pe++)
-                sum += element(pe, i, round);
-            HOLDS(dest[i] == sum);
-        }
-        HOLDS(chorusx_barrier_block(CHORUS_TEAM_WORLD) == CHORUS_OK); /* all have looked */
+/* dest[i] is the sum of element `first` + i. */
+__global__ void compare_sums(const int *dest, int count, int first, int round, int *bad)
+{
+    const int n = chorus_n_pes();
+
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x) {
+        int sum = 0;
+
+        for (int pe = 0; pe < n; pe++)
+            sum += element(pe, first + i, round);
+        HOLDS(dest[i] == sum);
     }
 }
 
-static void a_reduce_fits_with_launch_bounds(void)
+static void a_reduce_and_a_reducescatter_fit(void)
 {
     int *bad = make<int>(1), *dest = make<int>(COUNT), *source = make<int>(COUNT);
 
     for (int count : {1, 1000, COUNT + 0})
-        run(combine, WIDE, dest, source, count, bad);
+        for (int round = 0; round < ROUNDS; round++) {
+            const int block = count < gpu_n() ? 1 : count / gpu_n();
+
+            run(fill, WIDE, source, round);
+            run(combine, WIDE, dest, (const int *)source, (size_t)count, bad);
+            run(compare_sums, WIDE, (const int *)dest, count, 0, round, bad);
+            run(scatter, WIDE, dest, (const int *)source, (size_t)block, bad);
+            run(compare_sums, WIDE, (const int *)dest, block, gpu_me() * block, round, bad);
+        }
     chorus_free(source);
     chorus_free(dest);
     expect_none(bad);
@@ -95,5 +107,5 @@ static void a_reduce_fits_with_launch_bounds(void)
 
 #define CASES(X)                     \
     X(a_put_a_get_and_a_barrier_fit) \
-    X(a_reduce_fits_with_launch_bounds)
+    X(a_reduce_and_a_reducescatter_fit)
 GPU_MAIN(CASES)

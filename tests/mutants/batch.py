@@ -34,7 +34,7 @@ MUTANTS = [
     Mutant("the flag of a second packet is not looked at",
            "(v->seen[0] ^ flag) | (v->seen[1] ^ flag)", "(v->seen[0] ^ flag)"),
     Mutant("a second packet is looked for where there is none",
-           "(b->own.bytes > 8 ? ch_second_packet(b) : 0)", "ch_second_packet(b)"),
+           "b->own.bytes > 8 ? ch_second_packet(b) : 0", "ch_second_packet(b)"),
     Mutant("a part of a line is half a part off", "line * CH_LINE_DATA + part * CH_PIECE_BYTES",
            "line * CH_LINE_DATA + part * CH_PIECE_BYTES + 8"),
     Mutant("the last part of a line has 16 bytes of data", "ch_is_flagged(piece) ? 8 : CH_PIECE_BYTES",

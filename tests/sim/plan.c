@@ -111,9 +111,15 @@ static size_t choose_count(const struct plan *plan, const struct plan_call *call
     return count < cap ? count : cap;
 }
 
+/* Calls inside kernels, which choose no algorithm by its needs, pull in place, too. */
+static bool may_be_in_place(const struct ch_algo *algo)
+{
+    return (algo->needs & CH_NEED_apart) == 0 || algo->id == CH_ALGO_ch_reducescatter_pull;
+}
+
 static enum plan_place choose_place(const struct ch_algo *algo)
 {
-    if ((algo->needs & CH_NEED_apart) != 0 || draw(2) == 0) return PLAN_APART;
+    if (!may_be_in_place(algo) || draw(2) == 0) return PLAN_APART;
     switch (algo->coll) {
     case CHORUS_COLL_broadcast:
     case CHORUS_COLL_reduce:

@@ -24,9 +24,11 @@
 #include "coll/shape.h"
 
 #define CH_PIECE_BYTES 16u
-#define CH_PIECES_MAX 4 /* of a batch: loads in flight at the same time */
+/* Of a batch: loads in flight at the same time. Calls inside kernels leave 64 registers to each
+ * thread of a block of 1,024, which has as many loads in flight as several CTAs. */
+#define CH_PIECES_MAX (CH_INSIDE_KERNELS ? 2 : 4)
 #define CH_LINE_PARTS 8u
-#define CH_AHEAD 4u
+#define CH_AHEAD (CH_INSIDE_KERNELS ? 2u : 4u)
 #define CH_EACH_AHEAD(u) _Pragma("unroll") for (uint32_t u = 0; u < CH_AHEAD; u++)
 #define CH_WARP_ALL 0xffffffffu
 
@@ -58,7 +60,9 @@ struct ch_acc { /* floats for the 16-bit types, else elements as in ch_value */
 
 CH_FN int ch_pieces_of(enum ch_cell kind)
 {
-    return kind == CH_PLAIN ? CH_PIECES_MAX : kind == CH_CELL_simple ? 2 : 1;
+    return kind == CH_PLAIN                               ? CH_PIECES_MAX
+           : kind == CH_CELL_simple && !CH_INSIDE_KERNELS ? 2
+                                                          : 1;
 }
 
 /* Is the span a message? Messages are short enough for numbers of 32 bits, which are faster. */
@@ -240,6 +244,23 @@ CH_FN uint64_t ch_later(uint64_t x)
     return x;
 }
 
+/* Inside kernels: x, and the compiler keeps nothing that is made of it, such as an address, for
+ * the next time. */
+CH_FN uint32_t ch_anew(uint32_t x)
+{
+    if (CH_INSIDE_KERNELS) __asm__ volatile("" : "+r"(x));
+    return x;
+}
+
+/* What the compiler has computed from the lanes before is computed anew from the result. Of
+ * lanes that are a constant of the call, nothing is. */
+CH_FN struct ch_lanes ch_lanes_anew(struct ch_lanes g)
+{
+    g.lane = (uint32_t)ch_later(g.lane);
+    if (CH_IS_BLOCK(g)) g.width = (uint32_t)ch_later(g.width);
+    return g;
+}
+
 /* ptxas would move computations behind the wait for the previous kernel. */
 CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_batch *b)
 {
@@ -295,6 +316,25 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
         } else {
             ch_partial_load(from, p.lead, p.bytes, v->word[u]);
         }
+    }
+}
+
+/* Inside kernels the load of a message's later batches branches, which takes fewer registers;
+ * only the first is loaded together with the number of the exchange. */
+CH_FN void ch_value_load_more(struct ch_value *v, const char *at, const struct ch_batch *b)
+{
+    const struct ch_piece p = ch_piece_of(b, 0);
+    const char *from = at + p.at;
+
+    if (!CH_INSIDE_KERNELS || !ch_is_message(b->kind)) {
+        ch_value_load(v, at, b);
+    } else if (ch_is_whole(from, p)) {
+        const ulonglong2 q = *(const ulonglong2 *)from;
+
+        v->word[0][0] = q.x;
+        v->word[0][1] = q.y;
+    } else {
+        ch_partial_load(from, p.lead, p.bytes, v->word[0]);
     }
 }
 
@@ -354,35 +394,40 @@ CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_ba
 }
 
 /* Inside kernels one block copies what many CTAs copy in host calls, so it has more loads in
- * flight: of whole pieces, if both sides are aligned. Returns the number of bytes that it
- * copied. */
-CH_FN size_t ch_copy_whole(void *dst, const void *src, size_t bytes, struct ch_lanes g)
+ * flight: `ahead`, a constant of up to CH_COPY_AHEAD_MAX, of whole pieces, if both sides are
+ * aligned. Returns the number of bytes that it copied. */
+#define CH_COPY_AHEAD_MAX 8u
+#define CH_COPY_AHEAD 5u /* of collectives, which need registers for other things, too */
+
+CH_FN size_t ch_copy_whole(void *dst, const void *src, size_t bytes, uint32_t ahead,
+                           struct ch_lanes g)
 {
     const size_t pieces =
         ((uintptr_t)dst | (uintptr_t)src) % CH_PIECE_BYTES == 0 ? bytes / CH_PIECE_BYTES : 0;
 
-    for (size_t i = g.lane; i < pieces; i += (size_t)2 * CH_PIECES_MAX * g.width) {
-        ulonglong2 v[2 * CH_PIECES_MAX];
+    for (size_t i = g.lane; i < pieces; i += (size_t)ahead * g.width) {
+        /* With values, as otherwise they take registers from the begin of the kernel on. */
+        ulonglong2 v[CH_COPY_AHEAD_MAX] = {{0, 0}};
 
 #pragma unroll
-        for (uint32_t u = 0; u < 2 * CH_PIECES_MAX; u++)
+        for (uint32_t u = 0; u < ahead; u++)
             if (i + (size_t)u * g.width < pieces)
                 v[u] = ((const ulonglong2 *)src)[i + (size_t)u * g.width];
 #pragma unroll
-        for (uint32_t u = 0; u < 2 * CH_PIECES_MAX; u++)
+        for (uint32_t u = 0; u < ahead; u++)
             if (i + (size_t)u * g.width < pieces)
                 ((ulonglong2 *)dst)[i + (size_t)u * g.width] = v[u];
     }
     return pieces * CH_PIECE_BYTES;
 }
 
-/* Copy plain data with all lanes, between memory of any PEs. Source and destination may be
- * equal. */
-CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
+/* ch_copy, inside kernels with this number of loads in flight. */
+CH_FN void ch_copy_ahead(void *dst, const void *src, size_t bytes, uint32_t ahead,
+                         struct ch_lanes g)
 {
     if (dst == src) return;
     if (CH_INSIDE_KERNELS) {
-        const size_t whole = ch_copy_whole(dst, src, bytes, g);
+        const size_t whole = ch_copy_whole(dst, src, bytes, ahead, g);
 
         if (whole == bytes) return;
         dst = (char *)dst + whole;
@@ -396,6 +441,13 @@ CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
         ch_value_load(&v, (const char *)src, &b);
         ch_value_store((char *)dst, &v, &b);
     }
+}
+
+/* Copy plain data with all lanes, between memory of any PEs. Source and destination may be
+ * equal. */
+CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)
+{
+    ch_copy_ahead(dst, src, bytes, CH_COPY_AHEAD, g);
 }
 
 /* --- packets and lines --- */
@@ -438,9 +490,10 @@ CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v
     const char *at = ch_cell_of(cells, b);
 
     if (kind == CH_CELL_ll) { /* both at once; if there is only one, that one twice */
+        const uint32_t second = ch_anew(b->own.bytes > 8 ? ch_second_packet(b) : 0);
+
         ch_quad_load(at, &v->word[0][0], &v->seen[0]);
-        ch_quad_load(at + (b->own.bytes > 8 ? ch_second_packet(b) : 0), &v->word[0][1],
-                     &v->seen[1]);
+        ch_quad_load(at + second, &v->word[0][1], &v->seen[1]);
     } else if (b->piece < b->pieces) {
         ch_quad_load(at, &v->word[0][0], &v->word[0][1]);
     }

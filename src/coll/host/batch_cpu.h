@@ -69,6 +69,11 @@ CH_FN uint64_t ch_later(uint64_t x)
     return x;
 }
 
+CH_FN struct ch_lanes ch_lanes_anew(struct ch_lanes g)
+{
+    return g;
+}
+
 CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_batch *b)
 {
     (void)c, (void)known, (void)b; /* on a CPU, calls begin when it is their turn */
@@ -116,6 +121,11 @@ CH_FN void ch_value_private(struct ch_value *v)
 {
     v->data = v->scratch;
     v->plain = NULL;
+}
+
+CH_FN void ch_value_load_more(struct ch_value *v, const char *at, const struct ch_batch *b)
+{
+    ch_value_load(v, at, b);
 }
 
 CH_FN void ch_value_load_padded(struct ch_value *v, const char *at, size_t bytes,

@@ -17,12 +17,15 @@
  * backend may divide; all lanes of the backend's smallest group run the same number of times.
  *
  *     ch_value_load(&v, at, &b)            v = plain memory, of a span that begins at `at`
+ *     ch_value_load_more(&v, at, &b)       the same in a loop, for batches after a span's first, or
+ *                                          where it need not be fast
  *     ch_batch_clip(&b, bytes)             b, of only the first `bytes` of the span, for ...
  *     ch_value_store(at, &v, &clipped)     ... this
  *     ch_value_load_padded(&v, at, bytes, &b)     v = the first `bytes` of the span, and zeros
  *     ch_value_stage(&v, at, &b)           v will be stored there: filled in place if possible
  *     ch_value_store(at, &v, &b)           plain memory = v, once for each destination
  *     ch_later(x)                          x, without a wait for it before the loads above
+ *     ch_lanes_anew(g)                     g; what was computed from it before is not kept
  *     ch_begin(c, known, &b)               before a call's first load, after b and the operands of
  *                                          `known` are computed: waits for the call's turn
  *     ch_last(c, kind, g)                  the number of the last exchange of packets, lines or

@@ -34,7 +34,7 @@ CH_FN void ch_cells_bypass(enum ch_cell kind, const char *src, char *dst, size_t
          ch_batch_next(&b)) {
         struct ch_value v;
 
-        ch_value_load(&v, src, &b);
+        ch_value_load_more(&v, src, &b);
         ch_value_store(dst, &v, &b);
     }
 }
@@ -161,7 +161,8 @@ CH_FN void ch_sources_ask(const struct ch_coll *c, enum ch_cell kind,
         }
 }
 
-/* v = these messages, and for this PE `own`. */
+/* v = these messages, and for this PE `own`; inside kernels that is loaded here, as it would
+ * take registers during the wait. */
 CH_FN void ch_sources_take(const struct ch_coll *c, enum ch_cell kind,
                            const struct ch_sources *s, uint32_t i, uint32_t ahead,
                            const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
@@ -171,7 +172,13 @@ CH_FN void ch_sources_take(const struct ch_coll *c, enum ch_cell kind,
     if (CH_AHEAD > 1 || ch_is_waited_for(c, s, i))
         ch_values_take(c, kind, wanted, v, ahead, b, st);
     CH_EACH_AHEAD (u)
-        if (u < ahead && !ch_is_waited_for(c, s, i + u)) ch_value_share(&v[u], own);
+        if (u < ahead && !ch_is_waited_for(c, s, i + u)) {
+            if (CH_INSIDE_KERNELS)
+                ch_value_load_more(&v[u], (const char *)(uintptr_t)ch_later((uintptr_t)s->own),
+                                   b);
+            else
+                ch_value_share(&v[u], own);
+        }
 }
 
 /* v = the contribution of this PE itself. */
@@ -197,7 +204,8 @@ CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_cell kind,
             struct ch_wanted wanted[CH_AHEAD];
 
             ch_sources_ask(c, kind, s, i, ahead, wanted, v, b);
-            if (i == 0) ch_own_load(s, &own, b); /* while the messages are being polled */
+            if (i == 0 && !CH_INSIDE_KERNELS)
+                ch_own_load(s, &own, b); /* while the messages are being polled */
             ch_sources_take(c, kind, s, i, ahead, wanted, v, &own, b, st);
         }
         ch_acc_add(c, acc, i == 0, v, count - i, b);

@@ -79,7 +79,7 @@ CH_FN size_t ch_data_before(const char *end, const char *from, size_t bytes)
     return from >= end ? 0 : ch_min((size_t)(end - from), bytes);
 }
 
-/* v = its next batch. */
+/* v = its first batch. */
 CH_FN void ch_gift_load(struct ch_value *v, const struct ch_gift *gift)
 {
     if (gift->is_padded)
@@ -89,6 +89,15 @@ CH_FN void ch_gift_load(struct ch_value *v, const struct ch_gift *gift)
             &gift->batch);
     else
         ch_value_load(v, gift->from, &gift->batch);
+}
+
+/* v = its next batch. */
+CH_FN void ch_gift_load_more(struct ch_value *v, const struct ch_gift *gift)
+{
+    if (gift->is_padded)
+        ch_gift_load(v, gift);
+    else
+        ch_value_load_more(v, gift->from, &gift->batch);
 }
 
 /* Store v as packets or lines, after exchange `last`, unless the call is refused. */
@@ -107,7 +116,7 @@ CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_cell kind, uint64_t la
 {
     ch_give_batch(kind, last, refused, v, &gift);
     while (ch_gift_more(c, kind, &gift)) {
-        ch_gift_load(v, &gift);
+        ch_gift_load_more(v, &gift);
         ch_give_batch(kind, last, refused, v, &gift);
     }
 }
@@ -234,6 +243,10 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kin
         sources.exchange = ch_later(exchange); /* addresses, too, are computed after the wait */
         sources.own = (const char *)(uintptr_t)ch_later((uintptr_t)own);
     }
+    if (CH_INSIDE_KERNELS) {
+        sources.own = (const char *)(uintptr_t)ch_later((uintptr_t)own);
+        g = ch_lanes_anew(g);
+    }
     ch_combine(c, kind, &sources, dst, bytes, g, &st);
     return ch_agree(st, g); /* all lanes have combined the slots */
 }
@@ -299,7 +312,8 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
         st = ch_gather_plain(c, exchange, c->dst + at, x->dst_step, x->own + at, bytes, g);
     else
         st = ch_gather(c, kind, exchange, c->dst + at, x->dst_step, x->own + at, bytes, g);
-    if (kind != CH_CELL_simple && st == CHORUS_OK && at + bytes < ch_bytes(c)) {
+    if (kind != CH_CELL_simple && !CH_INSIDE_KERNELS && st == CHORUS_OK &&
+        at + bytes < ch_bytes(c)) {
         g.lane = (uint32_t)ch_later(g.lane); /* divided anew: what is kept takes registers */
         *gift = ch_exchange_gift(c, kind, x, at + bytes, g);
     }
@@ -320,6 +334,7 @@ CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
 
         if (st != CHORUS_OK) return st;
         at += bytes;
+        if (CH_INSIDE_KERNELS) return CHORUS_OK; /* a message is one chunk */
     }
     return CHORUS_OK;
 }
