@@ -36,6 +36,14 @@ CH_FN void ch_store_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
         }
 }
 
+/* The same of mapped peers, one after the other, with more loads in flight. */
+CH_FN void ch_copy_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
+{
+    for (uint32_t k = 0; k < c->n; k++)
+        ch_copy(ch_on_peer(c, ch_after(c, k), dst), c->src + ch_after(c, k) * c->stride,
+                ch_bytes(c), g);
+}
+
 CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g);
@@ -45,7 +53,10 @@ CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes 
     ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
     st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
-    ch_store_each(c, mine, g);
+    if (CH_INSIDE_KERNELS)
+        ch_copy_each(c, mine, g);
+    else
+        ch_store_each(c, mine, g);
     ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     st = ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
     return st == CHORUS_OK ? ch_flush(c, g) : st;

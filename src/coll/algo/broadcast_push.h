@@ -56,7 +56,7 @@ CH_FN chorus_status ch_broadcast_push_ll(const struct ch_coll *c, struct ch_lane
         part = ch_part(c, CH_CELL_ll, at);
         st = c->me == c->root ? ch_broadcast_push_give(c, CH_CELL_ll, at, part, g)
                               : ch_broadcast_push_take(c, CH_CELL_ll, at, part, g);
-        if (CH_INSIDE_KERNELS) g = ch_lanes_anew(g); /* divided anew: what is kept takes registers */
+        if (CH_INSIDE_KERNELS) return st; /* a message is one chunk */
     }
     return st;
 }

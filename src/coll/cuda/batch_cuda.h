@@ -24,9 +24,15 @@
 #include "coll/shape.h"
 
 #define CH_PIECE_BYTES 16u
-/* Of a batch: loads in flight at the same time. Calls inside kernels leave 64 registers to each
- * thread of a block of 1,024, which has as many loads in flight as several CTAs. */
-#define CH_PIECES_MAX (CH_INSIDE_KERNELS ? 2 : 4)
+/* Calls inside kernels leave 64 registers to each thread of a block of 1,024, and the compiler
+ * needs more of them for all but the data on GPUs before Hopper. */
+#if CH_INSIDE_KERNELS && defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define CH_IS_TIGHT 1
+#else
+#define CH_IS_TIGHT 0
+#endif
+/* Of a batch: loads in flight at the same time. */
+#define CH_PIECES_MAX (CH_IS_TIGHT ? 2 : CH_INSIDE_KERNELS ? 3 : 4)
 #define CH_LINE_PARTS 8u
 #define CH_AHEAD (CH_INSIDE_KERNELS ? 2u : 4u)
 #define CH_EACH_AHEAD(u) _Pragma("unroll") for (uint32_t u = 0; u < CH_AHEAD; u++)
@@ -60,9 +66,7 @@ struct ch_acc { /* floats for the 16-bit types, else elements as in ch_value */
 
 CH_FN int ch_pieces_of(enum ch_cell kind)
 {
-    return kind == CH_PLAIN                               ? CH_PIECES_MAX
-           : kind == CH_CELL_simple && !CH_INSIDE_KERNELS ? 2
-                                                          : 1;
+    return kind == CH_PLAIN ? CH_PIECES_MAX : kind == CH_CELL_simple && !CH_IS_TIGHT ? 2 : 1;
 }
 
 /* Is the span a message? Messages are short enough for numbers of 32 bits, which are faster. */
@@ -394,30 +398,41 @@ CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_ba
 }
 
 /* Inside kernels one block copies what many CTAs copy in host calls, so it has more loads in
- * flight: `ahead`, a constant of up to CH_COPY_AHEAD_MAX, of whole pieces, if both sides are
- * aligned. Returns the number of bytes that it copied. */
+ * flight: `ahead`, a constant of up to CH_COPY_AHEAD_MAX. */
 #define CH_COPY_AHEAD_MAX 8u
-#define CH_COPY_AHEAD 5u /* of collectives, which need registers for other things, too */
+#define CH_COPY_AHEAD \
+    (CH_IS_TIGHT ? 4u : 6u) /* of collectives, which need registers for other things, too */
 
+/* One piece after another of those at `from`, of which a lane has each `step`th one; only what
+ * is before `end`, unless all are. */
+CH_FN void ch_copy_pieces(ulonglong2 *to, const ulonglong2 *from, const ulonglong2 *end,
+                          uint32_t step, uint32_t ahead, int is_all)
+{
+    /* With values, as otherwise they take registers from the begin of the kernel on. */
+    ulonglong2 v[CH_COPY_AHEAD_MAX] = {{0, 0}};
+
+#pragma unroll
+    for (uint32_t u = 0; u < ahead; u++)
+        if (is_all || from + (size_t)u * step < end) v[u] = from[(size_t)u * step];
+#pragma unroll
+    for (uint32_t u = 0; u < ahead; u++)
+        if (is_all || from + (size_t)u * step < end) to[(size_t)u * step] = v[u];
+}
+
+/* The whole pieces, if both sides are aligned. Returns the number of bytes that it copied. */
 CH_FN size_t ch_copy_whole(void *dst, const void *src, size_t bytes, uint32_t ahead,
                            struct ch_lanes g)
 {
     const size_t pieces =
         ((uintptr_t)dst | (uintptr_t)src) % CH_PIECE_BYTES == 0 ? bytes / CH_PIECE_BYTES : 0;
+    const ulonglong2 *from = (const ulonglong2 *)src + g.lane,
+                     *end = (const ulonglong2 *)src + pieces;
+    ulonglong2 *to = (ulonglong2 *)dst + g.lane;
 
-    for (size_t i = g.lane; i < pieces; i += (size_t)ahead * g.width) {
-        /* With values, as otherwise they take registers from the begin of the kernel on. */
-        ulonglong2 v[CH_COPY_AHEAD_MAX] = {{0, 0}};
-
-#pragma unroll
-        for (uint32_t u = 0; u < ahead; u++)
-            if (i + (size_t)u * g.width < pieces)
-                v[u] = ((const ulonglong2 *)src)[i + (size_t)u * g.width];
-#pragma unroll
-        for (uint32_t u = 0; u < ahead; u++)
-            if (i + (size_t)u * g.width < pieces)
-                ((ulonglong2 *)dst)[i + (size_t)u * g.width] = v[u];
-    }
+    for (; from + (size_t)(ahead - 1) * g.width < end;
+         from += (size_t)ahead * g.width, to += (size_t)ahead * g.width)
+        ch_copy_pieces(to, from, end, g.width, ahead, 1);
+    if (from < end) ch_copy_pieces(to, from, end, g.width, ahead, 0);
     return pieces * CH_PIECE_BYTES;
 }
 
@@ -665,6 +680,27 @@ CHORUS_TYPE_LIST(X)
 #define CH_TYPE_OF(c) ((c)->type)
 #endif
 
+/* Batches of one piece. */
+#define CH_PLAIN_SINGLE ((enum ch_cell)(CH_PLAIN + 1))
+
+/* Inside kernels there are registers for two pieces of a sum only, and for one of 16-bit
+ * floats, which become floats. */
+CH_FN enum ch_cell ch_plain_of(const struct ch_coll *c)
+{
+    const uint32_t type = CH_TYPE_OF(c);
+    const int is_half = type == CHORUS_TYPE_f16 || type == CHORUS_TYPE_bf16;
+
+    return CH_INSIDE_KERNELS && (is_half || c->op != CHORUS_OP_sum) ? CH_PLAIN_SINGLE
+                                                                    : CH_CELL_simple;
+}
+
+/* Inside kernels bytes are words again, since the compiler would keep a register for each. */
+CH_FN void ch_keep_words(const struct ch_coll *c, uint64_t word[2])
+{
+    if (CH_INSIDE_KERNELS && c->elem_bytes == 1)
+        __asm__ volatile("" : "+l"(word[0]), "+l"(word[1]));
+}
+
 CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)
@@ -676,6 +712,7 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
         CLASS, bytes, if (CH_TYPE_OF(c) == CHORUS_TYPE_##T) {                  \
             if (is_first) ch_widen_##T(acc->word[p], v[0].word[p], c->op);     \
             ch_combine_##T(c->op, acc->word[p], v, p, is_first ? 1 : 0, left); \
+            ch_keep_words(c, acc->word[p]);                                    \
         })
         CHORUS_TYPE_LIST(X)
 #undef X

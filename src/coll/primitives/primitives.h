@@ -257,7 +257,7 @@ enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
 CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                           enum ch_reach_of to, struct ch_lanes g)
 {
-    for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, bytes, g); ch_batch_more(&b);
+    for (struct ch_batch b = ch_batch_first(ch_plain_of(c), dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v[CH_AHEAD];
         struct ch_acc acc;
