@@ -3,8 +3,9 @@
 of these calls has no more than 64 registers, and no stack. docs/device.md says which calls take
 more.
 
-usage: test_gpu_calls.py NVCC INCLUDE...
+usage: test_gpu_calls.py [table] NVCC INCLUDE...
 
+  table       instead: the registers of kernels with several calls, as in docs/device.md
   NVCC        the compiler
   INCLUDE...  folders with chorus/ and with the headers of the algorithms
 """
@@ -31,7 +32,10 @@ MOVE = "int team, {t} *dest, const {t} *source, size_t n, int root, int *out"
 MOVED = {"int_": "int", "double_": "double", "mem": "void"}
 COMBINE = "int team, {t} *dest, const {t} *source, size_t n, int *out"
 COMBINED = [("int8", "int8_t", "sum"), ("int8", "int8_t", "max"), ("int", "int", "sum"), ("float", "float", "sum"),
-            ("long", "long", "sum"), ("double", "double", "sum"), ("double", "double", "max")]
+            ("long", "long", "sum"), ("double", "double", "sum"), ("double", "double", "max"),
+            ("half", "chorus_half", "sum"), ("half", "chorus_half", "max"), ("bfloat16", "chorus_bfloat16", "sum")]
+# By scopes other than a block: those that need most.
+SCOPED = ["int8", "double", "half"]
 LIST = "{t} *ivars, size_t n, size_t *indices, const int *status, int cmp, const {t} *values, size_t *out"
 
 
@@ -39,16 +43,16 @@ def moves(scope):
     """Those of the collectives that move data."""
     prefix, tail = SCOPES[scope]
     for coll, root in (("broadcast", ", root"), ("fcollect", ""), ("alltoall", "")):
-        for name, ctype in MOVED.items():
+        for name, ctype in MOVED.items() if scope == "block" else [("mem", "void")]:
             call = f"{prefix}_{coll}mem{tail}" if name == "mem" else f"{prefix}_{name}{coll}{tail}"
             yield f"{coll}_{name}{scope}", MOVE.format(t=ctype), f"*out = {call}(team, dest, source, n{root})"
 
 
 def combines(scope):
-    """Those of the collectives that combine: all types by a block, by other scopes the widest and the narrowest."""
+    """Those of the collectives that combine."""
     prefix, tail = SCOPES[scope]
     for name, ctype, op in COMBINED:
-        if scope != "block" and (op != "sum" or name not in ("int8", "double")):
+        if scope != "block" and (op != "sum" or name not in SCOPED):
             continue
         for coll in ("reduce", "reducescatter"):
             yield (f"{coll}_{name}_{op}_{scope}", COMBINE.format(t=ctype),
@@ -90,14 +94,38 @@ def bodies():
     yield "quiet", "", "chorus_quiet()"
 
 
+# Kernels for a block that make several calls.
+PARAMETERS = "int team, double *dest, const double *source, size_t n, int rounds, int *out"
+SEVERAL = {
+    "a put and a barrier in a loop": "for (int i = 0; i < rounds; i++) { chorusx_double_put_block(dest, source, n, i); "
+                                     "*out = chorusx_barrier_block(team); }",
+    "a get and a barrier in a loop": "for (int i = 0; i < rounds; i++) { chorusx_double_get_block(dest, source, n, i); "
+                                     "*out = chorusx_barrier_block(team); }",
+    "a sum reduce in a loop": "for (int i = 0; i < rounds; i++) "
+                              "*out = chorusx_double_sum_reduce_block(team, dest + i * n, source, n);",
+    "`broadcast`, `fcollect`, `alltoall`, `reduce` and `reducescatter`, one after the other":
+        "*out = chorusx_double_broadcast_block(team, dest, source, n, 0)"
+        " + chorusx_double_fcollect_block(team, dest, source, n) + chorusx_double_alltoall_block(team, dest, source, n)"
+        " + chorusx_double_sum_reduce_block(team, dest, source, n)"
+        " + chorusx_double_sum_reducescatter_block(team, dest, source, n);",
+    "`reducescatter`, `fcollect` and a barrier in a loop":
+        "for (int i = 0; i < rounds; i++) *out = chorusx_double_sum_reducescatter_block(team, dest + i * n, source, n)"
+        " + chorusx_double_fcollect_block(team, dest, source, n) + chorusx_barrier_block(team);",
+}
+
 USAGE = re.compile(r"Compiling entry function '(\w+)' for '(sm_\d+)'.*?(\d+) bytes stack frame"
                    r".*?Used (\d+) registers", re.S)
 
 
+def usage_of(report):
+    """By kernel and architecture: bytes of stack, and registers."""
+    return {(name, arch): (int(stack), int(registers))
+            for name, arch, stack, registers in USAGE.findall(report)}
+
+
 def faults(report, names):
     """What does not hold of these kernels in the assembler's report."""
-    found = {(name, arch): (int(stack), int(registers))
-             for name, arch, stack, registers in USAGE.findall(report)}
+    found = usage_of(report)
     for arch in ARCHS:
         for name in names:
             stack, registers = found.get((name, f"sm_{arch}"), (None, None))
@@ -119,9 +147,8 @@ def try_itself():
     assert any("8 bytes of stack" in fault for fault in faults(both.replace("0 bytes stack", "8 bytes stack"), ["k"]))
 
 
-def main(nvcc, folders):
-    try_itself()
-    kernels = {"k_" + name: f"({parameters}) {{ {statement}; }}" for name, parameters, statement in bodies()}
+def compiled(kernels, nvcc, folders):
+    """The assembler's report of these: by name, the parameters and the body; or what the compiler says against them."""
     text = "#include <chorus/chorus_device.cuh>\n" + "".join(
         f'extern "C" __global__ void {name}{rest}\n' for name, rest in kernels.items())
     with tempfile.TemporaryDirectory() as folder:
@@ -132,10 +159,28 @@ def main(nvcc, folders):
             + [word for arch in ARCHS for word in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
             + [word for path in folders for word in ("-I", path)] + [f"{folder}/calls.cu", "-o", f"{folder}/calls.o"],
             capture_output=True, text=True, check=False)
-    bad = list(faults(run.stderr + run.stdout, kernels)) if run.returncode == 0 else [run.stderr]
+    if run.returncode != 0:
+        sys.exit(run.stderr)
+    return run.stderr + run.stdout
+
+
+def table(nvcc, folders):
+    kernels = {f"k{i}": f"({PARAMETERS}) {{ {body} }}" for i, body in enumerate(SEVERAL.values())}
+    found = usage_of(compiled(kernels, nvcc, folders))
+    for i, name in enumerate(SEVERAL):
+        print(f"| {name} | " + " | ".join(str(found[f"k{i}", f"sm_{arch}"][1]) for arch in ARCHS) + " |")
+
+
+def main(nvcc, folders):
+    try_itself()
+    kernels = {"k_" + name: f"({parameters}) {{ {statement}; }}" for name, parameters, statement in bodies()}
+    bad = list(faults(compiled(kernels, nvcc, folders), kernels))
     for fault in bad:
         print(fault)
     return 1 if bad else 0
 
 
-sys.exit(main(sys.argv[1], sys.argv[2:]))
+if sys.argv[1] == "table":
+    table(sys.argv[2], sys.argv[3:])
+else:
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -69,7 +69,7 @@ CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange
         struct ch_value v;
         struct ch_acc acc;
 
-        ch_combine_sources(c, CH_CELL_simple, &sources, c->n, CH_AHEAD, &acc, &b, &st);
+        ch_combine_sources(c, CH_CELL_simple, &sources, c->n, ch_ahead_of(c), &acc, &b, &st);
         ch_value_stage(&v, dst, &b);
         ch_acc_last(c, &v, &acc, &b);
         ch_value_store(dst, &v, &b);

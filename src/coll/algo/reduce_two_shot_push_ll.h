@@ -86,7 +86,7 @@ CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot
         struct ch_value v;
         struct ch_acc acc;
 
-        ch_combine_sources(c, CH_CELL_ll, &sources, c->n, CH_AHEAD, &acc, &b, st);
+        ch_combine_sources(c, CH_CELL_ll, &sources, c->n, ch_ahead_of(c), &acc, &b, st);
         ch_value_private(&v);
         ch_acc_last(c, &v, &acc, &b);
         if (*st != CHORUS_OK) return;

@@ -683,15 +683,24 @@ CHORUS_TYPE_LIST(X)
 /* Batches of one piece. */
 #define CH_PLAIN_SINGLE ((enum ch_cell)(CH_PLAIN + 1))
 
+/* Is the type a 16-bit floating one, which is combined in float? */
+CH_FN int ch_is_half(const struct ch_coll *c)
+{
+    return CH_TYPE_OF(c) == CHORUS_TYPE_f16 || CH_TYPE_OF(c) == CHORUS_TYPE_bf16;
+}
+
 /* Inside kernels there are registers for two pieces of a sum only, and for one of 16-bit
- * floats, which become floats. */
+ * floats. */
 CH_FN enum ch_cell ch_plain_of(const struct ch_coll *c)
 {
-    const uint32_t type = CH_TYPE_OF(c);
-    const int is_half = type == CHORUS_TYPE_f16 || type == CHORUS_TYPE_bf16;
+    return CH_INSIDE_KERNELS && (ch_is_half(c) || c->op != CHORUS_OP_sum) ? CH_PLAIN_SINGLE
+                                                                          : CH_CELL_simple;
+}
 
-    return CH_INSIDE_KERNELS && (is_half || c->op != CHORUS_OP_sum) ? CH_PLAIN_SINGLE
-                                                                    : CH_CELL_simple;
+/* 16-bit floats take registers for their floats, which leave room for the data of one PE. */
+CH_FN uint32_t ch_ahead_of(const struct ch_coll *c)
+{
+    return CH_IS_TIGHT && ch_is_half(c) ? 1 : CH_AHEAD;
 }
 
 /* Inside kernels bytes are words again, since the compiler would keep a register for each. */
@@ -705,6 +714,7 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)
 {
+    if (ch_ahead_of(c) == 1) left = 1;
 #pragma unroll
     for (int p = 0; p < ch_pieces_of(b->kind); p++) {
 #define X(T, ctype, CLASS, bytes)                                              \

@@ -33,6 +33,12 @@ struct ch_acc {
 #define CH_AHEAD 1u
 #define CH_EACH_AHEAD(u) for (uint32_t u = 0; u < CH_AHEAD; u++)
 
+CH_FN uint32_t ch_ahead_of(const struct ch_coll *c)
+{
+    (void)c;
+    return CH_AHEAD;
+}
+
 CH_FN struct ch_batch ch_batch_at(size_t at, size_t end, size_t unit, size_t step)
 {
     struct ch_batch b;

@@ -40,7 +40,9 @@
  *     ch_value_take(c, kind, peer, cells, &v, &b, flag, &st)    v from them, after they arrive;
  *                                          *st keeps the first failure; then no wait
  *     ch_values_take(c, kind, wanted, v, ahead, &b, &st)        for several ch_value_ask
- *     ch_acc_add(c, &acc, is_first, v, left, &b)    acc = acc op v[0] op v[1] ..., of CH_AHEAD
+ *     ch_ahead_of(c)                       how many sources of a call are combined at a time: a
+ *                                          constant, at most CH_AHEAD
+ *     ch_acc_add(c, &acc, is_first, v, left, &b)    acc = acc op v[0] op v[1] ..., of so many
  *                                          values or the `left` ones; the first: without acc
  *     ch_acc_last(c, &v, &acc, &b)         v = acc, rounded to the type
  *

@@ -240,7 +240,7 @@ CH_FN void ch_combine(const struct ch_coll *c, enum ch_cell kind, const struct c
         if (CH_AHEAD > 2 && s->from.count == 2)
             ch_combine_batch(c, kind, s, 2, 2, dst, &b, st);
         else
-            ch_combine_batch(c, kind, s, s->from.count, CH_AHEAD, dst, &b, st);
+            ch_combine_batch(c, kind, s, s->from.count, ch_ahead_of(c), dst, &b, st);
 }
 
 #endif /* CH_CELLS_H */

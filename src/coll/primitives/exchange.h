@@ -239,14 +239,11 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kin
     struct ch_sources sources = {ch_all(c), own, CH_IN_EXCHANGE, exchange, 0, 0};
     chorus_status st = CHORUS_OK;
 
-    if (kind == CH_CELL_simple) {
-        sources.exchange = ch_later(exchange); /* addresses, too, are computed after the wait */
+    /* Addresses, too, are computed after the wait. */
+    if (kind == CH_CELL_simple) sources.exchange = ch_later(exchange);
+    if (kind == CH_CELL_simple || CH_INSIDE_KERNELS)
         sources.own = (const char *)(uintptr_t)ch_later((uintptr_t)own);
-    }
-    if (CH_INSIDE_KERNELS) {
-        sources.own = (const char *)(uintptr_t)ch_later((uintptr_t)own);
-        g = ch_lanes_anew(g);
-    }
+    if (CH_INSIDE_KERNELS) g = ch_lanes_anew(g);
     ch_combine(c, kind, &sources, dst, bytes, g, &st);
     return ch_agree(st, g); /* all lanes have combined the slots */
 }

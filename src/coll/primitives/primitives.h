@@ -262,9 +262,10 @@ CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, s
         struct ch_value v[CH_AHEAD];
         struct ch_acc acc;
 
-        for (uint32_t pe = 0; pe < c->n; pe += CH_AHEAD) {
+        for (uint32_t pe = 0; pe < c->n; pe += ch_ahead_of(c)) {
             CH_EACH_AHEAD (u)
-                if (pe + u < c->n) ch_value_load(&v[u], ch_on_peer(c, pe + u, src), &b);
+                if (u < ch_ahead_of(c) && pe + u < c->n)
+                    ch_value_load(&v[u], ch_on_peer(c, pe + u, src), &b);
             ch_acc_add(c, &acc, pe == 0, v, c->n - pe, &b);
         }
         ch_value_stage(&v[0], dst, &b);
@@ -286,9 +287,10 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
         struct ch_value v[CH_AHEAD];
         struct ch_acc acc;
 
-        for (uint32_t i = 0; i < count; i += CH_AHEAD) {
+        for (uint32_t i = 0; i < count; i += ch_ahead_of(c)) {
             CH_EACH_AHEAD (u)
-                if (i + u < count) ch_value_load(&v[u], c->slots[i + u].memory, &b);
+                if (u < ch_ahead_of(c) && i + u < count)
+                    ch_value_load(&v[u], c->slots[i + u].memory, &b);
             ch_acc_add(c, &acc, i == 0, v, count - i, &b);
         }
         ch_value_stage(&v[0], dst, &b);
