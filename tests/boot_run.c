@@ -42,6 +42,16 @@ void start(const char *const *args)
     r.fds[1] = err[0];
 }
 
+size_t read_text(int i)
+{
+    const size_t used = r.used[i], most = TEXT_BYTES - 1;
+    const ssize_t n = read(r.fds[i], &r.text[i][used], used < most ? most - used : 0);
+
+    ck_assert_int_ge(n, 0);
+    r.used[i] += (size_t)n;
+    return (size_t)n;
+}
+
 bool read_some(void)
 {
     struct pollfd p[2] = {{r.fds[0], POLLIN, 0}, {r.fds[1], POLLIN, 0}};
@@ -49,12 +59,7 @@ bool read_some(void)
     if (r.fds[0] < 0 && r.fds[1] < 0) return false;
     ck_assert_int_gt(poll(p, 2, -1), 0);
     for (int i = 0; i < 2; i++) {
-        ssize_t n;
-        if (p[i].revents == 0) continue;
-        n = read(r.fds[i], r.text[i] + r.used[i], TEXT_BYTES - 1 - r.used[i]);
-        ck_assert_int_ge(n, 0);
-        r.used[i] += (size_t)n;
-        if (n > 0) continue;
+        if (p[i].revents == 0 || read_text(i) > 0) continue;
         (void)close(r.fds[i]);
         r.fds[i] = -1;
     }

@@ -36,6 +36,10 @@ extern struct run r;
  * among them stand for their paths. */
 void start(const char *const *args);
 
+/* Read more of stdout or stderr (0, 1), as far as there is room. Returns the bytes, 0 at its
+ * end. */
+size_t read_text(int i);
+
 /* Read what came. Returns false at the end of both, which is when all who held them are gone.
  */
 bool read_some(void);
