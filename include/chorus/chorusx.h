@@ -959,7 +959,9 @@ CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
  *             another number of elements than the receiver expects: on hosts, ERR_ARG on all
  *             PEs of team, in this call or in their next one on team, which then is unusable,
  *             and the message names both numbers; no more than the smaller number is copied.
- *             With heaps on GPUs it is not found, and the smaller number is copied.
+ *             With heaps on GPUs, the smaller number is copied, the call completes on all PEs,
+ *             and the sender, or both PEs, get ERR_ARG with that message: from this call or, on
+ *             a stream, from chorusx_stream_synchronize; team can be used further.
  * Source:     own, after MPI_Alltoallv.
  * Since:      0.1
  */

@@ -15,13 +15,6 @@
 #include "coll/shape.h"
 #include "team/nodes.h"
 
-/* A block of an alltoallv for which two PEs, by their numbers in the team, give different
- * numbers of elements. They may be the same PE. */
-struct ch_unequal {
-    uint32_t from, to;
-    uint64_t sent, expected;
-};
-
 /*
  * What the blocks of alltoalls, collect and alltoallv have that others lack. Blocks of the
  * latter two have different lengths: a CTA gets whole blocks, and takes its part by ch_cut.
@@ -33,8 +26,9 @@ struct ch_pattern {
     /* alltoallv, [n] each: for each PE, the number of elements of the block to it, or from it,
      * and the position of the block. */
     const size_t *dst_counts, *dst_offsets, *src_counts, *src_offsets;
-    struct ch_unequal *unequal; /* [out] of alltoallv; null: counts are not compared, and the
-                                   smaller one is copied */
+    /* Of alltoallv. */
+    struct ch_unequal *unequal; /* [out] a block whose counts differ */
+    int copies_less; /* then copy the smaller number of elements, and go on; else fail */
 };
 
 struct ch_coll {

@@ -8,6 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A block of an alltoallv for which two PEs, by their numbers in the team, give different
+ * numbers of elements. They may be the same PE. */
+struct ch_unequal {
+    uint32_t from, to;
+    uint64_t sent, expected;
+};
+
 /* The smaller of two numbers. */
 CH_FN uint64_t ch_min(uint64_t a, uint64_t b)
 {

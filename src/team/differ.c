@@ -239,14 +239,17 @@ static chorus_status block_differs(const struct ch_team *team, const char *funct
                                    const struct ch_two *two)
 {
     const struct ch_doing *const call = &two->calls[0];
+    char which[32] = "a call";
 
+    if (call->number != 0)
+        (void)snprintf(which, sizeof(which), "call %llu", (unsigned long long)call->number);
     return CH_FAIL(
         CHORUS_ERR_ARG,
-        "%s: PE %u sends %llu elements to PE %u, which expects %llu, in call %llu of team %u; "
-        "the sender's source_counts and the receiver's dest_counts must be equal",
+        "%s: PE %u sends %llu elements to PE %u, which expects %llu, in %s of team %u; the "
+        "sender's source_counts and the receiver's dest_counts must be equal",
         function, team->members[two->pes[0]].world, (unsigned long long)call->count,
-        team->members[two->pes[1]].world, (unsigned long long)two->calls[1].count,
-        (unsigned long long)call->number, (unsigned)team->number);
+        team->members[two->pes[1]].world, (unsigned long long)two->calls[1].count, which,
+        (unsigned)team->number);
 }
 
 chorus_status ch_team_differ(const struct ch_team *team, const char *function,

@@ -16,7 +16,7 @@
 /* Calls of two PEs, by their numbers in the team. Or one alltoallv and a block with two
  * lengths: the first PE sends `count` elements of its call to the second, which expects `count`
  * of the other. These calls have no algorithm and no kinds of buffers, so that both PEs write
- * the same mark. */
+ * the same mark; nor a number, if it is not known. */
 struct ch_two {
     uint32_t pes[2];
     struct ch_doing calls[2];

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -244,6 +245,83 @@ static void malloc__until_the_gpu_is_full__ends_alike_on_all(void)
     chorus_free(count);
 }
 
+/* --- blocks of two lengths --------------------------------------------------------------- */
+enum { SENT = 10, EXPECTED = 5, BLOCK = 16, PES_MAX = 64 };
+
+/* PE 0 sends the last PE more than that one expects. */
+static void send_too_much(const int *source, int *dest, const char *algo,
+                          chorus_stream_t stream, int due)
+{
+    const int last = gpu_n() - 1;
+    size_t receives[PES_MAX], sends[PES_MAX], offsets[PES_MAX];
+    chorusx_call call = {.coll = CHORUS_COLL_alltoallv,
+                         .team = CHORUS_TEAM_WORLD,
+                         .dest = dest,
+                         .source = source,
+                         .type = CHORUS_TYPE_i32,
+                         .algo = algo,
+                         .dest_counts = receives,
+                         .dest_offsets = offsets,
+                         .source_counts = sends,
+                         .source_offsets = offsets};
+
+    for (int p = 0; p < gpu_n(); p++) {
+        receives[p] = gpu_me() == last && p == 0 ? EXPECTED : SENT;
+        sends[p] = SENT;
+        offsets[p] = (size_t)p * BLOCK;
+    }
+    EXPECT(chorusx_collective(&call, stream) == (stream == NULL ? due : CHORUS_OK));
+}
+
+static void expect_told(int status, int due)
+{
+    char text[120];
+
+    EXPECT(status == due);
+    if (due == CHORUS_OK) return;
+    (void)snprintf(text, sizeof(text), "PE 0 sends %d elements to PE %d, which expects %d",
+                   SENT, gpu_n() - 1, EXPECTED);
+    EXPECT(says(text));
+}
+
+/* Another call follows at once: the report is not lost, and keeps nobody from calling. */
+static void block__of_two_lengths__is_told_and_calls_go_on(const char *algo,
+                                                           bool receiver_knows)
+{
+    const int last = gpu_n() - 1;
+    const bool is_told = gpu_me() == 0 || (receiver_knows && gpu_me() == last);
+    const int due = is_told && gpu_n() > 1 ? CHORUS_ERR_ARG : CHORUS_OK;
+    const size_t count = (size_t)gpu_n() * BLOCK;
+    int *dest = chorus_calloc(count, sizeof(int)), *source = chorus_calloc(count, sizeof(int));
+    int *seen = calloc(count, sizeof(int));
+
+    for (size_t i = 0; i < count; i++)
+        seen[i] = gpu_me() * 1000 + (int)i + 1;
+    gpu_copy(source, seen, count * sizeof(int));
+    gpu_meet();
+    if (gpu_n() > 1) {
+        send_too_much(source, dest, algo, (void *)cudaStreamPerThread, due);
+        EXPECT(chorusx_sync_all_on_stream((void *)cudaStreamPerThread) == CHORUS_OK);
+        expect_told(chorusx_stream_synchronize((void *)cudaStreamPerThread), due);
+        EXPECT(chorusx_stream_synchronize((void *)cudaStreamPerThread) == CHORUS_OK);
+        gpu_copy(seen, dest, count * sizeof(int));
+        EXPECT(gpu_me() != last ||
+               (seen[EXPECTED - 1] == last * BLOCK + EXPECTED && seen[EXPECTED] == 0));
+        send_too_much(source, dest, algo, NULL, due);
+        if (due != CHORUS_OK) expect_told(CHORUS_ERR_ARG, due);
+    }
+    expect_usable(CHORUS_TEAM_WORLD);
+    free(seen);
+    chorus_free(source);
+    chorus_free(dest);
+}
+
+static void block__of_two_lengths__is_told_by_both_algorithms(void)
+{
+    block__of_two_lengths__is_told_and_calls_go_on("all_push", false);
+    block__of_two_lengths__is_told_and_calls_go_on("exchange", true);
+}
+
 /* --- a peer that does not come ----------------------------------------------------------- */
 enum { WIDE_CTAS = 4, WIDE_COUNT = 4096 };
 
@@ -343,17 +421,18 @@ static void replay__after_a_failure__fails_every_time(void)
     expect_usable(CHORUS_TEAM_WORLD);
 }
 
-#define CASES(X)                                        \
-    X(job__more_pes_of_a_process_than_gpus__is_refused) \
-    X(address__not_of_the_pe_s_heap__is_refused)        \
-    X(address__on_a_gpu_of_nobody__is_refused)          \
-    X(stream__of_another_gpu__is_refused)               \
-    X(stream_in_capture__of_another_gpu__is_an_error)   \
-    X(stream__not_made_here__is_not_destroyed)          \
-    X(type__that_gpus_do_not_combine__is_refused)       \
-    X(malloc__more_than_the_gpu_has__is_null_on_all)    \
-    X(malloc__until_the_gpu_is_full__ends_alike_on_all) \
-    X(call__a_peer_never_makes__ends_and_is_told)       \
+#define CASES(X)                                         \
+    X(job__more_pes_of_a_process_than_gpus__is_refused)  \
+    X(address__not_of_the_pe_s_heap__is_refused)         \
+    X(address__on_a_gpu_of_nobody__is_refused)           \
+    X(stream__of_another_gpu__is_refused)                \
+    X(stream_in_capture__of_another_gpu__is_an_error)    \
+    X(stream__not_made_here__is_not_destroyed)           \
+    X(type__that_gpus_do_not_combine__is_refused)        \
+    X(malloc__more_than_the_gpu_has__is_null_on_all)     \
+    X(malloc__until_the_gpu_is_full__ends_alike_on_all)  \
+    X(block__of_two_lengths__is_told_by_both_algorithms) \
+    X(call__a_peer_never_makes__ends_and_is_told)        \
     X(replay__after_a_failure__fails_every_time)
 
 int main(int argc, char **argv)

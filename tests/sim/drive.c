@@ -236,7 +236,8 @@ static const struct ch_pattern *pattern_of(const struct plan_call *call, uint32_
         .dst_offsets = call->dest_offsets,
         .src_counts = call->source_counts[pe],
         .src_offsets = call->source_offsets,
-        .unequal = call->is_compared ? &mine->unequal : NULL,
+        .unequal = &mine->unequal,
+        .copies_less = !call->is_compared,
     };
     return &mine->pattern;
 }
@@ -291,15 +292,39 @@ static void keep_most(struct sim_cost *most, struct sim_cost cost)
     if (most->signals < cost.signals) most->signals = cost.signals;
 }
 
+/* Does the PE send a block of another length than its receiver expects? */
+static bool sends_unequal(const struct plan_call *call, uint32_t pe)
+{
+    for (uint32_t peer = 0; peer < drive.plan->n; peer++)
+        if (call->source_counts[pe][peer] != call->dest_counts[peer][pe]) return true;
+    return false;
+}
+
+/* A sender must find such a block, and what a PE finds must be one. */
+static void check_unequal(const struct plan_call *call, uint32_t pe)
+{
+    const struct ch_unequal *found = &drive.pes[pe].unequal;
+    const bool has_found = found->sent != found->expected;
+
+    if (sends_unequal(call, pe) && !has_found) fail_call(call, pe, "missed unequal lengths");
+    if (has_found && (found->sent != call->source_counts[found->from][found->to] ||
+                      found->expected != call->dest_counts[found->to][found->from]))
+        fail_call(call, pe, "found lengths that are not given");
+}
+
 /* The CTAs of a PE, one after another. */
 static void run_ctas(const struct plan_call *call, uint32_t pe, struct ch_lanes lanes)
 {
+    const bool checks = lanes.lane == 0 && call->algo->coll == CHORUS_COLL_alltoallv;
+
     for (uint32_t cta = 0; cta < call->ctas; cta++) {
         const struct ch_coll c = coll_of(call, pe, cta);
 
+        if (checks) drive.pes[pe].unequal = (struct ch_unequal){0, 0, 0, 0};
         if (sim_entries[call->algo->id](&c, lanes) != CHORUS_OK)
             fail_call(call, pe, "returned an error");
         sim_meet();
+        if (checks) check_unequal(call, pe);
     }
 }
 

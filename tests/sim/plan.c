@@ -192,7 +192,7 @@ static void list_blocks(struct plan_call *call, uint32_t n)
         call->source_offsets[pe] = pe * call->count;
         call->dest_offsets[pe] = (n - 1 - pe) * call->count;
         for (uint32_t peer = 0; peer < n; peer++) {
-            /* The smaller of the two counts is moved, if they are not compared. */
+            /* On GPUs the smaller of two counts is moved. */
             const uint32_t kind = call->is_compared ? 0 : (pe + peer) % 3;
 
             call->source_counts[pe][peer] =

@@ -49,7 +49,7 @@ struct plan_call {
     unsigned char *sources[PLAN_COUNTED_PES_MAX]; /* what each PE contributes, blocks packed */
     unsigned char *expected; /* where it is the same on every PE; else null */
     size_t dest_offsets[PLAN_PES_MAX], source_offsets[PLAN_PES_MAX]; /* of alltoallv */
-    bool is_compared; /* the same: as on hosts, where counts must be equal */
+    bool is_compared; /* the same: as on hosts, where counts must be equal; else as on GPUs */
     size_t dest_counts[PLAN_PES_MAX][PLAN_PES_MAX], source_counts[PLAN_PES_MAX][PLAN_PES_MAX];
 };
 

@@ -9,8 +9,8 @@
  *   wire     (n - 1) * 16 + m
  *   scratch  two slots of two words for each peer
  *   inplace  not possible: the call refuses buffers that overlap
- *   result   a copy; if sender and receiver give different lengths for a block, an error on
- *            hosts, which the sender finds, and elsewhere the shorter block
+ *   result   a copy; if sender and receiver give different lengths for a block, the sender
+ *            fails, on GPUs after the shorter block is copied
  *   source   alltoall, all push, after an exchange of positions, which also shows that the
  *            PEs have entered
  */
@@ -41,10 +41,9 @@ CH_FN chorus_status ch_compare_all_sent(const struct ch_coll *c, uint64_t exchan
 {
     chorus_status st = CHORUS_OK;
 
-    if (c->pattern->unequal == NULL) return CHORUS_OK;
-    for (uint32_t k = 0; k < c->n && g.lane == 0 && st == CHORUS_OK; k++)
+    for (uint32_t k = g.lane; k < c->n && st == CHORUS_OK; k += g.width)
         st = ch_compare_sent(c, ch_after(c, k), exchange, 1);
-    return ch_agree(st, g);
+    return c->pattern->copies_less ? CHORUS_OK : ch_agree(st, g);
 }
 
 CH_FN chorus_status ch_alltoallv_direct(const struct ch_coll *c, struct ch_lanes g)

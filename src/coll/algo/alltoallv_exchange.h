@@ -8,8 +8,8 @@
  *   wire     (n - 1) * 16 + m
  *   scratch  two slots of two words and a FIFO for each peer
  *   inplace  not possible: the call refuses buffers that overlap
- *   result   a copy; if sender and receiver give different lengths for a block, an error on
- *            hosts, which both find, and elsewhere the shorter block
+ *   result   a copy; if sender and receiver give different lengths for a block, both fail, on
+ *            GPUs after the shorter block is copied
  *   source   alltoall in messages to all, after an exchange of counts
  */
 #ifndef CH_ALLTOALLV_EXCHANGE_H
@@ -65,12 +65,11 @@ CH_FN chorus_status ch_compare_both(const struct ch_coll *c, uint64_t exchange,
 {
     chorus_status st = CHORUS_OK;
 
-    if (c->pattern->unequal == NULL) return CHORUS_OK;
-    for (uint32_t k = 0; k < c->n && g.lane == 0 && st == CHORUS_OK; k++) {
+    for (uint32_t k = g.lane; k < c->n && st == CHORUS_OK; k += g.width) {
         st = ch_compare_sent(c, ch_after(c, k), exchange, 0);
         if (k != 0 && st == CHORUS_OK) st = ch_compare_expected(c, ch_after(c, k), exchange);
     }
-    return ch_agree(st, g);
+    return c->pattern->copies_less ? CHORUS_OK : ch_agree(st, g);
 }
 
 /* Exchange the chunk at byte `at` of each part that is longer than `at`. Sets *more if a part

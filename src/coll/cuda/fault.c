@@ -25,12 +25,18 @@ static struct ch_kernel_fault *fault_of(struct ch_kernel_fault *faults,
     return fault != NULL ? fault : fault_at(faults, team->slot, team->id);
 }
 
+/* Did the call that is reported end the team's calls? */
+static bool is_failure(const struct ch_kernel_fault *fault)
+{
+    return fault != NULL && fault->kind != CH_FAULT_UNEQUAL;
+}
+
 int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team)
 {
     const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
     const struct ch_kernel_fault *fault = fault_of(faults, team);
 
-    return status != CHORUS_OK || fault == NULL ? status : fault->status;
+    return status == CHORUS_OK && is_failure(fault) ? fault->status : status;
 }
 
 /* Make room for the next report. */
@@ -68,6 +74,17 @@ static chorus_status tell_difference(const struct ch_kernel_fault *told,
                                          doing_of(team, told->number, told->theirs)}};
 
     return ch_team_differ(team, "a collective in a kernel", &two);
+}
+
+/* For a block whose lengths differ; the number of the call is not known here. */
+static chorus_status tell_unequal(const struct ch_unequal *block, const struct ch_team *team)
+{
+    const struct ch_doing call = {.what = CHORUS_COLL_alltoallv, .team = team->word};
+    struct ch_two two = {.pes = {block->from, block->to}, .calls = {call, call}};
+
+    two.calls[0].count = block->sent;
+    two.calls[1].count = block->expected;
+    return ch_team_differ(team, "alltoallv", &two);
 }
 
 /* The message of a report; the first failure of the team is `first`. */
@@ -111,10 +128,18 @@ chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
     if (fault == NULL) return CHORUS_OK;
     told = *fault;
     forget_fault(fault);
+    if (told.kind == CH_FAULT_UNEQUAL) return tell_unequal(&told.block, team);
     if (__atomic_compare_exchange_n(&team->status, &first, told.status, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         first = told.status;
     return describe(&told, team, (chorus_status)first, timeout_ns);
+}
+
+chorus_status ch_fault_tell_failure(struct ch_kernel_fault *faults, uint64_t timeout_ns,
+                                    struct ch_team *team)
+{
+    return is_failure(fault_of(faults, team)) ? ch_fault_tell(faults, timeout_ns, team)
+                                              : CHORUS_OK;
 }
 
 chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults)

@@ -176,7 +176,7 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     const uint64_t last = call->team->last_run.stream;
     uint32_t ctas = 0;
 
-    CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
+    CH_TRY(ch_fault_tell_failure(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     CH_TRY(ch_turn_begin(gpu->heap, call->team, turn));
     if (turn->capture == 0 && last != 0 && last != turn->number)
         ch_front_follow(gpu->front, turn->number, last);

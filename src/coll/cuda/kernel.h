@@ -12,8 +12,15 @@
 
 /* The kinds of reports: a wait that failed; a call that was skipped because an earlier one on
  * its team had failed; a call that began while another on its team ran; with CHORUS_CHECK,
- * calls inside kernels that differ between PEs. */
-enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED, CH_FAULT_OVERLAP, CH_FAULT_DIFFERS };
+ * calls inside kernels that differ between PEs; a block of an alltoallv with two lengths, after
+ * which the team is as before. */
+enum ch_fault_kind {
+    CH_FAULT_LATE,
+    CH_FAULT_SKIPPED,
+    CH_FAULT_OVERLAP,
+    CH_FAULT_DIFFERS,
+    CH_FAULT_UNEQUAL
+};
 
 /* A call in the form in which PEs compare it. */
 struct ch_made {
@@ -30,6 +37,7 @@ struct ch_kernel_fault {
     uint64_t team;    /* its id */
     uint64_t number;  /* if calls differ: the number of the call, from 1; and the two calls */
     struct ch_made mine, theirs;
+    struct ch_unequal block; /* if its lengths differ */
 };
 
 struct ch_kernel_args {

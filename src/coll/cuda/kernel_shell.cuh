@@ -20,16 +20,36 @@ CH_FN uint64_t *ch_kernel_failed(const struct ch_kernel_args *a)
     return &((struct ch_dup *)a->dups)->failed;
 }
 
-/* One lane: report to the host, unless it has not yet read the previous report. */
-CH_FN void ch_report_fault(const struct ch_kernel_args *a, enum ch_fault_kind kind,
-                           chorus_status st, uint32_t late_pe)
+/* One lane: may it report to the host, which has read the previous report? */
+CH_FN int ch_report_begin(const struct ch_kernel_args *a)
 {
-    if (atomicCAS_system(&a->fault->claimed, 0u, 1u) != 0u) return;
+    return atomicCAS_system(&a->fault->claimed, 0u, 1u) == 0u;
+}
+
+CH_FN void ch_report_end(const struct ch_kernel_args *a, enum ch_fault_kind kind,
+                         chorus_status st)
+{
     a->fault->kind = kind;
-    a->fault->late_pe = late_pe;
     a->fault->team = a->team;
     __threadfence_system(); /* pairs with fault.c's load of the status */
     *(volatile int *)&a->fault->status = st;
+}
+
+CH_FN void ch_report_fault(const struct ch_kernel_args *a, enum ch_fault_kind kind,
+                           chorus_status st, uint32_t late_pe)
+{
+    if (!ch_report_begin(a)) return;
+    a->fault->late_pe = late_pe;
+    ch_report_end(a, kind, st);
+}
+
+/* Each lane: report the block that it found, if it found one whose lengths differ. */
+CH_FN void ch_report_unequal(const struct ch_kernel_args *a, const struct ch_unequal *block)
+{
+    if (block->sent == block->expected || !ch_report_begin(a)) return;
+    a->fault->late_pe = block->to;
+    a->fault->block = *block;
+    ch_report_end(a, CH_FAULT_UNEQUAL, CHORUS_ERR_ARG);
 }
 
 /* For each lane of a call that failed. A lane whose wait failed reports this, and then sets the
@@ -148,10 +168,11 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
     return c;
 }
 
-/* Give the CTA the pattern of the call's blocks and, if it is uneven, all of these. */
+/* Give the CTA the pattern of the call's blocks and, if it is uneven, all of these. If their
+ * lengths differ, the call goes on: were it to stop, its peers would wait. */
 CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
-                          const struct ch_kernel_args *a, const struct ch_kernel_pattern *p,
-                          int is_uneven)
+                          struct ch_unequal *unequal, const struct ch_kernel_args *a,
+                          const struct ch_kernel_pattern *p, int is_uneven)
 {
     const size_t first = ch_part_of(&a->share, a->count, blockIdx.x).first;
 
@@ -164,7 +185,10 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
     pattern->dst_offsets = p->dst_offsets;
     pattern->src_counts = p->src_counts;
     pattern->src_offsets = p->src_offsets;
-    pattern->unequal = NULL; /* a constant: the comparison of counts is not compiled */
+    pattern->unequal = unequal;
+    pattern->copies_less = 1;
+    unequal->sent = 0;
+    unequal->expected = 0;
     ch_coll_pattern(c, pattern, is_uneven ? 0 : first);
     if (!is_uneven) return;
     c->count = a->count;
@@ -173,8 +197,8 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
 }
 
 /* An algorithm's function, with its type as a constant, in a kernel with these arguments, which
- * does `also` besides. */
-#define CH_KERNEL_WITH(args, also, name, fn, T, kind, proto)                   \
+ * does `before` and `after` besides. */
+#define CH_KERNEL_WITH(args, before, after, name, fn, T, kind, proto)          \
     extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1) name args \
     {                                                                          \
         __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                    \
@@ -182,6 +206,7 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
         const struct ch_patience patience = {a.aborted, a.timeout_ns};         \
         struct ch_coll c = ch_coll_of(&a, CHORUS_TYPE_##T, CH_IS_WIDE_##kind); \
         struct ch_pattern pattern;                                             \
+        struct ch_unequal unequal;                                             \
         uint32_t late_peer = a.me;                                             \
         chorus_status st;                                                      \
                                                                                \
@@ -189,20 +214,22 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
         c.slots = slots;                                                       \
         c.late_peer = &late_peer;                                              \
         c.is_due = CH_IS_DUE_##kind;                                           \
-        also;                                                                  \
+        before;                                                                \
         st = CHORUS_ERR_ABORTED;                                               \
         if (ch_kernel_begin(&c, CH_PROTO_##proto, block)) st = fn(&c, block);  \
         if (st != CHORUS_OK) ch_call_failed(&a, st, late_peer);                \
+        after;                                                                 \
         if (a.ended != 0) ch_call_ended(&a);                                   \
     }
-#define CH_KERNEL_NAMED(name, fn, T, kind, proto)                                              \
-    CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a), (void)pattern, name, fn, \
-                   T, kind, proto)
+#define CH_KERNEL_NAMED(name, fn, T, kind, proto)                                    \
+    CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a), (void)pattern, \
+                   (void)unequal, name, fn, T, kind, proto)
 #define CH_KERNEL(fn, T, kind, proto) CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, kind, proto)
-#define CH_KERNEL_OF_PATTERN(fn, T, kind, proto, is_uneven)                                 \
-    CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a,                        \
-                    const __grid_constant__ struct ch_kernel_pattern p),                    \
-                   ch_set_pattern(&c, &pattern, &a, &p, is_uneven), ch_k_##fn##_##T, fn, T, \
+#define CH_KERNEL_OF_PATTERN(fn, T, kind, proto, is_uneven)                                \
+    CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a,                       \
+                    const __grid_constant__ struct ch_kernel_pattern p),                   \
+                   ch_set_pattern(&c, &pattern, &unequal, &a, &p, is_uneven),              \
+                   if (is_uneven) ch_report_unequal(&a, &unequal), ch_k_##fn##_##T, fn, T, \
                    kind, proto)
 
 /* Does every build have a kernel of this kind, one for each type? Expands to yes or no. */

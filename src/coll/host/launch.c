@@ -141,6 +141,7 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     if (is_special(asked)) {
         use_special(call, cta, part.first, &special, coll);
         special.pattern.unequal = &cause->unequal;
+        special.pattern.copies_less = 0;
         cause->unequal = (struct ch_unequal){0, 0, 0, 0};
     }
     return own->algos[call->algo->id](coll);
