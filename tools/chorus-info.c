@@ -238,6 +238,7 @@ int main(int argc, char **argv)
     int code;
 
     argp_err_exit_status = EXIT_BAD_INPUT;
+    (void)setvbuf(stderr, NULL, _IOLBF, 0); /* PEs write a line at a time */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         bool takes_next = false;
 

@@ -102,7 +102,7 @@ def by_distributed(tensor):
 
 
 def main():
-    on_gpu = torch.cuda.is_available()
+    on_gpu = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if on_gpu else torch.device("cpu")
     dtype = torch.bfloat16 if on_gpu else torch.float32
     if on_gpu:

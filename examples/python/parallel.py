@@ -88,7 +88,7 @@ def expert_parallel(me, n, device):
 
 
 def main():
-    on_gpu = torch.cuda.is_available()
+    on_gpu = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if on_gpu else torch.device("cpu")
     if on_gpu:
         torch.cuda.set_device(device)

@@ -5,6 +5,7 @@ every name without a type.
 usage: signatures.py COMPILER...    run in any folder; golden/openshmem.txt has the standard's list
 """
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -116,7 +117,10 @@ def problems(compiler):
 
 
 def main():
-    found = [p for compiler in sys.argv[1:] for p in problems(compiler)]
+    compilers = [compiler for compiler in sys.argv[1:] if shutil.which(compiler)]
+    if not compilers:
+        return 77
+    found = [p for compiler in compilers for p in problems(compiler)]
     print("\n".join(found))
     return 1 if found else 0
 
