@@ -29,13 +29,13 @@ SIGNAL = ("void *dest, const void *source, size_t n, uint64_t *sig, uint64_t val
           "dest, source, n, sig, value, op, pe")
 MOVE = "int team, {t} *dest, const {t} *source, size_t n, int root, int *out"
 # Of calls that move data: the part of the name, and the element type.
-MOVED = {"int_": "int", "double_": "double", "mem": "void"}
+MOVED = {"double_": "double", "mem": "void"}
 COMBINE = "int team, {t} *dest, const {t} *source, size_t n, int *out"
-COMBINED = [("int8", "int8_t", "sum"), ("int8", "int8_t", "max"), ("int", "int", "sum"), ("float", "float", "sum"),
-            ("long", "long", "sum"), ("double", "double", "sum"), ("double", "double", "max"),
+COMBINED = [("int8", "int8_t", "sum"), ("int8", "int8_t", "max"), ("float", "float", "sum"), ("long", "long", "sum"),
+            ("double", "double", "sum"), ("double", "double", "max"),
             ("half", "chorus_half", "sum"), ("half", "chorus_half", "max"), ("bfloat16", "chorus_bfloat16", "sum")]
 # By scopes other than a block: those that need most.
-SCOPED = ["int8", "double", "half"]
+SCOPED = ["double", "half"]
 LIST = "{t} *ivars, size_t n, size_t *indices, const int *status, int cmp, const {t} *values, size_t *out"
 
 
