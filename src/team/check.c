@@ -162,7 +162,7 @@ static chorus_status check_by_mail(struct ch_team *team, const char *function,
         two.calls[1].team = team->word;
         two.calls[1].number = doing->number;
         two.calls[1].count = all[two.pes[1]].count;
-        __atomic_store_n(&team->refusal->key, ch_doing_key(doing), __ATOMIC_RELEASE);
+        ch_team_refuse_here(team, ch_doing_key(doing), &two);
         status = refuse(team, function, &two);
     }
     free(all);

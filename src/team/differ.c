@@ -105,6 +105,13 @@ void ch_team_refuse(const struct ch_team *team, uint64_t key, const struct ch_tw
     }
 }
 
+void ch_team_refuse_here(const struct ch_team *team, uint64_t key, const struct ch_two *two)
+{
+    const struct ch_refusal r = refusal_of(key, two);
+
+    store(team->refusal, &r);
+}
+
 /* If the record no longer has the call, it is not known that the call is an earlier one. */
 bool ch_team_is_concerned(void *arg, uint64_t refused)
 {

@@ -40,6 +40,8 @@ static inline uint64_t ch_doing_key(const struct ch_doing *d)
 
 /* Mark the team on all its PEs. two: null if it is not known which calls differ. */
 void ch_team_refuse(const struct ch_team *team, uint64_t key, const struct ch_two *two);
+/* The same on this PE alone, where all PEs find the difference by themselves. */
+void ch_team_refuse_here(const struct ch_team *team, uint64_t key, const struct ch_two *two);
 
 /* Was a call on the team refused? */
 static inline bool ch_team_is_refused(const struct ch_team *team)
