@@ -28,8 +28,12 @@ refused "'2X': expected 4 or more" "$build" -b 2X
 refused "'no-such' is not a commit, nor a build folder" no-such --build "$build"
 refused "no build.ninja in $folder" "$build" --build "$folder"
 refused "--pes 4096: each needs a core" "$build" --pes 4096
+refused "a divisor of --pes" "$build" --pes 2 --hosts 3
+refused "do not go together" "$build" --pes 2 --hosts 2 --gpu stream
 
 [ "$(nproc)" -ge 2 ] || exit 77 # no two PEs with a core each
 "$compare" "$build" --build "$build" --jobs 2 -e 2K -f 256 >out 2>err || fail "exits $?"
-[ "$(grep -c '^[a-z]* *[0-9]\+ .* to [0-9.]*$' out)" -eq 11 ] || fail "not a barrier and five collectives of two sizes"
-grep -q '^reducescatter *2048 ' out || fail "no reducescatter of 2 KiB"
+[ "$(grep -c '^[a-z_]* *[0-9]\+ .* to [0-9.]* *-$' out)" -eq 27 ] ||
+    fail "not a barrier and 13 collectives of two sizes, without a second build"
+grep -q '^reduce_to *2048 ' out || fail "no reduce_to of 2 KiB"
+tail -n 1 out | grep -q '^all *27 [ 0-9.]* -$' || fail "no mean of all rows"
