@@ -89,6 +89,14 @@ static void gpu(struct ch_facts *facts, const struct ch_backend *backend)
             ADD(facts, ch_sweep_peers[peer], "%s", backend->peers[peer]->version);
 }
 
+/* A fact is one line of a comment in CSV; the version of MPICH has several. */
+static void make_lines(struct ch_facts *facts)
+{
+    for (size_t k = 0; k < facts->n; k++)
+        for (char *at = facts->fact[k].text; *at != '\0'; at++)
+            if (*at == '\n' || *at == '\t') *at = ' ';
+}
+
 void ch_facts_gather(struct ch_facts *facts, const struct ch_backend *backend, int argc,
                      char **argv)
 {
@@ -105,4 +113,5 @@ void ch_facts_gather(struct ch_facts *facts, const struct ch_backend *backend, i
     ADD(facts, "commit", "%s", CH_COMMIT);
     date(facts);
     command(facts, argc, argv);
+    make_lines(facts);
 }

@@ -209,6 +209,30 @@ START_TEST(run__refused_by_the_program__ends_the_sweep)
 }
 END_TEST
 
+START_TEST(run__version_of_several_lines__is_one_line_of_the_csv)
+{
+    char path[] = "/tmp/test_bench_run.XXXXXX", line[256];
+    char *argv[] = {"sweep", "--coll", "sync", "-n", "1", "--csv", path, NULL};
+    struct ch_backend other = backend;
+    struct ch_sweep_options options;
+    const int fd = mkstemp(path);
+    FILE *file;
+
+    other.version = "1\nof\ttwo\n";
+    ck_assert_int_ge(fd, 0);
+    ck_assert(ch_sweep_options_read(7, argv, &options));
+    ck_assert_int_eq(ch_sweep_run(&other, &options, 7, argv), 0);
+    file = fdopen(fd, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_ptr_nonnull(fgets(line, sizeof(line), file));
+    ck_assert_str_eq(line, "# program: made-up 1 of two \n");
+    ck_assert_ptr_nonnull(fgets(line, sizeof(line), file));
+    ck_assert_int_eq(strncmp(line, "# machine: ", 11), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
 /* As gather, with a second PE that took ten times as long. */
 static void gather_of_two(const void *mine, size_t bytes, void *all_out)
 {
@@ -312,6 +336,7 @@ int main(void)
     tcase_add_test(tcase, run__ctas_and_radix_of_a_forced_algorithm__are_taken);
     tcase_add_test(tcase, run__unsupported_by_the_program__is_left_out);
     tcase_add_test(tcase, run__refused_by_the_program__ends_the_sweep);
+    tcase_add_test(tcase, run__version_of_several_lines__is_one_line_of_the_csv);
     tcase_add_test(tcase, measure__long_call__is_a_batch_of_one);
     tcase_add_test(tcase, measure__short_calls__rotate_over_fresh_buffers);
     tcase_add_test(tcase, measure__slower_peer__gives_the_time);
