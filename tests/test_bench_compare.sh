@@ -16,10 +16,13 @@ fail() {
 
 CHORUS_BUILD=$build "$compare" --rounds 2 --coll sync,reduce -b 8 -e 512 -f 64 -n 3 -w 1 \
     --csv rows.csv >out 2>err || fail "exits $?"
-grep -q '^# peer: Open MPI v.*pml .*btl self vader$' out || fail "not the shared memory of Open MPI"
-tail -n 1 out | grep -qE '^worst ratio [0-9]+\.[0-9][0-9] \((sync|reduce), [0-9]+\)$' ||
+grep -q '^# ompi4: Open MPI v.*pml .*btl self vader$' out || fail "not the shared memory of Open MPI"
+tail -n 1 out | grep -qE '^worst ratio [0-9]+\.[0-9][0-9] \((sync|reduce), [0-9]+, ompi4\)$' ||
     fail "wrong last line"
-[ "$(grep -v '^#' rows.csv | head -n 1)" = coll,dtype,op,bytes,ours_us,theirs_us,ratio ] ||
+number='[0-9]+\.[0-9][0-9]'
+tail -n 2 out | head -n 1 | grep -qE "^mean ratio $number \\(sync $number, reduce $number\\)$" ||
+    fail "wrong means"
+[ "$(grep -v '^#' rows.csv | head -n 1)" = coll,dtype,op,bytes,ours_us,ompi4_us,best,ratio ] ||
     fail "wrong columns"
 [ "$(grep -vc '^#' rows.csv)" -eq 4 ] || fail "not three rows"
 
@@ -29,3 +32,9 @@ grep -q "no $folder/bench/chorus-sweep; build first" err || fail "does not say w
 "$compare" --build "$build" --coll sync --bogus >out 2>err
 [ $? -eq 2 ] || fail "an unknown option is not refused"
 grep -q 'unknown option "--bogus"' err || fail "does not say which option is unknown"
+"$compare" --build "$build" --peer ompi4,lam >out 2>err
+[ $? -eq 2 ] || fail "an unknown peer is not refused"
+grep -q "unknown 'lam'; expected of ompi4, mpich, ompi5, xhc, impi" err || fail "does not list the peers"
+PIP_NO_INDEX=1 "$compare" --build "$build" --peer mpich --peers-dir "$folder/peers" >out 2>err
+[ $? -eq 1 ] || fail "a peer that cannot be downloaded is not refused"
+grep -q 'pip could not download mpich==.*: .* --peers-dir$' err || fail "does not say what to do"
