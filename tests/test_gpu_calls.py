@@ -3,8 +3,10 @@
 of these calls has no more than 64 registers, and no stack. docs/device.md says which calls take
 more.
 
-usage: test_gpu_calls.py [table] NVCC INCLUDE...
+usage: test_gpu_calls.py [all | table] NVCC INCLUDE...
 
+  all         also collectives of types and scopes that have no more registers than those always
+              tried, as `./dev archs` does
   table       instead: the registers of kernels with several calls, as in docs/device.md
   NVCC        the compiler
   INCLUDE...  folders with chorus/ and with the headers of the algorithms
@@ -29,37 +31,40 @@ SIGNAL = ("void *dest, const void *source, size_t n, uint64_t *sig, uint64_t val
           "dest, source, n, sig, value, op, pe")
 MOVE = "int team, {t} *dest, const {t} *source, size_t n, int root, int *out"
 # Of calls that move data: the part of the name, and the element type.
-MOVED = {"double_": "double", "mem": "void"}
+MOVED = {"int_": "int", "double_": "double", "mem": "void"}
 COMBINE = "int team, {t} *dest, const {t} *source, size_t n, int *out"
-COMBINED = [("int8", "int8_t", "sum"), ("int8", "int8_t", "max"), ("float", "float", "sum"), ("long", "long", "sum"),
-            ("double", "double", "sum"), ("double", "double", "max"),
-            ("half", "chorus_half", "sum"), ("half", "chorus_half", "max"), ("bfloat16", "chorus_bfloat16", "sum")]
-# By scopes other than a block: those that need most.
-SCOPED = ["double", "half"]
+COMBINED = [("int8", "int8_t", "sum"), ("int8", "int8_t", "max"), ("int", "int", "sum"), ("float", "float", "sum"),
+            ("long", "long", "sum"), ("double", "double", "sum"), ("double", "double", "max"),
+            ("half", "chorus_half", "sum"), ("half", "chorus_half", "max"), ("bfloat16", "chorus_bfloat16", "sum"),
+            ("bfloat16", "chorus_bfloat16", "max")]
+# Those with most registers, by scope: of reduce and reducescatter.
+MOST_OF = {"thread": ["half_sum"], "warp": [], "block": ["int8_sum", "double_max", "half_sum"]}
 LIST = "{t} *ivars, size_t n, size_t *indices, const int *status, int cmp, const {t} *values, size_t *out"
 
 
-def moves(scope):
+def moves(scope, is_all):
     """Those of the collectives that move data."""
     prefix, tail = SCOPES[scope]
     for coll, root in (("broadcast", ", root"), ("fcollect", ""), ("alltoall", "")):
-        for name, ctype in MOVED.items() if scope == "block" else [("mem", "void")]:
+        for name, ctype in MOVED.items():
+            if not is_all and (name, scope) != ("mem", "block"):
+                continue
             call = f"{prefix}_{coll}mem{tail}" if name == "mem" else f"{prefix}_{name}{coll}{tail}"
             yield f"{coll}_{name}{scope}", MOVE.format(t=ctype), f"*out = {call}(team, dest, source, n{root})"
 
 
-def combines(scope):
+def combines(scope, is_all):
     """Those of the collectives that combine."""
     prefix, tail = SCOPES[scope]
     for name, ctype, op in COMBINED:
-        if scope != "block" and (op != "sum" or name not in SCOPED):
+        if not is_all and f"{name}_{op}" not in MOST_OF[scope]:
             continue
         for coll in ("reduce", "reducescatter"):
             yield (f"{coll}_{name}_{op}_{scope}", COMBINE.format(t=ctype),
                    f"*out = {prefix}_{name}_{op}_{coll}{tail}(team, dest, source, n)")
 
 
-def bodies():
+def bodies(is_all):
     """A kernel of each body: its name, parameters and statement."""
     for scope, (prefix, tail) in SCOPES.items():
         for which in ("put", "get"):
@@ -74,8 +79,8 @@ def bodies():
         for which in ("barrier", "team_sync"):
             yield f"{which}_{scope}", "int team, int *out", f"*out = {prefix}_{which}{tail}(team)"
         yield f"barrier_all_{scope}", "", f"{prefix}_barrier_all{tail}()"
-        yield from moves(scope)
-        yield from combines(scope)
+        yield from moves(scope, is_all)
+        yield from combines(scope, is_all)
     yield ("signal", "uint64_t *sig, uint64_t value, int op, int pe",
            "chorusx_signal_op(sig, value, op, pe)")
     yield ("signal_wait", "uint64_t *sig, int cmp, uint64_t value, uint64_t *out",
@@ -171,9 +176,9 @@ def table(nvcc, folders):
         print(f"| {name} | " + " | ".join(str(found[f"k{i}", f"sm_{arch}"][1]) for arch in ARCHS) + " |")
 
 
-def main(nvcc, folders):
+def main(is_all, nvcc, folders):
     try_itself()
-    kernels = {"k_" + name: f"({parameters}) {{ {statement}; }}" for name, parameters, statement in bodies()}
+    kernels = {"k_" + name: f"({parameters}) {{ {statement}; }}" for name, parameters, statement in bodies(is_all)}
     bad = list(faults(compiled(kernels, nvcc, folders), kernels))
     for fault in bad:
         print(fault)
@@ -182,5 +187,7 @@ def main(nvcc, folders):
 
 if sys.argv[1] == "table":
     table(sys.argv[2], sys.argv[3:])
+elif sys.argv[1] == "all":
+    sys.exit(main(True, sys.argv[2], sys.argv[3:]))
 else:
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(False, sys.argv[1], sys.argv[2:]))
