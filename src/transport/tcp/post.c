@@ -99,8 +99,49 @@ void ch_tcp_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, v
 
 typedef bool (*is_over_fn)(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx);
 
+/* Request a reply, which confirms all operations so far. */
+static bool ask(struct ch_net *net, struct ch_tcp_link *link)
+{
+    struct ch_tcp_slot *slot = ch_tcp_slot_new(net, link);
+
+    if (slot == NULL) return false;
+    slot->head.kind = CH_FRAME_ASK;
+    expect(link, NULL, 0);
+    return true;
+}
+
+/* A blocking put takes the request along if a quiet followed each of those before it: the peer
+ * then gets one message in place of two. */
+static void ask_early(struct ch_net *net, struct ch_tcp_link *link)
+{
+    if (link->quiet.counted == link->posted) return;
+    link->quiet.n_sent++;
+    if (link->quiet.n_sent > 1)
+        link->quiet.n_pairs = 0;
+    else if (link->quiet.n_pairs == CH_TCP_PAIRS && !ch_tcp_is_pending_full(link))
+        link->quiet.has_asked = ask(net, link);
+    link->quiet.counted = link->posted;
+}
+
+/* is_done is asked for; `last` is the operation that it waits for. A request that was not
+ * needed, because a get is under way, is no pair. */
+static void learn(struct ch_tcp_link *link, uint64_t last)
+{
+    const bool is_pair =
+        link->quiet.n_sent == 1 && (link->quiet.has_asked || link->asked < last);
+
+    if (link->quiet.n_sent == 0) return;
+    if (!is_pair)
+        link->quiet.n_pairs = 0;
+    else if (link->quiet.n_pairs < CH_TCP_PAIRS)
+        link->quiet.n_pairs++;
+    link->quiet.n_sent = 0;
+    link->quiet.has_asked = false;
+}
+
 static bool is_sent(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
 {
+    ask_early(net, link);
     ch_tcp_flush(net, link);
     return link->sent >= link->ctx_borrowed[ch_net_count_of(ctx, CH_TCP_CTXS)];
 }
@@ -110,14 +151,9 @@ static bool is_done(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
 {
     const uint64_t last = link->ctx_posted[ch_net_count_of(ctx, CH_TCP_CTXS)];
 
+    learn(link, last);
     if (link->done >= last) return true;
-    if (link->asked < last && !ch_tcp_is_pending_full(link)) {
-        struct ch_tcp_slot *slot = ch_tcp_slot_new(net, link);
-
-        if (slot == NULL) return false;
-        slot->head.kind = CH_FRAME_ASK;
-        expect(link, NULL, 0);
-    }
+    if (link->asked < last && !ch_tcp_is_pending_full(link) && !ask(net, link)) return false;
     ch_tcp_flush(net, link);
     return link->done >= last;
 }

@@ -29,6 +29,7 @@ enum {
                             the frames around them; larger bodies bypass it */
     CH_TCP_IN = 66048,   /* the buffer: room for 64 KiB that a posted receive did not want */
     CH_TCP_CTXS = 16,    /* contexts that are distinguished; others share these */
+    CH_TCP_PAIRS = 2, /* after so many blocking puts that a quiet followed, the next one will */
     CH_TCP_GUESTS = 128, /* connections whose other end is not authenticated yet */
 };
 
@@ -103,6 +104,13 @@ struct ch_tcp_link {
                                            source was not copied */
     struct ch_tcp_pending pending[CH_TCP_PENDING];
     uint64_t first_pending, end_pending;
+    struct {
+        uint64_t counted; /* serial of the last operation when is_sent was last asked for */
+        uint32_t n_sent;  /* how often since is_done, with new operations */
+        uint32_t
+            n_pairs;    /* one is_sent and then is_done, in succession, at most CH_TCP_PAIRS */
+        bool has_asked; /* the operations took a request for a reply along */
+    } quiet;
 
     char in[CH_TCP_IN];
     size_t lo, hi; /* bytes in it that were not handled yet */
