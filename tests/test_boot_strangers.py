@@ -249,6 +249,24 @@ def case_names():
         sock.close()
 
 
+def case_port():
+    """Another program has the port: PE 0 takes another one, unless the user named it or the secret does not tell it."""
+    job = Job(3)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", job.port + 1))
+        other.listen()
+        job.start([1, 2, 0])
+        job.ready()
+        job.end()
+        for variable in ("CHORUS_SECRET", "CHORUS_PORT"):
+            alone = Job(2, CHORUS_TIMEOUT="3", **{variable: str(job.port + 1)})
+            alone.port = job.port
+            alone.env["MASTER_PORT"] = str(job.port)
+            alone.start([0])
+            said = alone.pes[0].communicate(timeout=60)[1]
+            assert alone.pes[0].returncode != 0 and f"cannot listen on port {job.port + 1}" in said, said
+
+
 def case_key():
     """One of many PEs computes the password hash; two jobs at a time have keys of their own."""
     jobs = [Job(8, CHORUS_SECRET="sunshine", CHORUS_LOG="info") for _ in range(2)]

@@ -2,15 +2,18 @@
 /*
  * torchrun.c: a PE that torchrun started, or another program that sets the same variables. PE
  * 0 is the root of the tree, on MASTER_ADDR; torchrun itself uses MASTER_PORT, so the root
- * listens on the next port, or on CHORUS_PORT.
+ * listens on the next port, or on CHORUS_PORT. If another program has the next port, a root
+ * that gives all others the secret takes any.
  */
 #include "boot/torchrun.h"
 
+#include "base/log.h"
 #include "base/number.h"
 #include "boot/tree_address.h"
 #include "boot/tree_boot.h"
 #include "boot/ways.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +48,7 @@ static chorus_status read_job(struct ch_torchrun *job)
     job->master = secure_getenv("MASTER_ADDR");
     job->me = (uint32_t)me;
     job->n = (uint32_t)n;
-    job->port = (uint16_t)port;
+    job->port = job->root_port = (uint16_t)port;
     if (local != NULL) (void)ch_number_whole(local, 1, n, &n_local);
     job->is_one_host = n_local == n || n == 1 || is_loopback(job->master);
     return CHORUS_OK;
@@ -55,7 +58,7 @@ void ch_torchrun_root(const struct ch_torchrun *job, char text_out[CH_TREE_TEXT_
 {
     (void)snprintf(text_out, CH_TREE_TEXT_BYTES,
                    strchr(job->master, ':') != NULL ? "[%s]:%u" : "%s:%u", job->master,
-                   job->port);
+                   job->root_port);
 }
 
 /* PEs of one host connect only to the address at which the root listens: another program may
@@ -71,6 +74,24 @@ static void name_root(const unsigned char ip[CH_BOOT_IP_BYTES], uint16_t port,
     ch_tree_address_print(&at, text_out);
 }
 
+/* A user who names a port gets that one. */
+static chorus_status listen_as_root(struct ch_torchrun *job,
+                                    const unsigned char ip[CH_BOOT_IP_BYTES],
+                                    struct ch_tree_door *door_out)
+{
+    const bool may_move = ch_torchrun_is_random(job) && secure_getenv("CHORUS_PORT") == NULL;
+    chorus_status status = ch_tree_listen_at(ip, job->port, door_out);
+
+    if (status != CHORUS_OK && errno == EADDRINUSE && may_move)
+        status = ch_tree_listen_at(ip, 0, door_out);
+    if (status != CHORUS_OK) return status;
+    job->root_port = door_out->port;
+    if (job->root_port != job->port)
+        CH_LOG(INFO, "another program uses port %u, so PE 0 listens on port %u", job->port,
+               job->root_port);
+    return CHORUS_OK;
+}
+
 static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
     struct ch_tree_start start = {.timeout_ns = timeout_ns};
@@ -84,18 +105,19 @@ static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_ou
     start.me = job.me;
     start.n = job.n;
     ch_torchrun_listen(&job, root_ip, start.listen);
-    ch_torchrun_root(&job, root);
-    if (job.me == 0) {
-        CH_TRY(ch_tree_listen_at(root_ip, job.port, &door));
-        start.door = &door;
-    } else {
-        if (job.is_one_host) name_root(root_ip, job.port, root);
-        start.root = root;
-    }
+    if (job.me == 0) CH_TRY(listen_as_root(&job, root_ip, &door));
     status = ch_torchrun_secret(&job, start.secret, &start.share);
-    if (status == CHORUS_OK) return ch_boot_tree(&start, boot_out);
-    ch_tree_door_close(&door);
-    return status;
+    if (status != CHORUS_OK) {
+        ch_tree_door_close(&door);
+        return status;
+    }
+    ch_torchrun_root(&job, root);
+    if (job.me != 0 && job.is_one_host) name_root(root_ip, job.root_port, root);
+    if (job.me == 0)
+        start.door = &door;
+    else
+        start.root = root;
+    return ch_boot_tree(&start, boot_out);
 }
 
 static bool torchrun_applies(char why_out[CH_WAY_WHY_BYTES])

@@ -9,7 +9,8 @@
 struct ch_torchrun {
     uint32_t me, n;
     const char *master; /* MASTER_ADDR */
-    uint16_t port;      /* of the root */
+    uint16_t port;      /* of the root, by the variables */
+    uint16_t root_port; /* at which it listens; another one if a program has that */
     bool is_one_host;   /* all PEs are on this host, as the variables show */
     uint64_t timeout_ns;
 };
@@ -17,11 +18,15 @@ struct ch_torchrun {
 /*
  * The job's secret: derived from CHORUS_SECRET; without it, random if all PEs are on this host,
  * else made of names that are not secret, with a warning of PE 0. *share_out may be null; else
- * it gives the secret to other PEs until it is closed.
+ * it gives the secret to other PEs until it is closed. A random secret also tells root_port, of
+ * PE 0 to the others.
  */
-CH_MUST_CHECK chorus_status ch_torchrun_secret(const struct ch_torchrun *job,
+CH_MUST_CHECK chorus_status ch_torchrun_secret(struct ch_torchrun *job,
                                                unsigned char secret_out[CH_BOOT_SECRET_BYTES],
                                                struct ch_share **share_out);
+
+/* Is the secret random, made by PE 0 for the others on its host? */
+bool ch_torchrun_is_random(const struct ch_torchrun *job);
 
 /* The root's address, for ch_tree_join. */
 void ch_torchrun_root(const struct ch_torchrun *job, char text_out[CH_TREE_TEXT_BYTES]);

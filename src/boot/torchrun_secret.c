@@ -70,10 +70,14 @@ static chorus_status derive(const void *arg, unsigned char secret_out[CH_BOOT_SE
     return CHORUS_OK;
 }
 
+/* A random secret ends with the port at which PE 0 listens; 240 bits remain random. */
+#define PORT_AT (CH_BOOT_SECRET_BYTES - sizeof(uint16_t))
+
+/* arg is the port. */
 static chorus_status draw(const void *arg, unsigned char secret_out[CH_BOOT_SECRET_BYTES])
 {
-    (void)arg;
-    randombytes_buf(secret_out, CH_BOOT_SECRET_BYTES);
+    randombytes_buf(secret_out, PORT_AT);
+    memcpy(secret_out + PORT_AT, arg, sizeof(uint16_t));
     return CHORUS_OK;
 }
 
@@ -116,18 +120,28 @@ static chorus_status share_derived(const struct ch_torchrun *job, const char *te
     return derive(text, secret_out);
 }
 
-static chorus_status share_random(const struct ch_torchrun *job, unsigned char *secret_out,
+static chorus_status share_random(struct ch_torchrun *job, unsigned char *secret_out,
                                   struct ch_share **share_out)
 {
-    struct ch_share_terms terms = {
-        .make = draw, .is_for_others = job->me != 0, .timeout_ns = job->timeout_ns};
+    const struct ch_torchrun own = *job;
+    struct ch_share_terms terms = {.make = draw,
+                                   .arg = &own.root_port,
+                                   .is_for_others = job->me != 0,
+                                   .timeout_ns = job->timeout_ns};
 
-    if (job->n == 1) return draw(NULL, secret_out);
+    if (job->n == 1) return draw(&own.root_port, secret_out);
     name_files(job, "random", terms.name);
-    return ch_share_open(&terms, secret_out, share_out);
+    CH_TRY(ch_share_open(&terms, secret_out, share_out));
+    memcpy(&job->root_port, secret_out + PORT_AT, sizeof(job->root_port));
+    return CHORUS_OK;
 }
 
-chorus_status ch_torchrun_secret(const struct ch_torchrun *job,
+bool ch_torchrun_is_random(const struct ch_torchrun *job)
+{
+    return job->is_one_host && *text_of("CHORUS_SECRET") == '\0';
+}
+
+chorus_status ch_torchrun_secret(struct ch_torchrun *job,
                                  unsigned char secret_out[CH_BOOT_SECRET_BYTES],
                                  struct ch_share **share_out)
 {
@@ -137,7 +151,7 @@ chorus_status ch_torchrun_secret(const struct ch_torchrun *job,
     if (sodium_init() < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "libsodium has no source of random numbers");
     if (*text != '\0') return share_derived(job, text, secret_out, share_out);
-    if (job->is_one_host) return share_random(job, secret_out, share_out);
+    if (ch_torchrun_is_random(job)) return share_random(job, secret_out, share_out);
     if (job->me == 0)
         CH_LOG(WARN, "CHORUS_SECRET is not set: whoever reaches the PEs of this job over the "
                      "network can join it, and read and write its memory; set CHORUS_SECRET to "

@@ -64,7 +64,8 @@ void ch_tree_secret_print(const unsigned char secret[CH_BOOT_SECRET_BYTES], char
 bool ch_tree_secret_parse(const char *text, unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
 
 /* Create a socket that listens on `port`; 0: on a free port. It listens at the address `ip`,
- * IPv4 mapped into IPv6; if that is 0, at all addresses of this host, IPv4 and IPv6. */
+ * IPv4 mapped into IPv6; if that is 0, at all addresses of this host, IPv4 and IPv6. After a
+ * failure, errno has its cause. */
 struct ch_tree_door {
     int fd; /* -1: closed */
     uint16_t port;

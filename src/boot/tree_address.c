@@ -98,12 +98,17 @@ chorus_status ch_tree_listen_at(const unsigned char ip[CH_BOOT_IP_BYTES], uint16
         memcpy(at.ip, mapped, sizeof(mapped)); /* some hosts have no IPv6 */
         fd = bind_address(&at);
     }
-    if (fd < 0)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot listen on port %u: %s%s", port,
-                       strerror(errno),
-                       errno == EADDRINUSE ? "; another program uses it: choose another port"
-                       : errno == EMFILE   ? "; " CH_LIMIT_ADVICE
-                                           : "");
+    if (fd < 0) {
+        const int error = errno;
+
+        (void)CH_FAIL(CHORUS_ERR_SYSTEM, "cannot listen on port %u: %s%s", port,
+                      strerror(error),
+                      error == EADDRINUSE ? "; another program uses it: choose another port"
+                      : error == EMFILE   ? "; " CH_LIMIT_ADVICE
+                                          : "");
+        errno = error;
+        return CHORUS_ERR_SYSTEM;
+    }
     memset(&own, 0, sizeof(own));
     (void)getsockname(fd, &own.any, &bytes);
     out->fd = fd;
