@@ -307,6 +307,10 @@ static void block__of_two_lengths__is_told_and_calls_go_on(const char *algo,
         gpu_copy(seen, dest, count * sizeof(int));
         EXPECT(gpu_me() != last ||
                (seen[EXPECTED - 1] == last * BLOCK + EXPECTED && seen[EXPECTED] == 0));
+        send_too_much(source, dest, algo, (void *)cudaStreamPerThread, due);
+        EXPECT(cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess);
+        chorus_barrier_all(); /* has no part in it */
+        expect_told(chorusx_stream_synchronize((void *)cudaStreamPerThread), due);
         send_too_much(source, dest, algo, NULL, due);
         if (due != CHORUS_OK) expect_told(CHORUS_ERR_ARG, due);
     }

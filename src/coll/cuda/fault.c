@@ -25,18 +25,12 @@ static struct ch_kernel_fault *fault_of(struct ch_kernel_fault *faults,
     return fault != NULL ? fault : fault_at(faults, team->slot, team->id);
 }
 
-/* Did the call that is reported end the team's calls? */
-static bool is_failure(const struct ch_kernel_fault *fault)
-{
-    return fault != NULL && fault->kind != CH_FAULT_UNEQUAL;
-}
-
 int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team)
 {
     const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
     const struct ch_kernel_fault *fault = fault_of(faults, team);
 
-    return status == CHORUS_OK && is_failure(fault) ? fault->status : status;
+    return status != CHORUS_OK || fault == NULL ? status : fault->status;
 }
 
 /* Make room for the next report. */
@@ -48,9 +42,16 @@ static void forget_fault(struct ch_kernel_fault *fault)
     __atomic_store_n(&fault->claimed, 0, __ATOMIC_RELEASE);
 }
 
+static void forget_block(struct ch_kernel_fault *fault)
+{
+    fault->block.is_there = 0;
+    __atomic_store_n(&fault->block.claimed, 0, __ATOMIC_RELEASE);
+}
+
 void ch_fault_clear(struct ch_kernel_fault *faults, uint32_t slot)
 {
     forget_fault(&faults[slot]);
+    forget_block(&faults[slot]);
     forget_fault(&faults[CH_FAULT_INSIDE + 1 + slot]);
 }
 
@@ -128,18 +129,22 @@ chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
     if (fault == NULL) return CHORUS_OK;
     told = *fault;
     forget_fault(fault);
-    if (told.kind == CH_FAULT_UNEQUAL) return tell_unequal(&told.block, team);
     if (__atomic_compare_exchange_n(&team->status, &first, told.status, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         first = told.status;
     return describe(&told, team, (chorus_status)first, timeout_ns);
 }
 
-chorus_status ch_fault_tell_failure(struct ch_kernel_fault *faults, uint64_t timeout_ns,
-                                    struct ch_team *team)
+chorus_status ch_fault_tell_block(struct ch_kernel_fault *faults, const struct ch_team *team)
 {
-    return is_failure(fault_of(faults, team)) ? ch_fault_tell(faults, timeout_ns, team)
-                                              : CHORUS_OK;
+    struct ch_kernel_fault *fault = &faults[team->slot];
+    struct ch_unequal lengths;
+
+    if (!__atomic_load_n(&fault->block.is_there, __ATOMIC_ACQUIRE)) return CHORUS_OK;
+    if (fault->block.team != team->id) return CHORUS_OK;
+    lengths = fault->block.lengths;
+    forget_block(fault);
+    return tell_unequal(&lengths, team);
 }
 
 chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults)

@@ -176,7 +176,7 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     const uint64_t last = call->team->last_run.stream;
     uint32_t ctas = 0;
 
-    CH_TRY(ch_fault_tell_failure(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
+    CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     CH_TRY(ch_turn_begin(gpu->heap, call->team, turn));
     if (turn->capture == 0 && last != 0 && last != turn->number)
         ch_front_follow(gpu->front, turn->number, last);
@@ -231,6 +231,8 @@ chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
     CH_TRY(enter_and_launch(gpu, call, &gpu->own));
     CH_TRY(wait_for(gpu, &gpu->own));
     CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
+    if (call->algo->coll == CHORUS_COLL_alltoallv)
+        CH_TRY(ch_fault_tell_block(gpu->terms.faults, call->team));
     return ch_team_usable(call->team);
 }
 
@@ -285,8 +287,10 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
         return CH_FAIL(CHORUS_ERR_STATE,
                        "the stream is in a capture, where nothing runs; end that first");
     CH_TRY(wait_for(gpu, &turn));
-    for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++)
+    for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++) {
         CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, team));
+        CH_TRY(ch_fault_tell_block(gpu->terms.faults, team));
+    }
     CH_TRY(ch_fault_tell_wait(gpu->terms.faults));
     return tell_wait(gpu);
 }

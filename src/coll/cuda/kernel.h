@@ -12,15 +12,8 @@
 
 /* The kinds of reports: a wait that failed; a call that was skipped because an earlier one on
  * its team had failed; a call that began while another on its team ran; with CHORUS_CHECK,
- * calls inside kernels that differ between PEs; a block of an alltoallv with two lengths, after
- * which the team is as before. */
-enum ch_fault_kind {
-    CH_FAULT_LATE,
-    CH_FAULT_SKIPPED,
-    CH_FAULT_OVERLAP,
-    CH_FAULT_DIFFERS,
-    CH_FAULT_UNEQUAL
-};
+ * calls inside kernels that differ between PEs. */
+enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED, CH_FAULT_OVERLAP, CH_FAULT_DIFFERS };
 
 /* A call in the form in which PEs compare it. */
 struct ch_made {
@@ -37,7 +30,13 @@ struct ch_kernel_fault {
     uint64_t team;    /* its id */
     uint64_t number;  /* if calls differ: the number of the call, from 1; and the two calls */
     struct ch_made mine, theirs;
-    struct ch_unequal block; /* if its lengths differ */
+    /* Apart from the above, of an alltoallv that was completed: a block with two lengths. */
+    struct {
+        int is_there;     /* written last */
+        uint32_t claimed; /* as above */
+        uint64_t team;
+        struct ch_unequal lengths;
+    } block;
 };
 
 struct ch_kernel_args {

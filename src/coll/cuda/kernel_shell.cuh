@@ -20,36 +20,27 @@ CH_FN uint64_t *ch_kernel_failed(const struct ch_kernel_args *a)
     return &((struct ch_dup *)a->dups)->failed;
 }
 
-/* One lane: may it report to the host, which has read the previous report? */
-CH_FN int ch_report_begin(const struct ch_kernel_args *a)
+/* One lane: report to the host, unless it has not yet read the previous report. */
+CH_FN void ch_report_fault(const struct ch_kernel_args *a, enum ch_fault_kind kind,
+                           chorus_status st, uint32_t late_pe)
 {
-    return atomicCAS_system(&a->fault->claimed, 0u, 1u) == 0u;
-}
-
-CH_FN void ch_report_end(const struct ch_kernel_args *a, enum ch_fault_kind kind,
-                         chorus_status st)
-{
+    if (atomicCAS_system(&a->fault->claimed, 0u, 1u) != 0u) return;
     a->fault->kind = kind;
+    a->fault->late_pe = late_pe;
     a->fault->team = a->team;
     __threadfence_system(); /* pairs with fault.c's load of the status */
     *(volatile int *)&a->fault->status = st;
 }
 
-CH_FN void ch_report_fault(const struct ch_kernel_args *a, enum ch_fault_kind kind,
-                           chorus_status st, uint32_t late_pe)
-{
-    if (!ch_report_begin(a)) return;
-    a->fault->late_pe = late_pe;
-    ch_report_end(a, kind, st);
-}
-
 /* Each lane: report the block that it found, if it found one whose lengths differ. */
-CH_FN void ch_report_unequal(const struct ch_kernel_args *a, const struct ch_unequal *block)
+CH_FN void ch_report_unequal(const struct ch_kernel_args *a, const struct ch_unequal *found)
 {
-    if (block->sent == block->expected || !ch_report_begin(a)) return;
-    a->fault->late_pe = block->to;
-    a->fault->block = *block;
-    ch_report_end(a, CH_FAULT_UNEQUAL, CHORUS_ERR_ARG);
+    if (found->sent == found->expected) return;
+    if (atomicCAS_system(&a->fault->block.claimed, 0u, 1u) != 0u) return;
+    a->fault->block.team = a->team;
+    a->fault->block.lengths = *found;
+    __threadfence_system(); /* pairs with fault.c's load of is_there */
+    *(volatile int *)&a->fault->block.is_there = 1;
 }
 
 /* For each lane of a call that failed. A lane whose wait failed reports this, and then sets the
