@@ -267,6 +267,24 @@ def case_port():
             assert alone.pes[0].returncode != 0 and f"cannot listen on port {job.port + 1}" in said, said
 
 
+def case_twins():
+    """A second job by the same names, while the first one starts: its PE 0 says so at once, and takes no part."""
+    first = Job(2)
+    first.start([0])
+    for _ in range(1000):
+        if list(pathlib.Path(first.run.name).glob("*/*.sock")):
+            break
+        time.sleep(0.01)
+    second = Job(2)
+    second.env.update(MASTER_PORT=str(first.port), XDG_RUNTIME_DIR=first.run.name)
+    second.start([0])
+    said = second.pes[0].communicate(timeout=20)[1]
+    assert second.pes[0].returncode != 0 and "PE 0 of another job with the same MASTER_ADDR" in said, said
+    first.start([1])
+    first.ready()
+    first.end()
+
+
 def case_key():
     """One of many PEs computes the password hash; two jobs at a time have keys of their own."""
     jobs = [Job(8, CHORUS_SECRET="sunshine", CHORUS_LOG="info") for _ in range(2)]

@@ -132,6 +132,10 @@ static chorus_status share_random(struct ch_torchrun *job, unsigned char *secret
     if (job->n == 1) return draw(&own.root_port, secret_out);
     name_files(job, "random", terms.name);
     CH_TRY(ch_share_open(&terms, secret_out, share_out));
+    if (job->me == 0 && *share_out == NULL)
+        return CH_FAIL(CHORUS_ERR_STATE,
+                       "PE 0 of another job with the same MASTER_ADDR, MASTER_PORT and "
+                       "TORCHELASTIC_RUN_ID is starting on this host; choose another port");
     memcpy(&job->root_port, secret_out + PORT_AT, sizeof(job->root_port));
     return CHORUS_OK;
 }
