@@ -92,8 +92,6 @@ MUTANTS = [
     Mutant("a refused team goes on", "src/team/check.c",
            "__atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);", "",
            CHECK, "pes", "chorusx_team_status"),
-    Mutant("the wrong PE is named", "src/team/check.c", "out->pes[n] = pe;", "out->pes[n] = team->me;",
-           CHECK, "pes", "is_told"),
     Mutant("a call of a known PE is not looked for", "src/coll/host/launch.c",
            "is_known && ch_team_find_clash(", "is_known && other == UINT32_MAX && ch_team_find_clash(", LENGTHS, "pes", "is_told"),
 ]

@@ -116,19 +116,20 @@ static void ask_early(struct ch_net *net, struct ch_tcp_link *link)
 {
     if (link->quiet.counted == link->posted) return;
     link->quiet.n_sent++;
+    link->quiet.asked = link->asked;
     if (link->quiet.n_sent > 1)
         link->quiet.n_pairs = 0;
     else if (link->quiet.n_pairs == CH_TCP_PAIRS && !ch_tcp_is_pending_full(link))
-        link->quiet.has_asked = ask(net, link);
+        (void)ask(net, link);
     link->quiet.counted = link->posted;
 }
 
-/* is_done is asked for; `last` is the operation that it waits for. A request that was not
- * needed, because a get is under way, is no pair. */
+/* is_done is asked for; `last` is the operation that it waits for. A request with the put must
+ * be needed and suffice: no earlier one confirms `last`, which was posted by then. */
 static void learn(struct ch_tcp_link *link, uint64_t last)
 {
     const bool is_pair =
-        link->quiet.n_sent == 1 && (link->quiet.has_asked || link->asked < last);
+        link->quiet.n_sent == 1 && link->quiet.asked < last && last <= link->quiet.counted;
 
     if (link->quiet.n_sent == 0) return;
     if (!is_pair)
@@ -136,7 +137,6 @@ static void learn(struct ch_tcp_link *link, uint64_t last)
     else if (link->quiet.n_pairs < CH_TCP_PAIRS)
         link->quiet.n_pairs++;
     link->quiet.n_sent = 0;
-    link->quiet.has_asked = false;
 }
 
 static bool is_sent(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)

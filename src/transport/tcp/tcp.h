@@ -104,12 +104,12 @@ struct ch_tcp_link {
                                            source was not copied */
     struct ch_tcp_pending pending[CH_TCP_PENDING];
     uint64_t first_pending, end_pending;
+    /* Blocking puts and the quiets after them; see ask_early. */
     struct {
-        uint64_t counted; /* serial of the last operation when is_sent was last asked for */
+        uint64_t counted; /* last operation when is_sent was last asked for */
+        uint64_t asked;   /* link->asked before that */
         uint32_t n_sent;  /* how often since is_done, with new operations */
-        uint32_t
-            n_pairs;    /* one is_sent and then is_done, in succession, at most CH_TCP_PAIRS */
-        bool has_asked; /* the operations took a request for a reply along */
+        uint32_t n_pairs; /* is_sent and then is_done, in succession; at most CH_TCP_PAIRS */
     } quiet;
 
     char in[CH_TCP_IN];
