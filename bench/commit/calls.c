@@ -213,6 +213,12 @@ static size_t blocks(int number)
     return number > 0 ? 1 : (size_t)n;
 }
 
+/* From one element to the next, in both buffers. */
+static size_t stride_of(const struct coll *coll)
+{
+    return coll->call == alltoalls ? STRIDE : 1;
+}
+
 /* Elements of a block: bytes are counted as chorus-sweep does. */
 static size_t count_of(const struct coll *coll, size_t bytes)
 {
@@ -271,7 +277,7 @@ static double middle_us(unsigned long *ns, unsigned long calls)
 /* Is dest as it should be after the call? */
 static int is_right(const struct coll *coll, unsigned long call, size_t count)
 {
-    const size_t stride = coll->call == alltoalls ? STRIDE : 1;
+    const size_t stride = stride_of(coll);
 
     if (coll->expected == NULL || (coll->is_at_root && me != 0)) return 1;
     for (size_t i = 0; i < count * blocks(coll->dest_blocks); i++)
@@ -283,7 +289,7 @@ static int is_right(const struct coll *coll, unsigned long call, size_t count)
 static unsigned long make_call(const struct coll *coll, size_t count)
 {
     static unsigned long call; /* its number in this job */
-    const size_t stride = coll->call == alltoalls ? STRIDE : 1;
+    const size_t stride = stride_of(coll);
     unsigned long ns;
     int status;
 

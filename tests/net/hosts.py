@@ -114,6 +114,11 @@ class Hosts:
         """The command that runs `command` on host i."""
         return ["ip", "netns", "exec", self.names[i], *map(str, command)]
 
+    def chorusrun(self, program, pes):
+        """The command that runs chorusrun on host 0 for so many PEs, as many on each host."""
+        places = ",".join(f"{name}:{pes // self.n}" for name in self.names)
+        return self.inside(0, [program, "-n", pes, "--hosts", places, "--launcher", "ip netns exec"])
+
     def pids(self, i):
         return [int(pid) for pid in ip("netns", "pids", self.names[i]).split()]
 
