@@ -34,8 +34,9 @@ CH_FN void ch_put_block(const struct ch_coll *c, uint32_t peer, uint64_t exchang
            c->src + p->src_offsets[peer] * c->elem_bytes + cut.first, cut.count, g);
 }
 
-/* All lanes: do the others expect what this PE sends? A PE that sends another length puts no
- * block, and the team is marked, which ends the waits of the others in ch_finish_puts. */
+/* All lanes: do the others expect what this PE sends? On hosts a PE that sends another length
+ * puts no block, and the team is marked, which ends the waits of the others in ch_finish_puts;
+ * on GPUs it goes on (copies_less). */
 CH_FN chorus_status ch_compare_all_sent(const struct ch_coll *c, uint64_t exchange,
                                         struct ch_lanes g)
 {

@@ -46,7 +46,7 @@ CH_FN char *ch_block_from(const struct ch_coll *c, uint32_t peer)
     return c->dst + c->pattern->dst_offsets[peer] * c->elem_bytes;
 }
 
-/* One lane: does this PE expect what `peer`, another PE, sends? */
+/* A lane: does this PE expect what `peer`, another PE, sends? */
 CH_FN chorus_status ch_compare_expected(const struct ch_coll *c, uint32_t peer,
                                         uint64_t exchange)
 {

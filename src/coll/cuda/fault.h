@@ -26,12 +26,12 @@ int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team);
  * first failure. */
 CH_MUST_CHECK chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
                                           struct ch_team *team);
+/* The same for kernels of the program: a wait for one of its words, or a call that returns
+ * nothing. */
+CH_MUST_CHECK chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults);
 /* A block with two lengths, of an alltoallv on the team that was completed. The team can be
  * used further. */
 CH_MUST_CHECK chorus_status ch_fault_tell_block(struct ch_kernel_fault *faults,
                                                 const struct ch_team *team);
-/* The same for kernels of the program: a wait for one of its words, or a call that returns
- * nothing. */
-CH_MUST_CHECK chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults);
 
 #endif /* CH_FAULT_H */

@@ -60,7 +60,7 @@ CH_FN uint64_t ch_given(const struct ch_coll *c, uint32_t peer, uint64_t exchang
     return word;
 }
 
-/* One lane: if PE `from` sends another number of elements to PE `to` than that one expects,
+/* A lane: if PE `from` sends another number of elements to PE `to` than that one expects,
  * keep the block; ERR_ARG if the call fails then. One of the two is this PE. */
 CH_FN chorus_status ch_compare_counts(const struct ch_coll *c, struct ch_unequal block)
 {
@@ -71,7 +71,7 @@ CH_FN chorus_status ch_compare_counts(const struct ch_coll *c, struct ch_unequal
     return CHORUS_ERR_ARG;
 }
 
-/* One lane: the same for the block from this PE to `peer`, whose word i is the number that it
+/* A lane: the same for the block from this PE to `peer`, whose word i is the number that it
  * expects. */
 CH_FN chorus_status ch_compare_sent(const struct ch_coll *c, uint32_t peer, uint64_t exchange,
                                     uint32_t i)
