@@ -203,7 +203,7 @@ static void receive_main(struct ch_boot *boot)
     free(dst);
 }
 
-/* A source changes right after is_sent. */
+/* A source changes right after is_sent, for which a get is not waited: it has no source. */
 static void sent_main(struct ch_boot *boot)
 {
     char *source = malloc(M);
@@ -220,6 +220,10 @@ static void sent_main(struct ch_boot *boot)
         memset(source, 0x5a, bytes);
         net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
         EXPECT(net_is_filled(pe.memory + 64, bytes, round + pe.before));
+        net_pe_done(&pe, CTX_A, pe.next);
+        ops->get(pe.net, CTX_A, pe.next, source, place(&pe, pe.next, 64), bytes);
+        EXPECT(ops->is_sent(pe.net, CTX_A, pe.next));
+        net_pe_done(&pe, CTX_A, pe.next);
         net_pe_meet(&pe);
     }
     net_pe_close(&pe);

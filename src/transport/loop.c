@@ -271,18 +271,24 @@ static chorus_status loop_progress(struct ch_net *net, bool *moved_out)
     return CHORUS_OK;
 }
 
+static bool is_of(const struct link *link, uint32_t ctx, uint32_t pe)
+{
+    return link->ctx == ctx && (pe == CH_NET_ALL || link->pe == pe);
+}
+
 static bool loop_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
-    const struct link *link;
+    for (const struct link *link = net->links; link != NULL; link = link->next)
+        if (is_of(link, ctx, pe) && link->n != 0) return false;
+    return !net->is_abandoned;
+}
 
-    if (net->is_abandoned) return false;
-    if (pe != CH_NET_ALL) {
-        link = link_of(net, ctx, pe);
-        return link == NULL || link->n == 0;
-    }
-    for (link = net->links; link != NULL; link = link->next)
-        if (link->ctx == ctx && link->n != 0) return false;
-    return true;
+static bool loop_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
+{
+    for (const struct link *link = net->links; link != NULL; link = link->next)
+        for (size_t i = 0; is_of(link, ctx, pe) && i < link->n; i++)
+            if (link->posts[i].src != NULL) return false;
+    return !net->is_abandoned;
 }
 
 static bool uses_memory(const struct link *link)
@@ -323,7 +329,7 @@ const struct ch_net_ops ch_net_loop = {
     .say = loop_say,
     .get = loop_get,
     .amo = loop_amo,
-    .is_sent = loop_is_done,
+    .is_sent = loop_is_sent,
     .is_done = loop_is_done,
     .abandon = loop_abandon,
     .progress = loop_progress,

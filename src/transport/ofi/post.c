@@ -244,7 +244,7 @@ static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_
     }
     op->is_read = !is_put;
     link->bulks++;
-    link->bulks_of[op->ctx]++;
+    link->bulks_of[op->is_read][op->ctx]++;
     if (is_put && net->is_ordered) link->ctx_posted[op->ctx] = ++link->posted;
     net->has_moved = true;
 }
@@ -305,21 +305,22 @@ void ch_ofi_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const 
 static bool is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     ch_ofi_flush(net, pe);
-    return net->links[pe].bulks_of[ch_net_count_of(ctx, CH_OFI_CTXS)] == 0;
+    return net->links[pe].bulks_of[false][ch_net_count_of(ctx, CH_OFI_CTXS)] == 0;
 }
 
 static bool is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     const struct ch_frame head = {.kind = CH_FRAME_ASK};
     struct ch_ofi_link *link = &net->links[pe];
-    const uint64_t last = link->ctx_posted[ch_net_count_of(ctx, CH_OFI_CTXS)];
+    const uint32_t of = ch_net_count_of(ctx, CH_OFI_CTXS);
+    const uint64_t last = link->ctx_posted[of];
 
     if (link->asked < last && !is_pending_full(link)) {
         if (!post(net, ctx, pe, &head, NULL, 0)) return false;
-        link->ctx_posted[ch_net_count_of(ctx, CH_OFI_CTXS)] = last;
+        link->ctx_posted[of] = last;
         expect(link, NULL);
     }
-    return is_sent(net, ctx, pe) && link->done >= last;
+    return is_sent(net, ctx, pe) && link->bulks_of[true][of] == 0 && link->done >= last;
 }
 
 typedef bool (*is_over_fn)(struct ch_net *net, uint32_t ctx, uint32_t pe);

@@ -118,7 +118,7 @@ static void complete(struct ch_net *net, struct ch_ofi_op *op, size_t bytes)
     } else {
         if (op->dst != NULL) memcpy(op->dst, op->copy, op->bytes);
         net->links[op->pe].bulks--;
-        net->links[op->pe].bulks_of[op->ctx]--;
+        net->links[op->pe].bulks_of[op->is_read][op->ctx]--;
         ch_ofi_release(net, op);
     }
 }
