@@ -243,6 +243,69 @@ START_TEST(chorusrun__fails_with_success__is_refused)
 }
 END_TEST
 
+/* A busy chorusrun: it reads the exchange and the question who is missing, answers that after
+ * `after_us`, and then the exchange; or nothing, if after_us is 0. */
+static void answer_late(unsigned after_us)
+{
+    static const char missing[] = "PE 2";
+    struct ch_wire_head head;
+
+    ck_assert_int_eq(recv(theirs, &head, sizeof(head), MSG_WAITALL), (ssize_t)sizeof(head));
+    ck_assert_uint_eq(head.kind, CH_WIRE_EXCHANGE);
+    ck_assert_int_eq(recv(theirs, &head, sizeof(head), MSG_WAITALL), (ssize_t)sizeof(head));
+    ck_assert_uint_eq(head.kind, CH_WIRE_ASK);
+    if (after_us == 0) return;
+    (void)usleep(after_us);
+    head = ch_wire_head_of(CH_WIRE_TOLD);
+    head.bytes = strlen(missing);
+    ck_assert_int_eq(write(theirs, &head, sizeof(head)), (ssize_t)sizeof(head));
+    ck_assert_int_eq(write(theirs, missing, strlen(missing)), (ssize_t)strlen(missing));
+    head = ch_wire_head_of(CH_WIRE_RESULT);
+    ck_assert_int_eq(write(theirs, &head, sizeof(head)), (ssize_t)sizeof(head));
+}
+
+static void note_missing(void *arg, const char *missing, uint64_t waited_ns)
+{
+    (void)waited_ns;
+    (void)snprintf(arg, CH_WIRE_REASON_BYTES, "%s", missing);
+}
+
+/* After the time in which chorusrun names PEs at the end of an exchange, which is a second. */
+START_TEST(chorusrun__is_slow_to_name_the_missing__exchange_goes_on)
+{
+    const unsigned after_us = _i == 0 ? 1200000 : 0;
+    char missing[CH_WIRE_REASON_BYTES] = "";
+    struct ch_boot *boot;
+    int status;
+    pid_t pid;
+
+    set_environment();
+    ck_assert_int_eq(ch_boot_open(2 * CH_NS_PER_S, false, &boot), CHORUS_OK);
+    take_join();
+    boot->warn_ns = CH_NS_PER_MS;
+    boot->warn = note_missing;
+    boot->warn_arg = missing;
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        answer_late(after_us);
+        _exit(0);
+    }
+    if (after_us > 0) {
+        ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL), CHORUS_OK);
+        ck_assert_str_eq(missing, "PE 2");
+    } else {
+        ck_assert_int_eq(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL),
+                         CHORUS_ERR_TIMEOUT);
+        ck_assert_str_eq(ch_error_message(),
+                         "exchange among all PEs: not all of 3 PEs came within 2 s");
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    boot->ops->close(boot);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("boot_launcher");
@@ -260,6 +323,7 @@ int main(void)
     tcase_add_test(tc, boot__closed__opens_again_in_this_process_alone);
     tcase_add_test(tc, chorusrun__answers_nonsense__is_said);
     tcase_add_loop_test(tc, chorusrun__fails_with_success__is_refused, 0, 2);
+    tcase_add_loop_test(tc, chorusrun__is_slow_to_name_the_missing__exchange_goes_on, 0, 2);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

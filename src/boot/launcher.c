@@ -34,12 +34,27 @@ struct launcher_boot {
     char why[CH_WIRE_REASON_BYTES];
 };
 
-static chorus_status recv_failure(int sock, const struct ch_wire_head *head,
-                                  uint64_t deadline_ns)
+static chorus_status fail_late(const struct ch_boot *boot, const char *missing)
+{
+    return CH_FAIL(CHORUS_ERR_TIMEOUT,
+                   "exchange among all PEs: not all of %u PEs came within %.3g s%s%s", boot->n,
+                   (double)boot->timeout_ns / (double)CH_NS_PER_S,
+                   missing[0] != '\0' ? "; missing: " : "", missing);
+}
+
+/* status of a function of wire.h, which sets no message for ERR_TIMEOUT: with one. */
+static chorus_status said(const struct ch_boot *boot, chorus_status status)
+{
+    return status == CHORUS_ERR_TIMEOUT ? fail_late(boot, "") : status;
+}
+
+static chorus_status recv_failure(const struct launcher_boot *boot,
+                                  const struct ch_wire_head *head, uint64_t deadline_ns)
 {
     char reason[CH_WIRE_REASON_BYTES];
 
-    CH_TRY(ch_wire_recv(sock, reason, (size_t)head->bytes, deadline_ns));
+    CH_TRY(
+        said(&boot->base, ch_wire_recv(boot->sock, reason, (size_t)head->bytes, deadline_ns)));
     reason[head->bytes] = '\0';
     return CH_FAIL((chorus_status)head->code, "exchange among all PEs: %s", reason);
 }
@@ -65,10 +80,9 @@ static void spread_fds(const struct ch_boot *boot, uint32_t n_near, int *fds)
 
 /* Receives the next head, which may be that of the exchange's answer, or "" and the names of
  * the missing PEs. */
-static chorus_status ask(const struct launcher_boot *boot, struct ch_wire_head *head_out,
-                         char missing_out[CH_WIRE_REASON_BYTES])
+static chorus_status ask(const struct launcher_boot *boot, uint64_t deadline_ns,
+                         struct ch_wire_head *head_out, char missing_out[CH_WIRE_REASON_BYTES])
 {
-    const uint64_t deadline_ns = ch_clock_ns() + NAMES_NS;
     const struct ch_wire_head question = ch_wire_head_of(CH_WIRE_ASK);
 
     missing_out[0] = '\0';
@@ -78,14 +92,6 @@ static chorus_status ask(const struct launcher_boot *boot, struct ch_wire_head *
     CH_TRY(ch_wire_recv(boot->sock, missing_out, (size_t)head_out->bytes, deadline_ns));
     missing_out[head_out->bytes] = '\0';
     return CHORUS_OK;
-}
-
-static chorus_status fail_late(const struct ch_boot *boot, const char *missing)
-{
-    return CH_FAIL(CHORUS_ERR_TIMEOUT,
-                   "exchange among all PEs: not all of %u PEs came within %.3g s%s%s", boot->n,
-                   (double)boot->timeout_ns / (double)CH_NS_PER_S,
-                   missing[0] != '\0' ? "; missing: " : "", missing);
 }
 
 /* Receives the head of the answer. */
@@ -99,18 +105,18 @@ static chorus_status recv_head(const struct launcher_boot *boot, uint64_t deadli
     if (ch_boot_may_warn(base))
         status = ch_wire_await(boot->sock, ch_clock_ns() + base->warn_ns);
     if (status == CHORUS_ERR_TIMEOUT) {
-        CH_TRY(ask(boot, head_out, missing));
-        if (missing[0] == '\0') return CHORUS_OK;
-        base->warn(base->warn_arg, missing, base->warn_ns);
+        status = ask(boot, deadline_ns, head_out, missing);
+        if (status == CHORUS_OK && missing[0] == '\0') return CHORUS_OK;
+        if (status == CHORUS_OK) base->warn(base->warn_arg, missing, base->warn_ns);
     }
-    status = ch_wire_await(boot->sock, deadline_ns);
+    if (status == CHORUS_OK) status = ch_wire_await(boot->sock, deadline_ns);
     if (status == CHORUS_ERR_TIMEOUT) {
-        status = ask(boot, head_out, missing);
+        status = ask(boot, ch_clock_ns() + NAMES_NS, head_out, missing);
         if (status == CHORUS_OK && missing[0] == '\0') return CHORUS_OK;
         return fail_late(base, missing);
     }
     CH_TRY(status);
-    return ch_wire_recv(boot->sock, head_out, sizeof(*head_out), deadline_ns);
+    return said(base, ch_wire_recv(boot->sock, head_out, sizeof(*head_out), deadline_ns));
 }
 
 static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int with_fds,
@@ -124,12 +130,13 @@ static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int w
     CH_TRY(ch_wire_answer_check(&head, bytes * boot->base.n, n_fds));
     if (head.kind == CH_WIRE_FAIL) {
         boot->is_broken = 0; /* the answer has been received completely */
-        return recv_failure(boot->sock, &head, deadline_ns);
+        return recv_failure(boot, &head, deadline_ns);
     }
-    CH_TRY(ch_wire_recv(boot->sock, blobs_out, (size_t)head.bytes, deadline_ns));
+    CH_TRY(said(&boot->base,
+                ch_wire_recv(boot->sock, blobs_out, (size_t)head.bytes, deadline_ns)));
     st = ch_wire_recv_fds(boot->sock, n_fds, fds_out, deadline_ns);
     if (st == CHORUS_ERR_SYSTEM) boot->is_broken = 0; /* nothing of the answer is left */
-    CH_TRY(st);
+    CH_TRY(said(&boot->base, st));
     if (with_fds) spread_fds(&boot->base, n_fds, fds_out);
     return CHORUS_OK;
 }
@@ -144,8 +151,8 @@ static chorus_status swap_with_launcher(struct launcher_boot *boot, const void *
     head.bytes = bytes;
     head.n_fds = fd >= 0;
     head.code = (int32_t)ch_boot_node(&boot->base, boot->base.me);
-    CH_TRY(ch_wire_send(boot->sock, &head, sizeof(head), fd, deadline_ns));
-    CH_TRY(ch_wire_send(boot->sock, blob, bytes, -1, deadline_ns));
+    CH_TRY(said(&boot->base, ch_wire_send(boot->sock, &head, sizeof(head), fd, deadline_ns)));
+    CH_TRY(said(&boot->base, ch_wire_send(boot->sock, blob, bytes, -1, deadline_ns)));
     return recv_result(boot, bytes, fd >= 0, blobs_out, fds_out, deadline_ns);
 }
 
