@@ -5,8 +5,8 @@ more.
 
 usage: test_gpu_calls.py [all | table] NVCC INCLUDE...
 
-  all         also collectives of types and scopes that have no more registers than those always
-              tried, as `./dev archs` does
+  all         also for sm_90, and collectives of types and scopes that have no more registers than
+              those always tried, as `./dev archs` does
   table       instead: the registers of kernels with several calls, as in docs/device.md
   NVCC        the compiler
   INCLUDE...  folders with chorus/ and with the headers of the algorithms
@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 ARCHS = ("80", "90")
+ALWAYS = ARCHS[:1]
 THREADS, REGISTERS = 1024, 65536  # of a block; of a multiprocessor
 MOST = REGISTERS // THREADS
 
@@ -128,10 +129,10 @@ def usage_of(report):
             for name, arch, stack, registers in USAGE.findall(report)}
 
 
-def faults(report, names):
+def faults(report, names, archs=ARCHS):
     """What does not hold of these kernels in the assembler's report."""
     found = usage_of(report)
-    for arch in ARCHS:
+    for arch in archs:
         for name in names:
             stack, registers = found.get((name, f"sm_{arch}"), (None, None))
             if registers is None:
@@ -152,7 +153,7 @@ def try_itself():
     assert any("8 bytes of stack" in fault for fault in faults(both.replace("0 bytes stack", "8 bytes stack"), ["k"]))
 
 
-def compiled(kernels, nvcc, folders):
+def compiled(kernels, nvcc, folders, archs=ARCHS):
     """The assembler's report of these: by name, the parameters and the body; or what the compiler says against them."""
     text = "#include <chorus/chorus_device.cuh>\n" + "".join(
         f'extern "C" __global__ void {name}{rest}\n' for name, rest in kernels.items())
@@ -161,7 +162,7 @@ def compiled(kernels, nvcc, folders):
             source.write(text)
         run = subprocess.run(
             [nvcc, "-std=c++17", "-O3", "-Xptxas", "-v", "--threads", "2", "-c"]
-            + [word for arch in ARCHS for word in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
+            + [word for arch in archs for word in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
             + [word for path in folders for word in ("-I", path)] + [f"{folder}/calls.cu", "-o", f"{folder}/calls.o"],
             capture_output=True, text=True, check=False)
     if run.returncode != 0:
@@ -179,7 +180,8 @@ def table(nvcc, folders):
 def main(is_all, nvcc, folders):
     try_itself()
     kernels = {"k_" + name: f"({parameters}) {{ {statement}; }}" for name, parameters, statement in bodies(is_all)}
-    bad = list(faults(compiled(kernels, nvcc, folders), kernels))
+    archs = ARCHS if is_all else ALWAYS
+    bad = list(faults(compiled(kernels, nvcc, folders, archs), kernels, archs))
     for fault in bad:
         print(fault)
     return 1 if bad else 0
