@@ -82,10 +82,10 @@ struct ch_ofi_link {
     struct ch_parts parts; /* the peer's memory, with its keys */
     unsigned char token_out[CH_OFI_TOKEN], token_in[CH_OFI_TOKEN];
     char out[CH_OFI_MESSAGE];
-    size_t n_out;                          /* bytes in it, envelope included */
-    uint32_t bulks;                        /* in flight */
-    uint32_t bulks_of[2][CH_OFI_CTXS];     /* of these, writes and reads of each context */
-    uint64_t posted, done, asked;          /* serials of frames, as in tcp.h */
+    size_t n_out;                      /* bytes in it, envelope included */
+    uint32_t bulks;                    /* in flight */
+    uint32_t bulks_of[2][CH_OFI_CTXS]; /* of these, writes and reads of each context */
+    uint64_t posted, done, asked;      /* serials of frames, as in tcp.h */
     uint64_t ctx_posted[CH_OFI_CTXS];
     struct ch_ofi_pending pending[CH_OFI_PENDING];
     uint64_t first_pending, end_pending;
