@@ -18,7 +18,8 @@ static const struct class
 } classes[] = {{"host", "host", CH_CORES_shared, 1},
                {"host_own", "host", CH_CORES_own, 1},
                {"cuda", "cuda", CH_CORES_own, 1},
-               {"network", "host", CH_CORES_own, 2}};
+               {"network", "host", CH_CORES_shared, 2},
+               {"network_own", "host", CH_CORES_own, 2}};
 enum { CLASSES = sizeof(classes) / sizeof(classes[0]) };
 
 static void decide(const struct ch_select *select, const struct ch_request *r, char *line)

@@ -254,7 +254,7 @@ START_TEST(info__explain_nodes__as_a_job_on_several_hosts)
     ck_assert_ptr_nonnull(
         strstr(output, "barrier, 4 PEs on 2 nodes, reach network, cores own"));
     ck_assert_ptr_nonnull(strstr(output, "\nplan   hierarchical:signal, ctas 1, radix 2\n"));
-    ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/network.yaml:"));
+    ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/network_own.yaml:"));
     ck_assert_ptr_nonnull(strstr(output, "= 3\nwire "));
     ck_assert_ptr_nonnull(strstr(output, "= 2 signals\n"));
     ck_assert_int_eq(run("", "explain barrier --pes 2 --nodes 2 --cores own"), 0);

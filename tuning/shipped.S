@@ -19,6 +19,7 @@ ch_shipped_\name:
     shipped host_own, host_own.yaml
     shipped h200x2, h200x2.yaml
     shipped h200x4, h200x4.yaml
+    shipped network_own, network_own.yaml
     shipped network, network.yaml
     shipped builtin, builtin.yaml
     shipped elsewhere, elsewhere.yaml

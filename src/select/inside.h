@@ -8,7 +8,7 @@
 
 #define CH_SYSTEM_TABLE "/etc/chorus/tuning.yaml"
 
-enum { CH_SOURCES_MAX = 10 }; /* the option's, the user's, the system's, seven shipped ones */
+enum { CH_SOURCES_MAX = 11 }; /* the option's, the user's, the system's, eight shipped ones */
 
 enum { CH_SEEN_WORDS = 64 }; /* 4096 shapes; shapes with the same bit share a line of the log */
 

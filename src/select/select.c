@@ -19,6 +19,7 @@
     X(host_own, "tuning/host_own.yaml") \
     X(h200x2, "tuning/h200x2.yaml")   \
     X(h200x4, "tuning/h200x4.yaml")   \
+    X(network_own, "tuning/network_own.yaml") \
     X(network, "tuning/network.yaml") \
     X(builtin, "tuning/builtin.yaml") \
     X(elsewhere, "tuning/elsewhere.yaml")
