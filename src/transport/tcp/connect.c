@@ -122,7 +122,7 @@ void ch_tcp_call_end(struct ch_tcp_call *call)
     call->fd = -1;
 }
 
-static void call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns)
+void ch_tcp_call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns)
 {
     call->fd = fd;
     call->deadline_ns = ch_clock_ns() + time_ns;
@@ -130,9 +130,7 @@ static void call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns)
     call->n_in = 0;
 }
 
-/* Has a message of `bytes` arrived? -1: none will, errno is the reason (0: the connection was
- * closed). */
-static int call_read(struct ch_tcp_call *call, size_t bytes)
+int ch_tcp_call_read(struct ch_tcp_call *call, size_t bytes)
 {
     while (call->n_in < bytes) {
         const ssize_t got = recv(call->fd, call->in + call->n_in, bytes - call->n_in, 0);
@@ -147,8 +145,7 @@ static int call_read(struct ch_tcp_call *call, size_t bytes)
     return 1;
 }
 
-/* Handshake messages are short, and the socket's buffer is empty. */
-static bool call_say(const struct ch_tcp_call *call, const void *message, size_t bytes)
+bool ch_tcp_call_say(const struct ch_tcp_call *call, const void *message, size_t bytes)
 {
     return send(call->fd, message, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
 }
@@ -192,8 +189,7 @@ static bool bind_to_interface(const struct ch_net *net, int fd, bool is_v6)
     return false;
 }
 
-/* A socket that is connecting to the address; -1, errno is the reason. */
-static int connect_to(struct ch_net *net, const struct ch_tcp_address *address, uint16_t port)
+int ch_tcp_connect_to(struct ch_net *net, const struct ch_tcp_address *address, uint16_t port)
 {
     union ch_tcp_sockaddr addr;
     const socklen_t bytes = ch_tcp_address_fill(address, port, &addr);
@@ -234,10 +230,10 @@ void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link)
     struct ch_tcp_address address;
 
     while (ch_tcp_address_pick(net->addresses, card, link->dial.at, &address)) {
-        const int fd = connect_to(net, &address, card->port);
+        const int fd = ch_tcp_connect_to(net, &address, card->port);
 
         if (fd >= 0) {
-            call_begin(&link->dial, fd, CONNECT_NS);
+            ch_tcp_call_begin(&link->dial, fd, CONNECT_NS);
             ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), 0, EPOLLOUT);
             return;
         }
@@ -307,7 +303,7 @@ static void say_hello(struct ch_net *net, struct ch_tcp_link *link)
         ch_tcp_hello_make(&hello, net->terms.secret, &challenge.nonce);
         call->theirs = challenge.nonce;
         call->mine = hello.nonce;
-        call->has_said = call_say(call, &hello, sizeof(hello));
+        call->has_said = ch_tcp_call_say(call, &hello, sizeof(hello));
         if (!call->has_said) dial_again(net, link, errno);
     } else {
         dial_next(net, link, wrong);
@@ -338,8 +334,8 @@ void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link)
 
     while (link->state == CH_TCP_DIALING && is_connected(net, link)) {
         const bool has_said = call->has_said;
-        const int is_here = call_read(call, has_said ? sizeof(struct ch_tcp_answer)
-                                                     : sizeof(struct ch_tcp_challenge));
+        const int is_here = ch_tcp_call_read(call, has_said ? sizeof(struct ch_tcp_answer)
+                                                            : sizeof(struct ch_tcp_challenge));
 
         if (is_here == 0) return;
         if (is_here < 0)
@@ -433,13 +429,13 @@ void ch_tcp_accept(struct ch_net *net, uint32_t listener)
         if (fd < 0 && (errno == EMFILE || errno == ENFILE) && make_room(net)) continue;
         if (fd < 0) return;
         guest = guest_place(net);
-        call_begin(guest, fd, GUEST_NS);
+        ch_tcp_call_begin(guest, fd, GUEST_NS);
         ch_tcp_challenge_make(&challenge);
         guest->mine = challenge.nonce;
         ch_tcp_watch(net, fd,
                      ch_tcp_watch_word(CH_TCP_WATCH_GUEST, (uint32_t)(guest - net->guests)), 0,
                      EPOLLIN);
-        if (!call_say(guest, &challenge, sizeof(challenge))) guest_end(net, guest);
+        if (!ch_tcp_call_say(guest, &challenge, sizeof(challenge))) guest_end(net, guest);
     }
 }
 
@@ -465,7 +461,7 @@ static void answer_guest(struct ch_net *net, struct ch_tcp_call *guest,
     struct ch_tcp_link *link = NULL;
 
     ch_tcp_answer_make(&answer, net->terms.secret, &guest->mine, &hello->nonce);
-    if (call_say(guest, &answer, sizeof(answer)) && answer.verdict == CH_TCP_WELCOME)
+    if (ch_tcp_call_say(guest, &answer, sizeof(answer)) && answer.verdict == CH_TCP_WELCOME)
         link = ch_tcp_link_called(net, hello->from);
     if (link != NULL) {
         promote(net, link, guest);
@@ -483,7 +479,7 @@ static void deny_guest(struct ch_net *net, struct ch_tcp_call *guest)
     ch_tcp_peer_text(guest->fd, from);
     CH_LOG(INFO, "tcp: a connection from %s was refused: it does not have the job's secret",
            from);
-    (void)call_say(guest, &answer, sizeof(answer));
+    (void)ch_tcp_call_say(guest, &answer, sizeof(answer));
     guest_end(net, guest);
 }
 
@@ -493,7 +489,7 @@ void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest)
     int is_here;
 
     if (guest->fd < 0) return;
-    is_here = call_read(guest, sizeof(hello));
+    is_here = ch_tcp_call_read(guest, sizeof(hello));
     if (is_here == 0) return;
     if (is_here < 0) {
         guest_end(net, guest);

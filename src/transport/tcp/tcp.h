@@ -206,7 +206,15 @@ void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest);
 void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link);
 /* End connections whose time limit has passed. */
 void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns);
+void ch_tcp_call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns);
 void ch_tcp_call_end(struct ch_tcp_call *call);
+/* Has a message of `bytes` arrived? -1: none will, errno is the reason (0: the connection was
+ * closed). */
+int ch_tcp_call_read(struct ch_tcp_call *call, size_t bytes);
+/* Handshake messages are short, and the socket's buffer is empty. */
+bool ch_tcp_call_say(const struct ch_tcp_call *call, const void *message, size_t bytes);
+/* A socket that is connecting to the address; -1, errno is the reason. */
+int ch_tcp_connect_to(struct ch_net *net, const struct ch_tcp_address *address, uint16_t port);
 
 /* tcp.c: "tcp: 10.0.0.1 port 4711 by eth0", for messages. */
 void ch_tcp_where(const struct ch_net *net, uint32_t pe, char where_out[CH_NET_WHY_BYTES]);
