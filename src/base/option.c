@@ -110,6 +110,15 @@ static chorus_status parse_CHECK(const char *name, const char *text, uint64_t *o
                    name, text);
 }
 
+static chorus_status parse_CONNECTIONS(const char *name, const char *text, uint64_t *out)
+{
+    *out = CH_CONNECTIONS_AUTO;
+    if (strcmp(text, "auto") == 0 || ch_number_whole(text, 1, CH_CONNECTIONS_MAX, out))
+        return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%.64s\"; expected auto, or 1 to %u", name,
+                   text, CH_CONNECTIONS_MAX);
+}
+
 /* The smallest value with which a job can work. */
 static chorus_status check_least(const char *name, uint64_t value, uint64_t least,
                                  const char *least_text)

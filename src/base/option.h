@@ -20,7 +20,8 @@
  * G), COUNT (0 to CH_COUNT_MAX), SECONDS (may have a fraction; stored in ns, a
  * positive number below 1 ns as 1), HEAP (a name of CHORUS_HEAP_LIST), SWITCH (0 or 1),
  * RECORD (calls or full; stored as "is it full"), ERRORS (a name of CH_ERRORS_LIST),
- * CHECK (0 to CH_CHECK_MAX). */
+ * CHECK (0 to CH_CHECK_MAX), CONNECTIONS (1 to CH_CONNECTIONS_MAX, or auto, stored as
+ * CH_CONNECTIONS_AUTO). */
 #define CH_OPTION_LIST(X)                                                                        \
     X(LOG, log, STRING, "warn", "highest level of messages that are logged: none, error, warn, info, debug or trace") \
     X(HEAP, heap, HEAP, "host", "where symmetric objects are: host, cuda (on GPUs), or auto (on GPUs if every PE has one)") \
@@ -31,6 +32,7 @@
     X(TIMEOUT, timeout_ns, SECONDS, "300", "seconds after which a wait fails; 0: a wait never fails") \
     X(WARN, warn_ns, SECONDS, "10", "seconds after which a wait is reported in the log, once; 0: never") \
     X(LINK_TIMEOUT, link_ns, SECONDS, "5", "seconds for which the network between two hosts may be interrupted; after a longer interruption their PEs are lost; values below 1 mean 1") \
+    X(CONNECTIONS, connections, CONNECTIONS, "auto", "TCP connections between two PEs, 1 to 8; all but the first carry parts of long messages, and each has a thread. auto: up to 4, if chorusrun has bound the PEs and left cores free for the threads") \
     X(ALGO, algo, STRING, "", "algorithms to use in place of those that rule tables choose: coll:algo[:proto[:ctas]][,...]") \
     X(TUNING, tuning, STRING, "", "rule table to use before those of the user, the system and the library") \
     X(CTAS, ctas, COUNT, "0", "duplicates of sync memory that a team has: the largest number of CTAs of a call, on a GPU twice as many for some large calls; 0: 2 on a host, 64 on a GPU") \
@@ -66,9 +68,12 @@ enum ch_errors {
 #define CH_OPTION_TYPE_RECORD bool
 #define CH_OPTION_TYPE_CHECK uint64_t
 #define CH_OPTION_TYPE_ERRORS enum ch_errors
+#define CH_OPTION_TYPE_CONNECTIONS uint64_t
 
 #define CH_COUNT_MAX 1024u
 #define CH_CHECK_MAX 2u
+#define CH_CONNECTIONS_MAX 8u
+#define CH_CONNECTIONS_AUTO 0u
 
 /* The smallest values, in bytes: a page of the heap; the sync memory of the first teams; the
  * shortest chunk with which all algorithms are tested. */

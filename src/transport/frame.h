@@ -16,13 +16,14 @@
 #include <stdint.h>
 
 enum ch_frame_kind {
-    CH_FRAME_PUT = 1, /* body: `value` bytes for `there` */
-    CH_FRAME_SAY,     /* the word at `there` becomes `value` */
-    CH_FRAME_GET,     /* reply: the `value` bytes at `there` */
-    CH_FRAME_AMO,     /* body: ch_frame_operands; reply, if one is wanted: 8 bytes */
-    CH_FRAME_ASK,     /* reply: no bytes */
-    CH_FRAME_REPLY,   /* body: `value` bytes */
-    CH_FRAME_BYE,     /* the sender closes the link on purpose */
+    CH_FRAME_PUT = 1,  /* body: `value` bytes for `there` */
+    CH_FRAME_SAY,      /* the word at `there` becomes `value` */
+    CH_FRAME_GET,      /* reply: the `value` bytes at `there` */
+    CH_FRAME_AMO,      /* body: ch_frame_operands; reply, if one is wanted: 8 bytes */
+    CH_FRAME_ASK,      /* reply: no bytes */
+    CH_FRAME_REPLY,    /* body: `value` bytes */
+    CH_FRAME_BYE,      /* the sender closes the link on purpose */
+    CH_FRAME_CHANNELS, /* over tcp: `value` channels of the link are open; 0: none will be */
 };
 
 struct ch_frame {
@@ -30,7 +31,8 @@ struct ch_frame {
     uint8_t op;          /* of an AMO: enum ch_amo */
     uint8_t width;       /* and its bytes */
     uint8_t wants_reply; /* and whether its sender needs the old value */
-    uint32_t zero;
+    uint32_t parts; /* of a PUT or REPLY over tcp: number of parts in which its body is sent,
+                       see tcp/channel.h; 0: as a whole */
     uint64_t there; /* an address of the receiver */
     uint64_t value;
 };

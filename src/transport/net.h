@@ -84,6 +84,9 @@ struct ch_net_terms {
     unsigned char listen[16]; /* address at which sockets listen, IPv4 mapped into IPv6; 0: at
                                  those of CHORUS_NET, or at all */
     struct ch_door *door;     /* of this PE: woken after an operation on its memory */
+    uint32_t free_cores; /* cores of this host that are left for threads of each PE's network */
+    const char *spare;   /* the hardware threads of the cores to which no PE is bound, see
+                            boot/place.h; null: there are none, or PEs are not bound */
     const ptrdiff_t *maps; /* [n]: add to a peer\'s own address to get the address at which this
                               PE has it mapped, for loop; CH_NET_NO_MAP: it is not mapped */
     void (*give_way)(void *arg); /* release the caller's lock for a moment, yielding the core;

@@ -574,6 +574,13 @@ static chorus_status agree_on_secret(struct ch_boot *boot)
     return status;
 }
 
+/* PEs that are bound to a core each leave the others to threads. */
+static uint32_t free_cores(const struct ch_boot *boot)
+{
+    if (boot->spare == NULL || *boot->spare == '\0' || boot->n_beside == 0) return 0;
+    return boot->n_cores > boot->n_beside ? boot->n_cores / boot->n_beside - 1 : 0;
+}
+
 static chorus_status open_network(struct ch_network *network, struct ch_heap *heap,
                                   const struct ch_options *options,
                                   struct ch_patience *patience, const struct ch_kinds *kinds)
@@ -582,6 +589,8 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
                                  .me = network->me,
                                  .n = network->n,
                                  .door = patience->door,
+                                 .free_cores = free_cores(network->boot),
+                                 .spare = network->boot->spare,
                                  .give_way = give_way,
                                  .give_way_arg = network};
 

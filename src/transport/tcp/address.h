@@ -22,6 +22,7 @@ struct ch_tcp_address {
 /* What a PE publishes. */
 struct ch_tcp_card {
     uint16_t port;
+    uint16_t channels; /* that the PE can serve for each peer */
     uint16_t n;
     struct ch_tcp_address addresses[CH_TCP_ADDRESSES];
 };

@@ -160,6 +160,9 @@ static void promote(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_
     if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) net->n_calls--;
     ch_tcp_call_end(&link->dial);
     link->state = CH_TCP_UP;
+    link->n_channels = net->addresses->card.channels < net->cards[link->pe].channels
+                           ? net->addresses->card.channels
+                           : net->cards[link->pe].channels;
     ch_tcp_peer_text(link->fd, peer);
     (void)snprintf(link->where, sizeof(link->where), "%s by %s", peer,
                    ch_tcp_interface_of(net->addresses, link->fd));
@@ -320,6 +323,7 @@ static void hear_answer(struct ch_net *net, struct ch_tcp_link *link)
         dial_next(net, link, "it is of another job: the secrets differ");
     } else if (answer.verdict == CH_TCP_WELCOME) {
         promote(net, link, call);
+        if (link->state == CH_TCP_UP) ch_tcp_widen(net, link);
     } else if (answer.verdict == CH_TCP_BUSY) {
         ch_tcp_call_end(call);
         link->state = CH_TCP_WAITING; /* the deadline remains the same */
@@ -440,7 +444,7 @@ void ch_tcp_accept(struct ch_net *net, uint32_t listener)
 }
 
 /* Handle a hello with a valid MAC. */
-static enum ch_tcp_verdict judge(const struct ch_net *net, const struct ch_tcp_hello *hello)
+static enum ch_tcp_verdict judge(struct ch_net *net, const struct ch_tcp_hello *hello)
 {
     const struct ch_net_terms *terms = &net->terms;
     const struct ch_tcp_link *link;
@@ -448,6 +452,7 @@ static enum ch_tcp_verdict judge(const struct ch_net *net, const struct ch_tcp_h
     if (hello->to != terms->me || hello->n != terms->n || hello->from >= terms->n ||
         hello->from == terms->me)
         return CH_TCP_MISTAKEN;
+    if (hello->channel != 0) return (enum ch_tcp_verdict)ch_tcp_widen_judge(net, hello);
     link = net->links[hello->from];
     if (link == NULL || link->state == CH_TCP_WAITING) return CH_TCP_WELCOME;
     if (link->state != CH_TCP_DIALING) return CH_TCP_MISTAKEN;
@@ -458,16 +463,22 @@ static void answer_guest(struct ch_net *net, struct ch_tcp_call *guest,
                          const struct ch_tcp_hello *hello)
 {
     struct ch_tcp_answer answer = {.verdict = judge(net, hello)};
-    struct ch_tcp_link *link = NULL;
+    struct ch_tcp_link *link;
 
     ch_tcp_answer_make(&answer, net->terms.secret, &guest->mine, &hello->nonce);
-    if (ch_tcp_call_say(guest, &answer, sizeof(answer)) && answer.verdict == CH_TCP_WELCOME)
-        link = ch_tcp_link_called(net, hello->from);
-    if (link != NULL) {
-        promote(net, link, guest);
+    if (!ch_tcp_call_say(guest, &answer, sizeof(answer)) || answer.verdict != CH_TCP_WELCOME) {
+        guest_end(net, guest);
         return;
     }
-    guest_end(net, guest);
+    if (hello->channel != 0) {
+        ch_tcp_widen_take(net, hello, guest);
+        return;
+    }
+    link = ch_tcp_link_called(net, hello->from);
+    if (link != NULL)
+        promote(net, link, guest);
+    else
+        guest_end(net, guest);
 }
 
 /* The hello was made without the secret: the answer has no MAC. */
@@ -510,6 +521,7 @@ void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns)
     for (uint32_t pe = 0; net->n_calls > 0 && pe < net->terms.n; pe++) {
         struct ch_tcp_link *link = net->links[pe];
 
+        if (link != NULL) ch_tcp_widen_check(net, link, now_ns);
         if (link == NULL || now_ns <= link->dial.deadline_ns) continue;
         /* This PE itself may have been stopped for this time, and the answer may have
          * arrived. */

@@ -86,13 +86,12 @@ static bool is_unanswered(int fd, uint64_t time_ns)
            info.tcpi_last_ack_recv > most_ms && info.tcpi_last_data_recv > most_ms;
 }
 
-bool ch_tcp_is_silent(const struct ch_net *net, struct ch_tcp_link *link, uint64_t now_ns)
+bool ch_tcp_is_silent(const struct ch_net *net, int fd, uint64_t *since_ns, uint64_t now_ns)
 {
-    if (!is_unanswered(link->fd, CH_TCP_CHECK_NS)) {
-        link->silent_at_ns = 0;
+    if (!is_unanswered(fd, CH_TCP_CHECK_NS)) {
+        *since_ns = 0;
         return false;
     }
-    if (link->silent_at_ns == 0) link->silent_at_ns = now_ns - CH_TCP_CHECK_NS;
-    return now_ns - link->silent_at_ns > net->silent_ns &&
-           is_unanswered(link->fd, net->silent_ns);
+    if (*since_ns == 0) *since_ns = now_ns - CH_TCP_CHECK_NS;
+    return now_ns - *since_ns > net->silent_ns && is_unanswered(fd, net->silent_ns);
 }

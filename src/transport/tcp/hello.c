@@ -26,7 +26,7 @@ static void mac_make(unsigned char *mac_out, const unsigned char *secret, const 
 static void hello_mac(unsigned char *mac_out, const struct ch_tcp_hello *hello,
                       const unsigned char *secret, const struct ch_tcp_nonce *accepts)
 {
-    const uint32_t said[4] = {hello->from, hello->to, hello->n, hello->zero};
+    const uint32_t said[4] = {hello->from, hello->to, hello->n, hello->channel};
 
     mac_make(mac_out, secret, "chorus tcp hello", accepts, &hello->nonce, said);
 }
@@ -62,7 +62,6 @@ void ch_tcp_hello_make(struct ch_tcp_hello *hello, const unsigned char *secret,
                        const struct ch_tcp_nonce *theirs)
 {
     memcpy(hello->magic, magic, sizeof(magic));
-    hello->zero = 0;
     randombytes_buf(hello->nonce.bytes, sizeof(hello->nonce.bytes));
     hello_mac(hello->mac, hello, secret, theirs);
 }

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CH_TCP_VERSION = 1, CH_TCP_NONCE_BYTES = 32, CH_TCP_MAC_BYTES = 32 };
+enum { CH_TCP_VERSION = 2, CH_TCP_NONCE_BYTES = 32, CH_TCP_MAC_BYTES = 32 };
 
 struct ch_tcp_nonce {
     unsigned char bytes[CH_TCP_NONCE_BYTES];
@@ -31,7 +31,8 @@ struct ch_tcp_challenge {
 
 struct ch_tcp_hello {
     char magic[8];
-    uint32_t from, to, n, zero;
+    uint32_t from, to, n;
+    uint32_t channel; /* which the connection will be, from 1; 0: that of the link */
     struct ch_tcp_nonce nonce;
     unsigned char mac[CH_TCP_MAC_BYTES];
 };
@@ -42,6 +43,7 @@ enum ch_tcp_verdict {
     CH_TCP_STRANGER, /* the MAC is wrong: the PE is of another job. This answer has no MAC */
     CH_TCP_MISTAKEN, /* the hello is for another PE, or for a job of another size */
     CH_TCP_BUSY,     /* the connecting side must use the connection that is being made to it */
+    CH_TCP_FULL,     /* there is no descriptor or thread for a channel */
 };
 
 struct ch_tcp_answer {

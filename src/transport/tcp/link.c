@@ -13,6 +13,11 @@ void ch_tcp_link_free(struct ch_tcp_link *link)
     if (link == NULL) return;
     if (link->fd >= 0) (void)close(link->fd);
     ch_tcp_call_end(&link->dial);
+    for (uint32_t i = 0; link->channels != NULL && i < link->n_channels; i++) {
+        ch_tcp_call_end(&link->channels[i].call);
+        if (link->channels[i].fd >= 0) (void)close(link->channels[i].fd);
+    }
+    free(link->channels);
     free(link->slots);
     free(link);
 }
@@ -77,6 +82,7 @@ void ch_tcp_link_end(struct ch_net *net, struct ch_tcp_link *link, enum ch_tcp_s
     if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) net->n_calls--;
     forget_up(net, link->pe);
     ch_tcp_call_end(&link->dial);
+    ch_tcp_channels_end(net, link);
     if (link->fd >= 0) (void)close(link->fd);
     link->fd = -1;
     link->state = state;

@@ -34,9 +34,11 @@ void ch_tcp_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, cons
         ch_get_bytes(slot->small, src, bytes);
         slot->small_bytes = bytes;
     } else {
-        slot->body = src;
-        slot->body_bytes = bytes;
-        net->links[pe]->ctx_borrowed[ch_net_count_of(ctx, CH_TCP_CTXS)] = slot->serial;
+        struct ch_tcp_link *link = net->links[pe];
+
+        ch_tcp_slot_body(net, link, slot, src, bytes);
+        link->ctx_borrowed[ch_net_count_of(ctx, CH_TCP_CTXS)] = slot->serial;
+        link->ctx_divided[ch_net_count_of(ctx, CH_TCP_CTXS)] = link->n_divided;
     }
 }
 
@@ -141,9 +143,12 @@ static void learn(struct ch_tcp_link *link, uint64_t last)
 
 static bool is_sent(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
 {
+    const uint32_t count = ch_net_count_of(ctx, CH_TCP_CTXS);
+
     ask_early(net, link);
     ch_tcp_flush(net, link);
-    return link->sent >= link->ctx_borrowed[ch_net_count_of(ctx, CH_TCP_CTXS)];
+    return link->sent >= link->ctx_borrowed[count] &&
+           ch_tcp_channels_sent(link, link->ctx_divided[count]);
 }
 
 /* Request a reply, unless one is requested already. */
@@ -179,11 +184,15 @@ bool ch_tcp_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
     return is_over(net, ctx, pe, is_done);
 }
 
-/* Will memory of the caller be read or written? */
+/* Will memory of the caller be read or written? A thread may still have to count a part whose
+ * arrival the peer has confirmed. */
 static bool uses_memory(const struct ch_tcp_link *link)
 {
     for (uint32_t i = 0; i < CH_TCP_CTXS; i++)
-        if (link->ctx_borrowed[i] > link->sent) return true;
+        if (link->ctx_borrowed[i] > link->sent ||
+            (link->ctx_borrowed[i] > link->done &&
+             !ch_tcp_channels_sent(link, link->ctx_divided[i])))
+            return true;
     for (uint64_t i = link->first_pending; i != link->end_pending; i++)
         if (link->pending[i % CH_TCP_PENDING].bytes != 0) return true;
     return false;

@@ -37,26 +37,62 @@ static size_t buffered(const struct ch_tcp_link *link)
     return link->hi - link->lo;
 }
 
-/* Receive a body to dst: from the buffer if it is small, otherwise from the buffer and then
- * from the socket. */
-static enum step take_body(struct ch_tcp_link *link, void *dst, size_t bytes, bool is_reply)
+/* The first request has received its reply, and all earlier operations are done. */
+static void finish_reply(struct ch_tcp_link *link)
 {
+    link->done = link->pending[link->first_pending++ % CH_TCP_PENDING].covers;
+}
+
+/* All bytes of a body are at their destination. */
+static void finish_body(struct ch_tcp_link *link)
+{
+    link->is_divided = false;
+    if (link->is_reply)
+        finish_reply(link);
+    else if (link->wanted.state == CH_TCP_ARRIVING)
+        link->wanted.state = CH_TCP_THERE;
+}
+
+bool ch_tcp_waits(const struct ch_tcp_link *link)
+{
+    return link->is_divided && link->left == 0 && !ch_tcp_channels_have(link);
+}
+
+/* Is the body of the last frame incomplete? */
+static bool is_busy(struct ch_tcp_link *link)
+{
+    if (link->left != 0 || ch_tcp_waits(link)) return true;
+    if (link->is_divided) finish_body(link);
+    return false;
+}
+
+/* Receive a body to dst: from the buffer if it is small, otherwise from the buffer and then
+ * from the socket, and parts of it by channels. */
+static enum step take_body(struct ch_net *net, struct ch_tcp_link *link,
+                           const struct ch_frame *head, void *dst)
+{
+    const size_t bytes =
+        head->parts != 0 ? ch_tcp_first_part(head->value, head->parts) : head->value;
     const char *const body = link->in + link->lo + sizeof(struct ch_frame);
     const size_t here = buffered(link) - sizeof(struct ch_frame);
     uint64_t small[CH_TCP_SMALL / sizeof(uint64_t)]; /* aligned */
 
+    link->is_reply = head->kind == CH_FRAME_REPLY;
     if (bytes <= CH_TCP_SMALL) {
         if (here < bytes) return INCOMPLETE;
         memcpy(small, body, bytes);
         ch_put_bytes(dst, small, bytes);
         link->lo += sizeof(struct ch_frame) + bytes;
+        finish_body(link);
         return DONE;
     }
     link->left = bytes - (here < bytes ? here : bytes);
     memcpy(dst, body, bytes - link->left);
     link->place = (char *)dst + (bytes - link->left);
-    link->is_reply = is_reply;
+    link->is_divided = head->parts != 0;
+    if (link->is_divided) ch_tcp_channels_expect(net, link, dst, head->value);
     link->lo += sizeof(struct ch_frame) + (bytes - link->left);
+    if (link->left == 0 && !link->is_divided) finish_body(link);
     return DONE;
 }
 
@@ -66,10 +102,9 @@ static enum step do_put(struct ch_net *net, struct ch_tcp_link *link,
     if (!ch_parts_hold(&net->parts, head->there, head->value))
         return refuse_place(net, link, head);
     if (!ch_tcp_is_wanted(link, head))
-        return take_body(link, (void *)(uintptr_t)head->there, head->value, false);
-    (void)take_body(link, link->wanted.dst, head->value, false); /* none is too small */
-    link->wanted.state = link->left == 0 ? CH_TCP_THERE : CH_TCP_ARRIVING;
-    return DONE;
+        return take_body(net, link, head, (void *)(uintptr_t)head->there);
+    link->wanted.state = CH_TCP_ARRIVING;
+    return take_body(net, link, head, link->wanted.dst); /* none is small */
 }
 
 static enum step do_say(struct ch_net *net, struct ch_tcp_link *link,
@@ -90,8 +125,7 @@ static enum step reply(struct ch_net *net, struct ch_tcp_link *link,
     slot->head.kind = CH_FRAME_REPLY;
     slot->head.value = bytes;
     if (bytes > CH_TCP_SMALL) {
-        slot->body = body;
-        slot->body_bytes = bytes;
+        ch_tcp_slot_body(net, link, slot, body, bytes);
     } else {
         ch_get_bytes(slot->small, body, bytes);
         slot->small_bytes = bytes;
@@ -123,23 +157,29 @@ static enum step do_amo(struct ch_net *net, struct ch_tcp_link *link,
     return reply(net, link, head, &fetched, sizeof(fetched));
 }
 
-/* The first request has received its reply, and all earlier operations are done. */
-static void finish_reply(struct ch_tcp_link *link)
-{
-    link->done = link->pending[link->first_pending++ % CH_TCP_PENDING].covers;
-}
-
 static enum step do_reply(struct ch_net *net, struct ch_tcp_link *link,
                           const struct ch_frame *head)
 {
     const struct ch_tcp_pending *request = &link->pending[link->first_pending % CH_TCP_PENDING];
-    enum step step;
 
     if (link->first_pending == link->end_pending || request->bytes != head->value)
         return refuse(net, link, head, "answers no request");
-    step = take_body(link, request->dst, request->bytes, true);
-    if (step == DONE && link->left == 0) finish_reply(link);
-    return step;
+    return take_body(net, link, head, request->dst);
+}
+
+static enum step do_channels(struct ch_net *net, struct ch_tcp_link *link,
+                             const struct ch_frame *head)
+{
+    if (!ch_tcp_widened(net, link, head->value))
+        return refuse(net, link, head, "names channels that are not open");
+    link->lo += sizeof(*head);
+    return DONE;
+}
+
+static bool is_divided_well(const struct ch_tcp_link *link, const struct ch_frame *head)
+{
+    return head->parts == 0 || ((head->kind == CH_FRAME_PUT || head->kind == CH_FRAME_REPLY) &&
+                                ch_tcp_may_divide(link, head->value, head->parts));
 }
 
 static enum step do_frame(struct ch_net *net, struct ch_tcp_link *link)
@@ -148,6 +188,8 @@ static enum step do_frame(struct ch_net *net, struct ch_tcp_link *link)
 
     if (buffered(link) < sizeof(head)) return INCOMPLETE;
     memcpy(&head, link->in + link->lo, sizeof(head));
+    if (!is_divided_well(link, &head))
+        return refuse(net, link, &head, "is divided into parts that it cannot have");
     switch (head.kind) {
     case CH_FRAME_PUT:
         return do_put(net, link, &head);
@@ -166,6 +208,8 @@ static enum step do_frame(struct ch_net *net, struct ch_tcp_link *link)
         link->lo += sizeof(head);
         link->state = CH_TCP_GONE;
         return DONE;
+    case CH_FRAME_CHANNELS:
+        return do_channels(net, link, &head);
     default:
         return refuse(net, link, &head, "is none");
     }
@@ -177,11 +221,7 @@ static void place(struct ch_tcp_link *link, size_t placed)
     if (placed == 0) return;
     link->place += placed;
     link->left -= placed;
-    if (link->left != 0) return;
-    if (link->is_reply)
-        finish_reply(link);
-    else if (link->wanted.state == CH_TCP_ARRIVING)
-        link->wanted.state = CH_TCP_THERE;
+    if (link->left == 0 && !link->is_divided) finish_body(link);
 }
 
 /* Execute the frames in the buffer. False: the link has failed. */
@@ -189,7 +229,7 @@ static bool do_frames(struct ch_net *net, struct ch_tcp_link *link)
 {
     enum step step = DONE;
 
-    while (step == DONE && link->left == 0 && link->state == CH_TCP_UP)
+    while (step == DONE && link->state == CH_TCP_UP && !is_busy(link))
         step = do_frame(net, link);
     if (step == BAD) return false;
     memmove(link->in, link->in + link->lo, buffered(link));
@@ -229,7 +269,7 @@ static bool take(struct ch_net *net, struct ch_tcp_link *link, size_t guess, siz
     const size_t placed = got < link->left ? got : link->left;
 
     if (guess != 0) {
-        ch_tcp_wanted_sort(link, guess, got);
+        ch_tcp_wanted_sort(net, link, guess, got);
     } else {
         place(link, placed);
         link->hi += got - placed;
@@ -237,9 +277,19 @@ static bool take(struct ch_net *net, struct ch_tcp_link *link, size_t guess, siz
     return do_frames(net, link);
 }
 
+/* Execute the frames behind a divided body if its channels have received their parts. False:
+ * the link has failed, or must not be read yet: there may be no room for what arrives. */
+static bool may_read(struct ch_net *net, struct ch_tcp_link *link)
+{
+    if (!link->is_divided || link->left != 0) return true;
+    if (ch_tcp_waits(link)) return false;
+    net->has_moved = net->has_arrived = true;
+    return do_frames(net, link) && (!link->is_divided || link->left != 0);
+}
+
 void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
 {
-    for (int i = 0; i < READS && link->state == CH_TCP_UP; i++) {
+    for (int i = 0; i < READS && may_read(net, link) && link->state == CH_TCP_UP; i++) {
         const size_t guess = ch_tcp_wanted_guess(link);
         struct iovec parts[3];
         const int n = aim(link, guess, parts);
@@ -250,10 +300,7 @@ void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) break;
         if (got <= 0) {
-            lose(net, link,
-                 got == 0 ? "it closed the connection: the PE has ended, or has stopped "
-                            "waiting for this one"
-                          : strerror(errno));
+            lose(net, link, got == 0 ? CH_TCP_HAS_CLOSED : strerror(errno));
             return;
         }
         net->has_moved = net->has_arrived = true;

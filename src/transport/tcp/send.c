@@ -51,7 +51,7 @@ bool ch_tcp_is_pending_full(const struct ch_tcp_link *link)
 /* Any operation may be a request. */
 static bool is_full(const struct ch_tcp_link *link)
 {
-    return link->end - link->first >= CH_TCP_SLOTS - CH_TCP_PENDING ||
+    return link->end - link->first >= CH_TCP_SLOTS - CH_TCP_PENDING - 1 ||
            ch_tcp_is_pending_full(link);
 }
 
@@ -75,6 +75,14 @@ struct ch_tcp_slot *ch_tcp_slot_new(struct ch_net *net, struct ch_tcp_link *link
 struct ch_tcp_slot *ch_tcp_slot_reply(struct ch_tcp_link *link)
 {
     return link->end - link->first < CH_TCP_SLOTS ? append(link) : NULL;
+}
+
+void ch_tcp_slot_body(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_slot *slot,
+                      const void *body, size_t bytes)
+{
+    slot->body = body;
+    slot->body_bytes = bytes;
+    slot->head.parts = ch_tcp_divide(net, link, body, bytes, &slot->body_bytes);
 }
 
 static size_t bytes_of(const struct ch_tcp_slot *slot)

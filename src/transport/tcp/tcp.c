@@ -42,7 +42,7 @@ static chorus_status allocate(struct ch_net *net)
 {
     const uint32_t n = net->terms.n;
 
-    net->epoll = net->spare = -1;
+    net->epoll = net->spare = net->wake.fd = -1;
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
         net->guests[i].fd = -1;
     net->addresses = calloc(1, sizeof(*net->addresses));
@@ -74,12 +74,18 @@ static chorus_status tcp_open(const struct ch_net_terms *terms, struct ch_net **
     CH_TRY_GOTO(st, ch_tcp_addresses_find(terms->options->net, terms->listen, net->addresses),
                 out_close);
     CH_TRY_GOTO(st, ch_tcp_listen(net, &net->addresses->card.port), out_close);
+    net->addresses->card.channels = (uint16_t)ch_tcp_channels_choose(net);
     *net_out = net;
     return CHORUS_OK;
 
 out_close:
     tcp_close(net);
     return st;
+}
+
+static bool is_sending(const struct ch_tcp_link *link)
+{
+    return link->first != link->end || !ch_tcp_channels_sent(link, link->n_divided);
 }
 
 /* Inform the peer that this end of the connection is no failure, and read what it has sent:
@@ -100,7 +106,7 @@ static void say_bye(struct ch_net *net)
         ch_tcp_step(net);
         is_full = false;
         for (uint32_t i = 0; i < net->n_up; i++)
-            is_full |= net->links[net->up[i]]->first != net->links[net->up[i]]->end;
+            is_full |= is_sending(net->links[net->up[i]]);
         if (is_full) (void)nanosleep(&nap, NULL);
     }
 }
@@ -109,6 +115,7 @@ static void tcp_close(struct ch_net *net)
 {
     if (net == NULL) return;
     if (net->status == CHORUS_OK) say_bye(net);
+    ch_tcp_channels_stop(net);
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
         ch_tcp_call_end(&net->guests[i]);
     for (uint32_t pe = 0; net->links != NULL && pe < net->terms.n; pe++)
@@ -170,7 +177,8 @@ static void check(struct ch_net *net)
     for (uint32_t i = net->n_up; i-- > 0;) {
         struct ch_tcp_link *link = net->links[net->up[i]];
 
-        if (ch_tcp_is_silent(net, link, now))
+        if (ch_tcp_is_silent(net, link->fd, &link->silent_at_ns, now) ||
+            ch_tcp_channels_silent(net, link, now))
             ch_tcp_fail(net, link, CHORUS_ERR_ABORTED,
                         "its host no longer answers; is the link down?");
     }
@@ -188,23 +196,45 @@ static void link_step(struct ch_net *net, struct ch_tcp_link *link)
         ch_tcp_link_end(net, link, CH_TCP_GONE);
 }
 
+/* Threads of channels have woken this one; ch_tcp_channels_look finds out what they did. */
+static void drain_wake(const struct ch_net *net)
+{
+    uint64_t count;
+
+    if (read(net->wake.fd, &count, sizeof(count)) < 0) return; /* another thread was faster */
+}
+
+static void handle(struct ch_net *net, uint32_t what, uint32_t index)
+{
+    struct ch_tcp_link *link;
+
+    switch (what) {
+    case CH_TCP_WATCH_LISTENER:
+        ch_tcp_accept(net, index);
+        return;
+    case CH_TCP_WATCH_GUEST:
+        ch_tcp_guest_step(net, &net->guests[index]);
+        return;
+    case CH_TCP_WATCH_WAKE:
+        drain_wake(net);
+        return;
+    case CH_TCP_WATCH_CHANNEL:
+        link = net->links[index / CH_TCP_PARTS_MAX];
+        if (link != NULL) ch_tcp_widen_step(net, link, index % CH_TCP_PARTS_MAX);
+        return;
+    default:
+        if (net->links[index] != NULL) link_step(net, net->links[index]);
+    }
+}
+
 /* The links that epoll reports. */
 static void attend(struct ch_net *net)
 {
     struct epoll_event events[EVENTS];
     const int n = epoll_wait(net->epoll, events, EVENTS, 0);
 
-    for (int i = 0; i < n; i++) {
-        const uint32_t what = (uint32_t)(events[i].data.u64 >> 32);
-        const uint32_t index = (uint32_t)events[i].data.u64;
-
-        if (what == CH_TCP_WATCH_LISTENER)
-            ch_tcp_accept(net, index);
-        else if (what == CH_TCP_WATCH_GUEST)
-            ch_tcp_guest_step(net, &net->guests[index]);
-        else if (net->links[index] != NULL)
-            link_step(net, net->links[index]);
-    }
+    for (int i = 0; i < n; i++)
+        handle(net, (uint32_t)(events[i].data.u64 >> 32), (uint32_t)events[i].data.u64);
     check(net);
 }
 
@@ -220,23 +250,31 @@ static void watch_link(struct ch_net *net, struct ch_tcp_link *link, uint32_t ev
 /* Read the only link directly. */
 static void step_one(struct ch_net *net, struct ch_tcp_link *link)
 {
-    if (net->visits % LOOK == 0 && !net->is_watched) watch_link(net, link, 0);
+    if (net->visits % LOOK == 0 && !net->wake.is_watched) watch_link(net, link, 0);
     link_step(net, link);
+}
+
+/* epoll reports what arrives on the link; channels that have received their parts are noticed
+ * here. */
+static void step_among(struct ch_net *net, struct ch_tcp_link *link)
+{
+    if (link->is_divided && link->left == 0)
+        link_step(net, link);
+    else if ((link->watched & EPOLLIN) == 0)
+        watch_link(net, link, link->watched | EPOLLIN);
+    ch_tcp_flush(net, link);
 }
 
 void ch_tcp_step(struct ch_net *net)
 {
+    ch_tcp_channels_look(net);
     if (net->visits++ % LOOK == 0 || net->n_calls > 0 || net->n_up > 1) attend(net);
     if (net->n_up == 1) {
         step_one(net, net->links[net->up[0]]);
         return;
     }
-    for (uint32_t i = net->n_up; i-- > 0;) {
-        struct ch_tcp_link *link = net->links[net->up[i]];
-
-        if (link->watched == 0) watch_link(net, link, EPOLLIN);
-        ch_tcp_flush(net, link);
-    }
+    for (uint32_t i = net->n_up; i-- > 0;)
+        step_among(net, net->links[net->up[i]]);
 }
 
 static chorus_status tcp_progress(struct ch_net *net, bool *moved_out)
@@ -249,22 +287,29 @@ static chorus_status tcp_progress(struct ch_net *net, bool *moved_out)
     return CH_FAIL(net->status, "%s", net->why);
 }
 
-/* Full sockets are polled for room; the next call reads all links. */
+/* Full sockets are polled for room, and those that wait for their channels not for data; the
+ * next call reads all links. What a channel has done since progress was made is reported. */
 static int tcp_watch(struct ch_net *net)
 {
+    const uint64_t one = 1;
+
     net->visits = 0;
-    net->is_watched = true;
+    __atomic_store_n(&net->wake.is_watched, 1, __ATOMIC_SEQ_CST);
     for (uint32_t i = 0; i < net->n_up; i++) {
         struct ch_tcp_link *link = net->links[net->up[i]];
+        const uint32_t in = ch_tcp_waits(link) ? 0 : EPOLLIN;
 
-        watch_link(net, link, link->wants_room ? EPOLLIN | EPOLLOUT : EPOLLIN);
+        watch_link(net, link, link->wants_room ? in | EPOLLOUT : in);
     }
+    if (__atomic_load_n(&net->wake.steps, __ATOMIC_SEQ_CST) != net->wake.seen &&
+        write(net->wake.fd, &one, sizeof(one)) < 0)
+        return net->epoll; /* the counter is full: epoll reports it */
     return net->epoll;
 }
 
 static void tcp_unwatch(struct ch_net *net)
 {
-    net->is_watched = false;
+    __atomic_store_n(&net->wake.is_watched, 0, __ATOMIC_SEQ_CST);
 }
 
 void ch_tcp_where(const struct ch_net *net, uint32_t pe, char where_out[CH_NET_WHY_BYTES])
@@ -285,12 +330,16 @@ void ch_tcp_where(const struct ch_net *net, uint32_t pe, char where_out[CH_NET_W
 
 static void tcp_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES])
 {
-    char where[CH_NET_WHY_BYTES];
+    const struct ch_tcp_link *link = net->links[pe];
+    char where[CH_NET_WHY_BYTES], more[32] = "";
 
     ch_tcp_where(net, pe, where);
-    (void)snprintf(why_out, CH_NET_WHY_BYTES, "%.200s, %s", where,
+    if (link != NULL && link->is_wide)
+        (void)snprintf(more, sizeof(more), ", %u connections", link->n_channels + 1);
+    (void)snprintf(why_out, CH_NET_WHY_BYTES, "%.170s, %s%s", where,
                    *net->terms.options->net != '\0' ? "as CHORUS_NET says"
-                                                    : "as this host's routing table selects");
+                                                    : "as this host's routing table selects",
+                   more);
 }
 
 const struct ch_net_ops ch_net_tcp = {

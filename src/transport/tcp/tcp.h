@@ -2,7 +2,8 @@
 /*
  * tcp.h: the network over sockets; declarations that its files share.
  *
- * Two PEs have one connection, opened when one of them first sends to the other. Operations
+ * Two PEs have one connection, opened when one of them first sends to the other, and possibly
+ * channels for parts of long bodies (channel.h). Operations
  * are frames (frame.h). They are collected in slots; a frame that ends a message (a word, an
  * atomic, a request for a reply) makes one system call send all of them, so a put and the word
  * after it are in one TCP segment. The receiver reads small frames through a buffer, and large
@@ -19,11 +20,14 @@
 #include "transport/net.h"
 #include "transport/parts.h"
 #include "transport/tcp/address.h"
+#include "transport/tcp/call.h"
+#include "transport/tcp/channel.h"
 #include "transport/tcp/hello.h"
 
 enum {
     CH_TCP_PENDING = 64, /* requests of a PE to a peer whose replies have not arrived */
-    CH_TCP_SLOTS = 512,  /* frames that wait to be sent; CH_TCP_PENDING of them for replies */
+    CH_TCP_SLOTS = 512,  /* frames that wait to be sent; CH_TCP_PENDING of them for replies,
+                            and one for CH_FRAME_CHANNELS */
     CH_TCP_SMALL = 104,  /* bytes of a body that is copied, so that the source may be reused */
     CH_TCP_READ = 16896, /* bytes that are read into the buffer of a link at a time: 16 KiB and
                             the frames around them; larger bodies bypass it */
@@ -65,21 +69,8 @@ enum ch_tcp_state {
     CH_TCP_FAILED,
 };
 
-/* A connection whose ends are not authenticated yet. */
-struct ch_tcp_call {
-    int fd;            /* -1: none */
-    uint32_t pe;       /* for a connecting one: the expected PE */
-    uint32_t at;       /* and the index of its address, in the order in which they are tried */
-    uint32_t n_again;  /* number of repeated attempts */
-    bool is_connected; /* and whether TCP has connected */
-    uint64_t deadline_ns; /* CH_TCP_NEVER: none */
-    struct ch_tcp_nonce mine, theirs;
-    char in[CH_TCP_HELLO_MOST]; /* the message being received */
-    size_t n_in;
-    bool has_said; /* this PE has sent its hello */
-};
-
-#define CH_TCP_NEVER UINT64_MAX
+#define CH_TCP_HAS_CLOSED \
+    "it closed the connection: the PE has ended, or has stopped waiting for this one"
 
 struct ch_tcp_link {
     uint32_t pe;
@@ -102,6 +93,9 @@ struct ch_tcp_link {
     uint64_t ctx_posted[CH_TCP_CTXS];   /* of each context: serial of its last operation */
     uint64_t ctx_borrowed[CH_TCP_CTXS]; /* of each context: serial of its last operation whose
                                            source was not copied */
+    /* Bodies of which channels send parts: their number, and that after the last operation of
+     * each context. */
+    uint64_t n_divided, ctx_divided[CH_TCP_CTXS];
     struct ch_tcp_pending pending[CH_TCP_PENDING];
     uint64_t first_pending, end_pending;
     /* Blocking puts and the quiets after them; see ask_early. */
@@ -113,12 +107,19 @@ struct ch_tcp_link {
     } quiet;
 
     char in[CH_TCP_IN];
-    size_t lo, hi; /* bytes in it that were not handled yet */
-    char *place;   /* destination of the rest of a body */
-    size_t left;   /* and its bytes; 0: a head follows */
-    bool is_reply; /* the body belongs to a reply */
+    size_t lo, hi;   /* bytes in it that were not handled yet */
+    char *place;     /* destination of the rest of a body */
+    size_t left;     /* and its bytes; 0: a head follows */
+    bool is_reply;   /* the body belongs to a reply */
+    bool is_divided; /* channels receive parts of it; no frame is executed before they have */
     struct ch_tcp_wanted wanted;
     uint64_t silent_at_ns; /* since when the peer's host has not answered; 0: it has */
+
+    uint32_t n_channels;             /* that the link may have */
+    struct ch_tcp_channel *channels; /* [n_channels]; null: none was opened yet */
+    bool is_caller;                  /* this PE has connected, and opens the channels */
+    bool is_widening;                /* it is opening them; counted in n_calls of the network */
+    bool is_wide;                    /* all are open on both ends: bodies may be divided */
 };
 
 struct ch_net {
@@ -135,10 +136,11 @@ struct ch_net {
     uint32_t n_up, n_calls;     /* number of links that are connecting or waiting */
     struct ch_tcp_call guests[CH_TCP_GUESTS];
     struct ch_parts parts;
+    struct ch_tcp_server servers[CH_TCP_CHANNELS];
+    struct ch_tcp_wake wake;
     bool is_at_limit; /* that no descriptor is left has been logged */
     bool has_moved;   /* calls since progress was last requested */
     bool has_arrived; /* an event that may end a wait */
-    bool is_watched;  /* a thread may sleep until epoll reports an event */
     uint32_t visits;
     uint64_t checked_ns; /* when links were last checked */
     uint64_t silent_ns;  /* time without an answer after which a host is lost */
@@ -175,6 +177,9 @@ void ch_tcp_abandon(struct ch_net *net, uint32_t pe);
  * Null: the link has failed. */
 struct ch_tcp_slot *ch_tcp_slot_new(struct ch_net *net, struct ch_tcp_link *link);
 bool ch_tcp_is_pending_full(const struct ch_tcp_link *link);
+/* The body of a put or reply, which is not copied; channels may send parts of it. */
+void ch_tcp_slot_body(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_slot *slot,
+                      const void *body, size_t bytes);
 /* A slot for a reply; null: the peer has exceeded the number of requests. */
 struct ch_tcp_slot *ch_tcp_slot_reply(struct ch_tcp_link *link);
 /* Pass to the kernel as many frames as it takes now. */
@@ -182,6 +187,8 @@ void ch_tcp_flush(struct ch_net *net, struct ch_tcp_link *link);
 
 /* receive.c: read what has arrived, and execute it. */
 void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link);
+/* Is the link not read before its channels have received their parts? */
+bool ch_tcp_waits(const struct ch_tcp_link *link);
 
 /* wanted.c: the operations of struct ch_net_ops, and: does the frame match a posted receive? */
 bool ch_tcp_post_receive(struct ch_net *net, uint32_t pe, void *slot, void *dst, size_t bytes);
@@ -193,7 +200,7 @@ size_t ch_tcp_wanted_guess(const struct ch_tcp_link *link);
 /* `got` bytes were read in this way; the buffer contains the head and the bytes after the body:
  * if the body is at its destination, sets the state for it, otherwise copies everything into
  * the buffer. */
-void ch_tcp_wanted_sort(struct ch_tcp_link *link, size_t guess, size_t got);
+void ch_tcp_wanted_sort(struct ch_net *net, struct ch_tcp_link *link, size_t guess, size_t got);
 
 /* connect.c */
 CH_MUST_CHECK chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out);
@@ -222,7 +229,13 @@ void ch_tcp_where(const struct ch_net *net, uint32_t pe, char where_out[CH_NET_W
 void ch_tcp_step(struct ch_net *net);
 /* Let epoll watch a descriptor for `events`, and return `word` for them; `before`: those for
  * which it watched before. 0: none. */
-enum { CH_TCP_WATCH_LISTENER, CH_TCP_WATCH_GUEST, CH_TCP_WATCH_LINK };
+enum {
+    CH_TCP_WATCH_LISTENER,
+    CH_TCP_WATCH_GUEST,
+    CH_TCP_WATCH_LINK,
+    CH_TCP_WATCH_CHANNEL, /* that is connecting */
+    CH_TCP_WATCH_WAKE,
+};
 static inline uint64_t ch_tcp_watch_word(uint32_t what, uint32_t index)
 {
     return (uint64_t)what << 32 | index;
@@ -231,9 +244,9 @@ void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t before, ui
 
 /* health.c */
 void ch_tcp_socket_prepare(struct ch_net *net, int fd);
-/* Has the other host not answered for net->silent_ns, though operations are in flight? Called
- * every CH_TCP_CHECK_NS. */
+/* Has the other host of a connection not answered for net->silent_ns, though data is in flight?
+ * *since_ns is 0 at first. Called every CH_TCP_CHECK_NS. */
 #define CH_TCP_CHECK_NS (CH_NS_PER_S / 2)
-bool ch_tcp_is_silent(const struct ch_net *net, struct ch_tcp_link *link, uint64_t now_ns);
+bool ch_tcp_is_silent(const struct ch_net *net, int fd, uint64_t *since_ns, uint64_t now_ns);
 
 #endif /* CH_TCP_H */

@@ -30,11 +30,12 @@ bool ch_tcp_received(struct ch_net *net, uint32_t pe)
     const struct ch_tcp_wanted wanted = link->wanted;
 
     link->wanted.bytes = 0;
-    if (wanted.state == CH_TCP_ARRIVING && link->left != 0) {
-        const size_t here = wanted.bytes - link->left;
+    if (wanted.state == CH_TCP_ARRIVING && (link->left != 0 || link->is_divided)) {
+        const size_t here = (size_t)(link->place - wanted.dst);
 
         memcpy(wanted.slot, wanted.dst, here);
         link->place = wanted.slot + here;
+        if (link->is_divided) ch_tcp_channels_move(net, link, wanted.slot, wanted.bytes);
     }
     return wanted.state == CH_TCP_THERE;
 }
@@ -48,17 +49,46 @@ bool ch_tcp_is_wanted(const struct ch_tcp_link *link, const struct ch_frame *hea
            head->value == wanted->bytes;
 }
 
+/* Bytes of the wanted body that follow its head on the link. */
+static size_t first_part(const struct ch_tcp_link *link, uint32_t parts)
+{
+    return parts != 0 ? ch_tcp_first_part(link->wanted.bytes, parts) : link->wanted.bytes;
+}
+
 size_t ch_tcp_wanted_guess(const struct ch_tcp_link *link)
 {
     const size_t most = sizeof(link->in) - sizeof(struct ch_frame);
+    const uint32_t parts = link->n_channels + 1;
+    const bool is_divided = ch_tcp_may_divide(link, link->wanted.bytes, parts);
+    const size_t first = first_part(link, is_divided ? parts : 0);
 
     if (link->wanted.bytes == 0 || link->wanted.state != CH_TCP_AWAITED || link->hi != 0 ||
-        link->left != 0)
+        link->left != 0 || link->is_divided)
         return 0;
-    return link->wanted.bytes < most ? link->wanted.bytes : most;
+    return first < most ? first : most;
 }
 
-void ch_tcp_wanted_sort(struct ch_tcp_link *link, size_t guess, size_t got)
+/* The body of the head is the wanted one. Of the `body` bytes at the destination, those behind
+ * its first part are copied to the buffer, before the `rest` bytes that follow the head there.
+ */
+static void take_wanted(struct ch_net *net, struct ch_tcp_link *link,
+                        const struct ch_frame *head, size_t body, size_t rest)
+{
+    const size_t first = first_part(link, head->parts), here = body < first ? body : first;
+
+    memmove(link->in + (body - here), link->in + sizeof(*head), rest);
+    memcpy(link->in, link->wanted.dst + here, body - here);
+    link->hi = body - here + rest;
+    link->place = link->wanted.dst + here;
+    link->left = first - here;
+    link->is_reply = false;
+    link->is_divided = head->parts != 0;
+    link->wanted.state = link->left == 0 && !link->is_divided ? CH_TCP_THERE : CH_TCP_ARRIVING;
+    if (link->is_divided)
+        ch_tcp_channels_expect(net, link, link->wanted.dst, link->wanted.bytes);
+}
+
+void ch_tcp_wanted_sort(struct ch_net *net, struct ch_tcp_link *link, size_t guess, size_t got)
 {
     char *const behind = link->in + sizeof(struct ch_frame);
     size_t body, rest;
@@ -69,15 +99,11 @@ void ch_tcp_wanted_sort(struct ch_tcp_link *link, size_t guess, size_t got)
     memcpy(&head, link->in, sizeof(head));
     body = got - sizeof(head) < guess ? got - sizeof(head) : guess;
     rest = got - sizeof(head) - body;
-    if (!ch_tcp_is_wanted(link, &head)) {
+    if (!ch_tcp_is_wanted(link, &head) ||
+        (head.parts != 0 && !ch_tcp_may_divide(link, head.value, head.parts))) {
         memmove(behind + body, behind, rest);
         memcpy(behind, link->wanted.dst, body);
         return;
     }
-    link->place = link->wanted.dst + body;
-    link->left = link->wanted.bytes - body;
-    link->wanted.state = link->left == 0 ? CH_TCP_THERE : CH_TCP_ARRIVING;
-    link->is_reply = false;
-    memmove(link->in, behind, rest);
-    link->hi = rest;
+    take_wanted(net, link, &head, body, rest);
 }
