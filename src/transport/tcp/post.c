@@ -154,13 +154,15 @@ static bool is_sent(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
 /* Request a reply, unless one is requested already. */
 static bool is_done(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
 {
-    const uint64_t last = link->ctx_posted[ch_net_count_of(ctx, CH_TCP_CTXS)];
+    const uint32_t count = ch_net_count_of(ctx, CH_TCP_CTXS);
+    const uint64_t last = link->ctx_posted[count];
 
     learn(link, last);
-    if (link->done >= last) return true;
+    /* A thread may still have to count a part that the peer has received. */
+    if (link->done >= last) return ch_tcp_channels_sent(link, link->ctx_divided[count]);
     if (link->asked < last && !ch_tcp_is_pending_full(link) && !ask(net, link)) return false;
     ch_tcp_flush(net, link);
-    return link->done >= last;
+    return link->done >= last && ch_tcp_channels_sent(link, link->ctx_divided[count]);
 }
 
 static bool is_over(struct ch_net *net, uint32_t ctx, uint32_t pe, is_over_fn what)
