@@ -59,10 +59,13 @@ static void send_frame(int sock, struct fuzz_input *in)
     struct ch_frame head = {.kind = fuzz_byte(in)};
     const size_t offset = (size_t)fuzz_byte(in) << 8 | fuzz_byte(in);
     uint64_t value = (uint64_t)fuzz_byte(in) << 8 | fuzz_byte(in);
+    uint8_t bits;
 
     head.op = fuzz_byte(in);
     head.width = fuzz_byte(in);
-    head.wants_reply = fuzz_byte(in) & 1;
+    bits = fuzz_byte(in);
+    head.wants_reply = bits & 1;
+    head.parts = bits >> 1;
     head.there = (uintptr_t)memory + offset % MEMORY;
     if (value >= 0xff00) value |= UINT64_MAX << 16; /* so that sums wrap around */
     head.value = value;
