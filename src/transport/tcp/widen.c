@@ -42,7 +42,7 @@ static bool open_wake(struct ch_net *net)
 static bool prepare(struct ch_net *net, struct ch_tcp_link *link)
 {
     if (link->channels != NULL) return true;
-    if (!open_wake(net)) return false;
+    if (link->n_channels == 0 || !open_wake(net)) return false;
     for (uint32_t i = 0; i < link->n_channels; i++) {
         struct ch_tcp_server *server = &net->servers[i];
 
