@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast on two levels, a chunk at a time: a k-ary tree among the leaders of the hosts, and
+ * broadcast on two levels, a piece at a time: a k-ary tree among the leaders of the hosts, and
  * a board on each host. A root that is not a leader first posts the message on the board of
  * its host.
  *
@@ -20,7 +20,7 @@
 #include "coll/algo/broadcast_tree.h"
 #include "coll/primitives/levels.h"
 
-/* One chunk, of `count` elements at byte `at`. Every PE except the root has it in dest before
+/* One piece, of `count` elements at byte `at`. Every PE except the root has it in dest before
  * it forwards it. */
 CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size_t count,
                                         struct ch_lanes g)
@@ -43,6 +43,8 @@ CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size
     return st;
 }
 
+/* A piece is shorter than a chunk, so that a leader receives one while its host reads the one
+ * before. */
 CH_FN chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_coll rail = ch_on_rail(c);
@@ -50,7 +52,7 @@ CH_FN chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
-        part = ch_part(c, CH_CELL_simple, at);
+        part = ch_min(ch_part(c, CH_CELL_simple, at), CH_PLAIN_BYTES);
         st = ch_broadcast_levels(c, at, part / c->elem_bytes, g);
     }
     return st == CHORUS_OK ? ch_flush_lent(&rail, bytes, g) : st;
