@@ -50,6 +50,30 @@ CH_FN uint64_t ch_nodes_broadcast_wire(const struct ch_nodes *h, uint64_t k, uin
     return ch_max(leader, h->most > 1) * m;
 }
 
+/* Bytes that the PE moves that moves most if each PE of a host passes one slice of a message
+ * on, host by host. On the root's host, a PE reads all m bytes and sends its slice; on others,
+ * it writes its slice to each PE of its host, and passes it on unless the host is the last. */
+CH_FN uint64_t ch_rails_broadcast_wire(const struct ch_nodes *h, uint64_t root, uint64_t m)
+{
+    uint64_t most = 0;
+
+    for (uint32_t position = 0; position < h->count; position++) {
+        const uint32_t node = (h->node[root] + position) % h->count;
+        const uint64_t pes = ch_node_pes(h, node), sends = position + 1 < h->count;
+
+        for (uint32_t local = 0; local < pes; local++) {
+            const uint64_t slice =
+                local < h->least ? ch_grains_of(m, h->least, local).count : 0;
+            const uint64_t within = position > 0              ? slice * (pes - 1)
+                                    : local != h->local[root] ? m
+                                                              : 0;
+
+            most = ch_max(most, within + slice * sends);
+        }
+    }
+    return most;
+}
+
 /* --- reduce ------------------------------------------------------------------------------- */
 
 /* Messages that PE `pe` of a recursive exchange sends. */
