@@ -73,6 +73,7 @@
     X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, multicast) \
     X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, engine) \
     X(fcollect, hierarchical, simple, ch_fcollect_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest, 0, ch_bundle_steps(h, m, b, 0), ch_bundle_wire(h, m, 0), none) \
+    X(fcollect, rails, simple, ch_fcollect_rails, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest, 0, 2 * ch_shared(h) + (h->count > 1 ? c * ch_divide_up(h->most, h->least) : 0), ch_rails_fcollect_wire(h, m), none) \
     X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide) \
     X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due) \
     X(alltoall, all_push, ll128, ch_alltoall_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due) \

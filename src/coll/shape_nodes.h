@@ -146,6 +146,30 @@ CH_FN uint64_t ch_bundle_most(const struct ch_nodes *h, int is_each)
     return is_each ? first * second : h->count > 1 ? first : 0;
 }
 
+/* Blocks of other hosts that PE `local` of a host receives if PE i of each sends to PE i % s of
+ * a host of s PEs. */
+CH_FN uint64_t ch_rails_received(const struct ch_nodes *h, uint32_t node, uint64_t local)
+{
+    const uint64_t pes = ch_node_pes(h, node);
+    uint64_t received = 0;
+
+    for (uint32_t v = 0; v < h->count; v++)
+        if (v != node && ch_node_pes(h, v) > local)
+            received += ch_divide_up(ch_node_pes(h, v) - local, pes);
+    return received;
+}
+
+/* Bytes that the PE moves that moves most if it sends its block to each other host, and stores
+ * its own and those that it receives to the PEs of its host. */
+CH_FN uint64_t ch_rails_fcollect_wire(const struct ch_nodes *h, uint64_t m)
+{
+    uint64_t most = 0;
+
+    for (uint32_t v = 0; v < h->count; v++)
+        most = ch_max(most, (ch_node_pes(h, v) - 1) * (1 + ch_rails_received(h, v, 0)));
+    return (h->count - 1 + most) * m;
+}
+
 /* The messages that carry all blocks from one host to another, one after another, and one step
  * on each host before and after them. is_each: 1 for alltoall, 0 for fcollect. */
 CH_FN uint64_t ch_bundle_steps(const struct ch_nodes *h, uint64_t m, uint64_t b, int is_each)
