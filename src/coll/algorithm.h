@@ -60,7 +60,6 @@
     X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_min(2, n - 1), (n - 1) * ch_most_grains(m, n - 1), plain) \
     X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, multicast) \
     X(broadcast, hierarchical, simple, ch_broadcast_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, ch_nodes_broadcast_steps(h, k, r), ch_nodes_broadcast_wire(h, k, r, m), none) \
-    X(broadcast, hierarchical_pull, simple, ch_broadcast_hierarchical_pull, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 1, ch_nodes_broadcast_steps(h, k, r), ch_nodes_broadcast_wire(h, k, r, m), none) \
     X(broadcast, rails, simple, ch_broadcast_rails, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2 * ch_shared(h) + h->count - 1, ch_rails_broadcast_wire(h, r, m), none) \
     X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide) \
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due) \

@@ -273,7 +273,6 @@ bool plan_is_for_many(const struct ch_algo *algo)
     switch (algo->id) {
     case CH_ALGO_ch_barrier_hierarchical:
     case CH_ALGO_ch_broadcast_hierarchical:
-    case CH_ALGO_ch_broadcast_hierarchical_pull:
     case CH_ALGO_ch_reduce_leaders:
     case CH_ALGO_ch_reduce_hierarchical:
         return true;
