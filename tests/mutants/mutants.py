@@ -293,7 +293,7 @@ MUTANTS = [
     Mutant("partial sums given back while others read them",
            "src/coll/algo/reducescatter_hierarchical.h",
            "ch_lanes_sync(g); /* all lanes have read the cells */", "",
-           "reducescatter:hierarchical:simple", WRONG, 5),
+           "reducescatter:hierarchical:simple", WRONG, 4),
     Mutant("hosts numbered wrongly", "src/team/nodes.h",
            "return nodes->pes[nodes->first[node] + local];",
            "return nodes->pes[nodes->first[node]];",
