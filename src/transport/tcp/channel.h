@@ -139,7 +139,7 @@ void ch_tcp_widen_step(struct ch_net *net, struct ch_tcp_link *link, uint32_t ch
 /* Give up channels whose time limit has passed. */
 void ch_tcp_widen_check(struct ch_net *net, struct ch_tcp_link *link, uint64_t now_ns);
 /* The answer to a hello for a channel; whose ends are known, and are PEs of the job. */
-uint32_t ch_tcp_widen_judge(struct ch_net *net, const struct ch_tcp_hello *hello);
+enum ch_tcp_verdict ch_tcp_widen_judge(struct ch_net *net, const struct ch_tcp_hello *hello);
 /* The accepted connection, which is welcome, becomes a channel. */
 void ch_tcp_widen_take(struct ch_net *net, const struct ch_tcp_hello *hello,
                        struct ch_tcp_call *call);

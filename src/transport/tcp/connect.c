@@ -130,6 +130,19 @@ void ch_tcp_call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns)
     call->n_in = 0;
 }
 
+int ch_tcp_call_connected(struct ch_tcp_call *call)
+{
+    struct sockaddr_storage peer;
+    socklen_t peer_bytes = sizeof(peer), bytes = sizeof(int);
+    int error = 0;
+
+    (void)getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+    errno = error;
+    if (error != 0) return -1;
+    call->is_connected = getpeername(call->fd, (struct sockaddr *)&peer, &peer_bytes) == 0;
+    return call->is_connected;
+}
+
 int ch_tcp_call_read(struct ch_tcp_call *call, size_t bytes)
 {
     while (call->n_in < bytes) {
@@ -273,19 +286,12 @@ static bool is_connected(struct ch_net *net, struct ch_tcp_link *link)
 {
     const uint64_t timeout = net->terms.options->timeout_ns;
     struct ch_tcp_call *call = &link->dial;
-    socklen_t bytes = sizeof(int);
-    struct sockaddr_storage peer;
-    socklen_t peer_bytes = sizeof(peer);
-    int error = 0;
+    int is_now;
 
     if (call->is_connected) return true;
-    (void)getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
-    if (error != 0) {
-        dial_next(net, link, strerror(error));
-        return false;
-    }
-    if (getpeername(call->fd, (struct sockaddr *)&peer, &peer_bytes) != 0) return false;
-    call->is_connected = true;
+    is_now = ch_tcp_call_connected(call);
+    if (is_now < 0) dial_next(net, link, strerror(errno));
+    if (is_now <= 0) return false;
     call->deadline_ns = timeout == 0 ? CH_TCP_NEVER : ch_clock_ns() + timeout;
     ch_tcp_watch(net, call->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLOUT,
                  EPOLLIN);
@@ -452,7 +458,7 @@ static enum ch_tcp_verdict judge(struct ch_net *net, const struct ch_tcp_hello *
     if (hello->to != terms->me || hello->n != terms->n || hello->from >= terms->n ||
         hello->from == terms->me)
         return CH_TCP_MISTAKEN;
-    if (hello->channel != 0) return (enum ch_tcp_verdict)ch_tcp_widen_judge(net, hello);
+    if (hello->channel != 0) return ch_tcp_widen_judge(net, hello);
     link = net->links[hello->from];
     if (link == NULL || link->state == CH_TCP_WAITING) return CH_TCP_WELCOME;
     if (link->state != CH_TCP_DIALING) return CH_TCP_MISTAKEN;

@@ -62,6 +62,19 @@ static void enlarge_buffers(int fd)
 #endif
 }
 
+/*
+ * The kernel acknowledges each short message while it is read, which takes the reader as long
+ * as sending one, unless it takes the connection for one of requests and replies: then an
+ * acknowledgement travels with the next message, or follows after two messages or 40 ms. After
+ * such a pause of 40 ms the kernel no longer takes it for one.
+ */
+void ch_tcp_acknowledge_late(int fd)
+{
+    const int off = 0;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
+}
+
 void ch_tcp_socket_prepare(struct ch_net *net, int fd)
 {
     const int on = 1;

@@ -287,6 +287,14 @@ static bool may_read(struct ch_net *net, struct ch_tcp_link *link)
     return do_frames(net, link) && (!link->is_divided || link->left != 0);
 }
 
+static void note_arrival(struct ch_tcp_link *link)
+{
+    const uint64_t now = ch_clock_ns();
+
+    if (now - link->heard_ns > CH_TCP_PAUSE_NS) ch_tcp_acknowledge_late(link->fd);
+    link->heard_ns = now;
+}
+
 void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
 {
     for (int i = 0; i < READS && may_read(net, link) && link->state == CH_TCP_UP; i++) {
@@ -303,6 +311,7 @@ void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
             lose(net, link, got == 0 ? CH_TCP_HAS_CLOSED : strerror(errno));
             return;
         }
+        note_arrival(link);
         net->has_moved = net->has_arrived = true;
         if (!take(net, link, guess, (size_t)got)) return;
         for (int k = 0; k < n; k++)

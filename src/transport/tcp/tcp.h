@@ -3,11 +3,11 @@
  * tcp.h: the network over sockets; declarations that its files share.
  *
  * Two PEs have one connection, opened when one of them first sends to the other, and possibly
- * channels for parts of long bodies (channel.h). Operations
- * are frames (frame.h). They are collected in slots; a frame that ends a message (a word, an
- * atomic, a request for a reply) makes one system call send all of them, so a put and the word
- * after it are in one TCP segment. The receiver reads small frames through a buffer, and large
- * bodies directly to their destination.
+ * channels for parts of long bodies (channel.h). Operations are frames (frame.h). They are
+ * collected in slots; a frame that ends a message (a word, an atomic, a request for a reply)
+ * makes one system call send all of them, so a put and the word after it are in one TCP
+ * segment. The receiver reads small frames through a buffer, and large bodies directly to their
+ * destination.
  *
  * Operations of a PE to a peer have serial numbers. For a context the number of its last
  * operation is known, and for a connection up to which number the kernel has the operations,
@@ -113,6 +113,7 @@ struct ch_tcp_link {
     bool is_reply;   /* the body belongs to a reply */
     bool is_divided; /* channels receive parts of it; no frame is executed before they have */
     struct ch_tcp_wanted wanted;
+    uint64_t heard_ns;     /* when bytes last arrived */
     uint64_t silent_at_ns; /* since when the peer's host has not answered; 0: it has */
 
     uint32_t n_channels;             /* that the link may have */
@@ -215,6 +216,8 @@ void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link);
 void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns);
 void ch_tcp_call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns);
 void ch_tcp_call_end(struct ch_tcp_call *call);
+/* Has TCP connected? Sets is_connected then. -1: it has failed, errno is the reason. */
+int ch_tcp_call_connected(struct ch_tcp_call *call);
 /* Has a message of `bytes` arrived? -1: none will, errno is the reason (0: the connection was
  * closed). */
 int ch_tcp_call_read(struct ch_tcp_call *call, size_t bytes);
@@ -244,6 +247,9 @@ void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t before, ui
 
 /* health.c */
 void ch_tcp_socket_prepare(struct ch_net *net, int fd);
+/* Called when bytes arrive after a pause of CH_TCP_PAUSE_NS, less than the kernel's 40 ms. */
+#define CH_TCP_PAUSE_NS (20 * CH_NS_PER_MS)
+void ch_tcp_acknowledge_late(int fd);
 /* Has the other host of a connection not answered for net->silent_ns, though data is in flight?
  * *since_ns is 0 at first. Called every CH_TCP_CHECK_NS. */
 #define CH_TCP_CHECK_NS (CH_NS_PER_S / 2)

@@ -125,18 +125,12 @@ void ch_tcp_widen(struct ch_net *net, struct ch_tcp_link *link)
 static bool is_connected(struct ch_net *net, struct ch_tcp_link *link, uint32_t i)
 {
     struct ch_tcp_call *call = &link->channels[i].call;
-    struct sockaddr_storage peer;
-    socklen_t peer_bytes = sizeof(peer), bytes = sizeof(int);
-    int error = 0;
+    int is_now;
 
     if (call->is_connected) return true;
-    (void)getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
-    if (error != 0) {
-        give_up(net, link, strerror(error));
-        return false;
-    }
-    if (getpeername(call->fd, (struct sockaddr *)&peer, &peer_bytes) != 0) return false;
-    call->is_connected = true;
+    is_now = ch_tcp_call_connected(call);
+    if (is_now < 0) give_up(net, link, strerror(errno));
+    if (is_now <= 0) return false;
     ch_tcp_watch(net, call->fd, watch_word(link, i), EPOLLOUT, EPOLLIN);
     return true;
 }
@@ -211,7 +205,7 @@ void ch_tcp_widen_check(struct ch_net *net, struct ch_tcp_link *link, uint64_t n
 
 /* ---- accepting ---- */
 
-uint32_t ch_tcp_widen_judge(struct ch_net *net, const struct ch_tcp_hello *hello)
+enum ch_tcp_verdict ch_tcp_widen_judge(struct ch_net *net, const struct ch_tcp_hello *hello)
 {
     struct ch_tcp_link *link = net->links[hello->from];
 
