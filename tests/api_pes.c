@@ -87,7 +87,7 @@ static int run_on_threads(int n_cases)
     SRunner *runner = srunner_create(suite);
     int n_failed;
 
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, 180); /* a virtual machine may stand still for a minute */
     tcase_add_loop_test(tcase, on_threads, 0, n_cases * API_PES_MAX);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
