@@ -60,7 +60,7 @@
     X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_min(2, n - 1), (n - 1) * ch_most_grains(m, n - 1), plain) \
     X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, multicast) \
     X(broadcast, hierarchical, simple, ch_broadcast_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, ch_nodes_broadcast_steps(h, k, r), ch_nodes_broadcast_wire(h, k, r, m), none) \
-    X(broadcast, rails, simple, ch_broadcast_rails, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2 * ch_shared(h) + h->count - 1, ch_rails_broadcast_wire(h, r, m), none) \
+    X(broadcast, rails, simple, ch_broadcast_rails, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2 * ch_shared(h) + ch_rails_broadcast_steps(h, m, b), ch_rails_broadcast_wire(h, r, m, b), none) \
     X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide) \
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due) \
     X(fcollect, all_push, ll128, ch_fcollect_push_ll128, CH_NEED_put, 0, c, (n - 1) * m, due) \
@@ -81,6 +81,7 @@
     X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_put, 1, ch_forward_steps(n, k, m, p), ch_digits(n, k) * m, plain) \
     X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, engine) \
     X(alltoall, hierarchical, simple, ch_alltoall_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_bundle_steps(h, m, b, 1), ch_bundle_wire(h, m, 1), none) \
+    X(alltoall, rails, simple, ch_alltoall_rails, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2 * ch_shared(h) + ch_rails_mail_steps(h, m, b), ch_rails_mail_wire(h, m), none) \
     X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_put, 0, c, (n - 1) * m, wide) \
     X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_put, 0, c, (n - 1) * m, due) \
     X(reduce, one_shot, ll128, ch_reduce_one_shot_ll128, CH_NEED_put, 0, c, (n - 1) * m, due) \
@@ -97,6 +98,7 @@
     X(reduce, multicast_two_shot, simple, ch_reduce_multicast_two, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2, 2 * (n - 1) * s, multicast) \
     X(reduce, leaders, simple, ch_reduce_leaders, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes, 1, ch_shared(h) * (c + 1) + c * ch_exchanges(h->count, k), ch_leaders_wire(h, k, m), none) \
     X(reduce, hierarchical, simple, ch_reduce_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 1, ch_rails_steps(h, k, m, e, b), ch_rails_wire(h, k, m, e), none) \
+    X(reduce, rails, simple, ch_reduce_rails, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_rails_ring_steps(h, m, e, b), ch_rails_ring_wire(h, m, e), none) \
     X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_put, 0, c, (n - 1) * s, due) \
     X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_put, 0, c, (n - 1) * s, due) \
     X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_put, 0, c, (n - 1) * s, due) \
@@ -104,6 +106,7 @@
     X(reducescatter, two_level, simple, ch_reducescatter_two_level, CH_NEED_map | CH_NEED_whole | CH_NEED_apart | CH_NEED_symmetric_source, 1, ch_level_steps(n, k, s, o), ch_level_wire(n, k, s), plain) \
     X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart | CH_NEED_symmetric_source, 0, 1, (n - 1) * s, plain) \
     X(reducescatter, hierarchical, simple, ch_reducescatter_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes | CH_NEED_symmetric_source, 0, ch_shared(h) + (h->count > 1 ? c : 0), ch_partials_wire(h, m), none) \
+    X(reducescatter, rails, simple, ch_reducescatter_rails, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes | CH_NEED_symmetric_source, 0, ch_shared(h) + ch_rail_halving_steps(h, m, b, o), ch_rail_halving_wire(h, m), none) \
     X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_put | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain) \
     X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast | CH_NEED_symmetric_source, 0, 1, (n - 1) * s, multicast) \
     X(collect, all_push, simple, ch_collect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 2, (n - 1) * (m + 8), plain) \

@@ -50,16 +50,32 @@ CH_FN uint64_t ch_nodes_broadcast_wire(const struct ch_nodes *h, uint64_t k, uin
     return ch_max(leader, h->most > 1) * m;
 }
 
-/* Bytes that the PE moves that moves most if each PE of a host passes one slice of a message
- * on, host by host. On the root's host, a PE reads all m bytes and sends its slice; on others,
- * it writes its slice to each PE of its host, and passes it on unless the host is the last. */
-CH_FN uint64_t ch_rails_broadcast_wire(const struct ch_nodes *h, uint64_t root, uint64_t m)
+/* Steps between hosts where each PE of a host passes one slice of a message on: by a binary
+ * tree if the longest is one message of up to b bytes, else host by host. */
+CH_FN uint64_t ch_rails_broadcast_steps(const struct ch_nodes *h, uint64_t m, uint64_t b)
+{
+    return ch_most_grains(m, h->least) > b ? h->count - 1 : ch_depth(h->count, 2);
+}
+
+/* To how many hosts the host at a position from the root's passes such a slice. */
+CH_FN uint64_t ch_rails_sends(const struct ch_nodes *h, uint64_t slice, uint32_t position,
+                              uint64_t b)
+{
+    const uint64_t next = slice > b ? position + 1 : 2 * position + 1;
+
+    return next < h->count ? ch_min(slice > b ? 1 : 2, h->count - next) : 0;
+}
+
+/* Bytes that the PE moves that moves most. On the root's host, a PE reads all m bytes and sends
+ * its slice; on others, it writes its slice to each PE of its host, and passes it on. */
+CH_FN uint64_t ch_rails_broadcast_wire(const struct ch_nodes *h, uint64_t root, uint64_t m,
+                                       uint64_t b)
 {
     uint64_t most = 0;
 
     for (uint32_t position = 0; position < h->count; position++) {
         const uint32_t node = (h->node[root] + position) % h->count;
-        const uint64_t pes = ch_node_pes(h, node), sends = position + 1 < h->count;
+        const uint64_t pes = ch_node_pes(h, node);
 
         for (uint32_t local = 0; local < pes; local++) {
             const uint64_t slice =
@@ -68,7 +84,7 @@ CH_FN uint64_t ch_rails_broadcast_wire(const struct ch_nodes *h, uint64_t root, 
                                     : local != h->local[root] ? m
                                                               : 0;
 
-            most = ch_max(most, within + slice * sends);
+            most = ch_max(most, within + slice * ch_rails_sends(h, slice, position, b));
         }
     }
     return most;
@@ -121,6 +137,37 @@ CH_FN uint64_t ch_rails_wire(const struct ch_nodes *h, uint64_t k, uint64_t m, u
     for (uint32_t v = 0; v < h->count; v++)
         most = ch_max(most, 2 * (ch_node_pes(h, v) - 1) + ch_exchange_sent(h->count, k, v));
     return most * ch_rail_bytes(h, m, e);
+}
+
+/* The same by a ring on each rail: 2 * (hosts - 1) for each two messages of its slices. */
+CH_FN uint64_t ch_rails_ring_steps(const struct ch_nodes *h, uint64_t m, uint64_t e, uint64_t b)
+{
+    return 2 * ch_shared(h) +
+           2 * (h->count - 1) *
+               ch_divide_up(ch_divide_up(ch_rail_bytes(h, m, e), b), 2 * h->count);
+}
+
+/* Bytes that PE `pe` of a ring of n sends: each slice of m bytes twice, but the two that end at
+ * the next PE once. */
+CH_FN uint64_t ch_ring_sent(uint64_t m, uint64_t e, uint32_t n, uint32_t pe)
+{
+    const size_t last = ch_slice_of(m / e, n, (pe + 1) % n).count,
+                 first = ch_slice_of(m / e, n, (pe + 2) % n).count;
+
+    return n == 1 ? 0 : 2 * m - (last + first) * e;
+}
+
+/* Bytes that the PE moves that moves most: it reads and writes the longest slice on its host,
+ * and passes it on along its rail. */
+CH_FN uint64_t ch_rails_ring_wire(const struct ch_nodes *h, uint64_t m, uint64_t e)
+{
+    const uint64_t rail = ch_rail_bytes(h, m, e);
+    uint64_t most = 0;
+
+    for (uint32_t v = 0; v < h->count; v++)
+        most = ch_max(most,
+                      2 * (ch_node_pes(h, v) - 1) * rail + ch_ring_sent(rail, e, h->count, v));
+    return most;
 }
 
 /* --- fcollect, alltoall ------------------------------------------------------------------- */
@@ -236,6 +283,84 @@ CH_FN uint64_t ch_partials_wire(const struct ch_nodes *h, uint64_t m)
             const uint64_t blocks = ch_partials(h, v, i);
 
             most = ch_max(most, blocks + (blocks + 1) * (ch_node_pes(h, v) - 1));
+        }
+    return most * m;
+}
+
+/* Blocks that are sent in the round of recursive halving in which hosts are `span` apart. */
+CH_FN uint64_t ch_rail_blocks(uint64_t count, uint64_t span)
+{
+    return ch_min(2 * span, count) - span;
+}
+
+/* Bytes of a block that are sent at a time, where a block for each host must fit into the own
+ * slots of a PE, two of o units. */
+CH_FN uint64_t ch_rail_part_bytes(const struct ch_nodes *h, uint64_t o)
+{
+    return 2 * o / h->count * 16;
+}
+
+/* Steps of the rounds for a part of `bytes` of each block, in messages of up to b bytes, of
+ * which two are in flight. */
+CH_FN uint64_t ch_rail_part_steps(const struct ch_nodes *h, uint64_t bytes, uint64_t b)
+{
+    uint64_t steps = 0;
+
+    for (uint64_t span = 1; span < h->count; span *= 2)
+        steps += ch_divide_up(ch_rail_blocks(h->count, span) * bytes, 2 * b);
+    return steps;
+}
+
+/* Steps of recursive halving on the rails, part by part of a block of m bytes; a PE of the
+ * smallest host serves several rails. */
+CH_FN uint64_t ch_rail_halving_steps(const struct ch_nodes *h, uint64_t m, uint64_t b,
+                                     uint64_t o)
+{
+    const uint64_t part = ch_rail_part_bytes(h, o);
+
+    return ch_divide_up(h->most, h->least) *
+           (m / part * ch_rail_part_steps(h, part, b) + ch_rail_part_steps(h, m % part, b));
+}
+
+/* Bytes that the PE moves that moves most in such a reducescatter, the first one of a host: on
+ * each of its rails it reads the blocks of the rail's PEs from the other PEs of its host, and
+ * sends one for each other host. */
+CH_FN uint64_t ch_rail_halving_wire(const struct ch_nodes *h, uint64_t m)
+{
+    uint64_t most = 0;
+
+    for (uint32_t v = 0; v < h->count; v++) {
+        uint64_t moved = 0;
+
+        for (uint32_t rail = 0; rail < h->most; rail += ch_node_pes(h, v)) {
+            moved += h->count - 1;
+            for (uint32_t u = 0; u < h->count; u++)
+                if (rail < ch_node_pes(h, u)) moved += ch_node_pes(h, v) - 1;
+        }
+        most = ch_max(most, moved);
+    }
+    return most * m;
+}
+
+/* --- alltoall over rails ------------------------------------------------------------------ */
+
+/* The messages that carry all blocks of a host for a PE, one after another. */
+CH_FN uint64_t ch_rails_mail_steps(const struct ch_nodes *h, uint64_t m, uint64_t b)
+{
+    return h->count == 1 ? 0 : ch_divide_up(m, b) * ch_divide_up(h->most, ch_bundle_per(m, b));
+}
+
+/* Bytes that the PE moves that moves most: it writes its blocks to the other PEs of its host,
+ * and for each PE of another host to which it sends, it loads their blocks and sends all. */
+CH_FN uint64_t ch_rails_mail_wire(const struct ch_nodes *h, uint64_t m)
+{
+    uint64_t most = 0;
+
+    for (uint32_t v = 0; v < h->count; v++)
+        for (uint32_t i = 0; i < ch_node_pes(h, v); i++) {
+            const uint64_t pes = ch_node_pes(h, v);
+
+            most = ch_max(most, pes - 1 + ch_partials(h, v, i) * (2 * pes - 1));
         }
     return most * m;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast over rails: the PEs of the root's host read source, each sends one slice along a
- * chain of the PEs that have its number on their hosts, and on each other host every PE writes
- * its slice into the dest of the others. As many PEs of a host send and receive as there are
- * complete rails.
+ * broadcast over rails: the PEs of the root's host read source, each sends one slice to the PEs
+ * that have its number on their hosts, and on each other host every PE writes its slice into
+ * the dest of the others. As many PEs of a host send and receive as there are complete rails.
+ * A slice of one message goes along a binary tree of the hosts, a longer one along a chain.
  *
  *   needs    put, nodes, symmetric_dest, symmetric_source
- *   steps    2 * ch_shared(h) + h->count - 1
- *   wire     ch_rails_broadcast_wire(h, r, m)
- *   scratch  two words per PE of the host, a FIFO to the next PE of the rail
+ *   steps    2 * ch_shared(h) + ch_rails_broadcast_steps(h, m, b)
+ *   wire     ch_rails_broadcast_wire(h, r, m, b)
+ *   scratch  two words per PE of the host, a FIFO to the next PEs of the rail
  *   inplace  safe: dest may be source
  *   result   a copy
  *   source   scatter and allgather over several rails, as in MVAPICH and Open MPI's coll/han
@@ -17,16 +17,26 @@
 #define CH_BROADCAST_RAILS_H
 
 #include "coll/algo/broadcast_chain.h"
+#include "coll/algo/broadcast_tree.h"
 #include "coll/primitives/levels.h"
 
-/* The root's host: dest from source, the slice of this PE first, for its rail. */
-CH_FN void ch_rails_read(const struct ch_coll *c, struct ch_slice slice, struct ch_lanes g)
+/* The root's host: dest from the root's source, except the slice of this PE, which has it. */
+CH_FN void ch_rails_read(const struct ch_coll *c, const char *source, struct ch_slice slice,
+                         struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c), end = slice.first + slice.count;
-    const char *from = c->me == c->root ? c->src : ch_on_peer(c, c->root, c->src);
 
-    ch_copy(c->dst, from, slice.first, g);
-    ch_copy(c->dst + end, from + end, bytes - end, g);
+    ch_copy(c->dst, source, slice.first, g);
+    ch_copy(c->dst + end, source + end, bytes - end, g);
+}
+
+/* The slice to the other PEs of this PE's rail. */
+CH_FN chorus_status ch_rails_pass(const struct ch_coll *rail, struct ch_lanes g)
+{
+    if (ch_bytes(rail) == 0) return CHORUS_OK;
+    if (ch_bytes(rail) > rail->layout->chunk_bytes[CH_CELL_simple])
+        return ch_broadcast_chain(rail, g);
+    return ch_broadcast_tree(rail, CH_CELL_simple, g);
 }
 
 CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes g)
@@ -47,14 +57,15 @@ CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes 
     chorus_status st;
 
     rail.root = from;
+    rail.radix = 2;
     /* source may be read, dest written */
     st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st != CHORUS_OK) return st;
     if (is_root_node) ch_copy(mine, source + slice.first, slice.count, g);
-    if (slice.count != 0) st = ch_broadcast_chain(&rail, g);
+    st = ch_rails_pass(&rail, g);
     if (st != CHORUS_OK) return st;
     if (is_root_node)
-        ch_rails_read(c, slice, g);
+        ch_rails_read(c, source, slice, g);
     else
         ch_store_all(&node, mine, mine, slice.count, g);
     /* dest is complete, source may be reused */

@@ -21,7 +21,7 @@
 #include "coll/primitives/fifo.h"
 #include "coll/primitives/levels.h"
 
-/* One part of this PE's block to one PE of each other host. */
+/* One part of this PE's block to its counterpart on each other host. */
 CH_FN chorus_status ch_rails_give(const struct ch_coll *c, size_t at, size_t bytes,
                                   struct ch_lanes g)
 {
@@ -31,10 +31,7 @@ CH_FN chorus_status ch_rails_give(const struct ch_coll *c, size_t at, size_t byt
 
     for (uint32_t v = 0; v < nodes->count && st == CHORUS_OK; v++)
         if (v != nodes->node[c->me])
-            st = ch_send(
-                c, CH_CELL_simple,
-                ch_only(ch_node_pe(nodes, v, c->levels->node.me % ch_node_pes(nodes, v))), mine,
-                0, bytes, g);
+            st = ch_send(c, CH_CELL_simple, ch_only(ch_counterpart(c, v)), mine, 0, bytes, g);
     return st;
 }
 

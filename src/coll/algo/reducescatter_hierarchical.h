@@ -70,15 +70,7 @@ CH_FN chorus_status ch_partials_send(const struct ch_coll *c, size_t at, size_t 
     return st;
 }
 
-/* The PE of a host that combines for this PE; on this PE's own host, the PE itself. */
-CH_FN uint32_t ch_partial_from(const struct ch_coll *c, uint32_t node)
-{
-    const struct ch_nodes *nodes = &c->levels->nodes;
-
-    return ch_node_pe(nodes, node, c->levels->node.me % ch_node_pes(nodes, node));
-}
-
-/* This PE's part from all hosts, that of its own at `own`. */
+/* This PE's part from its counterparts on all hosts, that of its own host at `own`. */
 CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size_t at,
                                         size_t bytes, struct ch_lanes g)
 {
@@ -87,7 +79,7 @@ CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size
 
     ch_lanes_sync(g); /* other lanes have read the slots */
     for (uint32_t v = g.lane; v < count && st == CHORUS_OK; v += g.width) {
-        const uint32_t from = ch_partial_from(c, v);
+        const uint32_t from = ch_counterpart(c, v);
 
         c->slots[v].memory = own;
         if (from != c->me) st = ch_slot_from(c, CH_CELL_simple, from, bytes, &c->slots[v]);
@@ -97,8 +89,8 @@ CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size
     ch_combine_slots(c, c->dst + at, count, bytes, g);
     ch_lanes_sync(g); /* all lanes have read the cells */
     for (uint32_t v = g.lane; v < count; v += g.width)
-        if (ch_partial_from(c, v) != c->me)
-            ch_taken(c, CH_CELL_simple, ch_partial_from(c, v), &c->slots[v]);
+        if (ch_counterpart(c, v) != c->me)
+            ch_taken(c, CH_CELL_simple, ch_counterpart(c, v), &c->slots[v]);
     return CHORUS_OK;
 }
 

@@ -93,19 +93,15 @@ CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bund
 {
     const uint64_t blocks = ch_bundle_blocks(c, b, b->node, to), first = round * b->per;
     const uint32_t peer = ch_gateway(&c->levels->nodes, to, b->node);
-    chorus_status st = ch_standing(c);
-    size_t bytes;
+    chorus_status st;
+    uint64_t count;
 
     if (first >= blocks) return CHORUS_OK;
-    bytes = ch_min(b->per, blocks - first) * b->bytes;
-    if (g.lane == 0 && st == CHORUS_OK)
-        st = ch_slot_to(c, CH_CELL_simple, peer, bytes, &c->slots[0]);
-    st = ch_agree(st, g); /* the slot is set */
+    count = ch_min(b->per, blocks - first);
+    st = ch_pack_begin(c, peer, count * b->bytes, g);
     if (st != CHORUS_OK) return st;
-    ch_bundle_pack(c, b, to, first, ch_min(b->per, blocks - first), c->slots[0].memory, g);
-    ch_lanes_sync(g); /* all lanes have stored their share */
-    if (g.lane == 0)
-        ch_announce(c, CH_CELL_simple, peer, &c->slots[0], c->slots[0].memory, bytes);
+    ch_bundle_pack(c, b, to, first, count, c->slots[0].memory, g);
+    ch_pack_end(c, peer, count * b->bytes, g);
     return CHORUS_OK;
 }
 

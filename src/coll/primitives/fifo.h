@@ -186,6 +186,25 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_cell kind, struct c
     return ch_send_as(c, kind, to, src, step, bytes, 0, g);
 }
 
+/* All lanes: the slot of the next message to `peer`, of plain data, into which the caller then
+ * packs `bytes`. It is slot 0 of the call. */
+CH_FN chorus_status ch_pack_begin(const struct ch_coll *c, uint32_t peer, size_t bytes,
+                                  struct ch_lanes g)
+{
+    chorus_status st = ch_standing(c);
+
+    if (g.lane == 0 && st == CHORUS_OK)
+        st = ch_slot_to(c, CH_CELL_simple, peer, bytes, &c->slots[0]);
+    return ch_agree(st, g); /* the slot is set */
+}
+
+CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes, struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* all lanes have stored their share */
+    if (g.lane == 0)
+        ch_announce(c, CH_CELL_simple, peer, &c->slots[0], c->slots[0].memory, bytes);
+}
+
 /* The same message to each PE of the set. src must not change before ch_flush_lent. */
 CH_FN chorus_status ch_lend(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
                             const char *src, size_t bytes, struct ch_lanes g)

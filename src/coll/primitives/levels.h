@@ -51,6 +51,21 @@ CH_FN struct ch_coll ch_on_rail(const struct ch_coll *c)
     return ch_call_on(c, &c->levels->rail, c->dst, c->src, c->count);
 }
 
+/* The PE of host `node` on rail `rail`: the one of this number or, where there are fewer PEs,
+ * of this number modulo theirs. */
+CH_FN uint32_t ch_rail_pe(const struct ch_coll *c, uint32_t node, uint32_t rail)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+
+    return ch_node_pe(nodes, node, rail % ch_node_pes(nodes, node));
+}
+
+/* The PE of host `node` on this PE's own rail. */
+CH_FN uint32_t ch_counterpart(const struct ch_coll *c, uint32_t node)
+{
+    return ch_rail_pe(c, node, c->levels->node.me);
+}
+
 /* Signal all PEs of the child and wait for the signals of all; lanes may have stored data
  * before. */
 CH_FN chorus_status ch_tell_and_hear(const struct ch_coll *c, uint32_t word, uint64_t epoch,

@@ -238,9 +238,10 @@ CH_FN chorus_status ch_disseminate(const struct ch_coll *c, uint32_t word, uint6
         ch_lanes_sync(
             g); /* signals received by any lane in the last round precede the stores below */
         for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
-            ch_say(c, ch_after(c, j * span), word, value, sense); /* awaited below */
+            ch_say(c, ch_ahead(c->me, c->n, c->radix, j * span), word, value,
+                   sense); /* awaited below */
         for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)
-            st = ch_listen(c, ch_after(c, c->n - j * span), word, value);
+            st = ch_listen(c, ch_behind(c->me, c->n, c->radix, j * span), word, value);
         st = ch_agree(st, g);
         if (st != CHORUS_OK) return st;
     }
