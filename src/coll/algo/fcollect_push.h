@@ -26,7 +26,8 @@ CH_FN chorus_status ch_fcollect_push(const struct ch_coll *c, enum ch_cell kind,
     return ch_exchange_all(c, kind, x, g);
 }
 
-/* No PE waits for others to enter, as with fcollect_direct.h; the data is copied once more. */
+/* No PE waits for others to enter, as with fcollect_direct.h; the data is copied once more,
+ * unless a network stores it in dest. */
 CH_FN chorus_status ch_fcollect_push_simple(const struct ch_coll *c, struct ch_lanes g)
 {
     return ch_fcollect_push(c, CH_CELL_simple, g);

@@ -214,18 +214,28 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64
     return ch_agree(st, g); /* all lanes have read the slots */
 }
 
-/* The same for plain data, all of which has arrived. */
+/* The slot of the exchange in which plain data from a PE arrives. */
+CH_FN char *ch_plain_slot(const struct ch_coll *c, uint64_t exchange, uint32_t pe)
+{
+    return ch_slot_at(ch_slots_of(c, CH_CELL_simple, c->me, pe), exchange).memory;
+}
+
+/* The same for plain data, all of which has arrived: messages that are lent are where the
+ * call's slots say. */
 CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, char *dst,
                                     size_t step, const char *own, size_t bytes,
                                     struct ch_lanes g)
 {
     const struct ch_turns turns = ch_turns_of(c->n, g);
+    const int is_lent = ch_is_lent(c, bytes);
 
     for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {
-        const struct ch_slot_pair from = ch_slots_of(c, CH_CELL_simple, c->me, pe);
+        const char *from = pe == c->me ? own
+                           : is_lent   ? c->slots[pe].memory
+                                       : ch_plain_slot(c, exchange, pe);
 
-        ch_copy(dst + pe * step, pe == c->me ? own : ch_slot_at(from, exchange).memory, bytes,
-                turns.lanes);
+        if (!is_lent || from != dst + pe * step)
+            ch_copy(dst + pe * step, from, bytes, turns.lanes);
     }
     return ch_agree(CHORUS_OK, g); /* all lanes have read the slots */
 }
@@ -269,6 +279,46 @@ CH_FN struct ch_gift ch_exchange_gift(const struct ch_coll *c, enum ch_cell kind
     return gift;
 }
 
+/* Before and after the wait for messages that are lent: those from PEs that are not mapped may
+ * be received directly at dst + p * step. The call's slot of each PE says where its message is.
+ */
+CH_FN void ch_gather_post(const struct ch_coll *c, uint64_t exchange, char *dst, size_t step,
+                          size_t bytes, struct ch_lanes g)
+{
+    for (uint32_t i = g.lane; i < ch_others(c).count; i += g.width) {
+        const uint32_t pe = ch_pe(c, ch_others(c), i);
+        char *slot = ch_plain_slot(c, exchange, pe);
+
+        c->slots[pe].memory = slot;
+        c->slots[pe].flag = !ch_is_mapped(c, pe) && ch_route_receive(c->remotes[pe].route, slot,
+                                                                     dst + pe * step, bytes);
+    }
+}
+
+CH_FN void ch_gather_posted(const struct ch_coll *c, char *dst, size_t step, struct ch_lanes g)
+{
+    for (uint32_t i = g.lane; i < ch_others(c).count; i += g.width) {
+        const uint32_t pe = ch_pe(c, ch_others(c), i);
+
+        if (c->slots[pe].flag && ch_route_received(c->remotes[pe].route))
+            c->slots[pe].memory = dst + pe * step;
+    }
+}
+
+/* Wait for the plain data of all PEs in the exchange for the chunk at byte `at`. */
+CH_FN chorus_status ch_exchange_hear(const struct ch_coll *c, const struct ch_exchange *x,
+                                     uint64_t exchange, size_t at, size_t bytes,
+                                     struct ch_lanes g)
+{
+    const int is_posted = !x->is_combined && ch_is_lent(c, bytes);
+    chorus_status st;
+
+    if (is_posted) ch_gather_post(c, exchange, c->dst + at, x->dst_step, bytes, g);
+    st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+    if (is_posted) ch_gather_posted(c, c->dst + at, x->dst_step, g);
+    return st;
+}
+
 /*
  * Wait for the plain data of all PEs in the exchange for the chunk at byte `at`, which *gift
  * describes. A PE that has sent it has read the previous exchange, so the next chunk is stored
@@ -280,7 +330,7 @@ CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_e
                                       struct ch_lanes g)
 {
     const size_t bytes = gift->bytes;
-    const chorus_status st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+    const chorus_status st = ch_exchange_hear(c, x, exchange, at, bytes, g);
 
     if (st != CHORUS_OK) return st;
     if (at + bytes < ch_bytes(c)) {
