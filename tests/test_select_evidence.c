@@ -158,6 +158,7 @@ static unsigned check_table(const char *path, const char *raw, struct ch_why *wh
     unsigned doubtful = 0;
 
     ck_assert_msg(ch_table_read(path, &table) == CHORUS_OK, "%s", ch_error_message());
+    ck_assert_msg(ch_table_check(table) == CHORUS_OK, "%s", ch_error_message());
     for (size_t i = 0; i < table->n_rules; i++) {
         const struct ch_rule *rule = &table->rules[i];
         char file[512];

@@ -40,14 +40,23 @@ static void drop_path(void)
     (void)unlink(path);
 }
 
+/* Read and check a table. */
 static chorus_status read_text(const char *text, struct ch_table **table_out)
 {
     FILE *out = fopen(path, "w");
+    chorus_status status;
 
     ck_assert_ptr_nonnull(out);
     ck_assert_int_ge(fputs(text, out), 0);
     ck_assert_int_eq(fclose(out), 0);
-    return ch_table_read(path, table_out);
+    status = ch_table_read(path, table_out);
+    if (status != CHORUS_OK) return status;
+    status = ch_table_check(*table_out);
+    if (status != CHORUS_OK) {
+        ch_table_free(*table_out);
+        *table_out = NULL;
+    }
+    return status;
 }
 
 struct refusal {

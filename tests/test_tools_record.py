@@ -266,7 +266,7 @@ with tempfile.TemporaryDirectory() as folder:
     code, text = run([*HOSTS, "--record", record, program, "count"], CHORUS_TIMEOUT="2")
     text = info("record", record)
     expect(f"first call in which PEs differ:\n(.*\n)?PE 1 made {FEWER}", text)
-code, text = run([*HOSTS, "--timeout", "2", program, "late"])
+code, text = run([*HOSTS, "--timeout", "4", program, "late"])
 for on in ("0 .* on a", "2 .* on b"):  # its agent may look when the end of the job has ended its call
     expect(rf"chorusrun:   PE {on}\) (has been|failed) in {REDUCE}", text)
 expect(rf"chorusrun:   PE 1 .* on a\) {LAST.removeprefix('PE 1 ')}", text)

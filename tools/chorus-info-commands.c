@@ -300,6 +300,7 @@ chorus_status info_check(const struct info_args *args)
     chorus_status status;
 
     CH_TRY(ch_table_read(args->operand, &table));
+    CH_TRY_GOTO(status, ch_table_check(table), out_table);
     CH_TRY_GOTO(status, info_check_evidence(table), out_table);
     (void)printf("%s: %zu rules for %s, measured %s\n", table->path, table->n_rules,
                  table->machine, table->measured);

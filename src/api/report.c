@@ -9,6 +9,7 @@
 #include "chorus/chorusx.h"
 
 #include "api/context.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/names.h"
 
@@ -140,14 +141,9 @@ static void say(const char *message)
         return; /* there is no other stream for the message */
 }
 
-/* FNV-1a. */
 static uint64_t digest(uint64_t seed, const char *text)
 {
-    uint64_t value = seed ^ UINT64_C(0xcbf29ce484222325);
-
-    for (; *text != '\0'; text++)
-        value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return value;
+    return ch_hash(seed ^ CH_HASH_START, text, strlen(text));
 }
 
 /* The message that this thread logged last: a call that fails because a call inside it did, and

@@ -3,6 +3,7 @@
  * nodes.c: determines which PEs are on which host. Every PE publishes what it knows of its own
  * host, and all PEs compute the same result from these data.
  */
+#include "base/hash.h"
 #include "boot/place.h"
 #include "boot/vote.h"
 
@@ -220,23 +221,13 @@ out_nodes:
     return status;
 }
 
-/* FNV-1a. */
-static uint64_t digest_of(const struct claim *claim)
-{
-    const unsigned char *bytes = (const unsigned char *)claim;
-    uint64_t hash = UINT64_C(14695981039346656037);
-
-    for (size_t i = 0; i < sizeof(*claim); i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
 /* The data of all PEs. It differs in few jobs, so the PEs first exchange digests, since every
  * PE gets every byte. */
 static chorus_status hear(struct ch_boot *boot, const struct claim *own, chorus_status mine,
                           struct claim *claims_out)
 {
-    uint64_t digest = digest_of(own), *digests = calloc(boot->n, sizeof(*digests));
+    uint64_t digest = ch_hash(CH_HASH_START, own, sizeof(*own)),
+             *digests = calloc(boot->n, sizeof(*digests));
     const struct ch_vote vote = {"start", mine, &digest, sizeof(digest)};
     chorus_status status;
     bool differ = false;

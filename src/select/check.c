@@ -9,7 +9,6 @@
  * and gpu are the same or not given.
  */
 #include "select/reach.h"
-#include "select/table.h"
 
 #include <stdlib.h>
 #include <string.h>

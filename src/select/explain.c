@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
 #include "base/log.h"
 #include "select/inside.h"
 #include "select/match.h"
@@ -182,9 +183,9 @@ static bool write_passed_rules(const struct ch_table *table, const struct ch_req
 static void write_passed(const struct ch_select *s, const struct ch_request *request,
                          const struct ch_rule *until, FILE *out)
 {
-    for (size_t i = 0; i < s->n_sources; i++) {
-        const struct ch_table *table = s->sources[i];
+    const struct ch_table *table;
 
+    for (size_t i = 0; (table = ch_select_table(s, i)) != NULL; i++) {
         if (!ch_table_serves(table, request)) {
             write_passed_table(table, request, out);
             continue;
@@ -221,7 +222,7 @@ static uint64_t shape_hash(const struct ch_request *r, const struct ch_plan *pla
         r->nodes,  r->type,        r->op,
         r->offers, plan->algo->id, plan->rule == NULL ? 0 : plan->rule->line};
 
-    return ch_fnv1a(CH_FNV1A_START, parts, sizeof(parts));
+    return ch_hash(CH_HASH_START, parts, sizeof(parts));
 }
 
 void ch_select_log(const struct ch_select *s, const struct ch_request *request,

@@ -8,21 +8,29 @@
 
 #define CH_SYSTEM_TABLE "/etc/chorus/tuning.yaml"
 
-enum { CH_SOURCES_MAX = 11 }; /* the option's, the user's, the system's, eight shipped ones */
+enum { CH_FILES_MAX = 3 }; /* the option's, the user's, the system's */
+
+/* The tables that are compiled in, most specific first; tuning/compile.c writes them. */
+extern const struct ch_table ch_shipped[];
+extern const size_t ch_n_shipped;
 
 enum { CH_SEEN_WORDS = 64 }; /* 4096 shapes; shapes with the same bit share a line of the log */
 
 struct ch_select {
     struct ch_forced forced[CHORUS_COLL_COUNT];
-    struct ch_table *sources[CH_SOURCES_MAX]; /* owned; most specific first */
-    size_t n_sources;
+    struct ch_table *files[CH_FILES_MAX]; /* owned; most specific first */
+    size_t n_files;
     uint64_t digest;
     uint64_t *seen; /* a bit for each shape that was logged */
 };
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
-#define CH_FNV1A_START 0xcbf29ce484222325ull
-uint64_t ch_fnv1a(uint64_t hash, const void *bytes, size_t count);
+/* Table i of all, most specific first: the files, and then the shipped ones; null: there are no
+ * more. */
+static inline const struct ch_table *ch_select_table(const struct ch_select *select, size_t i)
+{
+    if (i < select->n_files) return select->files[i];
+    return i - select->n_files < ch_n_shipped ? &ch_shipped[i - select->n_files] : NULL;
+}
 
 /* Does a table contain rules of a collective? */
 bool ch_table_mentions(const struct ch_table *table, chorus_coll coll);

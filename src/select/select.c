@@ -1,52 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select/select.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "select/force.h"
 #include "select/inside.h"
 #include "select/match.h"
-#include "select/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Tables that are compiled in, see tuning/shipped.S: name there, path. */
-/* clang-format off */
-#define SHIPPED_LIST(X)               \
-    X(host, "tuning/host.yaml")       \
-    X(host_own, "tuning/host_own.yaml") \
-    X(h200x2, "tuning/h200x2.yaml")   \
-    X(h200x4, "tuning/h200x4.yaml")   \
-    X(network_own, "tuning/network_own.yaml") \
-    X(network, "tuning/network.yaml") \
-    X(builtin, "tuning/builtin.yaml") \
-    X(elsewhere, "tuning/elsewhere.yaml")
-/* clang-format on */
-#define X(name, path) extern const char ch_shipped_##name[];
-SHIPPED_LIST(X)
-#undef X
-#define X(name, path) extern const uint64_t ch_shipped_##name##_bytes;
-SHIPPED_LIST(X)
-#undef X
-
-static chorus_status add_shipped(struct ch_select *s)
-{
-    struct ch_table_file *file;
-
-#define X(name, path)                                                                    \
-    CH_TRY(ch_table_parse((path), ch_shipped_##name, ch_shipped_##name##_bytes, &file)); \
-    s->sources[s->n_sources++] = &file->table;
-    SHIPPED_LIST(X)
-#undef X
-    return CHORUS_OK;
-}
-
 static chorus_status add_file(struct ch_select *s, const char *path)
 {
-    CH_TRY(ch_table_read(path, &s->sources[s->n_sources]));
-    s->n_sources++;
+    CH_TRY(ch_table_read(path, &s->files[s->n_files]));
+    s->n_files++;
     return CHORUS_OK;
 }
 
@@ -73,24 +42,14 @@ static chorus_status add_users(struct ch_select *s)
     return status;
 }
 
-uint64_t ch_fnv1a(uint64_t hash, const void *bytes, size_t count)
-{
-    const unsigned char *at = bytes;
-
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3ull;
-    return hash;
-}
-
-/* A zero byte after each part distinguishes "a", "bc" from "ab", "c". */
+/* A zero byte distinguishes "a" before "bc" from "ab" before "c". */
 static uint64_t digest_of(const struct ch_select *s, const char *algo)
 {
-    uint64_t hash = ch_fnv1a(CH_FNV1A_START, algo, strlen(algo) + 1);
+    uint64_t hash = ch_hash(CH_HASH_START, algo, strlen(algo) + 1);
+    const struct ch_table *table;
 
-    for (size_t i = 0; i < s->n_sources; i++) {
-        hash = ch_fnv1a(hash, s->sources[i]->text, s->sources[i]->bytes);
-        hash = ch_fnv1a(hash, "", 1);
-    }
+    for (size_t i = 0; (table = ch_select_table(s, i)) != NULL; i++)
+        hash = ch_hash(hash, &table->digest, sizeof(table->digest));
     return hash;
 }
 
@@ -109,7 +68,6 @@ chorus_status ch_select_open(const char *algo, const char *tuning,
     if (*tuning != '\0') CH_TRY_GOTO(status, add_file(s, tuning), out_close);
     CH_TRY_GOTO(status, add_users(s), out_close);
     CH_TRY_GOTO(status, add_if_there(s, CH_SYSTEM_TABLE), out_close);
-    CH_TRY_GOTO(status, add_shipped(s), out_close);
     s->digest = digest_of(s, algo);
     *select_out = s;
     return CHORUS_OK;
@@ -122,8 +80,8 @@ out_close:
 void ch_select_close(struct ch_select *s)
 {
     if (s == NULL) return;
-    for (size_t i = 0; i < s->n_sources; i++)
-        ch_table_free(s->sources[i]);
+    for (size_t i = 0; i < s->n_files; i++)
+        ch_table_free(s->files[i]);
     free(s->seen);
     free(s);
 }
@@ -168,8 +126,9 @@ static const struct ch_rule *find_rule(const struct ch_select *s,
                                        const struct ch_request *request,
                                        const struct ch_table **table_out)
 {
-    for (size_t i = 0; i < s->n_sources; i++) {
-        const struct ch_table *table = s->sources[i];
+    const struct ch_table *table;
+
+    for (size_t i = 0; (table = ch_select_table(s, i)) != NULL; i++) {
         const struct ch_rule *rule;
 
         if (!ch_table_serves(table, request)) continue;

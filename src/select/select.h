@@ -104,6 +104,7 @@ struct ch_table {
     size_t n_rules;
     const char *text; /* contents of the file */
     size_t bytes;     /* bytes of text */
+    uint64_t digest;  /* a hash of text */
 };
 
 /* The algorithm and parameters of a call. algo is never null in a plan that was returned. */
@@ -158,6 +159,10 @@ CH_MUST_CHECK chorus_status ch_algo_find(chorus_coll coll, const char *text,
 
 /* Read one table. ERR_TABLE with "file:line:column: found; expected". */
 CH_MUST_CHECK chorus_status ch_table_read(const char *path, struct ch_table **table_out);
+
+/* Refuse a rule that no request can reach, and a collective without an unconditional last rule.
+ * This takes much longer than reading, and jobs do not do it. */
+CH_MUST_CHECK chorus_status ch_table_check(const struct ch_table *table);
 void ch_table_free(struct ch_table *table); /* null is a no-op */
 
 #endif /* CH_SELECT_H */

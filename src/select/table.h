@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h: from bytes to a checked table; only for this folder.
+ * table.h: from bytes to a table; only for this folder.
  *
  * libyaml loads the document as a tree whose nodes have positions, so that the first pass and
  * every later check can give file:line:column. (libcyaml, which loads into structs over
@@ -62,10 +62,6 @@ CH_MUST_CHECK chorus_status ch_rule_read(const struct ch_reader *reader, yaml_no
  * is null, except teams that a network reaches, which a table must list. */
 CH_MUST_CHECK chorus_status ch_serves_read(const struct ch_reader *reader, yaml_node_t *node,
                                            struct ch_rule *serves_out);
-
-/* Refuse a rule that no request can reach, and a collective without an unconditional last row.
- */
-CH_MUST_CHECK chorus_status ch_table_check(const struct ch_table *table);
 
 /* Read a table from memory, UTF-8 whose lines end in LF or CR LF; `text` and `path` outlive it.
  */
