@@ -179,7 +179,7 @@ code, text = run([program, "late_start"], **LATE)
 ABSENT = r"PE 1 \(pid \d+\), which has not joined the job"
 expect(f"warn: PE [02] has waited 0.2 s in chorus_init, for {ABSENT}; it will fail after 0.5 s", text)
 expect(r"chorus_init: exchange among all PEs: .* PE 1 \(pid \d+\)(, which)? has not joined", text)
-LATER = LATE | {"CHORUS_TIMEOUT": "2"}  # the start of a job on a busy machine takes long, too
+LATER = LATE | {"CHORUS_TIMEOUT": "3"}  # the start of a job on a busy machine takes long, too
 code, text = run([program, "late_end"], **LATER)
 AT_END = "PE 1 is in no call of the library; its last was barrier, call 3 of team 0"
 expect(f"warn: PE [02] has waited 0.2 s in chorus_finalize, for PE 1, which has not begun this call: {AT_END}", text)
