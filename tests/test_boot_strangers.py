@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs with torchrun's variables, and a program on the same host that knows all that is public about them: it cannot
 join them, reach their memory, or keep them from starting. Usage: test_boot_strangers.py TORCHRUN_PE CHORUSRUN [CASE...]"""
+import contextlib
 import hashlib
 import os
 import pathlib
+import random
 import resource
 import socket
 import struct
@@ -20,15 +22,14 @@ NO_MAC = bytes(32)
 
 
 def free_port():
-    """Of two successive ports that are free: torchrun's own, and that of the root."""
+    """Of two successive ports that are free: torchrun's own, and that of the root. Both are below those
+    that the kernel gives to connections, such as those of other tests."""
     while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            try:
-                second.bind(("127.0.0.1", first.getsockname()[1] + 1))
-            except (OSError, OverflowError):
-                continue
-            return first.getsockname()[1]
+        port = random.randrange(10000, 32767)
+        with socket.socket() as first, socket.socket() as second, contextlib.suppress(OSError):
+            first.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", port + 1))
+            return port
 
 
 class Job:

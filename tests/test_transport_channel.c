@@ -386,8 +386,8 @@ static void descriptors_main(struct ch_boot *boot)
         net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
         net_pe_done(&pe, 0, pe.next);
         EXPECT(net_is_filled(pe.memory + DATA, M, pe.before));
+        net_pe_meet(&pe); /* the next put changes it */
     }
-    net_pe_meet(&pe);
     EXPECT(fds_left >= 2 * (1 + CHANNELS) || !pe.net->links[pe.next]->is_wide);
     if (pe.me == 0) EXPECT(setrlimit(RLIMIT_NOFILE, &files) == 0);
     net_pe_meet(&pe);
