@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash.h: FNV-1a of 64 bits (Fowler, Noll, Vo), to compare texts and settings; not for secrets.
- */
+/* hash.h: FNV-1a of 64 bits (Fowler, Noll, Vo), to compare texts and settings, not secrets. */
 #ifndef CH_HASH_H
 #define CH_HASH_H
 
@@ -9,13 +8,6 @@
 
 #define CH_HASH_START UINT64_C(0xcbf29ce484222325)
 
-static inline uint64_t ch_hash(uint64_t hash, const void *bytes, size_t count)
-{
-    const unsigned char *at = bytes;
-
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
+uint64_t ch_hash(uint64_t hash, const void *bytes, size_t count);
 
 #endif /* CH_HASH_H */
