@@ -125,7 +125,8 @@ CH_FN uint64_t ch_exchange_fan(uint64_t n, uint64_t k)
  * In a round of radix k, PE `me` of n sends to the PE at a distance, and hears from the PE to
  * which it has that distance. Where n and k are powers of two, the distance is the exclusive or
  * of the two numbers, so that it is the same PE: over TCP, the acknowledgement of its message
- * then travels with this PE's next one. Otherwise it is counted around the team.
+ * then travels with this PE's next one. Otherwise it is counted around the team. The distance
+ * is less than n.
  */
 CH_FN int ch_is_mutual(uint32_t n, uint32_t k)
 {
@@ -134,12 +135,14 @@ CH_FN int ch_is_mutual(uint32_t n, uint32_t k)
 
 CH_FN uint32_t ch_ahead(uint32_t me, uint32_t n, uint32_t k, uint32_t distance)
 {
-    return ch_is_mutual(n, k) ? me ^ distance : (me + distance) % n;
+    if (ch_is_mutual(n, k)) return me ^ distance;
+    return me < n - distance ? me + distance : me + distance - n;
 }
 
 CH_FN uint32_t ch_behind(uint32_t me, uint32_t n, uint32_t k, uint32_t distance)
 {
-    return ch_is_mutual(n, k) ? me ^ distance : (me + n - distance) % n;
+    if (ch_is_mutual(n, k)) return me ^ distance;
+    return me < distance ? me + n - distance : me - distance;
 }
 
 /* Elements [first, first + count) of a vector that PE `pe` of n owns. */

@@ -22,18 +22,13 @@ CH_FN chorus_status ch_alltoall_hierarchical(const struct ch_coll *c, struct ch_
 {
     const struct ch_coll node = ch_on_node(c);
     const uint64_t epoch = ch_epoch(&node, g);
-    char *mine = c->dst + c->me * c->stride;
     chorus_status st;
 
     /* source may be read, dest written */
     st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st == CHORUS_OK) st = ch_bundle_all(c, 1, g);
     if (st != CHORUS_OK) return st;
-    for (uint32_t k = 0; k < node.n; k++) {
-        const uint32_t pe = node.pes[ch_after(&node, k)];
-
-        ch_copy(ch_on_peer(c, pe, mine), c->src + pe * c->stride, ch_bytes(c), g);
-    }
+    ch_blocks_within(c, &node, g);
     /* dest is complete, source may be reused */
     return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_DATA, g);
 }

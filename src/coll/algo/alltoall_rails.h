@@ -40,15 +40,16 @@ CH_FN chorus_status ch_mail_to(const struct ch_coll *c, const struct ch_mail *ma
     const struct ch_child *node = &c->levels->node;
     const uint64_t blocks = ch_mail_blocks(mail, node->n);
     const char *block = c->src + to * c->stride + mail->at;
+    struct ch_message m;
     chorus_status st;
 
     if (blocks == 0) return CHORUS_OK;
-    st = ch_pack_begin(c, to, blocks * mail->bytes, g);
+    st = ch_pack_begin(c, to, blocks * mail->bytes, &m, g);
     if (st != CHORUS_OK) return st;
     for (uint64_t i = 0; i < blocks; i++)
-        ch_copy(c->slots[0].memory + i * mail->bytes,
-                ch_on_peer(c, node->pes[mail->first + i], block), mail->bytes, g);
-    ch_pack_end(c, to, blocks * mail->bytes, g);
+        ch_copy(m.memory + i * mail->bytes, ch_on_peer(c, node->pes[mail->first + i], block),
+                mail->bytes, g);
+    ch_pack_end(c, to, blocks * mail->bytes, &m, g);
     return CHORUS_OK;
 }
 
@@ -98,19 +99,6 @@ CH_FN chorus_status ch_mail_from_all(const struct ch_coll *c, const struct ch_ma
     return st;
 }
 
-/* The blocks of this PE for its host. */
-CH_FN void ch_mail_within(const struct ch_coll *c, struct ch_lanes g)
-{
-    const struct ch_child *node = &c->levels->node;
-    char *mine = c->dst + c->me * c->stride;
-
-    for (uint32_t k = 0; k < node->n; k++) {
-        const uint32_t pe = node->pes[(node->me + k) % node->n];
-
-        ch_copy(ch_on_peer(c, pe, mine), c->src + pe * c->stride, ch_bytes(c), g);
-    }
-}
-
 CH_FN chorus_status ch_alltoall_rails(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_coll node = ch_on_node(c);
@@ -127,7 +115,7 @@ CH_FN chorus_status ch_alltoall_rails(const struct ch_coll *c, struct ch_lanes g
         for (mail.first = 0; mail.first < c->levels->nodes.most && st == CHORUS_OK;
              mail.first += mail.per) {
             st = ch_mail_to_all(c, &mail, g);
-            if (mail.at + mail.first == 0) ch_mail_within(c, g);
+            if (mail.at + mail.first == 0 && st == CHORUS_OK) ch_blocks_within(c, &node, g);
             if (st == CHORUS_OK) st = ch_mail_from_all(c, &mail, g);
         }
     }

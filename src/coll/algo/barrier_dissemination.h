@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * barrier by dissemination with radix k: in round r (from 0) each PE signals the k - 1 PEs
- * that are multiples of k^r further in the team. With k = n there is one round, in which every
- * PE signals every other.
+ * barrier by dissemination with radix k: in round r (from 0) each PE signals the PEs at the
+ * distances k^r, 2 k^r ... (k - 1) k^r (ch_ahead). With k = n there is one round, in which
+ * every PE signals every other.
  *
  *   needs    put
  *   steps    ch_rounds(n, k)

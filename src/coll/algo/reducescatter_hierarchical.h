@@ -38,20 +38,12 @@ CH_FN void ch_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at
 CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t at,
                                     size_t bytes, struct ch_lanes g)
 {
-    chorus_status st = ch_standing(c);
     struct ch_message m;
+    const chorus_status st = ch_pack_begin(c, pe, bytes, &m, g);
 
-    ch_lanes_sync(g); /* lane 0 has stored `sent` */
-    m = ch_outgoing(c, CH_CELL_simple, pe, bytes);
-    if (g.lane == 0 && st == CHORUS_OK) st = ch_wait_for_credits(c, CH_CELL_simple, pe, m.end);
-    st = ch_agree(st, g);
     if (st != CHORUS_OK) return st;
     ch_partial(c, m.memory, pe, at, bytes, g);
-    ch_lanes_sync(g); /* all lanes have stored their share */
-    if (g.lane != 0) return CHORUS_OK;
-    ch_sent(c, pe, m.memory, m.memory, bytes);
-    ch_say(c, pe, CH_WORD_FILLED, m.end, CH_DATA); /* pairs with ch_slot_from */
-    ch_link_of(c, CH_CELL_simple, pe)->sent = m.end;
+    ch_pack_end(c, pe, bytes, &m, g);
     return CHORUS_OK;
 }
 

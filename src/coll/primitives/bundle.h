@@ -93,15 +93,16 @@ CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bund
 {
     const uint64_t blocks = ch_bundle_blocks(c, b, b->node, to), first = round * b->per;
     const uint32_t peer = ch_gateway(&c->levels->nodes, to, b->node);
+    struct ch_message m;
     chorus_status st;
     uint64_t count;
 
     if (first >= blocks) return CHORUS_OK;
     count = ch_min(b->per, blocks - first);
-    st = ch_pack_begin(c, peer, count * b->bytes, g);
+    st = ch_pack_begin(c, peer, count * b->bytes, &m, g);
     if (st != CHORUS_OK) return st;
-    ch_bundle_pack(c, b, to, first, count, c->slots[0].memory, g);
-    ch_pack_end(c, peer, count * b->bytes, g);
+    ch_bundle_pack(c, b, to, first, count, m.memory, g);
+    ch_pack_end(c, peer, count * b->bytes, &m, g);
     return CHORUS_OK;
 }
 

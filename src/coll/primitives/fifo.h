@@ -186,23 +186,27 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_cell kind, struct c
     return ch_send_as(c, kind, to, src, step, bytes, 0, g);
 }
 
-/* All lanes: the slot of the next message to `peer`, of plain data, into which the caller then
- * packs `bytes`. It is slot 0 of the call. */
+/* All lanes: the next message of plain data to `peer`, which the caller fills at m->memory
+ * before ch_pack_end. It may use the slots of the call for that. */
 CH_FN chorus_status ch_pack_begin(const struct ch_coll *c, uint32_t peer, size_t bytes,
-                                  struct ch_lanes g)
+                                  struct ch_message *m, struct ch_lanes g)
 {
-    chorus_status st = ch_standing(c);
+    chorus_status st = CHORUS_OK;
 
-    if (g.lane == 0 && st == CHORUS_OK)
-        st = ch_slot_to(c, CH_CELL_simple, peer, bytes, &c->slots[0]);
-    return ch_agree(st, g); /* the slot is set */
+    ch_lanes_sync(g); /* lane 0 has stored `sent`, and all lanes have read the slots */
+    *m = ch_outgoing(c, CH_CELL_simple, peer, bytes);
+    if (g.lane == 0) st = ch_wait_for_credits(c, CH_CELL_simple, peer, m->end);
+    return ch_agree(st, g);
 }
 
-CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes, struct ch_lanes g)
+CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes,
+                       const struct ch_message *m, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* all lanes have stored their share */
-    if (g.lane == 0)
-        ch_announce(c, CH_CELL_simple, peer, &c->slots[0], c->slots[0].memory, bytes);
+    if (g.lane != 0) return;
+    ch_sent(c, peer, m->memory, m->memory, bytes);
+    ch_say(c, peer, CH_WORD_FILLED, m->end, CH_DATA); /* pairs with ch_slot_from */
+    ch_link_of(c, CH_CELL_simple, peer)->sent = m->end;
 }
 
 /* The same message to each PE of the set. src must not change before ch_flush_lent. */

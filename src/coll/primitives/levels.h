@@ -75,4 +75,17 @@ CH_FN chorus_status ch_tell_and_hear(const struct ch_coll *c, uint32_t word, uin
     return ch_hear_all(c, word, epoch, g);
 }
 
+/* alltoall within a host, whose PEs make the call `node`: this PE's blocks to their dest. */
+CH_FN void ch_blocks_within(const struct ch_coll *c, const struct ch_coll *node,
+                            struct ch_lanes g)
+{
+    char *mine = c->dst + c->me * c->stride;
+
+    for (uint32_t k = 0; k < node->n; k++) {
+        const uint32_t pe = node->pes[ch_after(node, k)];
+
+        ch_copy(ch_on_peer(c, pe, mine), c->src + pe * c->stride, ch_bytes(c), g);
+    }
+}
+
 #endif /* CH_LEVELS_H */

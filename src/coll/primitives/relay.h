@@ -60,20 +60,12 @@ CH_FN chorus_status ch_fold_on(const struct ch_coll *c, const char *own, size_t 
                                struct ch_lanes g)
 {
     const uint32_t next = ch_next(c);
-    chorus_status st = CHORUS_OK;
     struct ch_message m;
+    chorus_status st = ch_pack_begin(c, next, bytes, &m, g);
 
-    ch_lanes_sync(g); /* lane 0 has stored `sent` */
-    m = ch_outgoing(c, CH_CELL_simple, next, bytes);
-    if (g.lane == 0) st = ch_wait_for_credits(c, CH_CELL_simple, next, m.end);
-    st = ch_agree(st, g);
     if (st == CHORUS_OK) st = ch_fold_relay(c, m.memory, own, bytes, g);
     if (st != CHORUS_OK) return st;
-    ch_lanes_sync(g); /* all lanes have stored their share */
-    if (g.lane != 0) return CHORUS_OK;
-    ch_sent(c, next, m.memory, m.memory, bytes);
-    ch_say(c, next, CH_WORD_FILLED, m.end, CH_DATA); /* pairs with ch_slot_from */
-    ch_link_of(c, CH_CELL_simple, next)->sent = m.end;
+    ch_pack_end(c, next, bytes, &m, g);
     return CHORUS_OK;
 }
 
