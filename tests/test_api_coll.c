@@ -334,12 +334,59 @@ static void operator_of_the_program__with_ctas__combines_all(void)
     chorus_free(dest);
 }
 
-#define TESTS(X)                                        \
-    X(operator_of_the_program__with_ctas__combines_all) \
-    X(moves__every_type__go_where_they_should)          \
-    X(moves__of_plain_memory__go_where_they_should)     \
-    X(sums__every_type__are_of_the_right_pes)           \
-    X(reduce_to__every_operator_and_type__serves)       \
-    X(arguments__outside_their_range__are_named)        \
+enum { OWN_TEXT = 0x5a5a0000 };
+
+/* A maximum that also says whether it got anything but the program's own values. */
+static void largest(void *acc, const void *in, size_t count)
+{
+    uint32_t *to = acc;
+    const uint32_t *from = in;
+
+    for (size_t i = 0; i < count; i++) {
+        EXPECT(to[i] >> 16 == OWN_TEXT >> 16 && from[i] >> 16 == OWN_TEXT >> 16);
+        if (from[i] > to[i]) to[i] = from[i];
+    }
+}
+
+/* Whatever is in the memory of messages from an earlier call of another type. */
+static void operator_of_the_program__after_other_calls__gets_values_of_its_call(void)
+{
+    enum { EACH = 16 };
+    const size_t count = EACH * (size_t)api_n();
+    uint64_t *before = chorus_calloc(count, sizeof(*before)),
+             *sums = chorus_calloc(EACH, sizeof(*sums));
+    uint32_t *source = chorus_calloc(count, sizeof(*source)),
+             *dest = chorus_calloc(EACH, sizeof(*dest));
+    const chorusx_call call = {.coll = CHORUS_COLL_reducescatter,
+                               .dest = dest,
+                               .source = source,
+                               .count = EACH,
+                               .type = CHORUS_TYPE_u32,
+                               .op = CHORUS_OP_max,
+                               .combine = largest};
+
+    for (size_t i = 0; i < count; i++) {
+        before[i] = UINT64_MAX;
+        source[i] = OWN_TEXT + (uint32_t)(i + count * (size_t)api_me());
+    }
+    EXPECT(chorus_uint64_max_reducescatter(CHORUS_TEAM_WORLD, sums, before, EACH) == CHORUS_OK);
+    EXPECT(chorusx_collective(&call, NULL) == CHORUS_OK);
+    for (uint32_t i = 0; i < EACH; i++)
+        EXPECT(dest[i] == OWN_TEXT + (uint32_t)(api_me() * EACH) + i +
+                              (uint32_t)count * (uint32_t)(api_n() - 1));
+    chorus_free(dest);
+    chorus_free(source);
+    chorus_free(sums);
+    chorus_free(before);
+}
+
+#define TESTS(X)                                                           \
+    X(operator_of_the_program__after_other_calls__gets_values_of_its_call) \
+    X(operator_of_the_program__with_ctas__combines_all)                    \
+    X(moves__every_type__go_where_they_should)                             \
+    X(moves__of_plain_memory__go_where_they_should)                        \
+    X(sums__every_type__are_of_the_right_pes)                              \
+    X(reduce_to__every_operator_and_type__serves)                          \
+    X(arguments__outside_their_range__are_named)                           \
     X(operator_of_the_program__combines)
 API_MAIN(TESTS)

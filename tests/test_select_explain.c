@@ -81,6 +81,30 @@ START_TEST(explain__nothing_serves__says_why_each_does_not)
 }
 END_TEST
 
+/* 16 PEs on 8 hosts: 7 blocks of 1 KiB to other hosts, and for each of 8 one is read on the
+ * own. */
+START_TEST(explain__reducescatter_between_hosts__counts_blocks)
+{
+    static const char *const algos[] = {"hierarchical", "rails"};
+
+    for (size_t i = 0; i < sizeof(algos) / sizeof(algos[0]); i++) {
+        struct ch_request r = reduce_of(16 << 10, 16);
+        struct ch_select *select;
+        char text[2048], forced[64];
+
+        r.coll = CHORUS_COLL_reducescatter;
+        r.nodes = 8;
+        r.reach = CH_REACH_network;
+        r.offers = ch_offers(r.type, r.reach, CH_NEED_apart | CH_NEED_SYMMETRIC);
+        (void)snprintf(forced, sizeof(forced), "reducescatter:%s", algos[i]);
+        ck_assert_int_eq(ch_select_open(forced, "", &select), CHORUS_OK);
+        ck_assert_int_eq(explained(select, &r, text, sizeof(text)), CHORUS_OK);
+        ck_assert_msg(strstr(text, " = 15360 bytes\n") != NULL, "%s", text);
+        ch_select_close(select);
+    }
+}
+END_TEST
+
 /* A table serves GPUs that nobody has measured, and says so. */
 START_TEST(explain__table_of_another_gpu__is_a_guess)
 {
@@ -179,6 +203,7 @@ static void add(TCase *tests)
 {
     tcase_add_test(tests, explain__plan__with_its_rule_and_those_passed_over);
     tcase_add_test(tests, explain__nothing_serves__says_why_each_does_not);
+    tcase_add_test(tests, explain__reducescatter_between_hosts__counts_blocks);
     tcase_add_test(tests, explain__table_of_another_gpu__is_a_guess);
     tcase_add_test(tests, explain__table_without_the_collective__is_passed);
     tcase_add_test(tests, explain__forced__says_so);

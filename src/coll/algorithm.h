@@ -105,8 +105,8 @@
     X(reducescatter, bruck, ll, ch_reducescatter_bruck, CH_NEED_put, 1, ch_combine_steps(n, k, s, p, o), ch_digits(n, k) * s, plain) \
     X(reducescatter, two_level, simple, ch_reducescatter_two_level, CH_NEED_map | CH_NEED_whole | CH_NEED_apart | CH_NEED_symmetric_source, 1, ch_level_steps(n, k, s, o), ch_level_wire(n, k, s), plain) \
     X(reducescatter, all_pull, simple, ch_reducescatter_pull, CH_NEED_map | CH_NEED_apart | CH_NEED_symmetric_source, 0, 1, (n - 1) * s, plain) \
-    X(reducescatter, hierarchical, simple, ch_reducescatter_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes | CH_NEED_symmetric_source, 0, ch_shared(h) + (h->count > 1 ? c : 0), ch_partials_wire(h, m), none) \
-    X(reducescatter, rails, simple, ch_reducescatter_rails, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes | CH_NEED_symmetric_source, 0, ch_shared(h) + ch_rail_halving_steps(h, m, b, o), ch_rail_halving_wire(h, m), none) \
+    X(reducescatter, hierarchical, simple, ch_reducescatter_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes | CH_NEED_symmetric_source, 0, ch_shared(h) + (h->count > 1 ? c : 0), ch_partials_wire(h, s), none) \
+    X(reducescatter, rails, simple, ch_reducescatter_rails, CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_nodes | CH_NEED_symmetric_source, 0, ch_shared(h) + ch_rail_halving_steps(h, s, b, o), ch_rail_halving_wire(h, s), none) \
     X(reducescatter, ring, simple, ch_reducescatter_ring, CH_NEED_put | CH_NEED_whole, 0, (n - 1) * ch_divide_up(c, 2), (n - 1) * s, plain) \
     X(reducescatter, multicast_one_shot, simple, ch_reducescatter_multicast, CH_NEED_map | CH_NEED_apart | CH_NEED_multicast | CH_NEED_symmetric_source, 0, 1, (n - 1) * s, multicast) \
     X(collect, all_push, simple, ch_collect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 2, (n - 1) * (m + 8), plain) \

@@ -323,21 +323,16 @@ CH_FN uint64_t ch_rail_halving_steps(const struct ch_nodes *h, uint64_t m, uint6
 }
 
 /* Bytes that the PE moves that moves most in such a reducescatter, the first one of a host: on
- * each of its rails it reads the blocks of the rail's PEs from the other PEs of its host, and
- * sends one for each other host. */
+ * each of its rails it reads a block for each host from the other PEs of its own, and sends one
+ * for each other host. */
 CH_FN uint64_t ch_rail_halving_wire(const struct ch_nodes *h, uint64_t m)
 {
     uint64_t most = 0;
 
     for (uint32_t v = 0; v < h->count; v++) {
-        uint64_t moved = 0;
+        const uint64_t pes = ch_node_pes(h, v);
 
-        for (uint32_t rail = 0; rail < h->most; rail += ch_node_pes(h, v)) {
-            moved += h->count - 1;
-            for (uint32_t u = 0; u < h->count; u++)
-                if (rail < ch_node_pes(h, u)) moved += ch_node_pes(h, v) - 1;
-        }
-        most = ch_max(most, moved);
+        most = ch_max(most, ch_divide_up(h->most, pes) * (h->count * pes - 1));
     }
     return most * m;
 }

@@ -5,7 +5,7 @@
  *
  *   needs    put, whole, apart, nodes, symmetric_source
  *   steps    ch_shared(h) + (h->count > 1 ? c : 0)
- *   wire     ch_partials_wire(h, m)
+ *   wire     ch_partials_wire(h, s)
  *   scratch  two words per PE of the host, a FIFO from one PE of each other, this PE's own
  *            slot
  *   inplace  not possible

@@ -5,9 +5,9 @@
  * blocks by recursive halving.
  *
  *   needs    put, whole, apart, nodes, symmetric_source
- *   steps    ch_shared(h) + ch_rail_halving_steps(h, m, b, o)
- *   wire     ch_rail_halving_wire(h, m)
- *   scratch  two words per PE of the host, a FIFO from ch_rounds(h, 2) PEs, and this PE's own
+ *   steps    ch_shared(h) + ch_rail_halving_steps(h, s, b, o)
+ *   wire     ch_rail_halving_wire(h, s)
+ *   scratch  two words per PE of the host, a FIFO from the PE of each round, and this PE's own
  *            slots, which hold a block for each host
  *   inplace  not possible
  *   result   combined in PE order on each host, then along the rail, each block by one PE
@@ -17,7 +17,8 @@
  * Block j of a PE is for the host at distance j (ch_ahead). In the rounds the distance is
  * halved: the blocks from this distance on are sent to the PE that has it, and those that
  * arrive are added to the first blocks, until block 0, that of this PE, is complete. If a host
- * has only s PEs, its PE i also serves the rails i + s, i + 2 s ...
+ * has only s PEs, its PE i also serves the rails i + s, i + 2 s ..., on which block j for that
+ * host is one that it has (ch_rail_pe), and is not used in the end.
  */
 #ifndef CH_REDUCESCATTER_RAILS_H
 #define CH_REDUCESCATTER_RAILS_H
@@ -42,9 +43,7 @@ CH_FN void ch_rail_begin(const struct ch_coll *c, const struct ch_rail_part *p,
     for (uint32_t j = 0; j < nodes->count; j++) {
         const uint32_t node = ch_ahead(nodes->node[c->me], nodes->count, 2, j);
 
-        if (p->rail < ch_node_pes(nodes, node))
-            ch_partial(c, p->work + j * p->bytes, ch_node_pe(nodes, node, p->rail), p->at,
-                       p->bytes, g);
+        ch_partial(c, p->work + j * p->bytes, ch_rail_pe(c, node, p->rail), p->at, p->bytes, g);
     }
     ch_lanes_sync(g); /* other lanes have read the slots */
 }
