@@ -129,6 +129,7 @@ int main(int argc, char **argv)
     FILE *out = NULL;
     int failed = tables == NULL;
 
+    if (failed) (void)fprintf(stderr, "usage: compile OUTPUT NAME=FILE...\n");
     for (int i = 0; i < n && !failed; i++)
         failed = read_table(argv[i + 2], &tables[i]);
     if (!failed) out = fopen(argv[1], "w");

@@ -18,7 +18,7 @@ struct ch_table_file {
     struct ch_table table; /* first, so that a pointer to it can free the whole */
     struct ch_rule *rules;
     yaml_document_t document;
-    char *path, *text; /* null if the table is compiled in, which owns neither */
+    char *path, *text; /* null if the table was read from the memory of the caller */
 };
 
 /* A table that is being read. */

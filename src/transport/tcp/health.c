@@ -65,8 +65,8 @@ static void enlarge_buffers(int fd)
 /*
  * The kernel acknowledges each short message while it is read, which takes the reader as long
  * as sending one, unless it takes the connection for one of requests and replies: then an
- * acknowledgement travels with the next message, or follows after two messages or 40 ms. After
- * such a pause of 40 ms the kernel no longer takes it for one.
+ * acknowledgement travels with the next message, or follows after two messages or 40 ms. If it
+ * had to follow after 40 ms, the kernel no longer takes the connection for such a one.
  */
 void ch_tcp_acknowledge_late(int fd)
 {

@@ -247,7 +247,8 @@ void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t before, ui
 
 /* health.c */
 void ch_tcp_socket_prepare(struct ch_net *net, int fd);
-/* Called when bytes arrive after a pause of CH_TCP_PAUSE_NS, less than the kernel's 40 ms. */
+/* Called when the first bytes arrive, and those after a pause of CH_TCP_PAUSE_NS, which is less
+ * than the kernel's 40 ms. */
 #define CH_TCP_PAUSE_NS (20 * CH_NS_PER_MS)
 void ch_tcp_acknowledge_late(int fd);
 /* Has the other host of a connection not answered for net->silent_ns, though data is in flight?
