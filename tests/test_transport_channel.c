@@ -63,13 +63,16 @@ static void move_one(struct net_pe *pe, char *source, size_t bytes, size_t shift
 {
     const struct ch_tcp_link *link = pe->net->links[pe->next];
     const uint64_t before = link->n_divided, seed = bytes * 8 + shift;
+    const bool is_long = bytes >= CH_TCP_STRIPE_ASLEEP;
     const size_t at = DATA + (shift * 3) % 8;
 
     memset(pe->memory + DATA - GUARD, 0x5a, bytes + 2 * GUARD + 8);
     net_fill(source + shift, bytes, seed + pe->me);
     net_pe_meet(pe);
+    ch_tcp_channels_wake(pe->net, link, bytes);
     ops->put(pe->net, 0, pe->next, place(pe, pe->next, at), source + shift, bytes);
-    EXPECT(link->n_divided == before + (bytes >= CH_TCP_STRIPE));
+    EXPECT(link->n_divided >= before + is_long); /* a thread may sleep again */
+    EXPECT(link->n_divided <= before + (bytes >= CH_TCP_STRIPE));
     net_pe_done(pe, 0, pe->next);
     net_pe_meet(pe);
     EXPECT(net_is_filled(pe->memory + at, bytes, seed + pe->before));
@@ -133,9 +136,24 @@ static void order_main(struct ch_boot *boot)
     free(source);
 }
 
-/* Threads without work sleep. */
+/* A body that is sent as a whole since the threads sleep wakes them, so the next one is divided
+ * unless they sleep again. */
+static void wake_threads(struct net_pe *pe, const char *source)
+{
+    const struct ch_tcp_link *link = pe->net->links[pe->next];
+    const uint64_t before = link->n_divided;
+
+    while (link->n_divided == before) {
+        for (int i = 0; i < 2; i++)
+            ops->put(pe->net, 0, pe->next, place(pe, pe->next, DATA), source, CH_TCP_STRIPE);
+        net_pe_done(pe, 0, pe->next);
+    }
+}
+
+/* Threads without work sleep, and only long bodies are divided at once. */
 static void idle_main(struct ch_boot *boot)
 {
+    char *source = calloc(1, CH_TCP_STRIPE_ASLEEP);
     struct net_pe pe;
 
     net_pe_open(&pe, boot, ops, DATA + M, 1);
@@ -144,7 +162,19 @@ static void idle_main(struct ch_boot *boot)
         while (!__atomic_load_n(&pe.net->servers[i].is_asleep, __ATOMIC_SEQ_CST))
             (void)usleep(1000);
     net_pe_meet(&pe);
+    if (pe.me == 0) {
+        const struct ch_tcp_link *link = pe.net->links[pe.next];
+
+        ops->put(pe.net, 0, pe.next, place(&pe, pe.next, DATA), source, CH_TCP_STRIPE);
+        EXPECT(link->n_divided == 0);
+        ops->put(pe.net, 0, pe.next, place(&pe, pe.next, DATA), source, CH_TCP_STRIPE_ASLEEP);
+        EXPECT(link->n_divided == 1);
+        net_pe_done(&pe, 0, pe.next);
+        wake_threads(&pe, source);
+    }
+    net_pe_meet(&pe);
     net_pe_close(&pe);
+    free(source);
 }
 
 /* ---- a peer that is not what it seems ---- */

@@ -67,6 +67,21 @@ static bool has_room(const struct ch_tcp_link *link)
     return true;
 }
 
+/* Wake the threads of a link's channels. Returns whether all were awake. */
+static bool wake(struct ch_net *net, const struct ch_tcp_link *link)
+{
+    bool were_awake = true;
+
+    for (uint32_t i = 0; i < link->n_channels; i++)
+        were_awake &= ch_tcp_server_call(&net->servers[i]);
+    return were_awake;
+}
+
+void ch_tcp_channels_wake(struct ch_net *net, const struct ch_tcp_link *link, uint64_t bytes)
+{
+    if (link->is_wide && bytes >= CH_TCP_STRIPE) (void)wake(net, link);
+}
+
 uint32_t ch_tcp_divide(struct ch_net *net, struct ch_tcp_link *link, const char *body,
                        size_t bytes, size_t *first_out)
 {
@@ -74,6 +89,7 @@ uint32_t ch_tcp_divide(struct ch_net *net, struct ch_tcp_link *link, const char 
     const size_t first = ch_tcp_first_part(bytes, parts), each = share(bytes, parts);
 
     if (!ch_tcp_may_divide(link, bytes, parts) || !has_room(link)) return 0;
+    if (bytes < CH_TCP_STRIPE_ASLEEP && !wake(net, link)) return 0;
     for (uint32_t i = 0; i < link->n_channels; i++) {
         struct ch_tcp_channel *channel = &link->channels[i];
         struct ch_tcp_part *part = &channel->out[channel->out_end % CH_TCP_PARTS];
@@ -82,7 +98,7 @@ uint32_t ch_tcp_divide(struct ch_net *net, struct ch_tcp_link *link, const char 
         part->at = (char *)(uintptr_t)body + first + i * each;
         part->bytes = each;
         __atomic_store_n(&channel->out_end, channel->out_end + 1, __ATOMIC_SEQ_CST);
-        ch_tcp_server_call(&net->servers[i]);
+        (void)ch_tcp_server_call(&net->servers[i]);
     }
     link->n_divided++;
     *first_out = first;
@@ -101,7 +117,7 @@ void ch_tcp_channels_expect(struct ch_net *net, struct ch_tcp_link *link, char *
         channel->in = (struct ch_tcp_part){dst + first + i * each, each};
         channel->in_got = 0;
         __atomic_store_n(&channel->in_end, channel->in_end + 1, __ATOMIC_SEQ_CST);
-        ch_tcp_server_call(&net->servers[i]);
+        (void)ch_tcp_server_call(&net->servers[i]);
     }
 }
 

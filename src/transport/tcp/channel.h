@@ -26,6 +26,7 @@ enum {
     CH_TCP_CHANNELS = 7,                    /* of a link, at most */
     CH_TCP_CHANNELS_DEFAULT = 3,            /* at most, if the user has not chosen a number */
     CH_TCP_STRIPE = 64 << 10,               /* bytes of the shortest body that is divided */
+    CH_TCP_STRIPE_ASLEEP = 256 << 10,       /* the same while threads of channels sleep */
     CH_TCP_PART_UNIT = 4096,                /* parts are multiples of it, except the first */
     CH_TCP_PARTS = 128,                     /* parts that wait to be sent on one channel */
     CH_TCP_PARTS_MAX = CH_TCP_CHANNELS + 1, /* of a body */
@@ -94,8 +95,8 @@ void ch_tcp_server_stop(struct ch_tcp_server *server); /* a no-op if it was not 
 void ch_tcp_server_add(struct ch_tcp_server *server, struct ch_tcp_channel *channel);
 /* On return, the thread no longer accesses the channel, nor memory of its parts. */
 void ch_tcp_server_remove(struct ch_tcp_server *server, struct ch_tcp_channel *channel);
-/* The channel got a part. */
-void ch_tcp_server_call(struct ch_tcp_server *server);
+/* The channel got a part, or will soon get one. Returns whether the thread was awake. */
+bool ch_tcp_server_call(struct ch_tcp_server *server);
 void ch_tcp_server_lock(struct ch_tcp_server *server);
 void ch_tcp_server_unlock(struct ch_tcp_server *server);
 
@@ -103,9 +104,12 @@ void ch_tcp_server_unlock(struct ch_tcp_server *server);
 /* Number of channels that this PE can serve for each peer. */
 uint32_t ch_tcp_channels_choose(const struct ch_net *net);
 /* Divide a body into parts, and give all but the first to the channels. Returns the number of
- * parts and sets the bytes of the first; 0: the body is sent as a whole. */
+ * parts and sets the bytes of the first; 0: the body is sent as a whole. One that takes less
+ * time as a whole than threads need to wake up only wakes those that sleep. */
 uint32_t ch_tcp_divide(struct ch_net *net, struct ch_tcp_link *link, const char *body,
                        size_t bytes, size_t *first_out);
+/* A whole body of these bytes arrives: the next one of this length may be divided. */
+void ch_tcp_channels_wake(struct ch_net *net, const struct ch_tcp_link *link, uint64_t bytes);
 /* May a peer have divided a body of these bytes into so many parts? */
 bool ch_tcp_may_divide(const struct ch_tcp_link *link, uint64_t bytes, uint32_t parts);
 /* Bytes of the first part. */

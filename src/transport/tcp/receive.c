@@ -90,7 +90,10 @@ static enum step take_body(struct ch_net *net, struct ch_tcp_link *link,
     memcpy(dst, body, bytes - link->left);
     link->place = (char *)dst + (bytes - link->left);
     link->is_divided = head->parts != 0;
-    if (link->is_divided) ch_tcp_channels_expect(net, link, dst, head->value);
+    if (link->is_divided)
+        ch_tcp_channels_expect(net, link, dst, head->value);
+    else
+        ch_tcp_channels_wake(net, link, head->value);
     link->lo += sizeof(struct ch_frame) + (bytes - link->left);
     if (link->left == 0 && !link->is_divided) finish_body(link);
     return DONE;

@@ -184,11 +184,13 @@ void ch_tcp_server_unlock(struct ch_tcp_server *server)
     (void)pthread_mutex_unlock(&server->lock);
 }
 
-void ch_tcp_server_call(struct ch_tcp_server *server)
+bool ch_tcp_server_call(struct ch_tcp_server *server)
 {
-    if (__atomic_load_n(&server->is_asleep, __ATOMIC_SEQ_CST) &&
-        __atomic_exchange_n(&server->is_asleep, 0, __ATOMIC_SEQ_CST))
-        ring(server->fd);
+    if (!__atomic_load_n(&server->is_asleep, __ATOMIC_SEQ_CST) ||
+        !__atomic_exchange_n(&server->is_asleep, 0, __ATOMIC_SEQ_CST))
+        return true;
+    ring(server->fd);
+    return false;
 }
 
 void ch_tcp_server_add(struct ch_tcp_server *server, struct ch_tcp_channel *channel)
@@ -205,7 +207,7 @@ void ch_tcp_server_remove(struct ch_tcp_server *server, struct ch_tcp_channel *c
     for (uint32_t i = 0; i < server->n; i++)
         if (server->channels[i] == channel) server->channels[i] = server->channels[--server->n];
     ch_tcp_server_unlock(server);
-    ch_tcp_server_call(server);
+    (void)ch_tcp_server_call(server);
 }
 
 bool ch_tcp_server_start(struct ch_tcp_server *server, uint32_t most)

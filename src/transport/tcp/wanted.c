@@ -86,6 +86,8 @@ static void take_wanted(struct ch_net *net, struct ch_tcp_link *link,
     link->wanted.state = link->left == 0 && !link->is_divided ? CH_TCP_THERE : CH_TCP_ARRIVING;
     if (link->is_divided)
         ch_tcp_channels_expect(net, link, link->wanted.dst, link->wanted.bytes);
+    else
+        ch_tcp_channels_wake(net, link, link->wanted.bytes);
 }
 
 void ch_tcp_wanted_sort(struct ch_net *net, struct ch_tcp_link *link, size_t guess, size_t got)
