@@ -98,7 +98,7 @@
     X(reduce, multicast_two_shot, simple, ch_reduce_multicast_two, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2, 2 * (n - 1) * s, multicast) \
     X(reduce, leaders, simple, ch_reduce_leaders, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes, 1, ch_shared(h) * (c + 1) + c * ch_exchanges(h->count, k), ch_leaders_wire(h, k, m), none) \
     X(reduce, hierarchical, simple, ch_reduce_hierarchical, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 1, ch_rails_steps(h, k, m, e, b), ch_rails_wire(h, k, m, e), none) \
-    X(reduce, rails, simple, ch_reduce_rails, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_rails_ring_steps(h, m, e, b), ch_rails_ring_wire(h, m, e), none) \
+    X(reduce, rails, simple, ch_reduce_rails, CH_NEED_put | CH_NEED_whole | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_rails_blocks_steps(h, m, e, b), ch_rails_blocks_wire(h, m, e), none) \
     X(reducescatter, all_push, simple, ch_reducescatter_push_simple, CH_NEED_put, 0, c, (n - 1) * s, due) \
     X(reducescatter, all_push, ll, ch_reducescatter_push_ll, CH_NEED_put, 0, c, (n - 1) * s, due) \
     X(reducescatter, all_push, ll128, ch_reducescatter_push_ll128, CH_NEED_put, 0, c, (n - 1) * s, due) \

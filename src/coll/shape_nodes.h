@@ -139,34 +139,29 @@ CH_FN uint64_t ch_rails_wire(const struct ch_nodes *h, uint64_t k, uint64_t m, u
     return most * ch_rail_bytes(h, m, e);
 }
 
-/* The same by a ring on each rail: 2 * (hosts - 1) for each two messages of its slices. */
-CH_FN uint64_t ch_rails_ring_steps(const struct ch_nodes *h, uint64_t m, uint64_t e, uint64_t b)
+/* The same where each PE of a rail combines a block of the slices and sends it to all others:
+ * two steps for each message of the longest block. */
+CH_FN uint64_t ch_rails_blocks_steps(const struct ch_nodes *h, uint64_t m, uint64_t e,
+                                     uint64_t b)
 {
-    return 2 * ch_shared(h) +
-           2 * (h->count - 1) *
-               ch_divide_up(ch_divide_up(ch_rail_bytes(h, m, e), b), 2 * h->count);
-}
+    const uint64_t block = ch_divide_up(ch_rail_bytes(h, m, e) / e, h->count) * e;
 
-/* Bytes that PE `pe` of a ring of n sends: each slice of m bytes twice, but the two that end at
- * the next PE once. */
-CH_FN uint64_t ch_ring_sent(uint64_t m, uint64_t e, uint32_t n, uint32_t pe)
-{
-    const size_t last = ch_slice_of(m / e, n, (pe + 1) % n).count,
-                 first = ch_slice_of(m / e, n, (pe + 2) % n).count;
-
-    return n == 1 ? 0 : 2 * m - (last + first) * e;
+    return 2 * ch_shared(h) + (h->count > 1 ? 2 * ch_divide_up(block, b) : 0);
 }
 
 /* Bytes that the PE moves that moves most: it reads and writes the longest slice on its host,
- * and passes it on along its rail. */
-CH_FN uint64_t ch_rails_ring_wire(const struct ch_nodes *h, uint64_t m, uint64_t e)
+ * sends the blocks of this slice that others combine, and sends its own to each of them. */
+CH_FN uint64_t ch_rails_blocks_wire(const struct ch_nodes *h, uint64_t m, uint64_t e)
 {
     const uint64_t rail = ch_rail_bytes(h, m, e);
     uint64_t most = 0;
 
-    for (uint32_t v = 0; v < h->count; v++)
-        most = ch_max(most,
-                      2 * (ch_node_pes(h, v) - 1) * rail + ch_ring_sent(rail, e, h->count, v));
+    for (uint32_t v = 0; v < h->count; v++) {
+        const uint64_t block = ch_slice_of(rail / e, h->count, v).count * e;
+
+        most = ch_max(most, 2 * (ch_node_pes(h, v) - 1) * rail +
+                                (h->count > 1 ? rail + (h->count - 2) * block : 0));
+    }
     return most;
 }
 

@@ -21,7 +21,7 @@
 #define CH_REDUCE_HIERARCHICAL_H
 
 #include "coll/algo/reduce_recursive.h"
-#include "coll/algo/reduce_ring.h"
+#include "coll/primitives/blocks.h"
 #include "coll/primitives/levels.h"
 
 /* The slice of this PE; empty if it is on no complete rail. */
@@ -33,8 +33,9 @@ CH_FN struct ch_slice ch_rail_slice(const struct ch_coll *c)
     return local < slices ? ch_slice_of(c->count, slices, local) : none;
 }
 
-/* by_ring: the slices are combined on each rail by a ring, not by a recursive exchange. */
-CH_FN chorus_status ch_reduce_levels(const struct ch_coll *c, int by_ring, struct ch_lanes g)
+/* in_blocks: the PEs of a rail combine a block of its slices each, in place of a recursive
+ * exchange of the slices. */
+CH_FN chorus_status ch_reduce_levels(const struct ch_coll *c, int in_blocks, struct ch_lanes g)
 {
     const struct ch_slice slice = ch_rail_slice(c);
     char *mine = c->dst + slice.first * c->elem_bytes;
@@ -48,7 +49,7 @@ CH_FN chorus_status ch_reduce_levels(const struct ch_coll *c, int by_ring, struc
     st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st != CHORUS_OK) return st;
     ch_combine_all(&node, mine, own, ch_bytes(&rail), CH_TO_ME, g);
-    st = by_ring ? ch_reduce_ring(&rail, g) : ch_reduce_recursive(&rail, CH_CELL_simple, g);
+    st = in_blocks ? ch_reduce_blocks(&rail, g) : ch_reduce_recursive(&rail, CH_CELL_simple, g);
     if (st != CHORUS_OK) return st;
     ch_store_all(&node, mine, mine, ch_bytes(&rail), g);
     /* dest is complete, source may be reused */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce over rails: as in reduce_hierarchical.h, but the slices of the hosts are combined
- * along a ring on each rail, which sends a part of a slice in each step in place of the whole
- * slice.
+ * reduce over rails: as in reduce_hierarchical.h, but each PE of a rail combines one block of
+ * the slices of the hosts and sends it to all, in place of an exchange of whole slices.
  *
  *   needs    put, whole, nodes, symmetric_dest, symmetric_source
- *   steps    ch_rails_ring_steps(h, m, e, b)
- *   wire     ch_rails_ring_wire(h, m, e)
- *   scratch  two words per PE of the host, a FIFO to the next PE of the rail
+ *   steps    ch_rails_blocks_steps(h, m, e, b)
+ *   wire     ch_rails_blocks_wire(h, m, e)
+ *   scratch  two words per PE of the host, a FIFO to each PE of the rail
  *   inplace  safe: of a host's PEs only one reads or writes a slice until the last step
- *   result   combined in PE order on each host, then in the order of reduce_ring.h on each
- *            rail: bitwise equal on every PE
- *   source   reduce_hierarchical.h with the ring of Patarasu and Yuan (2009)
+ *   result   combined in PE order on each host, then in the order of the hosts, each element by
+ *            one PE: bitwise equal on every PE
+ *   source   reduce_hierarchical.h with the reduce-scatter and all-gather of Rabenseifner
+ * (2004), each in one step
  */
 #ifndef CH_REDUCE_RAILS_H
 #define CH_REDUCE_RAILS_H

@@ -31,6 +31,7 @@ struct ch_gift {
     size_t data_bytes;
     int is_lent;   /* plain data that must not change before ch_flush_lent */
     int is_stored; /* plain data that is in the slots already */
+    int is_sent;   /* and that those of PEs that are not mapped were sent */
 };
 
 CH_FN void ch_gift_to(const struct ch_coll *c, enum ch_cell kind, struct ch_gift *gift)
@@ -59,6 +60,7 @@ CH_FN struct ch_gift ch_gift_of(const struct ch_coll *c, enum ch_cell kind, cons
     gift.data_bytes = 0;
     gift.is_lent = 0;
     gift.is_stored = 0;
+    gift.is_sent = 0;
     ch_gift_to(c, kind, &gift);
     return gift;
 }
@@ -135,6 +137,16 @@ CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last, const struct ch
     }
 }
 
+/* One lane: send a PE that is not mapped its plain data of the exchange after `last`, which
+ * lanes have stored or lend. */
+CH_FN void ch_give_sent(const struct ch_coll *c, uint64_t last, const struct ch_gift *gift,
+                        uint32_t pe)
+{
+    char *to = ch_slot_at(ch_slots_of(c, CH_CELL_simple, pe, c->me), last + 1).memory;
+
+    ch_sent(c, pe, to, gift->is_lent ? gift->src + pe * gift->step : to, gift->bytes);
+}
+
 /* Send each other PE its message, in the next exchange of this protocol, whose number is
  * stored. Sources that are not lent may be reused on return. */
 CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
@@ -165,9 +177,7 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
         const uint32_t pe = ch_pe(c, others, i);
 
         if (kind == CH_CELL_simple) {
-            char *to = ch_slot_at(ch_slots_of(c, kind, pe, c->me), last + 1).memory;
-
-            ch_sent(c, pe, to, gift->is_lent ? gift->src + pe * gift->step : to, gift->bytes);
+            if (!gift->is_sent) ch_give_sent(c, last, gift, pe);
             ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
         } else {
             ch_notify(c->patience, c->peers[pe].door);
@@ -323,22 +333,27 @@ CH_FN chorus_status ch_exchange_hear(const struct ch_coll *c, const struct ch_ex
  * Wait for the plain data of all PEs in the exchange for the chunk at byte `at`, which *gift
  * describes. A PE that has sent it has read the previous exchange, so the next chunk is stored
  * into the slots of that one: it is in flight while this PE reads, and is announced after this
- * PE has read.
+ * PE has read. Over a network, a message that the receiver does not combine is sent later, when
+ * the receiver is likely to have said where in dst it is to be stored.
  */
 CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_exchange *x,
                                       uint64_t exchange, size_t at, struct ch_gift *gift,
                                       struct ch_lanes g)
 {
     const size_t bytes = gift->bytes;
-    const chorus_status st = ch_exchange_hear(c, x, exchange, at, bytes, g);
+    chorus_status st = ch_exchange_hear(c, x, exchange, at, bytes, g);
 
-    if (st != CHORUS_OK) return st;
-    if (at + bytes < ch_bytes(c)) {
-        *gift = ch_exchange_gift(c, CH_CELL_simple, x, at + bytes, g);
-        ch_give_plain(c, exchange, gift);
-        gift->is_stored = 1;
-    }
-    return ch_flush_lent(c, bytes, g);
+    if (st == CHORUS_OK) st = ch_flush_lent(c, bytes, g);
+    if (st != CHORUS_OK || at + bytes >= ch_bytes(c)) return st;
+    *gift = ch_exchange_gift(c, CH_CELL_simple, x, at + bytes, g);
+    ch_give_plain(c, exchange, gift);
+    gift->is_stored = 1;
+    gift->is_sent = x->is_combined && !ch_is_all_mapped(c);
+    if (!gift->is_sent) return CHORUS_OK;
+    ch_lanes_sync(g); /* all lanes have stored their share */
+    for (uint32_t i = g.lane; i < ch_others(c).count; i += g.width)
+        ch_give_sent(c, exchange, gift, ch_pe(c, ch_others(c), i));
+    return CHORUS_OK;
 }
 
 /* The chunk at byte `at`, which the gift describes, and then the next chunk's. */
