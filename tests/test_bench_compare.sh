@@ -38,3 +38,11 @@ grep -q "unknown 'lam'; expected of ompi4, mpich, ompi5, xhc, impi" err || fail 
 PIP_NO_INDEX=1 "$compare" --build "$build" --peer mpich --peers-dir "$folder/peers" >out 2>err
 [ $? -eq 1 ] || fail "a peer that cannot be downloaded is not refused"
 grep -q 'pip could not download mpich==.*: .* --peers-dir$' err || fail "does not say what to do"
+
+"${compare%-mpi}-matrix" matrix 1x2 1x999 -- --build "$build" --coll sync -b 8 -e 8 -n 3 -w 1 --rounds 1 \
+    >out 2>err || fail "compare-matrix exits $?"
+[ "$(grep -c '^1x2: mean ratio .* worst ratio ' out)" -eq 2 ] || fail "not two runs of a layout"
+grep -q '^1x999: left out' out || fail "PEs without cores are not left out"
+[ "$(grep -vc '^#' matrix/1x2-2.csv)" -eq 2 ] || fail "no rows of the second run"
+"${compare%-mpi}-matrix" matrix 2y1 >out 2>err
+[ $? -eq 2 ] || fail "a wrong layout is not refused"
