@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verbs.c: the network of RDMA devices, by libibverbs: reliable queue pairs, one for each
- * context and pair of PEs. docs/design.md says how words are ordered after data, and why CPUs
- * perform atomics.
+ * context and pair of PEs. docs/design/transport.md says how words are ordered after data, and
+ * why CPUs perform atomics.
  */
 #include "transport/verbs_state.h"
 

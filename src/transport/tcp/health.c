@@ -26,9 +26,9 @@ enum {
  * Collectives send bursts with pauses between them, over links whose round trips take
  * microseconds. The estimates of bbr take these for slow links, and cubic ends its slow start
  * far too early: with messages of 64 KiB and more, reno was three times as fast
- * (docs/design.md). If a site has chosen any other algorithm, such as dctcp, it has chosen it
- * for such links, and it is kept. A connection that has begun with bbr continues to send at a
- * measured rate after a change to reno, so the algorithm is set before: for accepted
+ * (docs/design/transport.md). If a site has chosen any other algorithm, such as dctcp, it has
+ * chosen it for such links, and it is kept. A connection that has begun with bbr continues to
+ * send at a measured rate after a change to reno, so the algorithm is set before: for accepted
  * connections, on the listening socket.
  */
 static void choose_congestion(int fd)
