@@ -114,9 +114,9 @@ int main(int argc, char **argv)
         {"not_join", not_join},
     };
 
-    me = number(CH_WIRE_ENV_PE);
-    n = number(CH_WIRE_ENV_N_PES);
-    sock = (int)number(CH_WIRE_ENV_FD);
+    me = number("CHORUS_PE");
+    n = number("CHORUS_N_PES");
+    sock = (int)number("CHORUS_BOOT_FD");
     for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
         if (argc == 2 && strcmp(argv[1], acts[i].name) == 0) acts[i].run();
     for (int s = 0; s < LONG_S; s++)

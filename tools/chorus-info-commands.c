@@ -217,15 +217,12 @@ chorus_status info_algorithms(const struct info_args *args)
     return CHORUS_OK;
 }
 
-static void print_option(const char *name, const char *initial, const char *text)
+static void print_option(const struct ch_variable *variable)
 {
-    char variable[64];
-    const char *set;
+    const char *const set = secure_getenv(variable->name);
 
-    (void)snprintf(variable, sizeof(variable), "CHORUS_%s", name);
-    set = secure_getenv(variable);
-    (void)printf("%s=%s%s\n    %s\n", variable, set != NULL ? set : initial,
-                 set != NULL ? "  (from the environment)" : "", text);
+    (void)printf("%s=%s%s\n    %s\n", variable->name, set != NULL ? set : variable->initial,
+                 set != NULL ? "  (from the environment)" : "", variable->text);
 }
 
 chorus_status info_options(const struct info_args *args)
@@ -235,9 +232,8 @@ chorus_status info_options(const struct info_args *args)
     (void)args;
     ch_environment_warn();
     CH_TRY(ch_options_read(&options)); /* refuses an invalid value */
-#define X(NAME, field, KIND, initial, text) print_option(#NAME, initial, text);
-    CH_OPTION_LIST(X)
-#undef X
+    for (size_t i = 0; i < CH_VARIABLE_COUNT; i++)
+        if (ch_variables[i].initial != NULL) print_option(&ch_variables[i]);
     return CHORUS_OK;
 }
 

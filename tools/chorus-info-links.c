@@ -9,6 +9,7 @@
 #include "chorus-info.h"
 
 #include "api/context.h"
+#include "base/option.h"
 #include "chorus/chorus.h"
 #include "transport/kinds.h"
 #include "transport/network.h"
@@ -113,7 +114,8 @@ chorus_status info_links(const struct info_args *args)
     struct ch_context *context;
 
     (void)args;
-    (void)setenv("CHORUS_ERRORS", "return", 0); /* this program prints them */
+    /* This program prints them. */
+    (void)setenv(ch_variable_name(CH_VARIABLE_ERRORS), "return", 0);
     CH_TRY((chorus_status)chorus_init());
     CH_TRY(ch_context_require("chorus-info", &context));
     CH_TRY(touch_peers(context));

@@ -137,8 +137,9 @@ void agent_close(struct agent *agent)
  * user may set both otherwise. A name that is too long for the library is omitted. */
 static void name_host(const char *host)
 {
-    if (getenv("CHORUS_NODES") != NULL || strlen(host) >= NODE_BYTES_MAX) return;
-    (void)setenv("CHORUS_NODE", host, 0);
+    if (getenv(ch_variable_name(CH_VARIABLE_NODES)) != NULL || strlen(host) >= NODE_BYTES_MAX)
+        return;
+    (void)setenv(ch_variable_name(CH_VARIABLE_NODE), host, 0);
 }
 
 static bool take_variables(struct job *job, const struct order *order)

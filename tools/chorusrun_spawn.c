@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chorusrun.h"
 
+#include "base/option.h"
 #include "boot/place.h"
 
 #include <errno.h>
@@ -42,12 +43,12 @@ static void child_fail(const struct start *s)
     _exit(error == ENOENT || error == ENOTDIR ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
-static void set_number(const char *name, long value)
+static void set_number(enum ch_variable_id id, long value)
 {
     char text[24];
 
     (void)snprintf(text, sizeof(text), "%ld", value);
-    (void)setenv(name, text, 1);
+    (void)setenv(ch_variable_name(id), text, 1);
 }
 
 static void child_files(const struct start *s)
@@ -70,19 +71,19 @@ static void child_files(const struct start *s)
 
 static void child_variables(const struct start *s, const struct args *args)
 {
-    set_number(CH_WIRE_ENV_PE, s->pe);
-    set_number(CH_WIRE_ENV_N_PES, args->n);
-    set_number(CH_WIRE_ENV_N_CORES, s->n_cores);
-    set_number(CH_WIRE_ENV_FD, s->sock);
+    set_number(CH_VARIABLE_PE, s->pe);
+    set_number(CH_VARIABLE_N_PES, args->n);
+    set_number(CH_VARIABLE_N_CORES, s->n_cores);
+    set_number(CH_VARIABLE_BOOT_FD, s->sock);
     if (s->spare[0] != '\0')
-        (void)setenv(CH_WIRE_ENV_SPARE, s->spare, 1);
+        (void)setenv(ch_variable_name(CH_VARIABLE_SPARE), s->spare, 1);
     else
-        (void)unsetenv(CH_WIRE_ENV_SPARE);
-    (void)unsetenv(CH_WIRE_ENV_ROOT);
-    (void)unsetenv(CH_WIRE_ENV_SECRET_FD);
+        (void)unsetenv(ch_variable_name(CH_VARIABLE_SPARE));
+    (void)unsetenv(ch_variable_name(CH_VARIABLE_ROOT));
+    (void)unsetenv(ch_variable_name(CH_VARIABLE_SECRET_FD));
     if (s->share == NULL || s->secret < 0) return;
-    (void)setenv(CH_WIRE_ENV_ROOT, s->share->root, 1);
-    set_number(CH_WIRE_ENV_SECRET_FD, s->secret);
+    (void)setenv(ch_variable_name(CH_VARIABLE_ROOT), s->share->root, 1);
+    set_number(CH_VARIABLE_SECRET_FD, s->secret);
 }
 
 /* Of the cores, in their order. Where PEs share them, those of a host are on the same ones, as

@@ -7,6 +7,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define X(NAME, setter, secrecy, field, KIND, initial, text) \
+    {"CHORUS_" #NAME, CH_SETTER_##setter, CH_SECRECY_##secrecy, initial, text},
+#define B(NAME, setter, secrecy, text) \
+    {"CHORUS_" #NAME, CH_SETTER_##setter, CH_SECRECY_##secrecy, NULL, text},
+const struct ch_variable ch_variables[CH_VARIABLE_COUNT] = {CH_VARIABLE_LIST(X, B)};
+#undef B
+#undef X
+
+const char *ch_variable_get(enum ch_variable_id id)
+{
+    return secure_getenv(ch_variables[id].name);
+}
+
+const char *ch_variable_shown(const char *name, const char *value)
+{
+    const size_t bytes = strcspn(name, "=");
+
+    for (size_t i = 0; i < CH_VARIABLE_COUNT; i++)
+        if (ch_variables[i].secrecy == CH_SECRECY_SECRET &&
+            strlen(ch_variables[i].name) == bytes &&
+            strncmp(ch_variables[i].name, name, bytes) == 0)
+            return "(secret)";
+    return value;
+}
+
+/* The parsers below show what they refuse. */
+#define X(NAME, setter, secrecy, field, KIND, initial, text)  \
+    _Static_assert(CH_SECRECY_##secrecy == CH_SECRECY_PUBLIC, \
+                   "CHORUS_" #NAME " is shown by the parser of its kind");
+CH_OPTION_LIST(X)
+#undef X
+
 static chorus_status parse_STRING(const char *name, const char *text, const char **out)
 {
     (void)name;
@@ -95,7 +127,7 @@ static chorus_status parse_ERRORS(const char *name, const char *text, enum ch_er
 
 enum ch_errors ch_options_errors(void)
 {
-    const char *text = secure_getenv("CHORUS_ERRORS");
+    const char *text = ch_variable_get(CH_VARIABLE_ERRORS);
     enum ch_errors found = CH_ERRORS_report;
 
     return text != NULL && find_errors(text, &found) ? found : CH_ERRORS_report;
@@ -120,15 +152,15 @@ static chorus_status parse_CONNECTIONS(const char *name, const char *text, uint6
 }
 
 /* The smallest value with which a job can work. */
-static chorus_status check_least(const char *name, uint64_t value, uint64_t least,
+static chorus_status check_least(enum ch_variable_id id, uint64_t value, uint64_t least,
                                  const char *least_text)
 {
-    const char *const text = secure_getenv(name);
+    const char *const text = ch_variable_get(id);
 
     if (value >= least) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s is \"%.64s\"; expected %s or more, or leave it out for the default",
-                   name, text != NULL ? text : "", least_text);
+                   ch_variable_name(id), text != NULL ? text : "", least_text);
 }
 
 static chorus_status check_limits(const struct ch_options *options)
@@ -136,10 +168,10 @@ static chorus_status check_limits(const struct ch_options *options)
     if (options->link_ns > CH_LINK_TIMEOUT_MAX_S * CH_NS_PER_S)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "CHORUS_LINK_TIMEOUT is \"%.64s\"; expected at most %u seconds",
-                       secure_getenv("CHORUS_LINK_TIMEOUT"), CH_LINK_TIMEOUT_MAX_S);
-    CH_TRY(check_least("CHORUS_HEAP_STEP", options->heap_step, CH_HEAP_STEP_MIN, "4K"));
-    CH_TRY(check_least("CHORUS_SYNC_MAX", options->sync_max, CH_SYNC_MAX_MIN, "1M"));
-    return check_least("CHORUS_CHUNK", options->chunk, CH_CHUNK_MIN, "256");
+                       ch_variable_get(CH_VARIABLE_LINK_TIMEOUT), CH_LINK_TIMEOUT_MAX_S);
+    CH_TRY(check_least(CH_VARIABLE_HEAP_STEP, options->heap_step, CH_HEAP_STEP_MIN, "4K"));
+    CH_TRY(check_least(CH_VARIABLE_SYNC_MAX, options->sync_max, CH_SYNC_MAX_MIN, "1M"));
+    return check_least(CH_VARIABLE_CHUNK, options->chunk, CH_CHUNK_MIN, "256");
 }
 
 chorus_status ch_options_read(struct ch_options *out)
@@ -147,8 +179,8 @@ chorus_status ch_options_read(struct ch_options *out)
     const char *text;
 
     out->device = CH_OPTION_NO_DEVICE;
-#define X(NAME, field, KIND, initial, help) \
-    text = secure_getenv("CHORUS_" #NAME);  \
+#define X(NAME, setter, secrecy, field, KIND, initial, help) \
+    text = ch_variable_get(CH_VARIABLE_##NAME);              \
     CH_TRY(parse_##KIND(#NAME, text != NULL ? text : (initial), &out->field));
     CH_OPTION_LIST(X)
 #undef X

@@ -4,6 +4,7 @@
  * is the root of the tree. The PE informs the agent when it joins and leaves, as it informs
  * chorusrun on one host, and ends when the agent ends.
  */
+#include "base/option.h"
 #include "boot/tree_boot.h"
 #include "boot/ways.h"
 #include "boot/wire.h"
@@ -23,19 +24,20 @@ static chorus_status read_secret(unsigned char secret_out[CH_BOOT_SECRET_BYTES])
     uint64_t fd;
     ssize_t n;
 
-    CH_TRY(ch_way_number(CH_WIRE_ENV_SECRET_FD, "chorusrun", 0, INT_MAX, &fd));
+    CH_TRY(
+        ch_way_number(ch_variable_name(CH_VARIABLE_SECRET_FD), "chorusrun", 0, INT_MAX, &fd));
     while (got < sizeof(text) - 1 &&
            (n = read((int)fd, text + got, sizeof(text) - 1 - got)) != 0) {
         if (n < 0 && errno != EINTR) break;
         if (n > 0) got += (size_t)n;
     }
     (void)close((int)fd);
-    (void)unsetenv(CH_WIRE_ENV_SECRET_FD);
+    (void)unsetenv(ch_variable_name(CH_VARIABLE_SECRET_FD));
     if (ch_tree_secret_parse(text, secret_out)) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG,
                    "descriptor %d, which %s names, does not have the job's secret; start the "
                    "program with chorusrun, and let only one process of each PE join",
-                   (int)fd, CH_WIRE_ENV_SECRET_FD);
+                   (int)fd, ch_variable_name(CH_VARIABLE_SECRET_FD));
 }
 
 static chorus_status hosts_open(uint64_t timeout_ns, struct ch_boot **boot_out)
@@ -43,25 +45,25 @@ static chorus_status hosts_open(uint64_t timeout_ns, struct ch_boot **boot_out)
     struct ch_tree_start start = {.timeout_ns = timeout_ns};
     chorus_status status;
 
-    CH_TRY(ch_way_host(CH_WIRE_ENV_ROOT));
+    CH_TRY(ch_way_host(ch_variable_name(CH_VARIABLE_ROOT)));
     CH_TRY(ch_way_launcher.open(timeout_ns, &start.agent));
     start.me = start.agent->me;
     start.n = start.agent->n;
     start.n_cores = start.agent->n_cores;
-    start.root = secure_getenv(CH_WIRE_ENV_ROOT);
+    start.root = ch_variable_get(CH_VARIABLE_ROOT);
     status = read_secret(start.secret);
     if (status != CHORUS_OK) {
         start.agent->ops->close(start.agent);
         return status;
     }
     CH_TRY(ch_boot_tree(&start, boot_out));
-    (*boot_out)->spare = secure_getenv(CH_WIRE_ENV_SPARE);
+    (*boot_out)->spare = ch_variable_get(CH_VARIABLE_SPARE);
     return CHORUS_OK;
 }
 
 static bool hosts_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    return ch_way_variable(CH_WIRE_ENV_ROOT, why_out) != NULL;
+    return ch_way_variable(ch_variable_name(CH_VARIABLE_ROOT), why_out) != NULL;
 }
 
 const struct ch_way ch_way_hosts = {"chorusrun --hosts", hosts_applies, hosts_open, false};

@@ -4,6 +4,7 @@
  * messages use a socket of its own (message.h says why).
  */
 #include "base/clock.h"
+#include "base/option.h"
 #include "boot/ways.h"
 #include "boot/wire.h"
 
@@ -266,19 +267,24 @@ static const struct ch_boot_ops launcher_ops = {
     .show = launcher_show,
 };
 
-static chorus_status number_from(const char *name, uint64_t lo, uint64_t hi, uint64_t *out)
+static chorus_status number_from(enum ch_variable_id id, uint64_t lo, uint64_t hi,
+                                 uint64_t *out)
 {
-    if (secure_getenv(name) != NULL) return ch_way_number(name, "chorusrun", lo, hi, out);
+    const enum ch_variable_id given =
+        ch_variable_get(CH_VARIABLE_BOOT_FD) != NULL ? CH_VARIABLE_BOOT_FD : CH_VARIABLE_ROOT;
+    const char *const name = ch_variable_name(id);
+
+    if (ch_variable_get(id) != NULL) return ch_way_number(name, "chorusrun", lo, hi, out);
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s is set but %s is not; start the program with chorusrun, or unset both",
-                   secure_getenv(CH_WIRE_ENV_FD) != NULL ? CH_WIRE_ENV_FD : CH_WIRE_ENV_ROOT,
-                   name);
+                   ch_variable_name(given), name);
 }
 
 /* The number of a descriptor is not sufficient: the descriptor may be closed, or another file
  * by now. */
 static chorus_status check_socket(int sock)
 {
+    const char *const name = ch_variable_name(CH_VARIABLE_BOOT_FD);
     socklen_t bytes = sizeof(int);
     int domain = -1;
 
@@ -287,7 +293,7 @@ static chorus_status check_socket(int sock)
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s is %d, which is not a socket of chorusrun in this process; if a PE "
                    "started this program, unset %s to run it as a job of one PE",
-                   CH_WIRE_ENV_FD, sock, CH_WIRE_ENV_FD);
+                   name, sock, name);
 }
 
 /* Send JOIN to chorusrun, with the other end of a socket that only this process uses. The
@@ -323,10 +329,10 @@ static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_ou
     struct launcher_boot *boot;
     chorus_status st;
 
-    CH_TRY(number_from(CH_WIRE_ENV_FD, 0, INT_MAX, &inherited));
-    CH_TRY(number_from(CH_WIRE_ENV_N_PES, 1, CH_WIRE_PES_MAX, &n));
-    CH_TRY(number_from(CH_WIRE_ENV_PE, 0, n - 1, &me));
-    CH_TRY(number_from(CH_WIRE_ENV_N_CORES, 1, INT_MAX, &n_cores));
+    CH_TRY(number_from(CH_VARIABLE_BOOT_FD, 0, INT_MAX, &inherited));
+    CH_TRY(number_from(CH_VARIABLE_N_PES, 1, CH_WIRE_PES_MAX, &n));
+    CH_TRY(number_from(CH_VARIABLE_PE, 0, n - 1, &me));
+    CH_TRY(number_from(CH_VARIABLE_N_CORES, 1, INT_MAX, &n_cores));
     CH_TRY(check_socket((int)inherited));
     boot = malloc(sizeof(*boot));
     if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
@@ -336,7 +342,7 @@ static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_ou
                                     .n_cores = (uint32_t)n_cores,
                                     .timeout_ns = timeout_ns,
                                     .listen = CH_BOOT_LOOPBACK,
-                                    .spare = secure_getenv(CH_WIRE_ENV_SPARE)},
+                                    .spare = ch_variable_get(CH_VARIABLE_SPARE)},
                                    .sock = -1,
                                    .inherited = (int)inherited};
     st = join(boot);
@@ -354,7 +360,7 @@ static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_ou
 
 static bool launcher_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    return ch_way_variable(CH_WIRE_ENV_FD, why_out) != NULL;
+    return ch_way_variable(ch_variable_name(CH_VARIABLE_BOOT_FD), why_out) != NULL;
 }
 
 const struct ch_way ch_way_launcher = {"chorusrun", launcher_applies, launcher_open, true};

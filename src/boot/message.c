@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "boot/message.h"
 
+#include "base/option.h"
 #include "boot/ways.h"
 #include "chorus/chorus.h"
 
@@ -39,9 +40,10 @@ bool ch_wire_join_check(const struct ch_wire_join *join, uint32_t pe, uint32_t n
     if (join->pe == pe && join->n == n) return true;
     (void)snprintf(
         why_out, CH_WIRE_REASON_BYTES,
-        "joined as PE %u of %u, but was started as PE %u of %u; leave " CH_WIRE_ENV_PE
-        " and " CH_WIRE_ENV_N_PES " as chorusrun sets them",
-        join->pe, join->n, pe, n);
+        "joined as PE %u of %u, but was started as PE %u of %u; leave %s and %s as chorusrun "
+        "sets them",
+        join->pe, join->n, pe, n, ch_variable_name(CH_VARIABLE_PE),
+        ch_variable_name(CH_VARIABLE_N_PES));
     return false;
 }
 

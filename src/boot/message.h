@@ -38,19 +38,6 @@ enum {
     CH_WIRE_CONTROL_FDS = 253 /* that Linux puts into one control message (SCM_MAX_FD) */
 };
 
-/* The environment of a PE: its number, and the descriptor of its end of the socket pair. */
-#define CH_WIRE_ENV_PE "CHORUS_PE"
-#define CH_WIRE_ENV_N_PES "CHORUS_N_PES"
-#define CH_WIRE_ENV_N_CORES "CHORUS_N_CORES"
-#define CH_WIRE_ENV_FD "CHORUS_BOOT_FD"
-/* If PEs are bound to cores: the hardware threads of the other cores, such as "8-15". */
-#define CH_WIRE_ENV_SPARE "CHORUS_SPARE"
-
-/* On several hosts: the addresses at which chorusrun listens, for ch_tree_join, and a
- * descriptor from which the job's secret can be read. */
-#define CH_WIRE_ENV_ROOT "CHORUS_ROOT"
-#define CH_WIRE_ENV_SECRET_FD "CHORUS_SECRET_FD"
-
 enum ch_wire_kind {
     CH_WIRE_JOIN = 1, /* PE: it joins, with 1 descriptor; from now on, its end without LEAVE is
                          a failure */

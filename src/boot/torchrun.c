@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/number.h"
+#include "base/option.h"
 #include "boot/tree_address.h"
 #include "boot/tree_boot.h"
 #include "boot/ways.h"
@@ -22,8 +23,9 @@ static const char who[] = "torchrun";
 
 static chorus_status find_port(uint64_t *port_out)
 {
-    if (secure_getenv("CHORUS_PORT") != NULL)
-        return ch_way_number("CHORUS_PORT", "the user", 1, 65535, port_out);
+    if (ch_variable_get(CH_VARIABLE_PORT) != NULL)
+        return ch_way_number(ch_variable_name(CH_VARIABLE_PORT), "the user", 1, 65535,
+                             port_out);
     CH_TRY(ch_way_number("MASTER_PORT", who, 1, 65534, port_out));
     ++*port_out;
     return CHORUS_OK;
@@ -79,7 +81,8 @@ static chorus_status listen_as_root(struct ch_torchrun *job,
                                     const unsigned char ip[CH_BOOT_IP_BYTES],
                                     struct ch_tree_door *door_out)
 {
-    const bool may_move = ch_torchrun_is_random(job) && secure_getenv("CHORUS_PORT") == NULL;
+    const bool may_move =
+        ch_torchrun_is_random(job) && ch_variable_get(CH_VARIABLE_PORT) == NULL;
     chorus_status status = ch_tree_listen_at(ip, job->port, door_out);
 
     if (status != CHORUS_OK && errno == EADDRINUSE && may_move)

@@ -11,6 +11,7 @@
 #include "boot/torchrun.h"
 
 #include "base/log.h"
+#include "base/option.h"
 #include "boot/tree_address.h"
 
 #include <stdio.h>
@@ -55,7 +56,7 @@ static bool find_own(const struct ch_torchrun *job, const struct found *found,
                      struct ch_tree_address *out)
 {
     static const unsigned char loopback[CH_BOOT_IP_BYTES] = CH_BOOT_LOOPBACK;
-    const char *const net = secure_getenv("CHORUS_NET");
+    const char *const net = ch_variable_get(CH_VARIABLE_NET);
 
     if (net != NULL && *net != '\0') {
         if (ch_tree_address_of_interface(net, out)) return true;

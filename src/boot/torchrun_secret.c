@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/option.h"
 #include "boot/ways.h"
 
 #include <sodium.h>
@@ -142,14 +143,14 @@ static chorus_status share_random(struct ch_torchrun *job, unsigned char *secret
 
 bool ch_torchrun_is_random(const struct ch_torchrun *job)
 {
-    return job->is_one_host && *text_of("CHORUS_SECRET") == '\0';
+    return job->is_one_host && *text_of(ch_variable_name(CH_VARIABLE_SECRET)) == '\0';
 }
 
 chorus_status ch_torchrun_secret(struct ch_torchrun *job,
                                  unsigned char secret_out[CH_BOOT_SECRET_BYTES],
                                  struct ch_share **share_out)
 {
-    const char *const text = text_of("CHORUS_SECRET");
+    const char *const text = text_of(ch_variable_name(CH_VARIABLE_SECRET));
 
     *share_out = NULL;
     if (sodium_init() < 0)

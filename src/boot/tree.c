@@ -3,6 +3,7 @@
 #include "boot/tree_inside.h"
 
 #include "base/clock.h"
+#include "base/option.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@ bool ch_tree_watch_fd(struct ch_tree *tree, int fd, const void *what)
 /* For messages: the value of CHORUS_NODE, if it is set. */
 static void name_host(char out[CH_TREE_HOST_BYTES])
 {
-    const char *const node = secure_getenv("CHORUS_NODE");
+    const char *const node = ch_variable_get(CH_VARIABLE_NODE);
 
     if (node != NULL && *node != '\0')
         (void)snprintf(out, CH_TREE_HOST_BYTES, "%s", node);

@@ -124,10 +124,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct ch_boot *boot;
     int n_open;
 
-    (void)setenv(CH_WIRE_ENV_FD, "100", 1);
-    (void)setenv(CH_WIRE_ENV_PE, "0", 1);
-    (void)setenv(CH_WIRE_ENV_N_PES, "2", 1);
-    (void)setenv(CH_WIRE_ENV_N_CORES, "1", 1);
+    (void)setenv("CHORUS_BOOT_FD", "100", 1);
+    (void)setenv("CHORUS_PE", "0", 1);
+    (void)setenv("CHORUS_N_PES", "2", 1);
+    (void)setenv("CHORUS_N_CORES", "1", 1);
     if (joins_by < 0) start_pe();
     n_open = count_open();
     boot = join();
