@@ -220,8 +220,10 @@ chorus_status info_algorithms(const struct info_args *args)
 static void print_option(const struct ch_variable *variable)
 {
     const char *const set = secure_getenv(variable->name);
+    const char *const initial = variable->initial != NULL ? variable->initial : "";
 
-    (void)printf("%s=%s%s\n    %s\n", variable->name, set != NULL ? set : variable->initial,
+    (void)printf("%s=%s%s\n    %s\n", variable->name,
+                 set != NULL ? ch_variable_shown(variable->name, set) : initial,
                  set != NULL ? "  (from the environment)" : "", variable->text);
 }
 
@@ -233,7 +235,7 @@ chorus_status info_options(const struct info_args *args)
     ch_environment_warn();
     CH_TRY(ch_options_read(&options)); /* refuses an invalid value */
     for (size_t i = 0; i < CH_VARIABLE_COUNT; i++)
-        if (ch_variables[i].initial != NULL) print_option(&ch_variables[i]);
+        if (ch_variables[i].setter == CH_SETTER_USER) print_option(&ch_variables[i]);
     return CHORUS_OK;
 }
 

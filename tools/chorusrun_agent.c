@@ -145,7 +145,8 @@ static void name_host(const char *host)
 static bool take_variables(struct job *job, const struct order *order)
 {
     for (uint32_t i = 0; i < order->n_variables; i++) {
-        char *name = strdup(order->variables[i]), *equals;
+        const char *const given = order->variables[i];
+        char *name = strdup(given), *equals;
         bool is_set = false;
 
         equals = name == NULL ? NULL : strchr(name, '=');
@@ -155,7 +156,8 @@ static bool take_variables(struct job *job, const struct order *order)
         }
         free(name);
         if (is_set) continue;
-        job_end(job, STATUS_CANNOT_RUN, "cannot set the variable \"%s\"", order->variables[i]);
+        job_end(job, STATUS_CANNOT_RUN, "cannot set the variable \"%s\"",
+                ch_variable_shown(given, given));
         return false;
     }
     return true;

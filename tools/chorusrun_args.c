@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/option.h"
 
 #include <argp.h>
 #include <stdio.h>
@@ -82,7 +83,9 @@ static void read_export(struct argp_state *state, char *text)
     *equals = '\0';
     is_set = setenv(text, equals + 1, 1) == 0;
     *equals = '=';
-    if (!is_set) argp_error(state, "-x is \"%s\", for which there is no memory", text);
+    if (!is_set)
+        argp_error(state, "-x is \"%.*s=%s\", for which there is no memory",
+                   (int)(equals - text), text, ch_variable_shown(text, equals + 1));
 }
 
 /* Without -n, all PEs of the hosts. */

@@ -40,8 +40,9 @@ void ch_environment_tell(uint32_t n_pes, uint32_t n_nodes, const char *where, ui
     for (size_t i = 0; i < CH_VARIABLE_COUNT; i++) {
         const char *const name = ch_variables[i].name, *const value = secure_getenv(name);
 
-        if (ch_variables[i].initial != NULL && value != NULL && used < sizeof(set))
-            used += (size_t)snprintf(set + used, sizeof(set) - used, " %s=%s", name, value);
+        if (ch_variables[i].setter == CH_SETTER_USER && value != NULL && used < sizeof(set))
+            used += (size_t)snprintf(set + used, sizeof(set) - used, " %s=%s", name,
+                                     ch_variable_shown(name, value));
     }
     CH_LOG(INFO,
            "Chorus " CH_VERSION

@@ -10,7 +10,7 @@
 void ch_environment_warn(void);
 
 /* Log a line at level info: version, PEs, kind of heap, digest of the tables, variables that
- * are set. */
+ * the user has set, without the values of secrets. */
 void ch_environment_tell(uint32_t n_pes, uint32_t n_nodes, const char *where, uint64_t digest);
 
 #endif /* CH_ENVIRONMENT_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "base/number.h"
+#include "base/option.h"
 #include "boot/ways.h"
 
 #include <errno.h>
@@ -50,8 +51,8 @@ chorus_status ch_way_number(const char *name, const char *who, uint64_t lo, uint
     if (text != NULL && ch_number_whole(text, lo, hi, out)) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s is \"%s\"; expected a whole number from %llu to %llu, which %s sets",
-                   name, text == NULL ? "" : text, (unsigned long long)lo,
-                   (unsigned long long)hi, who);
+                   name, text == NULL ? "" : ch_variable_shown(name, text),
+                   (unsigned long long)lo, (unsigned long long)hi, who);
 }
 
 chorus_status ch_way_host(const char *name)
@@ -62,7 +63,7 @@ chorus_status ch_way_host(const char *name)
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s has %zu characters and begins with \"%.32s\"; expected the name or "
                    "address of a host, at most %d characters",
-                   name, strlen(text), text, CH_ADDRESS_CHARS_MAX);
+                   name, strlen(text), ch_variable_shown(name, text), CH_ADDRESS_CHARS_MAX);
 }
 
 chorus_status ch_fd_dup(int fd, int *fd_out)
