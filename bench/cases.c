@@ -20,9 +20,9 @@ static bool op_takes(chorus_op op, chorus_type type)
 {
 #define X(name, ctype, kind) \
     if (type == (kind)) return true;
-#define Y(OP, TYPES)            \
-    if (op == CHORUS_OP_##OP) { \
-        TYPES(X) return false;  \
+#define Y(OP, NAMES)                       \
+    if (op == CHORUS_OP##OP) {             \
+        NAMES(CHORUS_ROW, X) return false; \
     }
     CHORUS_REDUCE_LIST(Y)
 #undef Y

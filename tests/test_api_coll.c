@@ -221,27 +221,20 @@ static void sums__every_type__are_of_the_right_pes(void)
 }
 
 /* Each operator reaches the root: what all give alike, combined by itself. */
-#define X_OF(NAME, T, kind, OP)                                                            \
-    do {                                                                                   \
-        T *dest = chorus_calloc(1, sizeof(T)), *source = chorus_calloc(1, sizeof(T));      \
-                                                                                           \
-        EXPECT(chorusx_##NAME##_##OP##_reduce_to(CHORUS_TEAM_WORLD, dest, source, 1, 0) == \
-               CHORUS_OK);                                                                 \
-        EXPECT(api_same(kind, dest, source));                                              \
-        chorus_free(source);                                                               \
-        chorus_free(dest);                                                                 \
+#define X_OF(OP, NAME, T, kind)                                                         \
+    do {                                                                                \
+        T *dest = chorus_calloc(1, sizeof(T)), *source = chorus_calloc(1, sizeof(T));   \
+                                                                                        \
+        EXPECT(chorusx_##NAME##OP##_reduce_to(CHORUS_TEAM_WORLD, dest, source, 1, 0) == \
+               CHORUS_OK);                                                              \
+        EXPECT(api_same(kind, dest, source));                                           \
+        chorus_free(source);                                                            \
+        chorus_free(dest);                                                              \
     } while (0);
-#define X_and(NAME, T, kind) X_OF(NAME, T, kind, and)
-#define X_or(NAME, T, kind) X_OF(NAME, T, kind, or)
-#define X_xor(NAME, T, kind) X_OF(NAME, T, kind, xor)
-#define X_min(NAME, T, kind) X_OF(NAME, T, kind, min)
-#define X_max(NAME, T, kind) X_OF(NAME, T, kind, max)
-#define X_sum(NAME, T, kind) X_OF(NAME, T, kind, sum)
-#define X_prod(NAME, T, kind) X_OF(NAME, T, kind, prod)
 
 static void reduce_to__every_operator_and_type__serves(void)
 {
-#define Y(OP, TYPES) TYPES(X_##OP)
+#define Y(OP, NAMES) NAMES(X_OF, OP)
     CHORUS_REDUCE_LIST(Y)
 #undef Y
 }

@@ -79,17 +79,20 @@ static void release(const struct buffers *b)
         chorus_##NAME##_##function arguments;     \
         settle(kind, sizeof(T), &b);              \
     } while (0)
-#define ALIKE_TEAM(NAME, T, kind, function, arguments) \
-    do {                                               \
-        int code;                                      \
-        dest = b.generic;                              \
-        code = GENERIC(function) arguments;            \
-        EXPECT(code == CHORUS_OK);                     \
-        dest = b.typed;                                \
-        code = chorus_##NAME##_##function arguments;   \
-        EXPECT(code == CHORUS_OK);                     \
-        settle(kind, sizeof(T), &b);                   \
+/* The name of the call, after that of the type, begins with _. */
+#define ALIKE_CALL(NAME, T, kind, function, arguments)    \
+    do {                                                  \
+        int code;                                         \
+        dest = b.generic;                                 \
+        code = chorus##function WAIT_FOR_END() arguments; \
+        EXPECT(code == CHORUS_OK);                        \
+        dest = b.typed;                                   \
+        code = chorus_##NAME##function arguments;         \
+        EXPECT(code == CHORUS_OK);                        \
+        settle(kind, sizeof(T), &b);                      \
     } while (0)
+#define ALIKE_TEAM(NAME, T, kind, function, arguments) \
+    ALIKE_CALL(NAME, T, kind, _##function, arguments)
 
 /* The same for calls that give a value, which is kept at the end of the buffers. */
 #define ALIKE_VALUE(NAME, T, kind, function, arguments)                  \
@@ -287,14 +290,14 @@ static void wait__names_without_type__see_what_arrives(void)
 }
 
 /* --- reductions --------------------------------------------------------------------------- */
-#define TEST_REDUCE(NAME, T, kind, OP)                                                    \
-    static void OP##_##NAME(void)                                                         \
+#define TEST_REDUCE(OP, NAME, T, kind)                                                    \
+    static void reduce##OP##_##NAME(void)                                                 \
     {                                                                                     \
         const struct buffers b = make(kind, sizeof(T));                                   \
         const T *source = b.source;                                                       \
         T *dest;                                                                          \
-        ALIKE_TEAM(NAME, T, kind, OP##_reduce, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
-        ALIKE_TEAM(NAME, T, kind, OP##_reducescatter,                                     \
+        ALIKE_CALL(NAME, T, kind, OP##_reduce, (CHORUS_TEAM_WORLD, dest, source, COUNT)); \
+        ALIKE_CALL(NAME, T, kind, OP##_reducescatter,                                     \
                    (CHORUS_TEAM_WORLD, dest, source, COUNT));                             \
         release(&b);                                                                      \
     }
@@ -309,24 +312,11 @@ static void wait__names_without_type__see_what_arrives(void)
         release(&b);                                                                     \
     }
 EXPANDED(CHORUS_REDUCE_ARITHMETIC_TYPES(TEST_SCAN))
-#define TEST_and(NAME, T, kind) TEST_REDUCE(NAME, T, kind, and)
-#define TEST_or(NAME, T, kind) TEST_REDUCE(NAME, T, kind, or)
-#define TEST_xor(NAME, T, kind) TEST_REDUCE(NAME, T, kind, xor)
-#define TEST_min(NAME, T, kind) TEST_REDUCE(NAME, T, kind, min)
-#define TEST_max(NAME, T, kind) TEST_REDUCE(NAME, T, kind, max)
-#define TEST_sum(NAME, T, kind) TEST_REDUCE(NAME, T, kind, sum)
-#define TEST_prod(NAME, T, kind) TEST_REDUCE(NAME, T, kind, prod)
-#define TEST_OP(OP, TYPES) TYPES(TEST_##OP)
+#define TEST_OP(OP, NAMES) NAMES(TEST_REDUCE, OP)
 EXPANDED(CHORUS_REDUCE_LIST(TEST_OP))
 
-#define RUN_and(NAME, T, kind) and_##NAME();
-#define RUN_or(NAME, T, kind) or_##NAME();
-#define RUN_xor(NAME, T, kind) xor_##NAME();
-#define RUN_min(NAME, T, kind) min_##NAME();
-#define RUN_max(NAME, T, kind) max_##NAME();
-#define RUN_sum(NAME, T, kind) sum_##NAME();
-#define RUN_prod(NAME, T, kind) prod_##NAME();
-#define RUN_OP(OP, TYPES) TYPES(RUN_##OP)
+#define RUN_REDUCE(OP, NAME, T, kind) reduce##OP##_##NAME();
+#define RUN_OP(OP, NAMES) NAMES(RUN_REDUCE, OP)
 
 static void reduce__names_without_type__combine_as_typed(void)
 {

@@ -1102,19 +1102,12 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLS)
  * Source:     OpenSHMEM 1.5, shmem_T_OP_reduce; NVSHMEM's reducescatter; here nreduce may be 0.
  * Since:      0.1
  */
-#define CHORUS_DECLARE_REDUCE(NAME, T, OP)                                            \
-    CHORUS_CODE int chorus_##NAME##_##OP##_reduce(chorus_team_t team, T *dest,        \
-                                                  const T *source, size_t nreduce);   \
-    CHORUS_CODE int chorus_##NAME##_##OP##_reducescatter(chorus_team_t team, T *dest, \
-                                                         const T *source, size_t nreduce);
-#define CHORUS_DECLARE_and(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, and)
-#define CHORUS_DECLARE_or(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, or)
-#define CHORUS_DECLARE_xor(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, xor)
-#define CHORUS_DECLARE_min(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, min)
-#define CHORUS_DECLARE_max(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, max)
-#define CHORUS_DECLARE_sum(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, sum)
-#define CHORUS_DECLARE_prod(NAME, T, kind) CHORUS_DECLARE_REDUCE(NAME, T, prod)
-#define CHORUS_DECLARE_OP(OP, TYPES) TYPES(CHORUS_DECLARE_##OP)
+#define CHORUS_DECLARE_REDUCE(OP, NAME, T, kind)                                             \
+    CHORUS_CODE int chorus_##NAME##OP##_reduce(chorus_team_t team, T *dest, const T *source, \
+                                               size_t nreduce);                              \
+    CHORUS_CODE int chorus_##NAME##OP##_reducescatter(chorus_team_t team, T *dest,           \
+                                                      const T *source, size_t nreduce);
+#define CHORUS_DECLARE_OP(OP, NAMES) NAMES(CHORUS_DECLARE_REDUCE, OP)
 CHORUS_REDUCE_LIST(CHORUS_DECLARE_OP)
 
 /**

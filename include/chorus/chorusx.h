@@ -664,19 +664,12 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_MOVE_ON_STREAM)
  * Source:     NVSHMEM, nvshmemx_T_OP_reduce_on_stream; here nreduce may be 0.
  * Since:      0.1
  */
-#define CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, OP)                                           \
-    CHORUS_CODE int chorusx_##NAME##_##OP##_reduce_on_stream(                                  \
+#define CHORUS_DECLARE_REDUCE_ON_STREAM(OP, NAME, T, kind)                                     \
+    CHORUS_CODE int chorusx_##NAME##OP##_reduce_on_stream(                                     \
         chorus_team_t team, T *dest, const T *source, size_t nreduce, chorus_stream_t stream); \
-    CHORUS_CODE int chorusx_##NAME##_##OP##_reducescatter_on_stream(                           \
+    CHORUS_CODE int chorusx_##NAME##OP##_reducescatter_on_stream(                              \
         chorus_team_t team, T *dest, const T *source, size_t nreduce, chorus_stream_t stream);
-#define CHORUS_DECLARE_STREAM_and(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, and)
-#define CHORUS_DECLARE_STREAM_or(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, or)
-#define CHORUS_DECLARE_STREAM_xor(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, xor)
-#define CHORUS_DECLARE_STREAM_min(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, min)
-#define CHORUS_DECLARE_STREAM_max(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, max)
-#define CHORUS_DECLARE_STREAM_sum(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, sum)
-#define CHORUS_DECLARE_STREAM_prod(NAME, T, kind) CHORUS_DECLARE_REDUCE_ON_STREAM(NAME, T, prod)
-#define CHORUS_DECLARE_STREAM_OP(OP, TYPES) TYPES(CHORUS_DECLARE_STREAM_##OP)
+#define CHORUS_DECLARE_STREAM_OP(OP, NAMES) NAMES(CHORUS_DECLARE_REDUCE_ON_STREAM, OP)
 CHORUS_REDUCE_LIST(CHORUS_DECLARE_STREAM_OP)
 
 /**
@@ -914,20 +907,13 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_GATHER_SCATTER)
  * Source:     own, after MPI_Reduce.
  * Since:      0.1
  */
-#define CHORUS_DECLARE_REDUCE_TO(NAME, T, OP)                                    \
-    CHORUS_CODE int chorusx_##NAME##_##OP##_reduce_to(                           \
-        chorus_team_t team, T *dest, const T *source, size_t nreduce, int root); \
-    CHORUS_CODE int chorusx_##NAME##_##OP##_reduce_to_on_stream(                 \
-        chorus_team_t team, T *dest, const T *source, size_t nreduce, int root,  \
+#define CHORUS_DECLARE_REDUCE_TO(OP, NAME, T, kind)                                            \
+    CHORUS_CODE int chorusx_##NAME##OP##_reduce_to(chorus_team_t team, T *dest,                \
+                                                   const T *source, size_t nreduce, int root); \
+    CHORUS_CODE int chorusx_##NAME##OP##_reduce_to_on_stream(                                  \
+        chorus_team_t team, T *dest, const T *source, size_t nreduce, int root,                \
         chorus_stream_t stream);
-#define CHORUS_DECLARE_TO_and(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, and)
-#define CHORUS_DECLARE_TO_or(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, or)
-#define CHORUS_DECLARE_TO_xor(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, xor)
-#define CHORUS_DECLARE_TO_min(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, min)
-#define CHORUS_DECLARE_TO_max(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, max)
-#define CHORUS_DECLARE_TO_sum(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, sum)
-#define CHORUS_DECLARE_TO_prod(NAME, T, kind) CHORUS_DECLARE_REDUCE_TO(NAME, T, prod)
-#define CHORUS_DECLARE_TO_OP(OP, TYPES) TYPES(CHORUS_DECLARE_TO_##OP)
+#define CHORUS_DECLARE_TO_OP(OP, NAMES) NAMES(CHORUS_DECLARE_REDUCE_TO, OP)
 CHORUS_REDUCE_LIST(CHORUS_DECLARE_TO_OP)
 
 /**

@@ -480,37 +480,30 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
  * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block and related calls; reducescatter likewise.
  * Since:      0.1
  */
-#define CHORUS_DEFINE_COMBINES(KIND, PREFIX, NAME, T, TYPE, OP, TAIL, LANES)               \
-    KIND int PREFIX##_##NAME##_##OP##_reduce##TAIL(chorus_team_t team, T *dest,            \
-                                                   const T *source, size_t nreduce)        \
-    {                                                                                      \
-        return ch_combine_call(CHORUS_COLL_reduce, team, dest, source, nreduce, sizeof(T), \
-                               TYPE, CHORUS_OP_##OP, LANES());                             \
-    }                                                                                      \
-    KIND int PREFIX##_##NAME##_##OP##_reducescatter##TAIL(chorus_team_t team, T *dest,     \
-                                                          const T *source, size_t nreduce) \
-    {                                                                                      \
-        return ch_combine_call(CHORUS_COLL_reducescatter, team, dest, source, nreduce,     \
-                               sizeof(T), TYPE, CHORUS_OP_##OP, LANES());                  \
+#define CHORUS_DEFINE_COMBINES(KIND, PREFIX, NAME, T, TYPE, OP, TAIL, LANES)                  \
+    KIND int PREFIX##_##NAME##OP##_reduce##TAIL(chorus_team_t team, T *dest, const T *source, \
+                                                size_t nreduce)                               \
+    {                                                                                         \
+        return ch_combine_call(CHORUS_COLL_reduce, team, dest, source, nreduce, sizeof(T),    \
+                               TYPE, CHORUS_OP##OP, LANES());                                 \
+    }                                                                                         \
+    KIND int PREFIX##_##NAME##OP##_reducescatter##TAIL(chorus_team_t team, T *dest,           \
+                                                       const T *source, size_t nreduce)       \
+    {                                                                                         \
+        return ch_combine_call(CHORUS_COLL_reducescatter, team, dest, source, nreduce,        \
+                               sizeof(T), TYPE, CHORUS_OP##OP, LANES());                      \
     }
 /* Those of an operator and a type; CHORUS_DEFINE_COMBINE is one scope's or more. */
-#define CHORUS_DEFINE_and(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, and)
-#define CHORUS_DEFINE_or(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, or)
-#define CHORUS_DEFINE_xor(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, xor)
-#define CHORUS_DEFINE_min(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, min)
-#define CHORUS_DEFINE_max(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, max)
-#define CHORUS_DEFINE_sum(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, sum)
-#define CHORUS_DEFINE_prod(NAME, T, kind) CHORUS_DEFINE_COMBINE(NAME, T, kind, prod)
-#define CHORUS_DEFINE_OP(OP, TYPES) TYPES(CHORUS_DEFINE_##OP)
+#define CHORUS_DEFINE_OP(OP, NAMES) NAMES(CHORUS_DEFINE_COMBINE, OP)
 
-#define CHORUS_DEFINE_COMBINE(NAME, T, TYPE, OP)                                               \
+#define CHORUS_DEFINE_COMBINE(OP, NAME, T, TYPE)                                               \
     CHORUS_DEFINE_COMBINES(CHORUS_DEVICE, chorusx, NAME, T, TYPE, OP, _warp, ch_lanes_of_warp) \
     CHORUS_DEFINE_COMBINES(CHORUS_DEVICE, chorusx, NAME, T, TYPE, OP, _block, ch_lanes_of_block)
 CHORUS_DEVICE_REDUCE_LIST(CHORUS_DEFINE_OP)
 #undef CHORUS_DEFINE_COMBINE
 
 #ifdef __CUDA_ARCH__
-#define CHORUS_DEFINE_COMBINE(NAME, T, TYPE, OP) \
+#define CHORUS_DEFINE_COMBINE(OP, NAME, T, TYPE) \
     CHORUS_DEFINE_COMBINES(CHORUS_BOTH, chorus, NAME, T, TYPE, OP, , ch_lanes_of_thread)
 CHORUS_DEVICE_REDUCE_LIST(CHORUS_DEFINE_OP)
 #undef CHORUS_DEFINE_COMBINE

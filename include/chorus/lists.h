@@ -92,9 +92,9 @@ typedef enum chorus_coll {
 
 /*
  * API type names: name in function names, C type, element type above. The names in pieces, then
- * two lists for each family of functions: CTYPES has each C type once, as _Generic needs it, and
- * is expanded as R(A, name, ...), whatever A is; TYPES has the further names of those too, as
- * X(name, ...).
+ * three lists for each family of functions: CTYPES has each C type once, as _Generic needs it;
+ * NAMES, of reductions, has the further names of those too; both are expanded as R(A, name, ...),
+ * whatever A is. TYPES has the same as NAMES, as X(name, ...).
  */
 #define CHORUS_ROW(X, NAME, T, kind) X(NAME, T, kind)
 
@@ -141,11 +141,11 @@ typedef enum chorus_coll {
     CHORUS_SMALL_UINTS(R, A)                                            \
     CHORUS_FIXED_INTS(R, A)                                             \
     CHORUS_SMALL_FIXED_INTS(R, A)
-#define CHORUS_REDUCE_BITWISE_TYPES(X)                                  \
-    CHORUS_REDUCE_BITWISE_CTYPES(CHORUS_ROW, X)                         \
-    CHORUS_FIXED_UINTS(CHORUS_ROW, X)                                   \
-    CHORUS_SMALL_FIXED_UINTS(CHORUS_ROW, X)                             \
-    X(size, size_t, CHORUS_TYPE_u64)
+#define CHORUS_REDUCE_BITWISE_NAMES(R, A)                               \
+    CHORUS_REDUCE_BITWISE_CTYPES(R, A)                                  \
+    CHORUS_FIXED_UINTS(R, A)                                            \
+    CHORUS_SMALL_FIXED_UINTS(R, A)                                      \
+    R(A, size, size_t, CHORUS_TYPE_u64)
 
 /* The ordered ones of every standard and machine, then those that GPUs have too. */
 #define CHORUS_PLAIN_CTYPES(R, A)                                       \
@@ -160,44 +160,49 @@ typedef enum chorus_coll {
     CHORUS_PLAIN_CTYPES(R, A)                                           \
     R(A, half, chorus_half, CHORUS_TYPE_f16)                            \
     R(A, bfloat16, chorus_bfloat16, CHORUS_TYPE_bf16)
-#define CHORUS_DEVICE_TYPES(X)                                          \
-    CHORUS_DEVICE_CTYPES(CHORUS_ROW, X)                                 \
-    CHORUS_FIXED(CHORUS_ROW, X)
+#define CHORUS_DEVICE_NAMES(R, A)                                       \
+    CHORUS_DEVICE_CTYPES(R, A)                                          \
+    CHORUS_FIXED(R, A)
+#define CHORUS_DEVICE_TYPES(X) CHORUS_DEVICE_NAMES(CHORUS_ROW, X)
 
 #define CHORUS_REDUCE_ORDERED_CTYPES(R, A)                              \
     CHORUS_DEVICE_CTYPES(R, A)                                          \
     R(A, longdouble, long double, CHORUS_TYPE_f80)
-#define CHORUS_REDUCE_ORDERED_TYPES(X)                                  \
-    CHORUS_REDUCE_ORDERED_CTYPES(CHORUS_ROW, X)                         \
-    CHORUS_FIXED(CHORUS_ROW, X)
+#define CHORUS_REDUCE_ORDERED_NAMES(R, A)                               \
+    CHORUS_REDUCE_ORDERED_CTYPES(R, A)                                  \
+    CHORUS_FIXED(R, A)
+#define CHORUS_REDUCE_ORDERED_TYPES(X) CHORUS_REDUCE_ORDERED_NAMES(CHORUS_ROW, X)
 
 #define CHORUS_REDUCE_ARITHMETIC_CTYPES(R, A)                           \
     CHORUS_REDUCE_ORDERED_CTYPES(R, A)                                  \
     R(A, complexf, float _Complex, CHORUS_TYPE_c64)                     \
     R(A, complexd, double _Complex, CHORUS_TYPE_c128)
-#define CHORUS_REDUCE_ARITHMETIC_TYPES(X)                               \
-    CHORUS_REDUCE_ARITHMETIC_CTYPES(CHORUS_ROW, X)                      \
-    CHORUS_FIXED(CHORUS_ROW, X)
+#define CHORUS_REDUCE_ARITHMETIC_NAMES(R, A)                            \
+    CHORUS_REDUCE_ARITHMETIC_CTYPES(R, A)                               \
+    CHORUS_FIXED(R, A)
+#define CHORUS_REDUCE_ARITHMETIC_TYPES(X) CHORUS_REDUCE_ARITHMETIC_NAMES(CHORUS_ROW, X)
 
-/* Which types each operator takes: op, list. Expanded as Y(op, list). */
+/* Which types each operator takes: the operator with a _ before it, since a program may define
+ * its name (and, or and xor in <iso646.h>), and the list of types. Expanded as Y(_op, NAMES),
+ * which passes the operator on to each row by NAMES(R, _op). */
 #define CHORUS_REDUCE_LIST(Y)                 \
-    Y(and, CHORUS_REDUCE_BITWISE_TYPES)       \
-    Y(or, CHORUS_REDUCE_BITWISE_TYPES)        \
-    Y(xor, CHORUS_REDUCE_BITWISE_TYPES)       \
-    Y(min, CHORUS_REDUCE_ORDERED_TYPES)       \
-    Y(max, CHORUS_REDUCE_ORDERED_TYPES)       \
-    Y(sum, CHORUS_REDUCE_ARITHMETIC_TYPES)    \
-    Y(prod, CHORUS_REDUCE_ARITHMETIC_TYPES)
+    Y(_and, CHORUS_REDUCE_BITWISE_NAMES)      \
+    Y(_or, CHORUS_REDUCE_BITWISE_NAMES)       \
+    Y(_xor, CHORUS_REDUCE_BITWISE_NAMES)      \
+    Y(_min, CHORUS_REDUCE_ORDERED_NAMES)      \
+    Y(_max, CHORUS_REDUCE_ORDERED_NAMES)      \
+    Y(_sum, CHORUS_REDUCE_ARITHMETIC_NAMES)   \
+    Y(_prod, CHORUS_REDUCE_ARITHMETIC_NAMES)
 
 /* The same in kernels. */
 #define CHORUS_DEVICE_REDUCE_LIST(Y)          \
-    Y(and, CHORUS_REDUCE_BITWISE_TYPES)       \
-    Y(or, CHORUS_REDUCE_BITWISE_TYPES)        \
-    Y(xor, CHORUS_REDUCE_BITWISE_TYPES)       \
-    Y(min, CHORUS_DEVICE_TYPES)               \
-    Y(max, CHORUS_DEVICE_TYPES)               \
-    Y(sum, CHORUS_DEVICE_TYPES)               \
-    Y(prod, CHORUS_DEVICE_TYPES)
+    Y(_and, CHORUS_REDUCE_BITWISE_NAMES)      \
+    Y(_or, CHORUS_REDUCE_BITWISE_NAMES)       \
+    Y(_xor, CHORUS_REDUCE_BITWISE_NAMES)      \
+    Y(_min, CHORUS_DEVICE_NAMES)              \
+    Y(_max, CHORUS_DEVICE_NAMES)              \
+    Y(_sum, CHORUS_DEVICE_NAMES)              \
+    Y(_prod, CHORUS_DEVICE_NAMES)
 
 /* Types of put, get, p, g and of the typed collectives that only move data. */
 #define CHORUS_RMA_CTYPES(R, A) CHORUS_REDUCE_ORDERED_CTYPES(R, A)

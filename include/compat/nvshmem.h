@@ -227,18 +227,11 @@ CHORUS_AMO_BITWISE_TYPES(NVSHMEM_BITWISE)
 #define NVSHMEM_WAIT(NAME, T, kind) SHMEM_WAIT_CALLS(NVSHMEM_P, NVSHMEM_F, , NAME##_, T)
 CHORUS_WAIT_TYPES(NVSHMEM_WAIT)
 
-#define NVSHMEM_REDUCE(NAME, T, OP)                                                            \
-    SHMEM_REDUCE_CALLS(NVSHMEM_C, , NAME##_, T, OP)                                            \
-    NVSHMEM_C(, NAME##_##OP##_reducescatter, (dest, source, nreduce), T *dest, const T *source, \
+#define NVSHMEM_REDUCE(OP, NAME, T, kind)                                                      \
+    SHMEM_REDUCE_CALLS(NVSHMEM_C, , NAME, T, OP)                                               \
+    NVSHMEM_C(, NAME##OP##_reducescatter, (dest, source, nreduce), T *dest, const T *source,   \
               size_t nreduce)
-#define NVSHMEM_and(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, and)
-#define NVSHMEM_or(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, or)
-#define NVSHMEM_xor(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, xor)
-#define NVSHMEM_min(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, min)
-#define NVSHMEM_max(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, max)
-#define NVSHMEM_sum(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, sum)
-#define NVSHMEM_prod(NAME, T, kind) NVSHMEM_REDUCE(NAME, T, prod)
-#define NVSHMEM_OP(OP, TYPES) TYPES(NVSHMEM_##OP)
+#define NVSHMEM_OP(OP, NAMES) NAMES(NVSHMEM_REDUCE, OP)
 CHORUS_DEVICE_REDUCE_LIST(NVSHMEM_OP)
 #undef OWN
 /* clang-format on */

@@ -46,18 +46,11 @@ CHORUS_SIZES(NVSHMEMX_SCOPED_SIZE)
 SHMEM_MEM_CALLS(NVSHMEMX_SCOPED_P, )
 SHMEM_TEAM_MOVE_CALLS(NVSHMEMX_SCOPED_C, , , mem, void)
 
-#define NVSHMEMX_SCOPED_REDUCE(NAME, T, OP)                                                    \
-    SHMEM_REDUCE_CALLS(NVSHMEMX_SCOPED_C, , NAME##_, T, OP)                                    \
-    NVSHMEMX_SCOPED_C(, NAME##_##OP##_reducescatter, (dest, source, nreduce), T *dest,         \
+#define NVSHMEMX_SCOPED_REDUCE(OP, NAME, T, kind)                                              \
+    SHMEM_REDUCE_CALLS(NVSHMEMX_SCOPED_C, , NAME, T, OP)                                       \
+    NVSHMEMX_SCOPED_C(, NAME##OP##_reducescatter, (dest, source, nreduce), T *dest,            \
                       const T *source, size_t nreduce)
-#define NVSHMEMX_SCOPED_and(NAME, T, kind) NVSHMEMX_SCOPED_REDUCE(NAME, T, and)
-#define NVSHMEMX_SCOPED_or(NAME, T, kind) NVSHMEMX_SCOPED_REDUCE(NAME, T, or)
-#define NVSHMEMX_SCOPED_xor(NAME, T, kind) NVSHMEMX_SCOPED_REDUCE(NAME, T, xor)
-#define NVSHMEMX_SCOPED_min(NAME, T, kind) NVSHMEMX_SCOPED_REDUCE(NAME, T, min)
-#define NVSHMEMX_SCOPED_max(NAME, T, kind) NVSHMEMX_SCOPED_REDUCE(NAME, T, max)
-#define NVSHMEMX_SCOPED_sum(NAME, T, kind) NVSHMEMX_SCOPED_REDUCE(NAME, T, sum)
-#define NVSHMEMX_SCOPED_prod(NAME, T, kind) NVSHMEMX_SCOPED_REDUCE(NAME, T, prod)
-#define NVSHMEMX_SCOPED_OP(OP, TYPES) TYPES(NVSHMEMX_SCOPED_##OP)
+#define NVSHMEMX_SCOPED_OP(OP, NAMES) NAMES(NVSHMEMX_SCOPED_REDUCE, OP)
 CHORUS_DEVICE_REDUCE_LIST(NVSHMEMX_SCOPED_OP)
 #undef OWN
 /* clang-format on */

@@ -185,18 +185,11 @@ static inline int nvshmemx_queued(int status, cudaStream_t stream)
 CHORUS_DEVICE_TYPES(NVSHMEMX_MOVE)
 SHMEM_TEAM_MOVE_CALLS(NVSHMEMX_C, , , mem, void)
 
-#define NVSHMEMX_REDUCE(NAME, T, OP)                                                           \
-    SHMEM_REDUCE_CALLS(NVSHMEMX_C, , NAME##_, T, OP)                                           \
-    NVSHMEMX_C(, NAME##_##OP##_reducescatter, (dest, source, nreduce), T *dest,                \
+#define NVSHMEMX_REDUCE(OP, NAME, T, kind)                                                     \
+    SHMEM_REDUCE_CALLS(NVSHMEMX_C, , NAME, T, OP)                                              \
+    NVSHMEMX_C(, NAME##OP##_reducescatter, (dest, source, nreduce), T *dest,                   \
                const T *source, size_t nreduce)
-#define NVSHMEMX_and(NAME, T, kind) NVSHMEMX_REDUCE(NAME, T, and)
-#define NVSHMEMX_or(NAME, T, kind) NVSHMEMX_REDUCE(NAME, T, or)
-#define NVSHMEMX_xor(NAME, T, kind) NVSHMEMX_REDUCE(NAME, T, xor)
-#define NVSHMEMX_min(NAME, T, kind) NVSHMEMX_REDUCE(NAME, T, min)
-#define NVSHMEMX_max(NAME, T, kind) NVSHMEMX_REDUCE(NAME, T, max)
-#define NVSHMEMX_sum(NAME, T, kind) NVSHMEMX_REDUCE(NAME, T, sum)
-#define NVSHMEMX_prod(NAME, T, kind) NVSHMEMX_REDUCE(NAME, T, prod)
-#define NVSHMEMX_OP(OP, TYPES) TYPES(NVSHMEMX_##OP)
+#define NVSHMEMX_OP(OP, NAMES) NAMES(NVSHMEMX_REDUCE, OP)
 CHORUS_DEVICE_REDUCE_LIST(NVSHMEMX_OP)
 
 /* CUDA copies arguments on a stack before it returns; on a host this call waits for the stream. */

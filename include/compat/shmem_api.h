@@ -229,15 +229,9 @@ SHMEM_RMA_TYPES(SHMEM_DECLARE_MOVE)
 SHMEM_MOVE_CALLS(SHMEM_DECLARE_C, , , mem, void)
 #define SHMEM_DECLARE_SCAN(NAME, T, kind) SHMEM_SCAN_CALLS(SHMEM_DECLARE_C, , NAME##_, T)
 SHMEM_ARITHMETIC_TYPES(SHMEM_DECLARE_SCAN)
-#define SHMEM_DECLARE_and(NAME, T, kind) SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME##_, T, and)
-#define SHMEM_DECLARE_or(NAME, T, kind) SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME##_, T, or)
-#define SHMEM_DECLARE_xor(NAME, T, kind) SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME##_, T, xor)
-#define SHMEM_DECLARE_min(NAME, T, kind) SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME##_, T, min)
-#define SHMEM_DECLARE_max(NAME, T, kind) SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME##_, T, max)
-#define SHMEM_DECLARE_sum(NAME, T, kind) SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME##_, T, sum)
-#define SHMEM_DECLARE_prod(NAME, T, kind) \
-    SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME##_, T, prod)
-#define SHMEM_DECLARE_OP(OP, TYPES) TYPES(SHMEM_DECLARE_##OP)
+#define SHMEM_DECLARE_REDUCE(OP, NAME, T, kind) \
+    SHMEM_REDUCE_CALLS(SHMEM_DECLARE_C, , NAME, T, OP)
+#define SHMEM_DECLARE_OP(OP, NAMES) NAMES(SHMEM_DECLARE_REDUCE, OP)
 SHMEM_REDUCE_LIST(SHMEM_DECLARE_OP)
 
 /* --- deprecated: active sets --------------------------------------------------------- */
@@ -258,17 +252,10 @@ SHMEM_DECLARE(void, sync, SHMEM_ACTIVE_SET, long *pSync)
                   SHMEM_ACTIVE_SET, long *pSync)
 SHMEM_DECLARE_ACTIVE(32)
 SHMEM_DECLARE_ACTIVE(64)
-#define SHMEM_DECLARE_TO_ALL(NAME, T, OP)                                            \
-    SHMEM_DECLARE(void, NAME##_##OP##_to_all, T *dest, const T *source, int nreduce, \
+#define SHMEM_DECLARE_TO_ALL(OP, NAME, T, kind)                                   \
+    SHMEM_DECLARE(void, NAME##OP##_to_all, T *dest, const T *source, int nreduce, \
                   SHMEM_ACTIVE_SET, T *pWrk, long *pSync)
-#define SHMEM_DECLARE_TO_ALL_and(NAME, T, kind) SHMEM_DECLARE_TO_ALL(NAME, T, and)
-#define SHMEM_DECLARE_TO_ALL_or(NAME, T, kind) SHMEM_DECLARE_TO_ALL(NAME, T, or)
-#define SHMEM_DECLARE_TO_ALL_xor(NAME, T, kind) SHMEM_DECLARE_TO_ALL(NAME, T, xor)
-#define SHMEM_DECLARE_TO_ALL_min(NAME, T, kind) SHMEM_DECLARE_TO_ALL(NAME, T, min)
-#define SHMEM_DECLARE_TO_ALL_max(NAME, T, kind) SHMEM_DECLARE_TO_ALL(NAME, T, max)
-#define SHMEM_DECLARE_TO_ALL_sum(NAME, T, kind) SHMEM_DECLARE_TO_ALL(NAME, T, sum)
-#define SHMEM_DECLARE_TO_ALL_prod(NAME, T, kind) SHMEM_DECLARE_TO_ALL(NAME, T, prod)
-#define SHMEM_DECLARE_TO_ALL_OP(OP, TYPES) TYPES(SHMEM_DECLARE_TO_ALL_##OP)
+#define SHMEM_DECLARE_TO_ALL_OP(OP, NAMES) NAMES(SHMEM_DECLARE_TO_ALL, OP)
 SHMEM_TO_ALL_LIST(SHMEM_DECLARE_TO_ALL_OP)
 
 /* --- deprecated: names of what has others today -------------------------------------- */

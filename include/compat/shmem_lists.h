@@ -14,54 +14,54 @@
 
 /* clang-format off */
 
-/* Types of each family, of C each once (CTYPES), then with their further names (TYPES). Where
- * a list is not here, that of chorus/lists.h is the standard's. */
+/* Types of each family, of C each once (CTYPES), then with their further names (NAMES, TYPES).
+ * Where a list is not here, that of chorus/lists.h is the standard's. */
 #define SHMEM_RMA_CTYPES(R, A)                                                                 \
     CHORUS_PLAIN_CTYPES(R, A)                                                                  \
     R(A, longdouble, long double, CHORUS_TYPE_f80)
-#define SHMEM_RMA_TYPES(X) SHMEM_RMA_CTYPES(CHORUS_ROW, X) CHORUS_FIXED(CHORUS_ROW, X)
+#define SHMEM_RMA_NAMES(R, A) SHMEM_RMA_CTYPES(R, A) CHORUS_FIXED(R, A)
+#define SHMEM_RMA_TYPES(X) SHMEM_RMA_NAMES(CHORUS_ROW, X)
 
 #define SHMEM_ARITHMETIC_CTYPES(R, A)                                                          \
     SHMEM_RMA_CTYPES(R, A)                                                                     \
     R(A, complexf, float _Complex, CHORUS_TYPE_c64)                                            \
     R(A, complexd, double _Complex, CHORUS_TYPE_c128)
-#define SHMEM_ARITHMETIC_TYPES(X)                                                              \
-    SHMEM_ARITHMETIC_CTYPES(CHORUS_ROW, X)                                                     \
-    CHORUS_FIXED(CHORUS_ROW, X)
+#define SHMEM_ARITHMETIC_NAMES(R, A) SHMEM_ARITHMETIC_CTYPES(R, A) CHORUS_FIXED(R, A)
+#define SHMEM_ARITHMETIC_TYPES(X) SHMEM_ARITHMETIC_NAMES(CHORUS_ROW, X)
 
 /* Those of calls that the standard has deprecated. */
-#define SHMEM_OLD_INTS(R, A) CHORUS_INTS(R, A) R(A, short, short, CHORUS_TYPE_i16)
-#define SHMEM_OLD_INT_TYPES(X) SHMEM_OLD_INTS(CHORUS_ROW, X)
+#define SHMEM_OLD_INT_NAMES(R, A) CHORUS_INTS(R, A) R(A, short, short, CHORUS_TYPE_i16)
+#define SHMEM_OLD_INT_TYPES(X) SHMEM_OLD_INT_NAMES(CHORUS_ROW, X)
 #define SHMEM_OLD_AMO_CTYPES(R, A) CHORUS_INTS(R, A)
 #define SHMEM_OLD_AMO_TYPES(X) SHMEM_OLD_AMO_CTYPES(CHORUS_ROW, X)
 #define SHMEM_OLD_AMO_EXTENDED_CTYPES(R, A) CHORUS_INTS(R, A) CHORUS_FLOATS(R, A)
 #define SHMEM_OLD_AMO_EXTENDED_TYPES(X) SHMEM_OLD_AMO_EXTENDED_CTYPES(CHORUS_ROW, X)
-#define SHMEM_OLD_ORDERED_TYPES(X)                                                             \
-    SHMEM_OLD_INTS(CHORUS_ROW, X)                                                              \
-    CHORUS_FLOATS(CHORUS_ROW, X)                                                               \
-    X(longdouble, long double, CHORUS_TYPE_f80)
-#define SHMEM_OLD_ARITHMETIC_TYPES(X)                                                          \
-    SHMEM_OLD_ORDERED_TYPES(X)                                                                 \
-    X(complexf, float _Complex, CHORUS_TYPE_c64)                                               \
-    X(complexd, double _Complex, CHORUS_TYPE_c128)
+#define SHMEM_OLD_ORDERED_NAMES(R, A)                                                          \
+    SHMEM_OLD_INT_NAMES(R, A)                                                                  \
+    CHORUS_FLOATS(R, A)                                                                        \
+    R(A, longdouble, long double, CHORUS_TYPE_f80)
+#define SHMEM_OLD_ARITHMETIC_NAMES(R, A)                                                       \
+    SHMEM_OLD_ORDERED_NAMES(R, A)                                                              \
+    R(A, complexf, float _Complex, CHORUS_TYPE_c64)                                            \
+    R(A, complexd, double _Complex, CHORUS_TYPE_c128)
 
-/* Which types the operators take, as Y(op, list): of teams, and of active sets. */
+/* Which types the operators take, as Y(_op, NAMES): of teams, and of active sets. */
 #define SHMEM_REDUCE_LIST(Y)                                                                   \
-    Y(and, CHORUS_REDUCE_BITWISE_TYPES)                                                        \
-    Y(or, CHORUS_REDUCE_BITWISE_TYPES)                                                         \
-    Y(xor, CHORUS_REDUCE_BITWISE_TYPES)                                                        \
-    Y(min, SHMEM_RMA_TYPES)                                                                    \
-    Y(max, SHMEM_RMA_TYPES)                                                                    \
-    Y(sum, SHMEM_ARITHMETIC_TYPES)                                                             \
-    Y(prod, SHMEM_ARITHMETIC_TYPES)
+    Y(_and, CHORUS_REDUCE_BITWISE_NAMES)                                                       \
+    Y(_or, CHORUS_REDUCE_BITWISE_NAMES)                                                        \
+    Y(_xor, CHORUS_REDUCE_BITWISE_NAMES)                                                       \
+    Y(_min, SHMEM_RMA_NAMES)                                                                   \
+    Y(_max, SHMEM_RMA_NAMES)                                                                   \
+    Y(_sum, SHMEM_ARITHMETIC_NAMES)                                                            \
+    Y(_prod, SHMEM_ARITHMETIC_NAMES)
 #define SHMEM_TO_ALL_LIST(Y)                                                                   \
-    Y(and, SHMEM_OLD_INT_TYPES)                                                                \
-    Y(or, SHMEM_OLD_INT_TYPES)                                                                 \
-    Y(xor, SHMEM_OLD_INT_TYPES)                                                                \
-    Y(min, SHMEM_OLD_ORDERED_TYPES)                                                            \
-    Y(max, SHMEM_OLD_ORDERED_TYPES)                                                            \
-    Y(sum, SHMEM_OLD_ARITHMETIC_TYPES)                                                         \
-    Y(prod, SHMEM_OLD_ARITHMETIC_TYPES)
+    Y(_and, SHMEM_OLD_INT_NAMES)                                                               \
+    Y(_or, SHMEM_OLD_INT_NAMES)                                                                \
+    Y(_xor, SHMEM_OLD_INT_NAMES)                                                               \
+    Y(_min, SHMEM_OLD_ORDERED_NAMES)                                                           \
+    Y(_max, SHMEM_OLD_ORDERED_NAMES)                                                           \
+    Y(_sum, SHMEM_OLD_ARITHMETIC_NAMES)                                                        \
+    Y(_prod, SHMEM_OLD_ARITHMETIC_NAMES)
 
 /* Calls up to the atomics have a second name, ctx_ before it, with a context as first argument.
  *
@@ -176,7 +176,7 @@
       size_t nelems)                                                                           \
     C(A, NAME##sum_exscan, (OWN(dest), OWN(source), nelems), T *dest, const T *source,         \
       size_t nelems)
-#define SHMEM_REDUCE_CALLS(C, A, NAME, T, OP)                                                  \
+#define SHMEM_REDUCE_CALLS(C, A, NAME, T, OP) /* NAME without its _, OP with one */            \
     C(A, NAME##OP##_reduce, (OWN(dest), OWN(source), nreduce), T *dest, const T *source,       \
       size_t nreduce)
 

@@ -234,45 +234,38 @@ CHORUS_RMA_TYPES(X)
 #undef X
 
 #define DEFINE_REDUCTION(NAME, T, TYPE, OP, COLL)                                                   \
-    int chorus_##NAME##_##OP##_##COLL(chorus_team_t team, T *dest, const T *source, size_t nreduce) \
+    int chorus_##NAME##OP##_##COLL(chorus_team_t team, T *dest, const T *source, size_t nreduce)    \
     {                                                                                               \
-        return run(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP_##OP));    \
+        return run(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP##OP));           \
     }                                                                                               \
-    int chorusx_##NAME##_##OP##_##COLL##_on_stream(chorus_team_t team, T *dest, const T *source,    \
+    int chorusx_##NAME##OP##_##COLL##_on_stream(chorus_team_t team, T *dest, const T *source,       \
                                                    size_t nreduce, chorus_stream_t stream)          \
     {                                                                                               \
-        return run_on(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP_##OP), stream); \
+        return run_on(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP##OP), stream); \
     }
 #define DEFINE_REDUCE_TO(NAME, T, TYPE, OP)                                                         \
-    int chorusx_##NAME##_##OP##_reduce_to(chorus_team_t team, T *dest, const T *source,             \
+    int chorusx_##NAME##OP##_reduce_to(chorus_team_t team, T *dest, const T *source,                \
                                           size_t nreduce, int root)                                 \
     {                                                                                               \
         return run(__func__, from_root(with_op(of_type(MOVE(reduce_to, nreduce), TYPE),             \
-                                               CHORUS_OP_##OP), root));                             \
+                                               CHORUS_OP##OP), root));                              \
     }                                                                                               \
-    int chorusx_##NAME##_##OP##_reduce_to_on_stream(chorus_team_t team, T *dest, const T *source,   \
+    int chorusx_##NAME##OP##_reduce_to_on_stream(chorus_team_t team, T *dest, const T *source,      \
                                                     size_t nreduce, int root,                       \
                                                     chorus_stream_t stream)                         \
     {                                                                                               \
         return run_on(__func__, from_root(with_op(of_type(MOVE(reduce_to, nreduce), TYPE),          \
-                                                  CHORUS_OP_##OP), root), stream);                  \
+                                                  CHORUS_OP##OP), root), stream);                   \
     }
-#define DEFINE_REDUCTIONS(NAME, T, TYPE, OP)        \
+#define DEFINE_REDUCTIONS(OP, NAME, T, TYPE)        \
     DEFINE_REDUCTION(NAME, T, TYPE, OP, reduce)     \
     DEFINE_REDUCTION(NAME, T, TYPE, OP, reducescatter) \
     DEFINE_REDUCE_TO(NAME, T, TYPE, OP)
-#define REDUCE_and(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, and)
-#define REDUCE_or(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, or)
-#define REDUCE_xor(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, xor)
-#define REDUCE_min(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, min)
-#define REDUCE_max(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, max)
-#define REDUCE_sum(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, sum)
-#define REDUCE_prod(NAME, T, TYPE) DEFINE_REDUCTIONS(NAME, T, TYPE, prod)
-#define REDUCE(OP, TYPES) TYPES(REDUCE_##OP)
+#define REDUCE(OP, NAMES) NAMES(DEFINE_REDUCTIONS, OP)
 CHORUS_REDUCE_LIST(REDUCE)
 #define X(NAME, T, TYPE)                        \
-    DEFINE_REDUCTION(NAME, T, TYPE, sum, inscan) \
-    DEFINE_REDUCTION(NAME, T, TYPE, sum, exscan)
+    DEFINE_REDUCTION(NAME, T, TYPE, _sum, inscan) \
+    DEFINE_REDUCTION(NAME, T, TYPE, _sum, exscan)
 CHORUS_REDUCE_ARITHMETIC_TYPES(X)
 #undef X
 /* clang-format on */

@@ -106,7 +106,7 @@ const size_t ch_type_align[CHORUS_TYPE_COUNT] = {
 };
 
 #define X(name, ctype, kind) | 1u << (kind)
-#define Y(OP, TYPES) [CHORUS_OP_##OP] = 0 TYPES(X),
+#define Y(OP, NAMES) [CHORUS_OP##OP] = 0 NAMES(CHORUS_ROW, X),
 const uint32_t ch_op_types[CHORUS_OP_COUNT] = {CHORUS_REDUCE_LIST(Y)};
 #undef Y
 #undef X

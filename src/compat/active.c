@@ -180,19 +180,12 @@ static void broadcast(const char *function, struct active_set set, chorusx_call 
 DEFINE_ACTIVE(32, CHORUS_TYPE_u32)
 DEFINE_ACTIVE(64, CHORUS_TYPE_u64)
 
-#define DEFINE_TO_ALL(NAME, T, kind, OP)                                                 \
-    DEFINE(void, NAME##_##OP##_to_all, T *dest, const T *source, int nreduce,            \
-           SHMEM_ACTIVE_SET, T *pWrk, long *pSync)                                       \
-    {                                                                                    \
-        (void)pWrk, (void)pSync;                                                         \
-        collect(CALLED, SET, CALL(reduce, (size_t)nreduce, kind, .op = CHORUS_OP_##OP)); \
+#define DEFINE_TO_ALL(OP, NAME, T, kind)                                                     \
+    DEFINE(void, NAME##OP##_to_all, T *dest, const T *source, int nreduce, SHMEM_ACTIVE_SET, \
+           T *pWrk, long *pSync)                                                             \
+    {                                                                                        \
+        (void)pWrk, (void)pSync;                                                             \
+        collect(CALLED, SET, CALL(reduce, (size_t)nreduce, kind, .op = CHORUS_OP##OP));      \
     }
-#define DEFINE_and(NAME, T, kind) DEFINE_TO_ALL(NAME, T, kind, and)
-#define DEFINE_or(NAME, T, kind) DEFINE_TO_ALL(NAME, T, kind, or)
-#define DEFINE_xor(NAME, T, kind) DEFINE_TO_ALL(NAME, T, kind, xor)
-#define DEFINE_min(NAME, T, kind) DEFINE_TO_ALL(NAME, T, kind, min)
-#define DEFINE_max(NAME, T, kind) DEFINE_TO_ALL(NAME, T, kind, max)
-#define DEFINE_sum(NAME, T, kind) DEFINE_TO_ALL(NAME, T, kind, sum)
-#define DEFINE_prod(NAME, T, kind) DEFINE_TO_ALL(NAME, T, kind, prod)
-#define DEFINE_OP(OP, TYPES) TYPES(DEFINE_##OP)
+#define DEFINE_OP(OP, NAMES) NAMES(DEFINE_TO_ALL, OP)
 SHMEM_TO_ALL_LIST(DEFINE_OP)

@@ -54,37 +54,29 @@ static int put_barrier(const struct stream_request *r)
     return chorusx_barrier_on_stream(r->team, r->stream);
 }
 
-#define PUT_REDUCTION(NAME, OP, COLL)                                                  \
-    static int put_##NAME##_##OP##_##COLL(const struct stream_request *r)              \
-    {                                                                                  \
-        return chorusx_##NAME##_##OP##_##COLL##_on_stream(r->team, r->dest, r->source, \
-                                                          r->count, r->stream);        \
+#define PUT_REDUCTION(NAME, OP, COLL)                                                         \
+    static int put_##NAME##OP##_##COLL(const struct stream_request *r)                        \
+    {                                                                                         \
+        return chorusx_##NAME##OP##_##COLL##_on_stream(r->team, r->dest, r->source, r->count, \
+                                                       r->stream);                            \
     }
-#define ROW(NAME, OP, COLL, TYPE)                                       \
-    {#NAME "_" #OP "_" #COLL, CHORUS_COLL_##COLL, TYPE, CHORUS_OP_##OP, \
-     put_##NAME##_##OP##_##COLL},
+#define ROW(NAME, OP, COLL, TYPE) \
+    {#NAME #OP "_" #COLL, CHORUS_COLL_##COLL, TYPE, CHORUS_OP##OP, put_##NAME##OP##_##COLL},
 
 /* EACH is a wrapper at first, then a row. */
-#define OF_and(NAME, T, TYPE) EACH(NAME, TYPE, and)
-#define OF_or(NAME, T, TYPE) EACH(NAME, TYPE, or)
-#define OF_xor(NAME, T, TYPE) EACH(NAME, TYPE, xor)
-#define OF_min(NAME, T, TYPE) EACH(NAME, TYPE, min)
-#define OF_max(NAME, T, TYPE) EACH(NAME, TYPE, max)
-#define OF_sum(NAME, T, TYPE) EACH(NAME, TYPE, sum)
-#define OF_prod(NAME, T, TYPE) EACH(NAME, TYPE, prod)
-#define OF_OP(OP, TYPES) TYPES(OF_##OP)
+#define OF_OP(OP, NAMES) NAMES(EACH, OP)
 
-#define PUT_REDUCE_TO(NAME, OP)                                                           \
-    static int put_##NAME##_##OP##_reduce_to(const struct stream_request *r)              \
-    {                                                                                     \
-        return chorusx_##NAME##_##OP##_reduce_to_on_stream(r->team, r->dest, r->source,   \
-                                                           r->count, r->root, r->stream); \
+#define PUT_REDUCE_TO(NAME, OP)                                                                \
+    static int put_##NAME##OP##_reduce_to(const struct stream_request *r)                      \
+    {                                                                                          \
+        return chorusx_##NAME##OP##_reduce_to_on_stream(r->team, r->dest, r->source, r->count, \
+                                                        r->root, r->stream);                   \
     }
 #define PUT_SCANS(NAME, T, TYPE) \
-    PUT_REDUCTION(NAME, sum, inscan) PUT_REDUCTION(NAME, sum, exscan)
+    PUT_REDUCTION(NAME, _sum, inscan) PUT_REDUCTION(NAME, _sum, exscan)
 CHORUS_REDUCE_ARITHMETIC_TYPES(PUT_SCANS)
 
-#define EACH(NAME, TYPE, OP)        \
+#define EACH(OP, NAME, T, TYPE)     \
     PUT_REDUCTION(NAME, OP, reduce) \
     PUT_REDUCTION(NAME, OP, reducescatter) PUT_REDUCE_TO(NAME, OP)
 CHORUS_REDUCE_LIST(OF_OP)
@@ -101,8 +93,8 @@ CHORUS_REDUCE_LIST(OF_OP)
     ROW_MOVE(NAME, gather, TYPE)    \
     ROW_MOVE(NAME, scatter, TYPE)
 #define ROW_MEM(COLL) {#COLL "mem", CHORUS_COLL_##COLL, CHORUS_TYPE_u8, 0, put_##COLL##mem},
-#define ROW_SCANS(NAME, T, TYPE) ROW(NAME, sum, inscan, TYPE) ROW(NAME, sum, exscan, TYPE)
-#define EACH(NAME, TYPE, OP)    \
+#define ROW_SCANS(NAME, T, TYPE) ROW(NAME, _sum, inscan, TYPE) ROW(NAME, _sum, exscan, TYPE)
+#define EACH(OP, NAME, T, TYPE) \
     ROW(NAME, OP, reduce, TYPE) \
     ROW(NAME, OP, reducescatter, TYPE) ROW(NAME, OP, reduce_to, TYPE)
 

@@ -411,7 +411,7 @@ SHMEM_ARITHMETIC_TYPES(TEST_SCAN)
 
 /* Of a team, then of the active set of all PEs. */
 #define TEST_FOLD(PREFIX, NAME, T, OP, CALL)                              \
-    static void PREFIX##_##OP##_##NAME(void)                              \
+    static void PREFIX##OP##_##NAME(void)                                 \
     {                                                                     \
         static T dest[2], source[2], pWrk[SHMEM_REDUCE_MIN_WRKDATA_SIZE]; \
         static long pSync[SHMEM_REDUCE_SYNC_SIZE];                        \
@@ -423,35 +423,20 @@ SHMEM_ARITHMETIC_TYPES(TEST_SCAN)
         source[1] = (T)((me + turn) % 2 + 1);                             \
         expected = (T)((0 + turn) % 2 + 1);                               \
         for (int pe = 1; pe < n; pe++)                                    \
-            expected = (T)FOLD_##OP(expected, (T)((pe + turn) % 2 + 1));  \
+            expected = (T)FOLD##OP(expected, (T)((pe + turn) % 2 + 1));   \
         dest[0] = dest[1] = (T)100;                                       \
         CALL;                                                             \
         EXPECT(dest[0] == (T)0 && dest[1] == expected);                   \
     }
-#define TEST_REDUCE(NAME, T, OP)   \
-    TEST_FOLD(reduce, NAME, T, OP, \
-              EXPECT(shmem_##NAME##_##OP##_reduce(SHMEM_TEAM_WORLD, dest, source, 2) == 0))
-#define TEST_TO_ALL(NAME, T, OP)   \
-    TEST_FOLD(to_all, NAME, T, OP, \
-              shmem_##NAME##_##OP##_to_all(dest, source, 2, 0, 0, n, pWrk, pSync))
-
-#define TEST_REDUCE_and(NAME, T, kind) TEST_REDUCE(NAME, T, and)
-#define TEST_REDUCE_or(NAME, T, kind) TEST_REDUCE(NAME, T, or)
-#define TEST_REDUCE_xor(NAME, T, kind) TEST_REDUCE(NAME, T, xor)
-#define TEST_REDUCE_min(NAME, T, kind) TEST_REDUCE(NAME, T, min)
-#define TEST_REDUCE_max(NAME, T, kind) TEST_REDUCE(NAME, T, max)
-#define TEST_REDUCE_sum(NAME, T, kind) TEST_REDUCE(NAME, T, sum)
-#define TEST_REDUCE_prod(NAME, T, kind) TEST_REDUCE(NAME, T, prod)
-#define TEST_REDUCE_OP(OP, TYPES) TYPES(TEST_REDUCE_##OP)
+#define TEST_REDUCE(OP, NAME, T, kind) \
+    TEST_FOLD(reduce, NAME, T, OP,     \
+              EXPECT(shmem_##NAME##OP##_reduce(SHMEM_TEAM_WORLD, dest, source, 2) == 0))
+#define TEST_TO_ALL(OP, NAME, T, kind) \
+    TEST_FOLD(to_all, NAME, T, OP,     \
+              shmem_##NAME##OP##_to_all(dest, source, 2, 0, 0, n, pWrk, pSync))
+#define TEST_REDUCE_OP(OP, NAMES) NAMES(TEST_REDUCE, OP)
 SHMEM_REDUCE_LIST(TEST_REDUCE_OP)
-#define TEST_TO_ALL_and(NAME, T, kind) TEST_TO_ALL(NAME, T, and)
-#define TEST_TO_ALL_or(NAME, T, kind) TEST_TO_ALL(NAME, T, or)
-#define TEST_TO_ALL_xor(NAME, T, kind) TEST_TO_ALL(NAME, T, xor)
-#define TEST_TO_ALL_min(NAME, T, kind) TEST_TO_ALL(NAME, T, min)
-#define TEST_TO_ALL_max(NAME, T, kind) TEST_TO_ALL(NAME, T, max)
-#define TEST_TO_ALL_sum(NAME, T, kind) TEST_TO_ALL(NAME, T, sum)
-#define TEST_TO_ALL_prod(NAME, T, kind) TEST_TO_ALL(NAME, T, prod)
-#define TEST_TO_ALL_OP(OP, TYPES) TYPES(TEST_TO_ALL_##OP)
+#define TEST_TO_ALL_OP(OP, NAMES) NAMES(TEST_TO_ALL, OP)
 SHMEM_TO_ALL_LIST(TEST_TO_ALL_OP)
 
 static void run(void)
@@ -492,18 +477,11 @@ static void run(void)
 #define RUN(NAME, T, kind) scan_##NAME();
     SHMEM_ARITHMETIC_TYPES(RUN)
 #undef RUN
-#define RUN_and(NAME, T, kind) RUN(NAME, and);
-#define RUN_or(NAME, T, kind) RUN(NAME, or);
-#define RUN_xor(NAME, T, kind) RUN(NAME, xor);
-#define RUN_min(NAME, T, kind) RUN(NAME, min);
-#define RUN_max(NAME, T, kind) RUN(NAME, max);
-#define RUN_sum(NAME, T, kind) RUN(NAME, sum);
-#define RUN_prod(NAME, T, kind) RUN(NAME, prod);
-#define RUN_OP(OP, TYPES) TYPES(RUN_##OP)
-#define RUN(NAME, OP) reduce_##OP##_##NAME()
+#define RUN_OP(OP, NAMES) NAMES(RUN, OP)
+#define RUN(OP, NAME, T, kind) reduce##OP##_##NAME();
     SHMEM_REDUCE_LIST(RUN_OP)
 #undef RUN
-#define RUN(NAME, OP) to_all_##OP##_##NAME()
+#define RUN(OP, NAME, T, kind) to_all##OP##_##NAME();
     SHMEM_TO_ALL_LIST(RUN_OP)
 #undef RUN
 }

@@ -235,8 +235,8 @@ static int fold(chorus_op op, int i)
     return all;
 }
 
-#define TEST_REDUCE(NAME, T, OP)                                          \
-    static void reduce_##OP##_##NAME(void)                                \
+#define TEST_REDUCE(OP, NAME, T, kind)                                    \
+    static void reduce##OP##_##NAME(void)                                 \
     {                                                                     \
         T *const dest = (T *)dest_room, *const source = (T *)source_room; \
         T want;                                                           \
@@ -245,22 +245,15 @@ static int fold(chorus_op op, int i)
             begin(sizeof(T));                                             \
             for (int i = 0; i < n; i++)                                   \
                 source[i] = make_##NAME(number_of(me, i));                \
-            MOVE(NAME##_##OP##_reduce, dest, source, 1);                  \
-            want = make_##NAME(fold(CHORUS_OP_##OP, 0));                  \
+            MOVE(NAME##OP##_reduce, dest, source, 1);                     \
+            want = make_##NAME(fold(CHORUS_OP##OP, 0));                   \
             EXPECT(memcmp(dest, &want, sizeof(T)) == 0);                  \
-            MOVE(NAME##_##OP##_reducescatter, dest + 1, source, 1);       \
-            want = make_##NAME(fold(CHORUS_OP_##OP, me));                 \
+            MOVE(NAME##OP##_reducescatter, dest + 1, source, 1);          \
+            want = make_##NAME(fold(CHORUS_OP##OP, me));                  \
             EXPECT(memcmp(dest + 1, &want, sizeof(T)) == 0);              \
         }                                                                 \
     }
-#define TEST_and(NAME, T, kind) TEST_REDUCE(NAME, T, and)
-#define TEST_or(NAME, T, kind) TEST_REDUCE(NAME, T, or)
-#define TEST_xor(NAME, T, kind) TEST_REDUCE(NAME, T, xor)
-#define TEST_min(NAME, T, kind) TEST_REDUCE(NAME, T, min)
-#define TEST_max(NAME, T, kind) TEST_REDUCE(NAME, T, max)
-#define TEST_sum(NAME, T, kind) TEST_REDUCE(NAME, T, sum)
-#define TEST_prod(NAME, T, kind) TEST_REDUCE(NAME, T, prod)
-#define TEST_OP(OP, TYPES) TYPES(TEST_##OP)
+#define TEST_OP(OP, NAMES) NAMES(TEST_REDUCE, OP)
 CHORUS_DEVICE_REDUCE_LIST(TEST_OP)
 
 /* A word of the next PE is this PE's alone to change. */
@@ -463,15 +456,10 @@ int main(void)
 #undef RUN
     blocks_mem();
     move_mem();
-#define RUN_and(NAME, T, kind) reduce_and_##NAME();
-#define RUN_or(NAME, T, kind) reduce_or_##NAME();
-#define RUN_xor(NAME, T, kind) reduce_xor_##NAME();
-#define RUN_min(NAME, T, kind) reduce_min_##NAME();
-#define RUN_max(NAME, T, kind) reduce_max_##NAME();
-#define RUN_sum(NAME, T, kind) reduce_sum_##NAME();
-#define RUN_prod(NAME, T, kind) reduce_prod_##NAME();
-#define RUN_OP(OP, TYPES) TYPES(RUN_##OP)
+#define RUN(OP, NAME, T, kind) reduce##OP##_##NAME();
+#define RUN_OP(OP, NAMES) NAMES(RUN, OP)
     CHORUS_DEVICE_REDUCE_LIST(RUN_OP)
+#undef RUN
 #define RUN(NAME, T, kind) extended_##NAME();
     CHORUS_AMO_EXTENDED_TYPES(RUN)
 #undef RUN
