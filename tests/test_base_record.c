@@ -104,6 +104,11 @@ START_TEST(latest__a_call_that_runs__comes_before_later_ones)
 }
 END_TEST
 
+static struct ch_doing comes_back(const struct ch_doing *call)
+{
+    return ch_doing_unpack(ch_doing_pack(call), ch_doing_plan(call));
+}
+
 START_TEST(agrees__calls_that_differ_in_one_thing__as_all_pes_see_them)
 {
     const struct ch_doing reduce = {.what = CHORUS_COLL_reduce,
@@ -139,7 +144,7 @@ START_TEST(agrees__calls_that_differ_in_one_thing__as_all_pes_see_them)
 #undef DIFFERS
     one = reduce;
     one.root = 1; /* which a reduce does not have */
-    read = ch_doing_unpack(ch_doing_pack(&one));
+    read = comes_back(&one);
     read.count = 64;
     ck_assert(ch_doing_agrees(&reduce, &read));
 }
@@ -182,23 +187,46 @@ END_TEST
 START_TEST(pack__every_member__comes_back)
 {
     const struct ch_doing call = {.what = CHORUS_COLL_broadcast,
-                                  .type = CHORUS_TYPE_u16,
-                                  .algo = 128,
+                                  .type = UINT8_MAX,
+                                  .algo = 1 << 12,
                                   .radix = 64,
-                                  .ctas = 64,
+                                  .ctas = UINT8_MAX,
                                   .is_in_place = 1,
                                   .is_on_stream = 1,
                                   .is_dest_outside = 1,
                                   .root = (1 << 20) - 1};
+    const struct ch_doing reduce = {
+        .what = CHORUS_COLL_reduce, .type = CHORUS_TYPE_u16, .op = UINT8_MAX};
     struct ch_doing other = call, read;
 
-    read = ch_doing_unpack(ch_doing_pack(&call));
+    read = comes_back(&call);
     ck_assert(memcmp(&read, &call, sizeof(call)) == 0);
     other.is_dest_outside = 0;
     other.is_source_outside = 1;
     other.algo = other.radix = other.ctas = 0;
-    read = ch_doing_unpack(ch_doing_pack(&other));
+    read = comes_back(&other);
     ck_assert(memcmp(&read, &other, sizeof(other)) == 0);
+    read = comes_back(&reduce);
+    ck_assert(memcmp(&read, &reduce, sizeof(reduce)) == 0);
+}
+END_TEST
+
+/* A record may be a file that is not what it should be. */
+START_TEST(unpack__any_word__is_a_call_that_has_a_text)
+{
+    char text[CH_DOING_TEXT_BYTES];
+
+    for (uint64_t number = 0; number < 256; number++) {
+        const uint64_t is_other = UINT64_C(1) << CH_CALL_OTHER_AT;
+        const struct ch_doing call =
+            ch_doing_unpack(~is_other ^ (number ^ UINT8_MAX), UINT64_MAX);
+        const struct ch_doing other = ch_doing_unpack(~UINT64_C(0) ^ (number ^ UINT8_MAX), 0);
+
+        ck_assert(ch_doing_is_collective(&call) && !ch_doing_is_collective(&other));
+        ch_doing_text(&call, text);
+        ck_assert((strstr(text, "an unknown call") != NULL) == (number != CHORUS_COLL_barrier));
+        ch_doing_text(&other, text);
+    }
 }
 END_TEST
 
@@ -358,6 +386,7 @@ int main(void)
     tcase_add_test(tcase, agrees__calls_that_differ_in_one_thing__as_all_pes_see_them);
     tcase_add_test(tcase, clashes__calls_that_cannot_be_one__and_no_others);
     tcase_add_test(tcase, pack__every_member__comes_back);
+    tcase_add_test(tcase, unpack__any_word__is_a_call_that_has_a_text);
     tcase_add_test(tcase, find__the_latest_of_a_team__and_the_first_that_runs);
     tcase_add_test(tcase, read__a_wait__has_its_word_and_its_condition);
     tcase_add_test(tcase, before__a_call_without_a_time__began_between_those_that_have_one);

@@ -13,31 +13,52 @@
  * call that selection depends on, are in one word, so that threads may read and write it
  * without a lock:
  *
- *     bits  0..13  as in base/call_word.h: collective, type, operator, facts of the buffers
- *     bits 14..42  count
- *     bits 43..63  the plan, as there; 0 CTAs: no plan
+ *     bits  0..16  collective, type, operator, facts of the buffers
+ *     bits 17..42  count
+ *     bits 43..63  the plan: the algorithm's id, the radix less 1, the number of CTAs, at most
+ *                  255; 0 CTAs: no plan
  *
  * Calls whose values do not fit are selected each time.
  */
 enum {
-    COUNT_AT = CH_CALL_OTHER_AT,
-    COUNT_KEPT_MAX = (1 << 29) - 1,
-    SHAPE_BITS = CH_CALL_ALGO_AT
+    TYPE_AT = 5,
+    OP_AT = 10,
+    FACTS_AT = 14,
+    COUNT_AT = 17,
+    COUNT_KEPT_MAX = (1 << 26) - 1,
+    SHAPE_BITS = 43,
+    RADIX_AT = 50,
+    CTAS_AT = RADIX_AT + CH_CALL_CTAS_AT /* from RADIX_AT on, as in a call's second word */
 };
-_Static_assert(CH_ALGO_COUNT <= 128 && CH_RADIX_MAX <= 64, "a plan has no room for its values");
+_Static_assert(CHORUS_COLL_COUNT <= 32 && CHORUS_TYPE_COUNT <= 32 && CHORUS_OP_COUNT <= 16 &&
+                   CH_ALGO_COUNT <= 128 && CH_RADIX_MAX <= 64,
+               "a plan has no room for its values");
+_Static_assert(CH_ALGO_COUNT <= 1 << CH_CALL_ALGO_BITS, "a call has no room for its algorithm");
 
-/* The facts of the buffers are in neighbouring bits, in the same order in both words. */
-_Static_assert(CH_NEED_apart << CH_CALL_SYMMETRIC_DEST_AT == CH_NEED_symmetric_dest
-                                                                 << CH_CALL_APART_AT &&
-                   CH_NEED_apart << CH_CALL_SYMMETRIC_SOURCE_AT == CH_NEED_symmetric_source
-                                                                       << CH_CALL_APART_AT,
+/* The facts of the buffers are in neighbouring bits, in the same order in all words. */
+_Static_assert(CH_NEED_symmetric_dest / CH_NEED_apart ==
+                       1 << (CH_CALL_SYMMETRIC_DEST_AT - CH_CALL_APART_AT) &&
+                   CH_NEED_symmetric_source / CH_NEED_apart ==
+                       1 << (CH_CALL_SYMMETRIC_SOURCE_AT - CH_CALL_APART_AT),
                "facts of buffers are in other bits");
 
 static inline uint64_t shape_of(const chorusx_call *call, uint32_t facts)
 {
-    return (uint64_t)call->count << COUNT_AT | call->coll << CH_CALL_WHAT_AT |
-           call->type << CH_CALL_TYPE_AT | call->op << CH_CALL_OP_AT |
-           facts / CH_NEED_apart << CH_CALL_APART_AT;
+    return (uint64_t)call->count << COUNT_AT | call->coll | call->type << TYPE_AT |
+           call->op << OP_AT | facts / CH_NEED_apart << FACTS_AT;
+}
+
+/* A call's word as far as it is known without a plan. */
+static inline uint64_t kind_of(const chorusx_call *call, uint32_t facts)
+{
+    return call->coll << CH_CALL_WHAT_AT | call->type << CH_CALL_TYPE_AT |
+           call->op << CH_CALL_OP_AT | facts / CH_NEED_apart << CH_CALL_APART_AT;
+}
+
+static inline uint64_t plan_of(const struct ch_call *call)
+{
+    return (uint64_t)call->algo->id << SHAPE_BITS | ch_call_plan(call->radix, call->ctas)
+                                                        << RADIX_AT;
 }
 
 static inline uint64_t *plan_at(struct ch_team *team, uint64_t shape)
@@ -104,7 +125,7 @@ static CH_COLD chorus_status ask_rules(const struct ch_context *context,
     out->algo = plan.algo;
     out->ctas = plan.ctas;
     out->radix = plan.radix;
-    out->plan = ch_call_plan(plan.algo->id, plan.radix, plan.ctas);
+    out->plan = plan_of(out);
     if (asked->count <= COUNT_KEPT_MAX && plan.ctas <= UINT8_MAX)
         __atomic_store_n(plan_at(out->team, shape), shape | out->plan, __ATOMIC_RELAXED);
     return CHORUS_OK;
@@ -112,16 +133,17 @@ static CH_COLD chorus_status ask_rules(const struct ch_context *context,
 
 static inline chorus_status select_plan(const struct ch_context *context,
                                         const chorusx_call *asked, uint32_t facts,
-                                        uint64_t shape, struct ch_call *out)
+                                        struct ch_call *out)
 {
+    const uint64_t shape = shape_of(asked, facts);
     const uint64_t plan = __atomic_load_n(plan_at(out->team, shape), __ATOMIC_RELAXED);
 
-    if (asked->count > COUNT_KEPT_MAX || plan >> CH_CALL_CTAS_AT == 0 ||
+    if (asked->count > COUNT_KEPT_MAX || plan >> CTAS_AT == 0 ||
         (plan ^ shape) << (64 - SHAPE_BITS) != 0)
         return ask_rules(context, asked, facts, out);
     out->algo = &ch_algos[plan >> SHAPE_BITS & (128 - 1)];
-    out->radix = (uint32_t)(plan >> CH_CALL_RADIX_AT & (64 - 1)) + 1;
-    out->ctas = (uint32_t)(plan >> CH_CALL_CTAS_AT);
+    out->radix = (uint32_t)(plan >> RADIX_AT & (64 - 1)) + 1;
+    out->ctas = (uint32_t)(plan >> CTAS_AT);
     out->plan = plan >> SHAPE_BITS << SHAPE_BITS;
     return CHORUS_OK;
 }
@@ -190,7 +212,7 @@ static CH_COLD chorus_status force_plan(const struct ch_context *context,
     CH_TRY(check_forced(args, out));
     out->ctas = ch_ctas_of_share(context, out->ctas);
     if (!out->algo->takes_radix) out->radix = CH_RADIX_DEFAULT;
-    out->plan = ch_call_plan(out->algo->id, out->radix, out->ctas);
+    out->plan = plan_of(out);
     return CHORUS_OK;
 }
 
@@ -267,22 +289,22 @@ static chorus_status look_at(const struct ch_context *context, const struct ch_a
     return ch_guard_inside(context, args->function, "source", call->source, extents.source);
 }
 
-/* With CHORUS_CHECK, for a call that the record has: it is `what` to all PEs. */
+/* With CHORUS_CHECK, for a call that the record has. */
 static CH_COLD chorus_status check_entry(const struct ch_context *context,
                                          const struct ch_args *args, const struct ch_call *call,
-                                         uint64_t what, uint64_t number)
+                                         struct ch_noted noted)
 {
     struct ch_team *team = call->team;
     const chorus_status status = ch_guards(context) ? look_at(context, args, team) : CHORUS_OK;
-    struct ch_doing doing = ch_doing_unpack(what);
+    struct ch_doing doing = ch_doing_unpack(noted.what, noted.plan);
 
     if (status != CHORUS_OK) {
         ch_record_mark(team->record, call->index, CH_ENTRY_FAILED);
         return status;
     }
     doing.team = team->word;
-    doing.number = number;
-    doing.count = args->call->count;
+    doing.number = noted.call;
+    doing.count = noted.count;
     return ch_check_entry(args->function, team, &doing, call->index);
 }
 
@@ -298,15 +320,16 @@ static inline uint64_t root_word(const chorusx_call *asked)
  * call is in place only if all PEs or none must be. `noted` remains in registers, because only
  * inline functions get its address. */
 static inline chorus_status enter(const struct ch_context *context, const struct ch_args *args,
-                                  uint64_t shape, struct ch_call *call)
+                                  uint64_t kind, struct ch_call *call)
 {
     const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
+    const uint64_t algo = call->plan >> SHAPE_BITS & (128 - 1);
     const chorusx_call *asked = args->call;
-    const uint64_t kind = shape & ((1 << COUNT_AT) - 1);
     struct ch_team *team = call->team;
     const struct ch_noted noted = {
-        .what = kind | (uint64_t)args->is_on_stream << CH_CALL_ON_STREAM_AT | call->plan |
-                root_word(asked),
+        .what = kind | (uint64_t)args->is_on_stream << CH_CALL_ON_STREAM_AT | root_word(asked) |
+                algo << CH_CALL_ALGO_AT,
+        .plan = call->plan >> RADIX_AT,
         .where = team->word,
         .call = ch_team_next_call(team, is_serial),
         .count = asked->count,
@@ -315,14 +338,14 @@ static inline chorus_status enter(const struct ch_context *context, const struct
     call->index = ch_record_begin(team->record, &noted, is_serial,
                                   args->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
     if (team->check == NULL) return CHORUS_OK;
-    return check_entry(context, args, call, noted.what, noted.call);
+    return check_entry(context, args, call, noted);
 }
 
 static CH_COLD chorus_status do_nothing(const struct ch_context *context,
-                                        const struct ch_args *args, uint64_t shape,
+                                        const struct ch_args *args, uint64_t kind,
                                         struct ch_call *call)
 {
-    CH_TRY(enter(context, args, shape, call));
+    CH_TRY(enter(context, args, kind, call));
     ch_record_mark(call->team->record, call->index, CH_ENTRY_ENDED);
     return CHORUS_OK;
 }
@@ -330,11 +353,11 @@ static CH_COLD chorus_status do_nothing(const struct ch_context *context,
 /* No algorithm that the user chose serves the call of this PE, though it may serve those of
  * others: the call takes its number, and PEs that wait for it find it in the record. */
 static CH_COLD chorus_status miss_plan(const struct ch_context *context,
-                                       const struct ch_args *args, uint64_t shape,
+                                       const struct ch_args *args, uint64_t kind,
                                        struct ch_call *call, chorus_status status)
 {
     call->plan = 0;
-    CH_TRY(enter(context, args, shape, call));
+    CH_TRY(enter(context, args, kind, call));
     ch_record_mark(call->team->record, call->index, CH_ENTRY_FAILED);
     return status;
 }
@@ -345,26 +368,26 @@ static inline chorus_status make(struct ch_context *context, struct ch_team *tea
     const chorusx_call *asked = args->call;
     struct ch_call call;
     chorus_status status;
-    uint64_t shape;
+    uint64_t kind;
     uint32_t facts;
 
     call.team = team;
     CH_TRY(ch_check_call(context, args, call.team, &facts));
     if (args->is_on_stream && context->gpu == NULL)
         CH_TRY(ch_stream_check(context, args->function, args->stream));
-    shape = shape_of(asked, facts);
+    kind = kind_of(asked, facts);
     call.asked = asked;
     call.algo = NULL;
     call.plan = 0;
-    if (is_nothing(asked)) return do_nothing(context, args, shape, &call);
+    if (is_nothing(asked)) return do_nothing(context, args, kind, &call);
     if (asked->algo != NULL)
         status = force_plan(context, args, facts, &call);
     else
-        status = select_plan(context, asked, facts, shape, &call);
+        status = select_plan(context, asked, facts, &call);
     if (__builtin_expect(status != CHORUS_OK, 0))
-        return miss_plan(context, args, shape, &call, status);
+        return miss_plan(context, args, kind, &call, status);
     if (context->gpu != NULL) CH_TRY(ch_gpu_check(&call));
-    CH_TRY(enter(context, args, shape, &call));
+    CH_TRY(enter(context, args, kind, &call));
     if (args->is_on_stream || context->gpu != NULL || ch_guards(context))
         return launch(context, &call, args, facts);
     return run(context, &call);

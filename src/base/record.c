@@ -38,8 +38,7 @@ static const char *const doing_units[] = {
 };
 
 _Static_assert((int)CHORUS_COLL_COUNT <= (int)CH_DOING_FIRST, "collectives must come first");
-_Static_assert(CHORUS_COLL_COUNT <= 16 && CH_DOING_END - CH_DOING_FIRST <= 17 &&
-                   CHORUS_TYPE_COUNT <= 16 && CHORUS_OP_COUNT <= 8 && CHORUS_CMP_LE < 8,
+_Static_assert((int)CH_DOING_END <= 256 && CHORUS_TYPE_COUNT <= 256 && CHORUS_OP_COUNT <= 256,
                "the word of a call has no room for its values");
 _Static_assert(sizeof(struct ch_entry) == 64 && sizeof(struct ch_access) == 64 &&
                    sizeof(struct ch_record) % 64 == 0,
@@ -56,32 +55,45 @@ void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes)
     __atomic_store_n(&record->magic, CH_RECORD_MAGIC, __ATOMIC_RELEASE);
 }
 
-enum { ROOT_MASK = (1 << CH_CALL_ROOT_BITS) - 1 };
+enum {
+    ALGO_MASK = (1 << CH_CALL_ALGO_BITS) - 1,
+    ROOT_MASK = (1 << CH_CALL_ROOT_BITS) - 1,
+    RADIX_MASK = (1 << CH_CALL_CTAS_AT) - 1
+};
 
-struct ch_doing ch_doing_unpack(uint64_t what)
+/* ch_doing.what; of words that no call has, a value without a name. */
+static uint8_t what_of(uint64_t word)
 {
-    const bool is_other = what >> CH_CALL_OTHER_AT & 1;
-    const uint8_t number = what >> CH_CALL_WHAT_AT & 15;
-    const bool is_wait = is_other && CH_DOING_FIRST + 1 + number == CH_DOING_wait;
-    const chorus_coll coll = is_other ? CHORUS_COLL_barrier : (chorus_coll)number;
+    const uint32_t number = word >> CH_CALL_WHAT_AT & UINT8_MAX;
+    const uint32_t other = CH_DOING_FIRST + 1 + number;
+
+    if (word >> CH_CALL_OTHER_AT & 1) return other < CH_DOING_END ? (uint8_t)other : UINT8_MAX;
+    return number < CH_DOING_FIRST ? (uint8_t)number : CH_DOING_FIRST - 1;
+}
+
+struct ch_doing ch_doing_unpack(uint64_t word, uint64_t plan)
+{
+    const uint8_t what = what_of(word), ctas = plan >> CH_CALL_CTAS_AT & UINT8_MAX;
+    const bool is_wait = what == CH_DOING_wait;
+    const chorus_coll coll = what < CH_DOING_FIRST ? (chorus_coll)what : CHORUS_COLL_barrier;
     const bool reduces = ch_coll_reduces(coll), has_root = ch_coll_has_root(coll);
     const bool has_buffers =
-        coll != CHORUS_COLL_barrier && (what >> CH_CALL_IN_KERNEL_AT & 1) == 0;
-    const uint8_t ctas = (uint8_t)(what >> CH_CALL_CTAS_AT);
+        coll != CHORUS_COLL_barrier && (word >> CH_CALL_IN_KERNEL_AT & 1) == 0;
 
     return (struct ch_doing){
-        .what = is_other ? (uint8_t)(CH_DOING_FIRST + 1 + number) : number,
-        .type = coll != CHORUS_COLL_barrier || is_wait ? what >> CH_CALL_TYPE_AT & 15 : 0,
-        .op = reduces || is_wait ? what >> CH_CALL_OP_AT & 7 : 0,
-        .algo = ctas == 0 ? 0 : (uint8_t)((what >> CH_CALL_ALGO_AT & 127) + 1),
-        .radix = ctas == 0 ? 0 : (uint8_t)((what >> CH_CALL_RADIX_AT & 63) + 1),
+        .what = what,
+        .type =
+            coll != CHORUS_COLL_barrier || is_wait ? word >> CH_CALL_TYPE_AT & UINT8_MAX : 0,
+        .op = reduces || is_wait ? word >> CH_CALL_OP_AT & UINT8_MAX : 0,
+        .radix = ctas == 0 ? 0 : (plan >> CH_CALL_RADIX_AT & RADIX_MASK) + 1,
         .ctas = ctas,
-        .is_in_place = ch_coll_is_plain(coll) && (what >> CH_CALL_APART_AT & 1) == 0,
-        .is_on_stream = what >> CH_CALL_ON_STREAM_AT & 1,
-        .is_in_kernel = what >> CH_CALL_IN_KERNEL_AT & 1,
-        .is_dest_outside = has_buffers && (what >> CH_CALL_SYMMETRIC_DEST_AT & 1) == 0,
-        .is_source_outside = has_buffers && (what >> CH_CALL_SYMMETRIC_SOURCE_AT & 1) == 0,
-        .root = has_root ? (int32_t)(what >> CH_CALL_ROOT_AT & ROOT_MASK) : 0,
+        .is_in_place = ch_coll_is_plain(coll) && (word >> CH_CALL_APART_AT & 1) == 0,
+        .is_on_stream = word >> CH_CALL_ON_STREAM_AT & 1,
+        .is_in_kernel = word >> CH_CALL_IN_KERNEL_AT & 1,
+        .is_dest_outside = has_buffers && (word >> CH_CALL_SYMMETRIC_DEST_AT & 1) == 0,
+        .is_source_outside = has_buffers && (word >> CH_CALL_SYMMETRIC_SOURCE_AT & 1) == 0,
+        .algo = ctas == 0 ? 0 : (word >> CH_CALL_ALGO_AT & ALGO_MASK) + 1,
+        .root = has_root ? (int32_t)(word >> CH_CALL_ROOT_AT & ROOT_MASK) : 0,
     };
 }
 
@@ -167,7 +179,8 @@ bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_ca
     bool is_wait;
 
     if (index == 0 || ch_entry_index(word) != index) return false;
-    out->doing = ch_doing_unpack(__atomic_load_n(&entry->what, __ATOMIC_ACQUIRE));
+    out->doing = ch_doing_unpack(__atomic_load_n(&entry->what, __ATOMIC_ACQUIRE),
+                                 __atomic_load_n(&entry->plan, __ATOMIC_ACQUIRE));
     is_wait = out->doing.what == CH_DOING_wait;
     where = __atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
     call = __atomic_load_n(&entry->call, __ATOMIC_ACQUIRE);
@@ -308,7 +321,8 @@ static bool agrees_in_count(const struct ch_doing *a, const struct ch_doing *b)
 
 bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b)
 {
-    return ch_doing_common(a) == ch_doing_common(b) && agrees_in_count(a, b);
+    return ch_doing_common(a) == ch_doing_common(b) && ch_doing_plan(a) == ch_doing_plan(b) &&
+           agrees_in_count(a, b);
 }
 
 bool ch_doing_clashes(const struct ch_doing *a, const struct ch_doing *b)
@@ -317,7 +331,7 @@ bool ch_doing_clashes(const struct ch_doing *a, const struct ch_doing *b)
 
     return ch_doing_is_collective(a) && ch_doing_is_collective(b) &&
            (((ch_doing_common(a) ^ ch_doing_common(b)) & ~in_place) != 0 ||
-            !agrees_in_count(a, b));
+            ch_doing_plan(a) != ch_doing_plan(b) || !agrees_in_count(a, b));
 }
 
 bool ch_doing_differs_in_plan(const struct ch_doing *a, const struct ch_doing *b)

@@ -64,10 +64,10 @@ enum ch_doing_what {
 struct ch_doing {
     uint8_t what;
     uint8_t type, op;
-    uint8_t algo;        /* of a collective: the algorithm's id plus 1; 0: none was chosen */
     uint8_t radix, ctas; /* of the algorithm; the latter at most 255 */
     uint8_t is_in_place, is_on_stream, is_in_kernel;
     uint8_t is_dest_outside, is_source_outside; /* of the symmetric heap */
+    uint16_t algo; /* of a collective: the algorithm's id plus 1; 0: none was chosen */
     int32_t root;
     uint64_t team;   /* ch_team.word, equal on all PEs of the team; its low half is in messages
                       */
@@ -98,7 +98,7 @@ struct ch_entry {
     uint64_t call;  /* number; of a wait, offset */
     uint64_t count;
     uint64_t ended; /* CHORUS_RECORD=full: ch_clock_ticks when it ended; 0: not known */
-    uint64_t rest;
+    uint64_t plan;  /* ch_doing_plan */
 };
 
 /* clang-format off */
@@ -131,7 +131,7 @@ struct ch_access {
 };
 
 enum { CH_RECORD_ENTRIES = 1024, CH_RECORD_UNTIMED = 16, CH_ENTRY_STATE_AT = 62 };
-#define CH_RECORD_MAGIC UINT64_C(0x3364726f63657263) /* "crecord3" */
+#define CH_RECORD_MAGIC UINT64_C(0x3464726f63657263) /* "crecord4" */
 
 struct ch_record {
     uint64_t magic;
@@ -162,11 +162,16 @@ struct ch_called {
 
 void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes);
 
-/* The plan in a call's word. */
-static inline uint64_t ch_call_plan(uint32_t algo, uint32_t radix, uint32_t ctas)
+/* The second word of a call that has an algorithm. */
+static inline uint64_t ch_call_plan(uint32_t radix, uint32_t ctas)
 {
-    return (uint64_t)algo << CH_CALL_ALGO_AT | (uint64_t)(radix - 1) << CH_CALL_RADIX_AT |
+    return (uint64_t)(radix - 1) << CH_CALL_RADIX_AT |
            (uint64_t)(ctas < UINT8_MAX ? ctas : UINT8_MAX) << CH_CALL_CTAS_AT;
+}
+
+static inline uint64_t ch_doing_plan(const struct ch_doing *d)
+{
+    return d->algo == 0 ? 0 : ch_call_plan(d->radix, d->ctas);
 }
 
 static inline uint64_t ch_doing_pack(const struct ch_doing *d)
@@ -174,8 +179,8 @@ static inline uint64_t ch_doing_pack(const struct ch_doing *d)
     const bool is_other = d->what > CH_DOING_FIRST;
     const uint64_t what = is_other ? d->what - CH_DOING_FIRST - 1u : d->what;
 
-    return (d->algo == 0 ? 0 : ch_call_plan(d->algo - 1u, d->radix, d->ctas)) |
-           (uint64_t)(uint32_t)d->root << CH_CALL_ROOT_AT |
+    return (uint64_t)(uint32_t)d->root << CH_CALL_ROOT_AT |
+           (d->algo == 0 ? 0 : (uint64_t)(d->algo - 1u) << CH_CALL_ALGO_AT) |
            (uint64_t)!d->is_dest_outside << CH_CALL_SYMMETRIC_DEST_AT |
            (uint64_t)!d->is_source_outside << CH_CALL_SYMMETRIC_SOURCE_AT |
            (uint64_t)d->is_in_kernel << CH_CALL_IN_KERNEL_AT |
@@ -185,8 +190,8 @@ static inline uint64_t ch_doing_pack(const struct ch_doing *d)
            (uint64_t)d->type << CH_CALL_TYPE_AT | what << CH_CALL_WHAT_AT;
 }
 
-/* All members except team, number and count. */
-struct ch_doing ch_doing_unpack(uint64_t what);
+/* All members except team, number and count, from both words. */
+struct ch_doing ch_doing_unpack(uint64_t word, uint64_t plan);
 
 /* Set the time of the call, and decide which call gets a time next. */
 CH_COLD void ch_record_time(struct ch_record *record, uint64_t index);
@@ -196,13 +201,14 @@ void ch_record_time_running(struct ch_record *record);
 
 /* The words of an entry that say which call it is, as there. */
 struct ch_noted {
-    uint64_t what, where, call, count;
+    uint64_t what, plan, where, call, count;
 };
 
 static inline struct ch_noted ch_doing_note(const struct ch_doing *d)
 {
     const bool is_wait = d->what == CH_DOING_wait;
-    const struct ch_noted noted = {ch_doing_pack(d), is_wait ? d->value : d->team,
+    const struct ch_noted noted = {ch_doing_pack(d), ch_doing_plan(d),
+                                   is_wait ? d->value : d->team,
                                    is_wait ? d->offset : d->number, d->count};
 
     return noted;
@@ -226,6 +232,7 @@ static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch
     __builtin_prefetch(&record->entries[(index + 1) % CH_RECORD_ENTRIES], 1);
     __atomic_store_n(&entry->ticks, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->what, call->what, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->plan, call->plan, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->where, call->where, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->call, call->call, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->count, call->count, __ATOMIC_RELEASE);
@@ -308,7 +315,8 @@ static inline bool ch_doing_is_alone(const struct ch_doing *d)
     return d->what == CH_DOING_wait || d->what == CH_DOING_lock;
 }
 
-/* What of a call must be the same on all PEs of a team, besides its count. */
+/* What of a call's first word must be the same on all PEs of a team; the second must be, too.
+ */
 uint64_t ch_doing_common(const struct ch_doing *d);
 
 /* Are the two calls the same to all PEs of a team? */

@@ -119,6 +119,7 @@ bool ch_ask_find(const struct ch_ask *ask, uint64_t team, uint64_t most, struct 
     return ch_record_find_upto(&ask->copies[1], team, most, out) &&
            ch_record_read(&ask->copies[0], out->index, &again) &&
            ch_doing_pack(&out->doing) == ch_doing_pack(&again.doing) &&
+           ch_doing_plan(&out->doing) == ch_doing_plan(&again.doing) &&
            out->doing.team == again.doing.team && out->doing.number == again.doing.number &&
            out->doing.count == again.doing.count;
 }

@@ -17,6 +17,7 @@ static void publish(struct ch_check *check, const struct ch_doing *d)
 
     __atomic_store_n(&mine->key, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&mine->what, ch_doing_pack(d), __ATOMIC_RELEASE);
+    __atomic_store_n(&mine->plan, ch_doing_plan(d), __ATOMIC_RELEASE);
     __atomic_store_n(&mine->count, d->count, __ATOMIC_RELEASE);
     __atomic_store_n(&mine->key, ch_doing_key(d), __ATOMIC_RELEASE);
 }
@@ -38,6 +39,7 @@ static void send(struct ch_route *route, struct ch_checked *there, const struct 
 {
     ch_route_say(route, &there->key, 0, CH_DATA);
     ch_route_say(route, &there->what, ch_doing_pack(d), CH_DATA);
+    ch_route_say(route, &there->plan, ch_doing_plan(d), CH_DATA);
     ch_route_say(route, &there->count, d->count, CH_DATA);
     ch_route_say(route, &there->key, ch_doing_key(d), CH_DATA);
 }
@@ -55,7 +57,8 @@ static void publish_far(const struct ch_team *team, const struct ch_doing *d)
 static bool read_call(const struct ch_checked *theirs, uint64_t key, struct ch_doing *out)
 {
     if (__atomic_load_n(&theirs->key, __ATOMIC_ACQUIRE) != key) return false;
-    *out = ch_doing_unpack(__atomic_load_n(&theirs->what, __ATOMIC_ACQUIRE));
+    *out = ch_doing_unpack(__atomic_load_n(&theirs->what, __ATOMIC_ACQUIRE),
+                           __atomic_load_n(&theirs->plan, __ATOMIC_ACQUIRE));
     out->count = __atomic_load_n(&theirs->count, __ATOMIC_ACQUIRE);
     out->number = key >> 1;
     return __atomic_load_n(&theirs->key, __ATOMIC_RELAXED) == key;
@@ -92,6 +95,7 @@ static uint64_t digest_of(const struct ch_doing *d)
     const uint64_t count =
         ch_doing_is_collective(d) && ch_coll_is_uneven((chorus_coll)d->what) ? 0 : d->count;
     const uint64_t mixed = ch_doing_common(d) * UINT64_C(0x9e3779b97f4a7c15) ^
+                           ch_doing_plan(d) * UINT64_C(0xd1342543de82ef95) ^
                            count * UINT64_C(0xd6e8feb86659fd93);
 
     return ch_doing_key(d) << DIGEST_BITS | mixed >> (64 - DIGEST_BITS);
@@ -137,7 +141,7 @@ static chorus_status refuse(struct ch_team *team, const char *function,
 
 /* The ballot of a PE about its call, in an exchange. */
 struct said {
-    uint64_t what, count;
+    uint64_t what, plan, count;
 };
 
 /* All PEs get the same result. */
@@ -145,7 +149,7 @@ static chorus_status check_by_mail(struct ch_team *team, const char *function,
                                    const struct ch_doing *doing)
 {
     const struct ch_voters voters = ch_team_voters(team);
-    const struct said mine = {ch_doing_pack(doing), doing->count};
+    const struct said mine = {ch_doing_pack(doing), ch_doing_plan(doing), doing->count};
     struct ch_two two = {.pes = {team->me}, .calls = {*doing}};
     struct said *all = calloc(team->n, sizeof(*all));
     chorus_status status;
@@ -158,7 +162,7 @@ static chorus_status check_by_mail(struct ch_team *team, const char *function,
         k++;
     if (status == CHORUS_OK && k < team->n) {
         two.pes[1] = (team->me + k) % team->n;
-        two.calls[1] = ch_doing_unpack(all[two.pes[1]].what);
+        two.calls[1] = ch_doing_unpack(all[two.pes[1]].what, all[two.pes[1]].plan);
         two.calls[1].team = team->word;
         two.calls[1].number = doing->number;
         two.calls[1].count = all[two.pes[1]].count;

@@ -32,8 +32,8 @@ enum { CH_CHECK_CALLS = 64, CH_CHECK_FAR_CALLS = 4 };
 /* A published call: one cache line. */
 struct ch_checked {
     uint64_t key; /* the number and the kind of the call; 0: none, or being written */
-    uint64_t what, count;
-    uint64_t rest[5];
+    uint64_t what, plan, count; /* ch_doing_pack and ch_doing_plan */
+    uint64_t rest[4];
 };
 
 /* The digest of a call, below the low bits of its key: one cache line. */

@@ -16,7 +16,8 @@ enum { DETAILS_BYTES = 320, READS = 10 };
 /* An FNV-1a hash of a mark, by words. */
 static uint64_t sum_of(const struct ch_refusal *r)
 {
-    const uint64_t words[] = {r->key, r->pes, r->what[0], r->count[0], r->what[1], r->count[1]};
+    const uint64_t words[] = {r->key,      r->pes,     r->what[0], r->plan[0],
+                              r->count[0], r->what[1], r->plan[1], r->count[1]};
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -44,6 +45,7 @@ static struct ch_refusal refusal_of(uint64_t key, const struct ch_two *two)
     r.pes = (uint64_t)two->pes[!first] << 32 | two->pes[first];
     for (int i = 0; i < 2; i++) {
         r.what[i] = ch_doing_pack(&two->calls[i ^ first]);
+        r.plan[i] = ch_doing_plan(&two->calls[i ^ first]);
         r.count[i] = two->calls[i ^ first].count;
     }
     r.sum = sum_of(&r);
@@ -70,6 +72,7 @@ static void store(struct ch_refusal *there, const struct ch_refusal *r)
     __atomic_store_n(&there->pes, r->pes, __ATOMIC_RELAXED);
     for (int i = 0; i < 2; i++) {
         __atomic_store_n(&there->what[i], r->what[i], __ATOMIC_RELAXED);
+        __atomic_store_n(&there->plan[i], r->plan[i], __ATOMIC_RELAXED);
         __atomic_store_n(&there->count[i], r->count[i], __ATOMIC_RELAXED);
     }
     __atomic_store_n(&there->sum, r->sum, __ATOMIC_RELAXED);
@@ -82,6 +85,7 @@ static void send(struct ch_route *route, struct ch_refusal *there, const struct 
     ch_route_say(route, &there->pes, r->pes, CH_DATA);
     for (int i = 0; i < 2; i++) {
         ch_route_say(route, &there->what[i], r->what[i], CH_DATA);
+        ch_route_say(route, &there->plan[i], r->plan[i], CH_DATA);
         ch_route_say(route, &there->count[i], r->count[i], CH_DATA);
     }
     ch_route_say(route, &there->sum, r->sum, CH_DATA);
@@ -139,9 +143,10 @@ static bool read_once(const struct ch_team *team, struct ch_two *two)
     r.pes = __atomic_load_n(&team->refusal->pes, __ATOMIC_RELAXED);
     for (int i = 0; i < 2; i++) {
         r.what[i] = __atomic_load_n(&team->refusal->what[i], __ATOMIC_RELAXED);
+        r.plan[i] = __atomic_load_n(&team->refusal->plan[i], __ATOMIC_RELAXED);
         r.count[i] = __atomic_load_n(&team->refusal->count[i], __ATOMIC_RELAXED);
         two->pes[i] = (uint32_t)(r.pes >> 32 * i);
-        two->calls[i] = ch_doing_unpack(r.what[i]);
+        two->calls[i] = ch_doing_unpack(r.what[i], r.plan[i]);
         two->calls[i].team = team->word;
         two->calls[i].number = r.key >> 1;
         two->calls[i].count = r.count[i];

@@ -26,8 +26,8 @@ struct ch_two {
 struct ch_refusal {
     uint64_t
         key; /* of the call in which PEs differ, see ch_doing_key; 0: none. Written last. */
-    uint64_t pes;               /* of two PEs; the second is in the high half */
-    uint64_t what[2], count[2]; /* their calls */
+    uint64_t pes;                        /* of two PEs; the second is in the high half */
+    uint64_t what[2], plan[2], count[2]; /* their calls */
     uint64_t sum;   /* of the other members; if it is wrong, the calls are not known here */
     uint64_t claim; /* the key of the mark that a PE of this host writes or has written */
 };

@@ -58,7 +58,7 @@ void ch_fault_clear(struct ch_kernel_fault *faults, uint32_t slot)
 static struct ch_doing doing_of(const struct ch_team *team, uint64_t number,
                                 struct ch_made made)
 {
-    struct ch_doing doing = ch_doing_unpack(made.word);
+    struct ch_doing doing = ch_doing_unpack(made.word, 0);
 
     doing.team = team->word;
     doing.number = number;

@@ -17,7 +17,7 @@ enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED, CH_FAULT_OVERLAP, CH_FAULT
 
 /* A call in the form in which PEs compare it. */
 struct ch_made {
-    uint64_t word; /* see call_word.h */
+    uint64_t word; /* the first of call_word.h */
     uint64_t count;
 };
 

@@ -14,7 +14,7 @@ struct ch_call {
     const chorusx_call *asked; /* borrowed */
     const struct ch_algo *algo;
     uint32_t ctas, radix;
-    uint64_t plan;  /* the three as in base/call_word.h; 0: there is none */
+    uint64_t plan;  /* the three as the team caches them, see api/coll.c; 0: there is none */
     uint64_t index; /* its index in the record of the PE's calls */
     /* For ch_call_run_watched and ch_stream_push: the number of bytes that must not change
      * while the call runs, and their hash, if it was computed already. */
