@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #define REDUCE CHORUS_COLL_reduce
@@ -83,6 +84,21 @@ START_TEST(expect__nan_on_either_side__wins_in_min_and_max)
 }
 END_TEST
 
+/* The operators of a program that has been compiled with one more, or of another class. */
+START_TEST(expect__an_unknown_operator__ends_the_program)
+{
+    const chorus_type types[] = {CHORUS_TYPE_i32, CHORUS_TYPE_f32, CHORUS_TYPE_bf16,
+                                 CHORUS_TYPE_c64};
+    const chorus_op op = _i % 2 == 0 ? CHORUS_OP_COUNT : CHORUS_OP_and;
+    const max_align_t zero = {0};
+    const void *const sources[2] = {&zero, &zero};
+    max_align_t got;
+
+    if (_i / 2 == 0 && op == CHORUS_OP_and) abort(); /* which integers have */
+    ref_expect(REDUCE, types[_i / 2], op, 2, 0, 1, sources, 0, &got);
+}
+END_TEST
+
 START_TEST(compare__one_wrong_element__names_it)
 {
     const int32_t want[3] = {1, 2, 3}, got[3] = {1, 2, 4};
@@ -128,6 +144,8 @@ int main(void)
     tcase_add_test(tcase, expect__half_sum__accumulates_in_float);
     tcase_add_test(tcase, expect__half_rounding__is_to_nearest_even);
     tcase_add_test(tcase, expect__nan_on_either_side__wins_in_min_and_max);
+    tcase_add_loop_test_raise_signal(tcase, expect__an_unknown_operator__ends_the_program,
+                                     SIGABRT, 0, 8);
     tcase_add_test(tcase, compare__one_wrong_element__names_it);
     tcase_add_loop_test(tcase, fill__every_type_and_operator__is_the_same_in_any_order, 0,
                         CHORUS_TYPE_COUNT * CHORUS_OP_COUNT);

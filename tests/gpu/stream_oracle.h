@@ -21,6 +21,8 @@
 #ifndef ORACLE_FN
 #define ORACLE_FN static inline
 #endif
+#define REF_FN ORACLE_FN
+#include "ref/ref_op.h"
 
 struct oracle_call {
     chorus_coll coll;
@@ -144,35 +146,6 @@ ORACLE_FN uint64_t oracle_source(const struct oracle_call *c, uint64_t seed, uin
     return mixed & oracle_mask(c->width);
 }
 
-ORACLE_FN double oracle_combine_floating(chorus_op op, double a, double b)
-{
-    if (op == CHORUS_OP_sum) return a + b;
-    if (op == CHORUS_OP_prod) return a * b;
-    return (op == CHORUS_OP_min) == (a < b) ? a : b;
-}
-
-/* Of whole numbers, sign-extended where they are signed. */
-ORACLE_FN uint64_t oracle_combine(const struct oracle_call *c, uint64_t a, uint64_t b)
-{
-    const int is_less =
-        oracle_class_of(c->type) == ORACLE_INT ? (int64_t)a < (int64_t)b : a < b;
-
-    switch (c->op) {
-    case CHORUS_OP_and:
-        return a & b;
-    case CHORUS_OP_or:
-        return a | b;
-    case CHORUS_OP_xor:
-        return a ^ b;
-    case CHORUS_OP_sum:
-        return a + b;
-    case CHORUS_OP_prod:
-        return a * b;
-    default:
-        return (c->op == CHORUS_OP_min) == is_less ? a : b;
-    }
-}
-
 ORACLE_FN uint64_t oracle_extend(const struct oracle_call *c, uint64_t bits)
 {
     const uint64_t sign = (uint64_t)1 << (8 * c->width - 1);
@@ -187,12 +160,18 @@ ORACLE_FN uint64_t oracle_sum(const struct oracle_call *c, uint64_t seed, uint64
 {
     double number = oracle_small(oracle_mix(seed, 0, i) >> 32);
     uint64_t whole = oracle_extend(c, oracle_source(c, seed, 0, i));
+    const int is_signed = oracle_class_of(c->type) == ORACLE_INT;
+    int is_known = 1;
 
     for (uint64_t pe = 1; pe < pes; pe++) {
-        number =
-            oracle_combine_floating(c->op, number, oracle_small(oracle_mix(seed, pe, i) >> 32));
-        whole = oracle_combine(c, whole, oracle_extend(c, oracle_source(c, seed, pe, i)));
+        const uint64_t next = oracle_extend(c, oracle_source(c, seed, pe, i));
+
+        is_known =
+            oracle_is_floating(c)
+                ? ref_op_real(c->op, &number, oracle_small(oracle_mix(seed, pe, i) >> 32))
+                : ref_op_whole(c->op, is_signed, &whole, next);
     }
+    if (!is_known) return ~whole; /* of what no algorithm gives */
     return oracle_is_floating(c) ? oracle_encode(c->type, number)
                                  : whole & oracle_mask(c->width);
 }

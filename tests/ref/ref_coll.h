@@ -35,7 +35,7 @@ bool ref_reduces(chorus_coll coll);
 
 /* The dest of PE `me` after the call: sources[p] is the source of PE p; elements packed, poison
  * where nothing is written. Combined in PE order 0..n-1; half and bfloat16 in float, rounded
- * once. */
+ * once. An operator that is not in ref_op.h, or not for this type, ends the program. */
 void ref_expect(chorus_coll coll, chorus_type type, chorus_op op, uint32_t n, uint32_t root,
                 size_t count, const void *const *sources, uint32_t me, void *dest_out);
 
