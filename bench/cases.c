@@ -81,7 +81,8 @@ static bool walk_ops(const struct walk *walk, struct ch_work work)
     if (!ch_terms_are_exact(work.type, walk->backend->pes)) return true;
     for (unsigned op = 0; op < CHORUS_OP_COUNT; op++) {
         work.op = (chorus_op)op;
-        if ((walk->options->ops & (1u << op)) == 0 || !op_takes(work.op, work.type)) continue;
+        if ((walk->options->ops & (1u << op)) == 0 || !ch_terms_have(work.op)) continue;
+        if (!op_takes(work.op, work.type)) continue;
         if (ch_work_scans(&work) && work.op != CHORUS_OP_sum) continue;
         if (!walk_algos(walk, work)) return false;
     }

@@ -14,6 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What the macro `row` has after a comma, or `otherwise` if there is no macro of that name. */
+#define CH_ROW_OR(row, otherwise) CH_ROW_SECOND(row, otherwise, )
+#define CH_ROW_SECOND(first, second, ...) second
+
 /* The library's collectives, and sync: a barrier that completes no puts. */
 #define CH_SWEEP_LIST(X) CHORUS_COLL_LIST(X) X(sync)
 

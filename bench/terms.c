@@ -26,14 +26,14 @@ struct precision {
 /* The imaginary part is thrice the real one. */
 #define PRECISION_COMPLEX(T, bytes) {ENOUGH / 4, false, true, true}
 
-/* How the contributions to each operator are made. */
-#define KIND_and CH_TERM_COVER
-#define KIND_or CH_TERM_UNCOVER
-#define KIND_xor CH_TERM_FLIP
-#define KIND_min CH_TERM_NUMBER
-#define KIND_max CH_TERM_NUMBER
-#define KIND_sum CH_TERM_NUMBER
-#define KIND_prod CH_TERM_FACTOR
+/* How the contributions to each operator are made; others are not swept. */
+#define KIND_and , CH_TERM_COVER
+#define KIND_or , CH_TERM_UNCOVER
+#define KIND_xor , CH_TERM_FLIP
+#define KIND_min , CH_TERM_NUMBER
+#define KIND_max , CH_TERM_NUMBER
+#define KIND_sum , CH_TERM_NUMBER
+#define KIND_prod , CH_TERM_FACTOR
 /* clang-format on */
 
 static const struct precision precisions[CHORUS_TYPE_COUNT] = {
@@ -43,10 +43,15 @@ static const struct precision precisions[CHORUS_TYPE_COUNT] = {
 };
 
 static const enum ch_term_kind kinds[CHORUS_OP_COUNT] = {
-#define X(OP) KIND_##OP,
+#define X(OP) CH_ROW_OR(KIND_##OP, CH_TERM_NONE),
     CHORUS_OP_LIST(X)
 #undef X
 };
+
+bool ch_terms_have(chorus_op op)
+{
+    return kinds[op] != CH_TERM_NONE;
+}
 
 /* Integers wrap, so they are exact whatever they count to. */
 bool ch_terms_are_exact(chorus_type type, uint32_t pes)

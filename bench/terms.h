@@ -17,6 +17,7 @@ struct ch_number {
 
 /* How PEs' contributions to an element differ, and still make a value known beforehand. */
 enum ch_term_kind {
+    CH_TERM_NONE,    /* of an operator that has none */
     CH_TERM_NUMBER,  /* sum, min, max: a base that all have, and a share */
     CH_TERM_FACTOR,  /* prod: a unit, times the factors that are in the share */
     CH_TERM_COVER,   /* and: bits that all have; each PE has ones too where it owns no bit */
@@ -39,6 +40,9 @@ struct ch_terms {
 /* Terms of a reduction of `type` over `pes` PEs. */
 void ch_terms_make(struct ch_terms *terms, chorus_type type, chorus_op op, uint32_t pes,
                    uint64_t seed);
+
+/* Are there terms for the operator? */
+bool ch_terms_have(chorus_op op);
 
 /* Can reductions of `type` over `pes` PEs have exact terms? bf16 counts to 256 only. */
 bool ch_terms_are_exact(chorus_type type, uint32_t pes);

@@ -24,13 +24,13 @@
 #define MPI_OF_c64 MPI_C_FLOAT_COMPLEX
 #define MPI_OF_c128 MPI_C_DOUBLE_COMPLEX
 
-#define MPI_OF_and MPI_BAND
-#define MPI_OF_or MPI_BOR
-#define MPI_OF_xor MPI_BXOR
-#define MPI_OF_min MPI_MIN
-#define MPI_OF_max MPI_MAX
-#define MPI_OF_sum MPI_SUM
-#define MPI_OF_prod MPI_PROD
+#define MPI_OF_and , MPI_BAND
+#define MPI_OF_or , MPI_BOR
+#define MPI_OF_xor , MPI_BXOR
+#define MPI_OF_min , MPI_MIN
+#define MPI_OF_max , MPI_MAX
+#define MPI_OF_sum , MPI_SUM
+#define MPI_OF_prod , MPI_PROD
 
 static int me, pes;
 
@@ -48,7 +48,7 @@ static MPI_Datatype type_of(chorus_type type)
 static MPI_Op op_of(chorus_op op)
 {
     static const MPI_Op ops[CHORUS_OP_COUNT] = {
-#define X(OP) MPI_OF_##OP,
+#define X(OP) CH_ROW_OR(MPI_OF_##OP, MPI_OP_NULL),
         CHORUS_OP_LIST(X)
 #undef X
     };
@@ -83,10 +83,12 @@ static int call(const struct ch_work *work, void *dest, const void *source, uint
 {
     const MPI_Comm world = MPI_COMM_WORLD;
     const MPI_Datatype type = type_of(work->type);
+    const MPI_Op op = op_of(work->op);
     const int count = (int)work->count;
     void *const one_buffer = (uint32_t)me == root ? (void *)(uintptr_t)source : dest;
 
     if (type == MPI_DATATYPE_NULL || work->count > INT32_MAX) return CHORUS_ERR_UNSUPPORTED;
+    if (ch_work_reduces(work) && op == MPI_OP_NULL) return CHORUS_ERR_UNSUPPORTED;
     switch (work->coll) {
     case CH_SWEEP_barrier:
     case CH_SWEEP_sync:
@@ -98,9 +100,9 @@ static int call(const struct ch_work *work, void *dest, const void *source, uint
     case CH_SWEEP_alltoall:
         return MPI_Alltoall(source, count, type, dest, count, type, world);
     case CH_SWEEP_reduce:
-        return MPI_Allreduce(source, dest, count, type, op_of(work->op), world);
+        return MPI_Allreduce(source, dest, count, type, op, world);
     case CH_SWEEP_reducescatter:
-        return MPI_Reduce_scatter_block(source, dest, count, type, op_of(work->op), world);
+        return MPI_Reduce_scatter_block(source, dest, count, type, op, world);
     default:
         return CHORUS_ERR_UNSUPPORTED;
     }

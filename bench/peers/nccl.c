@@ -60,7 +60,7 @@ static struct {
 
 enum { NONE = -1, BYTE = 0 };
 
-/* Its constant of each type and operator. */
+/* Its constant of each type, and of the operators that it has. */
 #define TYPE_i8 0
 #define TYPE_i16 NONE
 #define TYPE_i32 2
@@ -77,13 +77,10 @@ enum { NONE = -1, BYTE = 0 };
 #define TYPE_c64 NONE
 #define TYPE_c128 NONE
 
-#define OP_and NONE
-#define OP_or NONE
-#define OP_xor NONE
-#define OP_min 3
-#define OP_max 2
-#define OP_sum 0
-#define OP_prod 1
+#define OP_min , 3
+#define OP_max , 2
+#define OP_sum , 0
+#define OP_prod , 1
 
 static const int types[CHORUS_TYPE_COUNT] = {
 #define X(T, ctype, class, bytes) TYPE_##T,
@@ -92,7 +89,7 @@ static const int types[CHORUS_TYPE_COUNT] = {
 };
 
 static const int ops[CHORUS_OP_COUNT] = {
-#define X(OP) OP_##OP,
+#define X(OP) CH_ROW_OR(OP_##OP, NONE),
     CHORUS_OP_LIST(X)
 #undef X
 };

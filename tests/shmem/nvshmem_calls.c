@@ -6,6 +6,8 @@
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
+#include "../ref/ref_op.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -219,20 +221,11 @@ static int number_of(int pe, int i)
 /* Element i of all PEs, combined. */
 static int fold(chorus_op op, int i)
 {
-    int all = number_of(0, i);
+    uint64_t all = (uint64_t)number_of(0, i);
 
-    for (int pe = 1; pe < n; pe++) {
-        const int next_one = number_of(pe, i);
-
-        if (op == CHORUS_OP_and) all &= next_one;
-        if (op == CHORUS_OP_or) all |= next_one;
-        if (op == CHORUS_OP_xor) all ^= next_one;
-        if (op == CHORUS_OP_min) all = next_one < all ? next_one : all;
-        if (op == CHORUS_OP_max) all = next_one > all ? next_one : all;
-        if (op == CHORUS_OP_sum) all += next_one;
-        if (op == CHORUS_OP_prod) all *= next_one;
-    }
-    return all;
+    for (int pe = 1; pe < n; pe++)
+        EXPECT(ref_op_whole(op, 1, &all, (uint64_t)number_of(pe, i)));
+    return (int)all;
 }
 
 #define TEST_REDUCE(OP, NAME, T, kind)                                    \
