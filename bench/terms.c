@@ -18,7 +18,7 @@ struct precision {
 };
 
 /* clang-format off */
-#define CAPPED(bits) (UINT64_MAX >> (64 - (bits)) < ENOUGH ? INT64_MAX >> (63 - (bits)) : ENOUGH)
+#define CAPPED(bits) ((bits) > 24 ? ENOUGH : INT64_MAX >> (63 - (bits)))
 #define PRECISION_INT(T, bytes) {CAPPED(8 * (bytes) - 1), true, true, false}
 #define PRECISION_UINT(T, bytes) {CAPPED(8 * (bytes) - 1), true, false, false}
 #define PRECISION_HALF(T, bytes) {1 << BITS_##T, false, true, false}

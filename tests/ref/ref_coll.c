@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ref/ref_coll.h"
 
+#define REF_WHOLE uint64_t
 #define REF_REAL long double
 #include "ref/ref_op.h"
 
@@ -147,7 +148,7 @@ static uint16_t half_encode(const struct format *f, float value)
 /* --- one element, as a number ----------------------------------------------------------- */
 
 union number {
-    uint64_t integer; /* signed ones sign-extended */
+    REF_WHOLE integer; /* signed ones sign-extended */
     long double real;
     double _Complex pair;
 };
@@ -157,7 +158,7 @@ static union number element_load(chorus_type type, const void *from)
     union number x;
     memset(&x, 0, sizeof(x));
 
-#define FROM_INT(v) x.integer = (uint64_t)(int64_t)(v)
+#define FROM_INT(v) x.integer = (REF_WHOLE)(int64_t)(v)
 #define FROM_UINT(v) x.integer = (v)
 #define FROM_HALF(v) x.real = (long double)half_decode(format_of(type), (v).bits)
 #define FROM_FLOAT(v) x.real = (long double)(v)

@@ -11,18 +11,22 @@
 
 #include <stdint.h>
 
-/* What stands before a function, and the type of floating numbers. */
+/* What stands before a function, and the types of whole numbers and of floating ones. */
 #ifndef REF_FN
 #define REF_FN static inline
+#endif
+#ifndef REF_WHOLE
+#define REF_WHOLE uint64_t
 #endif
 #ifndef REF_REAL
 #define REF_REAL double
 #endif
 
 /* *a = *a OP b, of whole numbers, sign-extended where they are signed. */
-REF_FN int ref_op_whole(chorus_op op, int is_signed, uint64_t *a, uint64_t b)
+REF_FN int ref_op_whole(chorus_op op, int is_signed, REF_WHOLE *a, REF_WHOLE b)
 {
-    const int is_less = is_signed ? (int64_t)*a < (int64_t)b : *a < b;
+    const REF_WHOLE least = is_signed ? ~(~(REF_WHOLE)0 >> 1) : 0;
+    const int is_less = (*a ^ least) < (b ^ least);
 
     switch (op) {
     case CHORUS_OP_and:
