@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tests that what changed can touch: those that run a program, library or script that is newer
+than the last run of the tests, or is made of something newer. A line of output for each.
+
+usage: changed.py BUILD SINCE [--suite NAME] [--no-suite NAME]
+
+  BUILD  a build folder, in which ninja has nothing left to do
+  SINCE  a file made when the last run began that passed; if there is none, all tests are printed
+
+Files that a test reads and neither the build nor its command names, such as those in tests/golden,
+count for all tests.
+"""
+import functools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+READ_BY_TESTS = ("tests/golden", "tests/launch_here", "examples", "README.md", "docs", "tuning/raw")
+
+
+class Build:
+    def __init__(self, folder, since):
+        self.folder = folder
+        self.root = pathlib.Path(__file__).resolve().parent.parent
+        self.since = os.stat(since).st_mtime
+        self.made = {target["id"]: target["filename"] for target in self.introspect("--targets")}
+
+    def introspect(self, what):
+        return json.loads(self.output("meson", "introspect", what, str(self.folder)))
+
+    @staticmethod
+    def output(*command):
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    @functools.lru_cache(maxsize=None)
+    def is_newer(self, path):
+        path = self.folder / path  # an absolute one stays as it is
+        return path.is_file() and path.stat().st_mtime > self.since
+
+    @functools.lru_cache(maxsize=None)
+    def is_remade(self, path):
+        """Is the file, or anything that ninja makes it of, newer?"""
+        inputs = self.output("ninja", "-C", str(self.folder), "-t", "inputs", os.path.relpath(path, self.folder))
+        return self.is_newer(path) or any(map(self.is_newer, inputs.splitlines()))
+
+    def is_touched(self, test):
+        made = [path for target in test["depends"] for path in self.made[target]]
+        return any(map(self.is_newer, test["cmd"])) or any(map(self.is_remade, made))
+
+    def has_new_data(self):
+        return any(path.is_file() and path.stat().st_mtime > self.since
+                   for name in READ_BY_TESTS for path in [self.root / name, *(self.root / name).rglob("*")])
+
+
+def is_asked(test, option):
+    """Does `--suite NAME` or `--no-suite NAME`, as in `meson test`, let the test run?"""
+    suites = [suite.rpartition(":")[2] for suite in test["suite"]]
+    return ("--suite" not in option or option["--suite"] in suites) and option.get("--no-suite") not in suites
+
+
+def main(folder, since, *words):
+    option = dict(zip(words[::2], words[1::2]))
+    if not os.path.exists(since):
+        build, tests = None, json.loads(Build.output("meson", "introspect", "--tests", folder))
+    else:
+        build = Build(pathlib.Path(folder).resolve(), since)
+        tests = build.introspect("--tests")
+    everything = build is None or build.has_new_data()
+    asked = [test for test in tests if is_asked(test, option)]
+    for name in sorted({test["name"] for test in asked if everything or build.is_touched(test)}):
+        print(name)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
