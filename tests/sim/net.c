@@ -134,11 +134,20 @@ static void do_add(const struct link *link, const struct op *op)
     sim_word_store(op->at, *op->before + op->value, op->sense, NULL);
 }
 
+/* Some bytes at the dst of a posted receive that are not for it, as a network may store there
+ * from the beginning of the receive on. */
+static void spoil(const struct link *link)
+{
+    static const unsigned char garbage[SIM_BLOCK_BYTES] = {0xa5, 0x5a};
+    const size_t bytes = link->receive.bytes;
+
+    sim_write(link->receive.dst, garbage, bytes < sizeof(garbage) ? bytes : sizeof(garbage));
+}
+
 /* Where a put goes. A posted receive takes what it is for; of anything else, too, its dst may
  * have got bytes, before they went to where they belong. */
 static void *place_of(struct link *link, const struct op *op)
 {
-    static const unsigned char garbage[SIM_BLOCK_BYTES] = {0xa5, 0x5a};
     const size_t bytes = link->receive.bytes;
 
     if (bytes == 0 || link->receive.is_there) return op->at;
@@ -148,7 +157,7 @@ static void *place_of(struct link *link, const struct op *op)
         link->receive.is_there = true;
         return link->receive.dst;
     }
-    sim_write(link->receive.dst, garbage, bytes < sizeof(garbage) ? bytes : sizeof(garbage));
+    spoil(link);
     link->receive.spoiled = sim_release(sim.now);
     return op->at;
 }
@@ -311,6 +320,7 @@ int ch_sim_route_receive(struct ch_route *route, void *slot, void *dst, size_t b
     link->receive.is_there = false;
     link->receive.spoiled = NULL;
     link->receive.took = sim_tell_took(sim.now);
+    if (sim_chance(2)) spoil(link);
     link->receive.clock = sim_release(sim.now);
     sim_yield();
     return 1;

@@ -4,9 +4,9 @@
  * vector, which all others send it, and sends the result to all.
  *
  * A message is a chunk of a block or of a result. A PE has read the results of a chunk before
- * it sends the next one, so a peer has at most the two messages of one chunk to read. A result
- * is stored where this PE lends a part of its vector, if dst is src: the peer has then read
- * that part.
+ * it sends the next one, so a peer has at most the two messages of one chunk to read. If dst is
+ * src, a result is received where this PE has lent a part of its vector, so that must have been
+ * sent.
  */
 #ifndef CH_BLOCKS_H
 #define CH_BLOCKS_H
@@ -70,6 +70,7 @@ CH_FN chorus_status ch_reduce_blocks(const struct ch_coll *c, struct ch_lanes g)
 
     for (size_t at = 0; at < most && st == CHORUS_OK; at += chunk) {
         st = ch_blocks_combine(c, at, g);
+        if (st == CHORUS_OK) st = ch_flush_lent(c, chunk, g);
         if (st == CHORUS_OK) st = ch_blocks_collect(c, at, g);
     }
     return st == CHORUS_OK ? ch_flush_lent(c, chunk, g) : st;
