@@ -22,7 +22,7 @@ struct ch_two {
     struct ch_doing calls[2];
 };
 
-/* The mark: one cache line, which any PE of the team writes. */
+/* The mark, which any PE of the team writes. */
 struct ch_refusal {
     uint64_t
         key; /* of the call in which PEs differ, see ch_doing_key; 0: none. Written last. */
