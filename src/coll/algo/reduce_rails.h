@@ -10,8 +10,8 @@
  *   inplace  safe: of a host's PEs only one reads or writes a slice until the last step
  *   result   combined in PE order on each host, then in the order of the hosts, each element by
  *            one PE: bitwise equal on every PE
- *   source   reduce_hierarchical.h with the reduce-scatter and all-gather of Rabenseifner
- * (2004), each in one step
+ *   source   reduce_hierarchical.h with the two parts of Rabenseifner (ICCS 2004), each by
+ *            messages to all
  */
 #ifndef CH_REDUCE_RAILS_H
 #define CH_REDUCE_RAILS_H
