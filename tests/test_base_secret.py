@@ -37,7 +37,7 @@ def start(command, **variables):
 
 
 def end(child):
-    return check(shlex.join(child.args), child.communicate(timeout=60)[0])
+    return check(shlex.join(child.args), child.communicate(timeout=100)[0])
 
 
 def run(*command, **variables):
@@ -107,7 +107,7 @@ expect("does not have the job's secret", run(
 said = torchrun({}, {})
 expect("derived the job's key from CHORUS_SECRET", said)
 expect("(?s)end\n.*end\n", said)
-torchrun({}, {"CHORUS_SECRET": VALUE + "x"}, CHORUS_TIMEOUT="2")  # what is said depends on who is late
+expect("has another secret|never joined", torchrun({}, {"CHORUS_SECRET": VALUE + "x"}, CHORUS_TIMEOUT="20"))
 expect("CHORUS_PORT is \"no\"", torchrun({}, {}, CHORUS_PORT="no"))
 for name in ("RANK", "WORLD_SIZE", "MASTER_PORT", "MASTER_ADDR"):
     run(program, "init", **({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "9"} | {name: "h" * 999}))

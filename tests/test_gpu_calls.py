@@ -39,7 +39,7 @@ COMBINED = [("int8", "int8_t", "sum"), ("int8", "int8_t", "max"), ("int", "int",
             ("half", "chorus_half", "sum"), ("half", "chorus_half", "max"), ("bfloat16", "chorus_bfloat16", "sum"),
             ("bfloat16", "chorus_bfloat16", "max")]
 # Those with most registers, by scope: of reduce and reducescatter.
-MOST_OF = {"thread": [], "warp": [], "block": ["half_sum"]}
+MOST_OF = {"thread": ["half_sum"], "warp": [], "block": ["int8_sum", "double_max", "half_sum"]}
 LIST = "{t} *ivars, size_t n, size_t *indices, const int *status, int cmp, const {t} *values, size_t *out"
 
 
