@@ -27,10 +27,10 @@
  * the job, only in the way of starting that needs them: text.
  *
  * Kinds: STRING, BYTES (may have a suffix K, M or G), COUNT (0 to CH_COUNT_MAX), SECONDS (may
- * have a fraction; stored in ns, a positive number below 1 ns as 1), HEAP (a name of CHORUS_HEAP_LIST), SWITCH (0 or 1),
- * RECORD (calls or full; stored as "is it full"), ERRORS (a name of CH_ERRORS_LIST),
- * CHECK (0 to CH_CHECK_MAX), CONNECTIONS (1 to CH_CONNECTIONS_MAX, or auto, stored as
- * CH_CONNECTIONS_AUTO). */
+ * have a fraction; stored in ns, a positive number below 1 ns as 1), HEAP (a name of
+ * CHORUS_HEAP_LIST), SWITCH (0 or 1), RECORD (calls or full; stored as "is it full"), ERRORS (a
+ * name of CH_ERRORS_LIST), CHECK (0 to CH_CHECK_MAX), CONNECTIONS (1 to
+ * CH_CONNECTIONS_MAX, or auto, stored as CH_CONNECTIONS_AUTO). */
 #define CH_VARIABLE_LIST(X, B)                                                                   \
     X(LOG, USER, PUBLIC, log, STRING, "warn", "highest level of messages that are logged: none, error, warn, info, debug or trace") \
     X(HEAP, USER, PUBLIC, heap, HEAP, "host", "where symmetric objects are: host, cuda (on GPUs), or auto (on GPUs if every PE has one)") \
