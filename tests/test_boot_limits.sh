@@ -4,7 +4,7 @@
 # Usage: test_boot_limits.sh CHORUSRUN LAUNCH_HERE TREE_PE
 set -u
 chorusrun=$1 launch_here=$2 tree_pe=$3
-port=$((10000 + $$ % 10000))
+port=$((15000 + $$ % 5000)) # not one of test_boot_lost.sh
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 failures=0
