@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team/sync.h"
 
-/* Approximate largest size of a duplicate; with more peers, chunks become smaller. */
+/* Approximate largest size of a duplicate; with more peers, chunks become smaller. Long chunks,
+ * which teams on several hosts have, may take more: there, each chunk costs system calls. */
 #define DUP_BYTES_MAX ((size_t)8 << 20)
+#define DUP_BYTES_LONG ((size_t)16 << 20)
+#define CHUNK_BYTES_LONG ((size_t)32 << 10)
 
 /* A chunk is a multiple of the widest element, so that no element is split. */
 #define CHUNK_BYTES_MIN ((size_t)16)
@@ -90,10 +93,15 @@ static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_
     layout->n_whole = UINT32_MAX;
 }
 
+static size_t most_bytes(size_t chunk_bytes)
+{
+    return chunk_bytes >= CHUNK_BYTES_LONG ? DUP_BYTES_LONG : DUP_BYTES_MAX;
+}
+
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes)
 {
     layout_init(layout, n, chunk_bytes);
-    while (layout->dup_bytes > DUP_BYTES_MAX && chunk_bytes > CH_UNIT_BYTES) {
+    while (layout->dup_bytes > most_bytes(chunk_bytes) && chunk_bytes > CH_UNIT_BYTES) {
         chunk_bytes /= 2;
         layout_init(layout, n, chunk_bytes);
     }
