@@ -46,7 +46,7 @@
 #define CH_ALGO_LIST(X) \
     X(barrier, dissemination, signal, ch_barrier_dissemination, CH_NEED_put, 1, ch_rounds(n, k), ch_fan(n, k), plain) \
     X(barrier, all_push, signal, ch_barrier_push, CH_NEED_put, 0, 1, n - 1, plain) \
-    X(barrier, hierarchical, signal, ch_barrier_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, 2 * ch_shared(h) + ch_rounds(h->count, k), ch_fan(h->count, k) + h->most - 1, none) \
+    X(barrier, hierarchical, signal, ch_barrier_hierarchical, CH_NEED_put | CH_NEED_nodes, 0, ch_nodes_barrier_steps(h), ch_nodes_barrier_wire(h), none) \
     X(broadcast, put_to_all, simple, ch_broadcast_put_to_all, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, plain) \
     X(broadcast, pull, simple, ch_broadcast_pull, CH_NEED_map | CH_NEED_symmetric_source, 0, 1, m, plain) \
     X(broadcast, tree, simple, ch_broadcast_tree_simple, CH_NEED_put, 1, ch_depth(n, k), ch_min(k, n - 1) * m, plain) \
@@ -59,7 +59,7 @@
     X(broadcast, push, ll, ch_broadcast_push_ll, CH_NEED_put, 0, 1, (n - 1) * m, plain) \
     X(broadcast, scatter_allgather, simple, ch_broadcast_scatter, CH_NEED_map | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_min(2, n - 1), (n - 1) * ch_most_grains(m, n - 1), plain) \
     X(broadcast, multicast, simple, ch_broadcast_multicast, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, multicast) \
-    X(broadcast, hierarchical, simple, ch_broadcast_hierarchical, CH_NEED_put | CH_NEED_nodes, 1, ch_nodes_broadcast_steps(h, k, r), ch_nodes_broadcast_wire(h, k, r, m), none) \
+    X(broadcast, hierarchical, simple, ch_broadcast_hierarchical, CH_NEED_put | CH_NEED_nodes, 0, ch_nodes_broadcast_steps(h, r), ch_nodes_broadcast_wire(h, r, m), none) \
     X(broadcast, rails, simple, ch_broadcast_rails, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2 * ch_shared(h) + ch_rails_broadcast_steps(h, m, b), ch_rails_broadcast_wire(h, r, m, b), none) \
     X(fcollect, all_push, simple, ch_fcollect_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide) \
     X(fcollect, all_push, ll, ch_fcollect_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due) \
@@ -71,7 +71,7 @@
     X(fcollect, bruck, ll, ch_fcollect_bruck_ll, CH_NEED_put, 1, ch_gather_steps(n, k, m, p), (n - 1) * m, plain) \
     X(fcollect, multicast, simple, ch_fcollect_multicast, CH_NEED_map | CH_NEED_multicast | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, multicast) \
     X(fcollect, copy_engine, simple, ch_fcollect_engine, CH_NEED_map | CH_NEED_copy_engine | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, engine) \
-    X(fcollect, hierarchical, simple, ch_fcollect_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest, 0, ch_bundle_steps(h, m, b, 0), ch_bundle_wire(h, m, 0), none) \
+    X(fcollect, hierarchical, simple, ch_fcollect_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest, 0, ch_nodes_fcollect_steps(h, m, b), ch_nodes_fcollect_wire(h, m), none) \
     X(fcollect, rails, simple, ch_fcollect_rails, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest, 0, 2 * ch_shared(h) + (h->count > 1 ? c * ch_divide_up(h->most, h->least) : 0), ch_rails_fcollect_wire(h, m), none) \
     X(alltoall, all_push, simple, ch_alltoall_direct, CH_NEED_put | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, wide) \
     X(alltoall, all_push, ll, ch_alltoall_push_ll, CH_NEED_put, 0, c, (n - 1) * m, due) \
@@ -80,7 +80,7 @@
     X(alltoall, all_pull, simple, ch_alltoall_pull, CH_NEED_map | CH_NEED_symmetric_source, 1, ch_rounds(n, k), (n - 1) * m, plain) \
     X(alltoall, bruck, ll, ch_alltoall_bruck, CH_NEED_put, 1, ch_forward_steps(n, k, m, p), ch_digits(n, k) * m, plain) \
     X(alltoall, copy_engine, simple, ch_alltoall_engine, CH_NEED_map | CH_NEED_copy_engine | CH_NEED_symmetric_dest, 0, 1, (n - 1) * m, engine) \
-    X(alltoall, hierarchical, simple, ch_alltoall_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_bundle_steps(h, m, b, 1), ch_bundle_wire(h, m, 1), none) \
+    X(alltoall, hierarchical, simple, ch_alltoall_hierarchical, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, ch_bundle_steps(h, m, b), ch_bundle_wire(h, m), none) \
     X(alltoall, rails, simple, ch_alltoall_rails, CH_NEED_put | CH_NEED_nodes | CH_NEED_symmetric_dest | CH_NEED_symmetric_source, 0, 2 * ch_shared(h) + ch_rails_mail_steps(h, m, b), ch_rails_mail_wire(h, m), none) \
     X(reduce, one_shot, simple, ch_reduce_one_shot_simple, CH_NEED_put, 0, c, (n - 1) * m, wide) \
     X(reduce, one_shot, ll, ch_reduce_one_shot_ll, CH_NEED_put, 0, c, (n - 1) * m, due) \

@@ -15,55 +15,145 @@ CH_FN uint64_t ch_shared(const struct ch_nodes *h)
     return h->most > 1 ? 1 : 0;
 }
 
-/* --- broadcast ---------------------------------------------------------------------------- */
+/* --- messages to all hosts ---------------------------------------------------------------- */
 
-/* Does the root first send its message to the leader of its host? */
-CH_FN uint32_t ch_is_led(const struct ch_nodes *h, uint64_t root)
+/* A k-nomial tree of n positions. Position p has the children p + j * span, 0 < j < k, for each
+ * power `span` of k below ch_nomial_span(p, n, k), as far as they are less than n. */
+CH_FN uint64_t ch_nomial_span(uint64_t position, uint64_t n, uint64_t k)
 {
-    return h->local[root] != 0;
+    uint64_t span = 1;
+
+    while (span < n && position % (span * k) == 0)
+        span *= k;
+    return span;
 }
 
-/* Steps of a broadcast from `root` by a tree among leaders and a board on each host: the
- * maximum over the hosts of the leader's depth in the tree, one more where a board is read, and
- * one more if the root is not a leader. */
-CH_FN uint64_t ch_nodes_broadcast_steps(const struct ch_nodes *h, uint64_t k, uint64_t root)
+/* The parent of a position other than 0, and that j, its turn. */
+CH_FN uint32_t ch_nomial_parent(uint32_t position, uint32_t k)
 {
-    const uint32_t from = h->node[root];
+    uint32_t span = 1;
+
+    while (position / span % k == 0)
+        span *= k;
+    return position / span / k * k * span;
+}
+
+CH_FN uint32_t ch_nomial_turn(uint32_t position, uint32_t k)
+{
+    while (position % k == 0)
+        position /= k;
+    return position % k;
+}
+
+/* The sum of the turns less 1 on the way to a position. */
+CH_FN uint32_t ch_nomial_turns(uint32_t position, uint32_t k)
+{
+    uint32_t sum = 0;
+
+    for (; position > 0; position /= k)
+        sum += position % k > 1 ? position % k - 1 : 0;
+    return sum;
+}
+
+/* Number of children that have a turn. */
+CH_FN uint64_t ch_nomial_sends(uint64_t position, uint64_t n, uint64_t k, uint64_t turn)
+{
+    uint64_t sends = 0;
+
+    for (uint64_t span = ch_nomial_span(position, n, k) / k; span > 0; span /= k)
+        if (position + turn * span < n) sends++;
+    return sends;
+}
+
+/* How many PEs of each host signal another host at distances below k * span, k = least + 1. */
+CH_FN uint32_t ch_gateways(const struct ch_nodes *h, uint64_t span)
+{
+    return (uint32_t)ch_min(h->least, (h->count - 1) / span);
+}
+
+/* --- barrier -------------------------------------------------------------------------------
+ */
+
+/* Steps of a barrier among hosts in which each gateway signals one host in a round. Between two
+ * rounds, the gateways of a host wait for each other. */
+CH_FN uint64_t ch_nodes_barrier_steps(const struct ch_nodes *h)
+{
+    const uint64_t rounds = ch_rounds(h->count, h->least + 1);
+
+    if (h->count == 1) return ch_shared(h);
+    return 2 * ch_shared(h) + rounds + (h->least > 1 ? rounds - 1 : 0);
+}
+
+/* Signals of a first PE: to the gateways of every round, one of which it is itself; to a host
+ * in every round; to all of its host at the end. */
+CH_FN uint64_t ch_nodes_barrier_wire(const struct ch_nodes *h)
+{
+    uint64_t signals = h->most - 1;
+
+    for (uint64_t span = 1; span < h->count; span *= h->least + 1)
+        signals += ch_gateways(h, span);
+    return signals;
+}
+
+/* --- broadcast ---------------------------------------------------------------------------- */
+
+/* Is the root on no rail, so that no message of its host is its own? */
+CH_FN uint32_t ch_is_apart(const struct ch_nodes *h, uint64_t root)
+{
+    return h->local[root] >= h->least;
+}
+
+/* Steps of a broadcast from `root`: the maximum over the hosts of the messages on the way there
+ * in a k-nomial tree, k = least + 1, of the boards on that way, which every sender but the
+ * first of a host reads, and one more where others on the host read its board. */
+CH_FN uint64_t ch_nodes_broadcast_steps(const struct ch_nodes *h, uint64_t root)
+{
+    const uint32_t from = h->node[root], k = h->least + 1;
     uint64_t most = ch_node_pes(h, from) > 1;
 
     for (uint32_t position = 1; position < h->count; position++) {
-        const uint32_t node = (from + position) % h->count;
+        uint64_t steps = ch_node_pes(h, (from + position) % h->count) > 1;
 
-        most = ch_max(most, ch_is_led(h, root) + ch_depth(position + 1, k) +
-                                (ch_node_pes(h, node) > 1));
+        for (uint32_t at = position; at > 0; at = ch_nomial_parent(at, k)) {
+            const uint32_t is_read = ch_nomial_turn(at, k) > 1 ||
+                                     (ch_nomial_parent(at, k) == 0 && ch_is_apart(h, root));
+
+            steps += 1 + is_read;
+        }
+        most = ch_max(most, steps);
     }
     return most;
 }
 
-/* Bytes of such a broadcast that the PE moves that moves most: m for each child of a leader in
- * the tree, and m more if the root is not a leader. */
-CH_FN uint64_t ch_nodes_broadcast_wire(const struct ch_nodes *h, uint64_t k, uint64_t root,
-                                       uint64_t m)
+/* Bytes of such a broadcast that the PE moves that moves most: m for each host to which it
+ * sends, and m more if it reads a board. */
+CH_FN uint64_t ch_nodes_broadcast_wire(const struct ch_nodes *h, uint64_t root, uint64_t m)
 {
-    const uint64_t leader = ch_min(k, h->count - 1) + ch_is_led(h, root);
+    uint64_t most = h->most > 1;
 
-    return ch_max(leader, h->most > 1) * m;
+    for (uint32_t position = 0; position < h->count; position++)
+        for (uint32_t turn = 1; turn <= h->least; turn++) {
+            const uint32_t reads = turn > 1 || (position == 0 && ch_is_apart(h, root));
+
+            most =
+                ch_max(most, ch_nomial_sends(position, h->count, h->least + 1, turn) + reads);
+        }
+    return most * m;
 }
 
-/* Steps between hosts where each PE of a host passes one slice of a message on: by a binary
+/* Steps between hosts where each PE of a host passes one slice of a message on: by a binomial
  * tree if the longest is one message of up to b bytes, else host by host. */
 CH_FN uint64_t ch_rails_broadcast_steps(const struct ch_nodes *h, uint64_t m, uint64_t b)
 {
-    return ch_most_grains(m, h->least) > b ? h->count - 1 : ch_depth(h->count, 2);
+    return ch_most_grains(m, h->least) > b ? h->count - 1 : ch_log2(h->count);
 }
 
 /* To how many hosts the host at a position from the root's passes such a slice. */
 CH_FN uint64_t ch_rails_sends(const struct ch_nodes *h, uint64_t slice, uint32_t position,
                               uint64_t b)
 {
-    const uint64_t next = slice > b ? position + 1 : 2 * position + 1;
-
-    return next < h->count ? ch_min(slice > b ? 1 : 2, h->count - next) : 0;
+    return slice > b ? (uint64_t)(position + 1 < h->count)
+                     : ch_nomial_sends(position, h->count, 2, 1);
 }
 
 /* Bytes that the PE moves that moves most. On the root's host, a PE reads all m bytes and sends
@@ -173,9 +263,71 @@ CH_FN uint64_t ch_bundle_per(uint64_t m, uint64_t b)
     return m == 0 || m > b ? 1 : b / m;
 }
 
-/* The most blocks that one host has for another: one for each pair of PEs (is_each), or one for
- * each PE. */
-CH_FN uint64_t ch_bundle_most(const struct ch_nodes *h, int is_each)
+/* The host that is so many before another. */
+CH_FN uint32_t ch_host_before(const struct ch_nodes *h, uint32_t node, uint32_t back)
+{
+    return node >= back ? node - back : node + h->count - back;
+}
+
+/* The PEs of a host and of those before it, of `hosts` in all. */
+CH_FN uint64_t ch_hosts_pes(const struct ch_nodes *h, uint32_t node, uint32_t hosts)
+{
+    uint64_t pes = 0;
+
+    for (uint32_t back = 0; back < hosts; back++)
+        pes += ch_node_pes(h, ch_host_before(h, node, back));
+    return pes;
+}
+
+/* Steps of a fcollect in rounds of radix k = least + 1 among hosts: one on each host before the
+ * first round and after the last; the messages of each round, and one step between two rounds
+ * if there are several gateways. The same again for each part of a block that is longer than a
+ * message, with one step between two parts unless one gateway alone takes the longest. */
+CH_FN uint64_t ch_nodes_fcollect_steps(const struct ch_nodes *h, uint64_t m, uint64_t b)
+{
+    const uint64_t parts = ch_divide_up(m, b), is_shared = ch_shared(h);
+    const int are_equal = h->count == 1 || (h->count > 2 && h->least > 1);
+    uint64_t steps = 0;
+
+    for (uint64_t span = 1; span < h->count; span *= h->least + 1)
+        steps += ch_divide_up(ch_min(span, h->count - span) * h->most, ch_bundle_per(m, b)) +
+                 (span > 1 && h->least > 1 ? 1 : 0);
+    return 2 * is_shared + parts * steps +
+           (are_equal && parts > 1 ? is_shared * (parts - 1) : 0);
+}
+
+/* Blocks that PE `local` of a host loads from other PEs of its host to pack them, sends, and
+ * stores to other PEs of its host. */
+CH_FN uint64_t ch_nodes_fcollect_moved(const struct ch_nodes *h, uint32_t node, uint32_t local)
+{
+    const uint64_t others = ch_node_pes(h, node) - 1;
+    uint64_t moved = others;
+
+    for (uint32_t span = 1; span < h->count; span *= h->least + 1) {
+        const uint32_t distance = (local + 1) * span;
+        uint32_t hosts;
+
+        if (local >= ch_gateways(h, span)) break;
+        hosts = (uint32_t)ch_min(span, h->count - distance);
+        moved += others + ch_hosts_pes(h, node, hosts) +
+                 others * ch_hosts_pes(h, ch_host_before(h, node, distance), hosts);
+    }
+    return moved;
+}
+
+/* Bytes that the PE moves that moves most. */
+CH_FN uint64_t ch_nodes_fcollect_wire(const struct ch_nodes *h, uint64_t m)
+{
+    uint64_t most = 0;
+
+    for (uint32_t v = 0; v < h->count; v++)
+        for (uint32_t i = 0; i < ch_node_pes(h, v); i++)
+            most = ch_max(most, ch_nodes_fcollect_moved(h, v, i));
+    return most * m;
+}
+
+/* The most blocks that one host has for another: one for each pair of PEs. */
+CH_FN uint64_t ch_bundle_most(const struct ch_nodes *h)
 {
     uint64_t first = 0, second = 0;
 
@@ -185,7 +337,7 @@ CH_FN uint64_t ch_bundle_most(const struct ch_nodes *h, int is_each)
         second = ch_max(second, ch_min(first, pes));
         first = ch_max(first, pes);
     }
-    return is_each ? first * second : h->count > 1 ? first : 0;
+    return first * second;
 }
 
 /* Blocks of other hosts that PE `local` of a host receives if PE i of each sends to PE i % s of
@@ -213,17 +365,16 @@ CH_FN uint64_t ch_rails_fcollect_wire(const struct ch_nodes *h, uint64_t m)
 }
 
 /* The messages that carry all blocks from one host to another, one after another, and one step
- * on each host before and after them. is_each: 1 for alltoall, 0 for fcollect. */
-CH_FN uint64_t ch_bundle_steps(const struct ch_nodes *h, uint64_t m, uint64_t b, int is_each)
+ * on each host before and after them. */
+CH_FN uint64_t ch_bundle_steps(const struct ch_nodes *h, uint64_t m, uint64_t b)
 {
     return 2 * ch_shared(h) +
-           ch_divide_up(m, b) * ch_divide_up(ch_bundle_most(h, is_each), ch_bundle_per(m, b));
+           ch_divide_up(m, b) * ch_divide_up(ch_bundle_most(h), ch_bundle_per(m, b));
 }
 
 /* Blocks that a PE loads from other PEs of its host to pack them, sends, and stores to other
  * PEs of its host to unpack them. */
-CH_FN uint64_t ch_bundle_moved(const struct ch_nodes *h, uint32_t node, uint32_t local,
-                               int is_each)
+CH_FN uint64_t ch_bundle_moved(const struct ch_nodes *h, uint32_t node, uint32_t local)
 {
     const uint64_t pes = ch_node_pes(h, node);
     uint64_t moved = pes - 1; /* its own, on its host */
@@ -232,21 +383,20 @@ CH_FN uint64_t ch_bundle_moved(const struct ch_nodes *h, uint32_t node, uint32_t
         const uint64_t others = ch_node_pes(h, (uint32_t)v);
 
         if (v == node) continue;
-        moved += (pes - 1) * (is_each ? others : 1) + pes * (is_each ? others : 1) +
-                 (pes - 1) * others;
+        moved += (3 * pes - 2) * others;
     }
     return moved;
 }
 
 /* Bytes that the PE moves that moves most where hosts exchange blocks of m bytes: those that it
- * packs, sends and unpacks for its host. is_each: 1 for alltoall, 0 for fcollect. */
-CH_FN uint64_t ch_bundle_wire(const struct ch_nodes *h, uint64_t m, int is_each)
+ * packs, sends and unpacks for its host. */
+CH_FN uint64_t ch_bundle_wire(const struct ch_nodes *h, uint64_t m)
 {
     uint64_t most = 0;
 
     for (uint32_t v = 0; v < h->count; v++)
         for (uint32_t i = 0; i < ch_node_pes(h, v); i++)
-            most = ch_max(most, ch_bundle_moved(h, v, i, is_each));
+            most = ch_max(most, ch_bundle_moved(h, v, i));
     return most * m;
 }
 

@@ -5,8 +5,8 @@
  * two hosts.
  *
  *   needs    put, nodes, symmetric_dest, symmetric_source
- *   steps    ch_bundle_steps(h, m, b, 1)
- *   wire     ch_bundle_wire(h, m, 1)
+ *   steps    ch_bundle_steps(h, m, b)
+ *   wire     ch_bundle_wire(h, m)
  *   scratch  two words per PE of the host, a FIFO to each gateway
  *   inplace  not possible: the call refuses buffers that overlap
  *   result   a copy
@@ -26,7 +26,7 @@ CH_FN chorus_status ch_alltoall_hierarchical(const struct ch_coll *c, struct ch_
 
     /* source may be read, dest written */
     st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
-    if (st == CHORUS_OK) st = ch_bundle_all(c, 1, g);
+    if (st == CHORUS_OK) st = ch_bundle_all(c, g);
     if (st != CHORUS_OK) return st;
     ch_blocks_within(c, &node, g);
     /* dest is complete, source may be reused */

@@ -1,36 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * barrier on two levels: the PEs of a host signal their leader, the leaders synchronise by
- * dissemination, and each leader signals the PEs of its host.
+ * barrier on two levels: hosts synchronise by dissemination of radix k, one more than the PEs
+ * of the smallest host, so that each of these PEs signals one host in a round. The PEs of a
+ * host wait for each other before the first round, between two rounds and after the last.
  *
  *   needs    put, nodes
- *   steps    2 * ch_shared(h) + ch_rounds(h->count, k)
- *   wire     ch_fan(h->count, k) + h->most - 1
- *   scratch  two words per PE of the host, one per host
+ *   steps    ch_nodes_barrier_steps(h)
+ *   wire     ch_nodes_barrier_wire(h)
+ *   scratch  a word per PE of the host, one per host
  *   inplace  has no buffers
  *   result   every PE has entered before any PE leaves; earlier stores are visible
- *   source   of this library; a host sends one message in each round, however many PEs it has
+ *   source   of this library; a host has as many ports as PEs, in the multiport model of Bruck
+ *            et al. (1997)
  */
 #ifndef CH_BARRIER_HIERARCHICAL_H
 #define CH_BARRIER_HIERARCHICAL_H
 
-#include "coll/algo/barrier_dissemination.h"
-#include "coll/primitives/levels.h"
+#include "coll/primitives/gateways.h"
 
 CH_FN chorus_status ch_barrier_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_coll node = ch_on_node(c), rail = ch_on_rail(c);
-    const uint64_t epoch = ch_epoch(&node, g);
-    chorus_status st;
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const uint32_t hosts = nodes->count, k = nodes->least + 1;
+    const uint64_t epoch = ch_epoch(&rail, g);
+    uint32_t informed = node.n; /* PEs 0 .. informed - 1 know what the next round tells */
+    chorus_status st = CHORUS_OK;
 
-    if (node.me != 0) {
-        ch_tell(&node, 0, CH_WORD_READY, epoch, CH_ENTRY, g);
-        return ch_hear(&node, 0, CH_WORD_DONE, epoch, g);
+    for (uint32_t span = 1; span < hosts; span *= k) {
+        const uint32_t gateways = ch_gateways(nodes, span), distance = (node.me + 1) * span;
+
+        st = ch_hand_over(&node, informed, gateways, ch_epoch(&node, g), CH_ENTRY, g);
+        if (st == CHORUS_OK && node.me < gateways) {
+            ch_tell(&rail, ch_ahead(rail.me, hosts, k, distance), CH_WORD_BARRIER, epoch,
+                    CH_ENTRY, g);
+            st = ch_hear(&rail, ch_behind(rail.me, hosts, k, distance), CH_WORD_BARRIER, epoch,
+                         g);
+        }
+        if (st != CHORUS_OK) return st;
+        informed = gateways;
     }
-    st = ch_hear_all(&node, CH_WORD_READY, epoch, g); /* all of the host have entered */
-    if (st == CHORUS_OK) st = ch_barrier_dissemination(&rail, g);
-    if (st == CHORUS_OK) ch_tell_all(&node, CH_WORD_DONE, epoch, CH_ENTRY, g);
-    return st;
+    return ch_hand_over(&node, informed, node.n, ch_epoch(&node, g), CH_ENTRY, g);
 }
 
 #endif /* CH_BARRIER_HIERARCHICAL_H */

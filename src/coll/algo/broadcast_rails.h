@@ -3,7 +3,7 @@
  * broadcast over rails: the PEs of the root's host read source, each sends one slice to the PEs
  * that have its number on their hosts, and on each other host every PE writes its slice into
  * the dest of the others. As many PEs of a host send and receive as there are complete rails.
- * A slice of one message goes along a binary tree of the hosts, a longer one along a chain.
+ * A slice of one message goes along a binomial tree of the hosts, a longer one along a chain.
  *
  *   needs    put, nodes, symmetric_dest, symmetric_source
  *   steps    2 * ch_shared(h) + ch_rails_broadcast_steps(h, m, b)
@@ -17,7 +17,6 @@
 #define CH_BROADCAST_RAILS_H
 
 #include "coll/algo/broadcast_chain.h"
-#include "coll/algo/broadcast_tree.h"
 #include "coll/primitives/levels.h"
 
 /* The root's host: dest from the root's source, except the slice of this PE, which has it. */
@@ -30,13 +29,32 @@ CH_FN void ch_rails_read(const struct ch_coll *c, const char *source, struct ch_
     ch_copy(c->dst + end, source + end, bytes - end, g);
 }
 
+/* One message to the other PEs of this PE's rail, those with most PEs behind them first. */
+CH_FN chorus_status ch_rails_tree(const struct ch_coll *rail, struct ch_lanes g)
+{
+    const uint32_t position = (rail->me + rail->n - rail->root) % rail->n;
+    const size_t bytes = ch_bytes(rail);
+    chorus_status st = CHORUS_OK;
+
+    if (position > 0)
+        st = ch_recv(rail, CH_CELL_simple, ch_tree_pe(rail, ch_nomial_parent(position, 2)),
+                     rail->dst, bytes, g);
+    for (uint64_t span = ch_nomial_span(position, rail->n, 2) / 2; span > 0 && st == CHORUS_OK;
+         span /= 2)
+        if (position + span < rail->n)
+            st = ch_lend(rail, CH_CELL_simple,
+                         ch_only(ch_tree_pe(rail, (uint32_t)(position + span))), rail->dst,
+                         bytes, g);
+    return st == CHORUS_OK ? ch_flush_lent(rail, bytes, g) : st;
+}
+
 /* The slice to the other PEs of this PE's rail. */
 CH_FN chorus_status ch_rails_pass(const struct ch_coll *rail, struct ch_lanes g)
 {
     if (ch_bytes(rail) == 0) return CHORUS_OK;
     if (ch_bytes(rail) > rail->layout->chunk_bytes[CH_CELL_simple])
         return ch_broadcast_chain(rail, g);
-    return ch_broadcast_tree(rail, CH_CELL_simple, g);
+    return ch_rails_tree(rail, g);
 }
 
 CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes g)
@@ -57,7 +75,6 @@ CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes 
     chorus_status st;
 
     rail.root = from;
-    rail.radix = 2;
     /* source may be read, dest written */
     st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st != CHORUS_OK) return st;

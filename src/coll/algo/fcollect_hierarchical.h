@@ -1,37 +1,158 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fcollect on two levels. Within a host, each PE writes its block into the dest of the others.
- * For each pair of hosts, one PE of each (a gateway) exchanges all blocks of the two hosts.
+ * Hosts exchange blocks in rounds of radix k, one more than the PEs of the smallest host: in a
+ * round, each of these PEs, the gateways, sends one host all blocks that its host had before
+ * the round, as far as they are missing there, and writes those it receives into the dest of
+ * its host's PEs. Up to k hosts need one round.
  *
  *   needs    put, nodes, symmetric_dest
- *   steps    ch_bundle_steps(h, m, b, 0)
- *   wire     ch_bundle_wire(h, m, 0)
+ *   steps    ch_nodes_fcollect_steps(h, m, b)
+ *   wire     ch_nodes_fcollect_wire(h, m)
  *   scratch  two words per PE of the host, a FIFO to each gateway
  *   inplace  safe: source may be this PE's block of dest
  *   result   a copy
- *   source   of this library; a gateway packs the blocks that it finds in the dest of its
- *            host's PEs
+ *   source   Bruck et al. (1997), with a port for each PE of a host
  */
 #ifndef CH_FCOLLECT_HIERARCHICAL_H
 #define CH_FCOLLECT_HIERARCHICAL_H
 
-#include "coll/primitives/bundle.h"
+#include "coll/primitives/gateways.h"
+
+/* What a host has in a round: the blocks of a host, and of those before it; of each block, the
+ * part from byte `at` on. */
+struct ch_stock {
+    uint32_t node, hosts;
+    size_t at, bytes;
+};
+
+/* Copy blocks first .. first + count - 1 of a stock to memory, or from there into the dest of
+ * every PE of this host. */
+CH_FN void ch_stock_copy(const struct ch_coll *c, const struct ch_stock *stock, uint64_t first,
+                         uint64_t count, char *memory, int is_packed, struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const struct ch_child *own = &c->levels->node;
+    uint64_t i = 0;
+
+    for (uint32_t back = 0; back < stock->hosts; back++) {
+        const uint32_t node = ch_host_before(nodes, stock->node, back);
+
+        for (uint32_t local = 0; local < ch_node_pes(nodes, node); local++, i++) {
+            const uint32_t pe = ch_node_pe(nodes, node, local);
+            char *block = c->dst + pe * c->stride + stock->at, *there;
+
+            if (i < first || i >= first + count) continue;
+            there = memory + (i - first) * stock->bytes;
+            if (is_packed)
+                ch_copy(there, ch_is_mapped(c, pe) ? ch_on_peer(c, pe, block) : block,
+                        stock->bytes, g);
+            else
+                for (uint32_t p = 0; p < own->n; p++)
+                    ch_copy(ch_on_peer(c, own->pes[p], block), there, stock->bytes, g);
+        }
+    }
+}
+
+/* One message of `count` blocks of the stock to the PE of this rail on a host, or from it. */
+CH_FN chorus_status ch_stock_send(const struct ch_coll *c, const struct ch_stock *stock,
+                                  uint64_t first, uint64_t count, uint32_t to,
+                                  struct ch_lanes g)
+{
+    const struct ch_coll rail = ch_on_rail(c);
+    struct ch_message m;
+    const chorus_status st = ch_pack_begin(&rail, to, count * stock->bytes, &m, g);
+
+    if (st != CHORUS_OK) return st;
+    ch_stock_copy(c, stock, first, count, m.memory, 1, g);
+    ch_pack_end(&rail, to, count * stock->bytes, &m, g);
+    return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_stock_take(const struct ch_coll *c, const struct ch_stock *stock,
+                                  uint64_t first, uint64_t count, struct ch_lanes g)
+{
+    const struct ch_coll rail = ch_on_rail(c);
+    const struct ch_pes from = ch_only(stock->node);
+    const chorus_status st = ch_expect(&rail, CH_CELL_simple, from, count * stock->bytes, g);
+
+    if (st != CHORUS_OK) return st;
+    ch_stock_copy(c, stock, first, count, rail.slots[0].memory, 0, g);
+    return ch_release(&rail, CH_CELL_simple, from, st, g);
+}
+
+/* A gateway's messages of one round, to the host at a distance and from the one behind. */
+CH_FN chorus_status ch_stock_trade(const struct ch_coll *c, struct ch_stock stock,
+                                   uint32_t distance, struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const uint32_t to = ch_host_before(nodes, stock.node, nodes->count - distance);
+    const uint64_t per = ch_bundle_per(ch_bytes(c), c->layout->chunk_bytes[CH_CELL_simple]);
+    struct ch_stock other = stock;
+    uint64_t given, taken;
+    chorus_status st = CHORUS_OK;
+
+    other.node = ch_host_before(nodes, stock.node, distance);
+    given = ch_hosts_pes(nodes, stock.node, stock.hosts);
+    taken = ch_hosts_pes(nodes, other.node, stock.hosts);
+    for (uint64_t i = 0; i < ch_max(given, taken) && st == CHORUS_OK; i += per) {
+        if (i < given) st = ch_stock_send(c, &stock, i, ch_min(per, given - i), to, g);
+        if (i < taken && st == CHORUS_OK)
+            st = ch_stock_take(c, &other, i, ch_min(per, taken - i), g);
+    }
+    return st;
+}
+
+/* The part of all blocks from byte `at` on, between hosts. */
+CH_FN chorus_status ch_stock_rounds(const struct ch_coll *c, const struct ch_coll *node,
+                                    size_t at, struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const uint32_t hosts = nodes->count;
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t span = 1, informed = 1; span < hosts; span *= nodes->least + 1) {
+        const uint32_t gateways = ch_gateways(nodes, span), distance = (node->me + 1) * span;
+        struct ch_stock stock = {nodes->node[c->me], 0, at, ch_part(c, CH_CELL_simple, at)};
+
+        if (span > 1)
+            st = ch_hand_over(node, informed, gateways, ch_epoch(node, g), CH_DATA, g);
+        if (st == CHORUS_OK && node->me < gateways) {
+            stock.hosts = (uint32_t)ch_min(span, hosts - distance);
+            st = ch_stock_trade(c, stock, distance, g);
+        }
+        if (st != CHORUS_OK) return st;
+        informed = gateways;
+    }
+    return CHORUS_OK;
+}
+
+/* This PE's block into the dest of the others of its host. */
+CH_FN void ch_stock_share(const struct ch_coll *c, const struct ch_coll *node,
+                          struct ch_lanes g)
+{
+    char *mine = c->dst + c->me * c->stride;
+
+    for (uint32_t k = 1; k < node->n; k++)
+        ch_copy(ch_on_peer(node, ch_after(node, k), mine), mine, ch_bytes(c), g);
+}
 
 CH_FN chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_coll node = ch_on_node(c);
-    const uint64_t epoch = ch_epoch(&node, g);
-    char *mine = c->dst + c->me * c->stride;
+    const size_t bytes = ch_bytes(c);
     chorus_status st;
 
-    ch_copy(mine, c->src, ch_bytes(c), g);
+    ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
     /* dest contains this PE's own block and may be written */
-    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_DATA, g);
-    if (st == CHORUS_OK) st = ch_bundle_all(c, 0, g);
-    if (st != CHORUS_OK) return st;
-    for (uint32_t k = 1; k < node.n; k++) /* not into this PE's own dest, which gateways read */
-        ch_copy(ch_on_peer(&node, ch_after(&node, k), mine), mine, ch_bytes(c), g);
-    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_DATA, g); /* dest is complete */
+    st = ch_tell_and_hear(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
+    for (size_t at = 0; at < bytes && st == CHORUS_OK; at += ch_part(c, CH_CELL_simple, at)) {
+        st = ch_stock_rounds(c, &node, at, g);
+        if (at == 0) ch_stock_share(c, &node, g);
+        if (st == CHORUS_OK) /* all blocks have this part in dest */
+            st = ch_tell_and_hear(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
+    }
+    return st;
 }
 
 #endif /* CH_FCOLLECT_HIERARCHICAL_H */

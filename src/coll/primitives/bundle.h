@@ -16,8 +16,6 @@
 
 /* The data that hosts exchange at a time: a part of every block. */
 struct ch_bundle {
-    int is_each; /* a constant: each PE has a block in source for each PE; else one block of its
-                    own in dest for all */
     size_t at, bytes; /* of a block */
     uint64_t per;     /* number of parts in a message */
     uint32_t node;    /* of this PE */
@@ -30,25 +28,23 @@ CH_FN uint32_t ch_gateway(const struct ch_nodes *nodes, uint32_t node, uint32_t 
 }
 
 /* Number of blocks that a host has for another. */
-CH_FN uint64_t ch_bundle_blocks(const struct ch_coll *c, const struct ch_bundle *b,
-                                uint32_t from, uint32_t to)
+CH_FN uint64_t ch_bundle_blocks(const struct ch_coll *c, uint32_t from, uint32_t to)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
 
-    return (uint64_t)ch_node_pes(nodes, from) * (b->is_each ? ch_node_pes(nodes, to) : 1);
+    return (uint64_t)ch_node_pes(nodes, from) * ch_node_pes(nodes, to);
 }
 
-/* Block i of these: the PE that it comes from and, if there is one for each, the PE that it is
- * for; numbers in the team. */
+/* Block i of these: the PE that it comes from and the PE that it is for; numbers in the team. */
 struct ch_way {
     uint32_t from, to;
 };
 
-CH_FN struct ch_way ch_bundle_way(const struct ch_coll *c, const struct ch_bundle *b,
-                                  uint32_t from, uint32_t to, uint64_t i)
+CH_FN struct ch_way ch_bundle_way(const struct ch_coll *c, uint32_t from, uint32_t to,
+                                  uint64_t i)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
-    const uint64_t each = b->is_each ? ch_node_pes(nodes, to) : 1;
+    const uint64_t each = ch_node_pes(nodes, to);
     struct ch_way way;
 
     way.from = ch_node_pe(nodes, from, (uint32_t)(i / each));
@@ -62,9 +58,8 @@ CH_FN void ch_bundle_pack(const struct ch_coll *c, const struct ch_bundle *b, ui
                           uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
 {
     for (uint64_t i = 0; i < count; i++) {
-        const struct ch_way way = ch_bundle_way(c, b, b->node, to, first + i);
-        const char *block =
-            b->is_each ? c->src + way.to * c->stride : c->dst + way.from * c->stride;
+        const struct ch_way way = ch_bundle_way(c, b->node, to, first + i);
+        const char *block = c->src + way.to * c->stride;
 
         ch_copy(memory + i * b->bytes, ch_on_peer(c, way.from, block) + b->at, b->bytes, g);
     }
@@ -75,15 +70,11 @@ CH_FN void ch_bundle_unpack(const struct ch_coll *c, const struct ch_bundle *b, 
                             uint64_t first, uint64_t count, const char *memory,
                             struct ch_lanes g)
 {
-    const struct ch_child *node = &c->levels->node;
-
     for (uint64_t i = 0; i < count; i++) {
-        const struct ch_way way = ch_bundle_way(c, b, from, b->node, first + i);
+        const struct ch_way way = ch_bundle_way(c, from, b->node, first + i);
         char *block = c->dst + way.from * c->stride + b->at;
 
-        for (uint32_t p = 0; p < node->n; p++)
-            if (!b->is_each || node->pes[p] == way.to)
-                ch_copy(ch_on_peer(c, node->pes[p], block), memory + i * b->bytes, b->bytes, g);
+        ch_copy(ch_on_peer(c, way.to, block), memory + i * b->bytes, b->bytes, g);
     }
 }
 
@@ -91,7 +82,7 @@ CH_FN void ch_bundle_unpack(const struct ch_coll *c, const struct ch_bundle *b, 
 CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bundle *b,
                                    uint32_t to, uint64_t round, struct ch_lanes g)
 {
-    const uint64_t blocks = ch_bundle_blocks(c, b, b->node, to), first = round * b->per;
+    const uint64_t blocks = ch_bundle_blocks(c, b->node, to), first = round * b->per;
     const uint32_t peer = ch_gateway(&c->levels->nodes, to, b->node);
     struct ch_message m;
     chorus_status st;
@@ -110,7 +101,7 @@ CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bund
 CH_FN chorus_status ch_bundle_take(const struct ch_coll *c, const struct ch_bundle *b,
                                    uint32_t from, uint64_t round, struct ch_lanes g)
 {
-    const uint64_t blocks = ch_bundle_blocks(c, b, from, b->node), first = round * b->per,
+    const uint64_t blocks = ch_bundle_blocks(c, from, b->node), first = round * b->per,
                    count = first < blocks ? ch_min(b->per, blocks - first) : 0;
     const struct ch_pes gateway = ch_only(ch_gateway(&c->levels->nodes, from, b->node));
     chorus_status st;
@@ -133,8 +124,8 @@ CH_FN chorus_status ch_bundle_part(const struct ch_coll *c, const struct ch_bund
 
     for (uint32_t v = node->me; v < count; v += node->n)
         if (v != b->node)
-            rounds = ch_max(rounds, ch_divide_up(ch_max(ch_bundle_blocks(c, b, v, b->node),
-                                                        ch_bundle_blocks(c, b, b->node, v)),
+            rounds = ch_max(rounds, ch_divide_up(ch_max(ch_bundle_blocks(c, v, b->node),
+                                                        ch_bundle_blocks(c, b->node, v)),
                                                  b->per));
     for (uint64_t round = 0; round < rounds; round++) {
         for (uint32_t v = node->me; v < count && st == CHORUS_OK; v += node->n)
@@ -146,13 +137,12 @@ CH_FN chorus_status ch_bundle_part(const struct ch_coll *c, const struct ch_bund
 }
 
 /* All blocks, between hosts only. */
-CH_FN chorus_status ch_bundle_all(const struct ch_coll *c, int is_each, struct ch_lanes g)
+CH_FN chorus_status ch_bundle_all(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c);
     chorus_status st = CHORUS_OK;
     struct ch_bundle b;
 
-    b.is_each = is_each;
     b.node = c->levels->nodes.node[c->me];
     b.per = ch_bundle_per(bytes, c->layout->chunk_bytes[CH_CELL_simple]);
     for (b.at = 0; b.at < bytes && st == CHORUS_OK; b.at += b.bytes) {

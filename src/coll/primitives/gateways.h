@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gateways.h: several PEs of a host that send to other hosts at the same time.
+ *
+ * A message to another host costs its sender the most: it goes through a system call. Where a
+ * host has messages for several hosts, its gateways therefore send one each.
+ */
+#ifndef CH_GATEWAYS_H
+#define CH_GATEWAYS_H
+
+#include "coll/primitives/fifo.h"
+#include "coll/primitives/levels.h"
+
+/* On the PEs of one host: PEs 0 .. tellers - 1 have come this far, and PEs 0 .. hearers - 1
+ * wait for all of these. */
+CH_FN chorus_status ch_hand_over(const struct ch_coll *node, uint32_t tellers, uint32_t hearers,
+                                 uint64_t epoch, enum ch_sense sense, struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    ch_lanes_sync(g); /* what any lane has heard precedes the stores below */
+    for (uint32_t pe = g.lane; node->me < tellers && pe < hearers; pe += g.width)
+        if (pe != node->me) ch_say(node, pe, CH_WORD_READY, epoch, sense);
+    for (uint32_t pe = g.lane; node->me < hearers && pe < tellers && st == CHORUS_OK;
+         pe += g.width)
+        if (pe != node->me) st = ch_listen(node, pe, CH_WORD_READY, epoch);
+    return ch_agree(st, g);
+}
+
+/* --- a message to all hosts, by ch_nomial_span with k = least + 1 ------------------------- */
+
+/* Positions are relative to the root's host. */
+CH_FN uint32_t ch_host_position(const struct ch_coll *c)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const uint32_t node = nodes->node[c->me], from = nodes->node[c->root];
+
+    return node >= from ? node - from : node + nodes->count - from;
+}
+
+/* The host at a position. */
+CH_FN uint32_t ch_host_at(const struct ch_coll *c, uint64_t position)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+
+    return (uint32_t)((nodes->node[c->root] + position) % nodes->count);
+}
+
+/* The PE of a host that sends to its child of turn 1. Those of the next turns follow it, modulo
+ * least. All messages stay on their rail, so it is the PE that receives from the parent. */
+CH_FN uint32_t ch_host_first(const struct ch_coll *c, uint32_t position)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+
+    return (nodes->local[c->root] + ch_nomial_turns(position, nodes->least + 1)) % nodes->least;
+}
+
+/* The PE of a host that has the message before the others there: that PE, or the root. */
+CH_FN uint32_t ch_host_root(const struct ch_coll *c, uint32_t position)
+{
+    return position == 0 ? c->levels->nodes.local[c->root] : ch_host_first(c, position);
+}
+
+/* The first PE of a host that is not the root's: receive `bytes` into dst. */
+CH_FN chorus_status ch_host_receive(const struct ch_coll *c, uint32_t position, char *dst,
+                                    size_t bytes, struct ch_lanes g)
+{
+    const struct ch_coll rail = ch_on_rail(c);
+    const uint32_t parent = ch_nomial_parent(position, c->levels->nodes.least + 1);
+
+    return ch_recv(&rail, CH_CELL_simple, ch_host_at(c, parent), dst, bytes, g);
+}
+
+/* A PE that has the message: send it to the hosts that this PE serves, those with most hosts
+ * behind them first. from must not change before ch_flush_lent. */
+CH_FN chorus_status ch_host_send(const struct ch_coll *c, uint32_t position, const char *from,
+                                 size_t bytes, struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const struct ch_coll rail = ch_on_rail(c);
+    const uint32_t least = nodes->least, local = nodes->local[c->me];
+    const uint64_t turn = (local + least - ch_host_first(c, position)) % least + 1;
+    uint64_t span = ch_nomial_span(position, nodes->count, least + 1) / (least + 1);
+    chorus_status st = CHORUS_OK;
+
+    if (local >= least) return CHORUS_OK;
+    for (; span > 0 && st == CHORUS_OK; span /= least + 1) {
+        const uint64_t child = position + turn * span;
+
+        if (child < nodes->count)
+            st = ch_lend(&rail, CH_CELL_simple, ch_only(ch_host_at(c, child)), from, bytes, g);
+    }
+    return st;
+}
+
+#endif /* CH_GATEWAYS_H */
