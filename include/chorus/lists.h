@@ -78,10 +78,34 @@ typedef enum chorus_op {
     CHORUS_OP_COUNT
 } chorus_op;
 
-/* Collectives as rules, tools and logs name them (sync is a barrier without the quiet). */
-#define CHORUS_COLL_LIST(X) \
-    X(barrier) X(broadcast) X(fcollect) X(alltoall) X(reduce) X(reducescatter) X(collect) \
-    X(alltoalls) X(inscan) X(exscan) X(gather) X(scatter) X(reduce_to) X(alltoallv)
+/*
+ * Collectives as rules, tools and logs name them (sync is a barrier without the quiet). A row is
+ * R(A, name, dest, source, root, work, overlap), whatever A is:
+ *
+ *   dest, source  what a PE's buffer has: none; one block of `count` elements; all: a block for
+ *                 each PE of the team; elements of all with strides; blocks of other lengths
+ *   root          none; from: only its source is read; to: only its dest is written
+ *   work          copies, or combines elements
+ *   overlap       how dest and source may: apart; same: dest is source; in_dest: source is
+ *                 this PE's block of dest; in_source: same, or dest is this PE's block of source
+ */
+#define CHORUS_COLL_ROWS(R, A)                                          \
+    R(A, barrier, none, none, none, copies, apart)                      \
+    R(A, broadcast, one, one, from, copies, same)                       \
+    R(A, fcollect, all, one, none, copies, in_dest)                     \
+    R(A, alltoall, all, all, none, copies, apart)                       \
+    R(A, reduce, one, one, none, combines, same)                        \
+    R(A, reducescatter, one, all, none, combines, in_source)            \
+    R(A, collect, lengths, lengths, none, copies, apart)                \
+    R(A, alltoalls, strides, strides, none, copies, apart)              \
+    R(A, inscan, one, one, none, combines, same)                        \
+    R(A, exscan, one, one, none, combines, same)                        \
+    R(A, gather, all, one, to, copies, apart)                           \
+    R(A, scatter, one, all, from, copies, apart)                        \
+    R(A, reduce_to, one, one, to, combines, same)                       \
+    R(A, alltoallv, lengths, lengths, none, copies, apart)
+#define CHORUS_COLL_NAME(X, COLL, ...) X(COLL)
+#define CHORUS_COLL_LIST(X) CHORUS_COLL_ROWS(CHORUS_COLL_NAME, X)
 
 typedef enum chorus_coll {
 #define X(COLL) CHORUS_COLL_##COLL,

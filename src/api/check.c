@@ -8,17 +8,6 @@
 #include "device/device.h"
 #include "team/memory.h"
 
-/* Which buffer has a block for each PE; the other buffer, or both, have one block. */
-static inline bool has_blocks_in_dest(chorus_coll coll)
-{
-    return (CH_COLLS_fcollect | CH_COLLS_alltoall | CH_COLLS_gather) >> coll & 1;
-}
-
-static inline bool has_blocks_in_source(chorus_coll coll)
-{
-    return (CH_COLLS_reducescatter | CH_COLLS_alltoall | CH_COLLS_scatter) >> coll & 1;
-}
-
 /* The buffers of a call whose values have been checked. */
 struct extent {
     size_t block, dst_bytes, src_bytes;
@@ -102,7 +91,7 @@ static chorus_status check_pattern(const struct ch_args *args, const struct ch_t
 {
     const chorusx_call *call = args->call;
 
-    if (call->coll == CHORUS_COLL_alltoalls && call->count != 0) {
+    if (ch_coll_is_strided(call->coll) && call->count != 0) {
         CH_TRY(strided_bytes(args, team, "dst", call->dst, &extent->dst_bytes));
         return strided_bytes(args, team, "sst", call->sst, &extent->src_bytes);
     }
@@ -216,18 +205,15 @@ static chorus_status check_overlap(const struct ch_args *args, const struct ch_t
 {
     const chorusx_call *call = args->call;
     const char *dst = call->dest, *src = call->source;
-    const bool same = dst == src;
-    bool allowed = false;
+    const size_t mine = team->me * extent->block;
+    const bool allowed[] = {
+        [CH_OVERLAP_apart] = false,
+        [CH_OVERLAP_same] = dst == src,
+        [CH_OVERLAP_in_dest] = src == dst + mine,
+        [CH_OVERLAP_in_source] = dst == src || dst == src + mine,
+    };
 
-    if (call->coll == CHORUS_COLL_broadcast || call->coll == CHORUS_COLL_reduce ||
-        call->coll == CHORUS_COLL_reduce_to || call->coll == CHORUS_COLL_inscan ||
-        call->coll == CHORUS_COLL_exscan)
-        allowed = same;
-    else if (call->coll == CHORUS_COLL_fcollect)
-        allowed = src == dst + team->me * extent->block;
-    else if (call->coll == CHORUS_COLL_reducescatter)
-        allowed = same || dst == src + team->me * extent->block;
-    if (allowed) return CHORUS_OK;
+    if (allowed[ch_coll_overlap(call->coll)]) return CHORUS_OK;
     return CH_FAIL(
         CHORUS_ERR_ARG,
         "%s: dest %p (%zu bytes) and source %p (%zu bytes) overlap in a way this call does not "
@@ -265,8 +251,8 @@ static inline bool find_extent(const chorusx_call *call, const struct ch_team *t
     if (__builtin_mul_overflow(call->count, ch_type_bytes[call->type], &out->block) ||
         __builtin_mul_overflow(out->block, team->n, &blocks))
         return false;
-    out->dst_bytes = has_blocks_in_dest(call->coll) ? blocks : out->block;
-    out->src_bytes = has_blocks_in_source(call->coll) ? blocks : out->block;
+    out->dst_bytes = ch_coll_has_blocks_in_dest(call->coll) ? blocks : out->block;
+    out->src_bytes = ch_coll_has_blocks_in_source(call->coll) ? blocks : out->block;
     return true;
 }
 
@@ -334,8 +320,8 @@ void ch_check_named(const struct ch_context *context, const struct ch_team *team
 {
     struct extent extent;
 
-    if (call->coll == CHORUS_COLL_barrier || call->coll == CHORUS_COLL_alltoalls ||
-        ch_coll_is_uneven(call->coll) || !find_extent(call, team, &extent))
+    if (call->coll == CHORUS_COLL_barrier || !ch_coll_is_plain(call->coll) ||
+        !find_extent(call, team, &extent))
         return;
     call->dest = ch_buffer_named(context, call->dest, extent.dst_bytes);
     call->source = ch_buffer_named(context, (void *)(uintptr_t)call->source, extent.src_bytes);

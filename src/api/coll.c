@@ -240,12 +240,11 @@ static inline chorus_status run(struct ch_context *context, const struct ch_call
 static size_t watched_bytes(const struct ch_context *context, const struct ch_call *call,
                             const struct ch_args *args, uint32_t facts)
 {
-    const uint32_t of_root = CH_COLLS_broadcast | CH_COLLS_scatter;
     const chorusx_call *asked = args->call;
     const bool is_read =
-        (of_root >> asked->coll & 1) == 0 || (uint32_t)asked->root == call->team->me;
-    const bool has_gaps = asked->source_counts != NULL ||
-                          (asked->coll == CHORUS_COLL_alltoalls && asked->sst != 1);
+        !ch_coll_is_from_root(asked->coll) || (uint32_t)asked->root == call->team->me;
+    const bool has_gaps =
+        asked->source_counts != NULL || (ch_coll_is_strided(asked->coll) && asked->sst != 1);
 
     if (!ch_guards(context) || (facts & CH_NEED_apart) == 0 || !is_read || has_gaps) return 0;
     return ch_check_extents(args, call->team).source;

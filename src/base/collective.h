@@ -7,43 +7,84 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Sets of collectives. */
-enum {
-#define X(coll) CH_COLLS_##coll = 1 << CHORUS_COLL_##coll,
-    CHORUS_COLL_LIST(X)
-#undef X
-        CH_COLLS_REDUCING = CH_COLLS_reduce | CH_COLLS_reducescatter | CH_COLLS_reduce_to |
-                            CH_COLLS_inscan | CH_COLLS_exscan,
-    CH_COLLS_ROOTED =
-        CH_COLLS_broadcast | CH_COLLS_gather | CH_COLLS_scatter | CH_COLLS_reduce_to,
-    CH_COLLS_UNEVEN = CH_COLLS_collect | CH_COLLS_alltoallv,
-    CH_COLLS_PLAIN = CH_COLLS_barrier | CH_COLLS_broadcast | CH_COLLS_fcollect |
-                     CH_COLLS_alltoall | CH_COLLS_reduce | CH_COLLS_reducescatter,
-};
-static_assert(CHORUS_COLL_COUNT <= 31, "a set has no room for all collectives");
+/* What the columns of CHORUS_COLL_ROWS say. */
+enum { CH_BLOCKS_none, CH_BLOCKS_one, CH_BLOCKS_all, CH_BLOCKS_strides, CH_BLOCKS_lengths };
+enum { CH_ROOT_none, CH_ROOT_from, CH_ROOT_to };
+enum { CH_WORK_copies, CH_WORK_combines };
+enum ch_overlap { CH_OVERLAP_apart, CH_OVERLAP_same, CH_OVERLAP_in_dest, CH_OVERLAP_in_source };
 
-/* Does the collective combine elements? */
-static inline bool ch_coll_reduces(chorus_coll coll)
+/* Those whose row meets a condition on its columns, which are constants, as bits of a set. */
+#define CH_ROW_IN_DEST(dest, source, root, work) (CH_BLOCKS_##dest == CH_BLOCKS_all)
+#define CH_ROW_IN_SOURCE(dest, source, root, work) (CH_BLOCKS_##source == CH_BLOCKS_all)
+#define CH_ROW_STRIDED(dest, source, root, work) (CH_BLOCKS_##dest == CH_BLOCKS_strides)
+#define CH_ROW_UNEVEN(dest, source, root, work) (CH_BLOCKS_##dest == CH_BLOCKS_lengths)
+#define CH_ROW_ROOTED(dest, source, root, work) (CH_ROOT_##root != CH_ROOT_none)
+#define CH_ROW_FROM_ROOT(dest, source, root, work) (CH_ROOT_##root == CH_ROOT_from)
+#define CH_ROW_COMBINING(dest, source, root, work) (CH_WORK_##work == CH_WORK_combines)
+#define CH_ROW_BIT(MEETS, coll, dest, source, root, work, overlap) \
+    | (uint32_t)MEETS(dest, source, root, work) << CHORUS_COLL_##coll
+#define CH_COLLS(MEETS) (0 CHORUS_COLL_ROWS(CH_ROW_BIT, MEETS))
+
+static_assert(CHORUS_COLL_COUNT <= 32, "a set has no room for all collectives");
+
+/* Has dest a block for each PE? If not, it has one, or elements with strides, or blocks of
+ * other lengths. */
+static inline bool ch_coll_has_blocks_in_dest(chorus_coll coll)
 {
-    return CH_COLLS_REDUCING >> coll & 1;
+    return CH_COLLS(CH_ROW_IN_DEST) >> coll & 1;
 }
 
-static inline bool ch_coll_has_root(chorus_coll coll)
+static inline bool ch_coll_has_blocks_in_source(chorus_coll coll)
 {
-    return CH_COLLS_ROOTED >> coll & 1;
+    return CH_COLLS(CH_ROW_IN_SOURCE) >> coll & 1;
+}
+
+static inline bool ch_coll_is_strided(chorus_coll coll)
+{
+    return CH_COLLS(CH_ROW_STRIDED) >> coll & 1;
 }
 
 /* May the PEs have different counts? Rules then get no number of bytes. */
 static inline bool ch_coll_is_uneven(chorus_coll coll)
 {
-    return CH_COLLS_UNEVEN >> coll & 1;
+    return CH_COLLS(CH_ROW_UNEVEN) >> coll & 1;
 }
 
-/* Are both buffers used on every PE, in whole blocks of contiguous elements? */
+static inline bool ch_coll_has_root(chorus_coll coll)
+{
+    return CH_COLLS(CH_ROW_ROOTED) >> coll & 1;
+}
+
+/* Is only the root's source read? */
+static inline bool ch_coll_is_from_root(chorus_coll coll)
+{
+    return CH_COLLS(CH_ROW_FROM_ROOT) >> coll & 1;
+}
+
+/* Does the collective combine elements? */
+static inline bool ch_coll_reduces(chorus_coll coll)
+{
+    return CH_COLLS(CH_ROW_COMBINING) >> coll & 1;
+}
+
+/* Does each buffer have whole blocks of contiguous elements? */
 static inline bool ch_coll_is_plain(chorus_coll coll)
 {
-    return CH_COLLS_PLAIN >> coll & 1;
+    return !ch_coll_is_strided(coll) && !ch_coll_is_uneven(coll);
+}
+
+/* How dest and source may overlap. */
+static inline enum ch_overlap ch_coll_overlap(chorus_coll coll)
+{
+    static const uint8_t overlaps[] = {
+#define X(A, coll, dest, source, root, work, overlap) CH_OVERLAP_##overlap,
+        CHORUS_COLL_ROWS(X, )
+#undef X
+    };
+
+    return (enum ch_overlap)overlaps[coll];
 }
 
 #endif /* CH_COLLECTIVE_H */

@@ -14,11 +14,11 @@ WINDOW = 20  # lines that count as side by side
 def list_members(root, path, name):
     """First arguments of the rows of an X-list."""
     text = style.blank(style.read(root, path), strings=False)
-    start = re.search(rf"#define {name}\(X\)", text)
+    start = re.search(rf"#define {name}\((?:X|R, A)\)", text)
     if start is None:
         return []
     body = re.match(r"(?:[^\n]*\\\n)*[^\n]*", text[start.end():]).group(0)
-    return re.findall(r"\bX\((\w+)", body)
+    return re.findall(r"\b(?:X\(|R\(A, )(\w+)", body)
 
 
 def lists(root, files):
@@ -26,7 +26,7 @@ def lists(root, files):
     known = [
         ("include/chorus/lists.h", "CHORUS_TYPE_LIST", "CHORUS_TYPE_"),
         ("include/chorus/lists.h", "CHORUS_OP_LIST", "CHORUS_OP_"),
-        ("include/chorus/lists.h", "CHORUS_COLL_LIST", "CHORUS_COLL_"),
+        ("include/chorus/lists.h", "CHORUS_COLL_ROWS", "CHORUS_COLL_"),
         ("include/chorus/status.h", "CHORUS_STATUS_LIST", "CHORUS_"),
         ("src/coll/kind.h", "CH_PROTO_LIST", "CH_PROTO_"),
         ("src/coll/algorithm.h", "CH_NEED_LIST", "CH_NEED_"),

@@ -32,8 +32,7 @@ struct special {
 
 static inline bool is_special(const chorusx_call *asked)
 {
-    return ((CH_COLLS_alltoalls | CH_COLLS_UNEVEN) >> asked->coll & 1) ||
-           asked->combine != NULL;
+    return !ch_coll_is_plain(asked->coll) || asked->combine != NULL;
 }
 
 /* For a CTA that works from element `first` of each block on. The lengths of uneven collectives
