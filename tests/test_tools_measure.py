@@ -48,7 +48,7 @@ with tempfile.TemporaryDirectory() as scratch:
     assert status == 0 and "tuning.yaml is written" in out, (status, out, err)
     assert "pull:simple, 2 PEs: its data is wrong" in err and " left\n" in err, err
     assert "time(chosen) / time(best): worst 1.00" in err and "with the shipped tables" in err, err
-    assert "hierarchical:simple radix 2, 2 PEs: left out: it did no size in" in err, err
+    assert "hierarchical:simple, 2 PEs: left out: it did no size in" in err, err
     assert "chain:simple, 2 PEs: timed up to 8 bytes" in err and " candidates run here and are timed" in err, err
     table = Path(found, "tuning.yaml").read_text()
     assert "algo: push" in table and "chorus-tune --info" in table, table
