@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/plan.h"
 
+#include "base/collective.h"
 #include "coll/shape_nodes.h"
 #include "ref/ref_coll.h"
 
@@ -120,16 +121,12 @@ static bool may_be_in_place(const struct ch_algo *algo)
 static enum plan_place choose_place(const struct ch_algo *algo)
 {
     if (!may_be_in_place(algo) || draw(2) == 0) return PLAN_APART;
-    switch (algo->coll) {
-    case CHORUS_COLL_broadcast:
-    case CHORUS_COLL_reduce:
-    case CHORUS_COLL_reduce_to:
-    case CHORUS_COLL_inscan:
-    case CHORUS_COLL_exscan:
+    switch (ch_coll_overlap(algo->coll)) {
+    case CH_OVERLAP_same:
         return PLAN_SAME;
-    case CHORUS_COLL_fcollect:
+    case CH_OVERLAP_in_dest:
         return PLAN_OWN_BLOCK;
-    case CHORUS_COLL_reducescatter:
+    case CH_OVERLAP_in_source:
         return draw(2) == 0 ? PLAN_SAME : PLAN_OWN_BLOCK;
     default:
         return PLAN_APART;
