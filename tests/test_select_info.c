@@ -261,8 +261,7 @@ START_TEST(info__explain_nodes__as_a_job_on_several_hosts)
     ck_assert_ptr_nonnull(strstr(output, "\nplan   dissemination:signal"));
     /* Too many for a map of each. */
     ck_assert_int_eq(run("", "explain barrier --pes 1000000 --nodes 1000"), 0);
-    ck_assert_ptr_nonnull(
-        strstr(output, "\nsteps  2 * ch_shared(h) + ch_rounds(h->count, k)\n"));
+    ck_assert_ptr_nonnull(strstr(output, "\nsteps  ch_nodes_barrier_steps(h)\n"));
 }
 END_TEST
 
