@@ -35,7 +35,7 @@ CH_FN uint64_t ch_bundle_blocks(const struct ch_coll *c, uint32_t from, uint32_t
     return (uint64_t)ch_node_pes(nodes, from) * ch_node_pes(nodes, to);
 }
 
-/* Block i of these: the PE that it comes from and the PE that it is for; numbers in the team. */
+/* Block i of these: the PE it comes from and the PE it is for, as numbers in the team. */
 struct ch_way {
     uint32_t from, to;
 };
