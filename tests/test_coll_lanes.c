@@ -263,7 +263,7 @@ int main(void)
 {
     static pthread_t threads[PES * LANES];
 
-    ch_sync_layout_init(&layout, PES, CHUNK);
+    ch_sync_layout_init(&layout, PES, CHUNK, false);
     for (uint32_t pe = 0; pe < PES; pe++)
         if (!open_pe(pe)) return EXIT_FAILURE;
     for (uint32_t pe = 0; pe < PES; pe++)

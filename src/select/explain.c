@@ -26,6 +26,7 @@ static void shape_of(const struct ch_request *request, const struct ch_plan *pla
 {
     const size_t element = ch_type_bytes[request->type];
     const uint32_t n = request->pes;
+    const bool is_far = request->reach == CH_REACH_network;
     struct ch_sync_layout layout;
     uint64_t message;
 
@@ -41,7 +42,8 @@ static void shape_of(const struct ch_request *request, const struct ch_plan *pla
         .b = UINT64_MAX,
     };
     if (request->chunk_bytes == 0) return;
-    ch_sync_layout_init(&layout, n, request->chunk_bytes);
+    ch_sync_layout_init(&layout, n, ch_sync_chunk_bytes(n, request->chunk_bytes, is_far),
+                        is_far);
     shape_out->b = layout.chunk_bytes[cell_of(plan->algo->proto)];
     message = request->coll == CHORUS_COLL_reducescatter ? shape_out->s : shape_out->m;
     shape_out->p = layout.slot_bytes[cell_of(plan->algo->proto)] / CH_SLOT_UNIT;

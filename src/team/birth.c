@@ -25,15 +25,25 @@ static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint
         CH_TEAM_SLOTS, CH_TEAM_SLOTS * CH_TEAM_GENERATIONS);
 }
 
-/* Chunks of a team on several hosts are longer: each chunk costs system calls at both ends. */
-static size_t chunk_bytes_of(const struct ch_teams *teams, const struct ch_voters *voters,
-                             const struct ch_birth *birth)
+static bool is_far(const struct ch_teams *teams, const struct ch_voters *voters,
+                   const struct ch_birth *birth)
 {
     for (uint32_t i = 0; i < birth->n; i++)
         if (ch_network_route(teams->network, voters->number(voters->self, birth->pes[i])) !=
             NULL)
-            return CH_CHUNK_FAR * teams->chunk_bytes;
-    return teams->chunk_bytes;
+            return true;
+    return false;
+}
+
+/* Chunks of a team on several hosts are longer: each chunk costs system calls at both ends. */
+static chorus_status alloc_team(struct ch_teams *teams, const struct ch_voters *voters,
+                                struct ch_birth *birth)
+{
+    const bool far = is_far(teams, voters, birth);
+    const size_t wanted = (far ? CH_CHUNK_FAR : 1) * teams->chunk_bytes;
+
+    return ch_team_alloc(teams, birth->n, ch_sync_chunk_bytes(birth->n, wanted, far), far,
+                         &birth->team);
 }
 
 /* This PE's memory of the teams, and the addresses at which peers find it. */
@@ -45,8 +55,7 @@ static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *v
     for (uint32_t b = 0; b < n_births; b++) {
         if (!births[b].is_member) continue;
         CH_TRY(find_slot(teams, from, &births[b].slot));
-        CH_TRY(ch_team_alloc(teams, births[b].n, chunk_bytes_of(teams, voters, &births[b]),
-                             &births[b].team));
+        CH_TRY(alloc_team(teams, voters, &births[b]));
         births[b].team->slot = births[b].slot;
         births[b].team->id |= births[b].slot;
         places[b] = ch_team_place(teams, births[b].team);
@@ -57,7 +66,7 @@ static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *v
 
 /* The same for a child of the first team: the PEs of that team that `child` names. */
 static chorus_status alloc_child(struct ch_teams *teams, const struct ch_birth *first,
-                                 const struct ch_child *child, struct ch_birth *birth,
+                                 const struct ch_child *child, bool far, struct ch_birth *birth,
                                  uint64_t *place)
 {
     birth->n = child->n;
@@ -66,7 +75,7 @@ static chorus_status alloc_child(struct ch_teams *teams, const struct ch_birth *
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", child->n);
     for (uint32_t i = 0; i < child->n; i++)
         birth->list[i] = first->pes[child->pes[i]];
-    CH_TRY(ch_team_alloc(teams, child->n, first->team->layout.chunk_bytes[CH_CELL_simple],
+    CH_TRY(ch_team_alloc(teams, child->n, first->team->layout.chunk_bytes[CH_CELL_simple], far,
                          &birth->team));
     *place = ch_team_place(teams, birth->team);
     return CHORUS_OK;
@@ -83,8 +92,8 @@ static chorus_status alloc_children(struct ch_teams *teams, const struct ch_vote
         return CHORUS_OK;
     CH_TRY(ch_levels_make(teams, voters, first->pes, first->n, &levels));
     first->team->levels = levels;
-    CH_TRY(alloc_child(teams, first, &levels->node, &children[0], &places[0]));
-    return alloc_child(teams, first, &levels->rail, &children[1], &places[1]);
+    CH_TRY(alloc_child(teams, first, &levels->node, false, &children[0], &places[0]));
+    return alloc_child(teams, first, &levels->rail, true, &children[1], &places[1]);
 }
 
 /* All voters have published the addresses of their memory of each team. */

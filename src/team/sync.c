@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team/sync.h"
 
-/* Approximate largest size of a duplicate; with more peers, chunks become smaller. Long chunks,
- * which teams on several hosts have, may take more: there, each chunk costs system calls. */
+/* Approximate largest size of a duplicate; with more peers, chunks become smaller. */
 #define DUP_BYTES_MAX ((size_t)8 << 20)
-#define DUP_BYTES_LONG ((size_t)16 << 20)
-#define CHUNK_BYTES_LONG ((size_t)32 << 10)
 
 /* A chunk is a multiple of the widest element, so that no element is split. */
 #define CHUNK_BYTES_MIN ((size_t)16)
@@ -67,14 +64,16 @@ static size_t own_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
     return at_least(bytes_of_cells(kind, chunk), (size_t)2 * n * CH_SLOT_UNIT);
 }
 
-static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes)
+void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes,
+                         bool is_far)
 {
     size_t offset =
         round_up((size_t)CH_WORD_COUNT * n * CH_CACHE_LINE_BYTES, sizeof(struct ch_line));
 
     for (int i = 0; i < CH_CELL_COUNT; i++) {
         const enum ch_cell kind = (enum ch_cell)i;
-        const size_t chunk = chunk_of(kind, chunk_bytes);
+        const bool is_used = kind == CH_CELL_simple || !is_far;
+        const size_t chunk = chunk_of(kind, is_used ? chunk_bytes : 0);
 
         layout->chunk_bytes[kind] = chunk;
         layout->slot_bytes[kind] = (uint32_t)slot_bytes(kind, n, chunk);
@@ -93,16 +92,12 @@ static void layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_
     layout->n_whole = UINT32_MAX;
 }
 
-static size_t most_bytes(size_t chunk_bytes)
+size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far)
 {
-    return chunk_bytes >= CHUNK_BYTES_LONG ? DUP_BYTES_LONG : DUP_BYTES_MAX;
-}
+    struct ch_sync_layout layout;
 
-void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes)
-{
-    layout_init(layout, n, chunk_bytes);
-    while (layout->dup_bytes > most_bytes(chunk_bytes) && chunk_bytes > CH_UNIT_BYTES) {
-        chunk_bytes /= 2;
-        layout_init(layout, n, chunk_bytes);
+    for (;; wanted /= 2) {
+        ch_sync_layout_init(&layout, n, wanted, is_far);
+        if (layout.dup_bytes <= DUP_BYTES_MAX || wanted <= CH_UNIT_BYTES) return wanted;
     }
 }

@@ -28,6 +28,7 @@
 
 #include "base/exec.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -155,9 +156,14 @@ struct ch_dup {
 #define CH_DEVICE_DUP_BYTES(n) \
     ((CH_DEVICE_SLOTS_AT(n) + (n) * sizeof(struct ch_slot) + 63) / 64 * 64)
 
-/* The layout for a team of n, from the option CHORUS_CHUNK; chunks become smaller as n grows.
- * No duplicate is slim, until the caller sets their number. */
-void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes);
+/* The longest chunk of a team of n, up to what is wanted: chunks become smaller as n grows.
+ * is_far: some PEs are on other hosts; packets and lines, which these do not see one by one,
+ * then have no room. */
+size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far);
+
+/* The layout for that chunk. No duplicate is slim, until the caller sets their number. */
+void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes,
+                         bool is_far);
 
 /* Number of chunks in a slot for plain data in a team of n PEs: 8 / n for 2 to 7 PEs, else 1.
  * An algorithm for large messages is faster with long slots, since it waits after each slot

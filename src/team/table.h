@@ -38,7 +38,8 @@ static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uin
 
 /* Allocate a team of n PEs with its memory; it has no peers yet. */
 CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
-                                          size_t chunk_bytes, struct ch_team **team_out);
+                                          size_t chunk_bytes, bool is_far,
+                                          struct ch_team **team_out);
 void ch_team_free(struct ch_teams *teams, struct ch_team *team); /* null is a no-op */
 void ch_team_end_objects(struct ch_teams *teams, const struct ch_team *team);
 

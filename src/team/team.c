@@ -140,7 +140,7 @@ static chorus_status make_event(const struct ch_device *device, struct ch_team *
     return ch_device_event_create(device, &team->last_captured[0].event);
 }
 
-chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_bytes,
+chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_bytes, bool is_far,
                             struct ch_team **team_out)
 {
     struct ch_team *team = calloc(1, sizeof(*team));
@@ -157,7 +157,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_byt
     /* It reaches all PEs of the job, so only teams that contain all of them can use it. */
     if (n == ch_heap_n_pes(teams->heap)) team->multicast = ch_heap_multicast_shift(teams->heap);
     team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
-    ch_sync_layout_init(&team->layout, n, chunk_bytes);
+    ch_sync_layout_init(&team->layout, n, chunk_bytes, is_far);
     team->layout.n_whole = teams->n_dups;
     team->n_dups = team->is_on_gpu ? 2 * teams->n_dups : teams->n_dups;
     team->peers = calloc(n, sizeof(*team->peers));

@@ -320,11 +320,11 @@ static void choose_layouts(struct plan *plan)
     static const size_t chunks[] = {128, 256, 960};
     const size_t chunk = plan->is_counted ? chunks[0] : chunks[draw(3)];
 
-    ch_sync_layout_init(&plan->layout, plan->n, chunk);
+    ch_sync_layout_init(&plan->layout, plan->n, chunk, plan->is_net && plan->nodes.count > 1);
     if (!plan->is_net) return;
     for (uint32_t v = 0; v < plan->nodes.count; v++)
-        ch_sync_layout_init(&plan->node_layout[v], ch_node_pes(&plan->nodes, v), chunk);
-    ch_sync_layout_init(&plan->rail_layout, plan->nodes.count, chunk);
+        ch_sync_layout_init(&plan->node_layout[v], ch_node_pes(&plan->nodes, v), chunk, false);
+    ch_sync_layout_init(&plan->rail_layout, plan->nodes.count, chunk, true);
 }
 
 /* Another algorithm that can run where this plan does. */
