@@ -65,14 +65,19 @@ CH_FN uint64_t ch_nomial_sends(uint64_t position, uint64_t n, uint64_t k, uint64
     return sends;
 }
 
-/* How many PEs of each host signal another host at distances below k * span, k = least + 1. */
+/* The radix of rounds among hosts in which each PE of the smallest host sends one message. */
+CH_FN uint64_t ch_ports_radix(const struct ch_nodes *h)
+{
+    return (uint64_t)h->least + 1;
+}
+
+/* How many PEs of each host signal another host at distances below k * span. */
 CH_FN uint32_t ch_gateways(const struct ch_nodes *h, uint64_t span)
 {
     return (uint32_t)ch_min(h->least, (h->count - 1) / span);
 }
 
-/* --- barrier -------------------------------------------------------------------------------
- */
+/* --- barrier ------------------------------------------------------------------------- */
 
 /* Steps of a barrier among hosts in which each gateway signals one host in a round. Between two
  * rounds, the gateways of a host wait for each other. */
@@ -90,7 +95,7 @@ CH_FN uint64_t ch_nodes_barrier_wire(const struct ch_nodes *h)
 {
     uint64_t signals = h->most - 1;
 
-    for (uint64_t span = 1; span < h->count; span *= h->least + 1)
+    for (uint64_t span = 1; span < h->count; span *= ch_ports_radix(h))
         signals += ch_gateways(h, span);
     return signals;
 }
@@ -289,7 +294,7 @@ CH_FN uint64_t ch_nodes_fcollect_steps(const struct ch_nodes *h, uint64_t m, uin
     const int are_equal = h->count == 1 || (h->count > 2 && h->least > 1);
     uint64_t steps = 0;
 
-    for (uint64_t span = 1; span < h->count; span *= h->least + 1)
+    for (uint64_t span = 1; span < h->count; span *= ch_ports_radix(h))
         steps += ch_divide_up(ch_min(span, h->count - span) * h->most, ch_bundle_per(m, b)) +
                  (span > 1 && h->least > 1 ? 1 : 0);
     return 2 * is_shared + parts * steps +
@@ -303,11 +308,11 @@ CH_FN uint64_t ch_nodes_fcollect_moved(const struct ch_nodes *h, uint32_t node, 
     const uint64_t others = ch_node_pes(h, node) - 1;
     uint64_t moved = others;
 
-    for (uint32_t span = 1; span < h->count; span *= h->least + 1) {
-        const uint32_t distance = (local + 1) * span;
-        uint32_t hosts;
+    for (uint64_t span = 1; span < h->count; span *= ch_ports_radix(h)) {
+        uint32_t distance, hosts;
 
         if (local >= ch_gateways(h, span)) break;
+        distance = (uint32_t)((local + 1) * span);
         hosts = (uint32_t)ch_min(span, h->count - distance);
         moved += others + ch_hosts_pes(h, node, hosts) +
                  others * ch_hosts_pes(h, ch_host_before(h, node, distance), hosts);

@@ -148,7 +148,7 @@ CH_FN chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_
     st = ch_tell_and_hear(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
     for (size_t at = 0; at < bytes && st == CHORUS_OK; at += ch_part(c, CH_CELL_simple, at)) {
         st = ch_stock_rounds(c, &node, at, g);
-        if (at == 0) ch_stock_share(c, &node, g);
+        if (at == 0 && st == CHORUS_OK) ch_stock_share(c, &node, g);
         if (st == CHORUS_OK) /* all blocks have this part in dest */
             st = ch_tell_and_hear(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
     }
