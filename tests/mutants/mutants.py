@@ -259,7 +259,7 @@ MUTANTS = [
            "if (span > 1)", "if (0)",
            "fcollect:hierarchical:simple", WRONG + "|steps are", 8),
     Mutant("blocks stored for their gateway alone", "src/coll/algo/fcollect_hierarchical.h",
-           "for (uint32_t p = 0; p < own->n; p++)", "for (uint32_t p = own->me; p <= own->me; p++)",
+           "for (uint32_t p = 0; p < node->n; p++)", "for (uint32_t p = node->me; p <= node->me; p++)",
            "fcollect:hierarchical:simple", WRONG, 5),
     Mutant("READY wait skipped, alltoall on two levels", "src/coll/algo/alltoall_hierarchical.h",
            "st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);", "st = CHORUS_OK;",

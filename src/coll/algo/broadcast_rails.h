@@ -17,7 +17,7 @@
 #define CH_BROADCAST_RAILS_H
 
 #include "coll/algo/broadcast_chain.h"
-#include "coll/primitives/levels.h"
+#include "coll/primitives/gateways.h"
 
 /* The root's host: dest from the root's source, except the slice of this PE, which has it. */
 CH_FN void ch_rails_read(const struct ch_coll *c, const char *source, struct ch_slice slice,
@@ -29,22 +29,15 @@ CH_FN void ch_rails_read(const struct ch_coll *c, const char *source, struct ch_
     ch_copy(c->dst + end, source + end, bytes - end, g);
 }
 
-/* One message to the other PEs of this PE's rail, those with most PEs behind them first. */
+/* One message to the other PEs of this PE's rail. */
 CH_FN chorus_status ch_rails_tree(const struct ch_coll *rail, struct ch_lanes g)
 {
     const uint32_t position = (rail->me + rail->n - rail->root) % rail->n;
     const size_t bytes = ch_bytes(rail);
     chorus_status st = CHORUS_OK;
 
-    if (position > 0)
-        st = ch_recv(rail, CH_CELL_simple, ch_tree_pe(rail, ch_nomial_parent(position, 2)),
-                     rail->dst, bytes, g);
-    for (uint64_t span = ch_nomial_span(position, rail->n, 2) / 2; span > 0 && st == CHORUS_OK;
-         span /= 2)
-        if (position + span < rail->n)
-            st = ch_lend(rail, CH_CELL_simple,
-                         ch_only(ch_tree_pe(rail, (uint32_t)(position + span))), rail->dst,
-                         bytes, g);
+    if (position > 0) st = ch_nomial_receive(rail, position, 2, rail->dst, bytes, g);
+    if (st == CHORUS_OK) st = ch_nomial_send(rail, position, 2, 1, rail->dst, bytes, g);
     return st == CHORUS_OK ? ch_flush_lent(rail, bytes, g) : st;
 }
 

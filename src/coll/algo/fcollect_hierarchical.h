@@ -26,31 +26,44 @@ struct ch_stock {
     size_t at, bytes;
 };
 
-/* Copy blocks first .. first + count - 1 of a stock to memory, or from there into the dest of
- * every PE of this host. */
-CH_FN void ch_stock_copy(const struct ch_coll *c, const struct ch_stock *stock, uint64_t first,
-                         uint64_t count, char *memory, int is_packed, struct ch_lanes g)
+/* The PE whose block is the i-th of a stock. */
+CH_FN uint32_t ch_stock_pe(const struct ch_coll *c, const struct ch_stock *stock, uint64_t i)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
-    const struct ch_child *own = &c->levels->node;
-    uint64_t i = 0;
+    uint32_t node = stock->node;
 
-    for (uint32_t back = 0; back < stock->hosts; back++) {
-        const uint32_t node = ch_host_before(nodes, stock->node, back);
+    for (; i >= ch_node_pes(nodes, node); node = ch_host_before(nodes, node, 1))
+        i -= ch_node_pes(nodes, node);
+    return ch_node_pe(nodes, node, (uint32_t)i);
+}
 
-        for (uint32_t local = 0; local < ch_node_pes(nodes, node); local++, i++) {
-            const uint32_t pe = ch_node_pe(nodes, node, local);
-            char *block = c->dst + pe * c->stride + stock->at, *there;
+/* Copy `count` blocks of a stock, from `first` on, to memory. Those of this host are in the
+ * dest of their PEs, all others in this PE's. */
+CH_FN void ch_stock_pack(const struct ch_coll *c, const struct ch_stock *stock, uint64_t first,
+                         uint64_t count, char *memory, struct ch_lanes g)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t pe = ch_stock_pe(c, stock, first + i);
+        const char *block = c->dst + pe * c->stride + stock->at;
 
-            if (i < first || i >= first + count) continue;
-            there = memory + (i - first) * stock->bytes;
-            if (is_packed)
-                ch_copy(there, ch_is_mapped(c, pe) ? ch_on_peer(c, pe, block) : block,
-                        stock->bytes, g);
-            else
-                for (uint32_t p = 0; p < own->n; p++)
-                    ch_copy(ch_on_peer(c, own->pes[p], block), there, stock->bytes, g);
-        }
+        ch_copy(memory + i * stock->bytes,
+                ch_is_mapped(c, pe) ? ch_on_peer(c, pe, block) : block, stock->bytes, g);
+    }
+}
+
+/* The same from memory into the dest of every PE of this host. */
+CH_FN void ch_stock_unpack(const struct ch_coll *c, const struct ch_stock *stock,
+                           uint64_t first, uint64_t count, const char *memory,
+                           struct ch_lanes g)
+{
+    const struct ch_child *node = &c->levels->node;
+
+    for (uint64_t i = 0; i < count; i++) {
+        char *block = c->dst + ch_stock_pe(c, stock, first + i) * c->stride + stock->at;
+
+        for (uint32_t p = 0; p < node->n; p++)
+            ch_copy(ch_on_peer(c, node->pes[p], block), memory + i * stock->bytes, stock->bytes,
+                    g);
     }
 }
 
@@ -64,7 +77,7 @@ CH_FN chorus_status ch_stock_send(const struct ch_coll *c, const struct ch_stock
     const chorus_status st = ch_pack_begin(&rail, to, count * stock->bytes, &m, g);
 
     if (st != CHORUS_OK) return st;
-    ch_stock_copy(c, stock, first, count, m.memory, 1, g);
+    ch_stock_pack(c, stock, first, count, m.memory, g);
     ch_pack_end(&rail, to, count * stock->bytes, &m, g);
     return CHORUS_OK;
 }
@@ -77,7 +90,7 @@ CH_FN chorus_status ch_stock_take(const struct ch_coll *c, const struct ch_stock
     const chorus_status st = ch_expect(&rail, CH_CELL_simple, from, count * stock->bytes, g);
 
     if (st != CHORUS_OK) return st;
-    ch_stock_copy(c, stock, first, count, rail.slots[0].memory, 0, g);
+    ch_stock_unpack(c, stock, first, count, rail.slots[0].memory, g);
     return ch_release(&rail, CH_CELL_simple, from, st, g);
 }
 

@@ -39,11 +39,35 @@ CH_FN uint32_t ch_host_position(const struct ch_coll *c)
 }
 
 /* The host at a position. */
-CH_FN uint32_t ch_host_at(const struct ch_coll *c, uint64_t position)
+CH_FN uint32_t ch_host_at(uint32_t root, uint64_t position, uint32_t hosts)
 {
-    const struct ch_nodes *nodes = &c->levels->nodes;
+    return (uint32_t)((root + position) % hosts);
+}
 
-    return (uint32_t)((nodes->node[c->root] + position) % nodes->count);
+/* On a rail, whose root is on the root's host: send `bytes` to the PE's children of one turn in
+ * a k-nomial tree, those with most hosts behind them first. from must not change before
+ * ch_flush_lent. */
+CH_FN chorus_status ch_nomial_send(const struct ch_coll *rail, uint32_t position, uint64_t k,
+                                   uint64_t turn, const char *from, size_t bytes,
+                                   struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint64_t span = ch_nomial_span(position, rail->n, k) / k; span > 0 && st == CHORUS_OK;
+         span /= k)
+        if (position + turn * span < rail->n)
+            st = ch_lend(rail, CH_CELL_simple,
+                         ch_only(ch_host_at(rail->root, position + turn * span, rail->n)), from,
+                         bytes, g);
+    return st;
+}
+
+CH_FN chorus_status ch_nomial_receive(const struct ch_coll *rail, uint32_t position, uint32_t k,
+                                      char *dst, size_t bytes, struct ch_lanes g)
+{
+    return ch_recv(rail, CH_CELL_simple,
+                   ch_host_at(rail->root, ch_nomial_parent(position, k), rail->n), dst, bytes,
+                   g);
 }
 
 /* The PE of a host that sends to its child of turn 1. Those of the next turns follow it, modulo
@@ -61,36 +85,36 @@ CH_FN uint32_t ch_host_root(const struct ch_coll *c, uint32_t position)
     return position == 0 ? c->levels->nodes.local[c->root] : ch_host_first(c, position);
 }
 
+/* This PE's rail, with the PE on the root's host as its root. */
+CH_FN struct ch_coll ch_host_rail(const struct ch_coll *c)
+{
+    struct ch_coll rail = ch_on_rail(c);
+
+    rail.root = c->levels->nodes.node[c->root];
+    return rail;
+}
+
 /* The first PE of a host that is not the root's: receive `bytes` into dst. */
 CH_FN chorus_status ch_host_receive(const struct ch_coll *c, uint32_t position, char *dst,
                                     size_t bytes, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_on_rail(c);
-    const uint32_t parent = ch_nomial_parent(position, c->levels->nodes.least + 1);
+    const struct ch_coll rail = ch_host_rail(c);
 
-    return ch_recv(&rail, CH_CELL_simple, ch_host_at(c, parent), dst, bytes, g);
+    return ch_nomial_receive(&rail, position, c->levels->nodes.least + 1, dst, bytes, g);
 }
 
-/* A PE that has the message: send it to the hosts that this PE serves, those with most hosts
- * behind them first. from must not change before ch_flush_lent. */
+/* A PE that has the message: send it to the hosts that this PE serves. from must not change
+ * before ch_flush_lent. */
 CH_FN chorus_status ch_host_send(const struct ch_coll *c, uint32_t position, const char *from,
                                  size_t bytes, struct ch_lanes g)
 {
-    const struct ch_nodes *nodes = &c->levels->nodes;
-    const struct ch_coll rail = ch_on_rail(c);
-    const uint32_t least = nodes->least, local = nodes->local[c->me];
-    const uint64_t turn = (local + least - ch_host_first(c, position)) % least + 1;
-    uint64_t span = ch_nomial_span(position, nodes->count, least + 1) / (least + 1);
-    chorus_status st = CHORUS_OK;
+    const struct ch_coll rail = ch_host_rail(c);
+    const uint32_t least = c->levels->nodes.least, local = c->levels->node.me;
 
     if (local >= least) return CHORUS_OK;
-    for (; span > 0 && st == CHORUS_OK; span /= least + 1) {
-        const uint64_t child = position + turn * span;
-
-        if (child < nodes->count)
-            st = ch_lend(&rail, CH_CELL_simple, ch_only(ch_host_at(c, child)), from, bytes, g);
-    }
-    return st;
+    return ch_nomial_send(&rail, position, least + 1,
+                          (local + least - ch_host_first(c, position)) % least + 1, from, bytes,
+                          g);
 }
 
 #endif /* CH_GATEWAYS_H */
