@@ -110,6 +110,7 @@ static chorus_status connect(const struct ch_teams *teams, const struct ch_voter
                              places[pe * n_births + b]);
         }
         CH_TRY(ch_team_route(teams, births[b].team));
+        if (births[b].list != NULL) ch_team_fill_boards(births[b].team);
     }
     return CHORUS_OK;
 }
