@@ -45,7 +45,7 @@
     X(ALGO, USER, PUBLIC, algo, STRING, "", "algorithms to use in place of those that rule tables choose: coll:algo[:proto[:ctas]][,...]") \
     X(TUNING, USER, PUBLIC, tuning, STRING, "", "rule table to use before those of the user, the system and the library") \
     X(CTAS, USER, PUBLIC, ctas, COUNT, "0", "duplicates of sync memory that a team has: the largest number of CTAs of a call, on a GPU twice as many for some large calls; 0: 2 on a host, 64 on a GPU") \
-    X(CHUNK, USER, PUBLIC, chunk, BYTES, "16K", "largest number of data bytes in one message of protocol simple; a quarter of it with packets and lines, eight times as many in teams on several hosts") \
+    X(CHUNK, USER, PUBLIC, chunk, BYTES, "16K", "largest number of data bytes in one message of protocol simple; a quarter of it with packets and lines, eight times as many in teams on several hosts; halved as often as a large team needs for each CTA to take at most 8 MiB of memory") \
     X(TRANSPORT, USER, PUBLIC, transport, STRING, "", "transports that may be used: names separated by commas, or ^ and the names of those that may not; \"mapped\" is the memory of the same host; empty: all") \
     X(INSECURE, USER, PUBLIC, insecure, SWITCH, "0", "1: also use providers of libfabric over sockets whose memory keys can be guessed, by which anybody who reaches the host can read and write the symmetric memory") \
     X(NVLS, USER, PUBLIC, nvls, SWITCH, "0", "1: use the multicast of NVLink switches, unless NCCL_NVLS_ENABLE or a similar variable disables it") \
