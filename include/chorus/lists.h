@@ -85,7 +85,8 @@ typedef enum chorus_op {
  *   dest, source  what a PE's buffer has: none; one block of `count` elements; all: a block for
  *                 each PE of the team; elements of all with strides; blocks of other lengths
  *   root          none; from: only its source is read; to: only its dest is written
- *   work          copies, or combines elements
+ *   work          copies, combines the elements of all PEs, or scans: those of the PEs up to
+ *                 this one
  *   overlap       how dest and source may: apart; same: dest is source; in_dest: source is
  *                 this PE's block of dest; in_source: same, or dest is this PE's block of source
  */
@@ -96,10 +97,10 @@ typedef enum chorus_op {
     R(A, alltoall, all, all, none, copies, apart)                       \
     R(A, reduce, one, one, none, combines, same)                        \
     R(A, reducescatter, one, all, none, combines, in_source)            \
-    R(A, collect, lengths, lengths, none, copies, apart)                \
+    R(A, collect, lengths, one, none, copies, apart)                    \
     R(A, alltoalls, strides, strides, none, copies, apart)              \
-    R(A, inscan, one, one, none, combines, same)                        \
-    R(A, exscan, one, one, none, combines, same)                        \
+    R(A, inscan, one, one, none, scans, same)                           \
+    R(A, exscan, one, one, none, scans, same)                           \
     R(A, gather, all, one, to, copies, apart)                           \
     R(A, scatter, one, all, from, copies, apart)                        \
     R(A, reduce_to, one, one, to, combines, same)                       \

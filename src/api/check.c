@@ -95,7 +95,7 @@ static chorus_status check_pattern(const struct ch_args *args, const struct ch_t
         CH_TRY(strided_bytes(args, team, "dst", call->dst, &extent->dst_bytes));
         return strided_bytes(args, team, "sst", call->sst, &extent->src_bytes);
     }
-    if (call->coll != CHORUS_COLL_alltoallv) return CHORUS_OK;
+    if (!ch_coll_is_listed(call->coll)) return CHORUS_OK;
     CH_TRY(listed_bytes(args, team, "dest", call->dest_counts, call->dest_offsets,
                         &extent->dst_bytes));
     return listed_bytes(args, team, "source", call->source_counts, call->source_offsets,

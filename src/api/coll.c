@@ -94,7 +94,7 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
     const uint32_t whole = ch_ctas_of_share(context, team->layout.n_whole);
     const struct ch_request request = {
         .coll = call->coll,
-        .bytes = call->coll == CHORUS_COLL_reducescatter ? block * team->n : block,
+        .bytes = ch_coll_splits_result(call->coll) ? block * team->n : block,
         .pes = team->n,
         .nodes = team->n_nodes,
         .reach = reach,

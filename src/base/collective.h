@@ -12,7 +12,7 @@
 /* What the columns of CHORUS_COLL_ROWS say. */
 enum { CH_BLOCKS_none, CH_BLOCKS_one, CH_BLOCKS_all, CH_BLOCKS_strides, CH_BLOCKS_lengths };
 enum { CH_ROOT_none, CH_ROOT_from, CH_ROOT_to };
-enum { CH_WORK_copies, CH_WORK_combines };
+enum { CH_WORK_copies, CH_WORK_combines, CH_WORK_scans };
 enum ch_overlap { CH_OVERLAP_apart, CH_OVERLAP_same, CH_OVERLAP_in_dest, CH_OVERLAP_in_source };
 
 /* Those whose row meets a condition on its columns, which are constants, as bits of a set. */
@@ -20,10 +20,13 @@ enum ch_overlap { CH_OVERLAP_apart, CH_OVERLAP_same, CH_OVERLAP_in_dest, CH_OVER
 #define CH_ROW_IN_SOURCE(dest, source, root, work) (CH_BLOCKS_##source == CH_BLOCKS_all)
 #define CH_ROW_STRIDED(dest, source, root, work) (CH_BLOCKS_##dest == CH_BLOCKS_strides)
 #define CH_ROW_UNEVEN(dest, source, root, work) (CH_BLOCKS_##dest == CH_BLOCKS_lengths)
+#define CH_ROW_LISTED(dest, source, root, work) (CH_BLOCKS_##source == CH_BLOCKS_lengths)
 #define CH_ROW_ROOTED(dest, source, root, work) (CH_ROOT_##root != CH_ROOT_none)
 #define CH_ROW_FROM_ROOT(dest, source, root, work) (CH_ROOT_##root == CH_ROOT_from)
-#define CH_ROW_COMBINING(dest, source, root, work) (CH_WORK_##work == CH_WORK_combines)
-#define CH_ROW_BIT(MEETS, coll, dest, source, root, work, overlap) \
+#define CH_ROW_COMBINING(dest, source, root, work) (CH_WORK_##work != CH_WORK_copies)
+#define CH_ROW_SPLIT(dest, source, root, work) \
+    (CH_WORK_##work == CH_WORK_combines && CH_BLOCKS_##source == CH_BLOCKS_all)
+#define CH_ROW_BIT(MEETS, coll, dest, source, root, work, ...) \
     | (uint32_t)MEETS(dest, source, root, work) << CHORUS_COLL_##coll
 #define CH_COLLS(MEETS) (0 CHORUS_COLL_ROWS(CH_ROW_BIT, MEETS))
 
@@ -52,6 +55,12 @@ static inline bool ch_coll_is_uneven(chorus_coll coll)
     return CH_COLLS(CH_ROW_UNEVEN) >> coll & 1;
 }
 
+/* Do calls list the blocks of their buffers? */
+static inline bool ch_coll_is_listed(chorus_coll coll)
+{
+    return CH_COLLS(CH_ROW_LISTED) >> coll & 1;
+}
+
 static inline bool ch_coll_has_root(chorus_coll coll)
 {
     return CH_COLLS(CH_ROW_ROOTED) >> coll & 1;
@@ -67,6 +76,13 @@ static inline bool ch_coll_is_from_root(chorus_coll coll)
 static inline bool ch_coll_reduces(chorus_coll coll)
 {
     return CH_COLLS(CH_ROW_COMBINING) >> coll & 1;
+}
+
+/* Does each PE get its block of what is combined? Rules and tools then count the bytes of all
+ * blocks. */
+static inline bool ch_coll_splits_result(chorus_coll coll)
+{
+    return CH_COLLS(CH_ROW_SPLIT) >> coll & 1;
 }
 
 /* Does each buffer have whole blocks of contiguous elements? */

@@ -45,7 +45,7 @@ static void shape_of(const struct ch_request *request, const struct ch_plan *pla
     ch_sync_layout_init(&layout, n, ch_sync_chunk_bytes(n, request->chunk_bytes, is_far),
                         is_far);
     shape_out->b = layout.chunk_bytes[cell_of(plan->algo->proto)];
-    message = request->coll == CHORUS_COLL_reducescatter ? shape_out->s : shape_out->m;
+    message = ch_coll_splits_result(request->coll) ? shape_out->s : shape_out->m;
     shape_out->p = layout.slot_bytes[cell_of(plan->algo->proto)] / CH_SLOT_UNIT;
     shape_out->o = layout.own_bytes[cell_of(plan->algo->proto)] / CH_SLOT_UNIT;
     if (message > shape_out->b) shape_out->c = (message + shape_out->b - 1) / shape_out->b;

@@ -231,7 +231,7 @@ chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
     CH_TRY(enter_and_launch(gpu, call, &gpu->own));
     CH_TRY(wait_for(gpu, &gpu->own));
     CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
-    if (call->algo->coll == CHORUS_COLL_alltoallv)
+    if (ch_coll_is_listed(call->algo->coll))
         CH_TRY(ch_fault_tell_block(gpu->terms.faults, call->team));
     return ch_team_usable(call->team);
 }

@@ -57,7 +57,7 @@ static void fill_pattern(const struct ch_call *call, struct ch_kernel_pattern *p
 
     p->dst_step = (size_t)asked->dst * elem_bytes;
     p->src_step = (size_t)asked->sst * elem_bytes;
-    if (asked->coll == CHORUS_COLL_alltoallv) {
+    if (ch_coll_is_listed(asked->coll)) {
         memcpy(p->dst_counts, asked->dest_counts, list);
         memcpy(p->dst_offsets, asked->dest_offsets, list);
         memcpy(p->src_counts, asked->source_counts, list);
@@ -98,7 +98,7 @@ static uint64_t pes_at_once(const struct ch_call *call)
 /* Pieces of 16 bytes, or elements that are not contiguous, of a CTA's message. */
 static uint64_t pieces_of(const struct ch_call *call)
 {
-    const bool is_strided = call->algo->coll == CHORUS_COLL_alltoalls;
+    const bool is_strided = ch_coll_is_strided(call->algo->coll);
     const uint64_t bytes = is_strided ? ch_type_bytes[call->asked->type] : PIECE_BYTES;
 
     return power_of_two(ch_divide_up(message_bytes(call), bytes));
@@ -202,7 +202,7 @@ static chorus_status put_copies(struct queued *q)
     const struct ch_call *call = q->call;
     struct ch_dup dup = {0}; /* copies have no state */
     const struct ch_coll c = coll_of(call, &dup);
-    const size_t step = call->algo->coll == CHORUS_COLL_alltoall ? c.stride : 0;
+    const size_t step = ch_coll_has_blocks_in_source(call->algo->coll) ? c.stride : 0;
 
     CH_TRY(put_kernel(q, ch_kernel_engine_enter, 1, LANES_MIN));
     for (uint32_t k = 0; k < c.n; k++) {

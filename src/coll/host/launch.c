@@ -60,7 +60,7 @@ static CH_COLD void use_special(const struct ch_call *call, uint32_t cta, size_t
         .src_counts = asked->source_counts,
         .src_offsets = asked->source_offsets,
     };
-    if (asked->coll == CHORUS_COLL_alltoalls)
+    if (ch_coll_is_strided(asked->coll))
         ch_coll_pattern(coll, &special->pattern, first);
     else
         coll->pattern = &special->pattern;
@@ -228,8 +228,7 @@ static chorus_status describe_difference(const struct ch_call *call, const struc
 {
     const char *coll = ch_coll_names[call->algo->coll];
 
-    if (call->algo->coll == CHORUS_COLL_alltoallv &&
-        cause->unequal.sent != cause->unequal.expected)
+    if (ch_coll_is_listed(call->algo->coll) && cause->unequal.sent != cause->unequal.expected)
         return describe_block(call->team, coll, mine, &cause->unequal);
     return describe_tags(call->team, coll, mine, cause->late_peer);
 }
