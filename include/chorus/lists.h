@@ -80,7 +80,7 @@ typedef enum chorus_op {
 
 /*
  * Collectives as rules, tools and logs name them (sync is a barrier without the quiet). A row is
- * R(A, name, dest, source, root, work, overlap), whatever A is:
+ * R(A, name, dest, source, root, work, overlap, prefix), whatever A is:
  *
  *   dest, source  what a PE's buffer has: none; one block of `count` elements; all: a block for
  *                 each PE of the team; elements of all with strides; blocks of other lengths
@@ -89,22 +89,24 @@ typedef enum chorus_op {
  *                 this one
  *   overlap       how dest and source may: apart; same: dest is source; in_dest: source is
  *                 this PE's block of dest; in_source: same, or dest is this PE's block of source
+ *   prefix        of its blocking functions: chorus, or chorusx as on streams; none: no function
+ *                 has its name, and chorusx_collective makes its calls
  */
 #define CHORUS_COLL_ROWS(R, A)                                          \
-    R(A, barrier, none, none, none, copies, apart)                      \
-    R(A, broadcast, one, one, from, copies, same)                       \
-    R(A, fcollect, all, one, none, copies, in_dest)                     \
-    R(A, alltoall, all, all, none, copies, apart)                       \
-    R(A, reduce, one, one, none, combines, same)                        \
-    R(A, reducescatter, one, all, none, combines, in_source)            \
-    R(A, collect, lengths, one, none, copies, apart)                    \
-    R(A, alltoalls, strides, strides, none, copies, apart)              \
-    R(A, inscan, one, one, none, scans, same)                           \
-    R(A, exscan, one, one, none, scans, same)                           \
-    R(A, gather, all, one, to, copies, apart)                           \
-    R(A, scatter, one, all, from, copies, apart)                        \
-    R(A, reduce_to, one, one, to, combines, same)                       \
-    R(A, alltoallv, lengths, lengths, none, copies, apart)
+    R(A, barrier, none, none, none, copies, apart, none)                \
+    R(A, broadcast, one, one, from, copies, same, chorus)               \
+    R(A, fcollect, all, one, none, copies, in_dest, chorus)             \
+    R(A, alltoall, all, all, none, copies, apart, chorus)               \
+    R(A, reduce, one, one, none, combines, same, chorus)                \
+    R(A, reducescatter, one, all, none, combines, in_source, chorus)    \
+    R(A, collect, lengths, one, none, copies, apart, chorus)            \
+    R(A, alltoalls, strides, strides, none, copies, apart, chorus)      \
+    R(A, inscan, one, one, none, scans, same, chorus)                   \
+    R(A, exscan, one, one, none, scans, same, chorus)                   \
+    R(A, gather, all, one, to, copies, apart, chorusx)                  \
+    R(A, scatter, one, all, from, copies, apart, chorusx)               \
+    R(A, reduce_to, one, one, to, combines, same, chorusx)              \
+    R(A, alltoallv, lengths, lengths, none, copies, apart, chorusx)
 #define CHORUS_COLL_NAME(X, COLL, ...) X(COLL)
 #define CHORUS_COLL_LIST(X) CHORUS_COLL_ROWS(CHORUS_COLL_NAME, X)
 

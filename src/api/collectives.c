@@ -156,116 +156,80 @@ int chorusx_barrier_all_on_stream(chorus_stream_t stream)
 }
 
 /* clang-format off */
-#define MOVE(COLL, N) move(CHORUS_COLL_##COLL, team, dest, source, N)
+/* The functions of a row of CHORUS_COLL_ROWS for a type, from its columns: A has the arguments
+ * of WORK_<work> after the row's. NAME: prefix of the function; T: element type; TYPE: its enum. */
+#define UNPACK(...) __VA_ARGS__
+#define HAS_none(...)
+#define HAS_chorus(...) __VA_ARGS__
+#define HAS_chorusx(...) __VA_ARGS__
+#define NOTHING(...)
 
-/* NAME: prefix of the function; T: element type; TYPE: its enum; N: name of the count. */
-#define DEFINE_MOVES(NAME, mem, T, TYPE)                                                            \
-    int chorus_##NAME##broadcast##mem(chorus_team_t team, T *dest, const T *source, size_t n, int root) \
+/* Blocking, and on a stream. */
+#define DEFINE(PREFIX, NAME, PARAMETERS, CALL)                                                      \
+    int PREFIX##_##NAME(chorus_team_t team, UNPACK PARAMETERS)                                      \
     {                                                                                               \
-        return run(__func__, from_root(of_type(MOVE(broadcast, n), TYPE), root));             \
+        return run(__func__, CALL);                                                                 \
     }                                                                                               \
-    int chorusx_##NAME##broadcast##mem##_on_stream(chorus_team_t team, T *dest, const T *source,    \
-                                                   size_t n, int root, chorus_stream_t stream)      \
+    int chorusx_##NAME##_on_stream(chorus_team_t team, UNPACK PARAMETERS, chorus_stream_t stream)   \
     {                                                                                               \
-        return run_on(__func__, from_root(of_type(MOVE(broadcast, n), TYPE), root), stream);        \
-    }                                                                                               \
-    DEFINE_MOVE(NAME, mem, T, TYPE, fcollect)                                                       \
-    DEFINE_MOVE(NAME, mem, T, TYPE, alltoall)                                                       \
-    DEFINE_MOVE(NAME, mem, T, TYPE, collect)                                                        \
-    DEFINE_ALLTOALLS(NAME, mem, T, TYPE)                                                            \
-    DEFINE_ALLTOALLV(NAME, mem, T, TYPE)                                                            \
-    DEFINE_ROOTED(NAME, mem, T, TYPE, gather)                                                       \
-    DEFINE_ROOTED(NAME, mem, T, TYPE, scatter)
-
-#define DEFINE_ALLTOALLS(NAME, mem, T, TYPE)                                                        \
-    int chorus_##NAME##alltoalls##mem(chorus_team_t team, T *dest, const T *source, ptrdiff_t dst,  \
-                                      ptrdiff_t sst, size_t n)                                      \
-    {                                                                                               \
-        return run(__func__, apart(of_type(MOVE(alltoalls, n), TYPE), dst, sst));                   \
-    }                                                                                               \
-    int chorusx_##NAME##alltoalls##mem##_on_stream(chorus_team_t team, T *dest, const T *source,    \
-                                                   ptrdiff_t dst, ptrdiff_t sst, size_t n,          \
-                                                   chorus_stream_t stream)                          \
-    {                                                                                               \
-        return run_on(__func__, apart(of_type(MOVE(alltoalls, n), TYPE), dst, sst), stream);        \
+        return run_on(__func__, CALL, stream);                                                      \
     }
 
-#define DEFINE_ALLTOALLV(NAME, mem, T, TYPE)                                                        \
-    int chorusx_##NAME##alltoallv##mem(chorus_team_t team, T *dest, const size_t in[],              \
-                                       const size_t to[], const T *source, const size_t out[],      \
-                                       const size_t from[])                                         \
-    {                                                                                               \
-        return run(__func__, in_blocks(of_type(MOVE(alltoallv, 0), TYPE), in, to, out, from));      \
-    }                                                                                               \
-    int chorusx_##NAME##alltoallv##mem##_on_stream(chorus_team_t team, T *dest, const size_t in[],  \
-                                                   const size_t to[], const T *source,              \
-                                                   const size_t out[], const size_t from[],         \
-                                                   chorus_stream_t stream)                          \
-    {                                                                                               \
-        return run_on(__func__, in_blocks(of_type(MOVE(alltoallv, 0), TYPE), in, to, out, from),    \
-                      stream);                                                                      \
-    }
+#define MOVE(COLL, N, TYPE) of_type(move(CHORUS_COLL_##COLL, team, dest, source, N), TYPE)
+#define MOVE_PLAIN(PREFIX, COLL, NAME, mem, T, TYPE)                                                \
+    DEFINE(PREFIX, NAME##COLL##mem, (T *dest, const T *source, size_t n), MOVE(COLL, n, TYPE))
+#define MOVE_ROOTED(PREFIX, COLL, NAME, mem, T, TYPE)                                               \
+    DEFINE(PREFIX, NAME##COLL##mem, (T *dest, const T *source, size_t n, int root),                 \
+           from_root(MOVE(COLL, n, TYPE), root))
+#define MOVE_STRIDED(PREFIX, COLL, NAME, mem, T, TYPE)                                              \
+    DEFINE(PREFIX, NAME##COLL##mem,                                                                 \
+           (T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n),                      \
+           apart(MOVE(COLL, n, TYPE), dst, sst))
+#define MOVE_LISTED(PREFIX, COLL, NAME, mem, T, TYPE)                                               \
+    DEFINE(PREFIX, NAME##COLL##mem,                                                                 \
+           (T *dest, const size_t in[], const size_t to[], const T *source, const size_t out[],     \
+            const size_t from[]), in_blocks(MOVE(COLL, 0, TYPE), in, to, out, from))
 
-#define DEFINE_ROOTED(NAME, mem, T, TYPE, COLL)                                                     \
-    int chorusx_##NAME##COLL##mem(chorus_team_t team, T *dest, const T *source, size_t n, int root) \
-    {                                                                                               \
-        return run(__func__, from_root(of_type(MOVE(COLL, n), TYPE), root));                        \
-    }                                                                                               \
-    int chorusx_##NAME##COLL##mem##_on_stream(chorus_team_t team, T *dest, const T *source,         \
-                                              size_t n, int root, chorus_stream_t stream)           \
-    {                                                                                               \
-        return run_on(__func__, from_root(of_type(MOVE(COLL, n), TYPE), root), stream);             \
-    }
-
-#define DEFINE_MOVE(NAME, mem, T, TYPE, COLL)                                                       \
-    int chorus_##NAME##COLL##mem(chorus_team_t team, T *dest, const T *source, size_t n)            \
-    {                                                                                               \
-        return run(__func__, of_type(MOVE(COLL, n), TYPE));                                   \
-    }                                                                                               \
-    int chorusx_##NAME##COLL##mem##_on_stream(chorus_team_t team, T *dest, const T *source,         \
-                                              size_t n, chorus_stream_t stream)                     \
-    {                                                                                               \
-        return run_on(__func__, of_type(MOVE(COLL, n), TYPE), stream);                              \
-    }
-
-DEFINE_MOVES(, mem, void, CHORUS_TYPE_u8)
-#define X(NAME, T, TYPE) DEFINE_MOVES(NAME##_, , T, TYPE)
+#define MOVE_none_one MOVE_PLAIN
+#define MOVE_none_all MOVE_PLAIN
+#define MOVE_none_strides MOVE_STRIDED
+#define MOVE_none_lengths MOVE_LISTED
+#define MOVE_from_one MOVE_ROOTED
+#define MOVE_from_all MOVE_ROOTED
+#define MOVE_to_one MOVE_ROOTED
+#define MOVES_copies(PREFIX, COLL, root, source, ...) MOVE_##root##_##source(PREFIX, COLL, __VA_ARGS__)
+#define MOVES_combines NOTHING
+#define MOVES_scans NOTHING
+#define OF_MOVES(A, COLL, dest, source, root, work, overlap, PREFIX)                                \
+    HAS_##PREFIX(MOVES_##work(PREFIX, COLL, root, source, UNPACK A))
+CHORUS_COLL_ROWS(OF_MOVES, (, mem, void, CHORUS_TYPE_u8))
+#define X(NAME, T, TYPE) CHORUS_COLL_ROWS(OF_MOVES, (NAME##_, , T, TYPE))
 CHORUS_RMA_TYPES(X)
 #undef X
 
-#define DEFINE_REDUCTION(NAME, T, TYPE, OP, COLL)                                                   \
-    int chorus_##NAME##OP##_##COLL(chorus_team_t team, T *dest, const T *source, size_t nreduce)    \
-    {                                                                                               \
-        return run(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP##OP));           \
-    }                                                                                               \
-    int chorusx_##NAME##OP##_##COLL##_on_stream(chorus_team_t team, T *dest, const T *source,       \
-                                                   size_t nreduce, chorus_stream_t stream)          \
-    {                                                                                               \
-        return run_on(__func__, with_op(of_type(MOVE(COLL, nreduce), TYPE), CHORUS_OP##OP), stream); \
-    }
-#define DEFINE_REDUCE_TO(NAME, T, TYPE, OP)                                                         \
-    int chorusx_##NAME##OP##_reduce_to(chorus_team_t team, T *dest, const T *source,                \
-                                          size_t nreduce, int root)                                 \
-    {                                                                                               \
-        return run(__func__, from_root(with_op(of_type(MOVE(reduce_to, nreduce), TYPE),             \
-                                               CHORUS_OP##OP), root));                              \
-    }                                                                                               \
-    int chorusx_##NAME##OP##_reduce_to_on_stream(chorus_team_t team, T *dest, const T *source,      \
-                                                    size_t nreduce, int root,                       \
-                                                    chorus_stream_t stream)                         \
-    {                                                                                               \
-        return run_on(__func__, from_root(with_op(of_type(MOVE(reduce_to, nreduce), TYPE),          \
-                                                  CHORUS_OP##OP), root), stream);                   \
-    }
-#define DEFINE_REDUCTIONS(OP, NAME, T, TYPE)        \
-    DEFINE_REDUCTION(NAME, T, TYPE, OP, reduce)     \
-    DEFINE_REDUCTION(NAME, T, TYPE, OP, reducescatter) \
-    DEFINE_REDUCE_TO(NAME, T, TYPE, OP)
-#define REDUCE(OP, NAMES) NAMES(DEFINE_REDUCTIONS, OP)
+#define COMBINE(COLL, TYPE, OP) with_op(MOVE(COLL, nreduce, TYPE), CHORUS_OP##OP)
+#define COMBINE_none(PREFIX, COLL, OP, NAME, T, TYPE)                                               \
+    DEFINE(PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce),                   \
+           COMBINE(COLL, TYPE, OP))
+#define COMBINE_to(PREFIX, COLL, OP, NAME, T, TYPE)                                                 \
+    DEFINE(PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce, int root),         \
+           from_root(COMBINE(COLL, TYPE, OP), root))
+#define COMBINES_copies NOTHING
+#define COMBINES_scans NOTHING
+#define COMBINES_combines(PREFIX, COLL, root, ...) COMBINE_##root(PREFIX, COLL, __VA_ARGS__)
+#define OF_COMBINES(A, COLL, dest, source, root, work, overlap, PREFIX)                             \
+    HAS_##PREFIX(COMBINES_##work(PREFIX, COLL, root, UNPACK A))
+#define X(OP, NAME, T, TYPE) CHORUS_COLL_ROWS(OF_COMBINES, (OP, NAME, T, TYPE))
+#define REDUCE(OP, NAMES) NAMES(X, OP)
 CHORUS_REDUCE_LIST(REDUCE)
-#define X(NAME, T, TYPE)                        \
-    DEFINE_REDUCTION(NAME, T, TYPE, _sum, inscan) \
-    DEFINE_REDUCTION(NAME, T, TYPE, _sum, exscan)
+#undef X
+
+#define SCANS_copies NOTHING
+#define SCANS_combines NOTHING
+#define SCANS_scans(PREFIX, COLL, ...) COMBINE_none(PREFIX, COLL, __VA_ARGS__)
+#define OF_SCANS(A, COLL, dest, source, root, work, overlap, PREFIX)                                \
+    HAS_##PREFIX(SCANS_##work(PREFIX, COLL, UNPACK A))
+#define X(NAME, T, TYPE) CHORUS_COLL_ROWS(OF_SCANS, (_sum, NAME, T, TYPE))
 CHORUS_REDUCE_ARITHMETIC_TYPES(X)
 #undef X
 /* clang-format on */

@@ -95,7 +95,7 @@ static inline bool ch_coll_is_plain(chorus_coll coll)
 static inline enum ch_overlap ch_coll_overlap(chorus_coll coll)
 {
     static const uint8_t overlaps[] = {
-#define X(A, coll, dest, source, root, work, overlap) CH_OVERLAP_##overlap,
+#define X(A, coll, dest, source, root, work, overlap, prefix) CH_OVERLAP_##overlap,
         CHORUS_COLL_ROWS(X, )
 #undef X
     };

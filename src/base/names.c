@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/names.h"
 
+#include "chorus/lists.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -12,10 +14,16 @@ enum { OWN_BYTES = sizeof("chorus") - 1 };
  * end with null. */
 struct interface {
     const char *prefix;
-    const char *lacks[24];     /* parts of the names that it does not have */
+    const char *lacks[32];     /* parts of the names that it does not have */
     const char *extensions[8]; /* parts of the chorusx_ names that it has */
     const char *constants[8];  /* how its constants begin, after the prefix */
 };
+
+/* The others have no collectives with the prefix chorusx. */
+#define LACKS(A, coll, dest, source, root, work, overlap, prefix) LACKS_##prefix("_" #coll)
+#define LACKS_none(part)
+#define LACKS_chorus(part)
+#define LACKS_chorusx(part) part,
 
 static const struct interface interfaces[] = {
     {"shmem",
@@ -23,28 +31,10 @@ static const struct interface interfaces[] = {
      {NULL},
      {"CMP_", "CTX_", "MALLOC_", "SIGNAL_", "TEAM_", "THREAD_"}},
     {"nvshmem",
-     {"_ctx",
-      "scan",
-      "_longdouble_",
-      "_complex",
-      "_ibget",
-      "_ibput",
-      "_lock",
-      "_hints",
-      "_pe_quiet",
-      "_realloc",
-      "_signal_set",
-      "_signal_add",
-      "_team_ptr",
-      "_reduce_to",
-      "_alltoallv",
-      "_alltoalls_on",
-      "_alltoallsmem_on",
-      "_collect_on",
-      "_collectmem_on",
-      "_gather",
-      "_scatter",
-      "NUM_CONTEXTS"},
+     {"_ctx", "scan", "_longdouble_", "_complex", "_ibget", "_ibput", "_lock", "_hints",
+      "_pe_quiet", "_realloc", "_signal_set", "_signal_add", "_team_ptr", "_alltoalls_on",
+      "_alltoallsmem_on", "_collect_on", "_collectmem_on",
+      CHORUS_COLL_ROWS(LACKS, ) "NUM_CONTEXTS"},
      {"_on_stream", "uniqueid", "_init_", "_mc_ptr", "_signal_op", "_buffer_",
       "_collective_launch"},
      {"CMP_", "SIGNAL_", "TEAM_", "THREAD_"}},

@@ -2,48 +2,6 @@
 /* stream_functions.c: a wrapper and a row for every function, from the lists of the API. */
 #include "stream_calls.h"
 
-#define PUT_MOVE(NAME, COLL)                                                              \
-    static int put_##NAME##_##COLL(const struct stream_request *r)                        \
-    {                                                                                     \
-        return chorusx_##NAME##_##COLL##_on_stream(r->team, r->dest, r->source, r->count, \
-                                                   r->stream);                            \
-    }
-#define PUT_ROOTED(NAME, COLL)                                                            \
-    static int put_##NAME##_##COLL(const struct stream_request *r)                        \
-    {                                                                                     \
-        return chorusx_##NAME##_##COLL##_on_stream(r->team, r->dest, r->source, r->count, \
-                                                   r->root, r->stream);                   \
-    }
-#define PUT_MOVES(NAME, T, TYPE)                                                       \
-    PUT_ROOTED(NAME, broadcast)                                                        \
-    PUT_ROOTED(NAME, gather)                                                           \
-    PUT_ROOTED(NAME, scatter)                                                          \
-    PUT_MOVE(NAME, fcollect)                                                           \
-    PUT_MOVE(NAME, alltoall)                                                           \
-    PUT_MOVE(NAME, collect)                                                            \
-    static int put_##NAME##_alltoalls(const struct stream_request *r)                  \
-    {                                                                                  \
-        return chorusx_##NAME##_alltoalls_on_stream(r->team, r->dest, r->source, 1, 1, \
-                                                    r->count, r->stream);              \
-    }
-CHORUS_RMA_TYPES(PUT_MOVES)
-
-static int put_broadcastmem(const struct stream_request *r)
-{
-    return chorusx_broadcastmem_on_stream(r->team, r->dest, r->source, r->count, r->root,
-                                          r->stream);
-}
-
-static int put_fcollectmem(const struct stream_request *r)
-{
-    return chorusx_fcollectmem_on_stream(r->team, r->dest, r->source, r->count, r->stream);
-}
-
-static int put_alltoallmem(const struct stream_request *r)
-{
-    return chorusx_alltoallmem_on_stream(r->team, r->dest, r->source, r->count, r->stream);
-}
-
 static int put_team_sync(const struct stream_request *r)
 {
     return chorusx_team_sync_on_stream(r->team, r->stream);
@@ -54,55 +12,76 @@ static int put_barrier(const struct stream_request *r)
     return chorusx_barrier_on_stream(r->team, r->stream);
 }
 
-#define PUT_REDUCTION(NAME, OP, COLL)                                                         \
-    static int put_##NAME##OP##_##COLL(const struct stream_request *r)                        \
-    {                                                                                         \
-        return chorusx_##NAME##OP##_##COLL##_on_stream(r->team, r->dest, r->source, r->count, \
-                                                       r->stream);                            \
+/* clang-format off */
+#define UNPACK(...) __VA_ARGS__
+#define NOTHING(...)
+
+/* A wrapper of the function NAME, with these arguments after the team, by the columns root and
+ * source of its collective; none of functions with lists. */
+#define WRAP(NAME, ...)                                                     \
+    static int put_##NAME(const struct stream_request *r)                   \
+    {                                                                       \
+        return chorusx_##NAME##_on_stream(r->team, __VA_ARGS__, r->stream); \
     }
-#define ROW(NAME, OP, COLL, TYPE) \
-    {#NAME #OP "_" #COLL, CHORUS_COLL_##COLL, TYPE, CHORUS_OP##OP, put_##NAME##OP##_##COLL},
+#define WRAP_PLAIN(NAME) WRAP(NAME, r->dest, r->source, r->count)
+#define WRAP_ROOTED(NAME) WRAP(NAME, r->dest, r->source, r->count, r->root)
+#define WRAP_STRIDED(NAME) WRAP(NAME, r->dest, r->source, 1, 1, r->count)
+#define WRAP_none_one WRAP_PLAIN
+#define WRAP_none_all WRAP_PLAIN
+#define WRAP_none_strides WRAP_STRIDED
+#define WRAP_from_one WRAP_ROOTED
+#define WRAP_from_all WRAP_ROOTED
+#define WRAP_to_one WRAP_ROOTED
+#define HAS_one UNPACK
+#define HAS_all UNPACK
+#define HAS_strides UNPACK
+#define HAS_lengths NOTHING
 
-/* EACH is a wrapper at first, then a row. */
-#define OF_OP(OP, NAMES) NAMES(EACH, OP)
+/* A row of CHORUS_COLL_ROWS for a type. EACH is a wrapper at first, then a row. */
+#define HAS_none NOTHING
+#define HAS_chorus UNPACK
+#define HAS_chorusx UNPACK
+#define MOVE(COLL, root, source, NAME, mem, TYPE) \
+    HAS_##source(EACH(NAME##COLL##mem, COLL, TYPE, 0, WRAP_##root##_##source))
+#define MOVES_copies(COLL, root, source, ...) MOVE(COLL, root, source, __VA_ARGS__)
+#define MOVES_combines NOTHING
+#define MOVES_scans NOTHING
+#define OF_MOVES(A, COLL, dest, source, root, work, overlap, prefix) \
+    HAS_##prefix(MOVES_##work(COLL, root, source, UNPACK A))
 
-#define PUT_REDUCE_TO(NAME, OP)                                                                \
-    static int put_##NAME##OP##_reduce_to(const struct stream_request *r)                      \
-    {                                                                                          \
-        return chorusx_##NAME##OP##_reduce_to_on_stream(r->team, r->dest, r->source, r->count, \
-                                                        r->root, r->stream);                   \
-    }
-#define PUT_SCANS(NAME, T, TYPE) \
-    PUT_REDUCTION(NAME, _sum, inscan) PUT_REDUCTION(NAME, _sum, exscan)
-CHORUS_REDUCE_ARITHMETIC_TYPES(PUT_SCANS)
+#define COMBINE(COLL, root, OP, NAME, TYPE) \
+    EACH(NAME##OP##_##COLL, COLL, TYPE, CHORUS_OP##OP, WRAP_##root##_one)
+#define COMBINES_copies NOTHING
+#define COMBINES_scans NOTHING
+#define COMBINES_combines(COLL, root, ...) COMBINE(COLL, root, __VA_ARGS__)
+#define OF_COMBINES(A, COLL, dest, source, root, work, overlap, prefix) \
+    HAS_##prefix(COMBINES_##work(COLL, root, UNPACK A))
+#define SCANS_copies NOTHING
+#define SCANS_combines NOTHING
+#define SCANS_scans(COLL, root, ...) COMBINE(COLL, root, __VA_ARGS__)
+#define OF_SCANS(A, COLL, dest, source, root, work, overlap, prefix) \
+    HAS_##prefix(SCANS_##work(COLL, root, UNPACK A))
 
-#define EACH(OP, NAME, T, TYPE)     \
-    PUT_REDUCTION(NAME, OP, reduce) \
-    PUT_REDUCTION(NAME, OP, reducescatter) PUT_REDUCE_TO(NAME, OP)
-CHORUS_REDUCE_LIST(OF_OP)
+#define MOVES(NAME, T, TYPE) CHORUS_COLL_ROWS(OF_MOVES, (NAME##_, , TYPE))
+#define SCANS(NAME, T, TYPE) CHORUS_COLL_ROWS(OF_SCANS, (_sum, NAME, TYPE))
+#define REDUCTIONS(OP, NAME, T, TYPE) CHORUS_COLL_ROWS(OF_COMBINES, (OP, NAME, TYPE))
+#define OF_OP(OP, NAMES) NAMES(REDUCTIONS, OP)
+#define FUNCTIONS                                       \
+    CHORUS_COLL_ROWS(OF_MOVES, (, mem, CHORUS_TYPE_u8)) \
+    CHORUS_RMA_TYPES(MOVES)                             \
+    CHORUS_REDUCE_ARITHMETIC_TYPES(SCANS)               \
+    CHORUS_REDUCE_LIST(OF_OP)
+
+#define EACH(NAME, COLL, TYPE, OP, WRAPPER) WRAPPER(NAME)
+FUNCTIONS
 #undef EACH
-
-#define ROW_MOVE(NAME, COLL, TYPE) \
-    {#NAME "_" #COLL, CHORUS_COLL_##COLL, TYPE, 0, put_##NAME##_##COLL},
-#define ROW_MOVES(NAME, T, TYPE)    \
-    ROW_MOVE(NAME, broadcast, TYPE) \
-    ROW_MOVE(NAME, fcollect, TYPE)  \
-    ROW_MOVE(NAME, alltoall, TYPE)  \
-    ROW_MOVE(NAME, collect, TYPE)   \
-    ROW_MOVE(NAME, alltoalls, TYPE) \
-    ROW_MOVE(NAME, gather, TYPE)    \
-    ROW_MOVE(NAME, scatter, TYPE)
-#define ROW_MEM(COLL) {#COLL "mem", CHORUS_COLL_##COLL, CHORUS_TYPE_u8, 0, put_##COLL##mem},
-#define ROW_SCANS(NAME, T, TYPE) ROW(NAME, _sum, inscan, TYPE) ROW(NAME, _sum, exscan, TYPE)
-#define EACH(OP, NAME, T, TYPE) \
-    ROW(NAME, OP, reduce, TYPE) \
-    ROW(NAME, OP, reducescatter, TYPE) ROW(NAME, OP, reduce_to, TYPE)
-
+#define EACH(NAME, COLL, TYPE, OP, WRAPPER) {#NAME, CHORUS_COLL_##COLL, TYPE, OP, put_##NAME},
 const struct stream_function stream_functions[] = {
     {"barrier", CHORUS_COLL_barrier, CHORUS_TYPE_u8, 0, put_barrier},
     {"team_sync", CHORUS_COLL_barrier, CHORUS_TYPE_u8, 0, put_team_sync},
-    ROW_MEM(broadcast) ROW_MEM(fcollect) ROW_MEM(alltoall) CHORUS_RMA_TYPES(ROW_MOVES)
-        CHORUS_REDUCE_ARITHMETIC_TYPES(ROW_SCANS) CHORUS_REDUCE_LIST(OF_OP)};
+    FUNCTIONS
+};
+/* clang-format on */
 
 const size_t stream_functions_count = sizeof(stream_functions) / sizeof(stream_functions[0]);
 
