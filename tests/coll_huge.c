@@ -9,6 +9,7 @@
  */
 #include "chorus/chorusx.h"
 #include "coll/algorithm.h"
+#include "ref/ref_origin.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,8 +35,7 @@ static unsigned char value(chorus_coll coll, int pe, size_t index)
 
 static bool has_n_blocks(chorus_coll coll)
 {
-    return coll == CHORUS_COLL_fcollect || coll == CHORUS_COLL_alltoall ||
-           coll == CHORUS_COLL_reducescatter;
+    return ref_is_to_each(coll) || ref_is_of_each(coll);
 }
 
 /* Elements of a call, so that its longest buffer has LONGEST or a few more. */
@@ -48,16 +48,12 @@ static size_t count_of(chorus_coll coll, int n)
 static unsigned char expected(const struct site *s, chorus_coll coll, size_t count,
                               size_t index)
 {
-    const size_t mine = (size_t)s->me * count;
+    const struct ref_origin o = ref_origin_of(coll, (uint32_t)s->n, 0, (uint32_t)s->me, count,
+                                              (uint32_t)(index / count));
     unsigned char sum = 0;
 
-    if (coll == CHORUS_COLL_broadcast) return value(coll, 0, index);
-    if (coll == CHORUS_COLL_fcollect) return value(coll, (int)(index / count), index % count);
-    if (coll == CHORUS_COLL_alltoall)
-        return value(coll, (int)(index / count), mine + index % count);
-    if (coll == CHORUS_COLL_reducescatter) index += mine;
-    for (int pe = 0; pe < s->n; pe++)
-        sum = (unsigned char)(sum + value(coll, pe, index));
+    for (uint32_t pe = o.lo; pe < o.hi; pe++)
+        sum = (unsigned char)(sum + value(coll, (int)pe, o.first + index % count));
     return sum;
 }
 
@@ -96,10 +92,8 @@ static size_t find_wrong(const struct site *s, chorus_coll coll, size_t count, s
 static bool is_right(const struct site *s, chorus_coll coll)
 {
     const size_t count = count_of(coll, s->n), all = (size_t)s->n * count;
-    const bool gives_one = coll == CHORUS_COLL_reducescatter;
-    const bool takes_one = coll == CHORUS_COLL_fcollect;
-    const size_t sources = has_n_blocks(coll) && !takes_one ? all : count;
-    const size_t dests = has_n_blocks(coll) && !gives_one ? all : count;
+    const size_t sources = ref_is_to_each(coll) ? all : count;
+    const size_t dests = ref_is_of_each(coll) ? all : count;
     const chorusx_call call = {.coll = coll,
                                .team = CHORUS_TEAM_WORLD,
                                .dest = s->dest,

@@ -12,6 +12,7 @@
  * each other between calls, and ThreadSanitizer would take that for an order between their
  * accesses.
  */
+#include "base/collective.h"
 #include "base/option.h"
 #include "chorus/chorusx.h"
 #include "coll/algorithm.h"
@@ -72,20 +73,14 @@ static void give_up(void)
 /* May this collective be called so? (The API refuses the rest.) */
 static bool place_allowed(chorus_coll coll, enum place place)
 {
-    switch (coll) {
-    case CHORUS_COLL_broadcast:
-    case CHORUS_COLL_reduce:
-    case CHORUS_COLL_reduce_to:
-    case CHORUS_COLL_inscan:
-    case CHORUS_COLL_exscan:
-        return place != OWN_BLOCK;
-    case CHORUS_COLL_fcollect:
-        return place != SAME;
-    case CHORUS_COLL_reducescatter:
-        return true;
-    default:
-        return place == APART;
-    }
+    const bool allowed[][OWN_BLOCK + 1] = {
+        [CH_OVERLAP_apart] = {[APART] = true},
+        [CH_OVERLAP_same] = {[APART] = true, [SAME] = true},
+        [CH_OVERLAP_in_dest] = {[APART] = true, [OWN_BLOCK] = true},
+        [CH_OVERLAP_in_source] = {[APART] = true, [SAME] = true, [OWN_BLOCK] = true},
+    };
+
+    return allowed[ch_coll_overlap(coll)][place];
 }
 
 static void set_buffers(const struct site *s, chorusx_call *call, enum place place,
@@ -96,9 +91,9 @@ static void set_buffers(const struct site *s, chorusx_call *call, enum place pla
     call->dest = s->dest + GUARD_BYTES + offset;
     call->source = s->source + GUARD_BYTES + offset;
     if (place == SAME) call->dest = (void *)(uintptr_t)call->source;
-    if (place == OWN_BLOCK && call->coll == CHORUS_COLL_fcollect)
+    if (place == OWN_BLOCK && ch_coll_overlap(call->coll) == CH_OVERLAP_in_dest)
         call->source = (char *)call->dest + s->me * block;
-    if (place == OWN_BLOCK && call->coll == CHORUS_COLL_reducescatter)
+    if (place == OWN_BLOCK && ch_coll_overlap(call->coll) == CH_OVERLAP_in_source)
         call->dest = (char *)(uintptr_t)call->source + s->me * block;
 }
 
@@ -106,14 +101,14 @@ static void set_buffers(const struct site *s, chorusx_call *call, enum place pla
  * there is room for a part of the counts. */
 static size_t dest_step(const struct site *s, const chorusx_call *call)
 {
-    const bool is_strided = call->coll == CHORUS_COLL_alltoalls && call->count <= COUNT_MAX / 2;
+    const bool is_strided = ch_coll_is_strided(call->coll) && call->count <= COUNT_MAX / 2;
 
     return is_strided ? 1 + s->calls % 2 : 1;
 }
 
 static size_t source_step(const struct site *s, const chorusx_call *call)
 {
-    const bool is_strided = call->coll == CHORUS_COLL_alltoalls && call->count <= COUNT_MAX / 2;
+    const bool is_strided = ch_coll_is_strided(call->coll) && call->count <= COUNT_MAX / 2;
 
     return is_strided ? 1 + s->calls / 2 % 2 : 1;
 }
@@ -123,7 +118,7 @@ static chorusx_call given_of(const struct site *s, const chorusx_call *call)
 {
     chorusx_call given = *call;
 
-    if (call->coll == CHORUS_COLL_collect) given.count = ref_part(call->count, s->me);
+    given.count = ref_own_count(call->coll, call->count, s->me);
     given.dst = (ptrdiff_t)dest_step(s, call);
     given.sst = (ptrdiff_t)source_step(s, call);
     given.dest_counts = s->lists[0];
@@ -222,8 +217,7 @@ static void make_want(const struct site *s, const chorusx_call *call)
     const bool is_cut = ref_source_count(call->coll, s->n, 1) > 1;
 
     for (uint32_t pe = 0; pe < s->n; pe++)
-        if ((call->coll != CHORUS_COLL_broadcast && call->coll != CHORUS_COLL_scatter) ||
-            pe == (uint32_t)call->root)
+        if (!ch_coll_is_from_root(call->coll) || pe == (uint32_t)call->root)
             fill_block(s, call, pe, is_cut ? s->me : 0, s->sources[pe]);
     ref_expect(call->coll, call->type, call->op, s->n, (uint32_t)call->root, call->count,
                (const void *const *)s->sources, s->me, s->want);
@@ -318,7 +312,7 @@ static enum due refusal_due(const struct site *s, const chorusx_call *call, bool
 
     if (call->count == 0 && call->coll != CHORUS_COLL_barrier && !ch_coll_is_uneven(call->coll))
         return NEVER;
-    if (is_on_gpu() && ref_reduces(call->coll) && wide) return ALWAYS;
+    if (is_on_gpu() && ch_coll_reduces(call->coll) && wide) return ALWAYS;
     if (is_on_gpu() && algo != NULL && algo->kernel == CH_KERNEL_none) return ALWAYS;
     if ((needs & CH_NEED_whole) != 0 && half) return ALWAYS;
     if ((needs & CH_NEED_apart) != 0 && !apart) return ALWAYS;
@@ -430,7 +424,7 @@ static void all_operators(struct site *s)
     for (int a = 0; a < CH_ALGO_COUNT; a++) {
         char name[64];
 
-        if (!ref_reduces(ch_algos[a].coll)) continue;
+        if (!ch_coll_reduces(ch_algos[a].coll)) continue;
         name_of(&ch_algos[a], name);
         for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
             for (int op = 0; op < CHORUS_OP_COUNT; op++) {

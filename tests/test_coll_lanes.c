@@ -86,13 +86,13 @@ struct call {
 static struct call call_of(size_t number)
 {
     const size_t type = (number / CTAS % N_COUNTS + number / CTAS / N_COUNTS) % N_TYPES;
-    const bool reduces = ref_reduces(algos[number / CTAS / N_COUNTS].coll);
+    const bool reduces = ch_coll_reduces(algos[number / CTAS / N_COUNTS].coll);
     const struct call call = {
         .algo = number / CTAS / N_COUNTS,
         .type = type,
         .count = counts[number / CTAS % N_COUNTS],
         .bytes = type_bytes[type],
-        .step = algos[number / CTAS / N_COUNTS].coll == CHORUS_COLL_alltoalls ? STEP : 1,
+        .step = ch_coll_is_strided(algos[number / CTAS / N_COUNTS].coll) ? STEP : 1,
         .offset = number % 4 * (reduces || type_bytes[type] < 8 ? type_bytes[type] : 4),
         .ctas = 1 + (uint32_t)(number % CTAS),
         .root = (uint32_t)(number % PES),
@@ -119,8 +119,7 @@ static char *sync_of(uint32_t pe)
 /* The block of a PE in the source, and in the dest of all. */
 static size_t own_count(const struct call *call, uint32_t pe)
 {
-    return algos[call->algo].coll == CHORUS_COLL_collect ? ref_part(call->count, pe)
-                                                         : call->count;
+    return ref_own_count(algos[call->algo].coll, call->count, pe);
 }
 
 static void prepare(const struct call *call, size_t number, uint32_t me)

@@ -80,7 +80,7 @@ static const char *any_algorithm(const struct site *s, chorus_coll coll, char na
 /* What only some collectives have: other elements of this PE's, strides, blocks. */
 static void give_more(const struct site *s, chorusx_call *call, size_t lists[4][PES_MAX])
 {
-    if (call->coll == CHORUS_COLL_collect) call->count = ref_part(call->count, s->me);
+    call->count = ref_own_count(call->coll, call->count, s->me);
     call->dst = call->sst = 1;
     call->dest_counts = lists[0];
     call->dest_offsets = lists[1];

@@ -55,8 +55,7 @@ static struct oracle_call oracle_of(const struct stream_site *site,
 /* May the call be in place? */
 static bool has_place(chorus_coll coll)
 {
-    return coll == CHORUS_COLL_broadcast || coll == CHORUS_COLL_fcollect ||
-           oracle_reduces(coll);
+    return ch_coll_overlap(coll) != CH_OVERLAP_apart;
 }
 
 /* In place: dest is source, or source is this PE's block of dest. */
@@ -77,7 +76,8 @@ static struct stream_request request_of(const struct stream_site *site,
                                .ctas = call->ctas};
 
     if (call->place == STREAM_APART || !has_place(call->coll)) return r;
-    r.source = call->coll == CHORUS_COLL_fcollect ? site->dest + site->me * block : site->dest;
+    r.source = ch_coll_overlap(call->coll) == CH_OVERLAP_in_dest ? site->dest + site->me * block
+                                                                 : site->dest;
     return r;
 }
 

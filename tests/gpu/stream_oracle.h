@@ -23,6 +23,7 @@
 #endif
 #define REF_FN ORACLE_FN
 #include "ref/ref_op.h"
+#include "ref/ref_origin.h"
 
 struct oracle_call {
     chorus_coll coll;
@@ -55,38 +56,21 @@ ORACLE_FN uint32_t oracle_bytes_of(chorus_type type)
 
 ORACLE_FN int oracle_reduces(chorus_coll coll)
 {
-    return coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter ||
-           coll == CHORUS_COLL_reduce_to || coll == CHORUS_COLL_inscan ||
-           coll == CHORUS_COLL_exscan;
-}
-
-ORACLE_FN int oracle_exchanges(chorus_coll coll)
-{
-    return coll == CHORUS_COLL_alltoall || coll == CHORUS_COLL_alltoalls ||
-           coll == CHORUS_COLL_alltoallv;
-}
-
-ORACLE_FN int oracle_gathers(chorus_coll coll)
-{
-    return coll == CHORUS_COLL_fcollect || coll == CHORUS_COLL_collect ||
-           coll == CHORUS_COLL_gather;
+    return CH_COLLS(CH_ROW_COMBINING) >> coll & 1;
 }
 
 ORACLE_FN uint64_t oracle_source_count(const struct oracle_call *c)
 {
-    const int many = oracle_exchanges(c->coll) || c->coll == CHORUS_COLL_reducescatter ||
-                     c->coll == CHORUS_COLL_scatter;
-
-    return many ? c->n * c->count : c->count;
+    return ref_is_to_each(c->coll) ? c->n * c->count : c->count;
 }
 
 /* What the call gives this PE. */
 ORACLE_FN uint64_t oracle_dest_count(const struct oracle_call *c)
 {
-    const int for_root = c->coll == CHORUS_COLL_gather || c->coll == CHORUS_COLL_reduce_to;
+    const uint32_t for_root = CH_COLLS(CH_ROW_ROOTED) & ~CH_COLLS(CH_ROW_FROM_ROOT);
 
-    if (for_root && c->me != c->root) return 0;
-    return oracle_exchanges(c->coll) || oracle_gathers(c->coll) ? c->n * c->count : c->count;
+    if ((for_root >> c->coll & 1) && c->me != c->root) return 0;
+    return ref_is_of_each(c->coll) ? c->n * c->count : c->count;
 }
 
 ORACLE_FN uint64_t oracle_mask(uint32_t width)
@@ -179,23 +163,13 @@ ORACLE_FN uint64_t oracle_sum(const struct oracle_call *c, uint64_t seed, uint64
 /* Element i of this PE's dest. */
 ORACLE_FN uint64_t oracle_dest(const struct oracle_call *c, uint64_t seed, uint64_t i)
 {
-    if (oracle_exchanges(c->coll))
-        return oracle_source(c, seed, i / c->count, c->me * c->count + i % c->count);
-    if (oracle_gathers(c->coll)) return oracle_source(c, seed, i / c->count, i % c->count);
-    switch (c->coll) {
-    case CHORUS_COLL_broadcast:
-        return oracle_source(c, seed, c->root, i);
-    case CHORUS_COLL_scatter:
-        return oracle_source(c, seed, c->root, c->me * c->count + i);
-    case CHORUS_COLL_inscan:
-        return oracle_sum(c, seed, c->me + 1, i);
-    case CHORUS_COLL_exscan:
-        return c->me == 0 ? 0 : oracle_sum(c, seed, c->me, i);
-    case CHORUS_COLL_reducescatter:
-        return oracle_sum(c, seed, c->n, c->me * c->count + i);
-    default:
-        return oracle_sum(c, seed, c->n, i);
-    }
+    const struct ref_origin o =
+        ref_origin_of(c->coll, c->n, c->root, c->me, c->count, (uint32_t)(i / c->count));
+    const uint64_t at = o.first + i % c->count;
+
+    if (o.lo == o.hi) return 0;
+    return oracle_reduces(c->coll) ? oracle_sum(c, seed, o.hi, at)
+                                   : oracle_source(c, seed, o.lo, at);
 }
 
 #endif /* STREAM_ORACLE_H */

@@ -4,6 +4,7 @@
 #define REF_WHOLE uint64_t
 #define REF_REAL long double
 #include "ref/ref_op.h"
+#include "ref/ref_origin.h"
 
 #include <complex.h>
 #include <math.h>
@@ -26,38 +27,35 @@ static const enum kind kinds[CHORUS_TYPE_COUNT] = {
 #undef X
 };
 
+/* Do PEs contribute one block each, of different lengths? */
+static bool is_of_parts(chorus_coll coll)
+{
+    return ch_coll_is_uneven(coll) && !ch_coll_is_listed(coll);
+}
+
 size_t ref_source_count(chorus_coll coll, uint32_t n, size_t count)
 {
-    switch (coll) {
-    case CHORUS_COLL_alltoall:
-    case CHORUS_COLL_alltoalls:
-    case CHORUS_COLL_alltoallv:
-    case CHORUS_COLL_reducescatter:
-    case CHORUS_COLL_scatter:
-        return n * count;
-    default:
-        return count;
-    }
+    return ref_is_to_each(coll) ? n * count : count;
+}
+
+size_t ref_dest_blocks(chorus_coll coll, uint32_t n)
+{
+    return ref_is_of_each(coll) && !is_of_parts(coll) ? n : 1;
 }
 
 size_t ref_dest_count(chorus_coll coll, uint32_t n, size_t count)
 {
     size_t sum = 0;
 
-    switch (coll) {
-    case CHORUS_COLL_alltoall:
-    case CHORUS_COLL_alltoalls:
-    case CHORUS_COLL_alltoallv:
-    case CHORUS_COLL_fcollect:
-    case CHORUS_COLL_gather:
-        return n * count;
-    case CHORUS_COLL_collect:
-        for (uint32_t pe = 0; pe < n; pe++)
-            sum += ref_part(count, pe);
-        return sum;
-    default:
-        return count;
-    }
+    if (!is_of_parts(coll)) return ref_dest_blocks(coll, n) * count;
+    for (uint32_t pe = 0; pe < n; pe++)
+        sum += ref_part(count, pe);
+    return sum;
+}
+
+size_t ref_own_count(chorus_coll coll, size_t count, uint32_t pe)
+{
+    return is_of_parts(coll) ? ref_part(count, pe) : count;
 }
 
 size_t ref_part(size_t count, uint32_t pe)
@@ -72,14 +70,7 @@ size_t ref_block(size_t count, uint32_t from, uint32_t to)
 
 bool ref_has_dest(chorus_coll coll, uint32_t root, uint32_t me)
 {
-    return (coll != CHORUS_COLL_gather && coll != CHORUS_COLL_reduce_to) || me == root;
-}
-
-bool ref_reduces(chorus_coll coll)
-{
-    return coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter ||
-           coll == CHORUS_COLL_reduce_to || coll == CHORUS_COLL_inscan ||
-           coll == CHORUS_COLL_exscan;
+    return !ch_coll_has_root(coll) || ch_coll_is_from_root(coll) || me == root;
 }
 
 uint64_t ref_hash(uint64_t a, uint64_t b, uint64_t c)
@@ -245,18 +236,18 @@ static union number combine(chorus_type type, chorus_op op, union number a, unio
 
 /* --- the collectives ---------------------------------------------------------------------- */
 
-/* count elements of every source from element `first` on, combined. */
-static void expect_combined(chorus_type type, chorus_op op, uint32_t n, size_t first,
-                            size_t count, const void *const *sources, void *dest_out)
+/* `count` elements, combined. */
+static void expect_combined(chorus_type type, chorus_op op, const struct ref_origin *o,
+                            size_t count, const void *const *sources, char *dest)
 {
     const size_t bytes = element_bytes[type];
 
     for (size_t i = 0; i < count; i++) {
-        const size_t at = (first + i) * bytes;
-        union number x = element_load(type, (const char *)sources[0] + at);
-        for (uint32_t p = 1; p < n; p++)
+        const size_t at = (o->first + i) * bytes;
+        union number x = element_load(type, (const char *)sources[o->lo] + at);
+        for (uint32_t p = o->lo + 1; p < o->hi; p++)
             x = combine(type, op, x, element_load(type, (const char *)sources[p] + at));
-        element_store(type, x, (char *)dest_out + i * bytes);
+        element_store(type, x, dest + i * bytes);
     }
 }
 
@@ -273,52 +264,25 @@ static void expect_blocks(size_t bytes, uint32_t n, size_t count, const void *co
 void ref_expect(chorus_coll coll, chorus_type type, chorus_op op, uint32_t n, uint32_t root,
                 size_t count, const void *const *sources, uint32_t me, void *dest_out)
 {
-    const size_t block = count * element_bytes[type];
+    const size_t bytes = element_bytes[type];
+    const uint32_t blocks = ref_is_of_each(coll) ? n : 1;
     char *dest = dest_out;
 
-    switch (coll) {
-    case CHORUS_COLL_broadcast:
-        memcpy(dest, sources[root], block);
-        break;
-    case CHORUS_COLL_fcollect:
-    case CHORUS_COLL_gather:
-        for (uint32_t p = 0; p < n; p++)
-            memcpy(dest + p * block, sources[p], block);
-        break;
-    case CHORUS_COLL_collect:
-        for (uint32_t p = 0; p < n; p++) {
-            memcpy(dest, sources[p], ref_part(count, p) * element_bytes[type]);
-            dest += ref_part(count, p) * element_bytes[type];
-        }
-        break;
-    case CHORUS_COLL_scatter:
-        memcpy(dest, (const char *)sources[root] + me * block, block);
-        break;
-    case CHORUS_COLL_alltoallv:
-        expect_blocks(element_bytes[type], n, count, sources, me, dest);
-        break;
-    case CHORUS_COLL_inscan:
-        expect_combined(type, op, me + 1, 0, count, sources, dest);
-        break;
-    case CHORUS_COLL_exscan:
-        memset(dest, 0, block);
-        if (me != 0) expect_combined(type, op, me, 0, count, sources, dest);
-        break;
-    case CHORUS_COLL_alltoall:
-    case CHORUS_COLL_alltoalls:
-        for (uint32_t p = 0; p < n; p++)
-            memcpy(dest + p * block, (const char *)sources[p] + me * block, block);
-        break;
-    case CHORUS_COLL_reduce:
-    case CHORUS_COLL_reduce_to:
-        expect_combined(type, op, n, 0, count, sources, dest);
-        break;
-    case CHORUS_COLL_reducescatter:
-        expect_combined(type, op, n, me * count, count, sources, dest);
-        break;
-    case CHORUS_COLL_barrier:
-    case CHORUS_COLL_COUNT:
-        break;
+    if (ch_coll_is_listed(coll)) {
+        expect_blocks(bytes, n, count, sources, me, dest);
+        return;
+    }
+    for (uint32_t block = 0; block < blocks; block++) {
+        const struct ref_origin o = ref_origin_of(coll, n, root, me, count, block);
+        const size_t own = ref_own_count(coll, count, block);
+
+        if (o.lo == o.hi)
+            memset(dest, 0, own * bytes);
+        else if (ch_coll_reduces(coll))
+            expect_combined(type, op, &o, own, sources, dest);
+        else
+            memcpy(dest, (const char *)sources[o.lo] + o.first * bytes, own * bytes);
+        dest += own * bytes;
     }
 }
 
@@ -392,7 +356,7 @@ void ref_fill(chorus_coll coll, chorus_type type, chorus_op op, uint64_t seed, u
     uint64_t random;
     size_t at = 0;
 
-    if (ref_reduces(coll)) {
+    if (ch_coll_reduces(coll)) {
         for (size_t i = 0; i < count; i++)
             element_store(type, contribution(type, op, pe, ref_hash(seed, pe, i)),
                           to + i * bytes);
@@ -432,7 +396,7 @@ ptrdiff_t ref_compare(chorus_coll coll, chorus_type type, const void *got, const
 
     for (size_t i = 0; i < count; i++) {
         if (memcmp(a + i * bytes, b + i * bytes, bytes) == 0) continue;
-        if (!ref_reduces(coll) || !is_equal(type, a + i * bytes, b + i * bytes))
+        if (!ch_coll_reduces(coll) || !is_equal(type, a + i * bytes, b + i * bytes))
             return (ptrdiff_t)i;
     }
     return -1;

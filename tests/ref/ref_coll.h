@@ -17,21 +17,22 @@
 #include <stdint.h>
 
 /*
- * Elements of a PE's source and dest. Where PEs may have different counts, tests give these: PE
- * `pe` contributes ref_part(count, pe) to a collect, and ref_block(count, from, to) goes from a
- * PE to another in alltoallv, from block `to` of source to block n - 1 - from of dest, which
- * are `count` apart.
+ * Elements of a PE's source and dest, and blocks of as many elements in dest. Where PEs may
+ * have different counts, tests give these: PE `pe` contributes ref_part(count, pe) to a
+ * collect, and ref_block(count, from, to) goes from a PE to another in alltoallv, from block
+ * `to` of source to block n - 1 - from of dest, which are `count` apart.
  */
 size_t ref_source_count(chorus_coll coll, uint32_t n, size_t count);
+size_t ref_dest_blocks(chorus_coll coll, uint32_t n);
 size_t ref_dest_count(chorus_coll coll, uint32_t n, size_t count);
 size_t ref_part(size_t count, uint32_t pe);
 size_t ref_block(size_t count, uint32_t from, uint32_t to);
 
+/* The count that PE `pe` gives to the call. */
+size_t ref_own_count(chorus_coll coll, size_t count, uint32_t pe);
+
 /* Does PE `me` get anything in dest? */
 bool ref_has_dest(chorus_coll coll, uint32_t root, uint32_t me);
-
-/* Does the collective combine elements? */
-bool ref_reduces(chorus_coll coll);
 
 /* The dest of PE `me` after the call: sources[p] is the source of PE p; elements packed, poison
  * where nothing is written. Combined in PE order 0..n-1; half and bfloat16 in float, rounded

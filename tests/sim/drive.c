@@ -9,6 +9,7 @@
  */
 #include "sim/drive.h"
 
+#include "base/collective.h"
 #include "ref/ref_coll.h"
 #include "sim/instance.h"
 #include "sim/sim.h"
@@ -171,7 +172,7 @@ static void check_agreement(const struct plan_call *call, uint32_t pe,
     const size_t i = (size_t)(call - drive.plan->calls), element = ch_type_bytes[call->type];
     const size_t significant = call->type == CHORUS_TYPE_f80 ? 10 : element;
 
-    if (call->algo->coll != CHORUS_COLL_reduce) return;
+    if (call->expected == NULL || !ch_coll_reduces(call->algo->coll)) return;
     if (!drive.has_result[i] && call->bytes != 0) memcpy(drive.results[i], block, call->bytes);
     drive.has_result[i] = true;
     for (size_t at = 0; at < call->bytes; at += element)
@@ -315,7 +316,7 @@ static void check_unequal(const struct plan_call *call, uint32_t pe)
 /* The CTAs of a PE, one after another. */
 static void run_ctas(const struct plan_call *call, uint32_t pe, struct ch_lanes lanes)
 {
-    const bool checks = lanes.lane == 0 && call->algo->coll == CHORUS_COLL_alltoallv;
+    const bool checks = lanes.lane == 0 && ch_coll_is_listed(call->algo->coll);
 
     for (uint32_t cta = 0; cta < call->ctas; cta++) {
         const struct ch_coll c = coll_of(call, pe, cta);

@@ -41,7 +41,7 @@ static bool takes(const struct ch_algo *algo, chorus_type type, chorus_op op)
 {
     const bool is_half = type == CHORUS_TYPE_f16 || type == CHORUS_TYPE_bf16;
 
-    if (!ref_reduces(algo->coll)) return true;
+    if (!ch_coll_reduces(algo->coll)) return true;
     return ch_op_takes(op, type) && !((algo->needs & CH_NEED_whole) != 0 && is_half);
 }
 
@@ -173,12 +173,12 @@ static void choose_strides(struct plan_call *call)
     struct plan_buffer *buffers[] = {&call->source, &call->dest};
 
     for (int b = 0; b < 2; b++) {
-        const bool is_strided = call->algo->coll == CHORUS_COLL_alltoalls;
+        const bool is_strided = ch_coll_is_strided(call->algo->coll);
 
         buffers[b]->step = is_strided ? (1 + draw(3)) * element : element;
         buffers[b]->stride = is_strided ? call->count * buffers[b]->step : call->bytes + gap;
     }
-    if (call->algo->coll == CHORUS_COLL_alltoallv)
+    if (ch_coll_is_listed(call->algo->coll))
         call->source.stride = call->dest.stride = call->bytes;
 }
 
@@ -200,20 +200,16 @@ static void list_blocks(struct plan_call *call, uint32_t n)
     }
 }
 
-/* Is dest the same on every PE? */
+/* Is dest the same on every PE? Each PE then takes the whole source of all PEs or of the root.
+ */
 static bool is_alike(chorus_coll coll)
 {
-    switch (coll) {
-    case CHORUS_COLL_broadcast:
-    case CHORUS_COLL_fcollect:
-    case CHORUS_COLL_reduce:
-    case CHORUS_COLL_collect:
-    case CHORUS_COLL_gather:
-    case CHORUS_COLL_reduce_to:
-        return true;
-    default:
-        return false;
-    }
+#define ALIKE(dest, source, root, work)                                          \
+    (CH_BLOCKS_##source == CH_BLOCKS_one &&                                      \
+     (CH_BLOCKS_##dest != CH_BLOCKS_one || CH_WORK_##work == CH_WORK_combines || \
+      CH_ROOT_##root == CH_ROOT_from))
+    return CH_COLLS(ALIKE) >> coll & 1;
+#undef ALIKE
 }
 
 /* Drawn apart from all else. Barriers and the algorithms of child teams have one CTA. */
@@ -242,10 +238,10 @@ static void make_call(struct plan *plan, struct plan_call *call, const struct ch
     choose_strides(call);
     call->place = choose_place(algo);
     call->source.blocks = ref_source_count(coll, n, 1);
-    call->dest.blocks = coll == CHORUS_COLL_collect ? 1 : ref_dest_count(coll, n, 1);
+    call->dest.blocks = ref_dest_blocks(coll, n);
     call->source.count = call->count;
     call->dest.count = ref_dest_count(coll, n, call->count) / call->dest.blocks;
-    if (coll == CHORUS_COLL_alltoallv) list_blocks(call, n);
+    if (ch_coll_is_listed(coll)) list_blocks(call, n);
     choose_offsets(plan, call);
     for (uint32_t pe = 0; pe < n; pe++) {
         call->sources[pe] = take(call->source.blocks * call->bytes);
@@ -398,7 +394,7 @@ const unsigned char *plan_expected(const struct plan *plan, const struct plan_ca
 
 size_t plan_source_count(const struct plan_call *call, uint32_t pe)
 {
-    return call->algo->coll == CHORUS_COLL_collect ? ref_part(call->count, pe) : call->count;
+    return ref_own_count(call->algo->coll, call->count, pe);
 }
 
 void plan_spread(const struct plan_call *call, const struct plan_buffer *buffer, size_t count,
@@ -452,10 +448,10 @@ struct ch_shape plan_shape(const struct plan *plan, const struct plan_call *call
                              .r = call->root,
                              .h = &plan->nodes};
 
-    shape.s = call->algo->coll == CHORUS_COLL_reducescatter
+    shape.s = ch_coll_splits_result(call->algo->coll)
                   ? call->bytes
                   : ch_slice_of(call->count, plan->n, 0).count * ch_type_bytes[call->type];
-    if (call->algo->coll == CHORUS_COLL_alltoallv) shape.m = most_sent(plan, call);
+    if (ch_coll_is_listed(call->algo->coll)) shape.m = most_sent(plan, call);
     if (call->algo->proto == CH_PROTO_ll) { /* a packet always carries 8 bytes */
         shape.m = ch_divide_up(shape.m, 8) * 8;
         shape.s = ch_divide_up(shape.s, 8) * 8;
