@@ -50,7 +50,8 @@ def seen_by_kernels(src, compiler):
     """What the kernels of the library and those of programs are made of."""
     made = [src / "coll/kernel_list.h", src / "coll/kernel_bodies.h"]
     subprocess.run([TOP / "src/coll/all-headers", src, src / "coll/all.h", src / "all.d"], check=True)
-    subprocess.run([TOP / "src/coll/kernel-headers", src, *made, src / "kernels.d"], check=True)
+    subprocess.run([TOP / "src/coll/kernel-headers", src, TOP / "include/chorus/lists.h", *made,
+                    src / "kernels.d"], check=True)
     library = included(src, compiler, sorted(src.glob("coll/cuda/*.cu")))
     programs = included(src, compiler, [TOP / "include/chorus/chorus_device.cuh"])
     assert {*map(str, made)} < {*library}, library

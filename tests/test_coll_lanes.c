@@ -38,7 +38,7 @@ enum { BUFFER_BYTES = PES * COUNT_MAX * 16 * STEP + 2 * GUARD + 16 };
     {                                                                         \
         return fn(c, g);                                                      \
     }
-#define X(coll, proto, fn, kind, parts) IF_##kind(RUN(fn))
+#define X(coll, work, dest, proto, fn, kind, parts) IF_##kind(RUN(fn))
 CH_KERNEL_ROWS(X)
 #undef X
 
@@ -50,7 +50,8 @@ static const struct {
     chorus_status (*run)(const struct ch_coll *c, struct ch_lanes g);
 } algos[] = {
 #define ROW(coll, proto, fn, due) {CHORUS_COLL_##coll, CH_PROTO_##proto, due, #fn, run_##fn},
-#define X(coll, proto, fn, kind, parts) IF_##kind(ROW(coll, proto, fn, CH_IS_DUE_##kind))
+#define X(coll, work, dest, proto, fn, kind, parts) \
+    IF_##kind(ROW(coll, proto, fn, CH_IS_DUE_##kind))
     CH_KERNEL_ROWS(X)
 #undef X
 };

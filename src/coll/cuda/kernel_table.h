@@ -11,7 +11,7 @@
 
 enum ch_kernel_id {
     CH_KERNEL_ID_none, /* of algorithms that no GPU runs */
-#define X(coll, proto, fn, kind, parts) CH_KERNEL_ID_##fn,
+#define X(coll, work, dest, proto, fn, kind, parts) CH_KERNEL_ID_##fn,
     CH_KERNEL_ROWS(X)
 #undef X
         CH_KERNEL_ID_COUNT

@@ -19,42 +19,20 @@
 #endif
 #define KERNEL_IF_any(yes, no) yes
 
-#define KERNEL_barrier(fn, kind, proto)
-#define KERNEL_broadcast KERNEL_barrier
-#define KERNEL_fcollect KERNEL_barrier
-#define KERNEL_alltoall KERNEL_barrier
-#define KERNEL_gather KERNEL_barrier
-#define KERNEL_scatter KERNEL_barrier
-#define KERNEL_collect KERNEL_barrier
-#define KERNEL_alltoalls KERNEL_barrier
-#define KERNEL_alltoallv KERNEL_barrier
-#define KERNEL_reduce(fn, kind, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, kind, proto)
-#define KERNEL_reducescatter KERNEL_reduce
-#define KERNEL_reduce_to KERNEL_reduce
-#define KERNEL_inscan KERNEL_reduce
-#define KERNEL_exscan KERNEL_reduce
-#define X(coll, proto, fn, kind, parts) \
-    CH_KERNEL_IF_##kind(KERNEL_IF_##parts(KERNEL_##coll(fn, kind, proto), ), )
+#define KERNEL_copies(fn, kind, proto)
+#define KERNEL_combines(fn, kind, proto) CH_KERNEL_OF(fn, CH_KERNEL_TYPE, kind, proto)
+#define KERNEL_scans KERNEL_combines
+#define X(coll, work, dest, proto, fn, kind, parts) \
+    CH_KERNEL_IF_##kind(KERNEL_IF_##parts(KERNEL_##work(fn, kind, proto), ), )
 CH_KERNEL_ROWS(X)
 #undef X
 
-#define ENTRY_barrier(fn) 0
-#define ENTRY_broadcast ENTRY_barrier
-#define ENTRY_fcollect ENTRY_barrier
-#define ENTRY_alltoall ENTRY_barrier
-#define ENTRY_gather ENTRY_barrier
-#define ENTRY_scatter ENTRY_barrier
-#define ENTRY_collect ENTRY_barrier
-#define ENTRY_alltoalls ENTRY_barrier
-#define ENTRY_alltoallv ENTRY_barrier
-#define ENTRY_reduce(fn) (const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE)
-#define ENTRY_reducescatter ENTRY_reduce
-#define ENTRY_reduce_to ENTRY_reduce
-#define ENTRY_inscan ENTRY_reduce
-#define ENTRY_exscan ENTRY_reduce
+#define ENTRY_copies(fn) 0
+#define ENTRY_combines(fn) (const void *)CH_NAME_OF(fn, CH_KERNEL_TYPE)
+#define ENTRY_scans ENTRY_combines
 #define TABLE CH_PASTE(ch_kernels_, CH_KERNEL_TYPE)
 extern "C" const ch_kernel_table TABLE;
-#define X(coll, proto, fn, kind, parts) \
-    CH_KERNEL_IF_##kind(KERNEL_IF_##parts(ENTRY_##coll(fn), 0), 0),
+#define X(coll, work, dest, proto, fn, kind, parts) \
+    CH_KERNEL_IF_##kind(KERNEL_IF_##parts(ENTRY_##work(fn), 0), 0),
 const ch_kernel_table TABLE = {0 /* none */, CH_KERNEL_ROWS(X)};
 #undef X

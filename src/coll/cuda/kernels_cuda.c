@@ -20,7 +20,7 @@ static const void *const *const combining[CHORUS_TYPE_COUNT] = {
 };
 
 static const enum ch_kernel_id ids[CH_ALGO_COUNT] = {
-#define X(coll, proto, fn, kind, parts) [CH_ALGO_##fn] = CH_KERNEL_ID_##fn,
+#define X(coll, work, dest, proto, fn, kind, parts) [CH_ALGO_##fn] = CH_KERNEL_ID_##fn,
     CH_KERNEL_ROWS(X)
 #undef X
 };

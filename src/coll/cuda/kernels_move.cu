@@ -11,40 +11,25 @@ extern "C" const void *const ch_kernel_engine_leave;
 const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;
 const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8;
 
-#define KERNEL_barrier(fn, kind, proto) CH_KERNEL(fn, u8, kind, proto)
-#define KERNEL_broadcast KERNEL_barrier
-#define KERNEL_fcollect KERNEL_barrier
-#define KERNEL_alltoall KERNEL_barrier
-#define KERNEL_gather KERNEL_barrier
-#define KERNEL_scatter KERNEL_barrier
-#define KERNEL_alltoalls(fn, kind, proto) CH_KERNEL_OF_PATTERN(fn, u8, kind, proto, 0)
-#define KERNEL_collect(fn, kind, proto) CH_KERNEL_OF_PATTERN(fn, u8, kind, proto, 1)
-#define KERNEL_alltoallv KERNEL_collect
-#define KERNEL_reduce(fn, kind, proto)
-#define KERNEL_reducescatter KERNEL_reduce
-#define KERNEL_reduce_to KERNEL_reduce
-#define KERNEL_inscan KERNEL_reduce
-#define KERNEL_exscan KERNEL_reduce
-#define X(coll, proto, fn, kind, parts) CH_KERNEL_IF_##kind(KERNEL_##coll(fn, kind, proto), )
+/* By the columns work and dest of the collective. */
+#define KERNEL_copies(dest, fn, kind, proto) KERNEL_OF_##dest(fn, kind, proto)
+#define KERNEL_combines(dest, fn, kind, proto)
+#define KERNEL_scans KERNEL_combines
+#define KERNEL_OF_none(fn, kind, proto) CH_KERNEL(fn, u8, kind, proto)
+#define KERNEL_OF_one KERNEL_OF_none
+#define KERNEL_OF_all KERNEL_OF_none
+#define KERNEL_OF_strides(fn, kind, proto) CH_KERNEL_OF_PATTERN(fn, u8, kind, proto, 0)
+#define KERNEL_OF_lengths(fn, kind, proto) CH_KERNEL_OF_PATTERN(fn, u8, kind, proto, 1)
+#define X(coll, work, dest, proto, fn, kind, parts) \
+    CH_KERNEL_IF_##kind(KERNEL_##work(dest, fn, kind, proto), )
 CH_KERNEL_ROWS(X)
 #undef X
 
-#define ENTRY_barrier(fn) (const void *)ch_k_##fn##_u8
-#define ENTRY_broadcast ENTRY_barrier
-#define ENTRY_fcollect ENTRY_barrier
-#define ENTRY_alltoall ENTRY_barrier
-#define ENTRY_gather ENTRY_barrier
-#define ENTRY_scatter ENTRY_barrier
-#define ENTRY_collect ENTRY_barrier
-#define ENTRY_alltoalls ENTRY_barrier
-#define ENTRY_alltoallv ENTRY_barrier
-#define ENTRY_reduce(fn) 0
-#define ENTRY_reducescatter ENTRY_reduce
-#define ENTRY_reduce_to ENTRY_reduce
-#define ENTRY_inscan ENTRY_reduce
-#define ENTRY_exscan ENTRY_reduce
+#define ENTRY_copies(fn) (const void *)ch_k_##fn##_u8
+#define ENTRY_combines(fn) 0
+#define ENTRY_scans ENTRY_combines
 extern "C" const ch_kernel_table ch_kernels_move;
-#define X(coll, proto, fn, kind, parts) CH_KERNEL_IF_##kind(ENTRY_##coll(fn), 0),
+#define X(coll, work, dest, proto, fn, kind, parts) CH_KERNEL_IF_##kind(ENTRY_##work(fn), 0),
 const ch_kernel_table ch_kernels_move = {0 /* none */, CH_KERNEL_ROWS(X)};
 #undef X
 
