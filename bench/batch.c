@@ -56,7 +56,7 @@ static bool gets(const struct ch_batch *batch, const struct ch_entrant *entrant,
     const enum ch_sweep_coll coll = batch->work->coll;
     const bool is_root = data->me == data->root;
 
-    if (coll == CH_SWEEP_gather || coll == CH_SWEEP_reduce_to) return is_root;
+    if (ch_work_is_to_root(coll)) return is_root;
     return !is_root || coll != CH_SWEEP_broadcast ||
            (batch->backend->root_gets && !entrant->is_peer);
 }

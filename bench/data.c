@@ -3,6 +3,7 @@
 
 #include "random.h"
 #include "terms.h"
+#include "tests/ref/ref_origin.h"
 
 #include <complex.h>
 #include <string.h>
@@ -145,10 +146,10 @@ void ch_data_fill(const struct ch_data *data, void *source)
     const struct ch_work *const work = data->work;
     const size_t block = work->count * ch_sweep_type_bytes[work->type];
     const uint32_t blocks = ch_work_is_to_each(work->coll) ? data->pes : 1;
-    const bool is_of_root = work->coll == CH_SWEEP_broadcast || work->coll == CH_SWEEP_scatter;
+    const chorus_coll coll = (chorus_coll)work->coll;
     struct ch_terms terms;
 
-    if (is_of_root && data->me != data->root) return;
+    if (ch_coll_is_from_root(coll) && data->me != data->root) return;
     if (!ch_work_moves(work)) return;
     if (ch_work_reduces(work)) {
         const size_t count =
@@ -167,11 +168,11 @@ void ch_data_poison(const struct ch_data *data, void *dest)
     memset(dest, CH_DATA_POISON, ch_work_dest_bytes(data->work, data->pes));
 }
 
-/* The number of PEs whose contributions are in this PE's result. */
-static uint32_t of_pes(const struct ch_data *data)
+/* Of a block of dest. */
+static struct ref_origin origin_of(const struct ch_data *data, uint32_t block)
 {
-    if (data->work->coll == CH_SWEEP_inscan) return data->me + 1;
-    return data->work->coll == CH_SWEEP_exscan ? data->me : data->pes;
+    return ref_origin_of((chorus_coll)data->work->coll, data->pes, data->root, data->me,
+                         data->work->count, block);
 }
 
 uint64_t ch_data_wrong(const struct ch_data *data, const void *dest)
@@ -179,22 +180,19 @@ uint64_t ch_data_wrong(const struct ch_data *data, const void *dest)
     const struct ch_work *const work = data->work;
     const size_t element = ch_sweep_type_bytes[work->type];
     const size_t block = work->count * element;
-    const bool is_from_each = ch_work_is_from_each(work->coll);
-    const uint32_t blocks = is_from_each ? data->pes : 1;
-    const size_t first = work->coll == CH_SWEEP_reducescatter ? data->me * work->count : 0;
-    struct ch_terms terms;
+    const uint32_t blocks = ch_work_is_from_each(work->coll) ? data->pes : 1;
     uint64_t wrong = 0;
 
     if (!ch_work_moves(work)) return 0;
     if (ch_work_reduces(work)) {
-        ch_terms_make(&terms, work->type, work->op, data->pes, data->seed);
-        return typed[work->type].wrong(&terms, of_pes(data), first, work->count, dest);
-    }
-    for (uint32_t k = 0; k < blocks; k++) {
-        const uint32_t from = is_from_each ? k : data->root;
+        const struct ref_origin o = origin_of(data, 0);
+        struct ch_terms terms;
 
-        wrong += wrong_bytes((const unsigned char *)dest + k * block, block, element,
-                             stream_seed(data, from, data->me));
+        ch_terms_make(&terms, work->type, work->op, data->pes, data->seed);
+        return typed[work->type].wrong(&terms, o.hi, o.first, work->count, dest);
     }
+    for (uint32_t k = 0; k < blocks; k++)
+        wrong += wrong_bytes((const unsigned char *)dest + k * block, block, element,
+                             stream_seed(data, origin_of(data, k).lo, data->me));
     return wrong;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/stats.h"
 
+#include "base/collective.h"
+
 #include <stdlib.h>
 
 static int order(const void *a, const void *b)
@@ -22,13 +24,17 @@ double ch_stats_percentile(const double *sorted, size_t n, unsigned percent)
     return sorted[rank > 0 ? rank - 1 : 0];
 }
 
+static bool has_blocks(const struct ch_row *row)
+{
+    return ch_work_is_from_each(row->work.coll) || ch_work_is_to_each(row->work.coll);
+}
+
 /* Bytes that nccl-tests divides by the time, divided by those of the message. */
 static double messages(const struct ch_row *row)
 {
-    const bool is_per_pe =
-        ch_work_is_from_each(row->work.coll) || ch_work_is_to_each(row->work.coll);
+    const bool splits = ch_coll_splits_result((chorus_coll)row->work.coll);
 
-    return is_per_pe ? row->pes : 1.0;
+    return has_blocks(row) && !splits ? row->pes : 1.0;
 }
 
 /* Bus bandwidth divided by algorithm bandwidth: the share of the bytes that must be sent over a
@@ -37,20 +43,9 @@ static double bus_share(const struct ch_row *row)
 {
     const double n = row->pes;
 
-    switch (row->work.coll) {
-    case CH_SWEEP_barrier:
-    case CH_SWEEP_sync:
-        return 0.0;
-    case CH_SWEEP_broadcast:
-    case CH_SWEEP_reduce_to:
-    case CH_SWEEP_inscan:
-    case CH_SWEEP_exscan:
-        return 1.0;
-    case CH_SWEEP_reduce:
-        return 2.0 * (n - 1.0) / n;
-    default:
-        return (n - 1.0) / n;
-    }
+    if (!ch_work_moves(&row->work)) return 0.0;
+    if (has_blocks(row)) return (n - 1.0) / n;
+    return row->work.coll == CH_SWEEP_reduce ? 2.0 * (n - 1.0) / n : 1.0;
 }
 
 void ch_stats_fill(struct ch_row *row, double *us, size_t n)

@@ -18,7 +18,8 @@
 #define CH_ROW_OR(row, otherwise) CH_ROW_SECOND(row, otherwise, )
 #define CH_ROW_SECOND(first, second, ...) second
 
-/* The library's collectives, and sync: a barrier that completes no puts. */
+/* The library's collectives, and sync: a barrier that completes no puts; no set of collectives
+ * has it. */
 #define CH_SWEEP_LIST(X) CHORUS_COLL_LIST(X) X(sync)
 
 enum ch_sweep_coll {
@@ -55,6 +56,7 @@ struct ch_work {
 bool ch_work_moves(const struct ch_work *work);   /* it has buffers: neither barrier nor sync */
 bool ch_work_reduces(const struct ch_work *work); /* its op matters */
 bool ch_work_scans(const struct ch_work *work);   /* its op is sum, of the PEs up to each */
+bool ch_work_is_to_root(enum ch_sweep_coll coll); /* only the root's dest is written */
 bool ch_work_is_to_each(enum ch_sweep_coll coll); /* a source has a block for each PE */
 bool ch_work_is_from_each(enum ch_sweep_coll coll); /* a dest has a block of each PE */
 size_t ch_work_source_bytes(const struct ch_work *work, uint32_t pes);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sweep.h"
 
+#include "tests/ref/ref_origin.h"
+
 const char *const ch_sweep_names[CH_SWEEP_COUNT] = {
 #define X(COLL) #COLL,
     CH_SWEEP_LIST(X)
@@ -38,25 +40,29 @@ bool ch_work_moves(const struct ch_work *work)
 
 bool ch_work_scans(const struct ch_work *work)
 {
-    return work->coll == CH_SWEEP_inscan || work->coll == CH_SWEEP_exscan;
+#define SCANS(dest, source, root, work) (CH_WORK_##work == CH_WORK_scans)
+    return CH_COLLS(SCANS) >> work->coll & 1;
+#undef SCANS
 }
 
 bool ch_work_reduces(const struct ch_work *work)
 {
-    return work->coll == CH_SWEEP_reduce || work->coll == CH_SWEEP_reducescatter ||
-           work->coll == CH_SWEEP_reduce_to || ch_work_scans(work);
+    return ch_coll_reduces((chorus_coll)work->coll);
+}
+
+bool ch_work_is_to_root(enum ch_sweep_coll coll)
+{
+    return ch_coll_has_root((chorus_coll)coll) && !ch_coll_is_from_root((chorus_coll)coll);
 }
 
 bool ch_work_is_to_each(enum ch_sweep_coll coll)
 {
-    return coll == CH_SWEEP_alltoall || coll == CH_SWEEP_alltoalls ||
-           coll == CH_SWEEP_alltoallv || coll == CH_SWEEP_scatter;
+    return ref_is_to_each((chorus_coll)coll);
 }
 
 bool ch_work_is_from_each(enum ch_sweep_coll coll)
 {
-    return coll == CH_SWEEP_fcollect || coll == CH_SWEEP_collect || coll == CH_SWEEP_gather ||
-           (ch_work_is_to_each(coll) && coll != CH_SWEEP_scatter);
+    return ref_is_of_each((chorus_coll)coll);
 }
 
 /* One block: what `count` counts. */
@@ -65,12 +71,14 @@ static size_t block_bytes(const struct ch_work *work)
     return ch_work_moves(work) ? work->count * ch_sweep_type_bytes[work->type] : 0;
 }
 
+static uint64_t blocks_of_message(enum ch_sweep_coll coll, uint32_t pes)
+{
+    return ch_coll_splits_result((chorus_coll)coll) ? pes : 1;
+}
+
 size_t ch_work_source_bytes(const struct ch_work *work, uint32_t pes)
 {
-    const bool is_per_pe =
-        ch_work_is_to_each(work->coll) || work->coll == CH_SWEEP_reducescatter;
-
-    return block_bytes(work) * (is_per_pe ? pes : 1);
+    return block_bytes(work) * (ch_work_is_to_each(work->coll) ? pes : 1);
 }
 
 size_t ch_work_dest_bytes(const struct ch_work *work, uint32_t pes)
@@ -80,12 +88,10 @@ size_t ch_work_dest_bytes(const struct ch_work *work, uint32_t pes)
 
 uint64_t ch_work_bytes(const struct ch_work *work, uint32_t pes)
 {
-    return (uint64_t)block_bytes(work) * (work->coll == CH_SWEEP_reducescatter ? pes : 1);
+    return (uint64_t)block_bytes(work) * blocks_of_message(work->coll, pes);
 }
 
 size_t ch_work_count(enum ch_sweep_coll coll, chorus_type type, uint64_t bytes, uint32_t pes)
 {
-    const uint64_t blocks = coll == CH_SWEEP_reducescatter ? pes : 1;
-
-    return (size_t)(bytes / (blocks * ch_sweep_type_bytes[type]));
+    return (size_t)(bytes / (blocks_of_message(coll, pes) * ch_sweep_type_bytes[type]));
 }
