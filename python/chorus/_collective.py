@@ -23,7 +23,6 @@ from ._team import handle_of as team_of
 A = TypeVar("A")  # an array of any library
 
 BYTES = _lists.TYPES["uint8"]
-COMBINING = ("reduce", "reducescatter", "reduce_to", "inscan", "exscan")
 
 
 def _n(team):
@@ -259,7 +258,7 @@ def _call_of(coll, team, dest, source, op):
     if coll == "alltoall":
         count = _block("explain", "dest", to, team)
     call = _typed(coll, team, to, of, count)
-    if coll in COMBINING:
+    if coll in _lists.COMBINING:
         call.op = _dtype.require_operator("explain", op, to.dtype)
     return call
 
@@ -281,7 +280,7 @@ def explain(coll: str, nbytes: int = 0, dtype: Any = "uint8", op: str = "sum",
     else:
         kind = _lists.TYPES.get(_dtype.name_of(dtype), BYTES)
         number = _lists.OPS["sum"]
-        if coll in COMBINING:
+        if coll in _lists.COMBINING:
             number = _dtype.require_operator("explain", op, _dtype.name_of(dtype))
         check(lib.chorusx_explain(handle, _lists.COLLS[coll], kind, number, ctypes.c_size_t(nbytes),
                                   ctypes.byref(plan)))
