@@ -18,7 +18,14 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Forced inlining lets the compiler remove branches that depend on constants of the call.
+ * Without optimisation it removes none, and would compile what each algorithm calls again for
+ * each call, which took a minute with the checks that a sanitizer adds. */
+#ifdef __OPTIMIZE__
 #define CH_FN static inline __attribute__((always_inline, unused))
+#else
+#define CH_FN static inline __attribute__((unused))
+#endif
 
 /* Granularity in lanes when lanes are divided into groups. */
 #define CH_LANES_UNIT 1u
