@@ -14,7 +14,7 @@ import json
 import pathlib
 import sys
 
-FOLDERS = ("build", "build-asan", "build-tsan", "build-fuzz")
+FOLDERS = ("build", "build-asan", "build-tsan")
 LONGEST = 12
 
 
