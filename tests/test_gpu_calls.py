@@ -5,8 +5,7 @@ more.
 
 usage: test_gpu_calls.py [all | table] NVCC INCLUDE...
 
-  all         also for sm_90, and collectives of types and scopes that have no more registers than
-              those always tried, as `./dev archs` does
+  all         also for sm_90, and calls of types and scopes that are alike, as `./dev archs` does
   table       instead: the registers of kernels with several calls, as in docs/device.md
   NVCC        the compiler
   INCLUDE...  folders with chorus/ and with the headers of the algorithms
@@ -38,8 +37,8 @@ COMBINED = [("int8", "int8_t", "sum"), ("int8", "int8_t", "max"), ("int", "int",
             ("long", "long", "sum"), ("double", "double", "sum"), ("double", "double", "max"),
             ("half", "chorus_half", "sum"), ("half", "chorus_half", "max"), ("bfloat16", "chorus_bfloat16", "sum"),
             ("bfloat16", "chorus_bfloat16", "max")]
-# Those with most registers, by scope: of reduce and reducescatter.
-MOST_OF = {"thread": ["half_sum"], "warp": [], "block": ["int8_sum", "double_max", "half_sum"]}
+# Those that are always tried, by scope: of reduce and reducescatter.
+MOST_OF = {"thread": [], "warp": [], "block": ["half_sum"]}
 LIST = "{t} *ivars, size_t n, size_t *indices, const int *status, int cmp, const {t} *values, size_t *out"
 
 
@@ -70,23 +69,24 @@ def bodies(is_all):
     for scope, (prefix, tail) in SCOPES.items():
         for which in ("put", "get"):
             yield f"{which}mem_{scope}", COPY[0].format(t="void"), f"{prefix}_{which}mem{tail}({COPY[1]})"
-            for name, ctype in INTEGERS.items():
+            for name, ctype in INTEGERS.items() if is_all else []:
                 yield (f"{which}_{name}_{scope}", COPY[0].format(t=ctype),
                        f"{prefix}_{name}_{which}{tail}({COPY[1]})")
-            for name in ("int8", "int64"):
+            for name in ("int8", "int64") if is_all else ("int8",):
                 yield (f"i{which}_{name}_{scope}", STRIDED[0].format(t=INTEGERS[name]),
                        f"{prefix}_{name}_i{which}{tail}({STRIDED[1]})")
         yield f"putmem_signal_{scope}", SIGNAL[0], f"{prefix}_putmem_signal{tail}({SIGNAL[1]})"
-        for which in ("barrier", "team_sync"):
-            yield f"{which}_{scope}", "int team, int *out", f"*out = {prefix}_{which}{tail}(team)"
-        yield f"barrier_all_{scope}", "", f"{prefix}_barrier_all{tail}()"
+        yield f"barrier_{scope}", "int team, int *out", f"*out = {prefix}_barrier{tail}(team)"
+        if is_all:
+            yield f"team_sync_{scope}", "int team, int *out", f"*out = {prefix}_team_sync{tail}(team)"
+            yield f"barrier_all_{scope}", "", f"{prefix}_barrier_all{tail}()"
         yield from moves(scope, is_all)
         yield from combines(scope, is_all)
     yield ("signal", "uint64_t *sig, uint64_t value, int op, int pe",
            "chorusx_signal_op(sig, value, op, pe)")
     yield ("signal_wait", "uint64_t *sig, int cmp, uint64_t value, uint64_t *out",
            "*out = chorus_signal_wait_until(sig, cmp, value)")
-    for name, ctype in (("int32", "int32_t"), ("int64", "int64_t")):
+    for name, ctype in (("int32", "int32_t"), ("int64", "int64_t"))[0 if is_all else 1:]:
         yield (f"wait_{name}", f"{ctype} *ivar, int cmp, {ctype} value",
                f"chorus_{name}_wait_until(ivar, cmp, value)")
         yield (f"wait_some_{name}", LIST.format(t=ctype),

@@ -336,7 +336,7 @@ static void check_plan(const struct ch_select *select, const struct ch_request *
 static void check_plans(const struct ch_select *select, const char *machine, chorus_coll coll,
                         uint32_t pes)
 {
-    for (uint64_t bytes = 0; bytes < 1ull << 40; bytes = bytes * 4 + 1)
+    for (uint64_t bytes = 0; bytes < 1ull << 40; bytes = bytes * 32 + 1)
         for (uint32_t more = 0; more < 4 * CH_NEED_lines; more++) {
             struct ch_request r = reduce_of(bytes, pes);
 
@@ -357,7 +357,7 @@ START_TEST(shipped__any_request__served)
     struct ch_select *select = open_with("", NULL);
 
     for (int coll = 0; coll < CHORUS_COLL_COUNT; coll++)
-        for (uint32_t pes = 1; pes < 100; pes += 1 + pes / 6)
+        for (uint32_t pes = 1; pes < 100; pes += 1 + pes / 3)
             check_plans(select, machines[_i], (chorus_coll)coll, pes);
     ch_select_close(select);
 }

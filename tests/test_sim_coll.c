@@ -40,12 +40,12 @@ struct wanted {
 /* PEs, and seeds of each algorithm there: a taste; `./dev sim` runs more. */
 static const struct {
     uint32_t pes, seeds;
-} teams[] = {{1, 50}, {2, 50}, {3, 50}, {5, 50}, {7, 50}, {8, 50}, {16, 10}, {33, 5}, {64, 3}};
+} teams[] = {{1, 5}, {2, 20}, {3, 20}, {5, 20}, {7, 20}, {8, 20}, {16, 5}, {33, 3}, {64, 1}};
 
 /* Likewise of runs that only count. */
 static const struct {
     uint32_t pes, seeds;
-} crowds[] = {{33, 20}, {256, 5}, {1000, 1}};
+} crowds[] = {{33, 10}, {256, 2}, {1000, 1}};
 
 static void name_of(const struct ch_algo *algo, char *text, size_t text_bytes)
 {

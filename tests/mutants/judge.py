@@ -6,7 +6,7 @@ import pathlib
 import shutil
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-SHARE = 6  # one mutant of so many is tried where CHORUS_MUTANTS is not "all"
+SHARE = 12  # one mutant of so many is tried where CHORUS_MUTANTS is not "all"
 
 
 def judge(mutants, folder, attempt, at_once):
