@@ -3,10 +3,12 @@
 """The tests that what changed can touch: those that run a program, library or script that is newer
 than the last run of the tests, or is made of something newer. A line of output for each.
 
-usage: changed.py BUILD SINCE [--suite NAME] [--no-suite NAME]
+usage: changed.py BUILD BEGUN ENDED [--suite NAME] [--no-suite NAME]
 
   BUILD  a build folder, in which ninja has nothing left to do
-  SINCE  a file made when the last run began that passed; if there is none, all tests are printed
+  BEGUN  a file made when the last run began that passed, before it compiled anything; what is not in
+         BUILD is compared with it; if there is none, all tests are printed
+  ENDED  a file made when that run ended, with which what is in BUILD is compared
 
 Files that a test reads and neither the build nor its command names, such as those in tests/golden,
 count for all tests.
@@ -22,10 +24,10 @@ READ_BY_TESTS = ("tests/golden", "tests/launch_here", "examples", "README.md", "
 
 
 class Build:
-    def __init__(self, folder, since):
+    def __init__(self, folder, begun, ended):
         self.folder = folder
         self.root = pathlib.Path(__file__).resolve().parent.parent
-        self.since = os.stat(since).st_mtime
+        self.begun, self.ended = (os.stat(file).st_mtime for file in (begun, ended))
         self.made = {target["id"]: target["filename"] for target in self.introspect("--targets")}
 
     def introspect(self, what):
@@ -37,8 +39,9 @@ class Build:
 
     @functools.lru_cache(maxsize=None)
     def is_newer(self, path):
-        path = self.folder / path  # an absolute one stays as it is
-        return path.is_file() and path.stat().st_mtime > self.since
+        path = pathlib.Path(os.path.normpath(self.folder / path))  # an absolute one stays as it is
+        since = self.ended if self.folder in path.parents else self.begun
+        return path.is_file() and path.stat().st_mtime > since
 
     @functools.lru_cache(maxsize=None)
     def is_remade(self, path):
@@ -51,7 +54,7 @@ class Build:
         return any(map(self.is_newer, test["cmd"])) or any(map(self.is_remade, made))
 
     def has_new_data(self):
-        return any(path.is_file() and path.stat().st_mtime > self.since
+        return any(self.is_newer(path)
                    for name in READ_BY_TESTS for path in [self.root / name, *(self.root / name).rglob("*")])
 
 
@@ -61,12 +64,12 @@ def is_asked(test, option):
     return ("--suite" not in option or option["--suite"] in suites) and option.get("--no-suite") not in suites
 
 
-def main(folder, since, *words):
+def main(folder, begun, ended, *words):
     option = dict(zip(words[::2], words[1::2]))
-    if not os.path.exists(since):
+    if not os.path.exists(begun):
         build, tests = None, json.loads(Build.output("meson", "introspect", "--tests", folder))
     else:
-        build = Build(pathlib.Path(folder).resolve(), since)
+        build = Build(pathlib.Path(folder).resolve(), begun, ended)
         tests = build.introspect("--tests")
     everything = build is None or build.has_new_data()
     asked = [test for test in tests if is_asked(test, option)]
