@@ -20,10 +20,10 @@ struct interface {
 };
 
 /* The others have no collectives with the prefix chorusx. */
-#define LACKS(A, coll, dest, source, root, work, overlap, prefix) LACKS_##prefix("_" #coll)
+#define LACKS(A, coll, dest, source, root, work, overlap, prefix) LACKS_##prefix(_##coll)
 #define LACKS_none(part)
 #define LACKS_chorus(part)
-#define LACKS_chorusx(part) part,
+#define LACKS_chorusx(part) #part,
 
 static const struct interface interfaces[] = {
     {"shmem",
@@ -33,8 +33,8 @@ static const struct interface interfaces[] = {
     {"nvshmem",
      {"_ctx", "scan", "_longdouble_", "_complex", "_ibget", "_ibput", "_lock", "_hints",
       "_pe_quiet", "_realloc", "_signal_set", "_signal_add", "_team_ptr", "_alltoalls_on",
-      "_alltoallsmem_on", "_collect_on", "_collectmem_on",
-      CHORUS_COLL_ROWS(LACKS, ) "NUM_CONTEXTS"},
+      "_alltoallsmem_on", "_collect_on", "_collectmem_on", "NUM_CONTEXTS",
+      CHORUS_COLL_ROWS(LACKS, )},
      {"_on_stream", "uniqueid", "_init_", "_mc_ptr", "_signal_op", "_buffer_",
       "_collective_launch"},
      {"CMP_", "SIGNAL_", "TEAM_", "THREAD_"}},
