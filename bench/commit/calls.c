@@ -180,6 +180,26 @@ static float block_of_root(unsigned long call, size_t count, size_t i)
     return value(call, 0, (size_t)me * count + i);
 }
 
+/* The members of struct coll after the name, or, of a collective that has no such row, nulls.
+ */
+#define MEMBERS(row) MEMBERS_OF(row, NULL, NULL, 0, 0, 0, )
+#define MEMBERS_OF(first, call, expected, sources, dests, root, ...) \
+    call, expected, sources, dests, root
+#define COLL_barrier , barrier, NULL, 1, 1, 0
+#define COLL_broadcast , broadcast, of_root, 1, 1, 0
+#define COLL_alltoall , alltoall, block_of_pe, 0, 0, 0
+#define COLL_fcollect , fcollect, of_pe, 1, 0, 0
+#define COLL_reduce , reduce, sum_of_all, 1, 1, 0
+#define COLL_reducescatter , reducescatter, sum_of_block, 0, 1, 0
+#define COLL_collect , collect, of_pe, 1, 0, 0
+#define COLL_alltoalls , alltoalls, block_of_pe, 0, 0, 0
+#define COLL_inscan , inscan, sum_to_me, 1, 1, 0
+#define COLL_exscan , exscan, sum_before_me, 1, 1, 0
+#define COLL_gather , gather, of_pe, 1, 0, 1
+#define COLL_scatter , scatter, block_of_root, 0, 1, 0
+#define COLL_reduce_to , reduce_to, sum_of_all, 1, 1, 1
+#define COLL_alltoallv , alltoallv, block_of_pe, 0, 0, 0
+
 static const struct coll {
     const char *name;
     int (*call)(size_t count);
@@ -187,20 +207,9 @@ static const struct coll {
     int source_blocks, dest_blocks;                                /* 0: as many as PEs */
     int is_at_root;                                                /* dest is PE 0's alone */
 } colls[] = {
-    {"barrier", barrier, NULL, 1, 1, 0},
-    {"broadcast", broadcast, of_root, 1, 1, 0},
-    {"alltoall", alltoall, block_of_pe, 0, 0, 0},
-    {"fcollect", fcollect, of_pe, 1, 0, 0},
-    {"reduce", reduce, sum_of_all, 1, 1, 0},
-    {"reducescatter", reducescatter, sum_of_block, 0, 1, 0},
-    {"collect", collect, of_pe, 1, 0, 0},
-    {"alltoalls", alltoalls, block_of_pe, 0, 0, 0},
-    {"inscan", inscan, sum_to_me, 1, 1, 0},
-    {"exscan", exscan, sum_before_me, 1, 1, 0},
-    {"gather", gather, of_pe, 1, 0, 1},
-    {"scatter", scatter, block_of_root, 0, 1, 0},
-    {"reduce_to", reduce_to, sum_of_all, 1, 1, 1},
-    {"alltoallv", alltoallv, block_of_pe, 0, 0, 0},
+#define X(COLL) {#COLL, MEMBERS(COLL_##COLL)},
+    CHORUS_COLL_LIST(X)
+#undef X
 };
 
 static size_t blocks(int number)
@@ -318,7 +327,7 @@ static void measure(const struct coll *coll, size_t bytes)
 static const struct coll *find(const char *name)
 {
     for (size_t i = 0; i < sizeof(colls) / sizeof(colls[0]); i++)
-        if (strcmp(colls[i].name, name) == 0) return &colls[i];
+        if (colls[i].call != NULL && strcmp(colls[i].name, name) == 0) return &colls[i];
     return NULL;
 }
 
