@@ -66,7 +66,7 @@ def is_asked(test, option):
 
 def main(folder, begun, ended, *words):
     option = dict(zip(words[::2], words[1::2]))
-    if not os.path.exists(begun):
+    if not (os.path.exists(begun) and os.path.exists(ended)):
         build, tests = None, json.loads(Build.output("meson", "introspect", "--tests", folder))
     else:
         build = Build(pathlib.Path(folder).resolve(), begun, ended)

@@ -77,7 +77,7 @@ enum { PES_MOST = 16 };
 
 void ch_team_fill_boards(const struct ch_team *team)
 {
-    if (team->remotes != NULL || team->n > PES_MOST) return;
+    if (team->remotes != NULL || team->n == 1 || team->n > PES_MOST) return;
     for (uint32_t pe = 0; pe < team->n; pe++)
         for (enum ch_cell kind = 0; kind < CH_CELL_COUNT; kind++)
             fill_pages(team, team->peers[pe].sync, kind, pe);
