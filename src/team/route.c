@@ -60,13 +60,14 @@ static chorus_status make_mirrors(struct ch_team *team, uint32_t n_far)
     return CHORUS_OK;
 }
 
-/* Allocate the pages of FIFO `pe` of the duplicate at `dup`: otherwise each message of the
- * first lap would wait for the allocation of pages. Older kernels do not support this, which
- * only costs time. */
-static void fill_pages(const struct ch_team *team, char *dup, enum ch_cell kind, uint32_t pe)
+/* Allocate the pages of the FIFO of plain data from PE `writer` in the duplicate at `dup`:
+ * otherwise each message of the first lap would wait for the allocation of pages. Older kernels
+ * do not support this, which only costs time. */
+static void fill_pages(const struct ch_team *team, char *dup, uint32_t writer)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = team->layout.fifo_bytes[kind];
-    char *const fifo = dup + team->layout.fifo_offset[kind] + pe * bytes;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+                 bytes = team->layout.fifo_bytes[CH_CELL_simple];
+    char *const fifo = dup + team->layout.fifo_offset[CH_CELL_simple] + writer * bytes;
     const size_t skip = (uintptr_t)fifo % page;
 
     (void)madvise(fifo - skip, skip + bytes, MADV_POPULATE_WRITE);
@@ -79,8 +80,7 @@ void ch_team_fill_boards(const struct ch_team *team)
 {
     if (team->remotes != NULL || team->n == 1 || team->n > PES_MOST) return;
     for (uint32_t pe = 0; pe < team->n; pe++)
-        for (enum ch_cell kind = 0; kind < CH_CELL_COUNT; kind++)
-            fill_pages(team, team->peers[pe].sync, kind, pe);
+        fill_pages(team, team->peers[pe].sync, pe);
 }
 
 static void add_route(struct ch_team *team, uint32_t pe, struct ch_route *route, uint32_t nth)
@@ -92,8 +92,8 @@ static void add_route(struct ch_team *team, uint32_t pe, struct ch_route *route,
     team->remotes[pe].sync = (ptrdiff_t)((uintptr_t)peer->sync - (uintptr_t)mirror);
     peer->sync = mirror;
     if (team->n > PES_MOST) return;
-    fill_pages(team, mirror, CH_CELL_simple, team->me);
-    fill_pages(team, team->sync, CH_CELL_simple, pe);
+    fill_pages(team, mirror, team->me);
+    fill_pages(team, team->sync, pe);
 }
 
 chorus_status ch_team_route(const struct ch_teams *teams, struct ch_team *team)

@@ -66,8 +66,9 @@ CH_MUST_CHECK chorus_status ch_team_route(const struct ch_teams *teams, struct c
 /* Undoes the three functions above. */
 void ch_team_end_routes(const struct ch_teams *teams, struct ch_team *team);
 
-/* Allocate the pages of the boards, so that the first messages do not wait for that; in a team
- * that is large or has peers that are not mapped, do nothing. */
+/* Allocate the pages of the boards of plain data, on which the PEs of a host pass on what comes
+ * from other hosts, so that the first messages do not wait for that; in a team of one PE, of
+ * many, or with peers that are not mapped, do nothing. */
 void ch_team_fill_boards(const struct ch_team *team);
 
 /* The mailbox: two sets of packets of the team and one for its last exchange, see mail.c, and
