@@ -156,8 +156,9 @@ int chorusx_barrier_all_on_stream(chorus_stream_t stream)
 }
 
 /* clang-format off */
-/* The functions of a row of CHORUS_COLL_ROWS for a type, from its columns: A has the arguments
- * of WORK_<work> after the row's. NAME: prefix of the function; T: element type; TYPE: its enum. */
+/* The functions of a row of CHORUS_COLL_ROWS for a type, from its columns. NAME: prefix of the
+ * function; T: element type; TYPE: its enum; A, in OF_x: these and what else names the function, in
+ * brackets. */
 #define UNPACK(...) __VA_ARGS__
 #define HAS_none(...)
 #define HAS_chorus(...) __VA_ARGS__
