@@ -69,6 +69,29 @@ START_TEST(oracle__every_call_with_a_kernel__is_the_reference_s)
 }
 END_TEST
 
+/* Of block 1 of the dest of PE 2 of 4, or of its only block; PE 3 is the root. */
+static void expect_origin(chorus_coll coll, uint32_t lo, uint32_t hi, size_t first)
+{
+    const struct ref_origin o = ref_origin_of(coll, 4, 3, 2, 10, ref_is_of_each(coll) ? 1 : 0);
+
+    ck_assert_msg(o.lo == lo && o.hi == hi && o.first == first, "%s: PEs %u to %u, from %zu on",
+                  ch_coll_names[coll], o.lo, o.hi, o.first);
+}
+
+/* The reference, and what compares with it, have this in common. */
+START_TEST(origin__of_each_pattern__is_what_the_standard_says)
+{
+    expect_origin(CHORUS_COLL_broadcast, 3, 4, 0);
+    expect_origin(CHORUS_COLL_scatter, 3, 4, 20);
+    expect_origin(CHORUS_COLL_fcollect, 1, 2, 0);
+    expect_origin(CHORUS_COLL_alltoall, 1, 2, 20);
+    expect_origin(CHORUS_COLL_reduce, 0, 4, 0);
+    expect_origin(CHORUS_COLL_reducescatter, 0, 4, 20);
+    expect_origin(CHORUS_COLL_inscan, 0, 3, 0);
+    expect_origin(CHORUS_COLL_exscan, 0, 2, 0);
+}
+END_TEST
+
 /* Data of one round is not that of the next, nor of another PE. */
 START_TEST(oracle__seed_pe_and_place__each_change_the_data)
 {
@@ -90,6 +113,7 @@ int main(void)
 
     tcase_add_test(tcase, oracle__every_call_with_a_kernel__is_the_reference_s);
     tcase_add_test(tcase, oracle__seed_pe_and_place__each_change_the_data);
+    tcase_add_test(tcase, origin__of_each_pattern__is_what_the_standard_says);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);
