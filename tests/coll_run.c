@@ -444,7 +444,7 @@ static void all_operators(struct site *s)
 /* Where each call is slow, a few of them. */
 static bool is_small(void)
 {
-    return getenv("CHORUS_TEST_SMALL") != NULL;
+    return getenv("CHORUS_TEST_SMALL") != NULL && getenv("CHORUS_TEST_FULL") == NULL;
 }
 
 static void open_site(struct site *s, chorus_team_t team, chorus_stream_t stream)

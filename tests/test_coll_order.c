@@ -3,9 +3,10 @@
 #include "api_pes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-enum { CALLS = 50, TEAMS = 300 };
+enum { CALLS = 50, TEAMS = 300, TEAMS_IN_FULL = 2000 };
 
 /* Each call needs the result of the one before it, which another stream (or none) runs. */
 static void calls__on_several_streams__run_as_they_were_made(void)
@@ -45,9 +46,10 @@ static size_t local_used(void)
 
 static void teams__made_and_destroyed_many_times__leak_nothing(void)
 {
+    const int teams = getenv("CHORUS_TEST_FULL") != NULL ? TEAMS_IN_FULL : TEAMS;
     const size_t before = local_used();
 
-    for (int i = 0; i < TEAMS; i++) {
+    for (int i = 0; i < teams; i++) {
         chorus_team_t team = CHORUS_TEAM_INVALID;
 
         EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, i % api_n(), 1,
