@@ -24,21 +24,25 @@ static int run_on(const char *function, chorusx_call call, chorus_stream_t strea
     return ch_give(function, ch_make_collective(&args));
 }
 
+/* What the name of a function says, in a register. */
+#define NAMED(COLL, TYPE, OP) \
+    (CHORUS_COLL_##COLL | (unsigned)(TYPE) << 8 | (unsigned)(OP) << 16)
+
 /* Assigned field by field: compilers clear such a struct by a string instruction, which takes
  * as long as the rest of a small call. */
-static inline chorusx_call move(chorus_coll coll, chorus_team_t team, void *dest,
-                                const void *source, size_t count)
+static inline chorusx_call call_of(unsigned name, chorus_team_t team, void *dest,
+                                   const void *source, size_t count, int root)
 {
     chorusx_call call;
 
-    call.coll = coll;
+    call.coll = (chorus_coll)(name & 0xff);
     call.team = team;
     call.dest = dest;
     call.source = source;
     call.count = count;
-    call.type = CHORUS_TYPE_u8;
-    call.op = (chorus_op)0;
-    call.root = 0;
+    call.type = (chorus_type)(name >> 8 & 0xff);
+    call.op = (chorus_op)(name >> 16);
+    call.root = root;
     call.algo = NULL;
     call.ctas = call.radix = 0;
     call.dst = call.sst = 0;
@@ -51,43 +55,68 @@ static inline chorusx_call move(chorus_coll coll, chorus_team_t team, void *dest
 
 static inline chorusx_call barrier(chorus_team_t team)
 {
-    return move(CHORUS_COLL_barrier, team, NULL, NULL, 0);
+    return call_of(NAMED(barrier, CHORUS_TYPE_u8, 0), team, NULL, NULL, 0, 0);
 }
 
-static chorusx_call of_type(chorusx_call call, chorus_type type)
+/* Functions of one type or operator only pass their parameters on to one of these. */
+static int run_named(const char *function, chorus_team_t team, unsigned name, void *dest,
+                     const void *source, size_t count, int root)
 {
-    call.type = type;
-    return call;
+    return run(function, call_of(name, team, dest, source, count, root));
 }
 
-static chorusx_call from_root(chorusx_call call, int root)
+static int run_named_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+                        const void *source, size_t count, int root, chorus_stream_t stream)
 {
-    call.root = root;
-    return call;
+    return run_on(function, call_of(name, team, dest, source, count, root), stream);
 }
 
-static chorusx_call with_op(chorusx_call call, chorus_op op)
-{
-    call.op = op;
-    return call;
-}
-
-static chorusx_call apart(chorusx_call call, ptrdiff_t dst, ptrdiff_t sst)
+static inline chorusx_call apart(chorusx_call call, ptrdiff_t dst, ptrdiff_t sst)
 {
     call.dst = dst;
     call.sst = sst;
     return call;
 }
 
-static chorusx_call in_blocks(chorusx_call call, const size_t *dest_counts,
-                              const size_t *dest_offsets, const size_t *source_counts,
-                              const size_t *source_offsets)
+static int run_apart(const char *function, chorus_team_t team, unsigned name, void *dest,
+                     const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count)
+{
+    return run(function, apart(call_of(name, team, dest, source, count, 0), dst, sst));
+}
+
+static int run_apart_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+                        const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count,
+                        chorus_stream_t stream)
+{
+    return run_on(function, apart(call_of(name, team, dest, source, count, 0), dst, sst),
+                  stream);
+}
+
+static inline chorusx_call in_blocks(chorusx_call call, const size_t *dest_counts,
+                                     const size_t *dest_offsets, const size_t *source_counts,
+                                     const size_t *source_offsets)
 {
     call.dest_counts = dest_counts;
     call.dest_offsets = dest_offsets;
     call.source_counts = source_counts;
     call.source_offsets = source_offsets;
     return call;
+}
+
+static int run_blocks(const char *function, chorus_team_t team, unsigned name, void *dest,
+                      const size_t *in, const size_t *to, const void *source, const size_t *out,
+                      const size_t *from)
+{
+    return run(function, in_blocks(call_of(name, team, dest, source, 0, 0), in, to, out, from));
+}
+
+static int run_blocks_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+                         const size_t *in, const size_t *to, const void *source,
+                         const size_t *out, const size_t *from, chorus_stream_t stream)
+{
+    return run_on(function,
+                  in_blocks(call_of(name, team, dest, source, 0, 0), in, to, out, from),
+                  stream);
 }
 
 /* A barrier is a sync that also completes the calling PE's own earlier operations. */
@@ -165,31 +194,31 @@ int chorusx_barrier_all_on_stream(chorus_stream_t stream)
 #define HAS_chorusx(...) __VA_ARGS__
 #define NOTHING(...)
 
-/* Blocking, and on a stream. */
-#define DEFINE(PREFIX, NAME, PARAMETERS, CALL)                                                      \
+/* Blocking, and on a stream. RUN: the function above that makes the call of what is GIVEN. */
+#define DEFINE(RUN, PREFIX, NAME, PARAMETERS, GIVEN)                                                \
     int PREFIX##_##NAME(chorus_team_t team, UNPACK PARAMETERS)                                      \
     {                                                                                               \
-        return run(__func__, CALL);                                                                 \
+        return RUN(__func__, team, UNPACK GIVEN);                                                   \
     }                                                                                               \
     int chorusx_##NAME##_on_stream(chorus_team_t team, UNPACK PARAMETERS, chorus_stream_t stream)   \
     {                                                                                               \
-        return run_on(__func__, CALL, stream);                                                      \
+        return RUN##_on(__func__, team, UNPACK GIVEN, stream);                                      \
     }
 
-#define MOVE(COLL, N, TYPE) of_type(move(CHORUS_COLL_##COLL, team, dest, source, N), TYPE)
 #define MOVE_PLAIN(PREFIX, COLL, NAME, mem, T, TYPE)                                                \
-    DEFINE(PREFIX, NAME##COLL##mem, (T *dest, const T *source, size_t n), MOVE(COLL, n, TYPE))
+    DEFINE(run_named, PREFIX, NAME##COLL##mem, (T *dest, const T *source, size_t n),                \
+           (NAMED(COLL, TYPE, 0), dest, source, n, 0))
 #define MOVE_ROOTED(PREFIX, COLL, NAME, mem, T, TYPE)                                               \
-    DEFINE(PREFIX, NAME##COLL##mem, (T *dest, const T *source, size_t n, int root),                 \
-           from_root(MOVE(COLL, n, TYPE), root))
+    DEFINE(run_named, PREFIX, NAME##COLL##mem, (T *dest, const T *source, size_t n, int root),      \
+           (NAMED(COLL, TYPE, 0), dest, source, n, root))
 #define MOVE_STRIDED(PREFIX, COLL, NAME, mem, T, TYPE)                                              \
-    DEFINE(PREFIX, NAME##COLL##mem,                                                                 \
+    DEFINE(run_apart, PREFIX, NAME##COLL##mem,                                                      \
            (T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n),                      \
-           apart(MOVE(COLL, n, TYPE), dst, sst))
+           (NAMED(COLL, TYPE, 0), dest, source, dst, sst, n))
 #define MOVE_LISTED(PREFIX, COLL, NAME, mem, T, TYPE)                                               \
-    DEFINE(PREFIX, NAME##COLL##mem,                                                                 \
+    DEFINE(run_blocks, PREFIX, NAME##COLL##mem,                                                     \
            (T *dest, const size_t in[], const size_t to[], const T *source, const size_t out[],     \
-            const size_t from[]), in_blocks(MOVE(COLL, 0, TYPE), in, to, out, from))
+            const size_t from[]), (NAMED(COLL, TYPE, 0), dest, in, to, source, out, from))
 
 #define MOVE_none_one MOVE_PLAIN
 #define MOVE_none_all MOVE_PLAIN
@@ -208,13 +237,12 @@ CHORUS_COLL_ROWS(OF_MOVES, (, mem, void, CHORUS_TYPE_u8))
 CHORUS_RMA_TYPES(X)
 #undef X
 
-#define COMBINE(COLL, TYPE, OP) with_op(MOVE(COLL, nreduce, TYPE), CHORUS_OP##OP)
 #define COMBINE_none(PREFIX, COLL, OP, NAME, T, TYPE)                                               \
-    DEFINE(PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce),                   \
-           COMBINE(COLL, TYPE, OP))
+    DEFINE(run_named, PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce),                   \
+           (NAMED(COLL, TYPE, CHORUS_OP##OP), dest, source, nreduce, 0))
 #define COMBINE_to(PREFIX, COLL, OP, NAME, T, TYPE)                                                 \
-    DEFINE(PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce, int root),         \
-           from_root(COMBINE(COLL, TYPE, OP), root))
+    DEFINE(run_named, PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce, int root),         \
+           (NAMED(COLL, TYPE, CHORUS_OP##OP), dest, source, nreduce, root))
 #define COMBINES_copies NOTHING
 #define COMBINES_scans NOTHING
 #define COMBINES_combines(PREFIX, COLL, root, ...) COMBINE_##root(PREFIX, COLL, __VA_ARGS__)
