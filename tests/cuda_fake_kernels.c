@@ -39,6 +39,8 @@ cudaError_t cuda_fake_run_to_end(int device)
 
 void **fake_register(void *binary) __asm__("__cudaRegisterFatBinary");
 void fake_registered(void **handle) __asm__("__cudaRegisterFatBinaryEnd");
+char fake_init(void **handle) __asm__(
+    "__cudaInitModule"); /* kernels compiled with -G call it */
 void fake_unregister(void **handle) __asm__("__cudaUnregisterFatBinary");
 void fake_register_kernel(void **handle, const char *kernel, char *there,
                           const char *name) __asm__("__cudaRegisterFunction");
@@ -60,6 +62,12 @@ void **fake_register(void *binary)
 void fake_registered(void **handle)
 {
     (void)handle;
+}
+
+char fake_init(void **handle)
+{
+    (void)handle;
+    return 1;
 }
 
 void fake_unregister(void **handle)
