@@ -3,7 +3,7 @@
 """The tests that what changed can touch: those that run a program, library or script that is newer
 than the last run of the tests, or is made of something newer. A line of output for each.
 
-usage: changed.py BUILD BEGUN ENDED [--suite NAME] [--no-suite NAME]
+usage: changed.py BUILD BEGUN ENDED [--suite NAME]... [--no-suite NAME]...
 
   BUILD  a build folder, in which ninja has nothing left to do
   BEGUN  a file made when the last run began that passed, before it compiled anything; what is not in
@@ -58,21 +58,22 @@ class Build:
                    for name in READ_BY_TESTS for path in [self.root / name, *(self.root / name).rglob("*")])
 
 
-def is_asked(test, option):
-    """Does `--suite NAME` or `--no-suite NAME`, as in `meson test`, let the test run?"""
-    suites = [suite.rpartition(":")[2] for suite in test["suite"]]
-    return ("--suite" not in option or option["--suite"] in suites) and option.get("--no-suite") not in suites
+def is_asked(test, options):
+    """Do `--suite NAME` and `--no-suite NAME`, each as often as one likes, let the test run, as in `meson test`?"""
+    suites = {suite.rpartition(":")[2] for suite in test["suite"]}
+    wanted, unwanted = ({name for word, name in options if word == which} for which in ("--suite", "--no-suite"))
+    return (not wanted or bool(wanted & suites)) and not unwanted & suites
 
 
 def main(folder, begun, ended, *words):
-    option = dict(zip(words[::2], words[1::2]))
+    options = list(zip(words[::2], words[1::2]))
     if not (os.path.exists(begun) and os.path.exists(ended)):
         build, tests = None, json.loads(Build.output("meson", "introspect", "--tests", folder))
     else:
         build = Build(pathlib.Path(folder).resolve(), begun, ended)
         tests = build.introspect("--tests")
     everything = build is None or build.has_new_data()
-    asked = [test for test in tests if is_asked(test, option)]
+    asked = [test for test in tests if is_asked(test, options)]
     for name in sorted({test["name"] for test in asked if everything or build.is_touched(test)}):
         print(name)
 
