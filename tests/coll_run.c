@@ -26,6 +26,7 @@
 /* Past one chunk of the largest FIFO, for 16-byte elements. */
 #define COUNT_MAX ((size_t)1500)
 #define COUNT_LARGE ((size_t)1000003) /* of 4 bytes */
+#define COUNT_LARGE_TASTE ((size_t)300007) /* of these, on a host by default */
 #define GUARD_BYTES ((size_t)64)
 
 /* A team and this PE's buffers for it; a buffer has room for a guard, an offset, n blocks. */
@@ -383,7 +384,9 @@ static int ctas_max(void)
 /* Fewer elements than CTAs, some for each, and many chunks for each. */
 static void large_counts(struct site *s)
 {
-    static const size_t counts[] = {5, 1021, COUNT_LARGE};
+    const bool is_taste = !is_on_gpu() && getenv("CHORUS_TEST_FULL") == NULL;
+    const size_t large = is_taste ? COUNT_LARGE_TASTE : COUNT_LARGE;
+    const size_t counts[] = {5, 1021, large};
     static const int ctas[] = {1, 8, 64, 2 * CH_CTAS_ON_GPU};
     const int most = ctas_max();
     char name[64];
@@ -400,7 +403,7 @@ static void large_counts(struct site *s)
             call.root = (int)(i % (int)s->n);
             if (call.ctas > (is_on_gpu() && ch_algos[a].is_wide ? 2 * most : most)) continue;
             if (call.ctas > 1 && ch_algos[a].kernel == CH_KERNEL_none) continue;
-            if (call.ctas > 1 || call.count < COUNT_LARGE) call_once(s, call, APART, 4);
+            if (call.ctas > 1 || call.count < large) call_once(s, call, APART, 4);
         }
 }
 

@@ -37,16 +37,16 @@ struct wanted {
     bool is_net;   /* on several hosts alone */
 };
 
-/* PEs, and seeds of each algorithm there: a taste. `./dev full` runs three times as many, and
+/* PEs, and seeds of each algorithm there: a taste. `./dev full` runs six times as many, and
  * `./dev sim` thousands with few PEs. */
 static const struct {
     uint32_t pes, seeds;
-} teams[] = {{1, 5}, {2, 20}, {3, 20}, {5, 20}, {7, 20}, {8, 20}, {16, 5}, {33, 3}, {64, 1}};
+} teams[] = {{1, 3}, {2, 10}, {3, 10}, {5, 10}, {7, 10}, {8, 10}, {16, 3}, {33, 1}, {64, 1}};
 
 /* Likewise of runs that only count. */
 static const struct {
     uint32_t pes, seeds;
-} crowds[] = {{33, 10}, {256, 2}, {1000, 1}};
+} crowds[] = {{33, 5}, {256, 1}, {1000, 1}};
 
 static void name_of(const struct ch_algo *algo, char *text, size_t text_bytes)
 {
@@ -76,7 +76,7 @@ static bool run_seeds(const struct ch_algo *algo, uint32_t pes, bool is_net, uin
 /* The seeds of a row of the lists above. */
 static uint64_t seeds_of(uint32_t listed)
 {
-    return getenv("CHORUS_TEST_FULL") != NULL ? 3ull * listed : listed;
+    return getenv("CHORUS_TEST_FULL") != NULL ? 6ull * listed : listed;
 }
 
 /* On one host, or on several as far as that can be. */
