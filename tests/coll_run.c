@@ -25,7 +25,7 @@
 
 /* Past one chunk of the largest FIFO, for 16-byte elements. */
 #define COUNT_MAX ((size_t)1500)
-#define COUNT_LARGE ((size_t)1000003) /* of 4 bytes */
+#define COUNT_LARGE ((size_t)1000003)      /* of 4 bytes */
 #define COUNT_LARGE_TASTE ((size_t)300007) /* of these, on a host by default */
 #define GUARD_BYTES ((size_t)64)
 

@@ -176,29 +176,22 @@ static void take_all(struct ch_lanes g)
 
 static struct gpu_warp warps[2 * LANES / WARP_LANES]; /* the writer's, then the reader's */
 
-static void *run_lane(void *arg)
+static void run_lane(unsigned i)
 {
-    const unsigned i = (unsigned)(uintptr_t)arg;
     const struct ch_lanes g = {i % LANES, LANES};
 
-    gpu_warp = &warps[i / WARP_LANES];
-    gpu_lane = i % WARP_LANES;
-    gpu_chance = i + (unsigned)m.flag * 977;
+    gpu_me->warp = &warps[i / WARP_LANES];
+    gpu_me->lane = i % WARP_LANES;
     if (i < LANES)
         send_all(g);
     else
         take_all(g);
-    return NULL;
 }
 
 static void run_message(void)
 {
-    pthread_t threads[2 * LANES];
-
-    for (uintptr_t i = 0; i < 2 * LANES; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, run_lane, (void *)i), 0);
-    for (int i = 0; i < 2 * LANES; i++)
-        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    gpu_chance = (unsigned)m.flag * 977;
+    gpu_run(2 * LANES, run_lane);
 }
 
 static void expect_message(const char *before)
@@ -332,8 +325,10 @@ static void combine_halves(chorus_type type, int op, uint16_t first)
     ch_acc_add(&c, &acc, 1, v, 2, &b);
     ch_acc_last(&c, &result, &acc, &b);
     ch_value_store((char *)to, &result, &b);
+    /* Check writes a file for each assertion that holds. */
     for (int i = 0; i < HALVES; i++)
-        ck_assert_uint_eq(to[i], expected_half(type, op, from[0][i], from[1][i]));
+        if (to[i] != expected_half(type, op, from[0][i], from[1][i]))
+            ck_assert_uint_eq(to[i], expected_half(type, op, from[0][i], from[1][i]));
 }
 
 /* The min and max of NaN have its bits. */
@@ -354,8 +349,6 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    for (size_t i = 0; i < sizeof(warps) / sizeof(warps[0]); i++)
-        if (pthread_barrier_init(&warps[i].barrier, NULL, WARP_LANES) != 0) return EXIT_FAILURE;
     tcase_set_timeout(tcase, 100);
     tcase_add_test(tcase, copy__any_alignment__is_whole_and_no_more);
     tcase_add_loop_test(tcase, messages__any_bytes_and_alignment__arrive, 0, 2);

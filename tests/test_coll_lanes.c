@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Algorithms as kernels run them, on a CPU: with the batches of GPUs (batch_cuda.h), lanes that
- * are threads and are divided by warps, and several CTAs, against the reference. A PE is a
+ * are fibers and are divided by warps, and several CTAs, against the reference. A PE is a
  * block, which runs the CTAs of a call one after another, on their own duplicates.
  *
  * The simulator tests the order of events. This tests what differs on a GPU: how data is cut
@@ -64,7 +64,7 @@ static const size_t counts[] = {1, 131, COUNT_MAX};
 enum { N_TYPES = 4, N_COUNTS = 3, N_CALLS = N_ALGOS * N_COUNTS * CTAS };
 
 static struct ch_sync_layout layout;
-static pthread_barrier_t everyone; /* the lanes of all PEs */
+static struct gpu_barrier everyone; /* the lanes of all PEs */
 
 static struct pe {
     char *memory; /* source, dest and sync memory, one behind another */
@@ -224,26 +224,25 @@ static void make_call(size_t number, uint32_t me, struct ch_lanes g)
         if (run_cta(&call, me, cta, g) != CHORUS_OK) fail(&call, me);
         ch_lanes_sync(g); /* as at the end of a kernel */
     }
-    (void)pthread_barrier_wait(&everyone); /* `source` and `image` are of all */
+    gpu_meet(&everyone, PES * LANES); /* `source` and `image` are of all */
     gpu_stores_lines =
         algos[call_of(number + 1 < N_CALLS ? number + 1 : 0).algo].proto == CH_PROTO_ll128;
     for (uint32_t pe = 0; pe < PES && me == 0 && g.lane == 0; pe++)
         if (!is_right(&call, pe)) fail(&call, pe);
-    (void)pthread_barrier_wait(&everyone);
+    gpu_meet(&everyone, PES * LANES);
 }
 
-static void *run_lane(void *arg)
+static void run_lane(unsigned i)
 {
-    const unsigned i = (unsigned)(uintptr_t)arg, pe = i / LANES, lane = i % LANES;
+    const unsigned pe = i / LANES, lane = i % LANES;
     const struct ch_lanes g = {lane, LANES};
 
-    gpu_block = &pes[pe].block;
-    gpu_warp = &pes[pe].warps[lane / WARP_LANES];
-    gpu_lane = lane % WARP_LANES;
-    gpu_chance = i;
-    for (size_t number = 0; number < N_CALLS; number++)
-        make_call(number, pe, g);
-    return NULL;
+    gpu_me->block = &pes[pe].block;
+    gpu_me->warp = &pes[pe].warps[lane / WARP_LANES];
+    gpu_me->lane = lane % WARP_LANES;
+    for (int round = getenv("CHORUS_TEST_FULL") != NULL ? 10 : 1; round > 0; round--)
+        for (size_t number = 0; number < N_CALLS; number++)
+            make_call(number, pe, g);
 }
 
 static bool open_pe(uint32_t me)
@@ -254,15 +253,12 @@ static bool open_pe(uint32_t me)
     pe->memory = aligned_alloc(128, (bytes + 127) / 128 * 128);
     if (pe->memory == NULL) return false;
     memset(pe->memory, 0, bytes);
-    for (size_t w = 0; w < sizeof(pe->warps) / sizeof(pe->warps[0]); w++)
-        if (pthread_barrier_init(&pe->warps[w].barrier, NULL, WARP_LANES) != 0) return false;
-    return pthread_barrier_init(&pe->block.barrier, NULL, LANES) == 0;
+    pe->block.lanes = LANES;
+    return true;
 }
 
 int main(void)
 {
-    static pthread_t threads[PES * LANES];
-
     ch_sync_layout_init(&layout, PES, CHUNK, false);
     for (uint32_t pe = 0; pe < PES; pe++)
         if (!open_pe(pe)) return EXIT_FAILURE;
@@ -270,11 +266,7 @@ int main(void)
         for (uint32_t peer = 0; peer < PES; peer++)
             pes[pe].peers[peer] =
                 (struct ch_peer){pes[peer].memory - pes[pe].memory, sync_of(peer), NULL};
-    if (pthread_barrier_init(&everyone, NULL, PES * LANES) != 0) return EXIT_FAILURE;
-    for (uintptr_t i = 0; i < PES * LANES; i++)
-        if (pthread_create(&threads[i], NULL, run_lane, (void *)i) != 0) return EXIT_FAILURE;
-    for (int i = 0; i < PES * LANES; i++)
-        (void)pthread_join(threads[i], NULL);
+    gpu_run(PES * LANES, run_lane);
     for (uint32_t pe = 0; pe < PES; pe++)
         free(pes[pe].memory);
     return EXIT_SUCCESS;

@@ -11,7 +11,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { N_OPS = 50000 };
 #else
-enum { N_OPS = 1000000 };
+enum { N_OPS = 200000 };
 #endif
 
 /* Check's asserts report to the parent process each time: too slow a million times. */
@@ -165,6 +165,7 @@ static void check_totals(const struct model *m)
 static void random_run(size_t ceiling, size_t n_live_max, int is_exact, size_t walk_every)
 {
     struct model *const m = calloc(1, sizeof(*m));
+    const size_t n_ops = getenv("CHORUS_TEST_FULL") != NULL ? 5 * (size_t)N_OPS : N_OPS;
 
     ck_assert_ptr_nonnull(m);
     m->is_owned = calloc(ceiling, 1);
@@ -173,7 +174,7 @@ static void random_run(size_t ceiling, size_t n_live_max, int is_exact, size_t w
     m->n_live_max = n_live_max, m->is_exact = is_exact;
     m->random = 0x9e3779b97f4a7c15u;
     arena_make(&m->arena, m->limit * G);
-    for (size_t op = 0; op < N_OPS; op++) {
+    for (size_t op = 0; op < n_ops; op++) {
         const unsigned what = (unsigned)(next_random(&m->random) % 16);
 
         if (m->n_live == 0 || what < 8)
