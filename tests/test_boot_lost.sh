@@ -68,7 +68,7 @@ done
 # A handler of a signal ends the job, whatever it interrupts: often an exchange, which holds a lock.
 case=${CHORUS_TEST_FULL:+30}
 case=${case:-10}
-while [ $case -gt 0 ]; do
+while [ "$case" -gt 0 ]; do
     run 2 "$hosts_pe" signal $((case % 2))
     expect "PE $odd ended the job with status 7" 1
     case=$((case - 1))
