@@ -15,10 +15,10 @@
  * polls; if PEs share cores, the peer cannot run before this PE yields. */
 enum { SPINS_OWN = 256, SPINS_SHARED = 20 };
 
-/* The same on a shared core if each poll also checks sockets: such a poll takes as long as ten
- * polls of memory. With two hosts of two PEs on two cores, a barrier takes 18 us with 2 polls
- * and 38 us with 20. */
-enum { SPINS_NETWORK = 2 };
+/* A poll that also checks sockets takes as long as ten or twenty polls of memory. On a shared
+ * core it is made less often before the first yield: with two hosts of two PEs on two cores, a
+ * barrier takes 18 us with 2 polls and 38 us with 20. */
+enum { NETWORK_POLL = 16, SPINS_NETWORK = 2 };
 
 /* Polls between two readings of the clock while messages arrive. */
 enum { POLLS_PER_LOOK = 64 };
@@ -99,7 +99,10 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
 void ch_patience_add(struct ch_patience *p, struct ch_progress *progress)
 {
     p->progress = progress;
-    if (p->gap == GAP_SHARED) p->spins = SPINS_NETWORK;
+    if (p->gap == GAP_SHARED)
+        p->spins = SPINS_NETWORK;
+    else
+        p->polls = POLLS_OWN / NETWORK_POLL;
 }
 
 static void pause_cpu(void)
