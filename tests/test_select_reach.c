@@ -19,16 +19,6 @@ static uint32_t draw(uint32_t n)
     return (uint32_t)((state >> 33) % n);
 }
 
-/* Check writes a file for each assertion that holds, so only another one is made. */
-static const struct ch_algo *algo_of(const char *name)
-{
-    const struct ch_algo *algo;
-
-    if (ch_algo_find(CHORUS_COLL_reduce, name, &algo) != CHORUS_OK)
-        ck_abort_msg("%s", ch_error_message());
-    return algo;
-}
-
 /* A rule without filters, whose algorithm needs no more than map. */
 static struct ch_rule open_rule(uint32_t line)
 {
@@ -42,7 +32,7 @@ static struct ch_rule open_rule(uint32_t line)
                            .ops = (1u << CHORUS_OP_COUNT) - 1,
                            .line = line};
 
-    rule.algo = algo_of("two_shot");
+    ck_assert_int_eq(ch_algo_find(CHORUS_COLL_reduce, "two_shot", &rule.algo), CHORUS_OK);
     return rule;
 }
 
@@ -93,7 +83,8 @@ static void draw_rule(struct ch_rule *rule, uint32_t line)
     if (draw(4) == 0) rule->reach = 1 + draw((1u << CH_REACH_COUNT) - 1);
     if (draw(4) == 0) rule->cores = 1 + draw((1u << CH_CORES_COUNT) - 1);
     if (draw(6) == 0) rule->machine = machines[draw(2)];
-    if (draw(3) == 0) rule->algo = algo_of(algos[draw(4)]);
+    if (draw(3) == 0)
+        ck_assert_int_eq(ch_algo_find(rule->coll, algos[draw(4)], &rule->algo), CHORUS_OK);
 }
 
 /* The requests that differ from this one in what a rule may ask of numbers: who takes them? */
@@ -120,7 +111,7 @@ static void try_all(size_t n, bool is_reached[])
 
         request.type = types[rest % 3];
         request.op = ops[(rest /= 3) % 3];
-        algo = algo_of(algos[(rest /= 3) % 4]);
+        ck_assert_int_eq(ch_algo_find(request.coll, algos[(rest /= 3) % 4], &algo), CHORUS_OK);
         request.offers = algo->needs | CH_NEED_map | CH_NEED_SYMMETRIC;
         request.machine = machines[(rest /= 4) % 3];
         request.reach = 1u << (rest /= 3) % CH_REACH_COUNT;
