@@ -25,8 +25,8 @@
 
 /* Past one chunk of the largest FIFO, for 16-byte elements. */
 #define COUNT_MAX ((size_t)1500)
-#define COUNT_LARGE ((size_t)1000003)      /* of 4 bytes */
-#define COUNT_LARGE_TASTE ((size_t)300007) /* of these, on a host by default */
+#define COUNT_LARGE ((size_t)1000003)     /* of 4 bytes, on GPUs and with CHORUS_TEST_FULL */
+#define COUNT_LARGE_PART ((size_t)300007) /* the same elsewhere */
 #define GUARD_BYTES ((size_t)64)
 
 /* A team and this PE's buffers for it; a buffer has room for a guard, an offset, n blocks. */
@@ -351,9 +351,19 @@ static void call_once(struct site *s, chorusx_call call, enum place place, size_
     if (call.count != 0 && call.coll != CHORUS_COLL_barrier) check_dest(s, &call, apart);
 }
 
-/* Counts around the team's size and the chunks' bounds, or some of them. */
+/* What is run on a team: each type and operator with all counts; one of them; with some counts,
+ * unless CHORUS_TEST_FULL is set. */
+enum part { ALL_TYPES, ALL_COUNTS, SOME_COUNTS };
+
+static bool is_in_part(const struct site *s, const struct ch_algo *algo, size_t i)
+{
+    return (i + s->n + (size_t)(algo - ch_algos)) % 3 == 0;
+}
+
+/* Counts around the team's size and the chunks' bounds; or the longest, and a third of the
+ * others, which depends on the algorithm and the team's size. */
 static void counts_of(struct site *s, const struct ch_algo *algo, chorusx_call call,
-                      bool is_taste)
+                      bool is_in_parts)
 {
     const size_t counts[] = {0, 1, s->n - 1, s->n, s->n + 1, 17, 240, 241, 1021, COUNT_MAX};
     char name[64];
@@ -362,7 +372,7 @@ static void counts_of(struct site *s, const struct ch_algo *algo, chorusx_call c
     call.algo = name;
     call.coll = algo->coll;
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        if (is_taste && i % 3 != s->n % 3) continue;
+        if (is_in_parts && counts[i] != COUNT_MAX && !is_in_part(s, algo, i)) continue;
         call.count = counts[i];
         call.root = (int)(i % s->n);
         for (int place = APART; place <= OWN_BLOCK; place++)
@@ -386,8 +396,8 @@ static int ctas_max(void)
 /* Fewer elements than CTAs, some for each, and many chunks for each. */
 static void large_counts(struct site *s)
 {
-    const bool is_taste = !is_on_gpu() && getenv("CHORUS_TEST_FULL") == NULL;
-    const size_t large = is_taste ? COUNT_LARGE_TASTE : COUNT_LARGE;
+    const bool is_full = is_on_gpu() || getenv("CHORUS_TEST_FULL") != NULL;
+    const size_t large = is_full ? COUNT_LARGE : COUNT_LARGE_PART;
     const size_t counts[] = {5, 1021, large};
     static const int ctas[] = {1, 8, 64, 2 * CH_CTAS_ON_GPU};
     const int most = ctas_max();
@@ -495,10 +505,10 @@ static void by_table(struct site *s)
 }
 
 static void run_on(chorus_team_t team, char *dest, char *source, const void *symmetric,
-                   chorus_stream_t stream, bool full)
+                   chorus_stream_t stream, enum part part)
 {
-    /* Of teams other than the first, a third of the counts, which are others for others. */
-    const bool is_taste = !full && !is_on_gpu() && getenv("CHORUS_TEST_FULL") == NULL;
+    const bool is_in_parts =
+        part == SOME_COUNTS && !is_on_gpu() && getenv("CHORUS_TEST_FULL") == NULL;
     struct site s;
 
     if (team == CHORUS_TEAM_INVALID) return;
@@ -512,14 +522,14 @@ static void run_on(chorus_team_t team, char *dest, char *source, const void *sym
     }
     if (is_large)
         large_counts(&s);
-    else if (full && !is_small())
+    else if (part == ALL_TYPES && !is_small())
         all_counts(&s);
     else if (s.n > 1 || !is_small()) /* a PE alone waits for nobody, but others for it */
         for (int a = 0; a < CH_ALGO_COUNT; a++)
             counts_of(&s, &ch_algos[a],
                       (chorusx_call){.type = CHORUS_TYPE_i32, .op = CHORUS_OP_sum, .radix = 2},
-                      is_taste);
-    if (full && !is_small() && !is_large) all_operators(&s);
+                      is_in_parts);
+    if (part == ALL_TYPES && !is_small() && !is_large) all_operators(&s);
     if (!is_large) by_table(&s);
     if (s.dest_here != s.dest) {
         free(s.dest_here);
@@ -567,9 +577,9 @@ static void other_teams(char *dest, char *source)
     for (int i = 0; i < n; i++)
         backwards[i] = n - 1 - i;
     if (chorusx_team_create(CHORUS_TEAM_WORLD, backwards, n, &team) != 0) give_up();
-    run_on(team, dest, source, dest, NULL, false);
+    run_on(team, dest, source, dest, NULL, SOME_COUNTS);
     if (chorus_team_split_strided(team, 0, 1, (n + 1) / 2, NULL, 0, &halves) != 0) give_up();
-    run_on(halves, dest, source, dest, NULL, false);
+    run_on(halves, dest, source, dest, NULL, SOME_COUNTS);
     if (halves != CHORUS_TEAM_INVALID) chorus_team_destroy(halves);
     chorus_team_destroy(team);
     chorus_barrier_all();
@@ -577,7 +587,7 @@ static void other_teams(char *dest, char *source)
         if (chorus_team_split_strided(CHORUS_TEAM_WORLD, start, 2, (n + 1 - start) / 2, NULL, 0,
                                       &team) != 0)
             give_up();
-        if (me % 2 == start) run_on(team, dest, source, dest, NULL, false);
+        if (me % 2 == start) run_on(team, dest, source, dest, NULL, SOME_COUNTS);
         if (team != CHORUS_TEAM_INVALID) chorus_team_destroy(team);
     }
     free(backwards);
@@ -592,9 +602,9 @@ static void elsewhere_main(void *arg)
 
     (void)arg;
     if (dest == NULL || source == NULL || own_dest == NULL || own_source == NULL) give_up();
-    run_on(CHORUS_TEAM_WORLD, own_dest, own_source, dest, NULL, false);
-    run_on(CHORUS_TEAM_WORLD, dest, own_source, dest, NULL, false);
-    run_on(CHORUS_TEAM_WORLD, own_dest, source, dest, NULL, false);
+    run_on(CHORUS_TEAM_WORLD, own_dest, own_source, dest, NULL, ALL_COUNTS);
+    run_on(CHORUS_TEAM_WORLD, dest, own_source, dest, NULL, ALL_COUNTS);
+    run_on(CHORUS_TEAM_WORLD, own_dest, source, dest, NULL, ALL_COUNTS);
     free(own_source);
     free(own_dest);
     chorus_free(source);
@@ -609,11 +619,11 @@ static void pe_main(void *arg)
 
     (void)arg;
     if (dest == NULL || source == NULL) give_up();
-    run_on(CHORUS_TEAM_WORLD, dest, source, dest, NULL, true);
+    run_on(CHORUS_TEAM_WORLD, dest, source, dest, NULL, ALL_TYPES);
     if (!is_large) {
         other_teams(dest, source);
         if (chorusx_stream_create(&stream) != 0) give_up();
-        run_on(CHORUS_TEAM_WORLD, dest, source, dest, stream, false);
+        run_on(CHORUS_TEAM_WORLD, dest, source, dest, stream, ALL_COUNTS);
         queue_of_calls(stream);
         if (chorusx_stream_destroy(stream) != 0) give_up();
     }

@@ -212,6 +212,7 @@ static void gpu_fiber_main(void)
 /* Runs n lanes to their ends. */
 static inline void gpu_run(unsigned n, void (*run_lane)(unsigned i))
 {
+    if (n > GPU_FIBERS_MAX) abort();
     gpu_n_fibers = n;
     gpu_run_lane = run_lane;
     for (unsigned i = 0; i < n; i++) {

@@ -14,12 +14,6 @@ enum { N_OPS = 50000 };
 enum { N_OPS = 200000 };
 #endif
 
-/* Check's asserts report to the parent process each time: too slow a million times. */
-#define HOLDS(condition)                                  \
-    do {                                                  \
-        if (!(condition)) ck_abort_msg("%s", #condition); \
-    } while (0)
-
 /* A generator of our own: the same sequence on every machine. */
 static uint64_t next_random(uint64_t *state)
 {
@@ -100,22 +94,22 @@ static void do_alloc(struct model *m)
     size_t offset = 0;
 
     if (m->n_live == m->n_live_max) return;
-    HOLDS(ch_arena_reserve(&m->arena) == CHORUS_OK);
+    ck_assert(ch_arena_reserve(&m->arena) == CHORUS_OK);
     if (!ch_arena_alloc(&m->arena, align * G, bytes, &offset)) {
         const size_t limit = ch_arena_limit_for(&m->arena, 0, align * G, bytes);
 
-        if (m->is_exact) HOLDS(model_first_fit(m, align, count) == SIZE_MAX);
-        HOLDS(limit > m->arena.limit);
+        if (m->is_exact) ck_assert(model_first_fit(m, align, count) == SIZE_MAX);
+        ck_assert(limit > m->arena.limit);
         if (limit > m->ceiling * G) return;
         ch_arena_grow(&m->arena, limit);
         m->limit = limit / G;
-        HOLDS(ch_arena_reserve(&m->arena) == CHORUS_OK);
-        HOLDS(ch_arena_alloc(&m->arena, align * G, bytes, &offset));
-        HOLDS(offset + count * G == limit);
+        ck_assert(ch_arena_reserve(&m->arena) == CHORUS_OK);
+        ck_assert(ch_arena_alloc(&m->arena, align * G, bytes, &offset));
+        ck_assert(offset + count * G == limit);
     }
-    HOLDS(offset % (align * G) == 0);
-    if (m->is_exact) HOLDS(offset / G == model_first_fit(m, align, count));
-    HOLDS(is_free(m, offset / G, count));
+    ck_assert(offset % (align * G) == 0);
+    if (m->is_exact) ck_assert(offset / G == model_first_fit(m, align, count));
+    ck_assert(is_free(m, offset / G, count));
     model_own(m, offset / G, count, 1);
     m->live[m->n_live++] = (struct live){offset / G, count};
 }
@@ -126,13 +120,14 @@ static void do_free(struct model *m)
     const struct live dead = m->live[victim];
     size_t start, bytes;
 
-    HOLDS(ch_arena_find(&m->arena, dead.offset * G, &start, &bytes) == CH_PLACE_BLOCK);
-    HOLDS(bytes == dead.count * G);
+    ck_assert(ch_arena_find(&m->arena, dead.offset * G, &start, &bytes) == CH_PLACE_BLOCK);
+    ck_assert(bytes == dead.count * G);
     if (dead.count > 1)
-        HOLDS(ch_arena_find(&m->arena, dead.offset * G + G, &start, &bytes) == CH_PLACE_INNER);
-    HOLDS(start == dead.offset * G);
+        ck_assert(ch_arena_find(&m->arena, dead.offset * G + G, &start, &bytes) ==
+                  CH_PLACE_INNER);
+    ck_assert(start == dead.offset * G);
     ch_arena_free(&m->arena, dead.offset * G);
-    HOLDS(ch_arena_find(&m->arena, dead.offset * G, &start, &bytes) == CH_PLACE_FREE);
+    ck_assert(ch_arena_find(&m->arena, dead.offset * G, &start, &bytes) == CH_PLACE_FREE);
     model_own(m, dead.offset, dead.count, 0);
     m->live[victim] = m->live[--m->n_live];
 }
@@ -143,8 +138,8 @@ static void do_resize(struct model *m)
     const size_t count = 1 + next_random(&m->random) % BLOCK_MAX;
     const int fits = count <= b->count || is_free(m, b->offset + b->count, count - b->count);
 
-    HOLDS(ch_arena_reserve(&m->arena) == CHORUS_OK);
-    HOLDS(ch_arena_resize(&m->arena, b->offset * G, count * G) == fits);
+    ck_assert(ch_arena_reserve(&m->arena) == CHORUS_OK);
+    ck_assert(ch_arena_resize(&m->arena, b->offset * G, count * G) == fits);
     if (!fits) return;
     model_own(m, b->offset, b->count, 0);
     model_own(m, b->offset, count, 1);

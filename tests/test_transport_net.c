@@ -813,6 +813,12 @@ static bool is_here(const struct ch_net_ops *network)
     return st == CHORUS_OK;
 }
 
+/* NAME: that network; -NAME: all others. */
+static bool is_asked(const char *asked, const char *name)
+{
+    return asked[0] == '-' ? strcmp(asked + 1, name) != 0 : strcmp(asked, name) == 0;
+}
+
 int main(int argc, char **argv)
 {
     TCase *tcase = tcase_create("net");
@@ -821,7 +827,7 @@ int main(int argc, char **argv)
     int failed, n_networks = 0, n_real = 0, n_noticing = 0;
 
     for (int i = 0; i < N_ALL; i++) {
-        if (argc > 1 && strcmp(argv[1], all_networks[i]->name) != 0) continue;
+        if (argc > 1 && !is_asked(argv[1], all_networks[i]->name)) continue;
         if (!is_here(all_networks[i])) continue;
         networks[n_networks++] = all_networks[i];
         if (i < N_REAL) n_real = n_networks;

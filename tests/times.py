@@ -7,7 +7,7 @@ usage: times.py [BUILD...]
   BUILD...  build folders; those of `./dev test` that are here, if none is named
 
 Seconds are those that compilers and tests ran, several at once: of compilers as many as there are
-cores, of tests three for each core.
+cores, of tests four for each core.
 """
 import collections
 import json
@@ -15,6 +15,7 @@ import pathlib
 import sys
 
 FOLDERS = ("build", "build-asan", "build-tsan")
+LOGS = ("testlog", "testlog-asan", "testlog-tsan")
 LONGEST = 12
 
 
@@ -39,7 +40,7 @@ def compiled(build):
 
 def tested(build):
     """(name, seconds) of each test of the last runs."""
-    for log in sorted(build.glob("meson-logs/testlog*.json")):
+    for log in filter(pathlib.Path.exists, (build / f"meson-logs/{name}.json" for name in LOGS)):
         for line in log.read_text(encoding="utf-8").splitlines():
             test = json.loads(line)
             yield test["name"], test["duration"]

@@ -24,7 +24,7 @@ static int run_on(const char *function, chorusx_call call, chorus_stream_t strea
     return ch_give(function, ch_make_collective(&args));
 }
 
-/* What the name of a function says, in a register. */
+/* Collective, type and operator of a function, in one word, which is passed in a register. */
 #define NAMED(COLL, TYPE, OP) \
     (CHORUS_COLL_##COLL | (unsigned)(TYPE) << 8 | (unsigned)(OP) << 16)
 
@@ -58,15 +58,20 @@ static inline chorusx_call barrier(chorus_team_t team)
     return call_of(NAMED(barrier, CHORUS_TYPE_u8, 0), team, NULL, NULL, 0, 0);
 }
 
-/* Functions of one type or operator only pass their parameters on to one of these. */
-static int run_named(const char *function, chorus_team_t team, unsigned name, void *dest,
-                     const void *source, size_t count, int root)
+_Static_assert(CHORUS_COLL_COUNT <= 256 && CHORUS_TYPE_COUNT <= 256, "they fit NAMED");
+
+/* Functions of one type or operator only pass their parameters on to one of these, which are
+ * not inlined: there are 1,400 of them. */
+#define FOR_ALL static __attribute__((noinline))
+
+FOR_ALL int run_named(const char *function, chorus_team_t team, unsigned name, void *dest,
+                      const void *source, size_t count, int root)
 {
     return run(function, call_of(name, team, dest, source, count, root));
 }
 
-static int run_named_on(const char *function, chorus_team_t team, unsigned name, void *dest,
-                        const void *source, size_t count, int root, chorus_stream_t stream)
+FOR_ALL int run_named_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+                         const void *source, size_t count, int root, chorus_stream_t stream)
 {
     return run_on(function, call_of(name, team, dest, source, count, root), stream);
 }
@@ -78,15 +83,15 @@ static inline chorusx_call apart(chorusx_call call, ptrdiff_t dst, ptrdiff_t sst
     return call;
 }
 
-static int run_apart(const char *function, chorus_team_t team, unsigned name, void *dest,
-                     const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count)
+FOR_ALL int run_apart(const char *function, chorus_team_t team, unsigned name, void *dest,
+                      const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count)
 {
     return run(function, apart(call_of(name, team, dest, source, count, 0), dst, sst));
 }
 
-static int run_apart_on(const char *function, chorus_team_t team, unsigned name, void *dest,
-                        const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count,
-                        chorus_stream_t stream)
+FOR_ALL int run_apart_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+                         const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count,
+                         chorus_stream_t stream)
 {
     return run_on(function, apart(call_of(name, team, dest, source, count, 0), dst, sst),
                   stream);
@@ -103,16 +108,16 @@ static inline chorusx_call in_blocks(chorusx_call call, const size_t *dest_count
     return call;
 }
 
-static int run_blocks(const char *function, chorus_team_t team, unsigned name, void *dest,
-                      const size_t *in, const size_t *to, const void *source, const size_t *out,
-                      const size_t *from)
+FOR_ALL int run_blocks(const char *function, chorus_team_t team, unsigned name, void *dest,
+                       const size_t *in, const size_t *to, const void *source,
+                       const size_t *out, const size_t *from)
 {
     return run(function, in_blocks(call_of(name, team, dest, source, 0, 0), in, to, out, from));
 }
 
-static int run_blocks_on(const char *function, chorus_team_t team, unsigned name, void *dest,
-                         const size_t *in, const size_t *to, const void *source,
-                         const size_t *out, const size_t *from, chorus_stream_t stream)
+FOR_ALL int run_blocks_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+                          const size_t *in, const size_t *to, const void *source,
+                          const size_t *out, const size_t *from, chorus_stream_t stream)
 {
     return run_on(function,
                   in_blocks(call_of(name, team, dest, source, 0, 0), in, to, out, from),
@@ -238,10 +243,10 @@ CHORUS_RMA_TYPES(X)
 #undef X
 
 #define COMBINE_none(PREFIX, COLL, OP, NAME, T, TYPE)                                               \
-    DEFINE(run_named, PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce),                   \
+    DEFINE(run_named, PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce),        \
            (NAMED(COLL, TYPE, CHORUS_OP##OP), dest, source, nreduce, 0))
 #define COMBINE_to(PREFIX, COLL, OP, NAME, T, TYPE)                                                 \
-    DEFINE(run_named, PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce, int root),         \
+    DEFINE(run_named, PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce, int root), \
            (NAMED(COLL, TYPE, CHORUS_OP##OP), dest, source, nreduce, root))
 #define COMBINES_copies NOTHING
 #define COMBINES_scans NOTHING

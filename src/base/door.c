@@ -15,10 +15,10 @@
  * polls; if PEs share cores, the peer cannot run before this PE yields. */
 enum { SPINS_OWN = 256, SPINS_SHARED = 20 };
 
-/* A poll that also checks sockets takes as long as ten or twenty polls of memory. On a shared
- * core it is made less often before the first yield: with two hosts of two PEs on two cores, a
- * barrier takes 18 us with 2 polls and 38 us with 20. */
-enum { NETWORK_POLL = 16, SPINS_NETWORK = 2 };
+/* The same on a shared core if each poll also checks sockets: such a poll takes as long as ten
+ * polls of memory. With two hosts of two PEs on two cores, a barrier takes 18 us with 2 polls
+ * and 38 us with 20. */
+enum { SPINS_NETWORK = 2 };
 
 /* Polls between two readings of the clock while messages arrive. */
 enum { POLLS_PER_LOOK = 64 };
@@ -33,10 +33,12 @@ enum { POLLS_PER_LOOK = 64 };
 enum { GAP_OWN = 256, GAP_SHARED = 1 };
 
 /* Polls before sleeping. A PE that sleeps is woken 50 us late and delays other PEs, so on its
- * own core a PE sleeps only after about 100 ms. On shared cores it sleeps after about a
- * millisecond: a PE that is woken may find its core in use and move to another, which costs
- * more than the time slices that it yielded. */
+ * own core a PE sleeps only after about 100 ms; the time counts where a poll also checks
+ * sockets, and takes longer. On shared cores it sleeps after about a millisecond: a PE that is
+ * woken may find its core in use and move to another, which costs more than the time slices
+ * that it yielded. */
 enum { POLLS_OWN = 10000 * GAP_OWN, POLLS_SHARED = SPINS_SHARED + 2000 };
+#define AWAKE_OWN_NS (100 * CH_NS_PER_MS)
 
 /* Another program may be computing on the core of a PE that waits. The system runs a task that
  * wakes at once, but a task that yields has to wait for the other's time slice. After two slow
@@ -99,10 +101,7 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
 void ch_patience_add(struct ch_patience *p, struct ch_progress *progress)
 {
     p->progress = progress;
-    if (p->gap == GAP_SHARED)
-        p->spins = SPINS_NETWORK;
-    else
-        p->polls = POLLS_OWN / NETWORK_POLL;
+    if (p->gap == GAP_SHARED) p->spins = SPINS_NETWORK;
 }
 
 static void pause_cpu(void)
@@ -183,6 +182,14 @@ static void yield_core(const struct ch_patience *p, uint64_t begin)
         note_slow_shared(p->door, begin, now);
 }
 
+/* A PE that was woken has the polls that sleep_step left it. */
+static void count_time_as_polls(const struct ch_patience *p, struct ch_wait *w, uint64_t now)
+{
+    if (p->progress != NULL && p->gap == GAP_OWN && now - w->start_ns >= AWAKE_OWN_NS &&
+        w->polls < p->polls - p->polls / WOKEN_PART)
+        w->polls = p->polls;
+}
+
 static int is_time_to_sleep(const struct ch_patience *p, const struct ch_wait *w, uint64_t now)
 {
     return w->polls >= p->polls ||
@@ -252,6 +259,7 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
     look(p, w, now - w->start_ns);
     warn_once(p, w, now - w->start_ns);
     if (p->timeout_ns != 0 && now - w->start_ns > p->timeout_ns) return CHORUS_ERR_TIMEOUT;
+    count_time_as_polls(p, w, now);
     if (is_time_to_sleep(p, w, now)) {
         sleep_step(p, w);
     } else {
