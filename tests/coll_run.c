@@ -351,8 +351,8 @@ static void call_once(struct site *s, chorusx_call call, enum place place, size_
     if (call.count != 0 && call.coll != CHORUS_COLL_barrier) check_dest(s, &call, apart);
 }
 
-/* What is run on a team: each type and operator with all counts; one of them; with some counts,
- * unless CHORUS_TEST_FULL is set. */
+/* What is run on a team: each type and operator with all counts; one of them; with some counts.
+ * With CHORUS_TEST_SMALL one of them and some counts in any case, with CHORUS_TEST_FULL all. */
 enum part { ALL_TYPES, ALL_COUNTS, SOME_COUNTS };
 
 static bool is_in_part(const struct site *s, const struct ch_algo *algo, size_t i)
@@ -507,8 +507,8 @@ static void by_table(struct site *s)
 static void run_on(chorus_team_t team, char *dest, char *source, const void *symmetric,
                    chorus_stream_t stream, enum part part)
 {
-    const bool is_in_parts =
-        part == SOME_COUNTS && !is_on_gpu() && getenv("CHORUS_TEST_FULL") == NULL;
+    const bool is_in_parts = (part == SOME_COUNTS || is_small()) && !is_on_gpu() &&
+                             getenv("CHORUS_TEST_FULL") == NULL;
     struct site s;
 
     if (team == CHORUS_TEAM_INVALID) return;
