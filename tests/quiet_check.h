@@ -8,16 +8,14 @@
 #ifndef CH_QUIET_CHECK_H
 #define CH_QUIET_CHECK_H
 
-#pragma GCC system_header /* as check.h is: it leaves out the last argument, too */
-
 #include <check.h>
 
 #if CHECK_MINOR_VERSION >= 15 /* the others have other parameters */
 #undef ck_assert_msg
-#define ck_assert_msg(expr, ...)                                                    \
-    ((expr) ? (void)0                                                               \
-            : _ck_assert_failed(__FILE__, __LINE__, "Assertion '" #expr "' failed", \
-                                ##__VA_ARGS__))
+#define ck_assert_msg(expr, ...) \
+    ((expr)                      \
+         ? (void)0               \
+         : _ck_assert_failed(__FILE__, __LINE__, "Assertion '" #expr "' failed", __VA_ARGS__))
 #endif
 
 #endif /* CH_QUIET_CHECK_H */
