@@ -99,41 +99,41 @@ void ch_tree_tell_children(struct ch_tree *tree, const struct ch_tree_head *head
                            const void *body)
 {
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
-        ch_link_send(tree, &tree->children[i], head, body);
+        ch_tree_conn_send(tree, &tree->children[i], head, body);
 }
 
-void ch_tree_tell_all(struct ch_tree *tree, const struct ch_tree_link *from,
+void ch_tree_tell_all(struct ch_tree *tree, const struct ch_tree_conn *from,
                       const struct ch_tree_head *head, const void *body)
 {
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
-        if (&tree->children[i] != from) ch_link_send(tree, &tree->children[i], head, body);
-    if (&tree->up != from) ch_link_send(tree, &tree->up, head, body);
+        if (&tree->children[i] != from) ch_tree_conn_send(tree, &tree->children[i], head, body);
+    if (&tree->up != from) ch_tree_conn_send(tree, &tree->up, head, body);
 }
 
 /* A message from a child that only the root can handle. */
-static void pass_up(struct ch_tree *tree, const struct ch_tree_link *link)
+static void pass_up(struct ch_tree *tree, const struct ch_tree_conn *conn)
 {
-    const struct ch_tree_head *head = &link->head;
+    const struct ch_tree_head *head = &conn->head;
 
     if (!tree->is_root) {
-        ch_link_send(tree, &tree->up, head, link->body);
+        ch_tree_conn_send(tree, &tree->up, head, conn->body);
     } else if (head->kind == CH_TREE_JOINED) {
-        link->body[CH_TREE_HOST_BYTES - 1] = '\0';
-        ch_tree_note_joined(tree, head->pe, link->body);
+        conn->body[CH_TREE_HOST_BYTES - 1] = '\0';
+        ch_tree_note_joined(tree, head->pe, conn->body);
     } else if (head->kind == CH_TREE_LEFT) {
         ch_tree_note_left(tree, head->pe);
     } else if (head->kind == CH_TREE_GATHER) {
-        ch_round_gather(tree, head, link->body);
+        ch_round_gather(tree, head, conn->body);
     } else if (head->round == tree->round.index) {
         double waited_s;
-        memcpy(&waited_s, link->body, sizeof(waited_s));
+        memcpy(&waited_s, conn->body, sizeof(waited_s));
         ch_round_late(tree, waited_s);
     }
 }
 
-static void take_message(struct ch_tree *tree, struct ch_tree_link *link)
+static void take_message(struct ch_tree *tree, struct ch_tree_conn *conn)
 {
-    const struct ch_tree_head *head = &link->head;
+    const struct ch_tree_head *head = &conn->head;
     char reason[CH_TREE_TEXT_BYTES] = "";
 
     switch (head->kind) {
@@ -141,35 +141,35 @@ static void take_message(struct ch_tree *tree, struct ch_tree_link *link)
     case CH_TREE_GATHER:
     case CH_TREE_LATE:
     case CH_TREE_LEFT:
-        if (link != &tree->up) pass_up(tree, link);
+        if (conn != &tree->up) pass_up(tree, conn);
         break;
     case CH_TREE_RESULT:
     case CH_TREE_FAIL:
-        if (link == &tree->up) ch_round_result(tree, head, link->body);
+        if (conn == &tree->up) ch_round_result(tree, head, conn->body);
         break;
     case CH_TREE_BYE:
-        link->is_leaving = true;
+        conn->is_leaving = true;
         break;
     case CH_TREE_ABORT:
-        if (head->bytes > 0) memcpy(reason, link->body, (size_t)head->bytes);
-        ch_tree_note_over(tree, link, head, reason);
+        if (head->bytes > 0) memcpy(reason, conn->body, (size_t)head->bytes);
+        ch_tree_note_over(tree, conn, head, reason);
         break;
     }
 }
 
-static void serve_link(struct ch_tree *tree, struct ch_tree_link *link)
+static void serve_link(struct ch_tree *tree, struct ch_tree_conn *conn)
 {
-    ch_link_flush(tree, link);
-    while (link->fd >= 0) {
-        const int got = ch_link_receive(tree, link);
+    ch_tree_conn_flush(tree, conn);
+    while (conn->fd >= 0) {
+        const int got = ch_tree_conn_receive(tree, conn);
 
         if (got == 0) return;
         if (got < 0) {
-            ch_tree_lose(tree, link, errno);
+            ch_tree_lose(tree, conn, errno);
             return;
         }
-        take_message(tree, link);
-        ch_link_forget_message(link);
+        take_message(tree, conn);
+        ch_tree_conn_forget_message(conn);
     }
 }
 
@@ -217,7 +217,7 @@ void ch_tree_exchange(struct ch_tree *tree, const void *blob, size_t bytes, bool
     else if (tree->is_root)
         ch_round_gather(tree, &head, blob);
     else
-        ch_link_send(tree, &tree->up, &head, blob);
+        ch_tree_conn_send(tree, &tree->up, &head, blob);
 }
 
 void ch_tree_late(struct ch_tree *tree, double waited_s)
@@ -230,7 +230,7 @@ void ch_tree_late(struct ch_tree *tree, double waited_s)
     if (tree->is_root)
         ch_round_late(tree, waited_s);
     else
-        ch_link_send(tree, &tree->up, &head, &waited_s);
+        ch_tree_conn_send(tree, &tree->up, &head, &waited_s);
 }
 
 void ch_tree_abandon(const struct ch_tree *tree)
@@ -256,11 +256,11 @@ static void flush_all(struct ch_tree *tree)
         nfds_t n = 0;
 
         for (int i = 0; i <= CH_TREE_CHILDREN; i++) {
-            struct ch_tree_link *const link =
+            struct ch_tree_conn *const conn =
                 i < CH_TREE_CHILDREN ? &tree->children[i] : &tree->up;
-            ch_link_flush(tree, link);
-            if (link->fd >= 0 && link->out_used > 0)
-                fds[n++] = (struct pollfd){link->fd, POLLOUT, 0};
+            ch_tree_conn_flush(tree, conn);
+            if (conn->fd >= 0 && conn->out_used > 0)
+                fds[n++] = (struct pollfd){conn->fd, POLLOUT, 0};
         }
         if (n == 0) return;
         if (poll(fds, n, 100) < 0 && errno != EINTR) return;
@@ -301,8 +301,8 @@ void ch_tree_close(struct ch_tree *tree)
     ch_tree_tell_all(tree, NULL, &bye, NULL);
     flush_all(tree);
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
-        ch_link_close(&tree->children[i]);
-    ch_link_close(&tree->up);
+        ch_tree_conn_close(&tree->children[i]);
+    ch_tree_conn_close(&tree->up);
     ch_round_close(tree);
     (void)close(tree->epoll);
     free(tree->hosts);

@@ -163,7 +163,7 @@ static void deny(struct ch_tree *tree, const struct ch_tree_stranger *s)
     (void)send(s->fd, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static struct ch_tree_link *free_child(struct ch_tree *tree)
+static struct ch_tree_conn *free_child(struct ch_tree *tree)
 {
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
         if (tree->children[i].fd < 0) return &tree->children[i];
@@ -172,7 +172,7 @@ static struct ch_tree_link *free_child(struct ch_tree *tree)
 
 static void redirect(struct ch_tree *tree, const struct ch_tree_stranger *s)
 {
-    const struct ch_tree_link *const child = &tree->children[tree->next_child];
+    const struct ch_tree_conn *const child = &tree->children[tree->next_child];
     struct ch_tree_answer a = {.kind = CH_TREE_REDIRECT, .pe = child->pe};
 
     tree->next_child = (tree->next_child + 1) % CH_TREE_CHILDREN;
@@ -181,7 +181,7 @@ static void redirect(struct ch_tree *tree, const struct ch_tree_stranger *s)
     answer(tree, s, &a);
 }
 
-static void welcome(struct ch_tree *tree, struct ch_tree_stranger *s, struct ch_tree_link *link)
+static void welcome(struct ch_tree *tree, struct ch_tree_stranger *s, struct ch_tree_conn *conn)
 {
     const struct ch_tree_hello *const hello = &s->hello;
     struct ch_tree_head head = {
@@ -192,18 +192,18 @@ static void welcome(struct ch_tree *tree, struct ch_tree_stranger *s, struct ch_
     answer(tree, s, &a);
     (void)epoll_ctl(tree->epoll, EPOLL_CTL_DEL, fd, NULL);
     s->fd = -1;
-    *link = (struct ch_tree_link){.fd = -1, .pe = hello->pe};
-    memcpy(link->host, hello->host, sizeof(link->host));
-    link->n_addresses = hello->n_addresses;
-    memcpy(link->addresses, hello->addresses, sizeof(link->addresses));
-    if (!ch_link_open(tree, link, fd)) {
-        ch_tree_lose(tree, link, errno);
+    *conn = (struct ch_tree_conn){.fd = -1, .pe = hello->pe};
+    memcpy(conn->host, hello->host, sizeof(conn->host));
+    conn->n_addresses = hello->n_addresses;
+    memcpy(conn->addresses, hello->addresses, sizeof(conn->addresses));
+    if (!ch_tree_conn_open(tree, conn, fd)) {
+        ch_tree_lose(tree, conn, errno);
         return;
     }
     if (tree->is_root)
         ch_tree_note_joined(tree, hello->pe, hello->host);
     else
-        ch_link_send(tree, &tree->up, &head, hello->host);
+        ch_tree_conn_send(tree, &tree->up, &head, hello->host);
 }
 
 /* The peer has the secret: a reason to refuse it is a reason to end the job. */
@@ -237,7 +237,7 @@ static bool is_for_me(const struct ch_tree *tree, const struct ch_tree_hello *he
 static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
 {
     char why[CH_TREE_TEXT_BYTES];
-    struct ch_tree_link *link;
+    struct ch_tree_conn *conn;
 
     if (!ch_tree_hello_check(&s->hello, tree->terms.secret, &s->challenge)) {
         deny(tree, s);
@@ -252,9 +252,9 @@ static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
         refuse(tree, s, why);
         return;
     }
-    link = free_child(tree);
-    if (link != NULL)
-        welcome(tree, s, link);
+    conn = free_child(tree);
+    if (conn != NULL)
+        welcome(tree, s, conn);
     else
         redirect(tree, s);
 }

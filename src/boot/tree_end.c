@@ -30,7 +30,7 @@ void ch_tree_note_left(struct ch_tree *tree, uint32_t pe)
     char why[64];
 
     if (!tree->is_root) {
-        ch_link_send(tree, &tree->up, &head, NULL);
+        ch_tree_conn_send(tree, &tree->up, &head, NULL);
         return;
     }
     if (events->left != NULL) events->left(events->self, pe);
@@ -39,7 +39,7 @@ void ch_tree_note_left(struct ch_tree *tree, uint32_t pe)
     ch_round_fail(tree, CHORUS_ERR_ABORTED, why);
 }
 
-void ch_tree_note_over(struct ch_tree *tree, const struct ch_tree_link *from,
+void ch_tree_note_over(struct ch_tree *tree, const struct ch_tree_conn *from,
                        const struct ch_tree_head *head, const char *reason)
 {
     const struct ch_tree_events *const events = &tree->terms.events;
@@ -82,12 +82,12 @@ static const char *how_it_ended(int error)
     }
 }
 
-static void name_pe(const struct ch_tree_link *link, char out[32])
+static void name_pe(const struct ch_tree_conn *conn, char out[32])
 {
-    if (link->pe == CH_TREE_NO_PE)
+    if (conn->pe == CH_TREE_NO_PE)
         (void)snprintf(out, 32, "the launcher");
     else
-        (void)snprintf(out, 32, "PE %u", link->pe);
+        (void)snprintf(out, 32, "PE %u", conn->pe);
 }
 
 /* The root no longer reaches this node, nor the nodes below it. */
@@ -99,18 +99,18 @@ static void miss_parent(struct ch_tree *tree, const char *who)
     if (tree->why_failed[0] == '\0') ch_round_fail(tree, CHORUS_ERR_ABORTED, why);
 }
 
-void ch_tree_lose(struct ch_tree *tree, struct ch_tree_link *link, int error)
+void ch_tree_lose(struct ch_tree *tree, struct ch_tree_conn *conn, int error)
 {
-    const bool is_leaving = link->is_leaving;
+    const bool is_leaving = conn->is_leaving;
     char why[CH_TREE_TEXT_BYTES], who[32];
 
-    name_pe(link, who);
-    (void)snprintf(why, sizeof(why), "%s on host %s was lost: %s", who, link->host,
+    name_pe(conn, who);
+    (void)snprintf(why, sizeof(why), "%s on host %s was lost: %s", who, conn->host,
                    how_it_ended(error));
-    ch_link_close(link);
+    ch_tree_conn_close(conn);
     if (tree->is_over) return;
     if (!is_leaving)
         ch_tree_abort(tree, 1, why);
-    else if (link == &tree->up)
+    else if (conn == &tree->up)
         miss_parent(tree, who);
 }

@@ -13,7 +13,7 @@
 #define CH_TREE_STRANGER_NS (5 * CH_NS_PER_S)
 enum { CH_TREE_STRANGERS = 256, CH_TREE_ACCEPTS = 64 };
 
-struct ch_tree_link {
+struct ch_tree_conn {
     int fd;      /* -1: none */
     uint32_t pe; /* CH_TREE_NO_PE: a root that is not a PE */
     char host[CH_TREE_HOST_BYTES];
@@ -75,9 +75,9 @@ struct ch_tree {
     char host[CH_TREE_HOST_BYTES]; /* of this process */
     int epoll;
     struct ch_tree_door door;
-    struct ch_tree_link up; /* no descriptor at the root */
+    struct ch_tree_conn up; /* no descriptor at the root */
     bool is_root;
-    struct ch_tree_link children[CH_TREE_CHILDREN];
+    struct ch_tree_conn children[CH_TREE_CHILDREN];
     uint32_t next_child; /* child to which the next PE that joins is redirected */
     struct ch_tree_stranger strangers[CH_TREE_STRANGERS];
     uint32_t next_stranger; /* index of the next one, and of the oldest if all are used */
@@ -94,16 +94,16 @@ struct ch_tree {
                                             they do not */
 };
 
-/* tree_link.c: a connection; reads and writes as much as its socket allows. */
-CH_MUST_CHECK bool ch_link_open(struct ch_tree *tree, struct ch_tree_link *link, int fd);
-void ch_link_close(struct ch_tree_link *link);
-void ch_link_send(struct ch_tree *tree, struct ch_tree_link *link,
-                  const struct ch_tree_head *head, const void *body);
-void ch_link_flush(struct ch_tree *tree, struct ch_tree_link *link);
+/* tree_conn.c: a connection; reads and writes as much as its socket allows. */
+CH_MUST_CHECK bool ch_tree_conn_open(struct ch_tree *tree, struct ch_tree_conn *conn, int fd);
+void ch_tree_conn_close(struct ch_tree_conn *conn);
+void ch_tree_conn_send(struct ch_tree *tree, struct ch_tree_conn *conn,
+                       const struct ch_tree_head *head, const void *body);
+void ch_tree_conn_flush(struct ch_tree *tree, struct ch_tree_conn *conn);
 /* Read a message. 1: it is complete; 0: the socket has no more bytes now; -1: the connection
  * has ended, errno is the reason (0: its peer closed it). */
-int ch_link_receive(struct ch_tree *tree, struct ch_tree_link *link);
-void ch_link_forget_message(struct ch_tree_link *link);
+int ch_tree_conn_receive(struct ch_tree *tree, struct ch_tree_conn *conn);
+void ch_tree_conn_forget_message(struct ch_tree_conn *conn);
 
 /* tree_accept.c */
 void ch_tree_accept(struct ch_tree *tree);
@@ -131,15 +131,15 @@ void ch_round_fail_mine(struct ch_tree *tree, chorus_status status, const char *
 
 /* tree_end.c */
 void ch_tree_note_joined(struct ch_tree *tree, uint32_t pe, const char *host);
-void ch_tree_lose(struct ch_tree *tree, struct ch_tree_link *link, int error);
+void ch_tree_lose(struct ch_tree *tree, struct ch_tree_conn *conn, int error);
 void ch_tree_note_left(struct ch_tree *tree, uint32_t pe);
 /* The message comes from the node `from`; null: from this node. */
-void ch_tree_note_over(struct ch_tree *tree, const struct ch_tree_link *from,
+void ch_tree_note_over(struct ch_tree *tree, const struct ch_tree_conn *from,
                        const struct ch_tree_head *head, const char *reason);
 
 /* tree.c */
 /* To the parent and all children, except `from`. */
-void ch_tree_tell_all(struct ch_tree *tree, const struct ch_tree_link *from,
+void ch_tree_tell_all(struct ch_tree *tree, const struct ch_tree_conn *from,
                       const struct ch_tree_head *head, const void *body);
 void ch_tree_tell_children(struct ch_tree *tree, const struct ch_tree_head *head,
                            const void *body);

@@ -222,7 +222,7 @@ chorus_status ch_tree_join(const struct ch_tree_terms *terms, const char *addres
     CH_TRY_GOTO(status, find_parent(&s, &fd), out_tree);
     tree->up.pe = s.answer.pe;
     memcpy(tree->up.host, s.answer.host, sizeof(tree->up.host));
-    if (ch_link_open(tree, &tree->up, fd) &&
+    if (ch_tree_conn_open(tree, &tree->up, fd) &&
         ch_tree_watch_fd(tree, tree->door.fd, &tree->door)) {
         *tree_out = tree;
         return CHORUS_OK;

@@ -70,7 +70,7 @@ static struct ch_tree *make(bool *is_root)
 /* As after a handshake; or as after a challenge. */
 static void connect_to(struct ch_tree *tree, uint8_t how, int fd)
 {
-    struct ch_tree_link *const link =
+    struct ch_tree_conn *const conn =
         (how & 2) != 0 && !tree->is_root ? &tree->up : &tree->children[0];
 
     if ((how & 4) != 0) {
@@ -79,9 +79,9 @@ static void connect_to(struct ch_tree *tree, uint8_t how, int fd)
         FUZZ_CHECK(ch_tree_watch_fd(tree, fd, &tree->strangers[0]));
         return;
     }
-    link->pe = link == &tree->up ? 0 : 2;
-    (void)snprintf(link->host, sizeof(link->host), "elsewhere");
-    FUZZ_CHECK(ch_link_open(tree, link, fd));
+    conn->pe = conn == &tree->up ? 0 : 2;
+    (void)snprintf(conn->host, sizeof(conn->host), "elsewhere");
+    FUZZ_CHECK(ch_tree_conn_open(tree, conn, fd));
 }
 
 static void send_message(int sock, struct fuzz_input *in)
