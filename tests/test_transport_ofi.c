@@ -167,7 +167,7 @@ static void send_frames(struct attempt *a, const struct net_pe *pe)
     memcpy(a->data + sizeof(envelope), &say, sizeof(say));
     memcpy(a->data, &envelope, sizeof(envelope));
     attempt(a);
-    memcpy(envelope.token, pe->net->links[1].token_out, sizeof(envelope.token));
+    memcpy(envelope.token, pe->net->peers[1].token_out, sizeof(envelope.token));
     envelope.token[CH_OFI_TOKEN - 1] ^= 1;
     memcpy(a->data, &envelope, sizeof(envelope));
     attempt(a);
@@ -186,7 +186,7 @@ static uint32_t is_over; /* atomic: the stranger has tried everything */
 
 static void act_as_stranger(const struct net_pe *pe)
 {
-    const struct ch_part *part = &pe->net->links[1].parts.all[0];
+    const struct ch_part *part = &pe->net->peers[1].parts.all[0];
     struct attempt *a = calloc(1, sizeof(*a));
 
     a->theirs = pe->net->info;

@@ -77,7 +77,7 @@ struct ch_ofi_pending {
     uint64_t covers;
 };
 
-struct ch_ofi_link {
+struct ch_ofi_peer {
     fi_addr_t address;
     struct ch_parts parts; /* the peer's memory, with its keys */
     unsigned char token_out[CH_OFI_TOKEN], token_in[CH_OFI_TOKEN];
@@ -99,10 +99,10 @@ struct ch_net {
     struct fid_domain *domain;
     struct fid_cq *cq;
     struct fid_av *av;
-    struct fid_ep *ep; /* null: it was ended, and all links have failed */
+    struct fid_ep *ep; /* null: it was ended, and all peers have failed */
     int fd;            /* of the completion queue; -1: it has none */
     struct ch_parts parts;
-    struct ch_ofi_link *links; /* [n] */
+    struct ch_ofi_peer *peers; /* [n] */
     struct ch_ofi_op *ops;     /* [CH_OFI_OPS] */
     struct ch_ofi_op *free_sends, *free_bulks;
     char *buffers;
@@ -144,7 +144,7 @@ bool ch_ofi_is_reading(const struct ch_net *net, uint32_t pe);
 void ch_ofi_flush(struct ch_net *net, uint32_t pe);
 /* Memory for a frame to the peer, with a body; false: there is no room. Replies have their own
  * room. */
-bool ch_ofi_append(struct ch_ofi_link *link, const struct ch_frame *head, const void *body,
+bool ch_ofi_append(struct ch_ofi_peer *peer, const struct ch_frame *head, const void *body,
                    size_t bytes, bool is_reply);
 
 /* progress.c */

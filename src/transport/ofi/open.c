@@ -27,7 +27,7 @@ static chorus_status refuse(const char *what, int error)
 
 void ch_ofi_fail(struct ch_net *net, uint32_t pe, int error, const char *what)
 {
-    struct ch_ofi_link *link = &net->links[pe];
+    struct ch_ofi_peer *peer = &net->peers[pe];
 
     if (net->status == CHORUS_OK)
         (void)snprintf(net->why, sizeof(net->why),
@@ -36,10 +36,10 @@ void ch_ofi_fail(struct ch_net *net, uint32_t pe, int error, const char *what)
                        net->info->fabric_attr->prov_name, net->info->domain_attr->name, what,
                        fi_strerror(error));
     net->status = net->status != CHORUS_OK ? net->status : CHORUS_ERR_ABORTED;
-    link->has_failed = true;
-    link->n_out = sizeof(struct ch_ofi_envelope);
-    link->done = link->asked = link->posted;
-    link->first_pending = link->end_pending;
+    peer->has_failed = true;
+    peer->n_out = sizeof(struct ch_ofi_envelope);
+    peer->done = peer->asked = peer->posted;
+    peer->first_pending = peer->end_pending;
 }
 
 /* ---- the provider ---- */
@@ -278,7 +278,7 @@ static void ofi_detach(struct ch_net *net, void *base)
 static chorus_status ofi_learn(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
                                uint64_t key)
 {
-    return ch_parts_add(&net->links[pe].parts,
+    return ch_parts_add(&net->peers[pe].parts,
                         (struct ch_part){(uintptr_t)there, bytes, key, NULL});
 }
 
@@ -286,7 +286,7 @@ static void ofi_forget(struct ch_net *net, uint32_t pe, const char *there)
 {
     struct ch_part part;
 
-    (void)ch_parts_remove(&net->links[pe].parts, (uintptr_t)there, &part);
+    (void)ch_parts_remove(&net->peers[pe].parts, (uintptr_t)there, &part);
 }
 
 /* ---- start and end ---- */
@@ -304,8 +304,8 @@ static chorus_status make_ops(struct ch_net *net)
 
     net->ops = calloc(CH_OFI_OPS, sizeof(net->ops[0]));
     net->buffers = aligned_alloc(CH_OFI_MESSAGE, bytes);
-    net->links = calloc(net->terms.n, sizeof(net->links[0]));
-    if (net->ops == NULL || net->buffers == NULL || net->links == NULL)
+    net->peers = calloc(net->terms.n, sizeof(net->peers[0]));
+    if (net->ops == NULL || net->buffers == NULL || net->peers == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "ofi: no memory for %u PEs", net->terms.n);
     if ((net->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0)
         CH_TRY(ch_ofi_register(net, net->buffers, bytes, FI_SEND | FI_RECV, &net->buffers_mr));
@@ -326,9 +326,9 @@ void ch_ofi_end(struct ch_net *net)
 {
     if (net->ep != NULL) (void)fi_close(&net->ep->fid);
     net->ep = NULL;
-    for (uint32_t pe = 0; net->links != NULL && pe < net->terms.n; pe++) {
-        net->links[pe].has_failed = true;
-        net->links[pe].bulks = 0;
+    for (uint32_t pe = 0; net->peers != NULL && pe < net->terms.n; pe++) {
+        net->peers[pe].has_failed = true;
+        net->peers[pe].bulks = 0;
     }
     for (uint32_t i = 0; net->ops != NULL && i < CH_OFI_OPS; i++) {
         if (net->ops[i].mr != NULL) (void)fi_close(&net->ops[i].mr->fid);
@@ -360,12 +360,12 @@ static void ofi_close(struct ch_net *net)
     if (net->domain != NULL) (void)fi_close(&net->domain->fid);
     if (net->fabric != NULL) (void)fi_close(&net->fabric->fid);
     if (net->info != NULL) fi_freeinfo(net->info);
-    for (uint32_t pe = 0; net->links != NULL && pe < net->terms.n; pe++)
-        ch_parts_free(&net->links[pe].parts);
+    for (uint32_t pe = 0; net->peers != NULL && pe < net->terms.n; pe++)
+        ch_parts_free(&net->peers[pe].parts);
     ch_parts_free(&net->parts);
     for (uint32_t i = 0; net->ops != NULL && i < CH_OFI_OPS; i++)
         free(net->ops[i].copy);
-    free(net->links);
+    free(net->peers);
     free(net->ops);
     free(net->buffers);
     free(net);
@@ -425,15 +425,15 @@ static void make_token(const struct ch_net *net, uint32_t from, uint32_t to,
 static chorus_status ofi_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES])
 {
     for (uint32_t pe = 0; pe < net->terms.n; pe++) {
-        struct ch_ofi_link *link = &net->links[pe];
+        struct ch_ofi_peer *peer = &net->peers[pe];
         struct ch_ofi_card card;
 
         memcpy(&card, cards[pe], sizeof(card));
-        make_token(net, net->terms.me, pe, link->token_out);
-        make_token(net, pe, net->terms.me, link->token_in);
-        link->n_out = sizeof(struct ch_ofi_envelope);
+        make_token(net, net->terms.me, pe, peer->token_out);
+        make_token(net, pe, net->terms.me, peer->token_in);
+        peer->n_out = sizeof(struct ch_ofi_envelope);
         if (card.name_bytes == 0 ||
-            fi_av_insert(net->av, card.name, 1, &link->address, 0, NULL) != 1)
+            fi_av_insert(net->av, card.name, 1, &peer->address, 0, NULL) != 1)
             return CH_FAIL(CHORUS_ERR_SYSTEM,
                            "libfabric: PE %u on host %s has no address that this host can use",
                            pe, net->terms.hosts != NULL ? net->terms.hosts[pe] : "?");

@@ -28,18 +28,18 @@ static bool may_wait(struct ch_net *net, uint32_t pe, uint32_t steps, uint64_t *
             ch_ofi_fail(net, pe, FI_ETIMEDOUT, "it accepts no messages; is it stopped?");
         ch_net_give_way(&net->terms);
     }
-    return !net->links[pe].has_failed;
+    return !net->peers[pe].has_failed;
 }
 
-bool ch_ofi_append(struct ch_ofi_link *link, const struct ch_frame *head, const void *body,
+bool ch_ofi_append(struct ch_ofi_peer *peer, const struct ch_frame *head, const void *body,
                    size_t bytes, bool is_reply)
 {
     const size_t room = is_reply ? CH_OFI_MESSAGE : CH_OFI_MESSAGE - CH_OFI_RESERVE;
 
-    if (link->n_out + sizeof(*head) + bytes > room) return false;
-    memcpy(link->out + link->n_out, head, sizeof(*head));
-    if (bytes != 0) memcpy(link->out + link->n_out + sizeof(*head), body, bytes);
-    link->n_out += sizeof(*head) + bytes;
+    if (peer->n_out + sizeof(*head) + bytes > room) return false;
+    memcpy(peer->out + peer->n_out, head, sizeof(*head));
+    if (bytes != 0) memcpy(peer->out + peer->n_out + sizeof(*head), body, bytes);
+    peer->n_out += sizeof(*head) + bytes;
     return true;
 }
 
@@ -47,21 +47,21 @@ bool ch_ofi_append(struct ch_ofi_link *link, const struct ch_frame *head, const 
 
 void ch_ofi_flush(struct ch_net *net, uint32_t pe)
 {
-    struct ch_ofi_link *link = &net->links[pe];
+    struct ch_ofi_peer *peer = &net->peers[pe];
     struct ch_ofi_op *op = net->free_sends;
     struct ch_ofi_envelope envelope = {.from = net->terms.me};
     ssize_t error;
 
-    if (link->has_failed || op == NULL || link->n_out == sizeof(envelope)) return;
-    if (!net->is_ordered && link->bulks != 0) return;
-    envelope.bytes = (uint32_t)link->n_out;
-    memcpy(envelope.token, link->token_out, sizeof(envelope.token));
+    if (peer->has_failed || op == NULL || peer->n_out == sizeof(envelope)) return;
+    if (!net->is_ordered && peer->bulks != 0) return;
+    envelope.bytes = (uint32_t)peer->n_out;
+    memcpy(envelope.token, peer->token_out, sizeof(envelope.token));
     memcpy(op->buffer, &envelope, sizeof(envelope));
-    memcpy(op->buffer + sizeof(envelope), link->out + sizeof(envelope),
-           link->n_out - sizeof(envelope));
+    memcpy(op->buffer + sizeof(envelope), peer->out + sizeof(envelope),
+           peer->n_out - sizeof(envelope));
     op->pe = pe;
-    error = fi_send(net->ep, op->buffer, link->n_out,
-                    net->buffers_mr != NULL ? fi_mr_desc(net->buffers_mr) : NULL, link->address,
+    error = fi_send(net->ep, op->buffer, peer->n_out,
+                    net->buffers_mr != NULL ? fi_mr_desc(net->buffers_mr) : NULL, peer->address,
                     &op->context);
     if (error == -FI_EAGAIN) return;
     if (error != 0) {
@@ -71,38 +71,38 @@ void ch_ofi_flush(struct ch_net *net, uint32_t pe)
     net->free_sends = op->next;
     net->n_sends++;
     net->has_moved = true;
-    link->n_out = sizeof(envelope);
+    peer->n_out = sizeof(envelope);
 }
 
-static bool is_pending_full(const struct ch_ofi_link *link)
+static bool is_pending_full(const struct ch_ofi_peer *peer)
 {
-    return link->end_pending - link->first_pending == CH_OFI_PENDING;
+    return peer->end_pending - peer->first_pending == CH_OFI_PENDING;
 }
 
-/* A frame, once there is room. False: the link has failed. */
+/* A frame, once there is room. False: the peer has failed. */
 static bool post(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_frame *head,
                  const void *body, size_t bytes)
 {
-    struct ch_ofi_link *link = &net->links[pe];
+    struct ch_ofi_peer *peer = &net->peers[pe];
     uint64_t start_ns = 0;
 
-    for (uint32_t steps = 1; link->has_failed || is_pending_full(link) ||
-                             !ch_ofi_append(link, head, body, bytes, false);
+    for (uint32_t steps = 1; peer->has_failed || is_pending_full(peer) ||
+                             !ch_ofi_append(peer, head, body, bytes, false);
          steps++) {
-        if (link->has_failed) return false;
+        if (peer->has_failed) return false;
         ch_ofi_flush(net, pe);
         if (!may_wait(net, pe, steps, &start_ns)) return false;
     }
-    link->ctx_posted[ch_net_count_of(ctx, CH_OFI_CTXS)] = ++link->posted;
+    peer->ctx_posted[ch_net_count_of(ctx, CH_OFI_CTXS)] = ++peer->posted;
     return true;
 }
 
 /* The last frame's reply will be stored at dst; it also confirms all earlier frames. */
-static void expect(struct ch_ofi_link *link, void *dst)
+static void expect(struct ch_ofi_peer *peer, void *dst)
 {
-    link->pending[link->end_pending++ % CH_OFI_PENDING] =
-        (struct ch_ofi_pending){dst, link->posted};
-    link->asked = link->posted;
+    peer->pending[peer->end_pending++ % CH_OFI_PENDING] =
+        (struct ch_ofi_pending){dst, peer->posted};
+    peer->asked = peer->posted;
 }
 
 void ch_ofi_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, uint64_t value)
@@ -124,7 +124,7 @@ void ch_ofi_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, v
                                   .there = (uintptr_t)there};
 
     if (!post(net, ctx, pe, &head, &operands, sizeof(operands))) return;
-    if (fetched_out != NULL) expect(&net->links[pe], fetched_out);
+    if (fetched_out != NULL) expect(&net->peers[pe], fetched_out);
     ch_ofi_flush(net, pe);
 }
 
@@ -191,7 +191,7 @@ static ssize_t begin_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct
     const struct fi_msg_rma message = {.msg_iov = memory,
                                        .desc = &desc,
                                        .iov_count = 1,
-                                       .addr = net->links[op->pe].address,
+                                       .addr = net->peers[op->pe].address,
                                        .rma_iov = &target,
                                        .rma_iov_count = 1,
                                        .context = &op->context};
@@ -224,7 +224,7 @@ static bool post_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct ch_
         error = begin_bulk(net, op, part, there, &memory, desc, is_put);
         if (error != -FI_EAGAIN || !may_wait(net, pe, steps, &start_ns)) break;
     }
-    if (error != 0 && !net->links[pe].has_failed)
+    if (error != 0 && !net->peers[pe].has_failed)
         ch_ofi_fail(net, pe, (int)-error, "a transfer cannot begin");
     return error == 0;
 }
@@ -232,7 +232,7 @@ static bool post_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct ch_
 static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_part *part,
                  uintptr_t there, struct iovec memory, bool is_put)
 {
-    struct ch_ofi_link *link = &net->links[pe];
+    struct ch_ofi_peer *peer = &net->peers[pe];
     struct ch_ofi_op *op = take_bulk(net, pe);
 
     if (op == NULL) return;
@@ -243,9 +243,9 @@ static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_
         return;
     }
     op->is_read = !is_put;
-    link->bulks++;
-    link->bulks_of[op->is_read][op->ctx]++;
-    if (is_put && net->is_ordered) link->ctx_posted[op->ctx] = ++link->posted;
+    peer->bulks++;
+    peer->bulks_of[op->is_read][op->ctx]++;
+    if (is_put && net->is_ordered) peer->ctx_posted[op->ctx] = ++peer->posted;
     net->has_moved = true;
 }
 
@@ -253,12 +253,12 @@ static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_
 static void transfer(struct ch_net *net, uint32_t ctx, uint32_t pe, uintptr_t there,
                      void *memory, size_t bytes, bool is_put)
 {
-    struct ch_ofi_link *link = &net->links[pe];
+    struct ch_ofi_peer *peer = &net->peers[pe];
     const size_t most = net->info->ep_attr->max_msg_size;
     char *at = memory;
 
-    while (bytes != 0 && !link->has_failed) {
-        const struct ch_part *found = ch_parts_find(&link->parts, there);
+    while (bytes != 0 && !peer->has_failed) {
+        const struct ch_part *found = ch_parts_find(&peer->parts, there);
         struct ch_part
             part; /* a copy, as other threads may add parts while this one waits for room */
         size_t here;
@@ -305,22 +305,22 @@ void ch_ofi_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const 
 static bool is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     ch_ofi_flush(net, pe);
-    return net->links[pe].bulks_of[false][ch_net_count_of(ctx, CH_OFI_CTXS)] == 0;
+    return net->peers[pe].bulks_of[false][ch_net_count_of(ctx, CH_OFI_CTXS)] == 0;
 }
 
 static bool is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
 {
     const struct ch_frame head = {.kind = CH_FRAME_ASK};
-    struct ch_ofi_link *link = &net->links[pe];
+    struct ch_ofi_peer *peer = &net->peers[pe];
     const uint32_t of = ch_net_count_of(ctx, CH_OFI_CTXS);
-    const uint64_t last = link->ctx_posted[of];
+    const uint64_t last = peer->ctx_posted[of];
 
-    if (link->asked < last && !is_pending_full(link)) {
+    if (peer->asked < last && !is_pending_full(peer)) {
         if (!post(net, ctx, pe, &head, NULL, 0)) return false;
-        link->ctx_posted[of] = last;
-        expect(link, NULL);
+        peer->ctx_posted[of] = last;
+        expect(peer, NULL);
     }
-    return is_sent(net, ctx, pe) && link->bulks_of[true][of] == 0 && link->done >= last;
+    return is_sent(net, ctx, pe) && peer->bulks_of[true][of] == 0 && peer->done >= last;
 }
 
 typedef bool (*is_over_fn)(struct ch_net *net, uint32_t ctx, uint32_t pe);
@@ -356,19 +356,19 @@ bool ch_ofi_is_reading(const struct ch_net *net, uint32_t pe)
 /* Will memory of the caller be read or written? Sources of short puts were copied. */
 static bool uses_memory(const struct ch_net *net, uint32_t pe)
 {
-    const struct ch_ofi_link *link = &net->links[pe];
+    const struct ch_ofi_peer *peer = &net->peers[pe];
 
-    for (uint64_t i = link->first_pending; i != link->end_pending; i++)
-        if (link->pending[i % CH_OFI_PENDING].dst != NULL) return true;
-    return net->is_software ? ch_ofi_is_reading(net, pe) : link->bulks != 0;
+    for (uint64_t i = peer->first_pending; i != peer->end_pending; i++)
+        if (peer->pending[i % CH_OFI_PENDING].dst != NULL) return true;
+    return net->is_software ? ch_ofi_is_reading(net, pe) : peer->bulks != 0;
 }
 
-/* Replies to a failed link are ignored. With the endpoint the links to all peers end. */
+/* Replies to a failed peer are ignored. With the endpoint, all peers are lost. */
 void ch_ofi_abandon(struct ch_net *net, uint32_t pe)
 {
     if (!uses_memory(net, pe)) return;
     ch_ofi_fail(net, pe, FI_ETIMEDOUT, CH_NET_ABANDONED);
     for (uint32_t i = 0; i < CH_OFI_OPS; i++)
         if (net->ops[i].pe == pe) net->ops[i].dst = NULL;
-    if (!net->is_software && net->links[pe].bulks != 0) ch_ofi_end(net);
+    if (!net->is_software && net->peers[pe].bulks != 0) ch_ofi_end(net);
 }

@@ -24,7 +24,7 @@ void ch_ofi_receive(struct ch_net *net, struct ch_ofi_op *op)
 static size_t do_frame(struct ch_net *net, uint32_t from, const char *at, size_t bytes)
 {
     struct ch_frame head, reply = {.kind = CH_FRAME_REPLY};
-    struct ch_ofi_link *link = &net->links[from];
+    struct ch_ofi_peer *peer = &net->peers[from];
     struct ch_frame_operands operands;
     uint64_t body[CH_OFI_SMALL / sizeof(uint64_t)], before;
 
@@ -47,28 +47,28 @@ static size_t do_frame(struct ch_net *net, uint32_t from, const char *at, size_t
         memcpy(&operands, at, sizeof(operands));
         if (!ch_frame_amo(&net->parts, &head, &operands, &before)) return 0;
         reply.value = sizeof(before);
-        if (head.wants_reply && !ch_ofi_append(link, &reply, &before, sizeof(before), true))
+        if (head.wants_reply && !ch_ofi_append(peer, &reply, &before, sizeof(before), true))
             return 0;
         return sizeof(head) + sizeof(operands);
     case CH_FRAME_ASK:
         reply.value = sizeof(before);
         before = 0;
-        return ch_ofi_append(link, &reply, &before, sizeof(before), true) ? sizeof(head) : 0;
+        return ch_ofi_append(peer, &reply, &before, sizeof(before), true) ? sizeof(head) : 0;
     case CH_FRAME_REPLY:
-        if (bytes < sizeof(before) || link->first_pending == link->end_pending) return 0;
+        if (bytes < sizeof(before) || peer->first_pending == peer->end_pending) return 0;
         memcpy(&before, at, sizeof(before));
         const struct ch_ofi_pending *request =
-            &link->pending[link->first_pending++ % CH_OFI_PENDING];
+            &peer->pending[peer->first_pending++ % CH_OFI_PENDING];
         if (request->dst != NULL) memcpy(request->dst, &before, sizeof(before));
-        link->done = request->covers;
+        peer->done = request->covers;
         return sizeof(head) + sizeof(before);
     default:
         return 0;
     }
 }
 
-/* Messages of unknown senders are ignored; an invalid message of a PE of the job ends its
- * link. */
+/* Messages of unknown senders are ignored; after an invalid message, a PE of the job
+ * counts as failed. */
 static void do_message(struct ch_net *net, const char *message, size_t bytes)
 {
     struct ch_ofi_envelope envelope;
@@ -76,7 +76,7 @@ static void do_message(struct ch_net *net, const char *message, size_t bytes)
     if (bytes < sizeof(envelope)) return;
     memcpy(&envelope, message, sizeof(envelope));
     if (envelope.from >= net->terms.n || envelope.bytes != bytes ||
-        sodium_memcmp(envelope.token, net->links[envelope.from].token_in,
+        sodium_memcmp(envelope.token, net->peers[envelope.from].token_in,
                       sizeof(envelope.token)) != 0)
         return;
     net->has_arrived = true;
@@ -117,8 +117,8 @@ static void complete(struct ch_net *net, struct ch_ofi_op *op, size_t bytes)
         net->free_sends = op;
     } else {
         if (op->dst != NULL) memcpy(op->dst, op->copy, op->bytes);
-        net->links[op->pe].bulks--;
-        net->links[op->pe].bulks_of[op->is_read][op->ctx]--;
+        net->peers[op->pe].bulks--;
+        net->peers[op->pe].bulks_of[op->is_read][op->ctx]--;
         ch_ofi_release(net, op);
     }
 }
@@ -132,7 +132,7 @@ static void complete_failed(struct ch_net *net)
     op = entry.op_context;
     if (op == NULL) return;
     if (entry.err == FI_ECANCELED &&
-        (op->kind != CH_OFI_BULK || !net->links[op->pe].has_failed))
+        (op->kind != CH_OFI_BULK || !net->peers[op->pe].has_failed))
         return;
     if (op->kind == CH_OFI_RECEIVE) { /* a message of an unknown sender that is too long */
         ch_ofi_receive(net, op);
