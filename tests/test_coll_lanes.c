@@ -70,7 +70,7 @@ static struct pe {
     char *memory; /* source, dest and sync memory, one behind another */
     struct ch_peer peers[PES];
     struct ch_dup dups[CTAS];
-    struct ch_link links[CTAS][CH_CELL_COUNT * PES];
+    struct ch_positions positions[CTAS][CH_CELL_COUNT * PES];
     struct ch_slot slots[PES];
     struct gpu_block block;
     struct gpu_warp warps[LANES / WARP_LANES];
@@ -198,7 +198,7 @@ static chorus_status run_cta(const struct call *call, uint32_t me, uint32_t cta,
     ch_coll_pattern(&c, &pattern, part.first);
     c.root = call->root;
     c.radix = 2;
-    c.links = pe->links[cta];
+    c.positions = pe->positions[cta];
     c.slots = pe->slots;
     c.late_peer = &late;
     c.is_due = algos[call->algo].is_due;

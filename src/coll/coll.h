@@ -55,7 +55,7 @@ struct ch_coll {
     size_t sync_offset;     /* offset of this CTA's duplicate in the sync memory of all PEs */
     uint64_t *epoch;        /* the private state of the CTA, as in struct ch_dup */
     uint64_t *exchanges;    /* [CH_CELL_COUNT] */
-    struct ch_link *links;
+    struct ch_positions *positions;
     struct ch_slot *slots;
     uint32_t *late_peer; /* [out] the peer of a wait that failed, set by ch_is_late */
     /* On a GPU: */
@@ -91,7 +91,7 @@ CH_FN void ch_coll_clear(struct ch_coll *c)
     c->patience = 0;
     c->multicast = 0;
     c->is_sync_alike = 0;
-    c->links = 0;
+    c->positions = 0;
     c->slots = 0;
     c->late_peer = 0;
     c->is_due = 0;

@@ -109,7 +109,7 @@ struct ch_remote {
 /* Positions in the FIFOs between two PEs, and in the peer's board, in cells. For a PE with
  * itself, `sent` and `freed` are those of its board: `freed` counts cells that all PEs have
  * read, by CH_WORD_READ. */
-struct ch_link {
+struct ch_positions {
     uint64_t sent;  /* cells filled in the peer's FIFO */
     uint64_t freed; /* of these, freed by the peer, as last read from CH_WORD_TAKEN */
     uint64_t taken; /* cells that this PE has freed in its own FIFO */
@@ -139,7 +139,7 @@ struct ch_dup {
                         earlier one failed */
     uint64_t epoch;  /* epoch of the last call */
     uint64_t exchanges[CH_CELL_COUNT]; /* of the last exchange; of packets, with CH_TAKEN */
-    struct ch_link *links;             /* [CH_CELL_COUNT * n] */
+    struct ch_positions *positions;    /* [CH_CELL_COUNT * n] */
     struct ch_slot *slots;             /* [n], of one call */
     uint64_t running; /* in a GPU's first duplicate, for all, with CHORUS_CHECK: an enum
                          ch_running */
@@ -148,11 +148,11 @@ struct ch_dup {
                        */
 };
 
-/* The state of a GPU's kernels for each CTA: a struct ch_dup in separate cache lines, links and
- * slots. It follows the sync memory of the team. */
-#define CH_DEVICE_LINKS_AT 128u
+/* The state of a GPU's kernels for each CTA: a struct ch_dup in separate cache lines,
+ * positions and slots. It follows the sync memory of the team. */
+#define CH_DEVICE_POSITIONS_AT 128u
 #define CH_DEVICE_SLOTS_AT(n) \
-    (CH_DEVICE_LINKS_AT + CH_CELL_COUNT * (n) * sizeof(struct ch_link))
+    (CH_DEVICE_POSITIONS_AT + CH_CELL_COUNT * (n) * sizeof(struct ch_positions))
 #define CH_DEVICE_DUP_BYTES(n) \
     ((CH_DEVICE_SLOTS_AT(n) + (n) * sizeof(struct ch_slot) + 63) / 64 * 64)
 

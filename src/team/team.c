@@ -22,7 +22,7 @@ static void free_dups(struct ch_team *team)
 {
     if (team->dups == NULL) return;
     for (uint32_t d = 0; d < team->n_dups; d++) {
-        free(team->dups[d].links);
+        free(team->dups[d].positions);
         free(team->dups[d].slots);
     }
     free(team->dups);
@@ -33,9 +33,10 @@ static chorus_status alloc_dups(struct ch_team *team)
     team->dups = calloc(team->n_dups, sizeof(*team->dups));
     if (team->dups == NULL) return CHORUS_ERR_SYSTEM;
     for (uint32_t d = 0; d < team->n_dups; d++) {
-        team->dups[d].links = calloc((size_t)CH_CELL_COUNT * team->n, sizeof(struct ch_link));
+        team->dups[d].positions =
+            calloc((size_t)CH_CELL_COUNT * team->n, sizeof(struct ch_positions));
         team->dups[d].slots = calloc(team->n, sizeof(struct ch_slot));
-        if (team->dups[d].links == NULL || team->dups[d].slots == NULL)
+        if (team->dups[d].positions == NULL || team->dups[d].slots == NULL)
             return CHORUS_ERR_SYSTEM;
     }
     return CHORUS_OK;

@@ -22,7 +22,7 @@ struct seat {
     struct ch_peer peers[PLAN_PES_MAX];
     struct ch_remote remotes[PLAN_PES_MAX];
     struct ch_dup dup;
-    struct ch_link links[CH_CELL_COUNT * PLAN_PES_MAX];
+    struct ch_positions positions[CH_CELL_COUNT * PLAN_PES_MAX];
     struct ch_slot slots[PLAN_PES_MAX];
     uint32_t pes[PLAN_PES_MAX]; /* of a child team */
 };
@@ -280,7 +280,7 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe, uint32_
     c.patience = &drive.patience;
     c.remotes = plan->is_net ? mine->team.remotes : NULL;
     c.levels = plan->is_net ? &mine->levels : NULL;
-    c.links = mine->team.links;
+    c.positions = mine->team.positions;
     c.slots = mine->team.slots;
     c.late_peer = &mine->late_peer;
     return c;
@@ -370,7 +370,7 @@ static void meet(struct seat *seat, uint32_t me, uint32_t p, uint32_t other, siz
 static struct ch_child child_of(struct seat *seat, uint32_t me, uint32_t n,
                                 const struct ch_sync_layout *layout)
 {
-    seat->dup.links = seat->links;
+    seat->dup.positions = seat->positions;
     seat->dup.slots = seat->slots;
     return (struct ch_child){.me = me,
                              .n = n,

@@ -115,7 +115,7 @@ CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lane
     c->failed = (const uint64_t *)ch_settle((const char *)c->failed + zero);
     c->epoch = (uint64_t *)ch_settle(c->epoch);
     c->exchanges = (uint64_t *)ch_settle(c->exchanges);
-    c->links = (struct ch_link *)ch_settle(c->links);
+    c->positions = (struct ch_positions *)ch_settle(c->positions);
     asm volatile("" : "+l"(c->count));
     if (known == 1) return 0;
     if (c->is_due) return 1;
@@ -155,7 +155,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
     c.is_sync_alike = a->is_sync_alike;
     c.failed = ch_kernel_failed(a);
     c.lets_next = a->lets_next;
-    c.links = (struct ch_link *)((char *)dup + CH_DEVICE_LINKS_AT);
+    c.positions = (struct ch_positions *)((char *)dup + CH_DEVICE_POSITIONS_AT);
     return c;
 }
 

@@ -104,7 +104,7 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
         coll->remotes = team->remotes;
         coll->levels = team->levels;
         coll->patience = team->refusable;
-        coll->links = team->dups[i].links;
+        coll->positions = team->dups[i].positions;
         coll->slots = team->dups[i].slots;
         ctas[i].algos = coll->remotes == NULL ? ch_host_mapped : ch_host_routed;
         ctas[i].reduce = reduce;

@@ -27,7 +27,7 @@ CH_FN struct ch_message ch_board_after(const struct ch_coll *c, enum ch_cell kin
 CH_FN chorus_status ch_board_wait_for_credits(const struct ch_coll *c, enum ch_cell kind,
                                               uint64_t end, struct ch_lanes g)
 {
-    struct ch_link *own = ch_link_of(c, kind, c->me);
+    struct ch_positions *own = ch_positions_of(c, kind, c->me);
     const uint64_t cells = (uint64_t)1 << c->layout->cells_log2[kind];
     uint64_t least = end;
     chorus_status st;
@@ -57,7 +57,7 @@ CH_FN void ch_board_soon(const struct ch_coll *c, enum ch_cell kind, struct ch_m
 CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_cell kind, const char *src,
                             size_t bytes, struct ch_lanes g)
 {
-    struct ch_link *own = ch_link_of(c, kind, c->me);
+    struct ch_positions *own = ch_positions_of(c, kind, c->me);
     struct ch_message m;
     chorus_status st;
 
@@ -99,12 +99,12 @@ CH_FN chorus_status ch_posted(const struct ch_coll *c, enum ch_cell kind, uint32
 CH_FN void ch_board_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
                           struct ch_message m, struct ch_lanes g)
 {
-    struct ch_link *link = ch_link_of(c, kind, owner);
+    struct ch_positions *positions = ch_positions_of(c, kind, owner);
 
     if (g.lane != 0) return;
-    link->read = m.end;
-    if (m.end - link->read_told < ((uint64_t)1 << c->layout->cells_log2[kind]) / 4) return;
-    link->read_told = m.end;
+    positions->read = m.end;
+    if (m.end - positions->read_told < ((uint64_t)1 << c->layout->cells_log2[kind]) / 4) return;
+    positions->read_told = m.end;
     ch_say(c, owner, CH_WORD_READ + kind, m.end, CH_CREDIT); /* pairs with the wait for room */
 }
 
@@ -116,7 +116,7 @@ CH_FN chorus_status ch_read(const struct ch_coll *c, enum ch_cell kind, uint32_t
     chorus_status st;
 
     ch_lanes_sync(g); /* lane 0 has stored `read` */
-    m = ch_board_after(c, kind, owner, ch_link_of(c, kind, owner)->read, bytes);
+    m = ch_board_after(c, kind, owner, ch_positions_of(c, kind, owner)->read, bytes);
     st = ch_posted(c, kind, owner, m.end, g);
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)

@@ -19,9 +19,10 @@
 
 #include "coll/primitives/cells.h"
 
-CH_FN struct ch_link *ch_link_of(const struct ch_coll *c, enum ch_cell kind, uint32_t peer)
+CH_FN struct ch_positions *ch_positions_of(const struct ch_coll *c, enum ch_cell kind,
+                                           uint32_t peer)
 {
-    return &c->links[(size_t)kind * c->n + peer];
+    return &c->positions[(size_t)kind * c->n + peer];
 }
 
 /* The message of `bytes` that follows cell `position` of the FIFO on `owner` from `writer`. */
@@ -40,27 +41,27 @@ CH_FN struct ch_message ch_message_at(const struct ch_coll *c, enum ch_cell kind
 CH_FN struct ch_message ch_outgoing(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                     size_t bytes)
 {
-    return ch_message_at(c, kind, peer, c->me, ch_link_of(c, kind, peer)->sent, bytes);
+    return ch_message_at(c, kind, peer, c->me, ch_positions_of(c, kind, peer)->sent, bytes);
 }
 
 /* The next message of `bytes` from `peer`. */
 CH_FN struct ch_message ch_incoming(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                     size_t bytes)
 {
-    return ch_message_at(c, kind, c->me, peer, ch_link_of(c, kind, peer)->taken, bytes);
+    return ch_message_at(c, kind, c->me, peer, ch_positions_of(c, kind, peer)->taken, bytes);
 }
 
 /* One lane: wait until the receiver has returned the credits for the cells up to `end`. */
 CH_FN chorus_status ch_wait_for_credits(const struct ch_coll *c, enum ch_cell kind,
                                         uint32_t peer, uint64_t end)
 {
-    struct ch_link *link = ch_link_of(c, kind, peer);
+    struct ch_positions *positions = ch_positions_of(c, kind, peer);
     const uint64_t cells = (uint64_t)1 << c->layout->cells_log2[kind];
     chorus_status st;
 
-    if (end - link->freed <= cells) return CHORUS_OK;
+    if (end - positions->freed <= cells) return CHORUS_OK;
     st = ch_listen(c, peer, CH_WORD_TAKEN + kind, end - cells); /* pairs with ch_taken */
-    link->freed = ch_credit(c, peer, CH_WORD_TAKEN + kind);
+    positions->freed = ch_credit(c, peer, CH_WORD_TAKEN + kind);
     return st;
 }
 
@@ -79,7 +80,7 @@ CH_FN chorus_status ch_slot_to(const struct ch_coll *c, enum ch_cell kind, uint3
     const chorus_status st = ch_wait_for_credits(c, kind, peer, m.end);
 
     *slot = ch_slot_of(m);
-    ch_link_of(c, kind, peer)->sent = m.end;
+    ch_positions_of(c, kind, peer)->sent = m.end;
     return st;
 }
 
@@ -91,7 +92,7 @@ CH_FN chorus_status ch_slot_from(const struct ch_coll *c, enum ch_cell kind, uin
     const struct ch_message m = ch_incoming(c, kind, peer, bytes);
 
     *slot = ch_slot_of(m);
-    ch_link_of(c, kind, peer)->taken = m.end;
+    ch_positions_of(c, kind, peer)->taken = m.end;
     if (kind != CH_CELL_simple) return CHORUS_OK;
     return ch_listen(c, peer, CH_WORD_FILLED, m.end); /* pairs with ch_announce */
 }
@@ -115,10 +116,10 @@ CH_FN void ch_announce(const struct ch_coll *c, enum ch_cell kind, uint32_t peer
 CH_FN void ch_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                     const struct ch_slot *slot)
 {
-    struct ch_link *link = ch_link_of(c, kind, peer);
+    struct ch_positions *positions = ch_positions_of(c, kind, peer);
 
-    if (slot->end - link->told < ((uint64_t)1 << c->layout->cells_log2[kind]) / 4) return;
-    link->told = slot->end;
+    if (slot->end - positions->told < ((uint64_t)1 << c->layout->cells_log2[kind]) / 4) return;
+    positions->told = slot->end;
     ch_say(c, peer, CH_WORD_TAKEN + kind, slot->end, CH_CREDIT);
 }
 
@@ -206,7 +207,7 @@ CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes,
     if (g.lane != 0) return;
     ch_sent(c, peer, m->memory, m->memory, bytes);
     ch_say(c, peer, CH_WORD_FILLED, m->end, CH_DATA); /* pairs with ch_slot_from */
-    ch_link_of(c, CH_CELL_simple, peer)->sent = m->end;
+    ch_positions_of(c, CH_CELL_simple, peer)->sent = m->end;
 }
 
 /* The same message to each PE of the set. src must not change before ch_flush_lent. */

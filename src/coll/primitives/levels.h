@@ -33,7 +33,7 @@ CH_FN struct ch_coll ch_call_on(const struct ch_coll *c, const struct ch_child *
     in.sync_offset = cta * child->layout->dup_bytes;
     in.epoch = &dup->epoch;
     in.exchanges = dup->exchanges;
-    in.links = dup->links;
+    in.positions = dup->positions;
     in.slots = dup->slots;
     in.levels = 0;
     in.pes = child->pes;
