@@ -104,8 +104,8 @@ static chorus_status touch_peers(struct ch_context *context)
 
     if (word == NULL) return CHORUS_ERR_NOMEM; /* it has set its message */
     for (uint32_t pe = 0; pe < context->boot->n; pe++)
-        CH_TRY(context->link->get(context->transport, CH_CTX_DEFAULT, &seen, word, sizeof(seen),
-                                  pe));
+        CH_TRY(context->ops->get(context->transport, CH_CTX_DEFAULT, &seen, word, sizeof(seen),
+                                 pe));
     return ch_context_meet(context);
 }
 

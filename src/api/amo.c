@@ -53,8 +53,8 @@ static chorus_status run(const char *function, chorus_ctx_t ctx, const struct am
 
     CH_TRY(ch_target_check(function, ctx, a->object_name, a->object, 1, a->bytes, a->pe, &t));
     CH_TRY(ch_check_aligned(function, a->object_name, a->object, a->bytes));
-    return t.context->link->amo(t.context->transport, t.ctx, a->op, a->object, a->bytes,
-                                a->value, a->compare, t.pe, a->fetches ? fetched_out : NULL);
+    return t.context->ops->amo(t.context->transport, t.ctx, a->op, a->object, a->bytes,
+                               a->value, a->compare, t.pe, a->fetches ? fetched_out : NULL);
 }
 
 /* Any call; 0 after a failure. */

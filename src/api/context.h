@@ -46,7 +46,7 @@ struct ch_context {
     struct ch_boot *boot;
     struct ch_heap *heap;
     struct ch_network *network; /* to peers of other hosts; null: there are none */
-    const struct ch_transport_ops *link;
+    const struct ch_transport_ops *ops;
     struct ch_transport *transport;
     struct ch_patience patience;
     struct ch_teams *teams;

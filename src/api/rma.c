@@ -11,7 +11,7 @@ static chorus_status put(const char *function, chorus_ctx_t ctx, void *dest, con
 
     CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
-    return t.context->link->put(t.context->transport, t.ctx, dest, source, t.bytes, t.pe);
+    return t.context->ops->put(t.context->transport, t.ctx, dest, source, t.bytes, t.pe);
 }
 
 static chorus_status get(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
@@ -21,34 +21,34 @@ static chorus_status get(const char *function, chorus_ctx_t ctx, void *dest, con
 
     CH_TRY(ch_target_check(function, ctx, "source", source, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
-    return t.context->link->get(t.context->transport, t.ctx, dest, source, t.bytes, t.pe);
+    return t.context->ops->get(t.context->transport, t.ctx, dest, source, t.bytes, t.pe);
 }
 
 /* Transports whose put is equally good do not have this function. */
 static chorus_status put_nbi(const char *function, chorus_ctx_t ctx, void *dest,
                              const void *source, size_t count, size_t element_bytes, int pe)
 {
-    const struct ch_transport_ops *link;
+    const struct ch_transport_ops *ops;
     struct ch_target t;
 
     CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
-    link = t.context->link;
-    return (link->put_nbi != NULL ? link->put_nbi : link->put)(t.context->transport, t.ctx,
-                                                               dest, source, t.bytes, t.pe);
+    ops = t.context->ops;
+    return (ops->put_nbi != NULL ? ops->put_nbi : ops->put)(t.context->transport, t.ctx, dest,
+                                                            source, t.bytes, t.pe);
 }
 
 static chorus_status get_nbi(const char *function, chorus_ctx_t ctx, void *dest,
                              const void *source, size_t count, size_t element_bytes, int pe)
 {
-    const struct ch_transport_ops *link;
+    const struct ch_transport_ops *ops;
     struct ch_target t;
 
     CH_TRY(ch_target_check(function, ctx, "source", source, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
-    link = t.context->link;
-    return (link->get_nbi != NULL ? link->get_nbi : link->get)(t.context->transport, t.ctx,
-                                                               dest, source, t.bytes, t.pe);
+    ops = t.context->ops;
+    return (ops->get_nbi != NULL ? ops->get_nbi : ops->get)(t.context->transport, t.ctx, dest,
+                                                            source, t.bytes, t.pe);
 }
 
 void ch_rma_put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
@@ -135,7 +135,7 @@ static chorus_status fence(const char *function, chorus_ctx_t ctx)
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_ctx_number(context, function, ctx, &number));
-    return context->link->fence(context->transport, number);
+    return context->ops->fence(context->transport, number);
 }
 
 static chorus_status quiet(const char *function, chorus_ctx_t ctx)
@@ -145,7 +145,7 @@ static chorus_status quiet(const char *function, chorus_ctx_t ctx)
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_ctx_number(context, function, ctx, &number));
-    return context->link->quiet(context->transport, number);
+    return context->ops->quiet(context->transport, number);
 }
 
 static chorus_status pe_quiet(const char *function, chorus_ctx_t ctx, const int *pes, size_t n)
@@ -156,10 +156,10 @@ static chorus_status pe_quiet(const char *function, chorus_ctx_t ctx, const int 
     CH_TRY(ch_context_require(function, &context));
     for (size_t i = 0; i < n; i++)
         CH_TRY(ch_ctx_resolve(context, function, ctx, pes[i], &number, &pe));
-    if (context->link->quiet_pe == NULL) return n == 0 ? CHORUS_OK : quiet(function, ctx);
+    if (context->ops->quiet_pe == NULL) return n == 0 ? CHORUS_OK : quiet(function, ctx);
     for (size_t i = 0; i < n; i++) {
         CH_TRY(ch_ctx_resolve(context, function, ctx, pes[i], &number, &pe));
-        CH_TRY(context->link->quiet_pe(context->transport, number, pe));
+        CH_TRY(context->ops->quiet_pe(context->transport, number, pe));
     }
     return CHORUS_OK;
 }

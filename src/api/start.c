@@ -54,7 +54,7 @@ static chorus_status record_all(struct ch_context *context)
 {
     struct ch_record *record = ch_heap_record(context->heap, context->boot->me);
 
-    CH_TRY(ch_recorded_open(context->heap, record, &context->link, &context->transport));
+    CH_TRY(ch_recorded_open(context->heap, record, &context->ops, &context->transport));
     record->is_full = 1;
     return CHORUS_OK;
 }
@@ -64,13 +64,13 @@ static chorus_status open_link(struct ch_context *context)
     const struct ch_transport_terms terms = {context->heap, &context->patience,
                                              context->network};
 
-    context->link = choose_link(context);
-    CH_TRY(ch_transport_check(context->link));
-    CH_TRY(context->link->open(&terms, &context->transport));
+    context->ops = choose_link(context);
+    CH_TRY(ch_transport_check(context->ops));
+    CH_TRY(context->ops->open(&terms, &context->transport));
     if (context->options.records_all) CH_TRY(record_all(context));
-    if (context->link->near == NULL || context->options.check >= 2) return CHORUS_OK;
+    if (context->ops->near == NULL || context->options.check >= 2) return CHORUS_OK;
     context->n_near = context->boot->n;
-    memcpy(context->near, context->link->near(context->transport),
+    memcpy(context->near, context->ops->near(context->transport),
            context->n_near * sizeof(context->near[0]));
     return CHORUS_OK;
 }
@@ -221,7 +221,7 @@ void ch_context_close(struct ch_context *context)
     ch_crew_destroy(context->crew);
     ch_network_disconnect(context->network);
     ch_teams_close(context->teams);
-    if (context->transport != NULL) context->link->close(context->transport);
+    if (context->transport != NULL) context->ops->close(context->transport);
     ch_network_close(context->network);
     if (context->boot->ops->guard != NULL) context->boot->ops->guard(context->boot, NULL);
     ch_heap_close(context->heap);

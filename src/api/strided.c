@@ -44,7 +44,7 @@ static chorus_status iput(const char *function, chorus_ctx_t ctx, char *dest,
     CH_TRY(
         ch_target_check(function, ctx, "dest", dest, span(s, s->dst), element_bytes, pe, &t));
     for (size_t i = 0; i < s->count && t.bytes != 0; i++)
-        CH_TRY(t.context->link->put(
+        CH_TRY(t.context->ops->put(
             t.context->transport, t.ctx, dest + i * (size_t)s->dst * element_bytes,
             source + i * (size_t)s->sst * element_bytes, s->block * element_bytes, t.pe));
     return CHORUS_OK;
@@ -60,7 +60,7 @@ static chorus_status iget(const char *function, chorus_ctx_t ctx, char *dest,
     CH_TRY(ch_target_check(function, ctx, "source", source, span(s, s->sst), element_bytes, pe,
                            &t));
     for (size_t i = 0; i < s->count && t.bytes != 0; i++)
-        CH_TRY(t.context->link->get(
+        CH_TRY(t.context->ops->get(
             t.context->transport, t.ctx, dest + i * (size_t)s->dst * element_bytes,
             source + i * (size_t)s->sst * element_bytes, s->block * element_bytes, t.pe));
     return CHORUS_OK;
