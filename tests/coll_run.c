@@ -351,6 +351,12 @@ static void call_once(struct site *s, chorusx_call call, enum place place, size_
     if (call.count != 0 && call.coll != CHORUS_COLL_barrier) check_dest(s, &call, apart);
 }
 
+/* Where nothing is left out. */
+static bool is_full(void)
+{
+    return getenv("CHORUS_TEST_FULL") != NULL;
+}
+
 /* What is run on a team: each type and operator with all counts; one of them; with some counts.
  * With CHORUS_TEST_SMALL one of them and some counts in any case, with CHORUS_TEST_FULL all. */
 enum part { ALL_TYPES, ALL_COUNTS, SOME_COUNTS };
@@ -396,8 +402,7 @@ static int ctas_max(void)
 /* Fewer elements than CTAs, some for each, and many chunks for each. */
 static void large_counts(struct site *s)
 {
-    const bool is_full = is_on_gpu() || getenv("CHORUS_TEST_FULL") != NULL;
-    const size_t large = is_full ? COUNT_LARGE : COUNT_LARGE_PART;
+    const size_t large = is_on_gpu() || is_full() ? COUNT_LARGE : COUNT_LARGE_PART;
     const size_t counts[] = {5, 1021, large};
     static const int ctas[] = {1, 8, 64, 2 * CH_CTAS_ON_GPU};
     const int most = ctas_max();
@@ -459,7 +464,7 @@ static void all_operators(struct site *s)
 /* Where each call is slow, a few of them. */
 static bool is_small(void)
 {
-    return getenv("CHORUS_TEST_SMALL") != NULL && getenv("CHORUS_TEST_FULL") == NULL;
+    return getenv("CHORUS_TEST_SMALL") != NULL && !is_full();
 }
 
 static void open_site(struct site *s, chorus_team_t team, chorus_stream_t stream)
@@ -507,8 +512,7 @@ static void by_table(struct site *s)
 static void run_on(chorus_team_t team, char *dest, char *source, const void *symmetric,
                    chorus_stream_t stream, enum part part)
 {
-    const bool is_in_parts = (part == SOME_COUNTS || is_small()) && !is_on_gpu() &&
-                             getenv("CHORUS_TEST_FULL") == NULL;
+    const bool is_in_parts = (part == SOME_COUNTS || is_small()) && !is_on_gpu() && !is_full();
     struct site s;
 
     if (team == CHORUS_TEAM_INVALID) return;

@@ -164,6 +164,37 @@ START_TEST(wait__other_program_computes_on_the_core__sleeps_early)
 }
 END_TEST
 
+static chorus_status make_slowly(struct ch_progress *self, bool *moved_out)
+{
+    (void)self, (void)moved_out;
+    nap(1);
+    return CHORUS_OK;
+}
+
+static void leave_none(struct ch_progress *self)
+{
+    (void)self;
+}
+
+/* A PE with its own core, whose polls take 1 ms each: it makes hundreds of them in place of
+ * millions. */
+START_TEST(wait__polls_of_a_network_take_long__sleeps_after_a_time)
+{
+    struct ch_progress slow = {.make = make_slowly, .leave = leave_none};
+    struct scene s;
+    struct ch_wait w = {0};
+
+    open_scene(&s, 2, 0);
+    ch_patience_add(&s.patience, &slow);
+    for (int i = 0; i < 600; i++)
+        ck_assert_int_eq(ch_wait_slow(&s.patience, &w), CHORUS_OK);
+    ck_assert_uint_eq(w.polls, s.patience.polls);
+    ck_assert_uint_eq(s.door.sleepers, 1);
+    ch_wait_end(&s.patience, &w);
+    ck_assert_uint_eq(s.door.sleepers, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("door");
@@ -176,6 +207,7 @@ int main(void)
     tcase_add_test(tcase, wait__job_is_ending__ends);
     tcase_add_test(tcase, wait__of_the_program__is_woken_by_puts);
     tcase_add_loop_test(tcase, wait__other_program_computes_on_the_core__sleeps_early, 0, 2);
+    tcase_add_test(tcase, wait__polls_of_a_network_take_long__sleeps_after_a_time);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

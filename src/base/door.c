@@ -33,10 +33,10 @@ enum { POLLS_PER_LOOK = 64 };
 enum { GAP_OWN = 256, GAP_SHARED = 1 };
 
 /* Polls before sleeping. A PE that sleeps is woken 50 us late and delays other PEs, so on its
- * own core a PE sleeps only after about 100 ms; the time counts where a poll also checks
- * sockets, and takes longer. On shared cores it sleeps after about a millisecond: a PE that is
- * woken may find its core in use and move to another, which costs more than the time slices
- * that it yielded. */
+ * own core a PE sleeps only after about 100 ms. A poll that also checks sockets takes longer,
+ * so that a PE with a network sleeps after AWAKE_OWN_NS, if that is earlier. On shared cores a
+ * PE sleeps after about a millisecond: a PE that is woken may find its core in use and move to
+ * another, which costs more than the time slices that it yielded. */
 enum { POLLS_OWN = 10000 * GAP_OWN, POLLS_SHARED = SPINS_SHARED + 2000 };
 #define AWAKE_OWN_NS (100 * CH_NS_PER_MS)
 
