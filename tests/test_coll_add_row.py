@@ -41,8 +41,8 @@ TABLES = ["src/api/coll.c", "src/base/record.c", "src/base/names.c", "bench/term
 
 # The program that reads rule tables.
 READER = ["tuning/compile.c", "src/base/error.c", "src/base/hash.c", "src/base/log.c", "src/base/names.c",
-          "src/base/number.c", "src/select/file.c", "src/select/match.c", "src/select/name.c", "src/select/named.c",
-          "src/select/rule.c", "src/select/table.c", "src/coll/algorithm.c"]
+          "src/base/number.c", "src/select/match.c", "src/select/name.c", "src/select/rule.c", "src/select/table.c",
+          "src/coll/algorithm.c"]
 
 LAST_ROW = "    Y(_prod, {0})"
 ROW = LAST_ROW + " \\\n    Y(_xnor, CHORUS_REDUCE_BITWISE_NAMES)"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* explain.c: writes a plan, its rule, and why the rules before it did not apply. */
 #include "base/hash.h"
 #include "base/log.h"
 #include "select/inside.h"
-#include "select/match.h"
 #include "team/nodes.h"
 
 #include <inttypes.h>

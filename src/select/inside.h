@@ -1,10 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inside.h: the members of a struct ch_select, for the files of this folder. */
+/*
+ * inside.h: what the files of this folder share: algorithms by name, forced choices, whether a
+ * rule applies to a request, and the members of a struct ch_select.
+ */
 #ifndef CH_INSIDE_H
 #define CH_INSIDE_H
 
-#include "select/force.h"
+#include "select/name.h"
 #include "select/select.h"
+
+/* --- algorithms by name ------------------------------------------------------------------- */
+
+/* Is `name` an algorithm of `coll`? If not, *why_out lists the algorithms. */
+CH_MUST_CHECK bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_why *why_out);
+
+/*
+ * The algorithm `name` of `coll` with protocol `proto`; null proto: its only one. `name` must
+ * be an algorithm of `coll`, so false means that the protocol is wrong.
+ */
+CH_MUST_CHECK bool ch_algo_with(chorus_coll coll, const char *name, const char *proto,
+                                const struct ch_algo **algo_out, struct ch_why *why_out);
+
+struct ch_forced {
+    const struct ch_algo *algo; /* null: the tables choose */
+    uint32_t ctas;
+};
+
+/* Read CHORUS_ALGO, "coll:algo[:proto[:ctas]][,...]", into forced[CHORUS_COLL_COUNT]. */
+CH_MUST_CHECK chorus_status ch_force_read(const char *text, struct ch_forced forced[]);
+
+/* --- rules and requests ------------------------------------------------------------------- */
+
+/*
+ * Does a rule apply to a request, and if not, why? One function for choosing and for
+ * explaining.
+ */
+
+/* The first condition that prevents a rule of the request's collective from applying. */
+enum ch_miss {
+    CH_MISS_NONE,
+    CH_MISS_BYTES,
+    CH_MISS_PES,
+    CH_MISS_NODES,
+    CH_MISS_REACH,
+    CH_MISS_CORES,
+    CH_MISS_TYPE,
+    CH_MISS_OP,
+    CH_MISS_MACHINE,
+    CH_MISS_GPU,
+    CH_MISS_NEEDS,
+};
+enum ch_miss ch_rule_miss(const struct ch_rule *rule, const struct ch_request *request);
+
+/* In words: "bytes 65536 is not in 0..16K". */
+void ch_miss_text(enum ch_miss miss, const struct ch_rule *rule,
+                  const struct ch_request *request, struct ch_why *why_out);
+
+/* The first of `needs` that `offers` does not meet, in words. */
+void ch_needs_text(uint32_t needs, uint32_t offers, struct ch_why *why_out);
+
+/* --- tables and plans --------------------------------------------------------------------- */
 
 #define CH_SYSTEM_TABLE "/etc/chorus/tuning.yaml"
 

@@ -18,8 +18,6 @@
  */
 #include "select/reach.h"
 
-#include "select/tiles.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* rule.c: reads a rule of a table, and finds the algorithm that a name and a protocol are of.
+ */
+#include "select/inside.h"
 #include "select/table.h"
 
 #include "base/number.h"
-#include "select/named.h"
 
 #include <string.h>
+
+/* --- algorithms by name ------------------------------------------------------------------- */
+
+bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_why *why_out)
+{
+    const char *names[CH_ALGO_COUNT], *last = "";
+    char kind[64];
+    size_t count = 0, index;
+
+    for (size_t i = 0; i < CH_ALGO_COUNT; i++) {
+        if (ch_algos[i].coll != coll) continue;
+        /* The protocols of an algorithm are adjacent in the list: a name is new or equal to the
+         * previous one. */
+        if (strcmp(last, ch_algos[i].name) == 0) continue;
+        names[count++] = last = ch_algos[i].name;
+    }
+    (void)snprintf(kind, sizeof(kind), "%s algorithm", ch_coll_names[coll]);
+    return ch_name_find(kind, names, count, name, &index, why_out);
+}
+
+bool ch_algo_with(chorus_coll coll, const char *name, const char *proto,
+                  const struct ch_algo **algo_out, struct ch_why *why_out)
+{
+    const struct ch_algo *algos[CH_PROTO_COUNT];
+    const char *protos[CH_PROTO_COUNT];
+    char kind[96];
+    size_t count = 0, index = 0;
+
+    for (size_t i = 0; i < CH_ALGO_COUNT; i++) {
+        if (ch_algos[i].coll != coll || strcmp(ch_algos[i].name, name) != 0) continue;
+        algos[count] = &ch_algos[i];
+        protos[count++] = ch_proto_names[ch_algos[i].proto];
+    }
+    (void)snprintf(kind, sizeof(kind), "protocol of %s", name);
+    if (proto == NULL && count > 1) {
+        ch_why_set(why_out, "%s has several protocols and none is given; expected ", name);
+        ch_why_list(why_out, protos, count);
+        return false;
+    }
+    if (proto != NULL && !ch_name_find(kind, protos, count, proto, &index, why_out))
+        return false;
+    *algo_out = algos[index];
+    return true;
+}
+
+/* --- the values of keys ------------------------------------------------------------------- */
+
+const char *ch_node_text(const yaml_node_t *node)
+{
+    return node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : NULL;
+}
+
+chorus_status ch_node_keys(const struct ch_reader *reader, yaml_node_t *mapping,
+                           const char *kind, const char *const keys[], size_t count,
+                           yaml_node_t *values[])
+{
+    char key_kind[32];
+    struct ch_why why;
+    size_t index;
+
+    if (mapping->type != YAML_MAPPING_NODE)
+        return CH_REFUSE(reader, mapping, "the %s is not a mapping; expected key: value pairs",
+                         kind);
+    (void)snprintf(key_kind, sizeof(key_kind), "key of a %s", kind);
+    for (size_t i = 0; i < count; i++)
+        values[i] = NULL;
+    for (const yaml_node_pair_t *pair = mapping->data.mapping.pairs.start;
+         pair < mapping->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *key = yaml_document_get_node(reader->document, pair->key);
+        const char *text = ch_node_text(key);
+
+        if (text == NULL)
+            return CH_REFUSE(reader, key, "a key of the %s is not a word; expected one", kind);
+        if (!ch_name_find(key_kind, keys, count, text, &index, &why))
+            return CH_REFUSE(reader, key, "%s", why.text);
+        if (values[index] != NULL)
+            return CH_REFUSE(reader, key, "%s is given twice; expected it once in a %s", text,
+                             kind);
+        values[index] = yaml_document_get_node(reader->document, pair->value);
+    }
+    return CHORUS_OK;
+}
 
 /* The keys of a rule. */
 /* clang-format off */
@@ -244,6 +328,8 @@ static chorus_status read_from(const struct row *row, const char **out)
                          *out, expected);
     return CHORUS_OK;
 }
+
+/* --- a rule ------------------------------------------------------------------------------- */
 
 chorus_status ch_serves_read(const struct ch_reader *reader, yaml_node_t *node,
                              struct ch_rule *serves_out)

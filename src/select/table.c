@@ -1,11 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.c: reads a table: the bytes of its file, the tree of YAML that they are, and what the
+ * tree says besides the rules (rule.c).
+ */
 #include "select/table.h"
 
 #include "base/hash.h"
 #include "select/name.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- the bytes ---------------------------------------------------------------------------- */
+
+enum { BYTES_MAX = 1 << 20 };
+enum {
+    BRACKETS_MAX = 64
+}; /* a table has three nested ones; libyaml takes time proportional to the square */
+
+/* Only a regular file has an end, and is available at once; it may grow while it is read. */
+static chorus_status check_kind(const char *path, int fd)
+{
+    struct stat found;
+
+    if (fstat(fd, &found) != 0)
+        return CH_FAIL(CHORUS_ERR_TABLE, "%s: cannot be read: %s; expected a rule table", path,
+                       strerror(errno));
+    if (!S_ISREG(found.st_mode))
+        return CH_FAIL(CHORUS_ERR_TABLE, "%s: is not a regular file; expected a rule table",
+                       path);
+    return CHORUS_OK;
+}
+
+/* Read up to `room` bytes of the file. */
+static chorus_status read_all(const char *path, int fd, char *text, size_t room,
+                              size_t *bytes_out)
+{
+    size_t bytes = 0;
+    ssize_t got;
+
+    while (bytes < room && (got = read(fd, text + bytes, room - bytes)) != 0) {
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0)
+            return CH_FAIL(CHORUS_ERR_TABLE, "%s: cannot be read: %s; expected a rule table",
+                           path, strerror(errno));
+        bytes += (size_t)got;
+    }
+    *bytes_out = bytes;
+    return CHORUS_OK;
+}
+
+/* The bytes of a regular file of at most 1 MiB; the caller frees them. */
+static chorus_status load_bytes(const char *path, char **text_out, size_t *bytes_out)
+{
+    /* Opening must not wait for the writer of a FIFO, nor make a terminal the controlling one
+     * of this process. */
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    char *text = NULL;
+    chorus_status status;
+
+    if (fd < 0)
+        return CH_FAIL(CHORUS_ERR_TABLE, "%s: cannot be opened: %s; expected a rule table",
+                       path, strerror(errno));
+    CH_TRY_GOTO(status, check_kind(path, fd), out_close);
+    text = malloc(BYTES_MAX + 1);
+    if (text == NULL) {
+        status = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to read the table %s", path);
+        goto out_close;
+    }
+    CH_TRY_GOTO(status, read_all(path, fd, text, BYTES_MAX + 1, bytes_out), out_close);
+    if (*bytes_out > BYTES_MAX)
+        status = CH_FAIL(CHORUS_ERR_TABLE,
+                         "%s: is longer than %d bytes; expected a rule table of at most 1 MiB",
+                         path, BYTES_MAX);
+
+out_close:
+    (void)close(fd);
+    if (status != CHORUS_OK) {
+        free(text);
+        return status;
+    }
+    *text_out = text;
+    return CHORUS_OK;
+}
+
+/* Refuse the table because of a byte of its text. */
+static chorus_status refuse_at(const struct ch_table *table, size_t at, const char *what,
+                               const char *expected)
+{
+    size_t line = 1, column = 1;
+
+    for (size_t i = 0; i < at && i < table->bytes; i++) {
+        column = table->text[i] == '\n' ? 1 : column + 1;
+        line += table->text[i] == '\n';
+    }
+    return CH_FAIL(CHORUS_ERR_TABLE, "%s:%zu:%zu: %s; expected %s", table->path, line, column,
+                   what, expected);
+}
+
+static bool begins_with(const struct ch_table *table, size_t at, const char *what)
+{
+    const size_t bytes = strlen(what);
+
+    return table->bytes - at >= bytes && memcmp(table->text + at, what, bytes) == 0;
+}
+
+/* In YAML, a CR alone and three other characters also end a line; editors, in which users look
+ * for the line of a message, do not treat them so. */
+static bool is_odd_break(const struct ch_table *table, size_t at)
+{
+    return (table->text[at] == '\r' && !begins_with(table, at, "\r\n")) ||
+           begins_with(table, at, "\xc2\x85") || begins_with(table, at, "\xe2\x80\xa8") ||
+           begins_with(table, at, "\xe2\x80\xa9");
+}
+
+/* Refuse a text whose lines YAML would count differently from editors, or that libyaml would
+ * read for minutes. */
+static chorus_status check_bytes(const struct ch_table *table)
+{
+    int depth = 0;
+
+    if (begins_with(table, 0, "\xff\xfe") || begins_with(table, 0, "\xfe\xff"))
+        return refuse_at(table, 0, "UTF-16", "UTF-8");
+    for (size_t i = 0; i < table->bytes; i++) {
+        const char c = table->text[i];
+
+        if (is_odd_break(table, i))
+            return refuse_at(table, i, "a line ends in another character than LF",
+                             "lines that end in LF, or in CR LF");
+        depth += c == '[' || c == '{';
+        depth -= (c == ']' || c == '}') && depth > 0;
+        if (depth > BRACKETS_MAX)
+            return refuse_at(table, i, "too many brackets in one another",
+                             "a mapping with version, machine, measured and rules");
+    }
+    return CHORUS_OK;
+}
+
+/* --- the tree ----------------------------------------------------------------------------- */
 
 /* The keys of a table; `gpu` and `serves` may be left out. */
 /* clang-format off */
@@ -26,42 +162,6 @@ static const char *const key_names[KEY_COUNT] = {
 };
 
 static const char table_form[] = "a mapping with version, machine, measured and rules";
-
-const char *ch_node_text(const yaml_node_t *node)
-{
-    return node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : NULL;
-}
-
-chorus_status ch_node_keys(const struct ch_reader *reader, yaml_node_t *mapping,
-                           const char *kind, const char *const keys[], size_t count,
-                           yaml_node_t *values[])
-{
-    char key_kind[32];
-    struct ch_why why;
-    size_t index;
-
-    if (mapping->type != YAML_MAPPING_NODE)
-        return CH_REFUSE(reader, mapping, "the %s is not a mapping; expected key: value pairs",
-                         kind);
-    (void)snprintf(key_kind, sizeof(key_kind), "key of a %s", kind);
-    for (size_t i = 0; i < count; i++)
-        values[i] = NULL;
-    for (const yaml_node_pair_t *pair = mapping->data.mapping.pairs.start;
-         pair < mapping->data.mapping.pairs.top; pair++) {
-        const yaml_node_t *key = yaml_document_get_node(reader->document, pair->key);
-        const char *text = ch_node_text(key);
-
-        if (text == NULL)
-            return CH_REFUSE(reader, key, "a key of the %s is not a word; expected one", kind);
-        if (!ch_name_find(key_kind, keys, count, text, &index, &why))
-            return CH_REFUSE(reader, key, "%s", why.text);
-        if (values[index] != NULL)
-            return CH_REFUSE(reader, key, "%s is given twice; expected it once in a %s", text,
-                             kind);
-        values[index] = yaml_document_get_node(reader->document, pair->value);
-    }
-    return CHORUS_OK;
-}
 
 static chorus_status read_rules(const struct ch_reader *reader, const yaml_node_t *rules,
                                 struct ch_table_file *file)
@@ -142,7 +242,7 @@ static chorus_status refuse_yaml(const struct ch_table *table, const yaml_parser
                    parser->context != NULL ? " " : "",
                    parser->context != NULL ? parser->context : "");
     if (parser->error == YAML_READER_ERROR)
-        return ch_table_refuse_at(table, parser->problem_offset, what, table_form);
+        return refuse_at(table, parser->problem_offset, what, table_form);
     return CH_FAIL(CHORUS_ERR_TABLE, "%s:%zu:%zu: %s; expected %s", table->path,
                    parser->problem_mark.line + 1, parser->problem_mark.column + 1, what,
                    table_form);
@@ -194,7 +294,7 @@ static chorus_status load_text(struct ch_table_file *file)
     yaml_parser_t parser;
     chorus_status status;
 
-    CH_TRY(ch_table_check_text(table));
+    CH_TRY(check_bytes(table));
     if (!yaml_parser_initialize(&parser))
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to read the table %s", table->path);
     yaml_parser_set_input_string(&parser, (const unsigned char *)table->text, table->bytes);
@@ -238,7 +338,7 @@ chorus_status ch_table_read(const char *path, struct ch_table **table_out)
     size_t bytes;
     chorus_status status;
 
-    CH_TRY(ch_table_load(path, &text, &bytes));
+    CH_TRY(load_bytes(path, &text, &bytes));
     kept_path = strdup(path);
     if (kept_path == NULL) {
         free(text);

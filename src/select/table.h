@@ -32,17 +32,6 @@ struct ch_reader {
     CH_FAIL(CHORUS_ERR_TABLE, "%s:%zu:%zu: " format, (reader)->path, \
             (node)->start_mark.line + 1, (node)->start_mark.column + 1, __VA_ARGS__)
 
-/* The bytes of a regular file of at most 1 MiB; the caller frees them. */
-CH_MUST_CHECK chorus_status ch_table_load(const char *path, char **text_out, size_t *bytes_out);
-
-/* Refuse the table because of a byte of its text. */
-CH_MUST_CHECK chorus_status ch_table_refuse_at(const struct ch_table *table, size_t at,
-                                               const char *what, const char *expected);
-
-/* Refuse a text whose lines YAML would count differently from editors, or that libyaml would
- * read for minutes. */
-CH_MUST_CHECK chorus_status ch_table_check_text(const struct ch_table *table);
-
 /* The text of a scalar; null if the node is a mapping or a sequence. */
 const char *ch_node_text(const yaml_node_t *node);
 

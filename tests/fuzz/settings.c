@@ -5,7 +5,7 @@
 #include "api/environment.h"
 #include "base/log.h"
 #include "base/option.h"
-#include "select/force.h"
+#include "select/inside.h"
 
 #include <string.h>
 
