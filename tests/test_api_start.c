@@ -4,7 +4,7 @@
  * PEs are threads, so that all of it is in this process.
  */
 #include "api/context.h"
-#include "api/ctx.h"
+#include "api/check.h"
 
 #include "chorus/chorusx.h"
 

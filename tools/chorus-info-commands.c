@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chorus-info.h"
 
-#include "api/environment.h"
+#include "api/context.h"
 #include "base/number.h"
 #include "base/option.h"
 #include "boot/place.h"

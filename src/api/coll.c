@@ -2,8 +2,7 @@
 /* coll.c: a collective call: check, select, launch. */
 #include "api/coll.h"
 
-#include "api/doing.h"
-#include "api/guard.h"
+#include "api/check.h"
 #include "coll/cuda/multimem.h"
 
 #include <string.h>

@@ -51,4 +51,26 @@ struct ch_extents ch_check_extents(const struct ch_args *args, const struct ch_t
 void ch_check_named(const struct ch_context *context, const struct ch_team *team,
                     chorusx_call *call);
 
+/* --- profilers ---------------------------------------------------------------------------- */
+
+/* They are informed of collective calls. A call costs one load while no profiler is
+ * registered. */
+
+/* Is there a tracer of the program, or CHORUS_NVTX? */
+extern int ch_is_traced;
+
+/* ch_collective between a begin event and an end event. */
+CH_MUST_CHECK chorus_status ch_trace_collective(const struct ch_args *args);
+
+/* With CHORUS_NVTX: make ranges for NVTX from now on. A build without CUDA logs that it
+ * cannot. */
+void ch_trace_nvtx(bool is_wanted);
+
+static inline chorus_status ch_make_collective(const struct ch_args *args)
+{
+    if (__builtin_expect(__atomic_load_n(&ch_is_traced, __ATOMIC_RELAXED), 0))
+        return ch_trace_collective(args);
+    return ch_collective(args);
+}
+
 #endif /* CH_API_COLL_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collectives.c: every public collective, blocking and on a stream, as rows of the lists. */
-#include "api/trace.h"
+#include "api/coll.h"
 
 static chorus_status make(const char *function, chorusx_call call)
 {

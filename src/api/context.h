@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * context.h: the state of a PE between init and finalize.
+ * context.h: the state of a PE between init and finalize, and what all calls need of it.
  *
  * The only mutable global of the library is the pointer to this state: one for the process
  * and, where PEs are threads, one for each thread, which is used first.
@@ -10,6 +10,7 @@
 
 #include "base/door.h"
 #include "base/option.h"
+#include "base/record.h"
 #include "boot/boot.h"
 #include "heap/heap.h"
 #include "select/select.h"
@@ -28,7 +29,7 @@ struct ch_ctx_slot {
 };
 
 /* Results of the allocator functions for other libraries, until the program fetches them; see
- * pool.c. */
+ * memory.c. */
 struct ch_pool {
     pthread_mutex_t lock; /* guards the list of notes, which begins with the oldest */
     struct chorusx_pool_note *notes;
@@ -64,8 +65,8 @@ struct ch_context {
     pthread_t owner; /* the thread that made it */
     struct ch_ctx_slot ctxs[CH_CTX_SLOTS];
     uint64_t n_scans; /* of wait and test calls so far; the next one begins at it */
-    uint32_t n_near; /* PEs of the job for the fast path of near.h; 0 if calls are checked or no
-                        PE is mapped */
+    uint32_t n_near;  /* PEs of the job for the fast path of rma.h; 0 if calls are checked or no
+                         PE is mapped */
     struct ch_near near[]; /* copied from the transport, so that a call finds them at once */
 };
 
@@ -93,10 +94,6 @@ enum ch_phase ch_context_phase(void);
 
 /* Is this thread a PE of its own, or was it one? */
 bool ch_context_is_of_thread(void);
-
-/* Set the PE for which this thread runs (worker threads of streams and CTAs, PEs as threads);
- * null: that of the process. */
-void ch_context_set_thread(struct ch_context *context);
 
 /* Set the context of the process. */
 void ch_context_set_process(struct ch_context *context);
@@ -185,5 +182,36 @@ static inline chorus_status ch_give_or_raise(const char *function, chorus_status
     if (__builtin_expect(status != CHORUS_OK, 0)) ch_give_or_raise_failure(function, status);
     return status;
 }
+
+/* --- calls other than collectives, in the record and compared ----------------------------- */
+
+/* CHORUS_CHECK: compare a call that has begun with those of the peers. If the call is refused,
+ * its entry in the record is ended. */
+CH_MUST_CHECK chorus_status ch_check_entry(const char *function, struct ch_team *team,
+                                           const struct ch_doing *doing, uint64_t index);
+
+/* Begin a call on memory or teams that is collective over `team`. ch_doing_end ends it, with
+ * this index. */
+CH_MUST_CHECK chorus_status ch_doing_begin(const struct ch_context *context,
+                                           const char *function, enum ch_doing_what what,
+                                           struct ch_team *team, uint64_t count,
+                                           uint64_t *index_out);
+/* The same over the whole job. */
+CH_MUST_CHECK chorus_status ch_doing_begin_all(const struct ch_context *context,
+                                               const char *function, enum ch_doing_what what,
+                                               uint64_t count, uint64_t *index_out);
+
+/* Begin a call of this PE alone. */
+uint64_t ch_doing_begin_alone(const struct ch_context *context, const struct ch_doing *doing);
+
+/* Returns the given status. */
+chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,
+                           chorus_status status);
+
+/* --- the environment ---------------------------------------------------------------------- */
+
+/* Warn of each CHORUS_ variable that does not exist but has a name similar to one that does.
+ * Variables with other names are ignored, since other programs may use them. */
+void ch_environment_warn(void);
 
 #endif /* CH_CONTEXT_H */

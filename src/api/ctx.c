@@ -4,7 +4,7 @@
  * handle of a destroyed context is recognised; slot + CH_CTX_PROGRAM is the number that the
  * transport uses.
  */
-#include "api/ctx.h"
+#include "api/check.h"
 
 #include "chorus/chorus.h"
 

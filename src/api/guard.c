@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/guard.h"
+/*
+ * guard.c: CHORUS_CHECK=2, for objects in host memory.
+ *
+ * A guarded object is longer by at least CH_GUARD_BYTES. The bytes behind its end contain the
+ * pattern, except the last 8 bytes of its block, which contain the object's end. The block of a
+ * freed object keeps its pattern until it is allocated again, which is when a store to it is
+ * found, or at chorus_finalize.
+ */
+#include "api/check.h"
 
 #include "chorus/chorus.h"
 

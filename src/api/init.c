@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init.c: init, finalize, and the numbers of PEs. */
-#include "chorus/chorusx.h"
-
+/*
+ * init.c: init and finalize, unique ids, the variables of the environment, and the numbers of
+ * PEs.
+ */
 #include "api/context.h"
-#include "api/doing.h"
-#include "api/environment.h"
-#include "api/guard.h"
-#include "api/uniqueid.h"
+
+#include "api/check.h"
 #include "base/log.h"
+#include "base/option.h"
+#include "base/version.h"
+#include "boot/tree.h"
 #include "boot/uniqueid.h"
+#include "chorus/chorusx.h"
 #include "coll/cuda/gpu.h"
+#include "select/name.h"
 #include "team/memory.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* --- variables ---------------------------------------------------------------------------- */
 
 chorus_status ch_log_start(const struct ch_options *options)
 {
@@ -25,6 +34,115 @@ chorus_status ch_log_start(const struct ch_options *options)
     ch_log_configure((enum ch_log_level)level, NULL);
     return CHORUS_OK;
 }
+
+#define PREFIX "CHORUS_"
+enum { PREFIX_CHARS = sizeof(PREFIX) - 1 };
+
+/* Without the prefix: with it, names that have nothing in common would be similar. */
+static const char *const known[CH_VARIABLE_COUNT] = {
+#define X(NAME, ...) #NAME,
+    CH_VARIABLE_LIST(X, X)
+#undef X
+};
+
+static void check(const char *name)
+{
+    const char *near;
+
+    for (size_t i = 0; i < CH_VARIABLE_COUNT; i++)
+        if (strcmp(known[i], name + PREFIX_CHARS) == 0) return;
+    near = ch_name_nearest(known, CH_VARIABLE_COUNT, name + PREFIX_CHARS);
+    if (near != NULL && secure_getenv(name) != NULL)
+        CH_LOG(WARN, "%s is not a variable of Chorus; did you mean " PREFIX "%s?", name, near);
+}
+
+/* Log a line at level info: version, PEs, kind of heap, digest of the tables, variables that
+ * the user has set, without the values of secrets. */
+static void tell_environment(uint32_t n_pes, uint32_t n_nodes, const char *where,
+                             uint64_t digest)
+{
+    char set[512] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < CH_VARIABLE_COUNT; i++) {
+        const char *const name = ch_variables[i].name, *const value = secure_getenv(name);
+
+        if (ch_variables[i].setter == CH_SETTER_USER && value != NULL && used < sizeof(set))
+            used += (size_t)snprintf(set + used, sizeof(set) - used, " %s=%s", name,
+                                     ch_variable_shown(name, value));
+    }
+    CH_LOG(INFO,
+           "Chorus " CH_VERSION
+           ": PEs: %u, hosts: %u, objects in %s, rule tables %016llx; set:%s",
+           n_pes, n_nodes, where, (unsigned long long)digest, used == 0 ? " no variable" : set);
+}
+
+void ch_environment_warn(void)
+{
+    char name[64];
+
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
+        const size_t bytes = strcspn(*entry, "=");
+
+        if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0 || bytes >= sizeof(name)) continue;
+        memcpy(name, *entry, bytes);
+        name[bytes] = '\0';
+        check(name);
+    }
+}
+
+/* --- unique ids --------------------------------------------------------------------------- */
+
+/* ERR_ARG, in the name of `function`, for numbers that no job can have. */
+static chorus_status check_uniqueid_args(const char *function, int rank, int n_ranks,
+                                         const chorusx_uniqueid_t *id)
+{
+    if (n_ranks < 1 || n_ranks > CH_TREE_PES_MAX)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: n_ranks is %d; expected 1 to %d", function, n_ranks,
+                       CH_TREE_PES_MAX);
+    if (rank < 0 || rank >= n_ranks)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: rank is %d; expected 0 to %d", function, rank,
+                       n_ranks - 1);
+    if (ch_uniqueid_check(id->bytes, sizeof(id->bytes))) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG,
+                   "%s: id was not made by chorusx_get_uniqueid of this version; pass to every "
+                   "process the id that one process got from it",
+                   function);
+}
+
+static chorus_status make(const char *function, chorusx_uniqueid_t *id)
+{
+    if (id == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: id is null; expected the address of an id",
+                       function);
+    return ch_uniqueid_make(id->bytes, sizeof(id->bytes));
+}
+
+int chorusx_get_uniqueid(chorusx_uniqueid_t *id)
+{
+    return ch_give(__func__, make(__func__, id));
+}
+
+static chorus_status set_attr(const char *function, int rank, int n_ranks,
+                              const chorusx_uniqueid_t *id, chorusx_init_attr_t *attr)
+{
+    if (id == NULL || attr == NULL)
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is null; expected an address", function,
+                       id == NULL ? "id" : "attr");
+    CH_TRY(check_uniqueid_args(function, rank, n_ranks, id));
+    attr->rank = rank;
+    attr->n_ranks = n_ranks;
+    attr->id = *id;
+    return CHORUS_OK;
+}
+
+int chorusx_set_attr_uniqueid_args(int rank, int n_ranks, const chorusx_uniqueid_t *id,
+                                   chorusx_init_attr_t *attr)
+{
+    return ch_give(__func__, set_attr(__func__, rank, n_ranks, id, attr));
+}
+
+/* --- init --------------------------------------------------------------------------------- */
 
 static chorus_status require_fresh(const char *function)
 {
@@ -78,7 +196,7 @@ static chorus_status check_attr(const char *function, unsigned flags,
     if ((flags & CHORUSX_INIT_THREADS) != 0)
         CH_TRY(check_level(function, "attr->threads", attr->threads));
     if ((flags & CHORUSX_INIT_UNIQUEID) != 0)
-        CH_TRY(ch_uniqueid_args_check(function, attr->rank, attr->n_ranks, &attr->id));
+        CH_TRY(check_uniqueid_args(function, attr->rank, attr->n_ranks, &attr->id));
     if ((flags & CHORUSX_INIT_DEVICE) == 0) return CHORUS_OK;
     if (attr->device < 0)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: device is %d; expected 0 or more", function,
@@ -129,9 +247,9 @@ static chorus_status start(const char *function, int level, unsigned flags,
     CH_TRY(ch_error_in(function, ch_context_open(&options, boot, level, &context)));
     ch_context_set_process(context);
     if (boot->me == 0)
-        ch_environment_tell(boot->n, boot->n_nodes,
-                            context->gpu != NULL ? "GPU memory" : "host memory",
-                            ch_select_digest(context->select));
+        tell_environment(boot->n, boot->n_nodes,
+                         context->gpu != NULL ? "GPU memory" : "host memory",
+                         ch_select_digest(context->select));
     return CHORUS_OK;
 }
 
@@ -168,6 +286,8 @@ void chorus_query_thread(int *provided)
     if (ch_context_require(__func__, &context) == CHORUS_OK) *provided = context->thread_level;
 }
 
+/* --- finalize ----------------------------------------------------------------------------- */
+
 /* The barrier of boot, not that of the team: after it, no PE still accesses this PE's
  * doorbell. */
 static chorus_status part(struct ch_context *context)
@@ -201,6 +321,8 @@ void chorus_finalize(void)
 {
     ch_report(ch_finish(__func__));
 }
+
+/* --- numbers ------------------------------------------------------------------------------ */
 
 int chorus_my_pe(void)
 {

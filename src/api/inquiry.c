@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inquiry.c: error messages, heap and version, and explanations of plans. */
-#include "chorus/chorusx.h"
+/*
+ * inquiry.c: what the library tells: error messages and the heap to programs, its state to the
+ * kernels of chorus_device.cuh, plans of calls to programs and profilers.
+ */
+#include "api/coll.h"
 
-#include "api/inquiry.h"
+#include "base/log.h"
+#include "chorus/chorusx.h"
 #include "device/device.h"
+#include "device/nvtx.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* --- errors and memory -------------------------------------------------------------------- */
 
 const char *chorusx_strerror(int code)
 {
@@ -69,6 +77,54 @@ int chorusx_heap_info(chorusx_heap_info_t *info_out)
     return ch_give(__func__, heap_info(__func__, info_out));
 }
 
+/* --- kernels ------------------------------------------------------------------------------ */
+
+/* Functions that the host part of chorus_device.cuh calls. */
+
+/* The kernels of a module share one copy of the state, so a process can be only one PE. */
+static chorus_status check_process(const struct ch_context *context, const char *function)
+{
+    if (strcmp(context->boot->ops->name, "threads") != 0) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "%s: PEs are threads of this process, but kernels make calls for one PE of "
+                   "a process; start the PEs with chorusrun",
+                   function);
+}
+
+static chorus_status device_state(const char *function, void *state_out, size_t bytes)
+{
+    struct ch_context *context;
+
+    CH_TRY(ch_context_require(function, &context));
+    if (bytes != sizeof(struct ch_device_state))
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "%s: the program was compiled with a chorus_device.cuh of another "
+                       "version (%zu bytes of state, this library has %zu); compile it again",
+                       function, bytes, sizeof(struct ch_device_state));
+    CH_TRY(check_process(context, function));
+    return ch_teams_device_state(context->teams, state_out);
+}
+
+int chorusx_device_state(void *state_out, size_t bytes)
+{
+    return ch_give(__func__, device_state(__func__, state_out, bytes));
+}
+
+static chorus_status device_failed(const char *function, const char *what, const char *why)
+{
+    struct ch_context *context;
+
+    CH_TRY(ch_context_require(function, &context));
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "%s failed: %s", what, why);
+}
+
+int chorusx_device_failed(const char *what, const char *why)
+{
+    return ch_give(__func__, device_failed(__func__, what, why));
+}
+
+/* --- plans -------------------------------------------------------------------------------- */
+
 static chorus_status check_question(const char *function, chorus_coll coll, chorus_type type,
                                     chorus_op op)
 {
@@ -85,8 +141,9 @@ static chorus_status check_question(const char *function, chorus_coll coll, chor
     return CHORUS_OK;
 }
 
-chorus_status ch_inquiry_plan(const struct ch_context *context,
-                              const struct ch_request *request, chorusx_plan *plan_out)
+/* The plan that the rules choose, or CHORUS_ALGO forces. */
+static chorus_status plan_of_rules(const struct ch_context *context,
+                                   const struct ch_request *request, chorusx_plan *plan_out)
 {
     struct ch_plan plan;
 
@@ -103,8 +160,9 @@ chorus_status ch_inquiry_plan(const struct ch_context *context,
     return CHORUS_OK;
 }
 
-chorus_status ch_inquiry_forced(const struct ch_context *context, const chorusx_call *call,
-                                chorusx_plan *plan_out)
+/* The plan that the call itself forces. */
+static chorus_status plan_forced(const struct ch_context *context, const chorusx_call *call,
+                                 chorusx_plan *plan_out)
 {
     const uint32_t ctas = call->ctas > 0 ? (uint32_t)call->ctas : 1;
     const struct ch_algo *algo;
@@ -132,7 +190,7 @@ static chorus_status explain(const char *function, chorus_team_t team, chorus_co
     CH_TRY(check_question(function, coll, type, op));
     request = ch_request_of(context, found, &call, CH_NEED_apart | CH_NEED_SYMMETRIC);
     request.bytes = bytes;
-    return ch_inquiry_plan(context, &request, plan_out);
+    return plan_of_rules(context, &request, plan_out);
 }
 
 int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chorus_op op,
@@ -155,12 +213,108 @@ static chorus_status explain_call(const char *function, const chorusx_call *call
     CH_TRY(ch_error_in(function, ch_team_get(context->teams, call->team, &team)));
     ch_check_named(context, team, &named);
     CH_TRY(ch_check_call(context, &args, team, &facts));
-    if (call->algo != NULL) return ch_inquiry_forced(context, call, plan_out);
+    if (call->algo != NULL) return plan_forced(context, call, plan_out);
     request = ch_request_of(context, team, call, facts);
-    return ch_inquiry_plan(context, &request, plan_out);
+    return plan_of_rules(context, &request, plan_out);
 }
 
 int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out)
 {
     return ch_give(__func__, explain_call(__func__, call, plan_out));
+}
+
+/* --- profilers ---------------------------------------------------------------------------- */
+
+/* The tracer of the program, see chorusx_set_tracer. */
+static struct {
+    chorusx_tracer_t tracer;
+    void *arg;
+} program;
+
+/* PEs that are threads set this to the same value. */
+static int is_for_nvtx;
+int ch_is_traced;
+
+static bool asks_nvtx(void)
+{
+    return __atomic_load_n(&is_for_nvtx, __ATOMIC_RELAXED) != 0;
+}
+
+/* The call as rules see it, and its plan. A call that is refused has no plan. */
+static bool describe(const struct ch_args *args, chorusx_plan *plan_out, size_t *bytes_out)
+{
+    const chorusx_call *const call = args->call;
+    struct ch_context *context;
+    struct ch_request request;
+    struct ch_team *team;
+    uint32_t facts;
+
+    *bytes_out = 0;
+    if (ch_context_require(args->function, &context) != CHORUS_OK ||
+        ch_team_get(context->teams, call->team, &team) != CHORUS_OK ||
+        ch_check_call(context, args, team, &facts) != CHORUS_OK)
+        return false;
+    request = ch_request_of(context, team, call, facts);
+    *bytes_out = request.bytes;
+    if (call->algo != NULL) return plan_forced(context, call, plan_out) == CHORUS_OK;
+    return plan_of_rules(context, &request, plan_out) == CHORUS_OK;
+}
+
+static void push_range(const chorusx_trace_event *event)
+{
+    char text[384];
+
+    if (event->plan == NULL)
+        (void)snprintf(text, sizeof(text), "%s", event->function);
+    else
+        (void)snprintf(text, sizeof(text), "%s %zu bytes %s %s:%s %s", event->function,
+                       event->bytes, ch_coll_names[event->coll], event->plan->algo,
+                       event->plan->proto, event->plan->rule);
+    ch_nvtx_push(text);
+}
+
+chorus_status ch_trace_collective(const struct ch_args *args)
+{
+    const chorusx_call *const call = args->call;
+    chorusx_plan plan;
+    chorusx_trace_event event = {
+        .function = args->function,
+        .coll = call->coll,
+        .team = call->team,
+        .type = call->type,
+        .op = call->op,
+        .is_on_stream = args->is_on_stream,
+        .stream = args->stream,
+    };
+    chorus_status status;
+
+    if (describe(args, &plan, &event.bytes)) event.plan = &plan;
+    if (asks_nvtx()) push_range(&event);
+    if (program.tracer != NULL) program.tracer(&event, program.arg);
+    status = ch_collective(args);
+    event.is_end = 1;
+    event.status = status;
+    if (program.tracer != NULL) program.tracer(&event, program.arg);
+    if (asks_nvtx()) ch_nvtx_pop();
+    return status;
+}
+
+static void update(void)
+{
+    __atomic_store_n(&ch_is_traced, asks_nvtx() || program.tracer != NULL, __ATOMIC_RELAXED);
+}
+
+void ch_trace_nvtx(bool is_wanted)
+{
+    if (is_wanted && !ch_nvtx_is_there())
+        CH_LOG(WARN, "CHORUS_NVTX is 1, but this library was built without CUDA; expected 0");
+    __atomic_store_n(&is_for_nvtx, is_wanted && ch_nvtx_is_there(), __ATOMIC_RELAXED);
+    update();
+}
+
+void chorusx_set_tracer(chorusx_tracer_t tracer, void *arg)
+{
+    program.tracer = tracer;
+    program.arg = arg;
+    update();
 }

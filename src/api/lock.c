@@ -8,8 +8,7 @@
  * holds the lock, the PE behind it and the PE before it. A PE is stored as its number + 1, so
  * that 0 means none. The entry of a PE that neither waits nor holds the lock is 0.
  */
-#include "api/argument.h"
-#include "api/doing.h"
+#include "api/check.h"
 #include "base/clock.h"
 #include "chorus/chorus.h"
 

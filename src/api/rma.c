@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rma.c: put and get of typed elements and of bytes, and their ordering. */
+/*
+ * rma.c: put and get of typed elements, of elements given by their size and of bytes, also with
+ * strides, and their ordering.
+ */
 #include "api/rma.h"
 
-#include "api/near.h"
+#include <stdint.h>
+
+/* --- elements and bytes ------------------------------------------------------------------- */
 
 static chorus_status put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                          size_t count, size_t element_bytes, int pe)
@@ -127,6 +132,164 @@ CHORUS_RMA_TYPES(X)
     }
 DEFINE_MEM(chorus_, , CHORUS_CTX_DEFAULT)
 DEFINE_MEM(chorus_ctx_, CH_CTX_ARG, ctx)
+
+/* --- with strides, element by element ----------------------------------------------------- */
+
+static chorus_status check_stride(const char *function, const char *name, ptrdiff_t stride,
+                                  size_t block)
+{
+    const size_t least = block > 1 ? block : 1;
+
+    if (stride >= 1 && (size_t)stride >= least) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is %td elements; expected %zu or more", function,
+                   name, stride, least);
+}
+
+static chorus_status check_strides(const char *function, const struct ch_strides *s)
+{
+    CH_TRY(check_stride(function, "dst", s->dst, s->block));
+    return check_stride(function, "sst", s->sst, s->block);
+}
+
+/* Elements from the first to the last one of a strided vector; SIZE_MAX on overflow. */
+static size_t span(const struct ch_strides *s, ptrdiff_t stride)
+{
+    size_t elements;
+
+    if (s->count == 0 || s->block == 0) return 0;
+    if (__builtin_mul_overflow(s->count - 1, (size_t)stride, &elements) ||
+        __builtin_add_overflow(elements, s->block, &elements))
+        return SIZE_MAX;
+    return elements;
+}
+
+static chorus_status iput(const char *function, chorus_ctx_t ctx, char *dest,
+                          const char *source, const struct ch_strides *s, size_t element_bytes,
+                          int pe)
+{
+    struct ch_target t;
+
+    CH_TRY(check_strides(function, s));
+    CH_TRY(
+        ch_target_check(function, ctx, "dest", dest, span(s, s->dst), element_bytes, pe, &t));
+    for (size_t i = 0; i < s->count && t.bytes != 0; i++)
+        CH_TRY(t.context->ops->put(
+            t.context->transport, t.ctx, dest + i * (size_t)s->dst * element_bytes,
+            source + i * (size_t)s->sst * element_bytes, s->block * element_bytes, t.pe));
+    return CHORUS_OK;
+}
+
+static chorus_status iget(const char *function, chorus_ctx_t ctx, char *dest,
+                          const char *source, const struct ch_strides *s, size_t element_bytes,
+                          int pe)
+{
+    struct ch_target t;
+
+    CH_TRY(check_strides(function, s));
+    CH_TRY(ch_target_check(function, ctx, "source", source, span(s, s->sst), element_bytes, pe,
+                           &t));
+    for (size_t i = 0; i < s->count && t.bytes != 0; i++)
+        CH_TRY(t.context->ops->get(
+            t.context->transport, t.ctx, dest + i * (size_t)s->dst * element_bytes,
+            source + i * (size_t)s->sst * element_bytes, s->block * element_bytes, t.pe));
+    return CHORUS_OK;
+}
+
+void ch_rma_iput(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                 struct ch_strides strides, size_t element_bytes, int pe)
+{
+    ch_report(iput(function, ctx, dest, source, &strides, element_bytes, pe));
+}
+
+void ch_rma_iget(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
+                 struct ch_strides strides, size_t element_bytes, int pe)
+{
+    ch_report(iget(function, ctx, dest, source, &strides, element_bytes, pe));
+}
+
+#define DEFINE_WAY(P, ARG, CTX, NAME, T, way)                                                \
+    void P##NAME##_i##way(ARG T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,        \
+                          size_t nelems, int pe)                                             \
+    {                                                                                        \
+        ch_rma_i##way(__func__, CTX, dest, source, (struct ch_strides){dst, sst, 1, nelems}, \
+                      sizeof(T), pe);                                                        \
+    }                                                                                        \
+    void P##NAME##_ib##way(ARG T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst,       \
+                           size_t bsize, size_t nblocks, int pe)                             \
+    {                                                                                        \
+        ch_rma_i##way(__func__, CTX, dest, source,                                           \
+                      (struct ch_strides){dst, sst, bsize, nblocks}, sizeof(T), pe);         \
+    }
+#define X(NAME, T, kind)                                    \
+    DEFINE_WAY(chorus_, , CHORUS_CTX_DEFAULT, NAME, T, put) \
+    DEFINE_WAY(chorus_, , CHORUS_CTX_DEFAULT, NAME, T, get) \
+    DEFINE_WAY(chorus_ctx_, CH_CTX_ARG, ctx, NAME, T, put)  \
+    DEFINE_WAY(chorus_ctx_, CH_CTX_ARG, ctx, NAME, T, get)
+CHORUS_RMA_TYPES(X)
+#undef X
+
+/* --- elements given by their size --------------------------------------------------------- */
+
+#define DEFINE_SIZED(P, ARG, CTX, BITS, bytes)                                              \
+    void P##put##BITS(ARG void *dest, const void *source, size_t nelems, int pe)            \
+    {                                                                                       \
+        CH_PUT(ch_rma_put, CTX, dest, source, nelems, (bytes), pe);                         \
+    }                                                                                       \
+    void P##get##BITS(ARG void *dest, const void *source, size_t nelems, int pe)            \
+    {                                                                                       \
+        CH_GET(ch_rma_get, CTX, dest, source, nelems, (bytes), pe);                         \
+    }                                                                                       \
+    void P##put##BITS##_nbi(ARG void *dest, const void *source, size_t nelems, int pe)      \
+    {                                                                                       \
+        CH_PUT(ch_rma_put_nbi, CTX, dest, source, nelems, (bytes), pe);                     \
+    }                                                                                       \
+    void P##get##BITS##_nbi(ARG void *dest, const void *source, size_t nelems, int pe)      \
+    {                                                                                       \
+        CH_GET(ch_rma_get_nbi, CTX, dest, source, nelems, (bytes), pe);                     \
+    }                                                                                       \
+    void P##iput##BITS(ARG void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,    \
+                       size_t nelems, int pe)                                               \
+    {                                                                                       \
+        ch_rma_iput(__func__, CTX, dest, source, (struct ch_strides){dst, sst, 1, nelems},  \
+                    (bytes), pe);                                                           \
+    }                                                                                       \
+    void P##iget##BITS(ARG void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,    \
+                       size_t nelems, int pe)                                               \
+    {                                                                                       \
+        ch_rma_iget(__func__, CTX, dest, source, (struct ch_strides){dst, sst, 1, nelems},  \
+                    (bytes), pe);                                                           \
+    }                                                                                       \
+    void P##ibput##BITS(ARG void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,   \
+                        size_t bsize, size_t nblocks, int pe)                               \
+    {                                                                                       \
+        ch_rma_iput(__func__, CTX, dest, source,                                            \
+                    (struct ch_strides){dst, sst, bsize, nblocks}, (bytes), pe);            \
+    }                                                                                       \
+    void P##ibget##BITS(ARG void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,   \
+                        size_t bsize, size_t nblocks, int pe)                               \
+    {                                                                                       \
+        ch_rma_iget(__func__, CTX, dest, source,                                            \
+                    (struct ch_strides){dst, sst, bsize, nblocks}, (bytes), pe);            \
+    }                                                                                       \
+    void P##put##BITS##_signal(ARG void *dest, const void *source, size_t nelems,           \
+                               uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)     \
+    {                                                                                       \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op, false};           \
+        ch_rma_put_signal(__func__, CTX, dest, source, nelems, (bytes), update, pe);        \
+    }                                                                                       \
+    void P##put##BITS##_signal_nbi(ARG void *dest, const void *source, size_t nelems,       \
+                                   uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) \
+    {                                                                                       \
+        const struct ch_signal_update update = {sig_addr, signal, sig_op, true};            \
+        ch_rma_put_signal(__func__, CTX, dest, source, nelems, (bytes), update, pe);        \
+    }
+#define X(BITS, bytes)                                       \
+    DEFINE_SIZED(chorus_, , CHORUS_CTX_DEFAULT, BITS, bytes) \
+    DEFINE_SIZED(chorus_ctx_, CH_CTX_ARG, ctx, BITS, bytes)
+CHORUS_SIZES(X)
+#undef X
+
+/* --- order -------------------------------------------------------------------------------- */
 
 static chorus_status fence(const char *function, chorus_ctx_t ctx)
 {

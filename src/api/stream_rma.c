@@ -4,7 +4,6 @@
  * thread executes them as the blocking calls do. On a GPU, the front end and the copy engines
  * execute them.
  */
-#include "api/argument.h"
 #include "api/coll.h"
 #include "api/rma.h"
 #include "device/device.h"

@@ -6,7 +6,6 @@
 #include "chorus/chorusx.h"
 
 #include "api/context.h"
-#include "api/doing.h"
 #include "coll/cuda/gpu.h"
 
 #include <stdlib.h>

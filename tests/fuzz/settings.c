@@ -2,7 +2,7 @@
 /* settings: lines NAME=VALUE are the environment; they are taken, or refused by name. */
 #include "fuzz.h"
 
-#include "api/environment.h"
+#include "api/context.h"
 #include "base/log.h"
 #include "base/option.h"
 #include "select/inside.h"

@@ -14,9 +14,6 @@ SUPPRESSED = [
     "preprocessorErrorDirective:src/api/amo.c",
     "preprocessorErrorDirective:src/api/collectives.c",
     "preprocessorErrorDirective:src/api/rma.c",
-    "preprocessorErrorDirective:src/api/signal.c",
-    "preprocessorErrorDirective:src/api/sized.c",
-    "preprocessorErrorDirective:src/api/strided.c",
     "preprocessorErrorDirective:include/compat/shmem_lists.h",
     # Arguments that are empty in some rows.
     "preprocessorErrorDirective:bench/commit/calls.c",

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check.h: checks of the arguments of public calls, of contexts by their handles, and of
+ * objects in host memory. A message names the function, the argument, what was found and what
+ * is expected.
+ */
+#ifndef CH_API_CHECK_H
+#define CH_API_CHECK_H
+
+#include "api/context.h"
+#include "chorus/ctx.h"
+
+/* --- CHORUS_CHECK=2 ----------------------------------------------------------------------- */
+
+/* For objects in host memory: a pattern behind the end of each object, a pattern in freed
+ * objects, and a check that a buffer is in one object. */
+
+#define CH_GUARD_BYTES ((size_t)72)
+
+static inline bool ch_guards(const struct ch_context *context)
+{
+    return context->options.check > 1;
+}
+
+/* Bytes of the block for an object. */
+size_t ch_guard_block_bytes(const struct ch_context *context, size_t bytes);
+
+/* Fill the guard behind the object's end; a no-op without CHORUS_CHECK=2. */
+void ch_guard_set(const struct ch_context *context, void *ptr, size_t bytes);
+
+/* ERR_ARG: the guard of the object was overwritten. */
+CH_MUST_CHECK chorus_status ch_guard_check(const struct ch_context *context,
+                                           const char *function, const void *ptr);
+
+/* The same for all objects, and for freed ones; passes each failure to the error handler. */
+void ch_guard_check_all(const struct ch_context *context, const char *function);
+
+/* The part [lo, hi) of a freed object's block that was not allocated again since. */
+struct ch_freed {
+    char *lo, *hi;
+    const char *object;
+    size_t bytes; /* of the object */
+};
+
+/* Fill an object that is about to be freed, and remember its block. */
+void ch_guard_fill_freed(struct ch_context *context, void *ptr);
+/* The block of an object; without CHORUS_CHECK=2 no memory. The same for the part of an old
+ * block that its object, which is now at ptr, no longer has. */
+struct ch_freed ch_guard_extent(const struct ch_context *context, void *ptr);
+void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *ptr);
+
+/* The block of ptr has been allocated, and was not written since: was it written while it was
+ * free? Each such store is passed to the error handler. If `function` is null, the block may
+ * have been written since, and is not examined. */
+void ch_guard_take_freed(struct ch_context *context, const char *function, const void *ptr);
+
+void ch_guard_close(struct ch_guard *guard);
+
+/* ERR_ARG: [address, address + bytes) is not inside one object that was not freed, or the
+ * calling thread may not make calls. */
+CH_MUST_CHECK chorus_status ch_guard_inside(const struct ch_context *context,
+                                            const char *function, const char *name,
+                                            const void *address, size_t bytes);
+CH_MUST_CHECK chorus_status ch_guard_thread(const struct ch_context *context,
+                                            const char *function);
+
+/* --- arguments ---------------------------------------------------------------------------- */
+
+/* The messages of the three checks below. */
+CH_COLD chorus_status ch_refuse_pe(const struct ch_context *context, const char *function,
+                                   int pe);
+CH_COLD chorus_status ch_refuse_bytes(const char *function, size_t count, size_t element_bytes);
+/* Fails for an address that is not in the heap; for others, with CHORUS_CHECK=2, checks that it
+ * is in an object. */
+CH_COLD chorus_status ch_look_at_symmetric(const struct ch_context *context,
+                                           const char *function, const char *name,
+                                           const void *address, size_t bytes);
+
+/* ERR_ARG unless 0 <= pe < PEs of the job. */
+CH_MUST_CHECK static inline chorus_status ch_check_pe(const struct ch_context *context,
+                                                      const char *function, int pe)
+{
+    return pe >= 0 && (uint32_t)pe < context->boot->n ? CHORUS_OK
+                                                      : ch_refuse_pe(context, function, pe);
+}
+
+/* *bytes_out = count * element_bytes; ERR_ARG when that does not fit. */
+CH_MUST_CHECK static inline chorus_status
+ch_check_count(const char *function, size_t count, size_t element_bytes, size_t *bytes_out)
+{
+    return __builtin_mul_overflow(count, element_bytes, bytes_out)
+               ? ch_refuse_bytes(function, count, element_bytes)
+               : CHORUS_OK;
+}
+
+/* ERR_NOT_SYMMETRIC unless [address, address + bytes) is in the symmetric heap; bytes 0 passes.
+ */
+CH_MUST_CHECK static inline chorus_status ch_check_symmetric(const struct ch_context *context,
+                                                             const char *function,
+                                                             const char *name,
+                                                             const void *address, size_t bytes)
+{
+    if (ch_heap_contains(context->heap, address, bytes) && context->options.check < 2)
+        return CHORUS_OK;
+    return ch_look_at_symmetric(context, function, name, address, bytes);
+}
+
+/* ERR_NOT_SYMMETRIC for memory of a team that PE `pe` of the job is not in. */
+CH_COLD chorus_status ch_look_at_owner(const struct ch_context *context, const char *function,
+                                       const char *name, const void *address, uint32_t pe);
+CH_MUST_CHECK static inline chorus_status ch_check_owner(const struct ch_context *context,
+                                                         const char *function, const char *name,
+                                                         const void *address, uint32_t pe)
+{
+    return ch_heap_contains(context->heap, address, 1)
+               ? CHORUS_OK
+               : ch_look_at_owner(context, function, name, address, pe);
+}
+
+/* ERR_ARG unless address is a multiple of bytes, a power of two: what atomics need. */
+CH_MUST_CHECK chorus_status ch_check_aligned(const char *function, const char *name,
+                                             const void *address, size_t bytes);
+
+/* --- contexts ----------------------------------------------------------------------------- */
+
+/* ch_ctx_resolve and ch_ctx_number for a context that the program created. */
+CH_MUST_CHECK chorus_status ch_ctx_find(const struct ch_context *context, const char *function,
+                                        chorus_ctx_t ctx, uint32_t *number_out,
+                                        ch_team_handle *team_out);
+CH_MUST_CHECK chorus_status ch_ctx_translate(const struct ch_context *context,
+                                             const char *function, ch_team_handle team, int pe,
+                                             uint32_t *world_out);
+
+/* The transport's number of a context; ERR_ARG for one that does not exist. */
+CH_MUST_CHECK static inline chorus_status ch_ctx_number(const struct ch_context *context,
+                                                        const char *function, chorus_ctx_t ctx,
+                                                        uint32_t *number_out)
+{
+    ch_team_handle team;
+
+    *number_out = CH_CTX_DEFAULT;
+    return ctx == CHORUS_CTX_DEFAULT ? CHORUS_OK
+                                     : ch_ctx_find(context, function, ctx, number_out, &team);
+}
+
+/* The same, and the number in the job of PE `pe` of the context's team. */
+CH_MUST_CHECK static inline chorus_status ch_ctx_resolve(const struct ch_context *context,
+                                                         const char *function, chorus_ctx_t ctx,
+                                                         int pe, uint32_t *number_out,
+                                                         uint32_t *world_out)
+{
+    ch_team_handle team;
+
+    if (ctx == CHORUS_CTX_DEFAULT) {
+        *number_out = CH_CTX_DEFAULT;
+        *world_out = (uint32_t)pe;
+        return ch_check_pe(context, function, pe);
+    }
+    CH_TRY(ch_ctx_find(context, function, ctx, number_out, &team));
+    return ch_ctx_translate(context, function, team, pe, world_out);
+}
+
+#endif /* CH_API_CHECK_H */
