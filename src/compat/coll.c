@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll.c: teams, and collectives on them. */
+/*
+ * coll.c: teams and collectives on them, and the deprecated collectives on active sets:
+ * triplets of PEs, of which only the members make the call.
+ *
+ * The latter are collectives of a team of the same PEs, which its members create when they
+ * first use the set, and then keep. Every member takes part in every call on a set, so all of
+ * them create the team in the same call. pSync and pWrk are not needed.
+ */
 #include "compat/setup.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- teams -------------------------------------------------------------------------------- */
 
 DEFINE_F(, int, team_my_pe, (ch_team_of(team)), shmem_team_t team)
 DEFINE_F(, int, team_n_pes, (ch_team_of(team)), shmem_team_t team)
@@ -77,5 +91,181 @@ SHMEM_MOVE_CALLS(DEFINE_C, , , mem, void)
 SHMEM_ARITHMETIC_TYPES(DEFINE_SCAN)
 
 #define DEFINE_REDUCE(OP, NAME, T, kind) SHMEM_REDUCE_CALLS(DEFINE_C, , NAME, T, OP)
-#define DEFINE_OP(OP, NAMES) NAMES(DEFINE_REDUCE, OP)
-SHMEM_REDUCE_LIST(DEFINE_OP)
+#define DEFINE_REDUCES(OP, NAMES) NAMES(DEFINE_REDUCE, OP)
+SHMEM_REDUCE_LIST(DEFINE_REDUCES)
+
+/* --- active sets -------------------------------------------------------------------------- */
+
+struct active_set {
+    int start, log_stride, n;
+};
+
+/* A set whose team has been created. */
+struct known {
+    struct active_set set;
+    chorus_team_t team;
+    struct known *next;
+};
+static struct known *known_sets;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards known_sets */
+
+#define SET ((struct active_set){PE_start, logPE_stride, PE_size})
+
+/* CHORUS_TEAM_INVALID, after the report of a failure in `function`, if the team cannot be
+ * created. The report has the arguments of the program, which the library does not know. */
+static chorus_team_t make_team(const char *function, struct active_set set)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+    int *const pes = set.n > 0 ? malloc((size_t)set.n * sizeof(*pes)) : NULL;
+    char call[100];
+    int code;
+
+    for (int i = 0; i < set.n && pes != NULL; i++)
+        pes[i] = set.log_stride < 31 && i << set.log_stride <= chorus_n_pes()
+                     ? set.start + (i << set.log_stride)
+                     : -1;
+    code = chorusx_team_create_group(CHORUS_TEAM_WORLD, pes, pes != NULL ? set.n : 0, 0, &team);
+    free(pes);
+    (void)snprintf(call, sizeof(call), "%s (PE_start %d, logPE_stride %d, PE_size %d)",
+                   function, set.start, set.log_stride, set.n);
+    chorusx_raise_in(call, code);
+    return team;
+}
+
+static chorus_team_t find_team(const char *function, struct active_set set)
+{
+    struct known *known = known_sets;
+
+    while (known != NULL && (known->set.start != set.start || known->set.n != set.n ||
+                             known->set.log_stride != set.log_stride))
+        known = known->next;
+    if (known != NULL) return known->team;
+    known = malloc(sizeof(*known));
+    if (known == NULL) return CHORUS_TEAM_INVALID;
+    *known = (struct known){set, make_team(function, set), known_sets};
+    if (known->team != CHORUS_TEAM_INVALID) {
+        known_sets = known;
+        return known->team;
+    }
+    free(known);
+    return CHORUS_TEAM_INVALID;
+}
+
+static chorus_team_t team_of(const char *function, struct active_set set)
+{
+    chorus_team_t team;
+
+    if (set.start == 0 && set.log_stride == 0 && set.n == chorus_n_pes())
+        return CHORUS_TEAM_WORLD;
+    (void)pthread_mutex_lock(&lock);
+    team = find_team(function, set);
+    (void)pthread_mutex_unlock(&lock);
+    return team;
+}
+
+void ch_active_forget(void)
+{
+    while (known_sets != NULL) {
+        struct known *const first = known_sets;
+
+        known_sets = first->next;
+        free(first);
+    }
+}
+
+static void collect(const char *function, struct active_set set, chorusx_call call)
+{
+    call.team = team_of(function, set);
+    (void)ch_raise(function, chorusx_collective(&call, NULL));
+}
+
+DEFINE(void, sync, SHMEM_ACTIVE_SET, long *pSync)
+{
+    (void)pSync;
+    (void)ch_raise(CALLED, chorus_team_sync(team_of(CALLED, SET)));
+}
+
+DEFINE(void, barrier, SHMEM_ACTIVE_SET, long *pSync)
+{
+    (void)pSync;
+    (void)ch_raise(CALLED, chorus_barrier(team_of(CALLED, SET)));
+}
+
+/* From this number of bytes on, saving the root's dest would take longer than the broadcast. */
+#define PULL_BYTES (32u << 10)
+
+/* Each PE receives the root's source. */
+static void pull(const char *function, chorus_team_t team, const chorusx_call *call,
+                 size_t bytes)
+{
+    if (ch_raise(function, chorus_team_sync(team)) != CHORUS_OK) return;
+    if (chorus_team_my_pe(team) != call->root)
+        chorus_getmem(call->dest, call->source, bytes,
+                      chorus_team_translate_pe(team, call->root, CHORUS_TEAM_WORLD));
+    (void)ch_raise(function, chorus_team_sync(team));
+}
+
+/* Unlike in a broadcast of a team, the root's dest does not change. */
+static void broadcast(const char *function, struct active_set set, chorusx_call call,
+                      size_t bytes)
+{
+    const chorus_team_t team = team_of(function, set);
+    const bool is_root = chorus_team_my_pe(team) == call.root && call.dest != call.source;
+    char room[PULL_BYTES], *kept;
+
+    if (bytes > sizeof(room) && call.root >= 0 && call.root < chorus_team_n_pes(team) &&
+        chorus_team_n_pes(CHORUS_TEAM_SHARED) == chorus_n_pes()) {
+        pull(function, team, &call, bytes);
+        return;
+    }
+    kept = room;
+    if (bytes > sizeof(room)) kept = is_root ? malloc(bytes) : NULL;
+    if (is_root && kept != NULL) memcpy(kept, call.dest, bytes);
+    collect(function, set, call);
+    if (is_root && kept != NULL) memcpy(call.dest, kept, bytes);
+    if (kept != room) free(kept);
+}
+
+#define DEFINE_ACTIVE(N, TYPE)                                                               \
+    DEFINE(void, broadcast##N, void *dest, const void *source, size_t nelems, int PE_root,   \
+           SHMEM_ACTIVE_SET, long *pSync)                                                    \
+    {                                                                                        \
+        (void)pSync;                                                                         \
+        broadcast(CALLED, SET, CALL(broadcast, nelems, TYPE, .root = PE_root),               \
+                  nelems *(N / 8));                                                          \
+    }                                                                                        \
+    DEFINE(void, alltoalls##N, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, \
+           size_t nelems, SHMEM_ACTIVE_SET, long *pSync)                                     \
+    {                                                                                        \
+        (void)pSync;                                                                         \
+        collect(CALLED, SET, CALL(alltoalls, nelems, TYPE, .dst = dst, .sst = sst));         \
+    }                                                                                        \
+    DEFINE_ACTIVE_MOVE(N, TYPE, collect)                                                     \
+    DEFINE_ACTIVE_MOVE(N, TYPE, fcollect)                                                    \
+    DEFINE_ACTIVE_MOVE(N, TYPE, alltoall)
+#define DEFINE_ACTIVE_MOVE(N, TYPE, COLL)                                                  \
+    DEFINE(void, COLL##N, void *dest, const void *source, size_t nelems, SHMEM_ACTIVE_SET, \
+           long *pSync)                                                                    \
+    {                                                                                      \
+        (void)pSync;                                                                       \
+        collect(CALLED, SET, CALL(COLL, nelems, TYPE, .root = 0));                         \
+    }
+#define CALL(COLL, n, TYPE, ...)                \
+    ((chorusx_call){.coll = CHORUS_COLL_##COLL, \
+                    .dest = OWN(dest),          \
+                    .source = OWN(source),      \
+                    .count = (n),               \
+                    .type = (TYPE),             \
+                    __VA_ARGS__})
+DEFINE_ACTIVE(32, CHORUS_TYPE_u32)
+DEFINE_ACTIVE(64, CHORUS_TYPE_u64)
+
+#define DEFINE_TO_ALL(OP, NAME, T, kind)                                                     \
+    DEFINE(void, NAME##OP##_to_all, T *dest, const T *source, int nreduce, SHMEM_ACTIVE_SET, \
+           T *pWrk, long *pSync)                                                             \
+    {                                                                                        \
+        (void)pWrk, (void)pSync;                                                             \
+        collect(CALLED, SET, CALL(reduce, (size_t)nreduce, kind, .op = CHORUS_OP##OP));      \
+    }
+#define DEFINE_TO_ALLS(OP, NAMES) NAMES(DEFINE_TO_ALL, OP)
+SHMEM_TO_ALL_LIST(DEFINE_TO_ALLS)

@@ -74,4 +74,7 @@ static inline int ch_raise(const char *function, int code)
     return code;
 }
 
+/* The job has ended, and the teams of active sets with it. */
+void ch_active_forget(void);
+
 #endif /* CH_COMPAT_SETUP_H */
