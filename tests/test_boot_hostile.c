@@ -4,7 +4,7 @@
  * or repeats what a PE said, the start goes on, and takes hardly longer. The last is printed;
  * for a machine that does nothing else, `test_boot_hostile timed` asks for it.
  */
-#include "boot/tree_inside.h"
+#include "boot/tree/inside.h"
 #include "tree_pes.h"
 
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
 /* The environment of a PE when it is not as chorusrun sets it, and a chorusrun that is gone. */
 #include "base/clock.h"
 #include "boot/boot.h"
-#include "boot/wire.h"
+#include "boot/message.h"
 
 #include <check.h>
 #include <fcntl.h>

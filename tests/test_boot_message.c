@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages between PEs and chorusrun on buffers: what is refused, and that nothing is leaked.
  */
-#include "boot/wire.h"
+#include "boot/message.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What CPU quotas of control groups are worth in cores, from files as the system shows them. */
 #include "boot/place.h"
-#include "boot/quota.h"
 
 #include <check.h>
 #include <limits.h>

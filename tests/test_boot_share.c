@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The secret that PEs of one user agree on: who makes it, who gets it, and what is left. */
 #include "base/clock.h"
-#include "boot/own.h"
 #include "boot/share.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A boot over a tree: what everyone gets, descriptors within a host, and how it fails. */
-#include "boot/tree_message.h"
+#include "boot/tree/inside.h"
 #include "chorus/chorus.h"
 #include "tree_pes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A vote: all get all values, or all follow the first that failed; and what it sends. */
-#include "boot/vote.h"
+#include "boot/boot.h"
 
 #include <check.h>
 #include <pthread.h>

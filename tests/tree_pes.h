@@ -4,7 +4,7 @@
 #define TREE_PES_H
 
 #include "base/clock.h"
-#include "boot/tree_boot.h"
+#include "boot/tree/tree.h"
 
 #include <check.h>
 #include <pthread.h>

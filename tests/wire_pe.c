@@ -4,7 +4,7 @@
  * says how it breaks the protocol. PE 1 does; the others wait for the end of the job.
  */
 #include "boot/boot.h"
-#include "boot/wire.h"
+#include "boot/message.h"
 
 #include <stdio.h>
 #include <stdlib.h>

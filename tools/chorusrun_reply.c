@@ -4,7 +4,7 @@
  */
 #include "chorusrun.h"
 
-#include "boot/wire.h"
+#include "boot/message.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "chorusrun_front.h"
 
 #include "base/clock.h"
-#include "boot/tree.h"
+#include "boot/tree/tree.h"
 
 #include <stdlib.h>
 

@@ -8,10 +8,10 @@
 #include "api/check.h"
 #include "api/coll.h"
 #include "base/log.h"
-#include "boot/vote.h"
-#include "coll/host/crew.h"
+#include "boot/boot.h"
 #include "coll/cuda/gpu.h"
 #include "coll/cuda/lines.h"
+#include "coll/host/crew.h"
 #include "team/where.h"
 #include "transport/recorded.h"
 

@@ -5,9 +5,9 @@
  * chorusrun on one host, and ends when the agent ends.
  */
 #include "base/option.h"
-#include "boot/tree_boot.h"
+#include "boot/message.h"
+#include "boot/tree/tree.h"
 #include "boot/ways.h"
-#include "boot/wire.h"
 
 #include <errno.h>
 #include <limits.h>

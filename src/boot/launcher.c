@@ -5,8 +5,8 @@
  */
 #include "base/clock.h"
 #include "base/option.h"
+#include "boot/message.h"
 #include "boot/ways.h"
-#include "boot/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static chorus_status fail_late(const struct ch_boot *boot, const char *missing)
                    missing[0] != '\0' ? "; missing: " : "", missing);
 }
 
-/* status of a function of wire.h, which sets no message for ERR_TIMEOUT: with one. */
+/* status of a function of wire.c, which sets no message for ERR_TIMEOUT: with one. */
 static chorus_status said(const struct ch_boot *boot, chorus_status status)
 {
     return status == CHORUS_ERR_TIMEOUT ? fail_late(boot, "") : status;

@@ -4,8 +4,8 @@
  * host, and all PEs compute the same result from these data.
  */
 #include "base/hash.h"
+#include "boot/boot.h"
 #include "boot/place.h"
-#include "boot/vote.h"
 
 #include <errno.h>
 #include <fcntl.h>

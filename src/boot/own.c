@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "boot/own.h"
+/* own.c: what belongs to the user of this process: a folder for sockets, and their peers. */
+#include "boot/share.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -46,6 +46,14 @@ struct ch_place_mask {
 uint32_t ch_place_own_cores(struct ch_place_mask *out);
 uint32_t ch_place_mask_count(const struct ch_place_mask *mask, uint32_t quota);
 
+/*
+ * The CPU quotas of this process's control groups, of either version, and of all groups above
+ * them, in whole cores; at least 1. UINT32_MAX: there is no quota. PEs that use more cores than
+ * that are all stopped for the rest of a period once they have used up the quota. This has the
+ * same effect as sharing cores, but for longer. `root` is that of ch_cgroup_find.
+ */
+uint32_t ch_quota_cores(const char *root);
+
 /* A PCI address such as "0000:1b:00.0". */
 #define CH_BUS_BYTES 16
 

@@ -10,7 +10,7 @@
  * name.
  */
 #include "base/clock.h"
-#include "boot/tree_boot.h"
+#include "boot/tree/tree.h"
 #include "boot/ways.h"
 
 #include <dlfcn.h>

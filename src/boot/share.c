@@ -3,9 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "boot/own.h"
+#include "boot/message.h"
 #include "boot/ways.h"
-#include "boot/wire.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "boot/uniqueid.h"
-
-#include "boot/tree_boot.h"
-#include "boot/tree_message.h"
+/* uniqueid.c: a job that a program creates by itself. */
+#include "boot/boot.h"
+#include "boot/tree/address.h"
+#include "boot/tree/tree.h"
 
 #include <pthread.h>
 #include <stdio.h>

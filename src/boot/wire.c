@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "boot/wire.h"
+/* wire.c: the PE's side of its socket pair with chorusrun: bytes and descriptors, with a time
+ * limit. */
+#include "boot/message.h"
 
 #include "base/clock.h"
 #include "boot/ways.h"

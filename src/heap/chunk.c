@@ -2,7 +2,7 @@
 /* chunk.c: adds memory to the device segments of all PEs, or of none. */
 #include "heap/data.h"
 
-#include "boot/vote.h"
+#include "boot/boot.h"
 #include "heap/multicast.h"
 
 #include <stdlib.h>

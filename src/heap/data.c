@@ -3,7 +3,7 @@
 #include "heap/data.h"
 
 #include "base/log.h"
-#include "boot/vote.h"
+#include "boot/boot.h"
 #include "heap/heap.h"
 #include "heap/multicast.h"
 

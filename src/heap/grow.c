@@ -10,7 +10,7 @@
 #include "heap/heap_state.h"
 #include "heap/machine.h"
 
-#include "boot/vote.h"
+#include "boot/boot.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/nvls.h"
-#include "boot/vote.h"
+#include "boot/boot.h"
 
 #include <stdlib.h>
 #include <string.h>

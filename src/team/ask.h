@@ -10,7 +10,7 @@
 #define CH_TEAM_ASK_H
 
 #include "base/record.h"
-#include "boot/vote.h"
+#include "boot/boot.h"
 #include "heap/heap.h"
 #include "transport/network.h"
 

@@ -14,7 +14,7 @@
 #include "base/door.h"
 #include "base/error.h"
 #include "base/option.h"
-#include "boot/vote.h"
+#include "boot/boot.h"
 #include "heap/heap.h"
 #include "team/device_table.h"
 #include "team/nodes.h"

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/exec_host.h"
 #include "base/log.h"
-#include "boot/vote.h"
+#include "boot/boot.h"
 #include "transport/kinds.h"
 #include "transport/network_state.h"
 #include "transport/transport.h"

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "boot/tree_inside.h"
+#include "boot/tree/inside.h"
 
 #include <string.h>
 #include <sys/socket.h>

@@ -2,7 +2,7 @@
 #include "coll/cuda/lines.h"
 
 #include "base/log.h"
-#include "boot/vote.h"
+#include "boot/boot.h"
 #include "coll/cuda/kernels_lines.h"
 #include "device/device.h"
 #include "device/runtime_cuda.h"

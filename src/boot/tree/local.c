@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "boot/tree_local.h"
+/*
+ * local.c: passes descriptors among the PEs of one host, since TCP cannot carry them. The PE of
+ * the host with the lowest number has a UNIX socket, to which the others connect at the first
+ * exchange; it collects the descriptors and sends all to each. The name of the socket is random
+ * and sent over the tree, so no other user can take it before; and both ends check that the
+ * other belongs to the same user.
+ */
+#include "boot/tree/inside.h"
 
 #include "base/clock.h"
-#include "boot/own.h"
+#include "boot/message.h"
+#include "boot/share.h"
 #include "boot/ways.h"
-#include "boot/wire.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_address.h: addresses of nodes, and sockets that detect by themselves that their peer's
+ * address.h: addresses of nodes, and sockets that detect by themselves that their peer's
  * host is lost.
  *
  * Nodes send no heartbeats. The kernel probes an idle connection (SO_KEEPALIVE), and ends one
@@ -11,7 +11,7 @@
 #ifndef CH_TREE_ADDRESS_H
 #define CH_TREE_ADDRESS_H
 
-#include "boot/tree.h"
+#include "boot/tree/tree.h"
 
 #include <stddef.h>
 #include <stdint.h>

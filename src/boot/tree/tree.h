@@ -7,12 +7,12 @@
  * program such as chorusrun. The root and every other process that has joined are nodes. A
  * process that joins sends a hello to the root, which accepts it as a child or sends it to one
  * of its children. In the handshake both sides prove that they know the job's secret
- * (tree_message.h). When all PEs have joined, nodes stop listening.
+ * (inside.h). When all PEs have joined, nodes stop listening.
  *
  * An exchange is sent upwards as pairs (PE, blob), and the root sends its result down. If a
  * connection ends before its peer has left, the peer is a lost PE; the job is then over, and a
  * message that names the PE is sent through the tree. Nodes send no heartbeats: the kernels do
- * (tree_address.c), so that a stopped process is not taken for a dead host.
+ * (address.c), so that a stopped process is not taken for a dead host.
  *
  * Calls on one tree are made under one lock, or by one thread; only ch_tree_join and
  * ch_tree_close wait.
@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 enum {
+    CH_TREE_MAGIC = 0x43485402, /* "CHT", and the version of the protocol */
     CH_TREE_PES_MAX = 1 << 20,
     CH_TREE_CHILDREN = 16,
     CH_TREE_NO_PE = 0x7fffffff, /* number of a root that is not a PE */
@@ -120,5 +121,28 @@ void ch_tree_abandon(const struct ch_tree *tree);
 /* Leave the job after the remaining messages are written, for which it waits a few seconds at
  * most. */
 void ch_tree_close(struct ch_tree *tree); /* null is a no-op */
+
+/* ---- a boot over a tree, for the ways of starting that support several hosts ---- */
+
+struct ch_share;
+
+/* The input of all ways of starting that use it. */
+struct ch_tree_start {
+    uint32_t me, n;
+    uint32_t n_cores; /* cores of the host, for all its PEs; 0: ch_boot_locate counts */
+    unsigned char secret[CH_BOOT_SECRET_BYTES];
+    unsigned char listen[CH_BOOT_IP_BYTES]; /* where this PE's other sockets listen; 0: all */
+    struct ch_tree_door *door; /* of the root, whose ownership is taken; else null */
+    const char *root;          /* its addresses, for ch_tree_join; null at the root */
+    struct ch_boot *agent;  /* the launcher's boot, which is informed of the end of this PE; or
+                               null. Ownership is taken */
+    struct ch_share *share; /* by which other PEs receive the secret, closed when all have
+                               joined; or null. Ownership is taken */
+    uint64_t timeout_ns;
+};
+
+/* Takes ownership of door, agent and share, also on failure. */
+CH_MUST_CHECK chorus_status ch_boot_tree(const struct ch_tree_start *start,
+                                         struct ch_boot **boot_out);
 
 #endif /* CH_TREE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_boot.c: a PE as a node of a tree. A separate thread serves the tree, and sleeps while
+ * open.c: a PE as a node of a tree. A separate thread serves the tree, and sleeps while
  * no message arrives, because a PE in a long computation must forward messages of others, and
  * learn that the job is over. An exchange waits for the result that this thread receives.
  *
@@ -9,12 +9,10 @@
  * PE's own threads hold the lock only while their signals are blocked, so that the thread can
  * take it.
  */
-#include "boot/tree_boot.h"
+#include "boot/tree/inside.h"
 
 #include "base/clock.h"
 #include "boot/share.h"
-#include "boot/tree_local.h"
-#include "boot/tree_message.h"
 #include "boot/ways.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tree.c: a node of the tree: its descriptors, and how it handles messages. */
-#include "boot/tree_inside.h"
+#include "boot/tree/inside.h"
 
 #include "base/clock.h"
 #include "base/option.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_accept.c: unauthenticated connections: PEs that join, and other programs that connect
+ * accept.c: unauthenticated connections: PEs that join, and other programs that connect
  * to the port. Such a connection costs a descriptor and a few hundred bytes until it has sent
  * a complete hello, or for terms.hello_ns; nothing is allocated for it.
  */
-#include "boot/tree_inside.h"
+#include "boot/tree/inside.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -17,6 +17,66 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* ---- processes that present another secret ---- */
+
+/*
+ * For the job they are strangers, so they must not end its start; but a PE that was started
+ * with a wrong secret is then missing, and the other PEs need the reason.
+ */
+
+/* A name from an unauthenticated process, without characters that no name of a host has. */
+static void copy_name(char out[CH_TREE_HOST_BYTES], const char name[CH_TREE_HOST_BYTES])
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+
+    memcpy(out, name, CH_TREE_HOST_BYTES - 1);
+    out[CH_TREE_HOST_BYTES - 1] = '\0';
+    out[strspn(out, allowed)] = '\0';
+    if (out[0] == '\0') (void)snprintf(out, CH_TREE_HOST_BYTES, "?");
+}
+
+/* A process tries several addresses of the root, each from an address of its own. */
+static bool is_same(const struct ch_tree_named *a, const struct ch_tree_named *b)
+{
+    return a->pe == b->pe && a->n == b->n && strcmp(a->host, b->host) == 0;
+}
+
+static void note_foreign(struct ch_tree *tree, const struct ch_tree_stranger *s)
+{
+    struct ch_tree_foreign *const f = &tree->foreign;
+    struct ch_tree_named one = {.pe = s->hello.pe, .n = s->hello.n};
+
+    f->n++;
+    copy_name(one.host, s->hello.host);
+    ch_tree_address_of_peer(s->fd, one.from);
+    for (uint32_t i = 0; i < f->n_named; i++)
+        if (is_same(&f->named[i], &one)) return;
+    if (f->n_named < sizeof(f->named) / sizeof(f->named[0])) f->named[f->n_named++] = one;
+}
+
+/* The advice precedes the names, which may be too long for a message. */
+void ch_tree_foreign_text(const struct ch_tree *tree, char text_out[CH_TREE_TEXT_BYTES])
+{
+    const struct ch_tree_foreign *const f = &tree->foreign;
+    size_t used;
+
+    text_out[0] = '\0';
+    if (f->n == 0) return;
+    used = (size_t)snprintf(text_out, CH_TREE_TEXT_BYTES,
+                            "; %llu connection%s another secret than the job's (%s), from",
+                            (unsigned long long)f->n, f->n == 1 ? " had" : "s had",
+                            CH_TREE_SECRET_ADVICE);
+    for (uint32_t i = 0; i < f->n_named && used < CH_TREE_TEXT_BYTES; i++) {
+        const struct ch_tree_named *const one = &f->named[i];
+        used += (size_t)snprintf(text_out + used, CH_TREE_TEXT_BYTES - used,
+                                 "%s PE %u of %u on host %.32s at %s", i == 0 ? "" : ",",
+                                 one->pe, one->n, one->host, one->from);
+    }
+}
+
+/* ---- connections ---- */
 
 /* How long a process without a descriptor for the next connection waits for the hello of an
  * earlier one. A PE sends it as soon as it has the challenge. */
@@ -157,7 +217,7 @@ static void deny(struct ch_tree *tree, const struct ch_tree_stranger *s)
         .magic = CH_TREE_MAGIC, .kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
     char from[CH_TREE_ADDRESS_TEXT];
 
-    if (ch_tree_hello_is_foreign(&s->hello, tree->terms.secret)) ch_tree_note_foreign(tree, s);
+    if (ch_tree_hello_is_foreign(&s->hello, tree->terms.secret)) note_foreign(tree, s);
     ch_tree_address_of_peer(s->fd, from);
     CH_LOG(INFO, "a connection from %s was refused: it does not have the job's secret", from);
     (void)send(s->fd, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_join.c: finds a parent, beginning at the root. This is the only part of a tree that
+ * join.c: finds a parent, beginning at the root. This is the only part of a tree that
  * waits.
  */
-#include "boot/tree_inside.h"
+#include "boot/tree/inside.h"
 
 #include "base/clock.h"
 
