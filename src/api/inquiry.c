@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "chorus/chorusx.h"
 #include "device/device.h"
-#include "device/nvtx.h"
 
 #include <stdio.h>
 #include <string.h>

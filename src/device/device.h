@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device.h: the GPU of a PE: which one it is, its memory, streams and events, and copies to
- * and from it.
+ * and from it; and ranges for profilers.
  *
  * device_cuda.c is used in builds with CUDA; in others, device_none.c finds no device, so no
- * other function here is reached. Any thread of the PE may call these functions, whichever
- * device it has made current; they leave the current device unchanged, except ch_device_open,
- * which makes its device current. Addresses of objects on GPUs are void *; the CPU must not
- * access them.
+ * function that takes one is reached, and profilers see no ranges. Any thread of the PE may
+ * call these functions, whichever device it has made current; they leave the current device
+ * unchanged, except ch_device_open, which makes its device current. Addresses of objects on
+ * GPUs are void *; the CPU must not access them.
  */
 #ifndef CH_DEVICE_H
 #define CH_DEVICE_H
@@ -188,5 +188,14 @@ void ch_device_pinned_free(const struct ch_device *device, void *ptr);
 CH_MUST_CHECK chorus_status ch_device_register(const struct ch_device *device, void *host,
                                                size_t bytes, void **device_out);
 void ch_device_unregister(const struct ch_device *device, void *host);
+
+/* ---- ranges that NVIDIA's profilers show; without a profiler these do nothing ---- */
+
+/* Was this compiled with NVTX? Otherwise the other functions do nothing. */
+bool ch_nvtx_is_there(void);
+
+/* Begin and end a range on this thread, in the domain "chorus"; they nest. */
+void ch_nvtx_push(const char *text);
+void ch_nvtx_pop(void);
 
 #endif /* CH_DEVICE_H */

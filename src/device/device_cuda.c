@@ -1,40 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "device/state_cuda.h"
+/* device_cuda.c: opens a device; its streams and events, copies, words and pinned memory. */
+#include "device/driver_cuda.h"
 
 #include "base/door.h"
-#include "device/image_cuda.h"
-#include "device/runtime_cuda.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-
-/* Mappings of this process are made and undone one at a time: some drivers (for example
- * 580.159) free memory that is in use, and crash, when PEs that are threads unmap the same
- * memory from two GPUs at the same time. */
-static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
-
-chorus_status ch_runtime_failed(const struct ch_device *device, const char *what,
-                                cudaError_t error)
-{
-    const struct ch_device_id *id = &device->id;
-
-    (void)cudaGetLastError();
-    return CH_FAIL(error == cudaErrorMemoryAllocation ? CHORUS_ERR_NOMEM : CHORUS_ERR_SYSTEM,
-                   "%s on GPU %d (%s) failed: %s", what, id->ordinal, id->name,
-                   cudaGetErrorString(error));
-}
-
-chorus_status ch_device_failed(const struct ch_device *device, const char *what, size_t bytes,
-                               CUresult result)
-{
-    const chorus_status code =
-        result == CUDA_ERROR_OUT_OF_MEMORY ? CHORUS_ERR_NOMEM : CHORUS_ERR_SYSTEM;
-    const char *why = NULL;
-
-    (void)device->driver.cuGetErrorString(result, &why);
-    return CH_FAIL(code, "%s of %zu bytes on GPU %d (%s) failed: %s", what, bytes,
-                   device->id.ordinal, device->id.name, why != NULL ? why : "unknown error");
-}
 
 /* Larger than the number of capture modes, so that a device and a mode can be encoded in one
  * number. */
@@ -175,62 +145,6 @@ chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
                    "the job GPUs with peer access (NVLink, or one PCI Express switch), or set "
                    "CHORUS_HEAP=host",
                    me, device->id.name, device->id.bus, pe, peer->name, peer->bus);
-}
-
-chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, char **base_out)
-{
-    CUdeviceptr base = 0;
-    const int before = ch_device_enter(device);
-    const CUresult result = device->driver.cuMemAddressReserve(&base, bytes, 0, 0, 0);
-
-    ch_device_leave(device, before);
-    if (result != CUDA_SUCCESS)
-        return ch_device_failed(device, "reserving addresses (lower CHORUS_HEAP_MAX)", bytes,
-                                result);
-    *base_out = (char *)(uintptr_t)base;
-    return CHORUS_OK;
-}
-
-void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes)
-{
-    const int before = ch_device_enter(device);
-
-    (void)device->driver.cuMemAddressFree((CUdeviceptr)(uintptr_t)base, bytes);
-    ch_device_leave(device, before);
-}
-
-chorus_status ch_device_map(const struct ch_device *device, char *at, size_t bytes,
-                            uint64_t handle)
-{
-    const CUdeviceptr address = (CUdeviceptr)(uintptr_t)at;
-    const CUmemAccessDesc access = {
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->id.ordinal},
-        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
-    };
-    const int before = ch_device_enter(device);
-    const char *what = "mapping memory";
-    CUresult result;
-
-    (void)pthread_mutex_lock(&mapping);
-    result = device->driver.cuMemMap(address, bytes, 0, handle, 0);
-    if (result == CUDA_SUCCESS) {
-        what = "access to mapped memory (peer access may be missing)";
-        result = device->driver.cuMemSetAccess(address, bytes, &access, 1);
-        if (result != CUDA_SUCCESS) (void)device->driver.cuMemUnmap(address, bytes);
-    }
-    (void)pthread_mutex_unlock(&mapping);
-    ch_device_leave(device, before);
-    return result == CUDA_SUCCESS ? CHORUS_OK : ch_device_failed(device, what, bytes, result);
-}
-
-void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
-{
-    const int before = ch_device_enter(device);
-
-    (void)pthread_mutex_lock(&mapping);
-    (void)device->driver.cuMemUnmap((CUdeviceptr)(uintptr_t)at, bytes);
-    (void)pthread_mutex_unlock(&mapping);
-    ch_device_leave(device, before);
 }
 
 size_t ch_device_free_bytes(const struct ch_device *device)

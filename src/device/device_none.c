@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_none.c: a build without CUDA finds no device, and so never calls the other functions.
+ * device_none.c: a build without CUDA finds no device, and so never calls the functions that
+ * take one; profilers see no ranges.
  */
 #include "device/device.h"
 
@@ -257,4 +258,18 @@ chorus_status ch_device_word_wait(const struct ch_device *device,
 {
     (void)device, (void)patience, (void)word, (void)least;
     return absent();
+}
+
+bool ch_nvtx_is_there(void)
+{
+    return false;
+}
+
+void ch_nvtx_push(const char *text)
+{
+    (void)text;
+}
+
+void ch_nvtx_pop(void)
+{
 }

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver_cuda.h: functions of the CUDA driver. The library is not linked with libcuda, which
- * does not exist on machines without a driver; the CUDA runtime finds libcuda and each
- * function in it.
+ * driver_cuda.h: what the files that call CUDA share: functions of its driver, its errors as
+ * errors of the library, the state of a device, and the image of the kernels.
+ *
+ * The library is not linked with libcuda, which does not exist on machines without a driver;
+ * the CUDA runtime finds libcuda and each function in it.
  */
 #ifndef CH_DRIVER_CUDA_H
 #define CH_DRIVER_CUDA_H
 
 #include "base/error.h"
+#include "device/device.h"
 
 #include <cuda.h>
 #include <cudaTypedefs.h>
+#include <cuda_runtime_api.h>
+
+/* ---- the driver ---- */
 
 /* clang-format off */
 /* Name of the function, and the version of CUDA whose form of it is used. */
@@ -53,5 +59,56 @@ CH_MUST_CHECK chorus_status ch_driver_load(struct ch_driver *driver_out);
 /* The properties for ch_device_create: memory of one device, to be shared by handles of this
  * kind. */
 CUmemAllocationProp ch_driver_memory_of(int ordinal, CUmemAllocationHandleType kind);
+
+/* ---- a device, for the files of this folder ---- */
+
+struct ch_device {
+    struct ch_device_id id;
+    struct ch_driver driver;
+    cudaStream_t
+        stream;  /* does not synchronise with other streams, not even with the default one */
+    int compute; /* of the kernels' image; see ch_image_find */
+};
+
+/* Records the failure of a driver call, with its message. */
+chorus_status ch_device_failed(const struct ch_device *device, const char *what, size_t bytes,
+                               CUresult result);
+
+/* ---- errors of the runtime ---- */
+
+/* Records "WHAT on GPU 0 (its name) failed: why", and clears the error of the runtime, so that
+ * the program's own checks do not find it. Returns ERR_SYSTEM, or ERR_NOMEM if the GPU is out
+ * of memory. */
+chorus_status ch_runtime_failed(const struct ch_device *device, const char *what,
+                                cudaError_t error);
+
+#define CH_TRY_CUDA(device, what, call)                                                      \
+    do {                                                                                     \
+        const cudaError_t try_error = (call);                                                \
+        if (try_error != cudaSuccess) return ch_runtime_failed((device), (what), try_error); \
+    } while (0)
+
+/* ---- the image of the kernels (image_cuda.cu) ---- */
+
+/* The architectures that the kernels of this library are compiled for. All are compiled for the
+ * same ones, so one kernel represents all. */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* In nvcc's notation: "sm_80 sm_90 compute_90". */
+const char *ch_image_archs(void);
+
+/*
+ * The kernels' image for the current device: *compute_out is the virtual architecture that it
+ * was compiled for, 80 for compute_80, whatever it was translated to. Returns a cudaError_t,
+ * which is an error if there is no image for the device.
+ */
+int ch_image_find(int *compute_out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* CH_DRIVER_CUDA_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image_cuda.cu: the build defines CH_IMAGE_ARCHS. */
-#include "device/image_cuda.h"
+#include "device/driver_cuda.h"
 
 #include <cuda_runtime.h>
 

@@ -1,10 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * share_cuda.c: memory of a device, and the two kinds of handles by which processes share it.
+ * share_cuda.c: address ranges and memory of a device, the two kinds of handles by which
+ * processes share it, and multicast objects of the driver.
  */
-#include "device/state_cuda.h"
+#include "device/driver_cuda.h"
 
 #include "base/log.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+/* ---- addresses and mappings ---- */
+
+/* Mappings of this process are made and undone one at a time: some drivers (for example
+ * 580.159) free memory that is in use, and crash, when PEs that are threads unmap the same
+ * memory from two GPUs at the same time. */
+static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
+
+chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, char **base_out)
+{
+    CUdeviceptr base = 0;
+    const int before = ch_device_enter(device);
+    const CUresult result = device->driver.cuMemAddressReserve(&base, bytes, 0, 0, 0);
+
+    ch_device_leave(device, before);
+    if (result != CUDA_SUCCESS)
+        return ch_device_failed(device, "reserving addresses (lower CHORUS_HEAP_MAX)", bytes,
+                                result);
+    *base_out = (char *)(uintptr_t)base;
+    return CHORUS_OK;
+}
+
+void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes)
+{
+    const int before = ch_device_enter(device);
+
+    (void)device->driver.cuMemAddressFree((CUdeviceptr)(uintptr_t)base, bytes);
+    ch_device_leave(device, before);
+}
+
+chorus_status ch_device_map(const struct ch_device *device, char *at, size_t bytes,
+                            uint64_t handle)
+{
+    const CUdeviceptr address = (CUdeviceptr)(uintptr_t)at;
+    const CUmemAccessDesc access = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->id.ordinal},
+        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+    };
+    const int before = ch_device_enter(device);
+    const char *what = "mapping memory";
+    CUresult result;
+
+    (void)pthread_mutex_lock(&mapping);
+    result = device->driver.cuMemMap(address, bytes, 0, handle, 0);
+    if (result == CUDA_SUCCESS) {
+        what = "access to mapped memory (peer access may be missing)";
+        result = device->driver.cuMemSetAccess(address, bytes, &access, 1);
+        if (result != CUDA_SUCCESS) (void)device->driver.cuMemUnmap(address, bytes);
+    }
+    (void)pthread_mutex_unlock(&mapping);
+    ch_device_leave(device, before);
+    return result == CUDA_SUCCESS ? CHORUS_OK : ch_device_failed(device, what, bytes, result);
+}
+
+void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
+{
+    const int before = ch_device_enter(device);
+
+    (void)pthread_mutex_lock(&mapping);
+    (void)device->driver.cuMemUnmap((CUdeviceptr)(uintptr_t)at, bytes);
+    (void)pthread_mutex_unlock(&mapping);
+    ch_device_leave(device, before);
+}
+
+/* ---- memory and its handles ---- */
 
 static CUmemAllocationHandleType kind_of(bool by_fabric)
 {
@@ -198,5 +267,89 @@ void ch_device_release(const struct ch_device *device, uint64_t handle)
     const int before = ch_device_enter(device);
 
     (void)device->driver.cuMemRelease(handle);
+    ch_device_leave(device, before);
+}
+
+/* ---- multicast objects ---- */
+
+/* These functions are called only with CHORUS_NVLS=1; they have been compiled and reviewed,
+ * never run. */
+
+static chorus_status multicast_failed(const struct ch_device *d, const char *what, size_t bytes,
+                                      CUresult result)
+{
+    char text[80];
+
+    (void)snprintf(text, sizeof(text), "%s (CHORUS_NVLS=0 disables multicast)", what);
+    return ch_device_failed(d, text, bytes, result);
+}
+
+static chorus_status create_multicast(const struct ch_device *d,
+                                      const CUmulticastObjectProp *is, uint64_t *handle_out,
+                                      int *fd_out)
+{
+    CUmemGenericAllocationHandle handle = 0;
+    CUresult result = d->driver.cuMulticastCreate(&handle, is);
+    int fd = -1;
+
+    if (result != CUDA_SUCCESS)
+        return multicast_failed(d, "creating a multicast object", is->size, result);
+    result = d->driver.cuMemExportToShareableHandle(
+        &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (result != CUDA_SUCCESS) {
+        (void)d->driver.cuMemRelease(handle);
+        return multicast_failed(d, "sharing a multicast object", is->size, result);
+    }
+    *handle_out = handle;
+    *fd_out = fd;
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_multicast_create(const struct ch_device *device, uint32_t n,
+                                         size_t bytes, uint64_t *handle_out, int *fd_out)
+{
+    const CUmulticastObjectProp is = {
+        .numDevices = n,
+        .size = bytes,
+        .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+    };
+    const int before = ch_device_enter(device);
+    const chorus_status status = create_multicast(device, &is, handle_out, fd_out);
+
+    ch_device_leave(device, before);
+    return status;
+}
+
+chorus_status ch_device_multicast_join(const struct ch_device *device, uint64_t multicast)
+{
+    const int before = ch_device_enter(device);
+    const CUresult result =
+        device->driver.cuMulticastAddDevice(multicast, (CUdevice)device->id.ordinal);
+
+    ch_device_leave(device, before);
+    return result == CUDA_SUCCESS
+               ? CHORUS_OK
+               : multicast_failed(device, "joining a multicast object", 0, result);
+}
+
+chorus_status ch_device_multicast_bind(const struct ch_device *device, uint64_t multicast,
+                                       uint64_t memory, size_t bytes)
+{
+    const int before = ch_device_enter(device);
+    const CUresult result =
+        device->driver.cuMulticastBindMem(multicast, 0, memory, 0, bytes, 0);
+
+    ch_device_leave(device, before);
+    return result == CUDA_SUCCESS
+               ? CHORUS_OK
+               : multicast_failed(device, "binding to multicast", bytes, result);
+}
+
+void ch_device_multicast_unbind(const struct ch_device *device, uint64_t multicast,
+                                size_t bytes)
+{
+    const int before = ch_device_enter(device);
+
+    (void)device->driver.cuMulticastUnbind(multicast, (CUdevice)device->id.ordinal, 0, bytes);
     ch_device_leave(device, before);
 }

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "boot/ways.h"
-#include "device/runtime_cuda.h"
+#include "device/driver_cuda.h"
 
 #include <inttypes.h>
 #include <pthread.h>

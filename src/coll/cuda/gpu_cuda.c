@@ -4,7 +4,7 @@
 #include "coll/cuda/fault.h"
 #include "coll/cuda/kernels.h"
 #include "coll/cuda/queue.h"
-#include "device/runtime_cuda.h"
+#include "device/driver_cuda.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "coll/cuda/kernel_table.h"
 #include "coll/cuda/kernels_nvls.h"
 #include "coll/operators.h"
-#include "device/runtime_cuda.h"
+#include "device/driver_cuda.h"
 
 extern const ch_kernel_table ch_kernels_move;
 #define X(T, ctype, CLASS, bytes) \

@@ -5,7 +5,7 @@
 #include "boot/boot.h"
 #include "coll/cuda/kernels_lines.h"
 #include "device/device.h"
-#include "device/runtime_cuda.h"
+#include "device/driver_cuda.h"
 
 #include <cuda_runtime_api.h>
 #include <inttypes.h>

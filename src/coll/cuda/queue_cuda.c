@@ -5,7 +5,7 @@
 #include "coll/cuda/kernel.h"
 #include "coll/cuda/kernels.h"
 #include "coll/shape.h"
-#include "device/runtime_cuda.h"
+#include "device/driver_cuda.h"
 
 #include <string.h>
 

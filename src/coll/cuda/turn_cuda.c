@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coll/cuda/turn.h"
 
-#include "device/runtime_cuda.h"
+#include "device/driver_cuda.h"
 
 /* The number of a device's only legacy stream, which CUDA never captures. The numbers of CUDA
  * begin at 0. */
