@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is left of memory, on machines that are pretended: folders with the files of each. */
 #include "base/cgroup.h"
-#include "heap/machine.h"
+#include "heap/segment.h"
 
 #include <check.h>
 #include <ftw.h>

@@ -3,7 +3,6 @@
 #include "heap/data.h"
 
 #include "boot/boot.h"
-#include "heap/multicast.h"
 
 #include <stdlib.h>
 #include <string.h>

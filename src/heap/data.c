@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "boot/boot.h"
 #include "heap/heap.h"
-#include "heap/multicast.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -47,7 +47,7 @@ struct ch_data {
     size_t symmetric_bytes;  /* the largest size to which it can grow */
     struct ch_chunk *chunks; /* [n_chunks], owned: in the order of growth */
     size_t n_chunks;
-    bool has_multicast;       /* of all PEs' segments, in hardware; see multicast.h */
+    bool has_multicast;       /* of all PEs' segments, in hardware; see below */
     char *multicast_reserved; /* owned: its address range */
     char *multicast;          /* the address of a segment's beginning in it */
     void *door_host, *door;   /* those of this PE, at the addresses of the CPU and of kernels */
@@ -100,5 +100,22 @@ void ch_data_unmap(const struct ch_data *data, uint32_t n, size_t lo, size_t hi)
 CH_MUST_CHECK chorus_status ch_data_sync_alloc(struct ch_data *data, size_t from, size_t bytes,
                                                void **ptr_out);
 void ch_data_sync_free(struct ch_data *data, void *ptr);
+
+/* ---- addresses that reach all PEs of the job at once (multicast.c) ---- */
+
+/*
+ * Each chunk of the device segments gets a multicast object over the devices of all PEs. It is
+ * mapped in a separate range that has the layout of a segment, so that equal offsets name the
+ * same location.
+ */
+
+/* Does every PE request multicast, on a device that supports it and that no other PE uses? */
+bool ch_multicast_serves(const struct ch_data_peer *peers, uint32_t n);
+
+/* Create the object of this chunk, whose memory on this PE is `memory`. Collective: all PEs
+ * have it on return or none, with a message that names the PE that failed. */
+CH_MUST_CHECK chorus_status ch_multicast_make(const struct ch_data *data,
+                                              struct ch_chunk *chunk, uint64_t memory);
+void ch_multicast_undo(const struct ch_data *data, const struct ch_chunk *chunk);
 
 #endif /* CH_DATA_H */

@@ -8,7 +8,6 @@
  * after a peer has begun to commit its part would see too little.
  */
 #include "heap/heap_state.h"
-#include "heap/machine.h"
 
 #include "boot/boot.h"
 

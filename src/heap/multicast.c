@@ -4,7 +4,7 @@
  * driver blocks a PE that binds memory until all have joined, so no PE begins before all are
  * ready.
  */
-#include "heap/multicast.h"
+#include "heap/data.h"
 
 #include "base/log.h"
 

@@ -2,7 +2,7 @@
 /*
  * segment.h: the shared memory of a PE: a memfd without a name, mapped at its largest size,
  * with pages only where they were committed, or where a PE has stored. Pages are allocated on
- * the NUMA node that the PE started on.
+ * the NUMA node that the PE started on. And how much memory of this host may be allocated.
  */
 #ifndef CH_SEGMENT_H
 #define CH_SEGMENT_H
@@ -69,5 +69,24 @@ int ch_segment_extend(const struct ch_segment *segment, size_t hi);
 
 /* Fill [lo, hi) of this PE's segment with zeros. Ranges without pages get none. */
 void ch_segment_zero(const struct ch_segment *segment, size_t lo, size_t hi);
+
+/* ---- how much memory may be allocated before the kernel kills processes ---- */
+
+/*
+ * Linux promises more memory than there is, and kills processes when it runs out. Before an
+ * allocation, the library therefore determines what is left of the machine, and of each
+ * control group whose limit applies to this process. A part is left to other programs.
+ */
+
+enum { CH_MEMORY_OF_BYTES = 256 };
+
+struct ch_memory {
+    size_t bytes;                /* bytes that may be allocated now */
+    char of[CH_MEMORY_OF_BYTES]; /* what limits it: "the machine", "the control group /a" */
+};
+
+/* The memory that is left. `root` is prepended to the names of all files that are read: "",
+ * except in tests. */
+void ch_memory_left(const char *root, struct ch_memory *out);
 
 #endif /* CH_SEGMENT_H */
