@@ -79,7 +79,7 @@ ROTATE = """/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef CH_ROTATE_EXCHANGE_H
 #define CH_ROTATE_EXCHANGE_H
 
-#include "coll/primitives/relay.h"
+#include "coll/primitives/fifo.h"
 
 CH_FN chorus_status ch_rotate_exchange(const struct ch_coll *c, struct ch_lanes g)
 {

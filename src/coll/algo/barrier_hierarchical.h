@@ -16,7 +16,7 @@
 #ifndef CH_BARRIER_HIERARCHICAL_H
 #define CH_BARRIER_HIERARCHICAL_H
 
-#include "coll/primitives/gateways.h"
+#include "coll/primitives/levels.h"
 
 CH_FN chorus_status ch_barrier_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {

@@ -17,7 +17,7 @@
 #define CH_BROADCAST_HIERARCHICAL_H
 
 #include "coll/algo/broadcast_board.h"
-#include "coll/primitives/gateways.h"
+#include "coll/primitives/levels.h"
 
 /* One piece, of `count` elements at byte `at`. Every PE except the root has it in dest before
  * it forwards it. */

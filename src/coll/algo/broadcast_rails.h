@@ -17,7 +17,7 @@
 #define CH_BROADCAST_RAILS_H
 
 #include "coll/algo/broadcast_chain.h"
-#include "coll/primitives/gateways.h"
+#include "coll/primitives/levels.h"
 
 /* The root's host: dest from the root's source, except the slice of this PE, which has it. */
 CH_FN void ch_rails_read(const struct ch_coll *c, const char *source, struct ch_slice slice,

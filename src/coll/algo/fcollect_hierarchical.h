@@ -17,7 +17,7 @@
 #ifndef CH_FCOLLECT_HIERARCHICAL_H
 #define CH_FCOLLECT_HIERARCHICAL_H
 
-#include "coll/primitives/gateways.h"
+#include "coll/primitives/levels.h"
 
 /* What a host has in a round: the blocks of a host, and of those before it; of each block, the
  * part from byte `at` on. */

@@ -14,7 +14,7 @@
 #ifndef CH_FCOLLECT_RING_H
 #define CH_FCOLLECT_RING_H
 
-#include "coll/primitives/relay.h"
+#include "coll/primitives/fifo.h"
 
 /* Turn `t` of 0 .. n - 1: block p starts at PE p. */
 CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_leg l, uint32_t t,

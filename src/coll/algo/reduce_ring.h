@@ -15,7 +15,7 @@
 #ifndef CH_REDUCE_RING_H
 #define CH_REDUCE_RING_H
 
-#include "coll/primitives/relay.h"
+#include "coll/primitives/fifo.h"
 
 /*
  * Turn `t` of 0 .. 2 n - 2 for a piece at `at`: slice p starts at PE p, is complete after n - 1

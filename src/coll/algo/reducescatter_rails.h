@@ -49,7 +49,7 @@ CH_FN void ch_rail_begin(const struct ch_coll *c, const struct ch_rail_part *p,
 }
 
 /* Send `bytes` at `out` to one PE, and add as many from another to those at `in`. Two messages
- * are in flight, as in relay.h. */
+ * are in flight, as with legs (fifo.h). */
 CH_FN chorus_status ch_rail_swap(const struct ch_coll *c, uint32_t to, const char *out,
                                  uint32_t from, char *in, size_t bytes, struct ch_lanes g)
 {

@@ -15,7 +15,7 @@
 #ifndef CH_REDUCESCATTER_RING_H
 #define CH_REDUCESCATTER_RING_H
 
-#include "coll/primitives/relay.h"
+#include "coll/primitives/fifo.h"
 
 /* Turn `t` of 0 .. n - 1: block p starts at PE p + 1 and reaches its owner after n - 1
  * turns. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levels.h: calls on the child teams of a team on several hosts (team/nodes.h).
+ * levels.h: calls on the child teams of a team on several hosts (team/nodes.h), and gateways:
+ * the PEs of a host that send to other hosts.
  *
  * An algorithm calls the function of another algorithm for a child team. This inner call has
  * the CTA, the type and the operator of the outer one, and the peers and the duplicate of the
@@ -9,8 +10,9 @@
 #ifndef CH_LEVELS_H
 #define CH_LEVELS_H
 
-#include "coll/shape_nodes.h"
+#include "coll/primitives/fifo.h"
 #include "coll/primitives/primitives.h"
+#include "coll/shape_nodes.h"
 
 /* A call on `child`, with blocks of `count` elements. Its root is the child's PE 0. */
 CH_FN struct ch_coll ch_call_on(const struct ch_coll *c, const struct ch_child *child,
@@ -86,6 +88,117 @@ CH_FN void ch_blocks_within(const struct ch_coll *c, const struct ch_coll *node,
 
         ch_copy(ch_on_peer(c, pe, mine), c->src + pe * c->stride, ch_bytes(c), g);
     }
+}
+
+/* --- several PEs of a host that send to other hosts at the same time ---------------------- */
+
+/* A message to another host costs its sender the most: it goes through a system call. Where a
+ * host has messages for several hosts, its gateways therefore send one each. */
+
+/* On the PEs of one host: PEs 0 .. tellers - 1 have come this far, and PEs 0 .. hearers - 1
+ * wait for all of these. */
+CH_FN chorus_status ch_hand_over(const struct ch_coll *node, uint32_t tellers, uint32_t hearers,
+                                 uint64_t epoch, enum ch_sense sense, struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    ch_lanes_sync(g); /* what any lane has heard precedes the stores below */
+    for (uint32_t pe = g.lane; node->me < tellers && pe < hearers; pe += g.width)
+        if (pe != node->me) ch_say(node, pe, CH_WORD_READY, epoch, sense);
+    for (uint32_t pe = g.lane; node->me < hearers && pe < tellers && st == CHORUS_OK;
+         pe += g.width)
+        if (pe != node->me) st = ch_listen(node, pe, CH_WORD_READY, epoch);
+    return ch_agree(st, g);
+}
+
+/* --- a message to all hosts, by ch_nomial_span with k = least + 1 ------------------------- */
+
+/* Positions are relative to the root's host. */
+CH_FN uint32_t ch_host_position(const struct ch_coll *c)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const uint32_t node = nodes->node[c->me], from = nodes->node[c->root];
+
+    return node >= from ? node - from : node + nodes->count - from;
+}
+
+/* The host at a position. */
+CH_FN uint32_t ch_host_at(uint32_t root, uint64_t position, uint32_t hosts)
+{
+    return (uint32_t)((root + position) % hosts);
+}
+
+/* On a rail, whose root is on the root's host: send `bytes` to the PE's children of one turn in
+ * a k-nomial tree, those with most hosts behind them first. from must not change before
+ * ch_flush_lent. */
+CH_FN chorus_status ch_nomial_send(const struct ch_coll *rail, uint32_t position, uint64_t k,
+                                   uint64_t turn, const char *from, size_t bytes,
+                                   struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint64_t span = ch_nomial_span(position, rail->n, k) / k; span > 0 && st == CHORUS_OK;
+         span /= k)
+        if (position + turn * span < rail->n)
+            st = ch_lend(rail, CH_CELL_simple,
+                         ch_only(ch_host_at(rail->root, position + turn * span, rail->n)), from,
+                         bytes, g);
+    return st;
+}
+
+CH_FN chorus_status ch_nomial_receive(const struct ch_coll *rail, uint32_t position, uint32_t k,
+                                      char *dst, size_t bytes, struct ch_lanes g)
+{
+    return ch_recv(rail, CH_CELL_simple,
+                   ch_host_at(rail->root, ch_nomial_parent(position, k), rail->n), dst, bytes,
+                   g);
+}
+
+/* The PE of a host that sends to its child of turn 1. Those of the next turns follow it, modulo
+ * least. All messages stay on their rail, so it is the PE that receives from the parent. */
+CH_FN uint32_t ch_host_first(const struct ch_coll *c, uint32_t position)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+
+    return (nodes->local[c->root] + ch_nomial_turns(position, nodes->least + 1)) % nodes->least;
+}
+
+/* The PE of a host that has the message before the others there: that PE, or the root. */
+CH_FN uint32_t ch_host_root(const struct ch_coll *c, uint32_t position)
+{
+    return position == 0 ? c->levels->nodes.local[c->root] : ch_host_first(c, position);
+}
+
+/* This PE's rail, with the PE on the root's host as its root. */
+CH_FN struct ch_coll ch_host_rail(const struct ch_coll *c)
+{
+    struct ch_coll rail = ch_on_rail(c);
+
+    rail.root = c->levels->nodes.node[c->root];
+    return rail;
+}
+
+/* The first PE of a host that is not the root's: receive `bytes` into dst. */
+CH_FN chorus_status ch_host_receive(const struct ch_coll *c, uint32_t position, char *dst,
+                                    size_t bytes, struct ch_lanes g)
+{
+    const struct ch_coll rail = ch_host_rail(c);
+
+    return ch_nomial_receive(&rail, position, c->levels->nodes.least + 1, dst, bytes, g);
+}
+
+/* A PE that has the message: send it to the hosts that this PE serves. from must not change
+ * before ch_flush_lent. */
+CH_FN chorus_status ch_host_send(const struct ch_coll *c, uint32_t position, const char *from,
+                                 size_t bytes, struct ch_lanes g)
+{
+    const struct ch_coll rail = ch_host_rail(c);
+    const uint32_t least = c->levels->nodes.least, local = c->levels->node.me;
+
+    if (local >= least) return CHORUS_OK;
+    return ch_nomial_send(&rail, position, least + 1,
+                          (local + least - ch_host_first(c, position)) % least + 1, from, bytes,
+                          g);
 }
 
 #endif /* CH_LEVELS_H */
