@@ -10,6 +10,7 @@ and none that kernels of programs include in any case.
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,14 +24,23 @@ OTHERS = ["tests/sim/atomic.c", "tests/sim/clock.c", "tests/sim/fiber.c", "tests
           "src/team/sync.c"]
 ROW = """    X(broadcast, example, simple, ch_broadcast_example, CH_NEED_map, 0, 1, {wire}, {kernel}) \\
 """
+HEADER = """#ifndef CH_BROADCAST_EXAMPLE_H
+#define CH_BROADCAST_EXAMPLE_H
+
+#include "coll/primitives/primitives.h"
+
+{body}
+#endif
+"""
 BEFORE = "    X(broadcast, tree, simple,"
 
 
 def add(src):
-    """The header, which is broadcast_pull.h under another name."""
-    text = (src / "coll/algo/broadcast_pull.h").read_text()
-    text = text.replace("ch_broadcast_pull", "ch_broadcast_example")
-    (src / "coll/algo/broadcast_example.h").write_text(text.replace("BROADCAST_PULL", "BROADCAST_EXAMPLE"))
+    """The header, whose algorithm is ch_broadcast_pull under another name."""
+    text = (src / "coll/algo/inside_kernels.h").read_text()
+    [body] = re.findall(r"^CH_FN chorus_status ch_broadcast_pull\(.*?^}\n", text, re.M | re.S)
+    body = body.replace("ch_broadcast_pull", "ch_broadcast_example")
+    (src / "coll/algo/broadcast_example.h").write_text(HEADER.format(body=body))
 
 
 def add_row(src, wire, kernel="plain"):

@@ -19,7 +19,7 @@ FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DCH_SIM", "-O0", "-w"]
 # The simulator's algorithms: one, and no guests, since compiling all of them takes a minute.
 INSTANCE = """#include "sim/instance.h"
 #include "coll/algo/{0}.h"
-const sim_entry sim_entries[CH_ALGO_COUNT] = {{[CH_ALGO_ch_{0}] = ch_{0}}};
+const sim_entry sim_entries[CH_ALGO_COUNT] = {{[CH_ALGO_ch_{1}] = ch_{1}}};
 """
 COPIED = ["include", "src", "tests/ref", "tuning"]
 LISTS, GENERIC = "include/chorus/lists.h", "include/chorus/generic.h"
@@ -65,6 +65,12 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ROTATE)
 #undef CHORUS_DECLARE_ROTATE
 """
 ROTATE = """/* SPDX-License-Identifier: Apache-2.0 */
+/* rotate.h: rotate. */
+#ifndef CH_ROTATE_H
+#define CH_ROTATE_H
+
+#include "coll/primitives/fifo.h"
+
 /*
  * rotate in messages: every PE sends its block to the next one.
  *
@@ -76,11 +82,6 @@ ROTATE = """/* SPDX-License-Identifier: Apache-2.0 */
  *   result   a copy
  *   source   MPI_Sendrecv
  */
-#ifndef CH_ROTATE_EXCHANGE_H
-#define CH_ROTATE_EXCHANGE_H
-
-#include "coll/primitives/fifo.h"
-
 CH_FN chorus_status ch_rotate_exchange(const struct ch_coll *c, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
@@ -103,8 +104,8 @@ CH_FN chorus_status ch_rotate_exchange(const struct ch_coll *c, struct ch_lanes 
 class Addition:
     """What is added: changes of files, as what stands there and what then does; "" stands in a new file."""
 
-    def __init__(self, algorithm, rows, reference, library, wrong, names, files_most=4):
-        self.algorithm = algorithm  # that the simulator runs
+    def __init__(self, algorithm, header, rows, reference, library, wrong, names, files_most=4):
+        self.algorithm, self.header = algorithm, header  # that the simulator runs, and its header
         self.rows = rows  # but for the next two
         self.reference, self.library = reference, library
         self.wrong = wrong  # the library's row, and what makes it wrong
@@ -114,7 +115,7 @@ class Addition:
 
 ADDITIONS = {
     "operator": Addition(
-        "reduce:two_shot:simple",
+        "reduce:two_shot:simple", "inside_kernels",
         [(LISTS, "X(sum) X(prod)\n", "X(sum) X(prod) X(xnor)\n"),
          *((LISTS, LAST_ROW.format(names), ROW.format(names))
            for names in ("CHORUS_REDUCE_ARITHMETIC_NAMES", "CHORUS_DEVICE_NAMES")),
@@ -130,7 +131,7 @@ ADDITIONS = {
         ("xnor, (A) ~(a ^ b)", "xnor, (A)(a ^ b)"),
         ("chorusx_uint64_xnor_reduce_to_on_stream", "chorus_xnor_reducescatter", "unsigned short")),
     "type": Addition(
-        "reduce:two_shot:simple",
+        "reduce:two_shot:simple", "inside_kernels",
         [(LISTS, "    X(c128, double _Complex, COMPLEX, 16)\n", "    X(c128, double _Complex, COMPLEX, 16) \\\n"
           "    X(u128, unsigned __int128, UINT, 16)\n"),
          (LISTS, FLOATS + "\n#define CHORUS_REDUCE_ORDERED_NAMES", FLOATS + " \\\n    " + WIDE
@@ -144,7 +145,7 @@ ADDITIONS = {
         ("CH_WRAP_u128 unsigned __int128", "CH_WRAP_u128 uint64_t"),
         ("chorus_uint128_sum_inscan", "chorus_prod_reduce", "unsigned __int128")),
     "collective": Addition(
-        "rotate:exchange:simple",
+        "rotate:exchange:simple", "rotate",
         [(LISTS, LAST_COLL, LAST_COLL[:-1] + " \\\n    R(A, rotate, one, one, none, copies, apart, chorusx)\n"),
          (ALGORITHMS, "ch_alltoallv_exchange, CH_NEED_put, 0, c + 1, (n - 1) * 16 + m, plain)\n",
           "ch_alltoallv_exchange, CH_NEED_put, 0, c + 1, (n - 1) * 16 + m, plain) \\\n"
@@ -156,7 +157,7 @@ ADDITIONS = {
         (ORIGIN, "    } else if (coll == CHORUS_COLL_inscan) {\n",
          "    } else if (coll == CHORUS_COLL_rotate) {\n        o.lo = (me + n - 1) % n;\n        o.hi = o.lo + 1;\n"
          "    } else if (coll == CHORUS_COLL_inscan) {\n"),
-        ("src/coll/algo/rotate_exchange.h", "", ROTATE),
+        ("src/coll/algo/rotate.h", "", ROTATE),
         ("ch_only(ch_next(c)), c->src + at", "ch_only(ch_next(c)), c->src"),
         ("chorusx_rotatemem_on_stream", "chorusx_float_rotate", "float"), files_most=6),
 }
@@ -165,14 +166,15 @@ ADDITIONS = {
 class Copy:
     """The sources with their additions, and what they are compiled to."""
 
-    def __init__(self, folder, compiler, algorithm):
-        self.folder, self.compiler, self.algorithm = folder, compiler, algorithm
+    def __init__(self, folder, compiler, addition):
+        self.folder, self.compiler, self.algorithm = folder, compiler, addition.algorithm
         self.changed = set()
         shutil.rmtree(folder, ignore_errors=True)
         for name in COPIED:
             shutil.copytree(TOP / name, folder / name)
         (folder / "tests/sim").mkdir()
-        (folder / "tests/sim/instance.c").write_text(INSTANCE.format("_".join(algorithm.split(":")[:2])))
+        (folder / "tests/sim/instance.c").write_text(INSTANCE.format(
+            addition.header, "_".join(self.algorithm.split(":")[:2])))
         plan = (TOP / "tests/sim/plan.c").read_text()
         assert plan.count(GUESTS) == 1
         (folder / "tests/sim/plan.c").write_text(plan.replace(GUESTS, "is_guest = false;"))
@@ -242,7 +244,7 @@ def is_seen(copy, kind, parts):
 def main():
     kind = sys.argv[1]
     addition = ADDITIONS[kind]
-    copy = Copy(pathlib.Path(sys.argv[2]), sys.argv[3:], addition.algorithm)
+    copy = Copy(pathlib.Path(sys.argv[2]), sys.argv[3:], addition)
     for change in [*addition.rows, addition.library]:
         copy.change(*change)
     parts = copy.compile_all(PARTS + TABLES)[:len(PARTS)]

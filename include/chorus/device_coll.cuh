@@ -14,17 +14,7 @@
 #ifndef CHORUS_DEVICE_COLL_CUH
 #define CHORUS_DEVICE_COLL_CUH
 
-#include "coll/algo/alltoall_direct.h"
-#include "coll/algo/alltoall_push.h"
-#include "coll/algo/barrier_push.h"
-#include "coll/algo/broadcast_pull.h"
-#include "coll/algo/broadcast_push.h"
-#include "coll/algo/fcollect_direct.h"
-#include "coll/algo/fcollect_push.h"
-#include "coll/algo/reduce_one_shot.h"
-#include "coll/algo/reduce_two_shot.h"
-#include "coll/algo/reducescatter_pull.h"
-#include "coll/algo/reducescatter_push.h"
+#include "coll/algo/inside_kernels.h"
 
 #include "chorus/device_check.cuh"
 

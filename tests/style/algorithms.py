@@ -39,11 +39,10 @@ def rows(root):
             yield fields[3], {"needs": needs, "steps": fields[6], "wire": fields[7]}
 
 
-def head(text):
-    """The parts of the block that opens the file, in order: name -> text."""
-    comments = re.findall(r"/\*.*?\*/", text, re.S)
+def head(block):
+    """The parts of a comment, in order: name -> text."""
     found, name = {}, None
-    for line in (comments[1] if len(comments) > 1 else "").split("\n"):
+    for line in block.split("\n"):
         part = re.match(r" \*   ([a-z]+) +(\S.*)$", line)
         more = re.match(r" \*     +(\S.*)$", line)
         if part and part.group(1) in PARTS:
@@ -54,6 +53,16 @@ def head(text):
         else:
             name = None
     return found
+
+
+def heads(text):
+    """Where a function is defined, its name, and the parts of the last head before it."""
+    parts = {}
+    for match in re.finditer(r"(/\*.*?\*/)|CH_FN chorus_status (\w+)\(", text, re.S):
+        if match.group(2):
+            yield match.start(), match.group(2), parts
+        else:
+            parts = head(match.group(1)) or parts
 
 
 def body_faults(path, text):
@@ -73,29 +82,30 @@ def problems(root, files):
         if not re.match(r"src/coll/algo/\w+\.h$", path):
             continue
         text = style.read(root, path)
-        functions = [f for f in re.findall(r"CH_FN chorus_status (\w+)\(", text) if f in table]
-        if not functions:
-            continue
-        seen.update(functions)
         yield from body_faults(path, text)
-        parts = head(text)
-        if list(parts) != PARTS:
-            yield f"{path}:2: opens with the parts {list(parts)}; expected {PARTS}, each with text"
-            continue
-        for function in functions:
+        for start, function, parts in heads(text):
+            if function not in table:
+                continue
+            seen.add(function)
+            at = f"{path}:{style.line_of(text, start)}"
+            if list(parts) != PARTS:
+                yield f"{at}: the head of {function} has {list(parts)}; expected {PARTS}, each with text"
+                continue
             for part, listed in table[function].items():
                 if parts[part] != listed:
-                    yield (f"{path}: {part} is '{parts[part]}', but CH_ALGO_LIST has '{listed}' "
-                           f"for {function}")
+                    yield f"{at}: {part} is '{parts[part]}', but CH_ALGO_LIST has '{listed}' for {function}"
     for function in table.keys() - seen:
         yield f"{LIST}: {function} is listed but no header of src/coll/algo defines it"
 
 
 TABLE = """#define CH_ALGO_LIST(X) \\
-    X(reduce, one, ll, ch_one, CH_NEED_map | CH_NEED_whole, 0, ch_f(n, k), (n - 1) * m, due)
+    X(reduce, one, ll, ch_one, CH_NEED_map | CH_NEED_whole, 0, ch_f(n, k), (n - 1) * m, due) \\
+    X(reduce, two, ll, ch_two, CH_NEED_put, 0, 1, m, due)
 /* end */
 """
 ONE = """/* SPDX */
+/* one.h: reduce. */
+#ifndef CH_ONE_H
 /*
  * reduce, one.
  *
@@ -108,8 +118,24 @@ ONE = """/* SPDX */
  *            on every PE
  *   source   here
  */
-#ifndef CH_ONE_H
+
+/* A helper. */
+CH_FN chorus_status ch_help(const struct ch_coll *c) { return y; }
+
 CH_FN chorus_status ch_one(const struct ch_coll *c, struct ch_lanes g) { return x; }
+
+/*
+ * reduce, two.
+ *
+ *   needs    put
+ *   steps    1
+ *   wire     m
+ *   scratch  none
+ *   inplace  safe
+ *   result   in PE order
+ *   source   there
+ */
+CH_FN chorus_status ch_two(const struct ch_coll *c, struct ch_lanes g) { return z; }
 #endif
 """
 
@@ -125,8 +151,11 @@ style.run(
         ("steps is 'ch_f(n)'", case("ch_f(n, k)", "ch_f(n)")),
         ("wire is 'n * m'", case("(n - 1) * m", "n * m")),
         ("expected", case(" *   inplace  safe\n", "")),
+        ("wire is 'n * m'", case("wire     m", "wire     n * m")),
+        ("the head of ch_two has ['needs', 'steps'", case(" *   source   there\n", "")),
+        ("the head of ch_one has []", {LIST: TABLE, "src/coll/algo/one.h": ONE[ONE.index("/* A helper"):]}),
         ("no row of CH_ALGO_LIST", {LIST: TABLE.replace(", due", "")}),
-        ("no header", case("chorus_status ch_one(", "chorus_status ch_two(")),
+        ("no header", case("chorus_status ch_one(", "chorus_status ch_other(")),
         ("'threadIdx'", case("return x", "return threadIdx.x")),
         ("#if", case("CH_FN", "#if X\n#endif\nCH_FN")),
     ],

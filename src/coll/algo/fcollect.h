@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fcollect.h: fcollect along a ring, by loads, in rounds, by multicast and by copy engines.
+ * Those by messages and stores to all are in inside_kernels.h, those of several hosts in
+ * fcollect_levels.h.
+ */
+#ifndef CH_ALGO_FCOLLECT_H
+#define CH_ALGO_FCOLLECT_H
+
+#include "coll/primitives/engine.h"
+#include "coll/primitives/fifo.h"
+#include "coll/primitives/multicast.h"
+#include "coll/primitives/primitives.h"
+#include "coll/primitives/rounds.h"
+#include "coll/shape_rounds.h"
+
+/*
+ * fcollect along a ring: each PE forwards every block that it receives to the next PE, until
+ * all PEs have all blocks.
+ *
+ *   needs    put
+ *   steps    (n - 1) * ch_divide_up(c, 2)
+ *   wire     (n - 1) * m
+ *   scratch  a FIFO to the next PE
+ *   inplace  safe: source may be this PE's block of dest
+ *   result   a copy
+ *   source   Thakur, Rabenseifner and Gropp (2005); two messages of each block are in flight
+ */
+
+/* Turn `t` of 0 .. n - 1: block p starts at PE p. */
+CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_leg l, uint32_t t,
+                                          struct ch_lanes g)
+{
+    char *to = c->dst + ch_after(c, c->n - t) * c->stride + l.first;
+    chorus_status st;
+
+    if (l.bytes == 0) return CHORUS_OK;
+    if (t == 0)
+        return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), c->src + l.first, 0, l.bytes, g);
+    st = ch_recv(c, CH_CELL_simple, ch_prev(c), to, l.bytes, g);
+    if (st != CHORUS_OK || t == c->n - 1) return st;
+    return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), to, 0, l.bytes, g);
+}
+
+CH_FN chorus_status ch_fcollect_ring(const struct ch_coll *c, struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c), most = ch_relay_bytes(c);
+
+    ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
+    for (size_t at = 0; at < bytes && c->n > 1; at += most)
+        for (uint32_t i = 0; i < CH_LEGS * c->n; i++) {
+            struct ch_leg l = ch_leg_of(c, ch_min(most, bytes - at), i % CH_LEGS);
+            chorus_status st;
+
+            l.first += at;
+            st = ch_fcollect_ring_turn(c, l, i / CH_LEGS, g);
+            if (st != CHORUS_OK) return st;
+        }
+    return CHORUS_OK;
+}
+
+/*
+ * fcollect by direct loads: each PE copies its block into its own dest; after all PEs have
+ * done so, every PE reads the blocks of the others from their dest.
+ *
+ *   needs    map, symmetric_dest
+ *   steps    ch_rounds(n, k)
+ *   wire     (n - 1) * m
+ *   scratch  a word per PE
+ *   inplace  safe: source may be this PE's block of dest
+ *   result   a copy
+ *   source   all push; here the receivers copy, and PEs signal by dissemination
+ */
+CH_FN chorus_status ch_fcollect_pull(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t given = ch_epochs(c, 2, g), taken = given + 1;
+    chorus_status st;
+
+    ch_copy(c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
+    st = ch_disseminate(c, CH_WORD_DONE, given, CH_DATA, g); /* all blocks may be read */
+    if (st != CHORUS_OK) return st;
+    for (uint32_t k = 1; k < c->n; k++) {
+        const uint32_t peer = ch_after(c, k);
+        char *block = c->dst + peer * c->stride;
+
+        ch_copy(block, ch_on_peer(c, peer, block), ch_bytes(c), g);
+    }
+    return ch_disseminate(c, CH_WORD_DONE, taken, CH_CREDIT, g); /* dest may be changed */
+}
+
+/*
+ * fcollect in rounds, in messages: in each round a PE sends all blocks that it has to k - 1
+ * other PEs, and afterwards has k times as many.
+ *
+ *   needs    put
+ *   steps    ch_gather_steps(n, k, m, p)
+ *   wire     (n - 1) * m
+ *   scratch  the slots of all peers
+ *   inplace  safe: source may be this PE's block of dest
+ *   result   a copy
+ *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k. Blocks are stored where
+ *            they belong, so no rotation is needed at the end
+ */
+
+/* This PE has its own block and those of the `span` - 1 PEs after it, and sends them to PEs
+ * before it. */
+CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst,
+                                      struct ch_landing *landing, uint32_t span,
+                                      struct ch_lanes g)
+{
+    struct ch_landing sent = *landing;
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t j = 1; ch_is_target(c, span, j); j++) {
+        const uint64_t count = ch_run(c->n, span, j);
+        struct ch_blocks to = ch_blocks_to(c, &sent, ch_after(c, c->n - j * span), count);
+
+        for (uint32_t i = 0; i < count; i++)
+            ch_blocks_put(&to, dst + ch_after(c, i) * c->stride, g);
+    }
+    ch_lanes_sync(g); /* all lanes have stored their share */
+    for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
+        ch_notify(c->patience, c->peers[ch_after(c, c->n - j * span)].door);
+    for (uint32_t j = 1; ch_is_target(c, span, j); j++) {
+        const uint64_t count = ch_run(c->n, span, j);
+        struct ch_blocks from = ch_blocks_from(c, landing, ch_after(c, j * span), count);
+
+        for (uint32_t i = 0; i < count; i++)
+            ch_blocks_take(c, &from, dst + ch_after(c, j * span + i) * c->stride, g, &st);
+    }
+    return ch_agree(st, g); /* the next round sends blocks that other lanes have stored */
+}
+
+CH_FN chorus_status ch_fcollect_bruck_ll(const struct ch_coll *c, struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c),
+                 most = ch_gather_bytes(c->n, c->radix, ch_slot_units(c, CH_CELL_ll));
+    chorus_status st = CHORUS_OK;
+
+    ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
+    for (size_t at = 0; at < bytes && st == CHORUS_OK; at += most) {
+        struct ch_landing landing = ch_landing_first(0, ch_min(most, bytes - at));
+
+        st = ch_rounds_begin(c, CH_CELL_ll, &landing.exchange,
+                             g); /* dest contains this PE's own block already */
+        for (uint32_t span = 1; span < c->n && st == CHORUS_OK; span *= c->radix)
+            st = ch_fcollect_round(c, c->dst + at, &landing, span, g);
+    }
+    return st;
+}
+
+/*
+ * fcollect in rounds, by direct stores: in each round a PE writes all blocks that it has into
+ * the dest of k - 1 other PEs, and afterwards has k times as many.
+ *
+ *   needs    put, symmetric_dest
+ *   steps    ch_rounds(n, k)
+ *   wire     (n - 1) * m
+ *   scratch  two words per PE
+ *   inplace  safe: source may be this PE's block of dest
+ *   result   a copy
+ *   source   Bruck, Ho, Kipnis, Upfal and Weathersby (1997), radix k; each PE waits until the
+ *            PEs that it writes to have entered
+ */
+
+/* Copy `count` blocks, from PE `first` on and modulo the team, from this PE's dest to a
+ * peer's. */
+CH_FN void ch_run_copy(const struct ch_coll *c, uint32_t peer, uint32_t first, uint32_t count,
+                       struct ch_lanes g)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        char *block = c->dst + (first + i < c->n ? first + i : first + i - c->n) * c->stride;
+
+        ch_put(c, peer, block, block, ch_bytes(c), g);
+    }
+}
+
+/* One lane for each PE that will write to this one in any round: signals that it may. */
+CH_FN void ch_run_invite(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* other lanes' accesses precede the stores */
+    for (uint32_t span = 1; span < c->n; span *= c->radix)
+        for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
+            ch_say(c, ch_after(c, j * span), CH_WORD_READY, epoch, CH_CREDIT);
+}
+
+/* The PEs of a round, as in ch_fcollect_round. */
+CH_FN chorus_status ch_fcollect_direct_round(const struct ch_coll *c, uint64_t epoch,
+                                             uint32_t span, struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t j = 1; ch_is_target(c, span, j) && st == CHORUS_OK; j++) {
+        const uint32_t peer = ch_after(c, c->n - j * span);
+
+        st = ch_hear(c, peer, CH_WORD_READY, epoch, g); /* its dest may be written */
+        if (st != CHORUS_OK) return st;
+        ch_run_copy(c, peer, c->me, (uint32_t)ch_run(c->n, span, j), g);
+        ch_tell(c, peer, CH_WORD_DONE, epoch, CH_DATA, g); /* pairs with the wait below */
+    }
+    for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)
+        st = ch_listen(c, ch_after(c, j * span), CH_WORD_DONE, epoch);
+    return ch_agree(st, g);
+}
+
+CH_FN chorus_status ch_fcollect_bruck(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    chorus_status st = CHORUS_OK;
+
+    ch_run_invite(c, epoch, g);
+    ch_copy(c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
+    ch_lanes_sync(g); /* each lane sends blocks that others have copied */
+    for (uint32_t span = 1; span < c->n && st == CHORUS_OK; span *= c->radix)
+        st = ch_fcollect_direct_round(c, epoch, span, g);
+    return st == CHORUS_OK ? ch_flush(c, g) : st;
+}
+
+/*
+ * fcollect by multicast: one store of a PE writes its block into the dest of all PEs, after
+ * all have entered the call.
+ *
+ *   needs    map, multicast, symmetric_dest
+ *   steps    1
+ *   wire     (n - 1) * m
+ *   scratch  two words per PE
+ *   inplace  safe: source may be this PE's block of dest
+ *   result   a copy
+ *   source   NVSHMEM, NVLS one shot; here each PE waits until its peers have entered
+ */
+CH_FN chorus_status ch_fcollect_multicast(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    chorus_status st;
+
+    ch_multicast_tell(c, CH_WORD_READY, epoch, CH_CREDIT, g); /* dest may be written */
+    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    if (st != CHORUS_OK) return st;
+    ch_multicast_store(c, c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
+    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+}
+
+/*
+ * fcollect by copy engines: the engines of a GPU copy its block into the dest of every other
+ * PE, after all PEs have entered the call.
+ *
+ *   needs    map, copy_engine, symmetric_dest
+ *   steps    1
+ *   wire     (n - 1) * m
+ *   scratch  two words per PE
+ *   inplace  safe: source may be this PE's block of dest
+ *   result   a copy
+ *   source   all push; engines make the copies
+ */
+CH_FN chorus_status ch_fcollect_engine(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_engine_all(c, 0, g);
+}
+
+#endif /* CH_ALGO_FCOLLECT_H */

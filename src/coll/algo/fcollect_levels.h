@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fcollect_levels.h: fcollect of a team on several hosts, in which several PEs of a host send
+ * blocks to other hosts.
+ */
+#ifndef CH_ALGO_FCOLLECT_LEVELS_H
+#define CH_ALGO_FCOLLECT_LEVELS_H
+
+#include "coll/primitives/fifo.h"
+#include "coll/primitives/levels.h"
+
+/*
+ * fcollect on two levels. Within a host, each PE writes its block into the dest of the others.
+ * Hosts exchange blocks in rounds of radix k, one more than the PEs of the smallest host: in a
+ * round, each of these PEs, the gateways, sends one host all blocks that its host had before
+ * the round, as far as they are missing there, and writes those it receives into the dest of
+ * its host's PEs. Up to k hosts need one round.
+ *
+ *   needs    put, nodes, symmetric_dest
+ *   steps    ch_nodes_fcollect_steps(h, m, b)
+ *   wire     ch_nodes_fcollect_wire(h, m)
+ *   scratch  two words per PE of the host, a FIFO to each gateway
+ *   inplace  safe: source may be this PE's block of dest
+ *   result   a copy
+ *   source   Bruck et al. (1997), with a port for each PE of a host
+ */
+
+/* What a host has in a round: the blocks of a host, and of those before it; of each block, the
+ * part from byte `at` on. */
+struct ch_stock {
+    uint32_t node, hosts;
+    size_t at, bytes;
+};
+
+/* The PE whose block is the i-th of a stock. */
+CH_FN uint32_t ch_stock_pe(const struct ch_coll *c, const struct ch_stock *stock, uint64_t i)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    uint32_t node = stock->node;
+
+    for (; i >= ch_node_pes(nodes, node); node = ch_host_before(nodes, node, 1))
+        i -= ch_node_pes(nodes, node);
+    return ch_node_pe(nodes, node, (uint32_t)i);
+}
+
+/* Copy `count` blocks of a stock, from `first` on, to memory. Those of this host are in the
+ * dest of their PEs, all others in this PE's. */
+CH_FN void ch_stock_pack(const struct ch_coll *c, const struct ch_stock *stock, uint64_t first,
+                         uint64_t count, char *memory, struct ch_lanes g)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t pe = ch_stock_pe(c, stock, first + i);
+        const char *block = c->dst + pe * c->stride + stock->at;
+
+        ch_copy(memory + i * stock->bytes,
+                ch_is_mapped(c, pe) ? ch_on_peer(c, pe, block) : block, stock->bytes, g);
+    }
+}
+
+/* The same from memory into the dest of every PE of this host. */
+CH_FN void ch_stock_unpack(const struct ch_coll *c, const struct ch_stock *stock,
+                           uint64_t first, uint64_t count, const char *memory,
+                           struct ch_lanes g)
+{
+    const struct ch_child *node = &c->levels->node;
+
+    for (uint64_t i = 0; i < count; i++) {
+        char *block = c->dst + ch_stock_pe(c, stock, first + i) * c->stride + stock->at;
+
+        for (uint32_t p = 0; p < node->n; p++)
+            ch_copy(ch_on_peer(c, node->pes[p], block), memory + i * stock->bytes, stock->bytes,
+                    g);
+    }
+}
+
+/* One message of `count` blocks of the stock to the PE of this rail on a host, or from it. */
+CH_FN chorus_status ch_stock_send(const struct ch_coll *c, const struct ch_stock *stock,
+                                  uint64_t first, uint64_t count, uint32_t to,
+                                  struct ch_lanes g)
+{
+    const struct ch_coll rail = ch_on_rail(c);
+    struct ch_message m;
+    const chorus_status st = ch_pack_begin(&rail, to, count * stock->bytes, &m, g);
+
+    if (st != CHORUS_OK) return st;
+    ch_stock_pack(c, stock, first, count, m.memory, g);
+    ch_pack_end(&rail, to, count * stock->bytes, &m, g);
+    return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_stock_take(const struct ch_coll *c, const struct ch_stock *stock,
+                                  uint64_t first, uint64_t count, struct ch_lanes g)
+{
+    const struct ch_coll rail = ch_on_rail(c);
+    const struct ch_pes from = ch_only(stock->node);
+    const chorus_status st = ch_expect(&rail, CH_CELL_simple, from, count * stock->bytes, g);
+
+    if (st != CHORUS_OK) return st;
+    ch_stock_unpack(c, stock, first, count, rail.slots[0].memory, g);
+    return ch_release(&rail, CH_CELL_simple, from, st, g);
+}
+
+/* A gateway's messages of one round, to the host at a distance and from the one behind. */
+CH_FN chorus_status ch_stock_trade(const struct ch_coll *c, struct ch_stock stock,
+                                   uint32_t distance, struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const uint32_t to = ch_host_before(nodes, stock.node, nodes->count - distance);
+    const uint64_t per = ch_bundle_per(ch_bytes(c), c->layout->chunk_bytes[CH_CELL_simple]);
+    struct ch_stock other = stock;
+    uint64_t given, taken;
+    chorus_status st = CHORUS_OK;
+
+    other.node = ch_host_before(nodes, stock.node, distance);
+    given = ch_hosts_pes(nodes, stock.node, stock.hosts);
+    taken = ch_hosts_pes(nodes, other.node, stock.hosts);
+    for (uint64_t i = 0; i < ch_max(given, taken) && st == CHORUS_OK; i += per) {
+        if (i < given) st = ch_stock_send(c, &stock, i, ch_min(per, given - i), to, g);
+        if (i < taken && st == CHORUS_OK)
+            st = ch_stock_take(c, &other, i, ch_min(per, taken - i), g);
+    }
+    return st;
+}
+
+/* The part of all blocks from byte `at` on, between hosts. */
+CH_FN chorus_status ch_stock_rounds(const struct ch_coll *c, const struct ch_coll *node,
+                                    size_t at, struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const uint32_t hosts = nodes->count;
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t span = 1, informed = 1; span < hosts; span *= nodes->least + 1) {
+        const uint32_t gateways = ch_gateways(nodes, span), distance = (node->me + 1) * span;
+        struct ch_stock stock = {nodes->node[c->me], 0, at, ch_part(c, CH_CELL_simple, at)};
+
+        if (span > 1)
+            st = ch_hand_over(node, informed, gateways, ch_epoch(node, g), CH_DATA, g);
+        if (st == CHORUS_OK && node->me < gateways) {
+            stock.hosts = (uint32_t)ch_min(span, hosts - distance);
+            st = ch_stock_trade(c, stock, distance, g);
+        }
+        if (st != CHORUS_OK) return st;
+        informed = gateways;
+    }
+    return CHORUS_OK;
+}
+
+/* This PE's block into the dest of the others of its host. */
+CH_FN void ch_stock_share(const struct ch_coll *c, const struct ch_coll *node,
+                          struct ch_lanes g)
+{
+    char *mine = c->dst + c->me * c->stride;
+
+    for (uint32_t k = 1; k < node->n; k++)
+        ch_copy(ch_on_peer(node, ch_after(node, k), mine), mine, ch_bytes(c), g);
+}
+
+CH_FN chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_lanes g)
+{
+    const struct ch_coll node = ch_on_node(c);
+    const size_t bytes = ch_bytes(c);
+    chorus_status st;
+
+    ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
+    /* dest contains this PE's own block and may be written */
+    st = ch_tell_and_hear(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
+    for (size_t at = 0; at < bytes && st == CHORUS_OK; at += ch_part(c, CH_CELL_simple, at)) {
+        st = ch_stock_rounds(c, &node, at, g);
+        if (at == 0 && st == CHORUS_OK) ch_stock_share(c, &node, g);
+        if (st == CHORUS_OK) /* all blocks have this part in dest */
+            st = ch_tell_and_hear(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
+    }
+    return st;
+}
+
+/*
+ * fcollect over rails: each PE sends its block to the PE that has its number on each other
+ * host, and writes its own block and those that it receives into the dest of the PEs of its
+ * host.
+ *
+ *   needs    put, nodes, symmetric_dest
+ *   steps    2 * ch_shared(h) + (h->count > 1 ? c * ch_divide_up(h->most, h->least) : 0)
+ *   wire     ch_rails_fcollect_wire(h, m)
+ *   scratch  two words per PE of the host, a FIFO from one PE of each other host
+ *   inplace  safe: source may be this PE's block of dest
+ *   result   a copy
+ *   source   allgather on two levels with several leaders, as in Kandalla et al. (2009); here
+ *            every PE leads
+ *
+ * Where another host has only s PEs, PE i sends to PE i % s.
+ */
+
+/* One part of this PE's block to its counterpart on each other host. */
+CH_FN chorus_status ch_rails_give(const struct ch_coll *c, size_t at, size_t bytes,
+                                  struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const char *mine = c->dst + c->me * c->stride + at;
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t v = 0; v < nodes->count && st == CHORUS_OK; v++)
+        if (v != nodes->node[c->me])
+            st = ch_send(c, CH_CELL_simple, ch_only(ch_counterpart(c, v)), mine, 0, bytes, g);
+    return st;
+}
+
+/* The same part of the blocks for this PE's host that this PE receives. */
+CH_FN chorus_status ch_rails_take(const struct ch_coll *c, size_t at, size_t bytes,
+                                  struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const struct ch_child *node = &c->levels->node;
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t v = 0; v < nodes->count; v++)
+        for (uint32_t i = node->me; i < ch_node_pes(nodes, v) && st == CHORUS_OK; i += node->n)
+            if (v != nodes->node[c->me]) {
+                const uint32_t pe = ch_node_pe(nodes, v, i);
+
+                st = ch_recv(c, CH_CELL_simple, pe, c->dst + pe * c->stride + at, bytes, g);
+            }
+    return st;
+}
+
+/* A block of dest to the dest of the other PEs of this host. */
+CH_FN void ch_rails_share(const struct ch_coll *node, char *block, size_t bytes,
+                          struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* all lanes have stored their share of the block */
+    ch_store_all(node, block, block, bytes, g);
+}
+
+CH_FN chorus_status ch_fcollect_rails(const struct ch_coll *c, struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const struct ch_coll node = ch_on_node(c);
+    const uint64_t epoch = ch_epoch(&node, g);
+    const size_t bytes = ch_bytes(c);
+    chorus_status st;
+
+    ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
+    /* dest may be written */
+    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
+        part = ch_part(c, CH_CELL_simple, at);
+        st = ch_rails_give(c, at, part, g);
+        if (st == CHORUS_OK) st = ch_rails_take(c, at, part, g);
+    }
+    if (st != CHORUS_OK) return st;
+    for (uint32_t v = 0; v < nodes->count; v++)
+        for (uint32_t i = node.me; i < ch_node_pes(nodes, v); i += node.n)
+            ch_rails_share(&node, c->dst + ch_node_pe(nodes, v, i) * c->stride, bytes, g);
+    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_DATA, g); /* dest is complete */
+}
+
+#endif /* CH_ALGO_FCOLLECT_LEVELS_H */

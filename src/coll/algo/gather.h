@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gather.h: gather, by stores into the dest of the root or in messages to it. */
+#ifndef CH_ALGO_GATHER_H
+#define CH_ALGO_GATHER_H
+
+#include "coll/primitives/fifo.h"
+#include "coll/primitives/primitives.h"
+
+/*
+ * gather by direct stores: every PE writes its block into the dest of the root, after the root
+ * has entered the call.
+ *
+ *   needs    put, symmetric_dest
+ *   steps    1
+ *   wire     m
+ *   scratch  two words per PE
+ *   inplace  not possible: the call refuses buffers that overlap
+ *   result   a copy
+ *   source   fcollect, all push, with one PE that receives
+ */
+CH_FN chorus_status ch_gather_direct(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    char *mine = c->dst + c->me * c->stride;
+    chorus_status st;
+
+    if (c->me == c->root) {
+        ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
+        ch_copy(mine, c->src, ch_bytes(c), g);
+        return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    }
+    st = ch_hear(c, c->root, CH_WORD_READY, epoch, g); /* dest may be written */
+    if (st != CHORUS_OK) return st;
+    ch_put(c, c->root, mine, c->src, ch_bytes(c), g);
+    ch_tell(c, c->root, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_flush(c, g);
+}
+
+/*
+ * gather in messages: every PE sends its block to the root through sync memory, in packets, or
+ * as plain data by the name exchange.
+ *
+ *   needs    put
+ *   steps    1
+ *   wire     m
+ *   scratch  a FIFO for each peer
+ *   inplace  not possible: the call refuses buffers that overlap
+ *   result   a copy
+ *   source   fcollect, all push, with one PE that receives
+ */
+
+/* On the root: receive the chunk of `bytes` at byte `at` of every other PE's block. */
+CH_FN chorus_status ch_gather_chunk(const struct ch_coll *c, enum ch_cell kind, size_t at,
+                                    size_t bytes, struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
+        const uint32_t peer = ch_after(c, k);
+
+        st = ch_recv(c, kind, peer, c->dst + peer * c->stride + at, bytes, g);
+    }
+    return st;
+}
+
+CH_FN chorus_status ch_gather_push(const struct ch_coll *c, enum ch_cell kind,
+                                   struct ch_lanes g)
+{
+    const int is_root = c->me == c->root;
+    chorus_status st = CHORUS_OK;
+
+    if (is_root) ch_copy(c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
+    for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK;) {
+        const size_t bytes = ch_part(c, kind, at);
+
+        st = is_root ? ch_gather_chunk(c, kind, at, bytes, g)
+                     : ch_send(c, kind, ch_only(c->root), c->src + at, 0, bytes, g);
+        at += bytes;
+    }
+    return st;
+}
+
+CH_FN chorus_status ch_gather_push_ll(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_gather_push(c, CH_CELL_ll, g);
+}
+
+CH_FN chorus_status ch_gather_push_simple(const struct ch_coll *c, struct ch_lanes g)
+{
+    return ch_gather_push(c, CH_CELL_simple, g);
+}
+
+#endif /* CH_ALGO_GATHER_H */

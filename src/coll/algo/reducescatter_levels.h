@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reducescatter_levels.h: reducescatter of a team on several hosts: on each host, then between
+ * hosts.
+ */
+#ifndef CH_ALGO_REDUCESCATTER_LEVELS_H
+#define CH_ALGO_REDUCESCATTER_LEVELS_H
+
+#include "coll/primitives/fifo.h"
+#include "coll/primitives/levels.h"
+#include "coll/shape_rounds.h"
+
+/*
+ * reducescatter on two levels: on each host, one PE combines what the PEs of the host have for
+ * a PE of another host, and sends it there; that PE combines what it receives from all hosts.
+ *
+ *   needs    put, whole, apart, nodes, symmetric_source
+ *   steps    ch_shared(h) + (h->count > 1 ? c : 0)
+ *   wire     ch_partials_wire(h, s)
+ *   scratch  two words per PE of the host, a FIFO from one PE of each other, this PE's own
+ *            slot
+ *   inplace  not possible
+ *   result   combined in PE order on each host, then host by host
+ *   source   hierarchical reducescatter, as in Open MPI's coll/han; here for any map of PEs
+ *            to hosts
+ *
+ * PE i of a host combines for PE i of each other host. If the host has only s PEs, PE i % s
+ * does.
+ */
+
+/* dst = the combination of this host's sources, of the part at byte `at` of a PE's block. */
+CH_FN void ch_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at, size_t bytes,
+                      struct ch_lanes g)
+{
+    const struct ch_child *node = &c->levels->node;
+
+    ch_lanes_sync(g); /* other lanes have read the slots */
+    for (uint32_t i = g.lane; i < node->n; i += g.width)
+        c->slots[i].memory = ch_on_peer(c, node->pes[i], c->src + pe * c->stride + at);
+    ch_combine_slots(c, dst, node->n, bytes, g);
+}
+
+/* The same, combined directly into the FIFO to that PE. */
+CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t at,
+                                    size_t bytes, struct ch_lanes g)
+{
+    struct ch_message m;
+    const chorus_status st = ch_pack_begin(c, pe, bytes, &m, g);
+
+    if (st != CHORUS_OK) return st;
+    ch_partial(c, m.memory, pe, at, bytes, g);
+    ch_pack_end(c, pe, bytes, &m, g);
+    return CHORUS_OK;
+}
+
+/* Send to all PEs of other hosts for which this PE combines. */
+CH_FN chorus_status ch_partials_send(const struct ch_coll *c, size_t at, size_t bytes,
+                                     struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const struct ch_child *node = &c->levels->node;
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t v = 0; v < nodes->count; v++)
+        for (uint32_t i = node->me; i < ch_node_pes(nodes, v) && st == CHORUS_OK; i += node->n)
+            if (v != nodes->node[c->me])
+                st = ch_partial_send(c, ch_node_pe(nodes, v, i), at, bytes, g);
+    return st;
+}
+
+/* This PE's part from its counterparts on all hosts, that of its own host at `own`. */
+CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size_t at,
+                                        size_t bytes, struct ch_lanes g)
+{
+    const uint32_t count = c->levels->nodes.count;
+    chorus_status st = CHORUS_OK;
+
+    ch_lanes_sync(g); /* other lanes have read the slots */
+    for (uint32_t v = g.lane; v < count && st == CHORUS_OK; v += g.width) {
+        const uint32_t from = ch_counterpart(c, v);
+
+        c->slots[v].memory = own;
+        if (from != c->me) st = ch_slot_from(c, CH_CELL_simple, from, bytes, &c->slots[v]);
+    }
+    st = ch_agree(st, g);
+    if (st != CHORUS_OK) return st;
+    ch_combine_slots(c, c->dst + at, count, bytes, g);
+    ch_lanes_sync(g); /* all lanes have read the cells */
+    for (uint32_t v = g.lane; v < count; v += g.width)
+        if (ch_counterpart(c, v) != c->me)
+            ch_taken(c, CH_CELL_simple, ch_counterpart(c, v), &c->slots[v]);
+    return CHORUS_OK;
+}
+
+CH_FN chorus_status ch_reducescatter_hierarchical(const struct ch_coll *c, struct ch_lanes g)
+{
+    const struct ch_coll node = ch_on_node(c);
+    const uint64_t epoch = ch_epoch(&node, g);
+    const size_t bytes = ch_bytes(c);
+    char *own = ch_slot_at(ch_own_slots(c, CH_CELL_simple, c->me), 0).memory;
+    chorus_status st;
+
+    if (bytes == 0) return CHORUS_OK;
+    /* source may be read */
+    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
+        part = ch_part(c, CH_CELL_simple, at);
+        st = ch_partials_send(c, at, part, g);
+        if (st != CHORUS_OK) return st;
+        ch_partial(c, own, c->me, at, part, g);
+        if (at + part == bytes) /* before the wait for other hosts */
+            ch_tell_all(&node, CH_WORD_DONE, epoch, CH_CREDIT, g);
+        st = ch_partials_collect(c, own, at, part, g);
+    }
+    if (st != CHORUS_OK) return st;
+    return ch_hear_all(&node, CH_WORD_DONE, epoch, g); /* source may be reused */
+}
+
+/*
+ * reducescatter over rails: each PE combines what the PEs of its host have for the PEs of one
+ * rail, those of its own number on all hosts; then the PEs of a rail exchange and combine these
+ * blocks by recursive halving.
+ *
+ *   needs    put, whole, apart, nodes, symmetric_source
+ *   steps    ch_shared(h) + ch_rail_halving_steps(h, s, b, o)
+ *   wire     ch_rail_halving_wire(h, s)
+ *   scratch  two words per PE of the host, a FIFO from the PE of each round, and this PE's own
+ *            slots, which hold a block for each host
+ *   inplace  not possible
+ *   result   combined in PE order on each host, then along the rail, each block by one PE
+ *   source   recursive halving as in Thakur, Rabenseifner and Gropp (2005); for a number of
+ *            hosts that is no power of two by the distances of Bruck and others (1997)
+ *
+ * Block j of a PE is for the host at distance j (ch_ahead). In the rounds the distance is
+ * halved: the blocks from this distance on are sent to the PE that has it, and those that
+ * arrive are added to the first blocks, until block 0, that of this PE, is complete. If a host
+ * has only s PEs, its PE i also serves the rails i + s, i + 2 s ..., on which block j for that
+ * host is one that it has (ch_rail_pe), and is not used in the end.
+ */
+
+/* Of one rail, a part of each block: at byte `at` of a PE's block, `bytes` long, the blocks at
+ * `work` one after another. */
+struct ch_rail_part {
+    uint32_t rail;
+    size_t at, bytes;
+    char *work;
+};
+
+/* What this host has for the PEs of the rail. */
+CH_FN void ch_rail_begin(const struct ch_coll *c, const struct ch_rail_part *p,
+                         struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+
+    for (uint32_t j = 0; j < nodes->count; j++) {
+        const uint32_t node = ch_ahead(nodes->node[c->me], nodes->count, 2, j);
+
+        ch_partial(c, p->work + j * p->bytes, ch_rail_pe(c, node, p->rail), p->at, p->bytes, g);
+    }
+    ch_lanes_sync(g); /* other lanes have read the slots */
+}
+
+/* Send `bytes` at `out` to one PE, and add as many from another to those at `in`. Two messages
+ * are in flight, as with legs (fifo.h). */
+CH_FN chorus_status ch_rail_swap(const struct ch_coll *c, uint32_t to, const char *out,
+                                 uint32_t from, char *in, size_t bytes, struct ch_lanes g)
+{
+    const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
+    const struct ch_pes two = {from, (c->me + c->n - from) % c->n, 2};
+    chorus_status st = CHORUS_OK;
+
+    for (size_t at = 0, sent = 0; at < bytes && st == CHORUS_OK; at += chunk) {
+        for (; sent < ch_min(bytes, at + 2 * chunk) && st == CHORUS_OK; sent += chunk)
+            st = ch_lend(c, CH_CELL_simple, ch_only(to), out + sent,
+                         ch_min(chunk, bytes - sent), g);
+        if (st == CHORUS_OK)
+            st =
+                ch_fold(c, CH_CELL_simple, two, in + at, in + at, ch_min(chunk, bytes - at), g);
+    }
+    return st;
+}
+
+/* The rounds. */
+CH_FN chorus_status ch_rail_halve(const struct ch_coll *c, const struct ch_rail_part *p,
+                                  struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const uint32_t count = nodes->count, node = nodes->node[c->me];
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t span = count > 1 ? (uint32_t)ch_last_span(count, 2) : 0;
+         span > 0 && st == CHORUS_OK; span /= 2) {
+        const uint32_t to = ch_rail_pe(c, ch_ahead(node, count, 2, span), p->rail),
+                       from = ch_rail_pe(c, ch_behind(node, count, 2, span), p->rail);
+        const size_t bytes = ch_rail_blocks(count, span) * p->bytes;
+
+        st = ch_rail_swap(c, to, p->work + span * p->bytes, from, p->work, bytes, g);
+    }
+    return st == CHORUS_OK ? ch_flush_lent(c, count / 2 * p->bytes, g) : st;
+}
+
+CH_FN chorus_status ch_reducescatter_rails(const struct ch_coll *c, struct ch_lanes g)
+{
+    const struct ch_nodes *nodes = &c->levels->nodes;
+    const struct ch_coll node = ch_on_node(c);
+    const uint64_t epoch = ch_epoch(&node, g);
+    const size_t bytes = ch_bytes(c),
+                 most = ch_rail_part_bytes(nodes,
+                                           c->layout->own_bytes[CH_CELL_simple] / CH_SLOT_UNIT);
+    struct ch_rail_part p;
+    chorus_status st;
+
+    if (bytes == 0) return CHORUS_OK;
+    p.work = ch_slot_at(ch_own_slots(c, CH_CELL_simple, c->me), 0).memory;
+    /* source may be read */
+    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    for (p.at = 0; p.at < bytes && st == CHORUS_OK; p.at += p.bytes) {
+        p.bytes = ch_min(most, bytes - p.at);
+        for (p.rail = node.me; p.rail < nodes->most && st == CHORUS_OK; p.rail += node.n) {
+            ch_rail_begin(c, &p, g);
+            st = ch_rail_halve(c, &p, g);
+            if (p.rail == node.me && st == CHORUS_OK)
+                ch_copy(c->dst + p.at, p.work, p.bytes, g);
+        }
+    }
+    if (st != CHORUS_OK) return st;
+    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_CREDIT, g); /* it may be reused */
+}
+
+#endif /* CH_ALGO_REDUCESCATTER_LEVELS_H */
