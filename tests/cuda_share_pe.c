@@ -6,7 +6,7 @@
  */
 #include "chorus/chorusx.h"
 #include "cuda_fake.h"
-#include "team/device_table.h"
+#include "team/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>

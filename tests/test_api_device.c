@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host's half of chorus_device.cuh is told where kernels cannot make calls. */
 #include "chorus/chorusx.h"
-#include "team/device_table.h"
+#include "team/device.h"
 
 #include <check.h>
 #include <stdlib.h>

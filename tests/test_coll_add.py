@@ -20,8 +20,7 @@ FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DCH_SIM", "-O0", "-w"]
 FORMULAS = "src/coll/algorithm.c"  # all that sees what the row says of steps and wire
 OTHERS = ["tests/sim/atomic.c", "tests/sim/clock.c", "tests/sim/fiber.c", "tests/sim/memory.c", "tests/sim/net.c",
           "tests/sim/drive.c", "tests/sim/plan.c", "tests/sim/instance.c", "tests/test_sim_coll.c",
-          "tests/ref/ref_coll.c", "src/coll/reduce.c", "src/team/nodes.c",
-          "src/team/sync.c"]
+          "tests/ref/ref_coll.c", "src/coll/reduce.c", "src/team/sync.c"]
 ROW = """    X(broadcast, example, simple, ch_broadcast_example, CH_NEED_map, 0, 1, {wire}, {kernel}) \\
 """
 HEADER = """#ifndef CH_BROADCAST_EXAMPLE_H

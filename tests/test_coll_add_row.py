@@ -32,7 +32,7 @@ GUESTS = "is_guest = i != 0 && !made.is_counted && draw(4) == 0;"
 # algorithm come last.
 PARTS = ["tests/sim/atomic.c", "tests/sim/clock.c", "tests/sim/fiber.c", "tests/sim/memory.c", "tests/sim/net.c",
          "tests/sim/drive.c", "tests/sim/plan.c", "tests/test_sim_coll.c",
-         "src/coll/algorithm.c", "src/team/nodes.c", "src/team/sync.c", "tests/ref/ref_coll.c", "tests/sim/instance.c",
+         "src/coll/algorithm.c", "src/team/sync.c", "tests/ref/ref_coll.c", "tests/sim/instance.c",
          "src/coll/reduce.c"]
 CHANGING = 3  # that come last
 # What must compile besides: tables, and the room for values in words.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PEs that wait compare their calls (team/look.h): calls that fit each other are never taken
+ * PEs that wait compare their calls (team/look.c): calls that fit each other are never taken
  * for others. Random collectives run on many teams, some with equal numbers, while PEs are late
  * at random, differ in their counts where they may, and in the kinds of their buffers where
  * that does not change the algorithm. TEST_CALLS is the number of calls, TEST_SEED their

@@ -5,7 +5,7 @@
 #include "chorus/chorusx.h"
 #include "coll/cuda/gpu.h"
 #include "cuda_fake.h"
-#include "team/device_table.h"
+#include "team/device.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include "chorus/chorus.h"
 #include "device_fake.h"
 #include "heap_pes.h"
-#include "team/device.h"
+#include "team/table.h"
 
 #include <check.h>
 #include <stdlib.h>

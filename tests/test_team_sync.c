@@ -2,7 +2,7 @@
 /* How long sync memory is, for numbers of PEs that no machine here has. */
 #include "coll/shape_rounds.h"
 #include "heap/segment.h"
-#include "team/device_table.h"
+#include "team/device.h"
 #include "team/sync.h"
 
 #include <check.h>

@@ -46,7 +46,7 @@
 
 #include "chorus/chorusx.h"
 #include "coll/cuda/kernel.h"
-#include "team/device_table.h"
+#include "team/device.h"
 
 #include <cuda_runtime.h>
 #include <string.h>

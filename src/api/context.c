@@ -8,7 +8,7 @@
 #include "api/check.h"
 #include "base/log.h"
 #include "chorus/chorusx.h"
-#include "team/check.h"
+#include "team/differ.h"
 #include "team/where.h"
 
 #include <pthread.h>

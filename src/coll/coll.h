@@ -13,7 +13,7 @@
 #include "chorus/status.h"
 #include "coll/reduce.h"
 #include "coll/shape.h"
-#include "team/nodes.h"
+#include "team/sync.h"
 
 /*
  * What the blocks of alltoalls, collect and alltoallv have that others lack. Blocks of the

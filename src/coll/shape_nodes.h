@@ -7,7 +7,7 @@
 #define CH_SHAPE_NODES_H
 
 #include "coll/shape.h"
-#include "team/nodes.h"
+#include "team/sync.h"
 
 /* 1 if some host has several PEs of the team, else 0. */
 CH_FN uint64_t ch_shared(const struct ch_nodes *h)

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "select/inside.h"
-#include "team/nodes.h"
+#include "team/sync.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

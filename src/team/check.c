@@ -1,5 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "team/check.h"
+/*
+ * check.c: CHORUS_CHECK: do all PEs of a team make the same calls?
+ *
+ * Each PE of a team has an area in host memory into which it writes its last calls. A PE that
+ * begins a call writes it there. Then it exchanges a digest of the call in a word that it
+ * shares with the PE after it in the team, and in one that it shares with the PE before it: the
+ * later of the two receives the digest of the earlier. If not all calls are alike, those of two
+ * such neighbours differ. No PE waits. A PE that finds a difference marks the areas of all PEs
+ * of the team and wakes them: this ends the waits of those that are already in the call, and
+ * each PE compares again to find the difference.
+ *
+ * In a team on several hosts each PE reads the calls of all others, after a fence. To a PE of
+ * another host the call is sent, into a part of that PE's area that only the sender writes. The
+ * fence does not order the two, so both PEs may miss the difference when they begin
+ * the call. But a call is sent before its data, so a PE that received data compares when it
+ * begins its next call, and a PE that waits for long compares when the wait is reported. Calls
+ * on memory and teams, which are exchanges of words between all PEs, begin with an exchange
+ * that compares them.
+ */
+#include "team/differ.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -204,7 +223,7 @@ chorus_status ch_team_check(struct ch_team *team, const char *function,
     if (ch_doing_is_collective(doing) && ch_team_is_refused_in(team, doing))
         return refuse(team, function, NULL);
     if (team->remotes == NULL) return check_here(team, function, doing);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* see the head of check.h */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* see the head of this file */
     publish_far(team, doing);
     if (is_by_mail(team, doing)) return check_by_mail(team, function, doing);
     if (!find_other(team, key, &two) && (doing->number < 2 || !find_other(team, key - 2, &two)))

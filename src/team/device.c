@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* device.c: writes the records of device.h, for a heap on a GPU. */
 #include "team/device.h"
 
 #include "chorus/chorus.h"
 #include "device/device.h"
+#include "team/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,27 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h: writes the records of device_table.h, for a heap on a GPU; only for this folder. */
+/*
+ * device.h: the teams of a PE in the form in which its kernels read them, in the memory
+ * of its GPU.
+ *
+ * A record is behind the sync memory of its team, and is written with it. The table of
+ * records, by slot of the handle, exists as long as the PE. Kernels find it by a
+ * ch_device_state, of which every module of the program that contains kernels has a copy in
+ * constant memory (chorus_device.cuh). The state also contains the record of
+ * CHORUS_TEAM_WORLD, so that calls on that team need no dependent loads.
+ */
 #ifndef CH_TEAM_DEVICE_H
 #define CH_TEAM_DEVICE_H
 
-#include "team/device_table.h"
-#include "team/table.h"
+#include "team/sync.h"
 
-/* Create the table, which exists as long as the heap. */
-CH_MUST_CHECK chorus_status ch_device_table_open(struct ch_teams *teams,
-                                                 const struct ch_device_terms *terms);
+#include <stddef.h>
+#include <stdint.h>
 
-/* Memory of a team on a GPU behind its duplicates: its record, and slots for packets. */
-size_t ch_device_area_bytes(const struct ch_team *team);
+/* Largest number of teams that a PE can be in at a time. */
+#define CH_TEAM_SLOT_BITS 12
+#define CH_TEAM_SLOTS (1 << CH_TEAM_SLOT_BITS)
 
-/* Write the team's record, and enter it in the table under its handle. A no-op without a
- * table. */
-CH_MUST_CHECK chorus_status ch_device_table_add(struct ch_teams *teams,
-                                                const struct ch_team *team,
-                                                ch_team_handle handle);
+struct ch_kernel_fault;
 
-/* Remove the team from the table: kernels that use the handle afterwards get an error. A no-op
- * without a table. */
-CH_MUST_CHECK chorus_status ch_device_table_remove(const struct ch_teams *teams,
-                                                   ch_team_handle handle);
+/* How kernels wait, and where they report a failure; all addresses are valid on the GPU. */
+struct ch_device_terms {
+    const uint32_t *aborted;       /* in host memory: not 0 when the job is ending */
+    uint64_t timeout_ns;           /* 0: wait without limit */
+    struct ch_kernel_fault *fault; /* [CH_FAULTS_INSIDE], see ch_fault_inside_at */
+};
+
+/* Reports of calls inside kernels: one for calls without a team, and one for each team, so that
+ * a report that no host call asks for hides no other. */
+#define CH_FAULTS_INSIDE (1 + CH_TEAM_SLOTS)
+
+/* The position of the report about a team, whose id has its slot in the lowest bits; 0: no
+ * team. */
+CH_FN uint32_t ch_fault_inside_at(uint64_t team)
+{
+    return team == 0 ? 0 : 1 + (uint32_t)team % CH_TEAM_SLOTS;
+}
+
+/* The size of the largest teams that GPU kernels of host calls support. */
+#define CH_DEVICE_PES_MAX 64u
+
+struct ch_device_team {
+    uint32_t me, n;
+    int32_t handle;
+    uint32_t is_checked; /* CHORUS_CHECK: calls inside kernels are compared */
+    uint64_t id;
+    const struct ch_peer *peers;  /* [n], behind this */
+    const uint32_t *worlds;       /* [n], behind them: numbers in the job */
+    struct ch_dup *dup;           /* duplicate 0's, which calls inside kernels use */
+    struct ch_sync_layout layout; /* the same for longer messages of packets */
+};
+
+/* No padding: copies are compared as bytes. */
+struct ch_device_state {
+    struct ch_device_team *const *teams; /* [slot_mask + 1]; null: no team there */
+    uint32_t slot_mask;
+    int32_t ordinal;    /* of the PE's GPU */
+    uint64_t n_sharing; /* PEs of the job that use it, this one included */
+    struct ch_device_terms terms;
+    struct ch_device_team world;             /* a copy of its record */
+    struct ch_peer peers[CH_DEVICE_PES_MAX]; /* [world.n] */
+};
+
+/* Behind the slots for packets of calls inside kernels, with CHORUS_CHECK: the calls of peers.
+ * Two sets of two packets for each PE, which that PE writes. */
+#define CH_DEVICE_CHECK_BYTES(n) ((size_t)2 * (n)*2 * sizeof(struct ch_packet))
+
+CH_FN size_t ch_device_check_offset(const struct ch_sync_layout *layout, uint32_t n)
+{
+    return layout->slot_offset[CH_CELL_ll] + (size_t)2 * n * layout->slot_bytes[CH_CELL_ll];
+}
+
+#define CH_DEVICE_TEAM_BYTES(n) \
+    (sizeof(struct ch_device_team) + (n) * (sizeof(struct ch_peer) + sizeof(uint32_t)))
 
 #endif /* CH_TEAM_DEVICE_H */

@@ -2,8 +2,6 @@
 #include "team/differ.h"
 
 #include "base/clock.h"
-#include "team/check.h"
-#include "team/look.h"
 #include "team/table.h"
 
 #include <stdio.h>

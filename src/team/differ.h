@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * differ.h: what follows when PEs of a team make calls that differ.
+ * differ.h: how PEs of a team find that they make calls that differ, and what follows.
+ *
+ * With CHORUS_CHECK, each call is compared when it begins (check.c). Without it, a PE on a host
+ * that waits compares its call with those of its peers (look.c). Calls inside kernels are
+ * compared by the kernels themselves (chorus/device_check.cuh).
  *
  * The PE that finds it writes a mark into the memory of all PEs of the team and wakes them.
  * The mark ends their waits in that call and in later ones, and names two calls that differ, so
@@ -12,6 +16,10 @@
 
 #include "base/record.h"
 #include "team/team.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Calls of two PEs, by their numbers in the team. Or one alltoallv and a block with two
  * lengths: the first PE sends `count` elements of its call to the second, which expects `count`
@@ -77,5 +85,63 @@ chorus_status ch_team_refusal(const struct ch_team *team, const char *function);
 /* ERR_ARG, naming two calls that differ, or the block. */
 chorus_status ch_team_differ(const struct ch_team *team, const char *function,
                              const struct ch_two *two);
+
+/* --- comparison of calls that begin, see check.c ------------------------------------------ */
+/* Number of calls that are kept: of a PE's own, and of each PE of another host. */
+enum { CH_CHECK_CALLS = 64, CH_CHECK_FAR_CALLS = 4 };
+
+/* A published call: one cache line. */
+struct ch_checked {
+    uint64_t key; /* the number and the kind of the call; 0: none, or being written */
+    uint64_t what, plan, count; /* ch_doing_pack and ch_doing_plan */
+    uint64_t rest[4];
+};
+
+/* The digest of a call, below the low bits of its key: one cache line. */
+struct ch_digest {
+    uint64_t word;
+    uint64_t rest[7];
+};
+
+struct ch_check {
+    struct ch_checked calls[CH_CHECK_CALLS];  /* by key; the owner writes them */
+    struct ch_digest digests[CH_CHECK_CALLS]; /* by key; shared with the next PE of the team */
+    struct ch_checked
+        far[]; /* CH_CHECK_FAR_CALLS of each PE, by key, if there are other hosts */
+};
+
+/* Bytes of the area of a team of n PEs. */
+static inline size_t ch_check_bytes(uint32_t n, bool has_hosts)
+{
+    const size_t far = has_hosts ? (size_t)n * CH_CHECK_FAR_CALLS : 0;
+
+    return sizeof(struct ch_check) + far * sizeof(struct ch_checked);
+}
+
+/* Publish this PE's call and compare it; ERR_ARG names both calls, and the team is unusable. */
+CH_MUST_CHECK chorus_status ch_team_check(struct ch_team *team, const char *function,
+                                          const struct ch_doing *doing);
+
+/* For a call that waits: is it known by now that a PE of another host makes another one? If so,
+ * ends the waits of all PEs. */
+void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doing);
+
+/* Two calls with this key that differ, among those that this PE knows; one of them is its own
+ * or, if it has not made the call, that of the next PE that has. Always false without
+ * CHORUS_CHECK. */
+bool ch_team_check_find(const struct ch_team *team, uint64_t key, struct ch_two *out);
+
+/* --- comparison of calls that wait, see look.c -------------------------------------------- */
+/* For ch_patience.look; `team` is a struct ch_team. */
+void ch_team_look(void *team, uint64_t waited_ns);
+
+/* A message has shown that PE `other` makes another call than `mine`, or that it has a message
+ * of a PE that does: which two calls differ? It takes up to a second to ask a PE of another
+ * host. False: it is not known. */
+bool ch_team_find_clash(struct ch_team *team, const struct ch_called *mine, uint32_t other,
+                        struct ch_two *out);
+
+/* Calls of this number that differ, among those of PEs of this host. */
+bool ch_team_find_clash_near(const struct ch_team *team, uint64_t number, struct ch_two *out);
 
 #endif /* CH_TEAM_DIFFER_H */

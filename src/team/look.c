@@ -1,11 +1,157 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "team/look.h"
+/*
+ * look.c: a PE that waits in a collective compares its call with those of its peers.
+ *
+ * PEs whose calls differ would wait for each other until the deadline, or one of them for a PE
+ * that has left its call. A PE that has waited for a millisecond therefore reads the records of
+ * PEs of its host, and later also those of the neighbouring hosts, over the network and without
+ * waiting for it. A difference is certain: both calls have the same number on the same team,
+ * and what all PEs must pass alike, or the algorithm that each PE chose, is not the same. A PE
+ * that has not begun the call is late, not wrong. Then the PE marks the team (differ.h), which
+ * ends the waits of all its PEs. All of this happens in the slow path of a wait; a call that
+ * need not wait does nothing for it.
+ *
+ * The network may copy an entry of a record while its PE writes it. A record is therefore
+ * copied twice, one copy after the other, and an entry counts if both have it: the PE wrote it
+ * before the second copy began, and had not begun to replace it when that copy was made.
+ */
+#include "team/differ.h"
 
 #include "base/clock.h"
-#include "team/ask.h"
-#include "team/check.h"
+#include "base/record.h"
+#include "boot/boot.h"
+#include "heap/heap.h"
 #include "team/table.h"
+#include "transport/network.h"
+#include "transport/transport.h"
 
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/* --- records of other hosts --------------------------------------------------------------- */
+/* Without the accesses. */
+#define RECORD_BYTES offsetof(struct ch_record, accesses)
+
+struct ch_ask {
+    struct ch_network *network; /* borrowed, as is heap */
+    const struct ch_heap *heap;
+    pthread_mutex_t lock; /* guards all below */
+    uint32_t pe;          /* whose record is being copied */
+    uint32_t n_copies;    /* how many of the copies were requested */
+    struct ch_record copies[2];
+};
+
+static char *record_of(const struct ch_heap *heap, uint32_t pe)
+{
+    return ch_heap_record_home(heap, pe);
+}
+
+static chorus_status learn_all(const struct ch_voters *voters, const struct ch_ask *ask,
+                               const uint64_t *keys)
+{
+    for (uint32_t pe = 0; pe < voters->n; pe++)
+        CH_TRY(ch_network_learn(ask->network, pe, record_of(ask->heap, pe), RECORD_BYTES,
+                                keys[pe]));
+    return CHORUS_OK;
+}
+
+/* With keys, all PEs get those of all others. */
+static chorus_status attach(const struct ch_voters *voters, const struct ch_ask *ask)
+{
+    uint64_t key, *keys;
+    struct ch_vote vote = {"records across hosts", CHORUS_OK, &key, sizeof(key)};
+    chorus_status status;
+
+    vote.mine = ch_network_attach(ask->network, record_of(ask->heap, ch_heap_me(ask->heap)),
+                                  RECORD_BYTES, &key);
+    if (!ch_network_has_keys(ask->network)) return vote.mine;
+    keys = calloc(voters->n, sizeof(*keys));
+    if (keys == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u keys", voters->n);
+    status = ch_vote(voters, &vote, keys);
+    if (status == CHORUS_OK) status = learn_all(voters, ask, keys);
+    free(keys);
+    return status;
+}
+
+chorus_status ch_ask_open(const struct ch_voters *voters, struct ch_network *network,
+                          const struct ch_heap *heap, struct ch_ask **ask_out)
+{
+    struct ch_ask *ask = calloc(1, sizeof(*ask));
+    chorus_status status;
+
+    if (ask == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for copies of records");
+    ask->network = network;
+    ask->heap = heap;
+    (void)pthread_mutex_init(&ask->lock, NULL);
+    status = attach(voters, ask);
+    if (status != CHORUS_OK) {
+        ch_ask_close(ask);
+        return status;
+    }
+    *ask_out = ask;
+    return CHORUS_OK;
+}
+
+void ch_ask_close(struct ch_ask *ask)
+{
+    if (ask == NULL) return;
+    for (uint32_t pe = 0; pe < ch_heap_n_pes(ask->heap); pe++)
+        ch_network_forget(ask->network, pe, record_of(ask->heap, pe));
+    ch_network_detach(ask->network, record_of(ask->heap, ch_heap_me(ask->heap)));
+    (void)pthread_mutex_destroy(&ask->lock);
+    free(ask);
+}
+
+/* One thread reads at a time. */
+static bool ask_try_lock(struct ch_ask *ask)
+{
+    return pthread_mutex_trylock(&ask->lock) == 0;
+}
+
+static void ask_unlock(struct ch_ask *ask)
+{
+    (void)pthread_mutex_unlock(&ask->lock);
+}
+
+static void request(struct ch_ask *ask)
+{
+    ch_network_request(ask->network, CH_CTX_ALGORITHMS, ask->pe, &ask->copies[ask->n_copies++],
+                       record_of(ask->heap, ask->pe), RECORD_BYTES);
+}
+
+/* Begin or continue to copy the record of a PE; true: both copies are complete, and ask_find
+ * may read them until the next ask_step. A copy that was requested for another purpose must be
+ * there before its memory is used again. */
+static bool ask_step(struct ch_ask *ask, uint32_t pe)
+{
+    if (ask->n_copies != 0 && !ch_network_is_done(ask->network, CH_CTX_ALGORITHMS, ask->pe))
+        return false;
+    if (ask->pe != pe) ask->n_copies = 0;
+    ask->pe = pe;
+    if (ask->n_copies < 2) {
+        request(ask);
+        return false;
+    }
+    ask->n_copies = 0;
+    return true;
+}
+
+/* As ch_record_find_upto. */
+static bool ask_find(const struct ch_ask *ask, uint64_t team, uint64_t most,
+                     struct ch_called *out)
+{
+    struct ch_called again;
+
+    return ch_record_find_upto(&ask->copies[1], team, most, out) &&
+           ch_record_read(&ask->copies[0], out->index, &again) &&
+           ch_doing_pack(&out->doing) == ch_doing_pack(&again.doing) &&
+           ch_doing_plan(&out->doing) == ch_doing_plan(&again.doing) &&
+           out->doing.team == again.doing.team && out->doing.number == again.doing.number &&
+           out->doing.count == again.doing.count;
+}
+
+/* --- comparison --------------------------------------------------------------------------- */
 /* A look compares with so many PEs of the host: each may cost the reading of a whole record. */
 enum { NEAR_MOST = 16 };
 
@@ -79,7 +225,7 @@ static bool clashes_far(const struct ch_team *team, struct ch_ask *ask,
 {
     struct ch_called theirs;
 
-    return ch_ask_find(ask, team->word, mine->doing.number, &theirs) &&
+    return ask_find(ask, team->word, mine->doing.number, &theirs) &&
            clashes(team, mine, pe, &theirs, out);
 }
 
@@ -90,12 +236,12 @@ static bool look_far(struct ch_team *team, const struct ch_called *mine, bool is
     struct ch_ask *ask = team->teams->ask;
     bool found = false;
 
-    if (!ch_ask_try_lock(ask)) return false;
-    if (ch_ask_step(ask, team->members[pe].world)) {
+    if (!ask_try_lock(ask)) return false;
+    if (ask_step(ask, team->members[pe].world)) {
         found = clashes_far(team, ask, mine, pe, out);
         __atomic_store_n(&team->look_far, team->look_far + 1, __ATOMIC_RELAXED);
     }
-    ch_ask_unlock(ask);
+    ask_unlock(ask);
     return found;
 }
 
@@ -124,14 +270,14 @@ static bool ask_now(struct ch_team *team, const struct ch_called *mine, uint32_t
     struct ch_wait w = {0};
     bool found = false;
 
-    if (ask == NULL || !ch_ask_try_lock(ask)) return false;
+    if (ask == NULL || !ask_try_lock(ask)) return false;
     patience.timeout_ns = ASK_NS;
     patience.warn_ns = 0;
     while (!found && ch_wait_slow(&patience, &w) == CHORUS_OK)
-        if (ch_ask_step(ask, team->members[other].world))
+        if (ask_step(ask, team->members[other].world))
             found = clashes_far(team, ask, mine, other, out);
     ch_wait_end(&patience, &w);
-    ch_ask_unlock(ask);
+    ask_unlock(ask);
     return found;
 }
 

@@ -20,6 +20,11 @@
  * They wait for all PEs in their order, so none waits for a word that another cannot forward
  * yet. A word may be missing because a leader on its way is: a PE that has heard nothing of
  * such a leader names that one.
+ *
+ * Some PEs of a team, a group, can also vote without the others. Groups may overlap, so the
+ * team has no common epoch for them. Any two PEs count the exchanges that they were both in, in
+ * whatever groups. Both have the same count, since both make these calls in the same order, and
+ * neither is more than one exchange ahead of the other, so two packets are enough.
  */
 #include "team/differ.h"
 #include "team/table.h"
@@ -27,8 +32,16 @@
 
 #include <string.h>
 
-chorus_status ch_team_await(const struct ch_team *team, uint32_t from,
-                            const struct ch_packet *packet, uint64_t flag, uint64_t *value_out)
+/* The packet from peer `from` for peer `to`, in a set. */
+static struct ch_packet *packet_in(const struct ch_team *team, uint32_t to, uint64_t set,
+                                   uint32_t from)
+{
+    return (struct ch_packet *)(void *)team->members[to].mail + set * team->n + from;
+}
+
+/* Wait for a packet of a peer. */
+static chorus_status await(const struct ch_team *team, uint32_t from,
+                           const struct ch_packet *packet, uint64_t flag, uint64_t *value_out)
 {
     const bool ends_if_refused = team->check != NULL && !team->is_ending;
     struct ch_patience patience = ends_if_refused ? *team->refusable : *team->patience;
@@ -43,9 +56,9 @@ chorus_status ch_team_await(const struct ch_team *team, uint32_t from,
     return ch_team_describe_mail(team, from, status);
 }
 
-/* A network delivers the data before the flag. */
-void ch_team_post(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
-                  uint64_t value, uint64_t flag)
+/* Store a packet for a peer. A network delivers the data before the flag. */
+static void post(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
+                 uint64_t value, uint64_t flag)
 {
     struct ch_route *route = team->remotes != NULL ? team->remotes[to].route : NULL;
 
@@ -94,7 +107,7 @@ static uint32_t next_host(const struct ch_nodes *nodes, uint32_t at, uint32_t to
 
 static struct ch_packet *packet_of(const struct ch_team *team, uint32_t from)
 {
-    return ch_team_packet(team, team->me, set_of(team), from);
+    return packet_in(team, team->me, set_of(team), from);
 }
 
 /* Does the way from host `at` to host `to` lead over `host`? */
@@ -136,7 +149,7 @@ static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
                                    uint64_t *value_out)
 {
     const chorus_status status =
-        ch_team_await(team, from, packet_of(team, from), flag_of(team), value_out);
+        await(team, from, packet_of(team, from), flag_of(team), value_out);
 
     if (status == CHORUS_OK || team->levels == NULL || !is_tree(&team->levels->nodes))
         return status;
@@ -145,7 +158,7 @@ static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
 
 static void post_mail(const struct ch_team *team, uint32_t to, uint32_t from, uint64_t value)
 {
-    ch_team_post(team, to, ch_team_packet(team, to, set_of(team), from), value, flag_of(team));
+    post(team, to, packet_in(team, to, set_of(team), from), value, flag_of(team));
 }
 
 /* To the PEs of this host, beginning after this PE, so that not all PEs write to the same PE at
@@ -251,4 +264,58 @@ chorus_status ch_team_meet(struct ch_team *team)
 chorus_status ch_team_meet_last(struct ch_team *team)
 {
     return exchange_word(team, 0, 0, 0, NULL);
+}
+
+/* --- groups ------------------------------------------------------------------------------- */
+/* The sets of packets after those of the team. */
+static struct ch_packet *group_packet(const struct ch_team *team, uint32_t to, uint32_t from,
+                                      uint64_t count)
+{
+    return packet_in(team, to, 2 + count % 2, from);
+}
+
+static chorus_status exchange_part(const struct ch_group *group, const char *blob, size_t bytes,
+                                   size_t stride, char *blobs_out)
+{
+    struct ch_team *const team = group->team;
+    uint64_t word = 0;
+
+    memcpy(&word, blob, bytes);
+    for (uint32_t i = 0; i < group->n; i++) {
+        const uint32_t to = group->pes[i];
+        const uint64_t count = ++team->members[to].n_group_mails;
+
+        post(team, to, group_packet(team, to, team->me, count), word, count);
+    }
+    for (uint32_t i = 0; i < group->n; i++) {
+        const uint32_t from = group->pes[i];
+        const uint64_t count = team->members[from].n_group_mails;
+
+        CH_TRY(await(team, from, group_packet(team, team->me, from, count), count, &word));
+        memcpy(blobs_out + i * stride, &word, bytes);
+    }
+    return CHORUS_OK;
+}
+
+static chorus_status exchange(void *self, const void *blob, size_t bytes, void *blobs_out)
+{
+    for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+        const size_t part = bytes - at < sizeof(uint64_t) ? bytes - at : sizeof(uint64_t);
+
+        CH_TRY(
+            exchange_part(self, (const char *)blob + at, part, bytes, (char *)blobs_out + at));
+    }
+    return CHORUS_OK;
+}
+
+static uint32_t number(const void *self, uint32_t voter)
+{
+    const struct ch_group *const group = self;
+
+    return group->team->members[group->pes[voter]].world;
+}
+
+struct ch_voters ch_group_voters(struct ch_group *group)
+{
+    return (struct ch_voters){group->n, group, exchange, number};
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.c: handles, the predefined teams, and the calls that create and destroy teams; birth.c
+ * table.c: handles, the predefined teams, and the calls that create and destroy teams; create.c
  * creates them.
  */
-#include "team/birth.h"
-#include "team/device.h"
+#include "team/table.h"
 
 #include "chorus/chorus.h"
 #include "device/device.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.h: the teams of a PE by handle; only for this folder. */
+/*
+ * table.h: the teams of a PE by handle, and what creates, connects and frees them; only for
+ * this folder.
+ */
 #ifndef CH_TEAM_TABLE_H
 #define CH_TEAM_TABLE_H
 
-#include "team/ask.h"
-#include "team/device_table.h"
+#include "team/device.h"
 #include "team/team.h"
 
 #include <pthread.h>
@@ -12,6 +14,8 @@
 /* A handle is generation << SLOT_BITS | slot, a positive int32_t, so that the handle of a
  * destroyed team is recognised. A slot whose generations are used up is not used again. */
 #define CH_TEAM_GENERATIONS (1u << (31 - CH_TEAM_SLOT_BITS))
+
+struct ch_ask;
 
 struct ch_teams {
     struct ch_team_slot slots[CH_TEAM_SLOTS]; /* the first member, see ch_team_get */
@@ -46,12 +50,6 @@ void ch_team_end_objects(struct ch_teams *teams, const struct ch_team *team);
 /* Are the PEs pes[0..n) of the voters on several hosts? */
 bool ch_is_across(const struct ch_teams *teams, const struct ch_voters *voters,
                   const uint32_t pes[], uint32_t n);
-/* This PE's levels of a team of these PEs, which are on several hosts. Of the child teams it
- * sets only the PEs; ch_child_is sets the rest. The caller frees it. */
-CH_MUST_CHECK chorus_status ch_levels_make(const struct ch_teams *teams,
-                                           const struct ch_voters *voters, const uint32_t pes[],
-                                           uint32_t n, struct ch_levels **levels_out);
-void ch_child_is(struct ch_child *child, const struct ch_team *team);
 
 /* Register its memory for peers of other hosts. */
 CH_MUST_CHECK chorus_status ch_team_attach(const struct ch_teams *teams,
@@ -63,36 +61,15 @@ CH_MUST_CHECK chorus_status ch_team_learn(const struct ch_teams *teams,
                                           const struct ch_team_keys *keys);
 /* Create the routes to the peers, once all were added. */
 CH_MUST_CHECK chorus_status ch_team_route(const struct ch_teams *teams, struct ch_team *team);
-/* Undoes the three functions above. */
-void ch_team_end_routes(const struct ch_teams *teams, struct ch_team *team);
 
 /* Allocate the pages of the boards of plain data, on which the PEs of a host pass on what comes
  * from other hosts, so that the first messages do not wait for that; in a team of one PE, of
  * many, or with peers that are not mapped, do nothing. */
 void ch_team_fill_boards(const struct ch_team *team);
 
-/* The mailbox: two sets of packets of the team and one for its last exchange, see mail.c, and
- * two for groups of its PEs, see group.c. */
+/* The mailbox: two sets of packets of the team and one for its last exchange, and two for
+ * groups of its PEs, see mail.c. */
 enum { CH_MAIL_SETS = 5, CH_MAIL_LAST = CH_MAIL_SETS - 1 };
-size_t ch_team_shared_bytes(const struct ch_team *team); /* with the area of CHORUS_CHECK */
-static inline size_t ch_team_mail_bytes(const struct ch_team *team)
-{
-    return CH_MAIL_SETS * (size_t)team->n * sizeof(struct ch_packet);
-}
-
-/* The packet from peer `from` for peer `to`, in each set. */
-static inline struct ch_packet *ch_team_packet(const struct ch_team *team, uint32_t to,
-                                               uint64_t set, uint32_t from)
-{
-    return (struct ch_packet *)(void *)team->members[to].mail + set * team->n + from;
-}
-
-/* Store a packet for a peer, and wait for one of a peer. */
-void ch_team_post(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
-                  uint64_t value, uint64_t flag);
-CH_MUST_CHECK chorus_status ch_team_await(const struct ch_team *team, uint32_t from,
-                                          const struct ch_packet *packet, uint64_t flag,
-                                          uint64_t *value_out);
 
 /* The last exchange of a team, a barrier, once is_ending is set; also possible after an earlier
  * exchange failed. */
@@ -111,5 +88,62 @@ uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team)
 
 void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
                       uint32_t world, uint64_t place);
+
+/* --- creation of teams, among PEs that vote ----------------------------------------------- */
+/* Largest number of teams created at once: the predefined ones, and the children of the
+ * first. */
+enum { CH_OWN_MAX = 4, CH_CHILDREN = 2, CH_BIRTHS_MAX = CH_OWN_MAX + CH_CHILDREN };
+
+/* A team under construction. */
+struct ch_birth {
+    const uint32_t *pes; /* [n], members as indices of voters; borrowed */
+    uint32_t *list;      /* of a child team: pes, owned */
+    uint32_t n;
+    uint64_t word;  /* of the team, see struct ch_team */
+    bool is_member; /* whether this PE is a member; if not, slot and team are not set */
+    uint32_t slot;
+    struct ch_team *team;
+};
+
+/*
+ * Create teams among the voters; only the first team may be on several hosts. Collective over
+ * the voters, with n_own births that are equal on all members of each, and equal n_own and
+ * is_across on all voters; after an error no voter has any of the teams. Otherwise each member
+ * has its team, in a slot of `teams`.
+ *
+ * is_across: the first team of this PE, or of another, is on several hosts.
+ */
+CH_MUST_CHECK chorus_status ch_births_make(struct ch_teams *teams,
+                                           const struct ch_voters *voters,
+                                           struct ch_birth births[CH_BIRTHS_MAX],
+                                           uint32_t n_own, bool is_across);
+
+/* --- records of PEs of other hosts -------------------------------------------------------- */
+/* Let PEs of other hosts read this PE's record, and prepare to read theirs, see look.c.
+ * Collective over the voters, which are all PEs of the job. */
+CH_MUST_CHECK chorus_status ch_ask_open(const struct ch_voters *voters,
+                                        struct ch_network *network, const struct ch_heap *heap,
+                                        struct ch_ask **ask_out);
+/* Not collective; null is a no-op. After ch_network_disconnect. */
+void ch_ask_close(struct ch_ask *ask);
+
+/* --- teams as kernels see them, see device.h ---------------------------------------------- */
+/* Create the table, which exists as long as the heap. */
+CH_MUST_CHECK chorus_status ch_device_table_open(struct ch_teams *teams,
+                                                 const struct ch_device_terms *terms);
+
+/* Memory of a team on a GPU behind its duplicates: its record, and slots for packets. */
+size_t ch_device_area_bytes(const struct ch_team *team);
+
+/* Write the team's record, and enter it in the table under its handle. A no-op without a
+ * table. */
+CH_MUST_CHECK chorus_status ch_device_table_add(struct ch_teams *teams,
+                                                const struct ch_team *team,
+                                                ch_team_handle handle);
+
+/* Remove the team from the table: kernels that use the handle afterwards get an error. A no-op
+ * without a table. */
+CH_MUST_CHECK chorus_status ch_device_table_remove(const struct ch_teams *teams,
+                                                   ch_team_handle handle);
 
 #endif /* CH_TEAM_TABLE_H */

@@ -16,8 +16,7 @@
 #include "base/option.h"
 #include "boot/boot.h"
 #include "heap/heap.h"
-#include "team/device_table.h"
-#include "team/nodes.h"
+#include "team/device.h"
 #include "team/sync.h"
 #include "transport/network.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/deadlock.h"
 #include "base/log.h"
-#include "team/check.h"
+#include "team/differ.h"
 #include "team/table.h"
 
 #include <stdio.h>

@@ -357,7 +357,7 @@ MUTANTS = [
     Mutant("exclusive or with any radix", "src/coll/shape.h",
            "return ch_is_power(n) && ch_is_power(k);", "return ch_is_power(n);",
            "barrier:dissemination:signal", "before all had entered", 8),
-    Mutant("hosts numbered wrongly", "src/team/nodes.h",
+    Mutant("hosts numbered wrongly", "src/team/sync.h",
            "return nodes->pes[nodes->first[node] + local];",
            "return nodes->pes[nodes->first[node]];",
            "fcollect:hierarchical:simple", DEADLOCK, 5),

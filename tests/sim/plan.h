@@ -7,7 +7,7 @@
 #define SIM_PLAN_H
 
 #include "coll/algorithm.h"
-#include "team/nodes.h"
+#include "team/sync.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #include "coll/cuda/fault.h"
 
 #include "base/clock.h"
-#include "team/check.h"
+#include "team/differ.h"
 
 /* The report of a kernel about the team (0: of no team) at one address; null: there is none. */
 static struct ch_kernel_fault *fault_at(struct ch_kernel_fault *faults, uint32_t at,

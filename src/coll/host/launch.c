@@ -5,7 +5,7 @@
 #include "coll/coll.h"
 #include "coll/host/host.h"
 #include "coll/shape.h"
-#include "team/look.h"
+#include "team/differ.h"
 #include "team/where.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levels.h: calls on the child teams of a team on several hosts (team/nodes.h), and gateways:
+ * levels.h: calls on the child teams of a team on several hosts (team/sync.h), and gateways:
  * the PEs of a host that send to other hosts.
  *
  * An algorithm calls the function of another algorithm for a child team. This inner call has

@@ -1,15 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * birth.c: creates teams. Each member allocates its part, the voters exchange the addresses of
- * their parts, and each connects to its peers.
+ * create.c: creates teams, and the child teams of a team on several hosts. Each member
+ * allocates its part, the voters exchange the addresses of their parts, and each connects to
+ * its peers.
  */
-#include "team/birth.h"
-
-#include "team/device.h"
+#include "team/table.h"
 #include "transport/transport.h"
 
 #include <stdlib.h>
 
+/* --- hosts and rails ---------------------------------------------------------------------- */
+/* One allocation: the struct, the structs that it points to, and the lists. */
+struct block {
+    struct ch_levels levels;
+    uint32_t words[];
+};
+
+bool ch_is_across(const struct ch_teams *teams, const struct ch_voters *voters,
+                  const uint32_t pes[], uint32_t n)
+{
+    const uint32_t *nodes = ch_network_nodes(teams->network);
+
+    for (uint32_t i = 1; nodes != NULL && i < n; i++)
+        if (nodes[voters->number(voters->self, pes[i])] !=
+            nodes[voters->number(voters->self, pes[0])])
+            return true;
+    return false;
+}
+
+/* PE `me` of the team and the PEs with the same number on the other hosts; only `me` if some
+ * hosts have no such PE. */
+static void set_rail(const struct ch_nodes *nodes, uint32_t me, struct ch_child *rail,
+                     uint32_t *pes)
+{
+    const uint32_t local = nodes->local[me];
+    const bool is_complete = local < nodes->least;
+
+    rail->n = is_complete ? nodes->count : 1;
+    for (uint32_t v = 0; v < rail->n; v++)
+        pes[v] = is_complete ? ch_node_pe(nodes, v, local) : me;
+    rail->pes = pes;
+}
+
+/* This PE's levels of a team of these PEs, which are on several hosts. Of the child teams it
+ * sets only the PEs; set_child sets the rest. The caller frees it. */
+static chorus_status make_levels(const struct ch_teams *teams, const struct ch_voters *voters,
+                                 const uint32_t pes[], uint32_t n,
+                                 struct ch_levels **levels_out)
+{
+    const uint32_t *nodes = ch_network_nodes(teams->network);
+    struct block *block =
+        malloc(sizeof(*block) + (2 * (size_t)n + CH_NODES_WORDS(n)) * sizeof(uint32_t));
+    uint32_t *const hosts = block != NULL ? block->words : NULL, me = 0, node;
+    struct ch_levels *levels;
+
+    if (block == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the hosts of a team of %u PEs", n);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t world = voters->number(voters->self, pes[i]);
+
+        hosts[i] = nodes[world];
+        if (world == teams->me_world) me = i;
+    }
+    levels = &block->levels;
+    ch_nodes_init(&levels->nodes, hosts, n, hosts + n);
+    node = levels->nodes.node[me];
+    levels->node.n = ch_node_pes(&levels->nodes, node);
+    levels->node.pes = levels->nodes.pes + levels->nodes.first[node];
+    set_rail(&levels->nodes, me, &levels->rail, hosts + n + CH_NODES_WORDS(n));
+    *levels_out = levels;
+    return CHORUS_OK;
+}
+
+static void set_child(struct ch_child *child, const struct ch_team *team)
+{
+    child->me = team->me;
+    child->peers = team->peers;
+    child->remotes = team->remotes;
+    child->layout = &team->layout;
+    child->dups = team->dups;
+}
+
+/* --- the teams of a birth ----------------------------------------------------------------- */
 static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint32_t *slot_out)
 {
     for (uint32_t slot = from; slot < CH_TEAM_SLOTS; slot++) {
@@ -90,7 +162,7 @@ static chorus_status alloc_children(struct ch_teams *teams, const struct ch_vote
 
     if (!first->is_member || !ch_is_across(teams, voters, first->pes, first->n))
         return CHORUS_OK;
-    CH_TRY(ch_levels_make(teams, voters, first->pes, first->n, &levels));
+    CH_TRY(make_levels(teams, voters, first->pes, first->n, &levels));
     first->team->levels = levels;
     CH_TRY(alloc_child(teams, first, &levels->node, false, &children[0], &places[0]));
     return alloc_child(teams, first, &levels->rail, true, &children[1], &places[1]);
@@ -198,8 +270,8 @@ static void adopt(struct ch_team *team, struct ch_birth children[CH_CHILDREN])
     team->rail = children[1].team;
     /* If the call is refused, waits of the same call in child teams end, too. */
     team->node->refusable = team->rail->refusable = team->refusable;
-    ch_child_is(&team->levels->node, team->node);
-    ch_child_is(&team->levels->rail, team->rail);
+    set_child(&team->levels->node, team->node);
+    set_child(&team->levels->rail, team->rail);
 }
 
 /* All PEs have voted. */
