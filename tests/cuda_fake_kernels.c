@@ -6,7 +6,7 @@
  */
 #include "cuda_fake.h"
 
-#include "coll/cuda/kernels_lines.h"
+#include "coll/cuda/kernels.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which calls get kernels for multicast in hardware. None is launched here. */
-#include "coll/cuda/kernels_nvls.h"
+#include "coll/cuda/kernels.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Multicast in hardware over a CUDA that is a fake: what is made of it and given back, which
  * calls take its kernels, and what a device that does not join ends in. */
 #include "chorus/chorusx.h"
-#include "coll/cuda/kernels_nvls.h"
+#include "coll/cuda/kernels.h"
 #include "cuda_fake.h"
 
 #include <check.h>

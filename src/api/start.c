@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "boot/boot.h"
 #include "coll/cuda/gpu.h"
-#include "coll/cuda/lines.h"
 #include "coll/host/crew.h"
 #include "team/where.h"
 #include "transport/recorded.h"

@@ -10,7 +10,7 @@
  *
  * A piece of a line is one of its eight parts; the last has 8 bytes of data and then the flag.
  * Eight neighbouring lanes store a line by one instruction of their warp. No documentation
- * says whether a link keeps it whole; NCCL relies on it over NVLink, and lines.h tests it.
+ * says whether a link keeps it whole; NCCL relies on it over NVLink, and lines_cuda.c tests it.
  * That eight lanes load a line as a whole is not assumed: once the warp has seen the flags,
  * each lane loads its part again, as NCCL does. If a line is stored as a whole, this second
  * load returns the data that belongs to the flag.

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.h: calls of collectives on a PE's GPU, each a kernel on a stream. gpu_cuda.c is used in
- * builds with CUDA; in others gpu_none.c offers none, and no heap is on a GPU.
+ * gpu.h: calls of collectives on a PE's GPU, each a kernel on a stream; and the trial of the
+ * links between GPUs. Files whose names end in _cuda.c are used in builds with CUDA; in others
+ * gpu_none.c offers none, and no heap is on a GPU.
  */
 #ifndef CH_GPU_H
 #define CH_GPU_H
 
+#include "base/door.h"
+#include "base/error.h"
 #include "base/option.h"
-#include "coll/cuda/drain.h"
+#include "boot/boot.h"
 #include "coll/host/launch.h"
 #include "heap/heap.h"
 #include "transport/amo_launch.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ch_gpu;
 
@@ -52,6 +56,15 @@ CH_MUST_CHECK chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call 
 /* Wait for all work of this process on the GPU, graphs included; it fails as other waits do. */
 CH_MUST_CHECK chorus_status ch_gpu_drain(const struct ch_gpu *gpu);
 
+/* A wait until the word is at least, or equal to, a value. */
+struct ch_front_wait {
+    const uint64_t *word;
+    uint64_t value;
+    bool is_exact;
+    bool is_captured;
+    uint64_t number; /* of the record in queue.h: larger than those of earlier waits */
+};
+
 /* Queue a wait for a word of this PE, which the front end of the GPU performs. */
 CH_MUST_CHECK chorus_status ch_gpu_put_wait(struct ch_gpu *gpu, void *stream,
                                             const struct ch_front_wait *wait);
@@ -70,5 +83,17 @@ CH_MUST_CHECK chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void
 CH_MUST_CHECK chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu,
                                                       const struct ch_teams *teams,
                                                       void *stream);
+
+/* --- links between GPUs ------------------------------------------------------------------- */
+/*
+ * Send some thousand lines to every peer, let peers read as many, and check whether any is seen
+ * incomplete; takes a few milliseconds. Collective over the job, for a heap on GPUs; all PEs
+ * get the same result, which is "no" if a PE has no room for the test, or if two of their GPUs
+ * are not known to be linked by NVLink. If CUDA refuses the test on a PE, or the test fails
+ * there, it ends at once on all PEs, and so does the job: the waits of all are aborted, and all
+ * get that PE's failure.
+ */
+CH_MUST_CHECK chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap,
+                                         uint64_t timeout_ns, bool *are_whole_out);
 
 #endif /* CH_GPU_H */

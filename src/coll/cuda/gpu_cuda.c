@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coll/cuda/gpu.h"
 
-#include "coll/cuda/fault.h"
-#include "coll/cuda/kernels.h"
 #include "coll/cuda/queue.h"
 #include "device/driver_cuda.h"
 

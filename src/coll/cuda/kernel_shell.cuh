@@ -4,7 +4,7 @@
 #define CH_KERNEL_SHELL_CUH
 
 #include "coll/cuda/kernel.h"
-#include "coll/cuda/kernel_table.h"
+#include "coll/cuda/kernels.h"
 #include "coll/kernel_bodies.h"
 #include "coll/kind.h"
 
@@ -28,7 +28,7 @@ CH_FN void ch_report_fault(const struct ch_kernel_args *a, enum ch_fault_kind ki
     a->fault->kind = kind;
     a->fault->late_pe = late_pe;
     a->fault->team = a->team;
-    __threadfence_system(); /* pairs with fault.c's load of the status */
+    __threadfence_system(); /* pairs with front.c's load of the status */
     *(volatile int *)&a->fault->status = st;
 }
 
@@ -39,7 +39,7 @@ CH_FN void ch_report_unequal(const struct ch_kernel_args *a, const struct ch_une
     if (atomicCAS_system(&a->fault->block.claimed, 0u, 1u) != 0u) return;
     a->fault->block.team = a->team;
     a->fault->block.lengths = *found;
-    __threadfence_system(); /* pairs with fault.c's load of is_there */
+    __threadfence_system(); /* pairs with front.c's load of is_there */
     *(volatile int *)&a->fault->block.is_there = 1;
 }
 

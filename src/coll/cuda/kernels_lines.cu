@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels_lines.cu: the trial of lines.h. A PE sends lines to each peer and reads the lines of
- * the peer; it also stores lines on a board in its own memory, which all peers read over the
- * link.
+ * kernels_lines.cu: the trial of lines_cuda.c. A PE sends lines to each peer and reads the
+ * lines of the peer; it also stores lines on a board in its own memory, which all peers read
+ * over the link.
  *
  * An incomplete line can be seen only while it arrives. The writer therefore begins when the
  * reader is polling, and pauses between rounds, during which the reader already waits for the
@@ -10,7 +10,7 @@
  * busy link may split a line that an idle link keeps whole. The data is first loaded from
  * addresses of every alignment, so that the lanes of a warp diverge before they store.
  */
-#include "coll/cuda/kernels_lines.h"
+#include "coll/cuda/kernels.h"
 
 #include "coll/primitives/batch.h"
 #include "coll/primitives/primitives.h"

@@ -6,8 +6,6 @@
  * barriers. */
 CH_KERNEL(ch_engine_enter, u8, engine, signal)
 CH_KERNEL(ch_engine_leave, u8, engine, signal)
-extern "C" const void *const ch_kernel_engine_enter;
-extern "C" const void *const ch_kernel_engine_leave;
 const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;
 const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8;
 
@@ -55,7 +53,5 @@ extern "C" __global__ void __launch_bounds__(1)
     if (a.ended != 0) ch_call_ended(&a);
 }
 
-extern "C" const void *const ch_kernel_check_begin;
-extern "C" const void *const ch_kernel_check_end;
 const void *const ch_kernel_check_begin = (const void *)ch_k_check_begin;
 const void *const ch_kernel_check_end = (const void *)ch_k_check_end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernels_nvls.cu: the algorithms of multicast, for switches with multicast in hardware (the
  * build defines CH_NVLS). Compiled and reviewed, never run. */
-#include "coll/cuda/kernels_nvls.h"
+#include "coll/cuda/kernels.h"
 
 #include "coll/cuda/kernel_shell.cuh"
 

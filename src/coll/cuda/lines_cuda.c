@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coll/cuda/lines.h"
+/*
+ * lines_cuda.c: does the link between GPUs keep lines of 128 bytes whole? No documentation says
+ * so, but NCCL relies on it over NVLink. Lines are therefore used only if NVLink connects all
+ * GPUs and a trial at the start succeeds. This runs kernels_lines.cu.
+ */
+#include "coll/cuda/gpu.h"
 
 #include "base/log.h"
 #include "boot/boot.h"
-#include "coll/cuda/kernels_lines.h"
+#include "coll/cuda/kernels.h"
 #include "device/device.h"
 #include "device/driver_cuda.h"
 
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
+#include <string.h>
 
 /* What a PE publishes before the test: the address of its area, and its GPU. */
 struct place {

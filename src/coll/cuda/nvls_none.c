@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nvls_none.c: no kernels, for builds without multicast in hardware. */
-#include "coll/cuda/kernels_nvls.h"
+#include "coll/cuda/kernels.h"
 
 #include <stddef.h>
 

@@ -1,14 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue.h: queues the kernels of a call on a stream of a GPU: how many lanes they have, their
- * arguments, and which are launched early.
+ * queue.h: a call on a stream of a GPU, from the order of calls to the reports of its kernels;
+ * only for this folder.
  */
 #ifndef CH_QUEUE_H
 #define CH_QUEUE_H
 
+#include "base/door.h"
+#include "base/error.h"
+#include "coll/cuda/gpu.h"
 #include "coll/cuda/kernel.h"
 #include "coll/host/launch.h"
-#include "coll/cuda/turn.h"
+#include "device/device.h"
+#include "heap/heap.h"
+#include "team/team.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* --- the order of calls, see turn_cuda.c -------------------------------------------------- */
+/* A stream for calls. */
+struct ch_turn {
+    void *stream;     /* a cudaStream_t */
+    uint64_t number;  /* an identifier that no other stream has; never 0 */
+    uint64_t capture; /* the identifier of its capture; 0: it is not being captured */
+    bool is_current;  /* the PE's GPU is current on the thread that makes the call */
+};
+
+/*
+ * For a stream that the program passed. ERR_ARG: it is of another device, or a default stream
+ * of one; ERR_STATE: its capture has failed, or it is the legacy stream during the capture of a
+ * stream that waits for it.
+ */
+CH_MUST_CHECK chorus_status ch_turn_of(const struct ch_heap *heap, void *stream,
+                                       struct ch_turn *turn_out);
+
+/* Before and after a call is queued there, whose kernels count this number of CTAs unless it is
+ * captured; the caller holds the lock. */
+CH_MUST_CHECK chorus_status ch_turn_begin(const struct ch_heap *heap, struct ch_team *team,
+                                          const struct ch_turn *turn);
+CH_MUST_CHECK chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
+                                        const struct ch_turn *turn, uint32_t ctas);
+
+/* --- the kernels of a call, see queue_cuda.c ---------------------------------------------- */
+/* Null: no GPU combines this type. */
+const void *ch_kernel_of(const struct ch_call *call);
+
+/*
+ * Load all kernels, with the device current. A kernel that is loaded at its first launch waits
+ * for all running kernels, which may wait for a peer that waits for this launch. *ctas_out: the
+ * smallest number of CTAs for which a multiprocessor has room, over all kernels.
+ */
+CH_MUST_CHECK chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *ctas_out);
 
 /* Properties that are the same for all calls of a PE. */
 struct ch_queue_terms {
@@ -18,7 +61,7 @@ struct ch_queue_terms {
     uint32_t share_ctas; /* this PE's share of those that run at the same time on the GPU */
     bool is_early;       /* may kernels be launched early? */
     bool is_checked;     /* CHORUS_CHECK */
-    struct ch_kernel_fault *faults; /* [CH_FAULTS]: reports of kernels, see fault.h */
+    struct ch_kernel_fault *faults; /* [CH_FAULTS]: reports of kernels, see front.c */
 };
 
 /* Queue the kernels when it is the call's turn. *ctas_out: number of CTAs that are counted at
@@ -26,5 +69,73 @@ struct ch_queue_terms {
 CH_MUST_CHECK chorus_status ch_queue_call(const struct ch_queue_terms *terms,
                                           const struct ch_call *call,
                                           const struct ch_turn *turn, uint32_t *ctas_out);
+
+/* --- waits on streams, see front.c -------------------------------------------------------- */
+/* The last ones that were queued, on all streams. */
+enum { CH_FRONT_WAITS = 256 };
+
+struct ch_front;
+
+/* Those that hold up a stream, in their order. */
+struct ch_front_view {
+    uint32_t n;
+    struct ch_front_wait waits[CH_FRONT_WAITS];
+};
+
+/* The record has a mutex of its own. */
+CH_MUST_CHECK chorus_status ch_front_open(struct ch_front **front_out);
+void ch_front_close(struct ch_front *front); /* null is a no-op */
+
+/* Streams are those of ch_turn.number. */
+void ch_front_add(struct ch_front *front, uint64_t stream, const struct ch_front_wait *wait);
+
+/* What is queued on `stream` from now on runs after what was queued on `earlier`. */
+void ch_front_follow(struct ch_front *front, uint64_t stream, uint64_t earlier);
+
+void ch_front_look(struct ch_front *front, uint64_t stream, struct ch_front_view *view_out);
+
+/* The stream's work has ended that was queued before this view of it. */
+void ch_front_forget(struct ch_front *front, const struct ch_front_view *view);
+
+/* The same of the whole GPU: ch_front_now is the number of the next wait. */
+uint64_t ch_front_now(struct ch_front *front);
+void ch_front_forget_before(struct ch_front *front, uint64_t number);
+
+/* --- waits of the host for streams, see turn_cuda.c --------------------------------------- */
+/* All work of this process on the device, graphs included. ERR_TIMEOUT, ERR_ABORTED: it has not
+ * ended. */
+CH_MUST_CHECK chorus_status ch_drain_device(const struct ch_device *device,
+                                            const struct ch_patience *patience);
+
+/*
+ * The work of a cudaStream_t, which these waits hold up. ERR_ABORTED: the job is ending;
+ * ERR_TIMEOUT: it has taken longer than the limit, and one of the waits is not over. Other work
+ * of the program may take any time, and is not reported as a wait for other PEs.
+ */
+CH_MUST_CHECK chorus_status ch_drain_stream(const struct ch_device *device,
+                                            const struct ch_patience *patience,
+                                            const struct ch_front_view *waits, void *stream);
+
+/* --- reports of kernels, see front.c ------------------------------------------------------ */
+/* Reports by slot; behind them, from CH_FAULT_INSIDE on, those of ch_fault_inside_at. */
+enum { CH_FAULT_INSIDE = CH_TEAM_SLOTS, CH_FAULTS = CH_FAULT_INSIDE + CH_FAULTS_INSIDE };
+
+/* The team in this slot was destroyed: forgets reports about it that nobody asked for. */
+void ch_fault_clear(struct ch_kernel_fault *faults, uint32_t slot);
+
+/* CHORUS_OK, or the code of the first call on the team that failed; sets no message. */
+int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team);
+
+/* The new report about the team, if there is one, with its message and the code of the team's
+ * first failure. */
+CH_MUST_CHECK chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
+                                          struct ch_team *team);
+/* The same for kernels of the program: a wait for one of its words, or a call that returns
+ * nothing. */
+CH_MUST_CHECK chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults);
+/* A block with two lengths, of an alltoallv on the team that was completed. The team can be
+ * used further. */
+CH_MUST_CHECK chorus_status ch_fault_tell_block(struct ch_kernel_fault *faults,
+                                                const struct ch_team *team);
 
 #endif /* CH_QUEUE_H */
