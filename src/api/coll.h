@@ -6,7 +6,7 @@
 #include "api/context.h"
 #include "chorus/chorusx.h"
 #include "coll/cuda/gpu.h"
-#include "coll/host/stream.h"
+#include "coll/host/host.h"
 
 /* The call as the user made it. */
 struct ch_args {

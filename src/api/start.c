@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "boot/boot.h"
 #include "coll/cuda/gpu.h"
-#include "coll/host/crew.h"
+#include "coll/host/host.h"
 #include "team/where.h"
 #include "transport/recorded.h"
 

@@ -9,7 +9,7 @@
 #include "api/wait.h"
 #include "chorus/chorusx.h"
 #include "coll/cuda/gpu.h"
-#include "coll/host/stream.h"
+#include "coll/host/host.h"
 #include "device/device.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "boot/boot.h"
-#include "coll/host/launch.h"
+#include "coll/host/host.h"
 #include "heap/heap.h"
 #include "transport/amo_launch.h"
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "coll/cuda/gpu.h"
 #include "coll/cuda/kernel.h"
-#include "coll/host/launch.h"
+#include "coll/host/host.h"
 #include "device/device.h"
 #include "heap/heap.h"
 #include "team/team.h"

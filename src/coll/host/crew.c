@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coll/host/crew.h"
+/* crew.c: the CTAs of a host, as threads that work on one call at a time. */
+#include "coll/host/host.h"
 
 #include "base/log.h"
 

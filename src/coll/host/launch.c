@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coll/host/launch.h"
+/* launch.c: one call of a collective on the host, from its arguments to its CTAs. */
+#include "coll/host/host.h"
 
 #include "base/clock.h"
 #include "coll/coll.h"
-#include "coll/host/host.h"
 #include "coll/shape.h"
 #include "team/differ.h"
 #include "team/where.h"

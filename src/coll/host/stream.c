@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coll/host/stream.h"
+/* stream.c: the stream of a host, an in-order queue of calls with a thread that runs them. */
+#include "coll/host/host.h"
 
 #include "base/log.h"
 
