@@ -450,9 +450,8 @@ CH_FN int ch_route_received(struct ch_route *route)
     return 0;
 }
 
-/* --- conversions, by half.h but for NaN, which is one for all ------------------------------
- */
-#include "coll/half.h"
+/* --- conversions, by operators.h but for NaN, which is one for all ------------------------ */
+#include "coll/operators.h"
 
 CH_FN void ch_f16x2_to_f32(uint32_t pair, float *lo, float *hi)
 {

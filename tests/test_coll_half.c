@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The 16-bit floating types, every one of them, and floats around every rounding bound. */
-#include "coll/half.h"
+#include "coll/operators.h"
 
 #include <check.h>
 #include <math.h>

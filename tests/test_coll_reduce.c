@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of reduce.h: that of this processor gives the same bits as that for every
- * processor, and both convert binary16 as half.h does. */
+ * processor, and both convert binary16 as operators.h does. */
 #include "coll/algorithm.h"
-#include "coll/half.h"
+#include "coll/operators.h"
 #include "coll/reduce.h"
 
 #include <check.h>

@@ -7,7 +7,6 @@
  */
 #include "coll/reduce.h"
 
-#include "coll/half.h"
 #include "coll/operators.h"
 #include "coll/shape.h"
 

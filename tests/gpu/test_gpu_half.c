@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions of every binary16 and bfloat16 pattern, NaN included: the bits are those of the
  * host's conversions and operators. */
-#include "coll/half.h"
 #include "coll/operators.h"
 #include "gpu_pes.h"
 

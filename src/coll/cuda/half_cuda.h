@@ -2,13 +2,14 @@
 /*
  * half_cuda.h: eight 16-bit floating elements, and as many floats, by the GPU's conversions.
  *
- * The results are those of half.h, except that these instructions turn every NaN into the same
- * one, 0x7fff. Where NaN shall keep its sign and fraction (keeps_nan), it is converted apart.
+ * The results are those of operators.h, except that these instructions turn every NaN into the
+ * same one, 0x7fff. Where NaN shall keep its sign and fraction (keeps_nan), it is converted
+ * apart.
  */
 #ifndef CH_HALF_CUDA_H
 #define CH_HALF_CUDA_H
 
-#include "coll/half.h"
+#include "coll/operators.h"
 
 /* The element is in the low half; the high half is ignored. The shift copies the sign, and puts
  * exponent and fraction where they are in a float; the exponent of a NaN is all ones. */
