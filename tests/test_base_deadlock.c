@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which PE waits for which, by records of three PEs. */
-#include "base/deadlock.h"
+#include "base/record.h"
 #include "chorus/chorus.h"
 
 #include <check.h>

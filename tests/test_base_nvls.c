@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When multicast in hardware may be used: CHORUS_NVLS, and what sites set for other libraries.
  */
-#include "base/nvls.h"
+#include "base/limits.h"
 
 #include <check.h>
 #include <stdlib.h>

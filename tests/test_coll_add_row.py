@@ -40,7 +40,7 @@ TABLES = ["src/api/coll.c", "src/base/record.c", "src/base/names.c", "bench/term
           "bench/commit/calls.c"]
 
 # The program that reads rule tables.
-READER = ["tuning/compile.c", "src/base/error.c", "src/base/hash.c", "src/base/log.c", "src/base/names.c",
+READER = ["tuning/compile.c", "src/base/error.c", "src/base/names.c",
           "src/base/number.c", "src/select/match.c", "src/select/name.c", "src/select/rule.c", "src/select/table.c",
           "src/coll/algorithm.c"]
 

@@ -4,7 +4,7 @@
 #include "cuda_fake.h"
 #include "heap_pes.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "device/device.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is left of memory, on machines that are pretended: folders with the files of each. */
-#include "base/cgroup.h"
+#include "base/limits.h"
 #include "heap/segment.h"
 
 #include <check.h>

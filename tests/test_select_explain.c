@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What explain and the log say of a choice. */
-#include "base/log.h"
+#include "base/error.h"
 #include "select_fixture.h"
 
 /* What explain writes for a request, with the code it returns. */

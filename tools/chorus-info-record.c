@@ -5,8 +5,8 @@
  */
 #include "chorus-info-record.h"
 
-#include "base/deadlock.h"
 #include "base/number.h"
+#include "base/record.h"
 #include "boot/message.h"
 #include "heap/segment.h"
 

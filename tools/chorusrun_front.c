@@ -6,8 +6,8 @@
 #include "chorusrun_front.h"
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/option.h"
-#include "base/silence.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chorusrun.h"
 
-#include "base/cgroup.h"
+#include "base/limits.h"
 
 /* Number of processes that the kernel has killed because of a lack of memory, in chorusrun's
  * control group, which contains the PEs, and on the machine; 0 if not known. */

@@ -6,7 +6,7 @@
 #include "api/context.h"
 
 #include "api/check.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "chorus/chorusx.h"
 #include "team/differ.h"
 #include "team/where.h"

@@ -6,7 +6,7 @@
 #include "api/context.h"
 
 #include "api/check.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "base/option.h"
 #include "base/version.h"
 #include "boot/boot.h"

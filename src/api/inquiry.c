@@ -5,7 +5,7 @@
  */
 #include "api/coll.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "chorus/chorusx.h"
 #include "device/device.h"
 

@@ -9,9 +9,9 @@
 #include "chorus/chorusx.h"
 
 #include "api/context.h"
-#include "base/hash.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "base/names.h"
+#include "base/number.h"
 
 #include <signal.h>
 #include <stdbool.h>

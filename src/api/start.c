@@ -7,7 +7,7 @@
 
 #include "api/check.h"
 #include "api/coll.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "boot/boot.h"
 #include "coll/cuda/gpu.h"
 #include "coll/host/host.h"

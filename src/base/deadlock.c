@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/deadlock.h"
+/*
+ * deadlock.c: which PE waits for which, from the records of their calls.
+ *
+ * A wait for a word does not name the PE that should write it. The PE that wrote it last, by
+ * the records of accesses that CHORUS_RECORD=full makes, is assumed to be the next that writes
+ * it. Without such a write, all that may be known is that every PE waits.
+ */
+#include "base/record.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* error.c: messages of failures, texts of codes, and the lines of the log. */
 #include "base/error.h"
 
-#include "base/log.h"
 #include "base/names.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+/* --- failures ----------------------------------------------------------------------------- */
 enum { MESSAGE_BYTES = 1024, FUNCTION_BYTES = 101 };
 
 static _Thread_local char message[MESSAGE_BYTES];
@@ -91,4 +94,72 @@ const char *ch_status_text(int code)
     default:
         return "unknown status";
     }
+}
+
+/* --- the log ------------------------------------------------------------------------------ */
+enum { LINE_BYTES = 2048, NS_PER_MS = 1000000 };
+
+enum ch_log_level ch_log_level_max = CH_LOG_WARN;
+
+static ch_log_sink current_sink;
+static _Thread_local int thread_pe = -1;
+
+static const char *const level_names[CH_LOG_LEVEL_COUNT] = {
+#define X(NAME, name) #name,
+    CH_LOG_LEVELS(X)
+#undef X
+};
+
+int ch_log_level_of(const char *name)
+{
+    for (int i = 0; i < CH_LOG_LEVEL_COUNT; i++)
+        if (strcmp(name, level_names[i]) == 0) return i;
+    return -1;
+}
+
+void ch_log_configure(enum ch_log_level level, ch_log_sink sink)
+{
+    ch_log_level_max = level;
+    current_sink = sink;
+}
+
+void ch_log_name_pe(int pe)
+{
+    thread_pe = pe;
+}
+
+/* One write(2) per line, so that lines of several PEs do not mix. */
+static void to_stderr(enum ch_log_level level, const char *line)
+{
+    char out[LINE_BYTES + 96], at[32], pe[24] = "";
+    struct timespec now = {0, 0};
+    struct tm parts;
+    int bytes;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    if (localtime_r(&now.tv_sec, &parts) == NULL ||
+        strftime(at, sizeof(at), "%H:%M:%S", &parts) == 0)
+        at[0] = '\0';
+    if (thread_pe >= 0) (void)snprintf(pe, sizeof(pe), " PE %d", thread_pe);
+    bytes = snprintf(out, sizeof(out), "chorus %s.%03ld%s %s: %s\n", at,
+                     now.tv_nsec / NS_PER_MS, pe, level_names[level], line);
+    if (bytes < 0) return;
+    if ((size_t)bytes >= sizeof(out)) bytes = (int)sizeof(out) - 1;
+    if (write(STDERR_FILENO, out, (size_t)bytes) < 0)
+        return; /* there is no other stream for the message */
+}
+
+void ch_log_write(enum ch_log_level level, const char *format, ...)
+{
+    char line[LINE_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    ch_names_put(ch_names_prefix(), line, sizeof(line));
+    if (current_sink != NULL)
+        current_sink(level, line);
+    else
+        to_stderr(level, line);
 }

@@ -91,3 +91,12 @@ const char *ch_number_hint(const char *text, struct ch_number_hint *hint)
                            (unsigned long long)value, others[i][0]);
     return hint->text;
 }
+
+uint64_t ch_hash(uint64_t hash, const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * number.h: numbers in the environment, in rule tables and on command lines.
+ * number.h: numbers in the environment, in rule tables and on command lines; and hashes.
  *
  * A number consists of decimal digits: no sign, no blanks, no other base, in any locale. A
  * function returns false if the text has not this form, or if its value is not in [lo, hi],
@@ -10,6 +10,7 @@
 #define CH_NUMBER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* "12" */
@@ -27,5 +28,10 @@ struct ch_number_hint {
     char text[64];
 };
 const char *ch_number_hint(const char *text, struct ch_number_hint *hint);
+
+/* FNV-1a of 64 bits (Fowler, Noll, Vo), to compare texts and settings, not secrets. */
+#define CH_HASH_START UINT64_C(0xcbf29ce484222325)
+
+uint64_t ch_hash(uint64_t hash, const void *bytes, size_t count);
 
 #endif /* CH_NUMBER_H */

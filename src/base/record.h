@@ -351,4 +351,25 @@ double ch_record_age_s(const struct ch_record *record, uint64_t ticks);
 /* "is in ..., since 12 s", "ended ... 12 s ago", "has made no call yet". */
 void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_BYTES]);
 
+/* --- who waits for whom, see deadlock.c --------------------------------------------------- */
+enum { CH_CHAIN_MAX = 6, CH_CHAIN_BYTES = 1024 };
+
+/* The records of a job; `of` returns null for a PE whose record is not known. */
+struct ch_records {
+    const struct ch_record *(*of)(const void *arg, uint32_t pe);
+    const void *arg;
+    uint32_t n; /* PEs of the job */
+};
+
+/* PEs each of which waits for the next. */
+struct ch_chain {
+    uint32_t pes[CH_CHAIN_MAX];
+    uint32_t n;
+    char text[CH_CHAIN_BYTES];
+};
+
+/* What is known about the wait for words in which PE `pe` is, or in which it failed. False: it
+ * is in no such wait. */
+bool ch_chain_find(const struct ch_records *records, uint32_t pe, struct ch_chain *out);
+
 #endif /* CH_RECORD_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alone.c: a process that no launcher started is a job of one PE. */
-#include "base/log.h"
+#include "base/error.h"
 #include "base/number.h"
 #include "boot/place.h"
 #include "boot/ways.h"

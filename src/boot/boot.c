@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* boot.c: chooses the way by which this process was started; what several ways need; votes. */
-#include "base/log.h"
+#include "base/error.h"
 #include "base/number.h"
 #include "base/option.h"
 #include "boot/ways.h"

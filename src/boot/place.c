@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "boot/place.h"
 
-#include "base/cgroup.h"
+#include "base/limits.h"
 
 #include <hwloc.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "boot/share.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "boot/message.h"
 #include "boot/ways.h"
 

@@ -6,7 +6,7 @@
  * that gives all others the secret takes any.
  */
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "base/number.h"
 #include "base/option.h"
 #include "boot/share.h"

@@ -5,7 +5,7 @@
  */
 #include "device/driver_cuda.h"
 
-#include "base/log.h"
+#include "base/error.h"
 
 #include <pthread.h>
 #include <stdio.h>

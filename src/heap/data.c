@@ -2,7 +2,7 @@
 /* data.c: device segments: reservation, layout, release. chunk.c adds the memory. */
 #include "heap/data.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "boot/boot.h"
 #include "heap/heap.h"
 

@@ -6,7 +6,7 @@
  */
 #include "heap/data.h"
 
-#include "base/log.h"
+#include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

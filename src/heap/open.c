@@ -7,8 +7,8 @@
  */
 #include "heap/heap_state.h"
 
-#include "base/log.h"
-#include "base/nvls.h"
+#include "base/error.h"
+#include "base/limits.h"
 #include "boot/boot.h"
 
 #include <stdlib.h>

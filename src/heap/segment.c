@@ -2,8 +2,8 @@
 /* segment.c: how much memory of this host may be allocated, and the segments in it. */
 #include "heap/segment.h"
 
-#include "base/cgroup.h"
 #include "base/door.h"
+#include "base/limits.h"
 #include "heap/heap.h"
 
 #include <errno.h>

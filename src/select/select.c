@@ -2,8 +2,7 @@
 /* select.c: the tables and forced choices of a job, and the plan for a request. */
 #include "select/select.h"
 
-#include "base/hash.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "base/number.h"
 #include "select/inside.h"
 

@@ -5,7 +5,7 @@
  */
 #include "select/table.h"
 
-#include "base/hash.h"
+#include "base/number.h"
 #include "select/name.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team/where.h"
 
-#include "base/deadlock.h"
-#include "base/log.h"
+#include "base/error.h"
+#include "base/record.h"
 #include "team/differ.h"
 #include "team/table.h"
 

@@ -3,8 +3,8 @@
 #include "transport/network.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/exec_host.h"
-#include "base/log.h"
 #include "boot/boot.h"
 #include "transport/kinds.h"
 #include "transport/network_state.h"

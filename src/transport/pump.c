@@ -10,7 +10,7 @@
  */
 #include "transport/network_state.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "boot/place.h"
 
 #include <errno.h>

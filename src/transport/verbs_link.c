@@ -12,7 +12,7 @@
 #include "transport/verbs_state.h"
 
 #include "base/clock.h"
-#include "base/silence.h"
+#include "base/limits.h"
 
 #include <errno.h>
 #include <sodium.h>

@@ -5,7 +5,7 @@
 #include "transport/verbs_state.h"
 
 #include "base/clock.h"
-#include "base/silence.h"
+#include "base/limits.h"
 
 #include <poll.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "api/context.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "base/option.h"
 #include "select/inside.h"
 

@@ -57,15 +57,15 @@ style.run(
     problems,
     bad=[
         ("base/ includes team/team.h", {"src/base/x.c": '#include "team/team.h"\n'}),
-        ("x.c:2: include", {"src/base/x.c": '\n#include "log.h"\n'}),
+        ("x.c:2: include", {"src/base/x.c": '\n#include "error.h"\n'}),
         ("public headers", {"include/chorus/x.h": "#include <stdio.h>\n"}),
-        ("know nothing", {"include/compat/x.h": '#include "base/log.h"\n'}),
-        ("users see", {"examples/x.c": '#include "base/log.h"\n'}),
+        ("know nothing", {"include/compat/x.h": '#include "base/error.h"\n'}),
+        ("users see", {"examples/x.c": '#include "base/error.h"\n'}),
         ("give exec.h", {"src/coll/x.h": "#ifdef __CUDACC__\n#endif\n"}),
         ("same symbols", {"src/boot/x.c": "#if defined(HAVE_PMIX)\n#endif\n"}),
     ],
     good=[
-        {"src/team/x.c": '#include "team/x.h"\n#include "base/log.h"\n#include "chorus/lists.h"\n'
+        {"src/team/x.c": '#include "team/x.h"\n#include "base/error.h"\n#include "chorus/lists.h"\n'
                          '#include <stdio.h>\n/* #include "api/context.h" */\n'},
         {"src/base/exec.h": "#ifdef __CUDACC__\n#endif\n"},
         {"include/compat/shmem.h": '#include <stdio.h>\n#include "chorus/chorus.h"\n'},

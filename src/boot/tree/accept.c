@@ -7,7 +7,7 @@
 #include "boot/tree/inside.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 #include "boot/tree/address.h"
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/number.h"
-#include "base/silence.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  *
  * Nodes send no heartbeats. The kernel probes an idle connection (SO_KEEPALIVE), and ends one
  * whose peer's kernel has not answered for a while longer than CHORUS_LINK_TIMEOUT
- * (TCP_USER_TIMEOUT; base/silence.h). The kernel of a stopped process answers, so stopping a
+ * (TCP_USER_TIMEOUT; base/limits.h). The kernel of a stopped process answers, so stopping a
  * process ends no connection.
  */
 #ifndef CH_TREE_ADDRESS_H

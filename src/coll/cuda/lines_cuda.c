@@ -6,7 +6,7 @@
  */
 #include "coll/cuda/gpu.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "boot/boot.h"
 #include "coll/cuda/kernels.h"
 #include "device/device.h"

@@ -2,7 +2,7 @@
 /* crew.c: the CTAs of a host, as threads that work on one call at a time. */
 #include "coll/host/host.h"
 
-#include "base/log.h"
+#include "base/error.h"
 
 #include <pthread.h>
 #include <stdbool.h>

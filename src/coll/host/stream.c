@@ -2,7 +2,7 @@
 /* stream.c: the stream of a host, an in-order queue of calls with a thread that runs them. */
 #include "coll/host/host.h"
 
-#include "base/log.h"
+#include "base/error.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /* channel.c: which parts of bodies the channels of a link send and receive. */
 #include "transport/tcp/channel.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "transport/tcp/tcp.h"
 
 #include <string.h>

@@ -10,7 +10,7 @@
  */
 #include "transport/tcp/tcp.h"
 
-#include "base/silence.h"
+#include "base/limits.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>

@@ -9,7 +9,7 @@
 #include "transport/tcp/channel.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "boot/place.h"
 #include "boot/ways.h"
 

@@ -12,7 +12,7 @@
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdlib.h>
